@@ -1,0 +1,20 @@
+//! The words that every part of aqmlab shares.
+//!
+//! - [`Time`], [`Rate`], [`Bytes`], [`QueueSize`], [`Frequency`]: quantities with units, read from
+//!   and written to strings such as `"50 ms"` or `"10 Mbit/s"`;
+//! - [`Packet`], [`Ecn`], [`FlowKey`]: what a queue discipline may know of a packet;
+//! - [`RandomStream`]: named, portable random numbers;
+//! - [`mod@tagged`]: reading tables into types, with errors that know where they are.
+//!
+//! Nothing here reads a clock, a file or a global: time comes in as an argument.
+
+mod packet;
+mod quantity;
+mod random;
+pub mod tagged;
+mod time;
+
+pub use packet::{Ecn, FlowKey, Packet};
+pub use quantity::{Bytes, Frequency, QuantityError, QueueSize, Rate};
+pub use random::RandomStream;
+pub use time::Time;

@@ -1,0 +1,116 @@
+//! What a scenario can say, as data: for `aqmlab list` and `aqmlab explain`.
+
+use aqmlab_aqm::Discipline;
+use aqmlab_tcp::Profile;
+use aqmlab_traffic::{Model, Rtt, Sizes};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::schema::{Described, Parameter};
+
+/// Everything that a scenario can name, by section and name.
+///
+/// Each entry has a `summary`, and `parameters` with `name`, `description` and, of a kind of table,
+/// `type`, `required`, `default` and `words`; of a profile, `value` and, where its file has a
+/// comment, `note`. A transport is called by its key and word, such as `recovery.reno`. All of it
+/// comes from the schema and from the profiles' own files.
+pub fn catalog() -> Value {
+    json!({
+        "disciplines": kinds::<Discipline>(),
+        "transports": transports(),
+        "profiles": profiles(),
+        "traffic": kinds::<Model>(),
+        "rtt": kinds::<Rtt>(),
+        "sizes": kinds::<Sizes>(),
+    })
+}
+
+fn kinds<T: JsonSchema>() -> Map<String, Value> {
+    let kinds = Described::of::<T>().kinds().into_iter();
+    kinds.map(|kind| (kind.name.clone(), json!(kind))).collect()
+}
+
+/// The keys of a profile that choose an algorithm.
+const ALGORITHMS: [&str; 2] = ["recovery", "congestion_control"];
+
+fn transports() -> Map<String, Value> {
+    let choices = profile_keys()
+        .into_iter()
+        .filter(|key| ALGORITHMS.contains(&key.name.as_str()));
+    let entries = choices.flat_map(|key| {
+        key.words.into_iter().map(move |word| {
+            let entry = json!({ "summary": word.summary, "parameters": [] });
+            (format!("{}.{}", key.name, word.name), entry)
+        })
+    });
+    entries.collect()
+}
+
+/// The keys of a stack profile.
+pub(crate) fn profile_keys() -> Vec<Parameter> {
+    Described::of::<Profile>().parameters()
+}
+
+fn profiles() -> Map<String, Value> {
+    let profiles = Profile::NAMES.iter();
+    profiles
+        .map(|&name| (name.to_owned(), json!(ProfileSheet::of(name))))
+        .collect()
+}
+
+/// A profile's file, as data.
+#[derive(Serialize)]
+pub(crate) struct ProfileSheet {
+    /// The comment at its head.
+    pub(crate) summary: String,
+    pub(crate) parameters: Vec<ProfileValue>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct ProfileValue {
+    name: String,
+    pub(crate) value: Value,
+    description: String,
+    /// The comment behind the value.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    note: String,
+}
+
+impl ProfileSheet {
+    pub(crate) fn of(name: &str) -> Self {
+        let text = Profile::text(name).expect("only shipped profiles have a sheet");
+        let head = text
+            .lines()
+            .map_while(|line| line.strip_prefix('#'))
+            .map(str::trim);
+        let values = json!(Profile::named(name));
+        let keys = profile_keys()
+            .into_iter()
+            .filter(|key| key.name != "profile");
+        let parameter = |key: Parameter| ProfileValue {
+            value: values[&key.name].clone(),
+            note: note(text, &key.name),
+            name: key.name,
+            description: key.description,
+        };
+        Self {
+            summary: head.collect::<Vec<_>>().join(" "),
+            parameters: keys.map(parameter).collect(),
+        }
+    }
+}
+
+/// The comment behind a key's value. No value of a profile contains the sign of a comment.
+fn note(text: &str, key: &str) -> String {
+    let is_key = |line: &&str| {
+        line.split('=')
+            .next()
+            .is_some_and(|name| name.trim() == key)
+    };
+    let comment = text
+        .lines()
+        .find(is_key)
+        .and_then(|line| line.split_once('#'));
+    comment.map_or_else(String::new, |(_, note)| note.trim().to_owned())
+}

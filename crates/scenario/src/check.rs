@@ -1,0 +1,241 @@
+//! What serde cannot check: values that contradict each other or make no experiment. All numbers
+//! are finite here: the reader refuses others.
+
+use std::collections::HashMap;
+
+use aqmlab_net::Time;
+use aqmlab_net::tagged::{Located, quoted};
+use aqmlab_traffic::{HostCounts, Rtt};
+
+use crate::{Dumbbell, Hosts, Link, Measure, Scenario, ScenarioError, Topology, Traffic};
+
+type Checked = Result<(), ScenarioError>;
+
+/// Longest time that a scenario may state: no experiment needs more, and sums stay far from the
+/// end of the clock.
+const LONGEST: Time = Time::from_secs(30 * 86_400);
+
+/// Most samples of the queue in a run: more would fill a disk, not a figure.
+const MOST_SAMPLES: u64 = 10_000_000;
+
+/// Most hosts on a side.
+const MOST_HOSTS: u32 = 100_000;
+
+/// Largest load: beyond it the link is a wall, and calibration would extrapolate far.
+const LARGEST_LOAD: f64 = 2.0;
+
+fn wrong(path: impl AsRef<str>, message: impl AsRef<str>) -> Checked {
+    Err(ScenarioError::new(path, message))
+}
+
+/// Classes can be told apart, which every later message relies on.
+pub(crate) fn names(scenario: &Scenario) -> Checked {
+    if scenario.traffic.is_empty() {
+        return wrong("traffic", "found no class; a scenario needs at least one");
+    }
+    let mut seen = HashMap::new();
+    for (index, class) in scenario.traffic.iter().enumerate() {
+        let path = format!("traffic.{index}.name");
+        let name = class.name.as_str();
+        let found = quoted(name);
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+        if !name.starts_with(char::is_alphabetic) || !name.chars().all(is_plain) {
+            let right = "a name is a letter and then letters, digits, spaces, - and _";
+            return wrong(path, format!("found {found}; {right}"));
+        }
+        if name.chars().count() > 60 {
+            return wrong(
+                path,
+                format!("found {found}; a name has at most 60 characters"),
+            );
+        }
+        if name == "all" {
+            return wrong(
+                path,
+                "found \"all\", which results use for all classes together",
+            );
+        }
+        if let Some(first) = seen.insert(name, index) {
+            return wrong(
+                path,
+                format!("found {found}, which traffic.{first} is called already"),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Everything else but the links, which are checked as they are read.
+pub(crate) fn scenario(scenario: &Scenario) -> Checked {
+    measure(&scenario.measure)?;
+    let Topology::Dumbbell(dumbbell) = &scenario.topology;
+    hosts(&dumbbell.hosts)?;
+    for class in &scenario.traffic {
+        traffic(class, dumbbell)?;
+    }
+    load(scenario)
+}
+
+fn measure(measure: &Measure) -> Checked {
+    at_most("measure.warm_up", measure.warm_up, LONGEST)?;
+    positive("measure.duration", measure.duration)?;
+    at_most("measure.duration", measure.duration, LONGEST)?;
+    let period = measure.queue_sample;
+    positive("measure.queue_sample", period)?;
+    let samples = measure.duration.as_nanos() / period.as_nanos();
+    if samples > MOST_SAMPLES {
+        let message = format!("found {period}, which makes {samples} samples; at most 10 million");
+        return wrong("measure.queue_sample", message);
+    }
+    let record = &measure.record;
+    match record
+        .iter()
+        .enumerate()
+        .find(|(index, table)| record[..*index].contains(table))
+    {
+        Some((index, _)) => wrong(
+            format!("measure.record.{index}"),
+            "found the same table twice",
+        ),
+        None => Ok(()),
+    }
+}
+
+fn hosts(hosts: &Hosts) -> Checked {
+    let counts = [("clients", hosts.clients), ("servers", hosts.servers)];
+    for (key, count) in counts {
+        if !(1..=MOST_HOSTS).contains(&count) {
+            let message = format!("found {count}; expected 1 to {MOST_HOSTS} hosts");
+            return wrong(format!("topology.hosts.{key}"), message);
+        }
+    }
+    match hosts.rate {
+        Some(rate) if rate.bps() == 0 => wrong(
+            "topology.hosts.rate",
+            "found 0 bit/s; a rate must be above 0",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// One direction of the bottleneck, by itself.
+pub(crate) fn link(link: &Link) -> Result<(), Located> {
+    let wrong = |key: &str, message: String| Err(Located::new(message).under(key));
+    if link.rate.bps() == 0 {
+        return wrong("rate", "found 0 bit/s; a rate must be above 0".to_owned());
+    }
+    if link.delay > LONGEST {
+        return wrong("delay", format!("found {}; at most {LONGEST}", link.delay));
+    }
+    if !(0.0..1.0).contains(&link.loss) {
+        return wrong(
+            "loss",
+            format!("found {}; a probability from 0 to below 1", link.loss),
+        );
+    }
+    let checked = link.discipline.check();
+    checked.map_err(|(key, message)| Located::new(message).under(&key).under("discipline"))
+}
+
+fn traffic(class: &Traffic, dumbbell: &Dumbbell) -> Checked {
+    let path = format!("traffic.{}", class.name);
+    if class.share <= 0.0 {
+        let message = format!("found {}; a share must be above 0", class.share);
+        return wrong(format!("{path}.share"), message);
+    }
+    at(&path, class.model.check())?;
+    let Hosts {
+        clients, servers, ..
+    } = dumbbell.hosts;
+    at(
+        &format!("{path}.rtt"),
+        class.rtt.check(HostCounts { clients, servers }),
+    )?;
+    let (shortest, longest) = extremes(&class.rtt);
+    let bottleneck = &dumbbell.bottleneck;
+    let delays = bottleneck
+        .forward
+        .delay
+        .saturating_add(bottleneck.reverse.delay);
+    if shortest < delays {
+        let message = format!(
+            "found a round trip of {shortest}, which is shorter than the bottleneck's delays of \
+             {delays} that are part of it"
+        );
+        return wrong(format!("{path}.rtt"), message);
+    }
+    at_most(&format!("{path}.rtt"), longest, LONGEST)?;
+    at(&format!("{path}.tcp"), class.tcp.check())
+}
+
+/// Shortest and longest round trip.
+fn extremes(rtt: &Rtt) -> (Time, Time) {
+    match rtt {
+        Rtt::Constant { rtt } => (*rtt, *rtt),
+        Rtt::Uniform { min, max } => (*min, *max),
+        Rtt::Pairs { matrix, extra, .. } => {
+            let cells = || {
+                matrix
+                    .iter()
+                    .flatten()
+                    .map(|cell| cell.saturating_add(*extra))
+            };
+            (
+                cells().min().unwrap_or_default(),
+                cells().max().unwrap_or_default(),
+            )
+        }
+    }
+}
+
+/// Each class has a population, or there is a load to find it from; and not both.
+fn load(scenario: &Scenario) -> Checked {
+    let calibrated = scenario
+        .traffic
+        .iter()
+        .find(|class| class.population().is_none());
+    match (scenario.load, calibrated) {
+        (Some(load), _) if !(load > 0.0 && load <= LARGEST_LOAD) => {
+            let right = "the load is a fraction of the bottleneck's rate, above 0 and at most 2";
+            wrong("load", format!("found {load}; {right}"))
+        }
+        (Some(load), None) => {
+            let why = "every class has its own number of users, connections or flows";
+            wrong(
+                "load",
+                format!("found {load}, but {why}; leave out the one or the other"),
+            )
+        }
+        (None, Some(class)) => {
+            let key = class.population_key();
+            let path = format!("traffic.{}.{key}", class.name);
+            wrong(
+                path,
+                "missing; give it, or give the load at the top from which it is found",
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+fn positive(path: &str, time: Time) -> Checked {
+    if time == Time::ZERO {
+        return wrong(path, format!("found {time}; it must be above 0"));
+    }
+    Ok(())
+}
+
+fn at_most(path: &str, time: Time, most: Time) -> Checked {
+    if time > most {
+        return wrong(path, format!("found {time}; at most {most}"));
+    }
+    Ok(())
+}
+
+/// The answer of another room's check, which knows its own field but not where it stands.
+fn at(path: &str, checked: Result<(), (String, String)>) -> Checked {
+    checked.map_err(|(field, message)| {
+        let separator = if field.is_empty() { "" } else { "." };
+        ScenarioError::new(format!("{path}{separator}{field}"), message)
+    })
+}

@@ -1,0 +1,29 @@
+//! The scenario file: schema, defaults, units, errors that name the field.
+//!
+//! [`Scenario::parse`] turns a text into a [`Scenario`] in which every default is spelled out and
+//! every value makes sense, or into a [`ScenarioError`]: one sentence that names the field, what
+//! was found and what would be right. Files are read through a function of the caller's.
+
+mod bottleneck;
+mod catalog;
+mod check;
+mod error;
+mod model;
+mod overrides;
+mod parse;
+mod population;
+mod reference;
+mod schema;
+mod tables;
+mod traffic;
+mod units;
+
+pub use aqmlab_traffic::Direction;
+pub use bottleneck::Bottleneck;
+pub use catalog::catalog;
+pub use error::ScenarioError;
+pub use model::{Dumbbell, Hosts, Link, Measure, Record, Scenario, Topology};
+pub use reference::reference;
+pub use tables::{MAX_SCENARIO_BYTES, MAX_TABLE_BYTES, ReadFile};
+pub use traffic::Traffic;
+pub use units::{Framing, Packets};

@@ -1,0 +1,86 @@
+//! How many users, connections per second or flows a class has: what calibration finds.
+
+use aqmlab_aqm::{Discipline, droptail};
+use aqmlab_net::{Frequency, QueueSize, Rate};
+use aqmlab_traffic::Model;
+
+use crate::{Scenario, Topology, Traffic};
+
+/// A link this much faster than the scenario's is not congested by any load that is calibrated.
+const UNCONGESTED_SPEED_UP: u64 = 10;
+
+/// A buffer that never overflows: longer than all windows of all users together.
+const ENDLESS_PACKETS: f64 = 1e9;
+
+impl Traffic {
+    /// Users, connections per second or flows; `None` if they are to be calibrated from the load.
+    pub fn population(&self) -> Option<f64> {
+        match &self.model {
+            Model::MahWeb(web) => web.users.map(f64::from),
+            Model::Poisson(poisson) => poisson.rate.map(|rate| rate.0),
+            Model::Bulk(bulk) => Some(bulk.flows.into()),
+        }
+    }
+
+    /// The key that holds [`population`](Self::population).
+    pub fn population_key(&self) -> &'static str {
+        match &self.model {
+            Model::MahWeb(_) => "users",
+            Model::Poisson(_) => "rate",
+            Model::Bulk(_) => "flows",
+        }
+    }
+
+    fn set_population(&mut self, population: f64) {
+        // There is no fraction of a user, and a class has at least one.
+        let whole = population.round().max(1.0) as u32;
+        match &mut self.model {
+            Model::MahWeb(web) => web.users = Some(whole),
+            Model::Poisson(poisson) => poisson.rate = Some(Frequency(population)),
+            Model::Bulk(bulk) => bulk.flows = whole,
+        }
+    }
+}
+
+impl Scenario {
+    /// [`Traffic::population`] of a class.
+    pub fn population(&self, class: usize) -> Option<f64> {
+        self.traffic[class].population()
+    }
+
+    /// Gives a class its users, connections per second or flows. When no class is left to
+    /// calibrate, the load has done its work and goes.
+    pub fn set_population(&mut self, class: usize, population: f64) {
+        self.traffic[class].set_population(population);
+        if self
+            .traffic
+            .iter()
+            .all(|class| class.population().is_some())
+        {
+            self.load = None;
+        }
+    }
+
+    /// What calibration runs: only this class, with that population, where nothing is lost to
+    /// congestion. The bottleneck is ten times as fast behind an endless buffer; the hosts' own
+    /// links stay as they are.
+    pub fn uncongested(&self, class: usize, population: f64) -> Self {
+        let mut traffic = self.traffic[class].clone();
+        traffic.set_population(population);
+        let mut scenario = Self {
+            load: None,
+            traffic: vec![traffic],
+            ..self.clone()
+        };
+        let Topology::Dumbbell(dumbbell) = &mut scenario.topology;
+        for link in [
+            &mut dumbbell.bottleneck.forward,
+            &mut dumbbell.bottleneck.reverse,
+        ] {
+            link.rate = Rate::from_bps(link.rate.bps().saturating_mul(UNCONGESTED_SPEED_UP));
+            let limit = QueueSize::Packets(ENDLESS_PACKETS);
+            link.discipline = Discipline::Droptail(droptail::Params { limit });
+        }
+        scenario
+    }
+}

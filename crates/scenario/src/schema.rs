@@ -1,0 +1,211 @@
+//! The schema, for editors, and a view of it from which lists and pages are made.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::Scenario;
+
+impl Scenario {
+    /// JSON Schema (2020-12) of a scenario file.
+    pub fn json_schema() -> Value {
+        schema_of::<Self>()
+    }
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    let mut schema = generator.into_root_schema_for::<T>().to_value();
+    tidy(&mut schema);
+    schema
+}
+
+/// Takes out what Rust has and TOML has not: line breaks in comments, null, sizes of integers.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if let Some(Value::String(text)) = object.get_mut("description") {
+                *text = text.replace('\n', " ");
+            }
+            if let Some(Value::String(_)) = object.get("format") {
+                object.remove("format");
+            }
+            if object.get("default") == Some(&Value::Null) {
+                object.remove("default");
+            }
+            if let Some(Value::Array(types)) = object.get_mut("type") {
+                types.retain(|name| name != "null");
+                let only = types.first().cloned();
+                object.extend(only.map(|only| ("type".to_owned(), only)));
+            }
+            if let Some(Value::Array(choices)) = object.get_mut("anyOf") {
+                choices.retain(|choice| *choice != json!({ "type": "null" }));
+                if let [Value::Object(only)] = choices.as_slice() {
+                    let only = only.clone();
+                    object.remove("anyOf");
+                    object.extend(only);
+                }
+            }
+            object.values_mut().for_each(tidy);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+/// A schema in which references can be followed.
+pub(crate) struct Described {
+    root: Value,
+}
+
+/// A word that a key can hold, or a kind of table, and what it means.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Word {
+    pub(crate) name: String,
+    #[serde(rename = "description")]
+    pub(crate) summary: String,
+}
+
+/// A kind of table.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Kind {
+    #[serde(skip)]
+    pub(crate) name: String,
+    pub(crate) summary: String,
+    pub(crate) parameters: Vec<Parameter>,
+}
+
+/// A key of a table.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    /// What may stand there, in words.
+    #[serde(rename = "type")]
+    pub(crate) form: String,
+    pub(crate) required: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) default: Option<Value>,
+    /// The words that may stand there, if it takes words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) words: Vec<Word>,
+}
+
+impl Described {
+    pub(crate) fn of<T: JsonSchema>() -> Self {
+        Self {
+            root: schema_of::<T>(),
+        }
+    }
+
+    /// The keys of the described type, a plain table.
+    pub(crate) fn parameters(&self) -> Vec<Parameter> {
+        self.parameters_of(&self.root)
+    }
+
+    /// The kinds of the described type, a table with `kind`.
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
+        let kind = |schema: &Value| Kind {
+            name: text(&schema["properties"]["kind"]["const"]),
+            summary: text(&schema["description"]),
+            parameters: self.parameters_of(schema),
+        };
+        list(&self.root["oneOf"]).iter().map(kind).collect()
+    }
+
+    /// The quantities that the type uses: types that are text with a form of its own.
+    pub(crate) fn quantities(&self) -> Vec<Word> {
+        let definitions = self.root["$defs"].as_object().into_iter().flatten();
+        let quantities = definitions.filter(|(_, schema)| schema.get("examples").is_some());
+        let word = |(name, schema): (&String, &Value)| Word {
+            name: name.clone(),
+            summary: text(&schema["description"]),
+        };
+        quantities.map(word).collect()
+    }
+
+    fn parameters_of(&self, table: &Value) -> Vec<Parameter> {
+        let required = list(&table["required"]);
+        let Some(properties) = table["properties"].as_object() else {
+            return Vec::new();
+        };
+        let properties = properties.iter().filter(|(name, _)| *name != "kind");
+        let parameter = |(name, schema): (&String, &Value)| Parameter {
+            name: name.clone(),
+            description: text(&schema["description"]),
+            form: self.form(schema),
+            required: required.iter().any(|key| key == name),
+            default: schema.get("default").cloned(),
+            words: self.words(schema),
+        };
+        properties.map(parameter).collect()
+    }
+
+    fn resolve<'a>(&'a self, schema: &'a Value) -> &'a Value {
+        match schema["$ref"].as_str() {
+            Some(reference) => {
+                let pointer = reference.trim_start_matches('#');
+                self.root
+                    .pointer(pointer)
+                    .expect("a schema refers to what it defines")
+            }
+            None => schema,
+        }
+    }
+
+    /// The words that may stand in a key, or in the list that it holds.
+    fn words(&self, schema: &Value) -> Vec<Word> {
+        let schema = self.resolve(schema);
+        // A list of words takes the words of its elements.
+        let schema = schema
+            .get("items")
+            .map_or(schema, |items| self.resolve(items));
+        let choices = list(&schema["oneOf"]).iter();
+        let words = choices.filter_map(|choice| {
+            let name = choice["const"].as_str()?.to_owned();
+            Some(Word {
+                name,
+                summary: text(&choice["description"]),
+            })
+        });
+        words.collect()
+    }
+
+    /// What may stand in a key.
+    fn form(&self, schema: &Value) -> String {
+        let schema = self.resolve(schema);
+        if let Some(example) = list(&schema["examples"]).first() {
+            return format!("text such as {example}");
+        }
+        if schema["anyOf"].is_array() {
+            return "name or table".to_owned();
+        }
+        if let Some(first) = list(&schema["oneOf"]).first() {
+            return if first["const"].is_string() {
+                "word"
+            } else {
+                "table"
+            }
+            .to_owned();
+        }
+        match schema["type"].as_str() {
+            Some("integer") => "whole number",
+            Some("boolean") => "true or false",
+            Some("string") => "text",
+            Some("array") => "list",
+            Some("object") => "table",
+            Some(other) => other,
+            None => "anything",
+        }
+        .to_owned()
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}

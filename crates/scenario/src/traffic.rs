@@ -1,0 +1,161 @@
+//! One class of traffic: what every class has, and its model's parameters, in one flat table.
+
+use std::borrow::Cow;
+
+use aqmlab_net::tagged::{self, Located};
+use aqmlab_tcp::Profile;
+use aqmlab_traffic::{Direction, Model, Rtt};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
+use toml::{Table, Value};
+
+/// One class of traffic.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Traffic {
+    /// Name of the class in every result.
+    pub name: String,
+    /// The model and its parameters.
+    #[serde(flatten)]
+    pub model: Model,
+    /// The way the responses go.
+    pub direction: Direction,
+    /// Share of `load`, relative to the other classes that are calibrated to it.
+    pub share: f64,
+    /// Round-trip times.
+    pub rtt: Rtt,
+    /// The stack of its end points.
+    pub tcp: Profile,
+}
+
+/// What every class has, whatever its model.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Common {
+    /// Name of the class in every result; left out: the kind.
+    #[serde(default)]
+    name: Option<String>,
+    /// The way the responses go.
+    #[serde(default)]
+    direction: Direction,
+    /// Share of `load`, relative to the other classes that are calibrated to it.
+    #[serde(default = "default_share")]
+    share: f64,
+    /// Round-trip times.
+    rtt: Rtt,
+    /// The stack of its end points: a profile's name, or a table whose `profile` names one and
+    /// whose other keys replace its values.
+    #[serde(default = "default_tcp")]
+    #[schemars(with = "Tcp", default = "default_tcp_name")]
+    tcp: Profile,
+}
+
+/// The keys of [`Common`].
+const COMMON: [&str; 5] = ["name", "direction", "share", "rtt", "tcp"];
+
+fn default_share() -> f64 {
+    1.0
+}
+
+fn default_tcp_name() -> &'static str {
+    Profile::NAMES[0]
+}
+
+fn default_tcp() -> Profile {
+    Profile::named(default_tcp_name()).expect("the default profile ships")
+}
+
+impl<'de> Deserialize<'de> for Traffic {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_table(tagged::table(deserializer)?).map_err(Located::pass)
+    }
+}
+
+impl Traffic {
+    fn from_table(table: Table) -> Result<Self, Located> {
+        let kind = table
+            .get("kind")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let (common, model): (Table, Table) = table
+            .into_iter()
+            .partition(|(key, _)| COMMON.contains(&key.as_str()));
+        // The model first: a misspelt key is a better message than the key that it leaves missing.
+        let model = tagged::from_value(Value::Table(model)).map_err(|error: Located| {
+            if error.is_unknown_key_here() {
+                error.allow(&COMMON)
+            } else {
+                error
+            }
+        })?;
+        let common: Common = tagged::from_value(Value::Table(common))?;
+        Ok(Self {
+            name: common.name.unwrap_or(kind),
+            model,
+            direction: common.direction,
+            share: common.share,
+            rtt: common.rtt,
+            tcp: common.tcp,
+        })
+    }
+}
+
+/// The schema of `tcp`: a profile's name, or a table of values.
+struct Tcp;
+
+impl JsonSchema for Tcp {
+    fn schema_name() -> Cow<'static, str> {
+        "Tcp".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut table = Profile::json_schema(generator);
+        // The named profile has what the table leaves out.
+        table.remove("required");
+        let mut schema = Schema::default();
+        let names = json!({ "type": "string", "enum": Profile::NAMES });
+        schema.insert("anyOf".to_owned(), json!([names, table]));
+        schema
+    }
+}
+
+impl JsonSchema for Traffic {
+    fn schema_name() -> Cow<'static, str> {
+        "Traffic".into()
+    }
+
+    /// The model's alternatives, each with the common keys added.
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let common = Common::json_schema(generator).to_value();
+        let mut schema = Model::json_schema(generator);
+        schema.insert("description".to_owned(), json!("One class of traffic."));
+        let models = schema
+            .get_mut("oneOf")
+            .and_then(|models| models.as_array_mut());
+        for model in models.expect("the models are alternatives") {
+            add_keys(model, &common);
+        }
+        schema
+    }
+}
+
+/// Adds the properties and required keys of one object schema to another.
+fn add_keys(schema: &mut serde_json::Value, from: &serde_json::Value) {
+    let properties = from["properties"]
+        .as_object()
+        .expect("an object schema")
+        .clone();
+    schema["properties"]
+        .as_object_mut()
+        .expect("an object schema")
+        .extend(properties);
+    let required = from["required"]
+        .as_array()
+        .expect("some keys are required")
+        .clone();
+    schema["required"]
+        .as_array_mut()
+        .expect("kind is required")
+        .extend(required);
+}

@@ -1,0 +1,49 @@
+//! Runs a scenario without Python and prints its summary: `cargo run --release -p aqmlab-sim
+//! --example run -- SCENARIO [KEY=VALUE]... [OUT_DIRECTORY]`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use aqmlab_scenario::Scenario;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let Some(file) = arguments.next() else {
+        eprintln!("usage: run SCENARIO [KEY=VALUE]... [OUT_DIRECTORY]");
+        return ExitCode::from(2);
+    };
+    let (mut overrides, mut directory) = (Vec::new(), None);
+    for argument in arguments {
+        match argument.split_once('=') {
+            Some((key, value)) => overrides.push((key.to_owned(), value.to_owned())),
+            None => directory = Some(PathBuf::from(argument)),
+        }
+    }
+    match run(Path::new(&file), &overrides, directory.as_deref()) {
+        Ok(summary) => {
+            println!("{summary}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(
+    file: &Path,
+    overrides: &[(String, String)],
+    directory: Option<&Path>,
+) -> Result<String, Box<dyn std::error::Error>> {
+    let text = std::fs::read_to_string(file)?;
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let scenario = Scenario::parse(&text, overrides, &mut |name| {
+        std::fs::read_to_string(folder.join(name))
+    })?;
+    if let Some(directory) = directory {
+        std::fs::create_dir_all(directory)?;
+    }
+    let summary = aqmlab_sim::run(&scenario, directory, &mut |_| true)?;
+    Ok(serde_json::to_string_pretty(&summary)?)
+}

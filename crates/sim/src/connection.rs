@@ -1,0 +1,164 @@
+//! A connection of the simulated world: two end points and the application that uses them.
+
+use aqmlab_net::Time;
+use aqmlab_tcp::{Endpoint, Retransmissions};
+use aqmlab_traffic::{Connect, Exchange, Script};
+
+use crate::event::Side;
+
+/// Two end points, the application between them, and where they sit.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) ends: [Endpoint; 2],
+    /// Time of the one timer event that counts, per end. A deadline that moves later leaves the
+    /// event where it is; it is pushed again when it fires too early (lazy timers).
+    pub(crate) timer_at: [Time; 2],
+    /// The hosts, as indices into the world's nodes.
+    pub(crate) nodes: [u32; 2],
+    /// Propagation between a host and the bottleneck's entrance (one way).
+    pub(crate) access_delay: Time,
+    /// Segments on their way.
+    pub(crate) in_network: u32,
+    pub(crate) class: u16,
+    pub(crate) flipped: bool,
+    /// Given up: what still arrives is ignored.
+    pub(crate) failed: bool,
+    pub(crate) app: Application,
+}
+
+impl Connection {
+    pub(crate) fn end(&mut self, side: Side) -> &mut Endpoint {
+        &mut self.ends[side as usize]
+    }
+
+    /// Nothing can happen on it any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.in_network == 0 && (self.failed || self.ends.iter().all(Endpoint::is_finished))
+    }
+
+    /// What both ends sent again.
+    pub(crate) fn retransmissions(&self) -> Retransmissions {
+        let [client, server] = [
+            self.ends[0].retransmissions(),
+            self.ends[1].retransmissions(),
+        ];
+        Retransmissions {
+            syn: client.syn + server.syn,
+            fin: client.fin + server.fin,
+            data: client.data + server.data,
+            timeouts: client.timeouts + server.timeouts,
+        }
+    }
+}
+
+/// The application at both ends plays a script: request, response, pause, request, ...
+#[derive(Debug)]
+pub(crate) struct Application {
+    script: Script,
+    /// Which exchange is under way.
+    exchange: usize,
+    /// Bytes of all requests up to this exchange, and of all responses.
+    requested: u64,
+    promised: u64,
+    /// Bytes that the server, and the client, have received.
+    server_received: u64,
+    client_received: u64,
+    /// The server has written the response of this exchange.
+    answered: bool,
+    /// When this exchange began: for the first one the connect, for others the request.
+    pub(crate) asked_at: Time,
+    pub(crate) flow: u64,
+    pub(crate) token: u32,
+    pub(crate) connected_at: Time,
+    pub(crate) client: u32,
+    pub(crate) server: u32,
+    /// Bytes that the client received in the measured span.
+    pub(crate) measured_bytes: u64,
+    /// What was sent again until the client had everything (or gave up): what delayed it.
+    pub(crate) delayed_by: Retransmissions,
+    /// The source knows that it is over.
+    pub(crate) reported: bool,
+}
+
+/// What the server does when it has read something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The request is not complete.
+    Wait,
+    /// Write this many bytes; and close if they are the last.
+    Write { bytes: u64, close: bool },
+}
+
+impl Application {
+    pub(crate) fn new(connect: Connect, flow: u64, now: Time) -> Self {
+        let first = connect.script.first;
+        Self {
+            script: connect.script,
+            exchange: 0,
+            requested: first.request,
+            promised: first.response,
+            server_received: 0,
+            client_received: 0,
+            answered: false,
+            asked_at: now,
+            flow,
+            token: connect.token,
+            connected_at: now,
+            client: connect.client,
+            server: connect.server,
+            measured_bytes: 0,
+            delayed_by: Retransmissions::default(),
+            reported: false,
+        }
+    }
+
+    /// The exchange under way.
+    pub(crate) fn current(&self) -> Exchange {
+        match self.exchange {
+            0 => self.script.first,
+            later => self.script.rest[later - 1],
+        }
+    }
+
+    /// Bytes that the client and the server have received: responses, requests.
+    pub(crate) fn received(&self) -> (u64, u64) {
+        (self.client_received, self.server_received)
+    }
+
+    fn is_last(&self) -> bool {
+        self.exchange == self.script.rest.len()
+    }
+
+    /// The server has read `bytes`. Its service time is zero.
+    pub(crate) fn server_reads(&mut self, bytes: u64) -> Answer {
+        self.server_received += bytes;
+        if self.answered || self.server_received < self.requested {
+            return Answer::Wait;
+        }
+        self.answered = true;
+        Answer::Write {
+            bytes: self.current().response,
+            close: self.is_last(),
+        }
+    }
+
+    /// The client has read `bytes`. True if that completes an exchange which is not the last;
+    /// the last one is complete when the server's FIN has arrived.
+    pub(crate) fn client_reads(&mut self, bytes: u64) -> bool {
+        self.client_received += bytes;
+        self.answered && self.client_received >= self.promised && !self.is_last()
+    }
+
+    /// Goes on to the next exchange; returns the length of its request.
+    pub(crate) fn next_request(&mut self, now: Time) -> u64 {
+        self.exchange += 1;
+        self.answered = false;
+        self.asked_at = now;
+        let Exchange {
+            request, response, ..
+        } = self.current();
+        self.requested += request;
+        self.promised += response;
+        request
+    }
+}

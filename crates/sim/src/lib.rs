@@ -1,0 +1,66 @@
+//! The simulated world: event loop, ports, hosts, recorder.
+//!
+//! [`run`] takes a scenario and returns its [`Summary`]; on the way it streams what happened to
+//! Parquet files. One thread, integer nanoseconds, ties in order of insertion: the same scenario
+//! and seed give the same bytes on every machine.
+
+use std::path::Path;
+
+use aqmlab_scenario::Scenario;
+
+mod connection;
+mod event;
+mod port;
+mod recorder;
+mod stats;
+mod summary;
+pub mod wheel;
+mod world;
+
+pub use summary::{FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary};
+
+use recorder::Recorder;
+use world::World;
+
+/// Why a run did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A class of traffic has neither users nor a rate: it must be calibrated first.
+    #[error("{0}")]
+    Population(String),
+    /// A record could not be written.
+    #[error("cannot write {0}")]
+    Record(String),
+    /// The books do not balance: an error of the simulator. Nothing of the run can be trusted.
+    #[error("conservation violated, please report this: {0}")]
+    Conservation(String),
+    /// The caller asked for it.
+    #[error("the run was stopped")]
+    Stopped,
+}
+
+impl From<parquet::errors::ParquetError> for RunError {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        Self::Record(error.to_string())
+    }
+}
+
+/// Runs a scenario.
+///
+/// Writes `responses.parquet`, `flows.parquet` and `queue.parquet` into `directory`, as far as
+/// the scenario's `measure.record` asks for them; no directory, no files. `progress` is told the
+/// share of the simulated time that has passed, some 200 times a run, and returns false to stop.
+pub fn run(
+    scenario: &Scenario,
+    directory: Option<&Path>,
+    progress: &mut dyn FnMut(f64) -> bool,
+) -> Result<Summary, RunError> {
+    let record = &scenario.measure.record;
+    let mut world = World::new(scenario, |classes, probes| {
+        Recorder::new(directory, record, classes, probes)
+    })?;
+    world.run(progress)?;
+    let summary = Summary::new(scenario, &world);
+    world.finish()?;
+    Ok(summary)
+}

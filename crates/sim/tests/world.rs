@@ -1,0 +1,239 @@
+//! Whole runs: the books balance, theory holds, the same seed gives the same bytes.
+
+use std::path::Path;
+
+use aqmlab_scenario::Scenario;
+use aqmlab_sim::{RunError, Summary};
+
+fn parse(text: &str) -> Scenario {
+    Scenario::parse(text, &[], &mut |name| {
+        panic!("the scenario reads no file, but asks for {name}")
+    })
+    .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run(text: &str) -> Summary {
+    aqmlab_sim::run(&parse(text), None, &mut |_| true).expect("the run succeeds")
+}
+
+/// Web users over a 2 Mbit/s link, so that a short run sees losses.
+fn web(discipline: &str, tcp: &str) -> String {
+    format!(
+        r#"
+        [measure]
+        warm_up = "20 s"
+        duration = "120 s"
+        [topology]
+        kind = "dumbbell"
+        hosts = {{ clients = 3, servers = 2, rate = "10 Mbit/s" }}
+        [topology.bottleneck]
+        rate = "2 Mbit/s"
+        delay = "2 ms"
+        discipline = {discipline}
+        [[traffic]]
+        kind = "mah-web"
+        name = "users"
+        users = 700
+        direction = "both"
+        tcp = {tcp}
+        rtt = {{ kind = "uniform", min = "10 ms", max = "150 ms" }}
+        "#
+    )
+}
+
+const DROPTAIL: &str = r#"{ kind = "droptail", limit = "20 packets" }"#;
+const RED: &str = r#"{ kind = "red", min_th = "5 packets", max_th = "15 packets", limit = "60 packets", gentle = true, ecn = true }"#;
+
+#[test]
+fn books_balance_under_loss_marks_and_random_loss() {
+    // `run` fails when they do not; here it is made hard: losses of every kind, both directions.
+    for discipline in [DROPTAIL, RED] {
+        for tcp in [r#""freebsd-2.2.8""#, r#"{ profile = "rfc", ecn = true }"#] {
+            let text =
+                web(discipline, tcp).replace(r#"delay = "2 ms""#, "delay = \"2 ms\"\nloss = 0.01");
+            let summary = run(&text);
+            let forward = &summary.links["bottleneck"]["forward"];
+            assert!(
+                forward.loss_rate > 0.005,
+                "{discipline} {tcp}: {}",
+                forward.loss_rate
+            );
+            assert!(forward.wire_lost_packets > 0);
+            assert!(summary.responses["users"].count > 500);
+            let marks_expected = discipline == RED && tcp.contains("ecn");
+            assert_eq!(
+                forward.marked_packets > 0,
+                marks_expected,
+                "{discipline} {tcp}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
+    let folder = std::env::temp_dir().join(format!("aqmlab-sim-{}", std::process::id()));
+    let record = |seed: u64, name: &str| {
+        let directory = folder.join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let scenario = parse(&format!("seed = {seed}\n{}", web(RED, "\"rfc\"")));
+        let summary = aqmlab_sim::run(&scenario, Some(&directory), &mut |_| true).unwrap();
+        (summary, contents(&directory))
+    };
+    let (first, second, other) = (record(1, "a"), record(1, "b"), record(2, "c"));
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(
+        first == second,
+        "two runs of the same scenario and seed differ"
+    );
+    assert_ne!(first.0, other.0);
+    assert_eq!(first.1.len(), 3, "responses, flows and queue are recorded");
+}
+
+fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            (
+                path.file_name().unwrap().to_string_lossy().into_owned(),
+                std::fs::read(&path).unwrap(),
+            )
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+const ONE_TRANSFER: &str = r#"
+        [measure]
+        warm_up = "0 s"
+        duration = "20 s"
+        [topology]
+        kind = "dumbbell"
+        [topology.bottleneck]
+        rate = "10 Mbit/s"
+        delay = "5 ms"
+        framing = "ethernet"
+        discipline = { kind = "droptail", limit = "1000 packets" }
+        [[traffic]]
+        kind = "bulk"
+        flows = 1
+        size = "14600 bytes"
+        start_within = "0 s"
+        tcp = { profile = "rfc", delayed_ack = { kind = "off" }, ack_every = 1 }
+        rtt = { kind = "constant", rtt = "40 ms" }
+        "#;
+
+#[test]
+fn an_uncontended_transfer_takes_the_hand_computed_time() {
+    // One way: 15 ms to the bottleneck, its transmission, 5 ms. On the wire a SYN takes
+    // (44 + 38) x 0.8 = 65.6 us, an ACK 62.4 us, the request of 1 byte 63.2 us, a full segment
+    // (1500 + 38) x 0.8 = 1230.4 us. An ACK per segment and an initial window of 3.
+    //   SYN             0      -> 20.0656
+    //   SYN-ACK                -> 40.1312
+    //   ACK, request           -> 60.1312 + 0.0624 + 0.0632 = 60.2568
+    //   ACK of the request, then 3 segments: they leave the bottleneck from
+    //   75.2568 + 0.0624 on, every 1.2304 ms; the first arrives at 81.5496.
+    //   Its ACK                -> 101.6120 at the server. Each of 3 ACKs lets 2 segments go: 6 in
+    //   a row from 116.6120 on at the bottleneck; the first of them arrives at 122.8424, its ACK
+    //   at 142.9048. It lets the 10th go, which carries the FIN: 157.9048 + 1.2304 + 5 = 164.1352.
+    let summary = run(ONE_TRANSFER);
+    let response = &summary.responses["bulk"];
+    assert_eq!(response.count, 1);
+    let found_us = response.max_s.expect("one response") * 1e6;
+    assert!((found_us - 164_135.2).abs() < 0.5, "{found_us} us");
+}
+
+#[test]
+fn bulk_transfers_fill_the_link_up_to_the_framing() {
+    let summary = run(r#"
+        [measure]
+        warm_up = "20 s"
+        duration = "60 s"
+        [topology]
+        kind = "dumbbell"
+        [topology.bottleneck]
+        rate = "10 Mbit/s"
+        discipline = { kind = "droptail", limit = "100 packets" }
+        [[traffic]]
+        kind = "bulk"
+        flows = 20
+        tcp = "rfc"
+        rtt = { kind = "uniform", min = "20 ms", max = "100 ms" }
+        "#);
+    let forward = &summary.links["bottleneck"]["forward"];
+    assert!(forward.utilization > 0.999, "{}", forward.utilization);
+    // 1500 of 1538 bytes on the wire are IP.
+    let expected = forward.utilization * 10e6 * 1500.0 / 1538.0;
+    assert!(
+        (forward.throughput_bps / expected - 1.0).abs() < 1e-3,
+        "{}",
+        forward.throughput_bps
+    );
+    let flows = &summary.flows["bulk"];
+    // Goodput: payload only, and nothing twice.
+    assert!(flows.goodput_bps < forward.throughput_bps * 1460.0 / 1500.0);
+    assert!(flows.goodput_bps > 0.97 * forward.throughput_bps * 1460.0 / 1500.0);
+    assert!(flows.fairness_jain.unwrap() > 0.6);
+}
+
+#[test]
+fn a_device_ring_hides_packets_from_the_discipline() {
+    let queue = |ring: u32| {
+        let text = format!(
+            r#"
+            [measure]
+            warm_up = "20 s"
+            duration = "60 s"
+            [topology]
+            kind = "dumbbell"
+            [topology.bottleneck]
+            rate = "10 Mbit/s"
+            device_ring = "{ring} packets"
+            discipline = {{ kind = "droptail", limit = "100 packets" }}
+            [[traffic]]
+            kind = "bulk"
+            flows = 30
+            tcp = "rfc"
+            rtt = {{ kind = "constant", rtt = "40 ms" }}
+            "#
+        );
+        let summary = run(&text);
+        let forward = summary.links["bottleneck"]["forward"].clone();
+        (forward.queue_mean_packets, forward.loss_rate)
+    };
+    let (without, loss_without) = queue(0);
+    let (with, loss_with) = queue(100);
+    // The buffer is 100 packets larger than the discipline knows: fewer losses, and what waits
+    // in the ring is not part of its queue.
+    assert!(
+        loss_with < 0.8 * loss_without,
+        "{loss_with} against {loss_without}"
+    );
+    assert!(without > 60.0 && with > 30.0, "{without}, {with}");
+}
+
+#[test]
+fn a_class_without_users_must_be_calibrated() {
+    let text = web(DROPTAIL, "\"rfc\"")
+        .replace("users = 700", "")
+        .replace("[measure]", "load = 0.9\n[measure]");
+    let error = aqmlab_sim::run(&parse(&text), None, &mut |_| true).unwrap_err();
+    assert!(
+        matches!(&error, RunError::Population(message) if message.contains("traffic.users")),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    let mut told = Vec::new();
+    let scenario = parse(&web(DROPTAIL, "\"rfc\""));
+    let result = aqmlab_sim::run(&scenario, None, &mut |share| {
+        told.push(share);
+        share < 0.1
+    });
+    assert!(matches!(result, Err(RunError::Stopped)));
+    assert!(told.is_sorted() && told.len() > 10, "{told:?}");
+}

@@ -1,0 +1,396 @@
+//! Stack profiles: everything in which two TCP stacks of the same algorithms still differ, as data.
+
+use aqmlab_net::tagged::{Located, Reader};
+use aqmlab_net::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toml::{Table, Value};
+
+/// A TCP stack: constants and switches of an end point.
+///
+/// A scenario names a profile, or gives a table whose `profile` names one and whose other keys
+/// replace that profile's values.
+// `remote = "Self"` makes what serde derives plain functions, which the trait's `deserialize`
+// below calls once the named profile has filled the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Profile {
+    /// Name of the profile whose values are the defaults.
+    pub profile: String,
+    /// Loss recovery.
+    pub recovery: Recovery,
+    /// Congestion control.
+    pub congestion_control: CongestionControl,
+    /// Whether ECN is negotiated (RFC 3168).
+    pub ecn: bool,
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// IP and TCP headers of every segment but a SYN.
+    pub header: Bytes,
+    /// IP and TCP headers of a SYN, options included.
+    pub syn_header: Bytes,
+    /// Send buffer: bounds the data in flight.
+    pub send_buffer: Bytes,
+    /// Receive buffer: the window offered to the peer, always whole because readers are prompt.
+    pub receive_buffer: Bytes,
+    /// Congestion window after the handshake, in segments.
+    pub initial_window: u32,
+    /// Whether the ACK that completes the handshake opens the server's window by a segment.
+    pub handshake_opens_window: bool,
+    /// Slow-start threshold of a new connection.
+    pub initial_ssthresh: Bytes,
+    /// Whether a window equal to ssthresh still grows exponentially (BSD) or not.
+    pub slow_start_at_ssthresh: bool,
+    /// Whether slow start opens the window by no more than what was acknowledged (RFC 5681,
+    /// equation 2) instead of a segment per ACK (BSD).
+    pub byte_counting: bool,
+    /// Whether the ACK that ends fast recovery also opens the window (BSD: ssthresh + 1 segment).
+    pub recovery_exit_opens_window: bool,
+    /// Whether in-order ACKs stop opening the window once it exceeds the peer's (BSD header
+    /// prediction).
+    pub window_growth_limited: bool,
+    /// What is halved on congestion.
+    pub cut_from: CutFrom,
+    /// Whether the second and later time-outs of the same segment lower ssthresh again.
+    pub repeated_timeout_cuts: bool,
+    /// ssthresh in bytes after the client's SYN timed out; unset: not changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syn_timeout_ssthresh: Option<Bytes>,
+    /// Clock of the retransmission timer.
+    pub clock: Clock,
+    /// Retransmission time-out before the first round-trip sample.
+    pub rto_initial: Time,
+    /// Smallest retransmission time-out.
+    pub rto_min: Time,
+    /// Largest retransmission time-out, back-off included.
+    pub rto_max: Time,
+    /// Retransmissions of the same segment after which the connection is given up.
+    pub max_retransmissions: u32,
+    /// Time after which an unanswered connect is given up.
+    pub connect_timeout: Time,
+    /// Whether a repeated SYN is answered by a SYN-ACK before the server's own timer expires.
+    pub answers_repeated_syn: bool,
+    /// When a lone segment is acknowledged.
+    pub delayed_ack: DelayedAck,
+    /// Data is acknowledged at once when this many full segments are unacknowledged.
+    pub ack_every: u32,
+    /// Whether a small segment waits while data is outstanding (RFC 896).
+    pub nagle: bool,
+    /// Whether the window falls to the initial one after an idle period longer than the RTO.
+    pub restart_after_idle: bool,
+}
+
+/// The profiles that ship: name and text.
+const SHIPPED: [(&str, &str); 2] = [
+    ("rfc", include_str!("../profiles/rfc.toml")),
+    (
+        "freebsd-2.2.8",
+        include_str!("../profiles/freebsd-2.2.8.toml"),
+    ),
+];
+
+impl Profile {
+    /// Names of the profiles that ship; the first is the default.
+    pub const NAMES: [&str; SHIPPED.len()] = [SHIPPED[0].0, SHIPPED[1].0];
+
+    /// The profile of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let overlay = Table::from_iter([("profile".to_owned(), Value::from(name))]);
+        Self::from_overlay(overlay).ok()
+    }
+
+    /// The text of the profile of that name: TOML whose comments give sources and reasons.
+    pub fn text(name: &str) -> Option<&'static str> {
+        SHIPPED
+            .iter()
+            .find(|(shipped, _)| *shipped == name)
+            .map(|(_, text)| *text)
+    }
+
+    /// Refuses values that mean nothing or contradict each other. The error is the field and the
+    /// message: what was found and what would be right.
+    pub fn check(&self) -> Result<(), (String, String)> {
+        self.check_sizes()?;
+        self.check_times()
+    }
+
+    fn check_sizes(&self) -> Result<(), Problem> {
+        for (field, bytes) in [("mss", self.mss), ("header", self.header)] {
+            require(bytes.0 > 0, field, || {
+                format!("found {bytes}; it must be above 0")
+            })?;
+        }
+        let segment = Bytes(self.mss.0.saturating_add(self.header.0));
+        for (field, packet) in [("mss", segment), ("syn_header", self.syn_header)] {
+            require((Bytes(1)..=MAX_PACKET).contains(&packet), field, || {
+                format!("found a packet of {packet}, headers included; at most {MAX_PACKET}")
+            })?;
+        }
+        let buffers = [
+            ("send_buffer", self.send_buffer),
+            ("receive_buffer", self.receive_buffer),
+        ];
+        for (field, bytes) in buffers {
+            require((self.mss..=MAX_BUFFER).contains(&bytes), field, || {
+                format!(
+                    "found {bytes}; expected one segment (mss, {}) to {MAX_BUFFER}",
+                    self.mss
+                )
+            })?;
+        }
+        for (field, count) in [
+            ("initial_window", self.initial_window),
+            ("ack_every", self.ack_every),
+        ] {
+            require(count > 0, field, || {
+                "found 0; it must be at least 1".to_owned()
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_times(&self) -> Result<(), Problem> {
+        let clock = match self.clock {
+            Clock::Ticks { period } => ("clock.period", period),
+            Clock::Fine { granularity } => ("clock.granularity", granularity),
+        };
+        let delayed_ack = match self.delayed_ack {
+            DelayedAck::Off => None,
+            DelayedAck::Grid { period } => Some(("delayed_ack.period", period)),
+            DelayedAck::Timer { delay } => Some(("delayed_ack.delay", delay)),
+        };
+        let times = [
+            clock,
+            ("rto_initial", self.rto_initial),
+            ("rto_min", self.rto_min),
+            ("rto_max", self.rto_max),
+            ("connect_timeout", self.connect_timeout),
+        ];
+        for (field, time) in times.into_iter().chain(delayed_ack) {
+            require(time > Time::ZERO && time <= LONGEST_TIMER, field, || {
+                format!("found {time}; it must be above 0 s and at most {LONGEST_TIMER}")
+            })?;
+        }
+        for (field, time) in [("rto_min", self.rto_min), ("rto_initial", self.rto_initial)] {
+            require(time <= self.rto_max, field, || {
+                format!("found {time}; it must not exceed rto_max, {}", self.rto_max)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The profile that the table names, with the table's other values in place of its own.
+    fn from_overlay(overlay: Table) -> Result<Self, Located> {
+        let name = match overlay.get("profile") {
+            None => Self::NAMES[0],
+            Some(Value::String(name)) => name,
+            Some(_) => {
+                let error = Located::new("found no text; expected the name of a profile");
+                return Err(error.allow(&Self::NAMES).under("profile"));
+            }
+        };
+        let Some(text) = Self::text(name) else {
+            return Err(Located::unknown_word(name, &Self::NAMES).under("profile"));
+        };
+        let mut table = Table::from_iter([("profile".to_owned(), Value::from(name))]);
+        table.extend(
+            text.parse::<Table>()
+                .expect("shipped profiles are TOML: a test reads them"),
+        );
+        table.extend(overlay);
+        Self::deserialize(Reader(Value::Table(table)))
+    }
+}
+
+impl Serialize for Profile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Profile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(name) => {
+                Self::named(&name).ok_or_else(|| Located::unknown_word(&name, &Self::NAMES))
+            }
+            Value::Table(overlay) => Self::from_overlay(overlay),
+            _ => {
+                Err(Located::new("expected the name of a profile, or a table").allow(&Self::NAMES))
+            }
+        }
+        .map_err(Located::pass)
+    }
+}
+
+/// A field, and what is wrong with it.
+type Problem = (String, String);
+
+fn require(right: bool, field: &str, message: impl FnOnce() -> String) -> Result<(), Problem> {
+    if right {
+        Ok(())
+    } else {
+        Err((field.to_owned(), message()))
+    }
+}
+
+/// The largest IP packet.
+const MAX_PACKET: Bytes = Bytes(65_535);
+
+/// The largest window that RFC 7323 can announce.
+const MAX_BUFFER: Bytes = Bytes(1 << 30);
+
+/// Longer than any stack's: a slip of the unit.
+const LONGEST_TIMER: Time = Time::from_secs(86_400);
+
+/// How losses are repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// Fast retransmit, then slow start.
+    Tahoe,
+    /// Fast retransmit and fast recovery, ended by the first new ACK (RFC 2581).
+    Reno,
+}
+
+/// How the window grows and shrinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CongestionControl {
+    /// Slow start, then one segment per round trip; half on congestion (RFC 5681).
+    Reno,
+}
+
+/// What is halved on congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CutFrom {
+    /// The data in flight (RFC 5681).
+    Flight,
+    /// The smaller of congestion window and peer's window, in whole segments (BSD).
+    Window,
+}
+
+aqmlab_net::tagged! {
+    /// The clock that measures round trips and fires retransmission timers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Clock {
+        /// Round trips are counted in ticks of a slow host-wide timer and timers fire on its ticks;
+        /// the estimator is BSD's integer one. One phase per host.
+        Ticks {
+            /// Period of the tick.
+            period: Time,
+        },
+        /// Round trips are measured exactly; RFC 6298 with this clock granularity G.
+        Fine {
+            /// G of RFC 6298, section 2.
+            granularity: Time,
+        },
+    }
+}
+
+aqmlab_net::tagged! {
+    /// When a lone in-order segment is acknowledged.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum DelayedAck {
+        /// At once.
+        Off,
+        /// At the next tick of a host-wide timer with this period. One phase per host.
+        Grid {
+            /// Period of the tick.
+            period: Time,
+        },
+        /// This long after it arrived.
+        Timer {
+            /// The delay.
+            delay: Time,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_net::tagged;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Profile, String> {
+        let table: Table = text.parse().unwrap();
+        tagged::from_value(table["tcp"].clone()).map_err(|error: Located| error.to_string())
+    }
+
+    #[test]
+    fn every_shipped_profile_is_right_and_survives_writing() {
+        for name in Profile::NAMES {
+            let profile = Profile::named(name).unwrap();
+            assert_eq!(profile.profile, name);
+            assert_eq!(profile.check(), Ok(()), "{name}");
+            let written = Value::try_from(&profile).unwrap();
+            assert_eq!(tagged::from_value(written), Ok(profile), "{name}");
+        }
+        assert_eq!(Profile::named("hurd"), None);
+    }
+
+    #[test]
+    fn a_table_replaces_values_of_the_profile_that_it_names() {
+        let freebsd = Profile::named("freebsd-2.2.8").unwrap();
+        assert_eq!(read("tcp = \"freebsd-2.2.8\""), Ok(freebsd.clone()));
+        let changed = read("tcp = { profile = \"freebsd-2.2.8\", mss = \"1460 bytes\" }");
+        assert_eq!(
+            changed,
+            Ok(Profile {
+                mss: Bytes(1460),
+                ..freebsd
+            })
+        );
+        let rfc = Profile::named("rfc").unwrap();
+        assert_eq!(
+            read("tcp = { ecn = true }"),
+            Ok(Profile { ecn: true, ..rfc })
+        );
+    }
+
+    #[test]
+    fn a_wrong_profile_is_refused() {
+        let unknown = "found \"rcf\"; did you mean \"rfc\"? (allowed: rfc, freebsd-2.2.8)";
+        assert_eq!(read("tcp = \"rcf\""), Err(unknown.to_owned()));
+        assert_eq!(
+            read("tcp = { profile = \"rcf\" }"),
+            Err(format!("profile: {unknown}"))
+        );
+        let clock = read("tcp = { clock = { kind = \"fine\", granularty = \"1 ms\" } }");
+        assert!(
+            clock
+                .unwrap_err()
+                .starts_with("clock.granularty: unknown key; did you mean")
+        );
+    }
+
+    #[test]
+    fn values_that_make_no_stack_are_refused() {
+        for (field, text) in [
+            ("mss", "mss = \"0 bytes\""),
+            ("mss", "mss = \"65500 bytes\""),
+            ("header", "header = \"0 bytes\""),
+            ("syn_header", "syn_header = \"64 KiB\""),
+            ("send_buffer", "send_buffer = \"1459 bytes\""),
+            ("receive_buffer", "receive_buffer = \"2 GiB\""),
+            ("initial_window", "initial_window = 0"),
+            ("ack_every", "ack_every = 0"),
+            (
+                "clock.granularity",
+                "clock = { kind = \"fine\", granularity = \"0 s\" }",
+            ),
+            (
+                "delayed_ack.period",
+                "delayed_ack = { kind = \"grid\", period = \"0 s\" }",
+            ),
+            ("rto_min", "rto_min = \"70 s\""),
+            ("rto_initial", "rto_initial = \"61 s\""),
+            ("connect_timeout", "connect_timeout = \"0 s\""),
+        ] {
+            let profile = read(&format!("tcp = {{ {text} }}")).unwrap();
+            assert_eq!(profile.check().unwrap_err().0, field, "{text}");
+        }
+    }
+}

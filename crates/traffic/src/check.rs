@@ -1,0 +1,193 @@
+//! Refuses parameters that contradict each other or mean nothing. Every error names the field and
+//! says what was found and what would be right.
+
+use aqmlab_net::Bytes;
+
+use crate::params::{Bulk, MahWeb, Model, Poisson, Rtt, Sizes};
+use crate::script::HostCounts;
+
+/// Which field is wrong, and why.
+type Problem = (String, String);
+
+fn problem(field: &str, message: impl Into<String>) -> Result<(), Problem> {
+    Err((field.to_owned(), message.into()))
+}
+
+/// A real number that must be finite and above zero.
+fn positive(field: &str, value: f64) -> Result<(), Problem> {
+    if value.is_finite() && value > 0.0 {
+        Ok(())
+    } else {
+        problem(field, format!("found {value}; it must be above 0"))
+    }
+}
+
+/// A number of things, of which there must be one.
+fn at_least_one(field: &str, number: u32) -> Result<(), Problem> {
+    if number > 0 {
+        Ok(())
+    } else {
+        problem(field, "found 0; it must be at least 1")
+    }
+}
+
+/// A size that must hold a byte.
+fn some_bytes(field: &str, size: Bytes) -> Result<(), Problem> {
+    if size.0 > 0 {
+        Ok(())
+    } else {
+        problem(field, format!("found {size}; it must be at least 1 byte"))
+    }
+}
+
+/// Puts the name of the enclosing field in front.
+fn within(field: &str, result: Result<(), Problem>) -> Result<(), Problem> {
+    result.map_err(|(inner, message)| (format!("{field}.{inner}"), message))
+}
+
+impl Model {
+    /// Refuses what means nothing; the error is the field and the message.
+    pub fn check(&self) -> Result<(), (String, String)> {
+        match self {
+            Self::MahWeb(params) => params.check(),
+            Self::Poisson(params) => params.check(),
+            Self::Bulk(params) => params.check(),
+        }
+    }
+}
+
+impl MahWeb {
+    fn check(&self) -> Result<(), Problem> {
+        at_least_one("users", self.users.unwrap_or(1))?;
+        at_least_one("parallel", self.parallel)?;
+        positive("reply_scale", self.reply_scale)
+    }
+}
+
+impl Poisson {
+    fn check(&self) -> Result<(), Problem> {
+        if let Some(rate) = self.rate
+            && !(rate.0.is_finite() && rate.0 > 0.0)
+        {
+            return problem("rate", format!("found {rate}; it must be above 0 /s"));
+        }
+        within("request", self.request.check())?;
+        within("response", self.response.check())
+    }
+}
+
+impl Bulk {
+    fn check(&self) -> Result<(), Problem> {
+        at_least_one("flows", self.flows)?;
+        some_bytes("size", self.size.unwrap_or(Bytes(1)))
+    }
+}
+
+impl Sizes {
+    /// Refuses what means nothing; the error is the field and the message.
+    pub fn check(&self) -> Result<(), (String, String)> {
+        match self {
+            Self::Constant { size } => some_bytes("size", *size),
+            Self::Lognormal { median, sigma } => {
+                some_bytes("median", *median)?;
+                positive("sigma", *sigma)
+            }
+            Self::Pareto { shape, minimum } => {
+                positive("shape", *shape)?;
+                some_bytes("minimum", *minimum)
+            }
+            Self::BoundedPareto {
+                shape,
+                minimum,
+                maximum,
+            } => {
+                positive("shape", *shape)?;
+                some_bytes("minimum", *minimum)?;
+                if maximum > minimum {
+                    return Ok(());
+                }
+                problem(
+                    "maximum",
+                    format!("found {maximum}; it must exceed minimum, {minimum}"),
+                )
+            }
+            Self::Empirical { cdf, .. } => check_cdf(cdf),
+        }
+    }
+}
+
+/// Rows of (bytes, cumulative probability): both ascending, the last probability 1.
+fn check_cdf(cdf: &[(f64, f64)]) -> Result<(), Problem> {
+    let Some(&(first_size, first_probability)) = cdf.first() else {
+        return problem("cdf", "found no rows; give them, or a file that has them");
+    };
+    if !(first_size >= 0.0 && first_probability >= 0.0) {
+        return problem(
+            "cdf",
+            format!("found ({first_size}, {first_probability}) in row 1; nothing is negative"),
+        );
+    }
+    for (index, pair) in cdf.windows(2).enumerate() {
+        let ((size, probability), (next_size, next_probability)) = (pair[0], pair[1]);
+        if !(next_size > size && next_probability >= probability) {
+            return problem(
+                "cdf",
+                format!(
+                    "found ({next_size}, {next_probability}) in row {} after ({size}, \
+                     {probability}); sizes and probabilities must ascend",
+                    index + 2
+                ),
+            );
+        }
+    }
+    let (last_size, last) = cdf[cdf.len() - 1];
+    if !last_size.is_finite() || (last - 1.0).abs() > 1e-9 {
+        return problem(
+            "cdf",
+            format!("found ({last_size}, {last}) in the last row; its probability must be 1"),
+        );
+    }
+    Ok(())
+}
+
+impl Rtt {
+    /// Refuses what means nothing between `hosts`; the error is the field and the message.
+    pub fn check(&self, hosts: HostCounts) -> Result<(), (String, String)> {
+        match self {
+            Self::Constant { .. } => Ok(()),
+            Self::Uniform { min, max } => {
+                if min <= max {
+                    return Ok(());
+                }
+                problem(
+                    "max",
+                    format!("found {max}; it must not be below min, {min}"),
+                )
+            }
+            Self::Pairs { matrix, .. } => {
+                let HostCounts { clients, servers } = hosts;
+                if matrix.len() != servers as usize {
+                    return problem(
+                        "matrix",
+                        format!(
+                            "found {} rows; there must be one per server host, {servers}",
+                            matrix.len()
+                        ),
+                    );
+                }
+                let odd = |row: &Vec<_>| row.len() != clients as usize;
+                let Some(row) = matrix.iter().position(odd) else {
+                    return Ok(());
+                };
+                problem(
+                    "matrix",
+                    format!(
+                        "found {} entries in row {}; there must be one per client host, {clients}",
+                        matrix[row].len(),
+                        row + 1
+                    ),
+                )
+            }
+        }
+    }
+}

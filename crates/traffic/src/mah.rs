@@ -1,0 +1,197 @@
+//! Closed loop: web users who fetch pages over HTTP/1.0.
+//!
+//! B. Mah, "An Empirical Model of HTTP Network Traffic", INFOCOM 1997, as driven in M.
+//! Christiansen, K. Jeffay, D. Ott, F. D. Smith, "Tuning RED for Web Traffic", SIGCOMM 2000.
+//!
+//! A user fetches the primary file of a page, then its embedded files over at most `parallel`
+//! connections, one per file; when all have come the user thinks, and fetches the next page. A
+//! server is kept for a run of consecutive pages, then drawn anew. Servers answer at once.
+//!
+//! Departures from the paper by Mah:
+//!
+//! - think times are capped (`think_cap`), or a user's rate would decay for a day;
+//! - the tail of the reply sizes is parametric with `replies = "christiansen2000"`; see
+//!   `data/mah1997/README.md`.
+//!
+//! All random numbers of a page are drawn when the page starts, in one order: who a user is and
+//! what it fetches never depends on the order in which its connections finish.
+
+mod tables;
+
+use aqmlab_net::{RandomStream, Time};
+
+use crate::params::{MahWeb, Rtt};
+use crate::script::{Action, Connect, HostCounts, Script};
+use crate::source::{PopulationUnset, Setting};
+use tables::{Kind, ReplySizes, Tables};
+
+/// All users of a class; a user's token is its number.
+#[derive(Clone, Debug)]
+pub(crate) struct WebUsers {
+    web: Web,
+    users: Vec<User>,
+    start_within_s: f64,
+}
+
+/// What all users share.
+#[derive(Clone, Debug)]
+struct Web {
+    parallel: u32,
+    hosts: HostCounts,
+    rtt: Rtt,
+    think_cap: Time,
+    replies: ReplySizes,
+    reply_scale: f64,
+    tables: Tables,
+}
+
+/// One person: their own random numbers, and the page that they are fetching.
+#[derive(Clone, Debug)]
+struct User {
+    token: u32,
+    flipped: bool,
+    client: u32,
+    server: u32,
+    /// Pages still to come from this server.
+    pages_left: u32,
+    /// Open connections.
+    open: u32,
+    /// Files of the page that are still to be asked for, the next one last.
+    pending: Vec<File>,
+    stream: RandomStream,
+    /// Apart from `stream`, so that other round-trip times meet the same pages.
+    rtts: RandomStream,
+}
+
+/// One file of a page, and the connection that will fetch it.
+#[derive(Clone, Copy, Debug)]
+struct File {
+    request: u64,
+    reply: u64,
+    rtt: Time,
+}
+
+impl WebUsers {
+    pub(crate) fn new(params: &MahWeb, setting: &Setting<'_>) -> Result<Self, PopulationUnset> {
+        let number = params.users.ok_or(PopulationUnset { field: "users" })?;
+        let web = Web {
+            parallel: params.parallel,
+            hosts: setting.hosts,
+            rtt: setting.rtt.clone(),
+            think_cap: params.think_cap,
+            replies: ReplySizes::new(params.replies),
+            reply_scale: params.reply_scale,
+            tables: Tables::mah1997(),
+        };
+        let stream = |name: &str, token| {
+            RandomStream::new(
+                setting.seed,
+                &format!("{}/{name}", setting.class),
+                u64::from(token),
+            )
+        };
+        let user = |token| {
+            let (flipped, ordinal) = setting.direction.place(token);
+            User {
+                token,
+                flipped,
+                client: ordinal % setting.hosts.as_seen(flipped).clients,
+                server: 0,
+                pages_left: 0,
+                open: 0,
+                pending: Vec::new(),
+                stream: stream("user", token),
+                rtts: stream("rtts", token),
+            }
+        };
+        Ok(Self {
+            web,
+            users: (0..number).map(user).collect(),
+            start_within_s: params.start_within.as_secs_f64(),
+        })
+    }
+
+    pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {
+        for user in &mut self.users {
+            let at = Time::from_secs_f64(user.stream.uniform() * self.start_within_s);
+            let token = user.token;
+            actions.push(Action::WakeAt { at, token });
+        }
+    }
+
+    /// The user is done thinking.
+    pub(crate) fn on_wake(&mut self, token: u32, actions: &mut Vec<Action>) {
+        let user = &mut self.users[token as usize];
+        user.draw_page(&self.web);
+        user.open_next(actions);
+    }
+
+    /// A file has come.
+    pub(crate) fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+        let user = &mut self.users[token as usize];
+        user.open -= 1;
+        while user.open < self.web.parallel && user.open_next(actions) {}
+        if user.open == 0 {
+            let at = now.saturating_add(self.web.think_time(&mut user.stream));
+            actions.push(Action::WakeAt { at, token });
+        }
+    }
+}
+
+impl User {
+    /// Draws everything about the next page.
+    fn draw_page(&mut self, web: &Web) {
+        let stream = &mut self.stream;
+        if self.pages_left == 0 {
+            self.pages_left = web.tables.consecutive_pages.sample(stream) as u32;
+            let servers = web.hosts.as_seen(self.flipped).servers;
+            self.server = stream.below(servers as usize) as u32;
+        }
+        self.pages_left -= 1;
+        let files = web.tables.files_per_page.sample(stream) as usize;
+        for index in 0..files {
+            let kind = if index == 0 {
+                Kind::Primary
+            } else {
+                Kind::Embedded
+            };
+            self.pending.push(File {
+                request: (web.tables.request.sample(stream) as u64).max(1),
+                reply: web.reply(kind, stream),
+                rtt: web
+                    .rtt
+                    .sample(self.client, self.server, self.flipped, &mut self.rtts),
+            });
+        }
+        self.pending.reverse();
+    }
+
+    /// Opens the connection for the next file of the page, if there is one.
+    fn open_next(&mut self, actions: &mut Vec<Action>) -> bool {
+        let Some(file) = self.pending.pop() else {
+            return false;
+        };
+        self.open += 1;
+        actions.push(Action::Connect(Connect {
+            token: self.token,
+            client: self.client,
+            server: self.server,
+            rtt: file.rtt,
+            flipped: self.flipped,
+            script: Script::single(file.request, file.reply),
+        }));
+        true
+    }
+}
+
+impl Web {
+    fn think_time(&self, stream: &mut RandomStream) -> Time {
+        Time::from_secs_f64(self.tables.think_s.sample(stream)).min(self.think_cap)
+    }
+
+    /// Bytes of a reply, scaled, at least 1.
+    fn reply(&self, kind: Kind, stream: &mut RandomStream) -> u64 {
+        let bytes = self.replies.sample(kind, stream);
+        ((bytes * self.reply_scale).round() as u64).max(1)
+    }
+}

@@ -1,0 +1,179 @@
+//! What a scenario says about its traffic.
+
+use aqmlab_net::{Bytes, Frequency, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+aqmlab_net::tagged! {
+    /// A traffic model and its parameters.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Model {
+        /// Closed loop: web users who fetch pages over HTTP/1.0 (Mah 1997).
+        MahWeb(MahWeb),
+        /// Open loop: connections arrive as a Poisson process, each with one exchange.
+        Poisson(Poisson),
+        /// Long-lived transfers.
+        Bulk(Bulk),
+    }
+}
+
+/// Web users after Mah's empirical model of 1995 traffic, as Christiansen et al. 2000 drove it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MahWeb {
+    /// Number of users; left out: calibrated from `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<u32>,
+    /// Connections that a user keeps open at once for the files embedded in a page.
+    #[serde(default = "default_parallel")]
+    pub parallel: u32,
+    /// Longest think time; longer ones of the table are cut to this. Left out: 445.5 s, which
+    /// gives the paper's rate of requests (the table's longest is a day).
+    #[serde(default = "default_think_cap")]
+    pub think_cap: Time,
+    /// Distribution of reply sizes.
+    #[serde(default)]
+    pub replies: Replies,
+    /// Factor on every reply size.
+    #[serde(default = "default_one")]
+    pub reply_scale: f64,
+    /// Users start at random within this time.
+    #[serde(default = "default_start_within")]
+    pub start_within: Time,
+}
+
+/// Distribution of web reply sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replies {
+    /// Mah's table up to its 90th percentile, then bounded Pareto tails (one for primary, one for
+    /// embedded files) fitted to the traffic that Christiansen et al. 2000 measured.
+    #[default]
+    Christiansen2000,
+    /// Mah's table as published, one for primary and embedded files.
+    Mah1997,
+}
+
+/// Connections that arrive as a Poisson process; each carries one request and one response.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Poisson {
+    /// Connections per second; left out: calibrated from `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Frequency>,
+    /// Distribution of request sizes.
+    pub request: Sizes,
+    /// Distribution of response sizes.
+    pub response: Sizes,
+}
+
+/// Transfers that never end, or all have the same size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bulk {
+    /// Number of transfers.
+    pub flows: u32,
+    /// Bytes of each; left out: endless.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
+    /// Transfers start at random within this time.
+    #[serde(default = "default_bulk_start")]
+    pub start_within: Time,
+}
+
+aqmlab_net::tagged! {
+    /// A distribution of sizes in bytes of application data. Drawn sizes are rounded up to a byte.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Sizes {
+        /// Always the same.
+        Constant {
+            /// The size.
+            size: Bytes,
+        },
+        /// Log-normal.
+        Lognormal {
+            /// Median.
+            median: Bytes,
+            /// Standard deviation of the logarithm.
+            sigma: f64,
+        },
+        /// Pareto: P(X > x) = (minimum / x)^shape.
+        Pareto {
+            /// Tail index.
+            shape: f64,
+            /// Smallest size.
+            minimum: Bytes,
+        },
+        /// Pareto cut off at a maximum: quantile minimum (1 - u (1 - (minimum/maximum)^shape))^(-1/shape).
+        BoundedPareto {
+            /// Tail index.
+            shape: f64,
+            /// Smallest size.
+            minimum: Bytes,
+            /// Largest size.
+            maximum: Bytes,
+        },
+        /// A table: the first row whose cumulative probability reaches a uniform draw.
+        Empirical {
+            /// A CSV file with a header, sizes in the first column, cumulative probabilities in the
+            /// last. It is read when the scenario is, and replaced by `cdf`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            file: Option<String>,
+            /// Rows of (bytes, cumulative probability), both ascending, the last probability 1.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            cdf: Vec<(f64, f64)>,
+        },
+    }
+}
+
+aqmlab_net::tagged! {
+    /// Minimum round-trip times, one per connection; the bottleneck's own delay is part of it.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Rtt {
+        /// The same for all.
+        Constant {
+            /// The round-trip time.
+            rtt: Time,
+        },
+        /// Uniform.
+        Uniform {
+            /// Shortest.
+            min: Time,
+            /// Longest.
+            max: Time,
+        },
+        /// Fixed for every pair of server and client host.
+        Pairs {
+            /// A CSV file: a header `server,<client>,<client>...`, then one row per server with
+            /// milliseconds. It is read when the scenario is, and replaced by `matrix`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            file: Option<String>,
+            /// Rows are servers, columns clients.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            matrix: Vec<Vec<Time>>,
+            /// Added to every entry.
+            #[serde(default)]
+            extra: Time,
+        },
+    }
+}
+
+fn default_parallel() -> u32 {
+    2
+}
+
+fn default_think_cap() -> Time {
+    Time::from_millis(445_500)
+}
+
+fn default_one() -> f64 {
+    1.0
+}
+
+fn default_start_within() -> Time {
+    Time::from_secs(60)
+}
+
+fn default_bulk_start() -> Time {
+    Time::from_secs(1)
+}

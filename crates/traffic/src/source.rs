@@ -1,0 +1,108 @@
+//! A source: one class of traffic at work.
+
+use std::fmt;
+
+use aqmlab_net::Time;
+
+use crate::bulk::Transfers;
+use crate::mah::WebUsers;
+use crate::params::{Model, Rtt};
+use crate::poisson::Arrivals;
+use crate::script::{Action, Direction, HostCounts};
+
+/// A model without its number of users (or its rate): it has to be calibrated first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PopulationUnset {
+    /// The field that is missing.
+    pub field: &'static str,
+}
+
+impl fmt::Display for PopulationUnset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` is not set; give it, or a load to calibrate it to",
+            self.field
+        )
+    }
+}
+
+impl std::error::Error for PopulationUnset {}
+
+/// A class of traffic at work: says which connections to open and when to wake it.
+///
+/// It has no clock and no network. What it does depends on the seed, the class's name and the
+/// order of events inside one user, never on other classes or on random numbers of a queue.
+#[derive(Clone, Debug)]
+pub struct Source {
+    model: Active,
+}
+
+#[derive(Clone, Debug)]
+enum Active {
+    Web(WebUsers),
+    Poisson(Arrivals),
+    Bulk(Transfers),
+}
+
+/// Where the connections of a class go and what their random numbers are called.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting<'a> {
+    pub(crate) rtt: &'a Rtt,
+    pub(crate) direction: Direction,
+    pub(crate) hosts: HostCounts,
+    pub(crate) seed: u64,
+    pub(crate) class: &'a str,
+}
+
+impl Source {
+    /// The source of class `class`. Model and round-trip times have passed their `check`.
+    pub fn new(
+        model: &Model,
+        rtt: &Rtt,
+        direction: Direction,
+        hosts: HostCounts,
+        seed: u64,
+        class: &str,
+    ) -> Result<Self, PopulationUnset> {
+        let setting = Setting {
+            rtt,
+            direction,
+            hosts,
+            seed,
+            class,
+        };
+        let model = match model {
+            Model::MahWeb(params) => Active::Web(WebUsers::new(params, &setting)?),
+            Model::Poisson(params) => Active::Poisson(Arrivals::new(params, &setting)?),
+            Model::Bulk(params) => Active::Bulk(Transfers::new(params, &setting)),
+        };
+        Ok(Self { model })
+    }
+
+    /// The run begins, at time 0.
+    pub fn start(&mut self, actions: &mut Vec<Action>) {
+        match &mut self.model {
+            Active::Web(users) => users.start(actions),
+            Active::Poisson(arrivals) => arrivals.start(actions),
+            Active::Bulk(transfers) => transfers.start(actions),
+        }
+    }
+
+    /// The time of an [`Action::WakeAt`] has come.
+    pub fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+        match &mut self.model {
+            Active::Web(users) => users.on_wake(token, actions),
+            Active::Poisson(arrivals) => arrivals.on_wake(now, actions),
+            Active::Bulk(transfers) => transfers.on_wake(token, actions),
+        }
+    }
+
+    /// A connection with this token is over: its client has seen the end, or it failed.
+    pub fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+        match &mut self.model {
+            Active::Web(users) => users.on_finished(now, token, actions),
+            Active::Poisson(_) | Active::Bulk(_) => {}
+        }
+    }
+}

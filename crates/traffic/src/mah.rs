@@ -30,7 +30,7 @@ use tables::{Kind, ReplySizes, Tables};
 pub(crate) struct WebUsers {
     web: Web,
     users: Vec<User>,
-    start_within_s: f64,
+    start_within: Option<Time>,
 }
 
 /// What all users share.
@@ -61,6 +61,8 @@ struct User {
     stream: RandomStream,
     /// Apart from `stream`, so that other round-trip times meet the same pages.
     rtts: RandomStream,
+    /// When to begin; apart, so that the way to begin does not change the pages.
+    starts: RandomStream,
 }
 
 /// One file of a page, and the connection that will fetch it.
@@ -102,18 +104,22 @@ impl WebUsers {
                 pending: Vec::new(),
                 stream: stream("user", token),
                 rtts: stream("rtts", token),
+                starts: stream("starts", token),
             }
         };
         Ok(Self {
             web,
             users: (0..number).map(user).collect(),
-            start_within_s: params.start_within.as_secs_f64(),
+            start_within: params.start_within,
         })
     }
 
     pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {
         for user in &mut self.users {
-            let at = Time::from_secs_f64(user.stream.uniform() * self.start_within_s);
+            let at = match self.start_within {
+                Some(span) => Time::from_secs_f64(user.starts.uniform() * span.as_secs_f64()),
+                None => self.web.rest_of_think_time(&mut user.starts),
+            };
             let token = user.token;
             actions.push(Action::WakeAt { at, token });
         }
@@ -187,6 +193,21 @@ impl User {
 impl Web {
     fn think_time(&self, stream: &mut RandomStream) -> Time {
         Time::from_secs_f64(self.tables.think_s.sample(stream)).min(self.think_cap)
+    }
+
+    /// What is left of the think time of a user who is met at a random moment. Long think times
+    /// are met in proportion to their length (the stationary residual of a renewal process).
+    fn rest_of_think_time(&self, stream: &mut RandomStream) -> Time {
+        if self.think_cap == Time::ZERO {
+            return Time::ZERO;
+        }
+        let longest = self.think_cap.as_secs_f64();
+        loop {
+            let think = self.think_time(stream).as_secs_f64();
+            if stream.uniform() * longest < think {
+                return Time::from_secs_f64(stream.uniform() * think);
+            }
+        }
     }
 
     /// Bytes of a reply, scaled, at least 1.

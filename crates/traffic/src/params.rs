@@ -37,9 +37,10 @@ pub struct MahWeb {
     /// Factor on every reply size.
     #[serde(default = "default_one")]
     pub reply_scale: f64,
-    /// Users start at random within this time.
-    #[serde(default = "default_start_within")]
-    pub start_within: Time,
+    /// Users begin their first page at random within this time. Left out: they are met in the
+    /// middle of their think times, as if they had browsed for long, so that no rush begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_within: Option<Time>,
 }
 
 /// Distribution of web reply sizes.
@@ -168,10 +169,6 @@ fn default_think_cap() -> Time {
 
 fn default_one() -> f64 {
     1.0
-}
-
-fn default_start_within() -> Time {
-    Time::from_secs(60)
 }
 
 fn default_bulk_start() -> Time {

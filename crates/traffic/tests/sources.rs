@@ -306,7 +306,7 @@ fn web() -> MahWeb {
         think_cap: Time::from_secs(400),
         replies: Replies::Mah1997,
         reply_scale: 1.0,
-        start_within: Time::from_secs(60),
+        start_within: Some(Time::from_secs(60)),
     }
 }
 

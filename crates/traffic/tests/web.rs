@@ -18,7 +18,7 @@ fn web(users: u32) -> MahWeb {
         think_cap: Time::from_millis(445_500),
         replies: Replies::Christiansen2000,
         reply_scale: 1.0,
-        start_within: Time::from_secs(60),
+        start_within: Some(Time::from_secs(60)),
     }
 }
 
@@ -365,4 +365,31 @@ fn users_must_be_known() {
     )
     .unwrap_err();
     assert!(error.to_string().contains("`users`"), "{error}");
+}
+
+#[test]
+fn users_who_are_met_in_mid_thought_ask_at_a_steady_rate_from_the_start() {
+    let steady = MahWeb {
+        start_within: None,
+        ..web(4000)
+    };
+    let requests_in = |params: MahWeb, from_s: u64, to_s: u64| {
+        let source = source(params, &uniform_rtt(), Direction::Forward, 3);
+        let seen = play(source, Time::from_secs(to_s), quarter_second);
+        let later = seen
+            .iter()
+            .filter(|seen| seen.opened >= Time::from_secs(from_s));
+        later.count() as f64 / (to_s - from_s) as f64
+    };
+    let (first, later) = (
+        requests_in(steady.clone(), 0, 100),
+        requests_in(steady, 1100, 2100),
+    );
+    assert!(
+        (first / later - 1.0).abs() < 0.05,
+        "{first} against {later}"
+    );
+    // The rush of users who all begin within a minute is what this avoids.
+    let rush = requests_in(web(4000), 0, 100);
+    assert!(rush / later > 1.3, "{rush} against {later}");
 }

@@ -1,0 +1,150 @@
+//! Bindings of the engine for Python: hand a scenario in, hand tables out.
+//!
+//! A scenario crosses as its effective TOML text, a result as JSON text and as Parquet files: no
+//! type of the engine is mirrored in Python. Docstrings stand in `_native.pyi`.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use aqmlab_scenario::{MAX_TABLE_BYTES, Scenario, Topology};
+use pyo3::exceptions::{PyIndexError, PyKeyError};
+use pyo3::import_exception;
+use pyo3::prelude::*;
+
+import_exception!(aqmlab.errors, ScenarioError);
+import_exception!(aqmlab.errors, RunError);
+
+/// The module `aqmlab._native`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::{
+        catalog, link_rate, parse, population, population_key, run, schema, set_population,
+        to_json, uncongested, version,
+    };
+}
+
+#[pyfunction]
+fn version() -> &'static str {
+    concat!(env!("CARGO_PKG_VERSION"), "+", env!("AQMLAB_FINGERPRINT"))
+}
+
+#[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "lists come from Python by value"
+)]
+fn parse(text: &str, base_dir: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
+    let mut read = |name: &str| read_table(&Path::new(base_dir).join(name));
+    let scenario = Scenario::parse(text, &overrides, &mut read)
+        .map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    Ok(scenario.to_toml())
+}
+
+#[pyfunction]
+fn to_json(effective: &str) -> PyResult<String> {
+    let scenario = read_effective(effective)?;
+    Ok(serde_json::to_string(&scenario).expect("a scenario holds only what JSON can say"))
+}
+
+#[pyfunction]
+fn schema() -> String {
+    format!("{:#}", Scenario::json_schema())
+}
+
+#[pyfunction]
+fn catalog() -> String {
+    aqmlab_scenario::catalog().to_string()
+}
+
+#[pyfunction]
+fn uncongested(effective: &str, class_index: usize, population: f64) -> PyResult<String> {
+    let scenario = with_class(effective, class_index)?;
+    Ok(scenario.uncongested(class_index, population).to_toml())
+}
+
+#[pyfunction]
+fn population(effective: &str, class_index: usize) -> PyResult<Option<f64>> {
+    Ok(with_class(effective, class_index)?.population(class_index))
+}
+
+#[pyfunction]
+fn population_key(effective: &str, class_index: usize) -> PyResult<&'static str> {
+    Ok(with_class(effective, class_index)?.traffic[class_index].population_key())
+}
+
+#[pyfunction]
+fn set_population(effective: &str, class_index: usize, population: f64) -> PyResult<String> {
+    let mut scenario = with_class(effective, class_index)?;
+    scenario.set_population(class_index, population);
+    Ok(scenario.to_toml())
+}
+
+#[pyfunction]
+fn link_rate(effective: &str, direction: &str) -> PyResult<f64> {
+    let Topology::Dumbbell(dumbbell) = read_effective(effective)?.topology;
+    let link = match direction {
+        "forward" => dumbbell.bottleneck.forward,
+        "reverse" => dumbbell.bottleneck.reverse,
+        _ => return Err(PyKeyError::new_err(direction.to_owned())),
+    };
+    Ok(link.rate.bps() as f64)
+}
+
+#[pyfunction]
+#[pyo3(signature = (effective, out_dir, progress=None))]
+fn run(
+    py: Python<'_>,
+    effective: &str,
+    out_dir: Option<&str>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let scenario = read_effective(effective)?;
+    let progress = progress.map(Bound::unbind);
+    // What Python raised while it was told of the progress: the caller's own wish to stop, or a
+    // signal such as Ctrl-C.
+    let mut raised: Option<PyErr> = None;
+    let mut tell = |done: f64| {
+        let told = Python::attach(|py| {
+            py.check_signals()?;
+            progress
+                .as_ref()
+                .map_or(Ok(()), |call| call.call1(py, (done,)).map(drop))
+        });
+        raised = told.err();
+        raised.is_none()
+    };
+    let result = py.detach(|| aqmlab_sim::run(&scenario, out_dir.map(Path::new), &mut tell));
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let summary = result.map_err(|error| RunError::new_err(error.to_string()))?;
+    Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
+}
+
+/// An effective scenario names no files: they are part of it.
+fn read_effective(effective: &str) -> PyResult<Scenario> {
+    let mut read = |_: &str| Err(io::Error::other("an effective scenario names no files"));
+    Scenario::parse(effective, &[], &mut read)
+        .map_err(|error| ScenarioError::new_err(error.to_string()))
+}
+
+fn with_class(effective: &str, index: usize) -> PyResult<Scenario> {
+    let scenario = read_effective(effective)?;
+    if index >= scenario.traffic.len() {
+        return Err(PyIndexError::new_err(format!(
+            "there is no traffic class {index}"
+        )));
+    }
+    Ok(scenario)
+}
+
+/// Reads a table that a scenario names, but never more than may be one.
+fn read_table(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?
+        .take(MAX_TABLE_BYTES as u64 + 1)
+        .read_to_string(&mut text)?;
+    Ok(text)
+}

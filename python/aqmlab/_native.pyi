@@ -1,0 +1,42 @@
+"""The engine. Scenarios are passed as their effective TOML text, results as JSON text."""
+
+from collections.abc import Callable, Sequence
+
+def version() -> str:
+    """Version of the engine and a fingerprint of its source."""
+
+def parse(text: str, base_dir: str, overrides: Sequence[tuple[str, str]]) -> str:
+    """Effective scenario of a scenario's text."""
+
+def to_json(effective: str) -> str:
+    """A scenario as JSON."""
+
+def schema() -> str:
+    """JSON Schema of scenario files."""
+
+def catalog() -> str:
+    """JSON: what may stand in a scenario, with descriptions."""
+
+def uncongested(effective: str, class_index: int, population: float) -> str:
+    """The scenario in which one class alone is measured on an uncongested network."""
+
+def population(effective: str, class_index: int) -> float | None:
+    """Users (or connections per second) of a class."""
+
+def population_key(effective: str, class_index: int) -> str:
+    """The field that holds a class's population: users, rate or flows."""
+
+def link_rate(effective: str, direction: str) -> float:
+    """Nominal rate of the bottleneck in bits per second; direction is forward or reverse."""
+
+def set_population(effective: str, class_index: int, population: float) -> str:
+    """The scenario with that many users (or connections per second) of a class."""
+
+def run(
+    effective: str, out_dir: str | None, progress: Callable[[float], object] | None = None
+) -> str:
+    """Runs a scenario; writes its records into `out_dir`; returns the summary as JSON.
+
+    `progress` is called with the share of the simulated time that is done. An exception that it
+    raises ends the run and is passed on.
+    """

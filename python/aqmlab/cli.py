@@ -1,0 +1,375 @@
+"""The command line: ``aqmlab``.
+
+Exit status 0: done, 1: a run failed, 2: the user's input is wrong. What was asked for goes to
+standard output, everything else to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aqmlab import _native, parallel, runs, tables, vary
+from aqmlab.calibrate import calibrate
+from aqmlab.catalog import Catalog, scenario_files
+from aqmlab.compare import differences
+from aqmlab.console import Progress, out, say, show
+from aqmlab.errors import AqmlabError, RunError
+from aqmlab.pool import available_cpus
+from aqmlab.runs import RUNS_ROOT, Run
+from aqmlab.scenario import Override, Scenario
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+app = typer.Typer(
+    help="What will this queue do to the people whose traffic crosses it?",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="FIELD=VALUE",
+        help="Replaces a field, such as traffic.browsers.users=3000; may be repeated.",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Seed of every random stream.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="Runs at a time; default: the number of processors.")
+]
+
+
+@app.command("run")
+def run_command(
+    scenario: ScenarioFile,
+    overrides: Sets = None,
+    seed: Seed = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--out", help="The run directory; default: runs/NAME-KEY-sSEED."),
+    ] = None,
+    as_json: Json = False,
+    jobs: Jobs = None,
+) -> None:
+    """Run a scenario.
+
+    Users that the scenario leaves to its load are calibrated first. A run is never done twice: the
+    same scenario and seed give the same results, and a finished run directory is used again.
+    """
+    chosen = load(scenario, overrides, seed)
+    if directory is not None and os.path.lexists(directory):
+        runs.occupant(directory)  # an error is told before the work, not after it
+    [ready] = calibrated([chosen], jobs)
+    with Progress("running") as progress:
+        run = runs.execute(ready, directory, progress=progress.task(chosen.name), reuse=True)
+    if as_json:
+        print_json(run.summary)
+        return
+    show(*tables.run_tables(run))
+    out(f"run directory: {run.path}")
+
+
+@app.command("show")
+def show_command(
+    directories: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    as_json: Json = False,
+) -> None:
+    """Show what runs measured."""
+    found = runs.distinguish([Run.open(path) for path in directories])
+    if as_json:
+        print_json(found[0].summary if len(found) == 1 else [run.summary for run in found])
+        return
+    for run in found:
+        show(*tables.run_tables(run))
+
+
+@app.command("compare")
+def compare_command(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN_OR_SCENARIO...", help="Run directories or scenario files."),
+    ],
+    varied: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar="FIELD=A,B,...",
+            help="Runs scenarios once with each value; commas inside quotes, brackets and braces "
+            "belong to a value. Repeated: every combination.",
+        ),
+    ] = None,
+    overrides: Sets = None,
+    seed: Seed = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Figure (.svg, .png, .pdf, .html); default: runs/compare.svg."
+        ),
+    ] = None,
+    root: Annotated[Path, typer.Option("--out", help="Folder of new run directories.")] = RUNS_ROOT,
+    as_json: Json = False,
+    jobs: Jobs = None,
+) -> None:
+    """Compare runs: the same users under different queues.
+
+    Scenario files are run first, unless their finished runs are found.
+    """
+    from aqmlab import figures
+
+    target = figure or root / "compare.svg"
+    if target.suffix.lower() not in figures.WRITERS:
+        raise AqmlabError(
+            f"{target}: a figure is written as {', '.join(figures.WRITERS)}; choose one of these"
+        )
+    planned = [
+        entry
+        for source in sources
+        for entry in opened_or_varied(source, varied or [], overrides, seed)
+    ]
+    if len(planned) < 2:
+        raise AqmlabError("a comparison needs two runs at least; add one, or --vary FIELD=A,B")
+    found = runs.distinguish(made(planned, root, jobs))
+    compared = differences(found)
+    drawn = any(run.responses is not None or run.queue is not None for run in found)
+    if drawn:
+        figures.save(figures.comparison(found), target)
+    if as_json:
+        content = {
+            "runs": [
+                {"label": run.label, "path": str(run.path), "summary": run.summary} for run in found
+            ],
+            "differences": [difference.to_json() for difference in compared],
+            "figure": str(target) if drawn else None,
+        }
+        print_json(content)
+        return
+    show(tables.compare_table(found))
+    if compared:
+        out("")
+        show(tables.difference_table(compared))
+    out("")
+    for run in found:
+        out(f"run directory: {run.path} ({run.label})")
+    out(f"figure: {target}" if drawn else "no figure: measure.record is empty")
+
+
+@app.command("calibrate")
+def calibrate_command(
+    scenario: ScenarioFile,
+    overrides: Sets = None,
+    as_json: Json = False,
+    jobs: Jobs = None,
+) -> None:
+    """Find the users (or connections per second) that cause the scenario's load."""
+    chosen = load(scenario, overrides, None)
+    if not chosen.uncalibrated:
+        raise AqmlabError(
+            f"{scenario}: nothing to calibrate, for every class has its own users, connections or "
+            "flows; remove them and state a load"
+        )
+    with Progress("calibrating") as progress:
+        _, answers = calibrate(chosen, jobs=jobs, progress=progress.task(chosen.name))
+    if as_json:
+        print_json([answer.to_json() for answer in answers])
+        return
+    for answer in answers:
+        out(str(answer))
+
+
+@app.command("reproduce")
+def reproduce_command(
+    paper: Annotated[str, typer.Argument(help="Name of a paper; see `aqmlab list papers`.")],
+    chosen: Annotated[
+        list[str] | None, typer.Argument(metavar="[TABLE]...", help="Tables; default: all.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Short runs, whose numbers are not scored.")
+    ] = False,
+    seeds: Annotated[
+        list[int] | None, typer.Option("--seed", help="Seed; may be repeated.")
+    ] = None,
+    directory: Annotated[
+        Path | None, typer.Option("--out", help="Default: out/reproduce/PAPER.")
+    ] = None,
+    as_json: Json = False,
+    jobs: Jobs = None,
+) -> None:
+    """Repeat a paper's tables: every published number beside ours."""
+    from aqmlab.reproduce import reproduce
+
+    with Progress("running") as progress:
+        result = reproduce(
+            paper,
+            chosen or None,
+            quick=quick,
+            out=directory,
+            jobs=jobs or available_cpus(),
+            seeds=seeds or None,
+            progress=progress.update,
+        )
+    if as_json:
+        print_json(result)
+    else:
+        show(tables.score_table(result))
+        for kind, path in result["files"].items():
+            out(f"{kind}: {path}")
+    if failed := result["failed"]:
+        name, reason = next(iter(failed.items()))
+        raise RunError(
+            f"{len(failed)} of {result['runs']} runs failed; the first, {name}: {reason}"
+        )
+
+
+@app.command("report")
+def report_command(
+    directories: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The page.")] = Path("report.html"),
+) -> None:
+    """Write a page about runs: one HTML file that needs no network."""
+    from aqmlab import report
+
+    report.write(runs.distinguish([Run.open(path) for path in directories]), output)
+    out(f"report: {output}")
+
+
+class Kind(str, Enum):
+    """What `aqmlab list` lists."""
+
+    disciplines = "disciplines"
+    transports = "transports"
+    traffic = "traffic"
+    profiles = "profiles"
+    scenarios = "scenarios"
+    papers = "papers"
+
+
+@app.command("list")
+def list_command(
+    kind: Annotated[Kind, typer.Argument(help="What to list.")], as_json: Json = False
+) -> None:
+    """List what there is."""
+    entries = listed(kind)
+    if as_json:
+        print_json(entries)
+        return
+    show(tables.list_table(kind.value, entries))
+
+
+@app.command("explain")
+def explain_command(
+    name: Annotated[str, typer.Argument(help="A discipline, profile, traffic model, ...")],
+    as_json: Json = False,
+) -> None:
+    """Explain a queue discipline, traffic model, stack profile, ...: what it is, its parameters."""
+    found = Catalog.load().find(name)
+    if as_json:
+        print_json([entry.to_json() for entry in found])
+        return
+    for entry in found:
+        show(*tables.explanation(entry))
+
+
+@app.command("schema")
+def schema_command() -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    out(_native.schema())
+
+
+def load(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scenario:
+    """The scenario that a command is about."""
+    pairs: list[Override] = [vary.assignment(text, "--set") for text in overrides or []]
+    if seed is not None:
+        pairs.append(("seed", str(seed)))
+    return Scenario.load(file, pairs)
+
+
+def calibrated(scenarios: Sequence[Scenario], jobs: int | None) -> list[Scenario]:
+    """The scenarios with all their users; says how many they are."""
+    ready: list[Scenario] = []
+    told: list[str] = []
+    with Progress("calibrating") as progress:
+        for scenario in scenarios:
+            found, answers = calibrate(scenario, jobs=jobs, progress=progress.task(scenario.name))
+            ready.append(found)
+            told += map(str, answers)
+    for answer in dict.fromkeys(told):
+        say(answer)
+    return ready
+
+
+def opened_or_varied(
+    source: Path, varied: Sequence[str], overrides: Sequence[str] | None, seed: int | None
+) -> list[Run | Scenario]:
+    """A run directory as it is; a scenario file in all its variations."""
+    if source.is_dir():
+        return [Run.open(source)]
+    base = load(source, overrides, seed)
+    return [base.with_overrides(pairs) for pairs in vary.combinations(varied)]
+
+
+def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> list[Run]:
+    """Runs as they are; scenarios calibrated and run. The order stays."""
+    scenarios = calibrated([entry for entry in planned if isinstance(entry, Scenario)], jobs)
+    named = {runs.default_path(entry, root).name: entry for entry in scenarios}
+    with Progress("running") as progress:
+        results = parallel.execute_all(list(named.items()), root, jobs, progress.update)
+    # A scenario that is named twice is run once.
+    fresh = iter([results[runs.default_path(entry, root).name] for entry in scenarios])
+    found = []
+    for entry in planned:
+        result = entry if isinstance(entry, Run) else next(fresh)
+        if isinstance(result, AqmlabError):
+            raise result
+        found.append(result)
+    return found
+
+
+def listed(kind: Kind) -> dict[str, str]:
+    """Names and what they mean."""
+    if kind is Kind.scenarios:
+        return {str(file): Scenario.load(file).title for file in scenario_files()}
+    if kind is Kind.papers:
+        from aqmlab.papers import Paper, shelves
+
+        folders = [folder for shelf in shelves() for folder in sorted(shelf.glob("*/"))]
+        return {folder.name: Paper.load(str(folder)).title for folder in folders}
+    return Catalog.load().summaries(kind.value)
+
+
+def print_json(content: Any) -> None:  # noqa: ANN401 - whatever JSON can say
+    """Prints JSON on standard output."""
+    out(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit status."""
+    try:
+        status = app(list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
+    except typer.TyperException as error:
+        return failure(error.format_message(), error.exit_code)
+    except AqmlabError as error:
+        return failure(str(error), error.exit_status)
+    # typer turns an interrupt into this status.
+    if status == INTERRUPTED:
+        return failure("interrupted", INTERRUPTED)
+    return status if isinstance(status, int) else 0
+
+
+def failure(message: str, status: int) -> int:
+    """Says in one line what went wrong."""
+    say(" ".join(message.split()))
+    return status

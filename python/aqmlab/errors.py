@@ -1,0 +1,25 @@
+"""What can go wrong, in one sentence each."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class AqmlabError(Exception):
+    """Anything that aqmlab reports to its user; the message is one sentence.
+
+    As it stands: the user's input is wrong. Subclasses say more.
+    """
+
+    exit_status: ClassVar[int] = 2
+    """Exit status of the command line."""
+
+
+class ScenarioError(AqmlabError, ValueError):
+    """A scenario is wrong. The message begins with the path of the field."""
+
+
+class RunError(AqmlabError, RuntimeError):
+    """A scenario is right, but its run failed."""
+
+    exit_status: ClassVar[int] = 1

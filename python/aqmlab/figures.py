@@ -1,0 +1,374 @@
+"""Figures of runs: response-time distributions and queue length over time.
+
+One Altair definition gives SVG, PNG, PDF and a self-contained HTML page. Colours are those of
+M. Okabe and K. Ito (Color Universal Design, 2008), which readers with any colour vision can tell
+apart; beyond eight runs the line pattern tells them apart too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import altair as alt
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import vl_convert
+
+from aqmlab.errors import AqmlabError
+from aqmlab.runs import distinguish
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+
+    from aqmlab.runs import Run
+
+Data: Callable[..., Any] = alt.Data
+"""Rows inside a chart; typed here because Altair leaves it untyped."""
+Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
+
+CURVE_POINTS = 1000
+"""Most points of a distribution's curve."""
+QUEUE_BINS = 300
+"""Bins of the queue's time axis."""
+WIDTH = 380
+"""Width of a distribution's plot in pixels."""
+HEIGHT = 260
+"""Height of a distribution's plot in pixels."""
+
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#B8A800",
+)
+"""Okabe and Ito's colours, dark ones first; the yellow is darkened to show on white."""
+PATTERNS = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+"""Dash patterns: the first for the first eight runs, the next for the next eight, ..."""
+
+
+def response_cdf(runs: Sequence[Run], limit_s: float = 2.0) -> Chart:
+    """Share of responses that ended within a time, from 0 to `limit_s` seconds.
+
+    The curve is the exact distribution of all recorded responses, slower ones included in the
+    total, drawn as steps through at most :data:`CURVE_POINTS` of its points (see
+    :func:`cdf_points`).
+    """
+    return finish(cdf_view(distinguish(runs), limit_s))
+
+
+def response_ccdf(runs: Sequence[Run]) -> Chart:
+    """Share of responses that took a time or longer, on logarithmic axes.
+
+    Steps through at most :data:`CURVE_POINTS` points of the exact distribution (see
+    :func:`ccdf_points`), from the fastest response to the slowest.
+    """
+    return finish(ccdf_view(distinguish(runs)))
+
+
+def queue_length(runs: Sequence[Run], direction: str = "forward") -> Chart:
+    """Packets in the bottleneck's queue over simulated time, one plot per run.
+
+    Samples are gathered in at most :data:`QUEUE_BINS` bins of equal length: the line is the mean
+    of a bin's samples, the band reaches from their smallest to their largest.
+    """
+    return finish(queue_view(distinguish(runs), direction))
+
+
+def comparison(runs: Sequence[Run], limit_s: float = 2.0, direction: str = "forward") -> Chart:
+    """Everything that the runs recorded, together: both distributions above the queues."""
+    runs = distinguish(runs)
+    views: list[alt.HConcatChart | alt.FacetChart] = []
+    if any(run.responses is not None for run in runs):
+        distributions = alt.hconcat(cdf_view(runs, limit_s), ccdf_view(runs), spacing=36)
+        views.append(distributions)
+    if any(run.queue is not None for run in runs):
+        views.append(queue_view(runs, direction, width=2 * WIDTH + 84))
+    if not views:
+        raise nothing_recorded("responses or queue samples")
+    return finish(alt.vconcat(*views, spacing=28).resolve_scale(color="shared"))
+
+
+def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
+    """Writes a figure; the name's suffix says how: .svg, .png, .pdf or .html (needs no network)."""
+    target = Path(path)
+    writer = WRITERS.get(target.suffix.lower())
+    if writer is None:
+        raise AqmlabError(
+            f"{target}: a figure is written as {', '.join(WRITERS)}, not as "
+            f"{target.suffix or 'a file without suffix'}"
+        )
+    return write_whole(target, writer(chart.to_dict()))
+
+
+def write_whole(target: Path, content: bytes) -> Path:
+    """Writes a file that is complete when it appears under its name."""
+    part = target.with_name(f".{target.name}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(content)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise AqmlabError(f"{target}: cannot be written: {error.strerror}") from error
+    return target
+
+
+def svg(spec: dict[str, Any]) -> str:
+    """A chart's definition as SVG."""
+    return vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+
+
+WRITERS: dict[str, Callable[[dict[str, Any]], bytes]] = {
+    ".svg": lambda spec: svg(spec).encode(),
+    ".png": lambda spec: vl_convert.vegalite_to_png(spec, scale=2.0, allowed_base_urls=[]),
+    ".pdf": lambda spec: vl_convert.vegalite_to_pdf(spec, allowed_base_urls=[]),
+    ".html": lambda spec: vl_convert.vegalite_to_html(spec, bundle=True).encode(),
+}
+
+
+def cdf_points(times: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]:
+    """Points (time, share of `times` up to it) of the empirical distribution up to `limit`.
+
+    Every point lies on the exact distribution. At most :data:`CURVE_POINTS` are kept, at evenly
+    spaced ranks, so that no step between neighbours hides more than a thousandth of the share
+    shown. `times` is sorted.
+    """
+    shown = int(np.searchsorted(times, limit, side="right"))
+    ranks = np.unique(np.linspace(0, shown - 1, min(shown, CURVE_POINTS - 2)).astype(int))
+    at = np.unique(times[ranks])
+    share = np.searchsorted(times, at, side="right") / len(times)
+    return np.r_[0.0, at, limit], np.r_[0.0, share, shown / len(times)]
+
+
+def ccdf_points(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points (time, share of `times` at or beyond it) of the empirical distribution.
+
+    Every point lies on the exact distribution. The number of slower responses falls from point to
+    point in at most :data:`CURVE_POINTS` equal ratios, so that the tail keeps its single
+    responses. `times` is sorted.
+    """
+    count = len(times)
+    slowest = np.unique(np.geomspace(count, 1, CURVE_POINTS).astype(int))
+    at = np.unique(times[count - slowest])
+    return at, 1 - np.searchsorted(times, at, side="left") / count
+
+
+def queue_bins(time: np.ndarray, packets: np.ndarray) -> list[dict[str, float]]:
+    """Smallest, mean and largest of the samples in each bin of the time axis, in packets."""
+    order = np.argsort(time, kind="stable")
+    time, packets = time[order], packets[order]
+    span = time[-1] - time[0]
+    bins = min(QUEUE_BINS, len(time))
+    index = ((time - time[0]) / span * bins).astype(int).clip(0, bins - 1) if span else time * 0
+    starts = np.flatnonzero(np.r_[True, np.diff(index) > 0])
+    counts = np.diff(np.r_[starts, len(time)])
+    columns = {
+        "time": np.add.reduceat(time, starts) / counts,
+        "min": np.minimum.reduceat(packets, starts),
+        "mean": np.add.reduceat(packets.astype(float), starts) / counts,
+        "max": np.maximum.reduceat(packets, starts),
+    }
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, map(float, row), strict=True)) for row in rows]
+
+
+def cdf_view(runs: Sequence[Run], limit_s: float) -> alt.Chart:
+    """The distribution from 0 to a limit."""
+    return curves(
+        runs,
+        "Responses that end within a time",
+        steps="step-after",
+        points=lambda times: cdf_points(times, limit_s),
+        x=alt.X(
+            "time:Q",
+            title="response time (s)",
+            scale=alt.Scale(domain=[0, limit_s], nice=False),
+        ),
+        y=alt.Y(
+            "share:Q",
+            title="share of responses (%)",
+            scale=alt.Scale(domain=[0, 100]),
+        ),
+    )
+
+
+def ccdf_view(runs: Sequence[Run]) -> alt.Chart:
+    """The tail of the distribution."""
+    return curves(
+        runs,
+        "Responses that take that long or longer",
+        steps="step-before",
+        points=ccdf_points,
+        x=alt.X(
+            "time:Q",
+            title="response time (s), logarithmic",
+            scale=alt.Scale(type="log", nice=False),
+            axis=alt.Axis(values=[0.01, 0.1, 1, 10, 100, 1000, 10000], format="~r"),
+        ),
+        y=alt.Y(
+            "share:Q",
+            title="share of responses (%), logarithmic",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(values=[10.0**k for k in range(-6, 3)], format="~r"),
+        ),
+    )
+
+
+def curves(
+    runs: Sequence[Run],
+    title: str,
+    *,
+    steps: Literal["step-after", "step-before"],
+    points: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    x: alt.X,
+    y: alt.Y,
+) -> alt.Chart:
+    """One step-wise curve per run over its response times."""
+    drawn = recorded(runs, "responses")
+    values = [
+        {"run": run.label, "time": float(f"{time:.6g}"), "share": float(f"{100 * share:.6g}")}
+        for run, table in drawn
+        for time, share in zip(*points(sorted_times(table)), strict=True)
+    ]
+    chart: alt.Chart = (
+        alt.Chart(Data(values=values), title=title, width=WIDTH, height=HEIGHT)
+        .mark_line(interpolate=steps, strokeWidth=1.8, clip=True)
+        .encode(
+            x=x,
+            y=y,
+            color=colour(runs),
+            strokeDash=pattern(runs),
+            tooltip=[
+                alt.Tooltip("run:N", title="run"),
+                alt.Tooltip("time:Q", title="response time (s)", format=".3f"),
+                alt.Tooltip("share:Q", title="share (%)", format=".3~f"),
+            ],
+        )
+    )
+    return chart
+
+
+def queue_view(runs: Sequence[Run], direction: str, width: int = 2 * WIDTH) -> alt.FacetChart:
+    """One plot per run of the queue over time, on the same axes."""
+    drawn = recorded(runs, "queue")
+    values = [
+        {"run": run.label, **bin_} for run, table in drawn for bin_ in binned(run, table, direction)
+    ]
+    base = alt.Chart(width=width, height=90).encode(
+        x=alt.X(
+            "time:Q",
+            title="simulated time (s)",
+            scale=alt.Scale(zero=False, nice=False),
+            axis=alt.Axis(tickCount=10),
+        ),
+        color=colour(runs),
+        tooltip=[
+            alt.Tooltip("run:N", title="run"),
+            alt.Tooltip("time:Q", title="simulated time (s)", format=".1f"),
+            alt.Tooltip("min:Q", title="smallest (packets)"),
+            alt.Tooltip("mean:Q", title="mean (packets)", format=".1f"),
+            alt.Tooltip("max:Q", title="largest (packets)"),
+        ],
+    )
+    packets = alt.Y("min:Q", title="packets")
+    band = base.mark_area(opacity=0.3).encode(y=packets, y2="max:Q")
+    line = base.mark_line(strokeWidth=1.4).encode(y=alt.Y("mean:Q", title="packets"))
+    return alt.layer(band, line, data=Data(values=values)).facet(
+        row=alt.Row(
+            "run:N",
+            title=None,
+            sort=labels(runs),
+            header=alt.Header(labelOrient="top", labelAnchor="start", labelFontSize=12),
+        ),
+        title="Queue length: mean, smallest and largest of each interval",
+        spacing=10,
+    )
+
+
+def finish(chart: Chart) -> Chart:
+    """The look that all figures share."""
+    finished: Chart = (
+        chart.configure(background="white", font="sans-serif", padding=12)
+        .configure_axis(
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            gridColor="#e4e4e4",
+            domainColor="#666",
+            tickColor="#666",
+        )
+        .configure_title(fontSize=14, anchor="start", fontWeight="bold", offset=8)
+        .configure_legend(
+            labelFontSize=13,
+            title=None,
+            orient="top",
+            symbolType="stroke",
+            symbolStrokeWidth=3,
+            symbolOpacity=1,
+            labelLimit=400,
+            columns=4,
+        )
+        .configure_view(stroke=None)
+    )
+    return finished
+
+
+def labels(runs: Sequence[Run]) -> list[str]:
+    """The runs' labels, as many as can be told apart."""
+    names = [run.label for run in runs]
+    most = len(COLOURS) * len(PATTERNS)
+    if len(names) > most:
+        raise AqmlabError(f"a figure shows at most {most} runs, not {len(names)}")
+    return names
+
+
+def colour(runs: Sequence[Run]) -> alt.Color:
+    """A colour per run, in their order."""
+    names = labels(runs)
+    palette = [COLOURS[k % len(COLOURS)] for k in range(len(names))]
+    return alt.Color("run:N", title=None, sort=names, scale=alt.Scale(domain=names, range=palette))
+
+
+def pattern(runs: Sequence[Run]) -> alt.StrokeDash:
+    """A line pattern per run: solid for as long as the colours last."""
+    names = labels(runs)
+    dashes = [PATTERNS[k // len(COLOURS)] for k in range(len(names))]
+    return alt.StrokeDash(
+        "run:N", title=None, sort=names, scale=alt.Scale(domain=names, range=dashes)
+    )
+
+
+def recorded(runs: Sequence[Run], what: str) -> list[tuple[Run, pa.Table]]:
+    """The runs that recorded something, with its table."""
+    tables = [(run, getattr(run, what)) for run in runs]
+    found = [(run, table) for run, table in tables if table is not None and table.num_rows]
+    if not found:
+        raise nothing_recorded(what)
+    return found
+
+
+def nothing_recorded(what: str) -> AqmlabError:
+    """None of the runs holds what a figure needs."""
+    return AqmlabError(f"no run recorded {what}: add them to measure.record and run again")
+
+
+def sorted_times(responses: pa.Table) -> np.ndarray:
+    """Response times in seconds, ascending."""
+    return np.sort(responses.column("response_s").to_numpy())
+
+
+def binned(run: Run, queue: pa.Table, direction: str) -> list[dict[str, float]]:
+    """A run's queue samples of one direction in bins."""
+    chosen = queue.filter(pc.equal(queue.column("direction").cast(pa.string()), direction))
+    if not chosen.num_rows:
+        raise AqmlabError(f"{run.path}: no queue samples of direction {direction}")
+    return queue_bins(chosen.column("time_s").to_numpy(), chosen.column("packets").to_numpy())

@@ -1,0 +1,232 @@
+"""Papers: published tables, and the scenarios that repeat them.
+
+A paper is a folder with a ``tables.toml``, which explains itself, CSV files of published numbers,
+and a scenario that every row varies.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import AqmlabError
+from aqmlab.files import read_text
+from aqmlab.scoreboard import Column, Term, Tolerance
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MAX_BYTES = 16 * 2**20
+"""Largest file of a paper that is read."""
+
+Overrides = list[tuple[str, str]]
+"""Scenario fields by path, with their values as TOML."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published row."""
+
+    label: str
+    """Readable and unique within its table."""
+    published: Mapping[str, str]
+    """The CSV's columns as printed; an empty one is not published."""
+    overrides: tuple[tuple[str, str], ...] = ()
+    """What turns the paper's scenario into this row's."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A published table, each row of which is one experiment."""
+
+    id: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+    def row(self, label: str) -> Row:
+        """The row of this label."""
+        return next(row for row in self.rows if row.label == label)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A published number that a straight line through the runs of a table gives."""
+
+    id: str
+    title: str
+    over: str
+    """Id of the table whose runs are used."""
+    column: Column
+    x: Mapping[str, Any]
+    """What the line runs over: a product, as in a table's ``set``."""
+    terms: tuple[Term, ...]
+    """What the line gives."""
+    target_column: str
+    """Published column whose value the line has to reach."""
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's tables and the scenario behind them."""
+
+    name: str
+    title: str
+    folder: Path
+    scenario: Path
+    seeds: tuple[int, ...]
+    common: tuple[tuple[str, str], ...]
+    """Overrides of every run."""
+    quick: tuple[tuple[str, str], ...]
+    """Overrides of a quick run on top."""
+    tables: tuple[Table, ...]
+    fits: tuple[Fit, ...]
+    signatures: Mapping[str, Any]
+    """What ``signatures.toml`` says; see :mod:`aqmlab.signatures`."""
+
+    @classmethod
+    def load(cls, name: str) -> Paper:
+        """Reads a paper by its name, or by the path of its folder."""
+        folder = find(name)
+        source = read_toml(folder / "tables.toml")
+        signatures = folder / "signatures.toml"
+        try:
+            columns = {key: column(key, spec) for key, spec in source["columns"].items()}
+            specs = {spec["id"]: spec for spec in source["tables"]}
+            tables = [table(inherit(spec, specs), columns, folder) for spec in source["tables"]]
+            return cls(
+                name=folder.name,
+                title=source["paper"],
+                folder=folder,
+                scenario=folder / source["scenario"],
+                seeds=tuple(source["seeds"]),
+                common=tuple(source["common"].items()),
+                quick=tuple(source["quick"].items()),
+                tables=tuple(tables),
+                fits=tuple(fit(spec, columns, folder) for spec in source.get("fits", [])),
+                signatures=read_toml(signatures) if signatures.exists() else {},
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise AqmlabError(f"{folder / 'tables.toml'}: {error!r}") from error
+
+    def table(self, name: str) -> Table:
+        """The table of this id."""
+        return next(table for table in self.tables if table.id == name)
+
+    def select(self, ids: Sequence[str] | None) -> tuple[list[Table], list[Fit]]:
+        """The wanted tables and fits, in the paper's order; None: all."""
+        known = [table.id for table in self.tables] + [fit.id for fit in self.fits]
+        wanted = {name.lower() for name in (known if ids is None else ids)}
+        for name in ids or ():
+            if name.lower() not in (entry.lower() for entry in known):
+                raise AqmlabError(f"{self.name} has no table {name}; it has {', '.join(known)}")
+        return (
+            [table for table in self.tables if table.id.lower() in wanted],
+            [fit for fit in self.fits if fit.id.lower() in wanted],
+        )
+
+
+def shelves() -> list[Path]:
+    """Where papers are looked for: in the working directory, then beside the package's source."""
+    return [Path("papers"), Path(__file__).resolve().parents[2] / "papers"]
+
+
+def find(name: str) -> Path:
+    """The folder of a paper."""
+    candidates = [Path(name), *(shelf / name for shelf in shelves())]
+    for folder in candidates:
+        if (folder / "tables.toml").is_file():
+            return folder
+    known = sorted(
+        {path.parent.name for shelf in shelves() for path in shelf.glob("*/tables.toml")}
+    )
+    listed = f"known papers: {', '.join(known)}" if known else "no paper is installed"
+    raise AqmlabError(f"there is no paper {name}; {listed}")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file."""
+    try:
+        return tomllib.loads(read_text(path, "paper", MAX_BYTES))
+    except tomllib.TOMLDecodeError as error:
+        raise AqmlabError(f"{path}: {error}") from error
+
+
+def column(name: str, spec: Mapping[str, Any]) -> Column:
+    """A column as ``tables.toml`` describes it."""
+    tolerance = spec.get("tolerance")
+    return Column(
+        name=name,
+        title=spec["title"],
+        terms=tuple(Term(**term) for term in spec.get("terms", [])),
+        tolerance=None if tolerance is None else Tolerance(**tolerance),
+    )
+
+
+def inherit(spec: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, Any]:
+    """A table's description, completed by the one that it is ``like``."""
+    return {**specs[spec["like"]], **spec} if "like" in spec else dict(spec)
+
+
+def table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Table:
+    """A table as ``tables.toml`` describes it, with its published rows."""
+    return Table(
+        id=spec["id"],
+        title=spec["title"],
+        columns=tuple(columns[name] for name in spec["compare"]),
+        rows=rows(spec, folder),
+    )
+
+
+def fit(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Fit:
+    """A fit as ``tables.toml`` describes it."""
+    return Fit(
+        id=spec["id"],
+        title=spec["title"],
+        over=spec["over"],
+        column=columns[spec["column"]],
+        x=spec["x"],
+        terms=tuple(Term(**term) for term in spec["terms"]),
+        target_column=spec["target_column"],
+        rows=rows(spec, folder),
+    )
+
+
+def rows(spec: Mapping[str, Any], folder: Path) -> tuple[Row, ...]:
+    """The published rows that match ``where``, each with the scenario fields that it sets."""
+    with (folder / spec["published"]).open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    where = spec.get("where", {})
+    matching = [line for line in lines if all(line[key] == where[key] for key in where)]
+    return tuple(
+        Row(
+            label=Template(spec["row"]).substitute(line),
+            published=line,
+            overrides=tuple(
+                (path, setting(value, line)) for path, value in spec.get("set", {}).items()
+            ),
+        )
+        for line in matching
+    )
+
+
+def setting(value: str | Mapping[str, Any], line: Mapping[str, str]) -> str:
+    """What a row gives a scenario field: a text with its columns filled in, or a product."""
+    if isinstance(value, str):
+        return Template(value).substitute(line)
+    return f"{product(value, line):.15g}"
+
+
+def product(value: Mapping[str, Any], line: Mapping[str, str]) -> float:
+    """``{ column, factor }`` in a row."""
+    return float(line[value["column"]]) * float(value["factor"])

@@ -1,0 +1,76 @@
+"""Several runs at a time: threads over the engine, which needs no interpreter lock."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TypeVar
+
+from aqmlab.errors import AqmlabError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Report = Callable[[float], None]
+"""Called by a piece of work with the share of it that is done."""
+
+
+class _Interrupted(Exception):  # noqa: N818 - a signal between threads, not an error
+    """The work is to end because its caller has been interrupted."""
+
+
+def available_cpus() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def run_all(
+    work: Callable[[T, Report], R],
+    items: Sequence[T],
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> list[R | AqmlabError]:
+    """Does some work for each item, several at a time.
+
+    An interrupt (Ctrl-C) ends all of them at their next report.
+
+    Args:
+        work: is given an item and a function that it calls now and then with its progress.
+        items: what to work on.
+        jobs: how many at a time; default: the number of processors.
+        progress: called, from several threads, with an item's index and the share of it that is
+            done; 1 exactly once, at its end.
+
+    Returns:
+        The results in the order of the items; where work failed, its error.
+    """
+    stop = threading.Event()
+
+    def one(index: int) -> R | AqmlabError:
+        def report(done: float) -> None:
+            if stop.is_set():
+                raise _Interrupted
+            if progress is not None and done < 1.0:
+                progress(index, done)
+
+        try:
+            report(0.0)
+            return work(items[index], report)
+        except AqmlabError as error:
+            return error
+        finally:
+            if progress is not None and not stop.is_set():
+                progress(index, 1.0)
+
+    with ThreadPoolExecutor(max_workers=max(1, jobs or available_cpus())) as executor:
+        try:
+            futures = [executor.submit(one, index) for index in range(len(items))]
+            wait(futures)
+        except BaseException:
+            stop.set()
+            executor.shutdown(wait=True, cancel_futures=True)
+            raise
+        return [future.result() for future in futures]

@@ -1,0 +1,201 @@
+"""Repeat a paper's experiments and put every published number beside ours."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aqmlab import parallel, signatures
+from aqmlab.errors import AqmlabError
+from aqmlab.files import write_text
+from aqmlab.papers import Fit, Overrides, Paper, Row, Table, product
+from aqmlab.runs import Run
+from aqmlab.scenario import Scenario
+from aqmlab.scoreboard import Cell, Scoreboard, markdown, total
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+RECORDING = ("measure.record", '["responses", "flows"]')
+"""The override of runs whose signatures need every connection."""
+
+
+@dataclass
+class Plan:
+    """The runs that are needed, each once, and who needs them."""
+
+    paper: Paper
+    seeds: Sequence[int]
+    common: Overrides
+    """Overrides that every run shares."""
+    scenarios: dict[str, Scenario] = field(default_factory=dict)
+    """By run name. Rows that are the same experiment share their runs."""
+    rows: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    """Names of the runs, one per seed, of a table's row, by table and label."""
+    recorded: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Name of the run that records connections for the signatures, by table and label."""
+
+    def add_tables(self, tables: Sequence[Table]) -> None:
+        """Plans every row of some tables."""
+        for table in tables:
+            for row in table.rows:
+                self.rows[table.id, row.label] = [self._add(row, seed) for seed in self.seeds]
+
+    def add_recorded(self) -> None:
+        """Plans the runs that signatures need on top of the tables."""
+        for table, label in signatures.rows_to_record(self.paper.signatures):
+            row = self.paper.table(table).row(label)
+            self.recorded[table, label] = self._add(row, self.seeds[0], RECORDING)
+
+    def _add(self, row: Row, seed: int, *extra: tuple[str, str]) -> str:
+        overrides = [*row.overrides, *self.common, ("seed", str(seed)), *extra]
+        scenario = Scenario.load(self.paper.scenario, overrides)
+        name = f"{scenario.key[:16]}-s{seed}"
+        self.scenarios.setdefault(name, scenario)
+        return name
+
+
+def reproduce(
+    paper: str,
+    tables: Sequence[str] | None = None,
+    *,
+    quick: bool = False,
+    out: Path | None = None,
+    jobs: int | None = None,
+    seeds: Sequence[int] | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> dict[str, Any]:
+    """Repeats a paper's tables.
+
+    Args:
+        paper: Name of a paper, or path of a folder like those in ``papers/``.
+        tables: Ids of tables and fits; None: all, and the signatures.
+        quick: Short runs with one seed, whose numbers are not scored.
+        out: Where ``cells.csv``, ``report.md``, ``scoreboard.json`` and the runs go; None:
+            ``out/reproduce/PAPER``. Finished runs found there are not run again.
+        jobs: Runs at a time; None: as many as there are processors.
+        seeds: One run per row and seed; cells are judged by their mean; None: the paper's.
+        progress: Called, from several threads, with a run's name and the share of it that is done.
+
+    Returns:
+        What ``scoreboard.json`` holds.
+    """
+    source = Paper.load(paper)
+    chosen, fits = source.select(tables)
+    folder = out or Path("out") / "reproduce" / source.name
+    used = list(dict.fromkeys(seeds or (source.seeds[:1] if quick else source.seeds)))
+    lines = {fit.over for fit in fits}
+
+    plan = Plan(source, used, [*source.common, *(source.quick if quick else ())])
+    plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
+    if tables is None and not quick:
+        plan.add_recorded()
+    runs = parallel.execute_all(list(plan.scenarios.items()), folder / "runs", jobs, progress)
+
+    cells = [cell for table in chosen for cell in table_cells(table, plan, runs)]
+    cells += [cell for fit in fits for cell in fit_cells(fit, plan, runs)]
+    titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
+    board = Scoreboard(titles, not quick, cells)
+    found = [] if quick else findings(plan, cells, runs)
+    result = {
+        "paper": source.name,
+        "title": source.title,
+        "seeds": used,
+        **board.to_json(),
+        "signatures": [finding.to_json() for finding in found],
+        "failed": {name: str(run) for name, run in runs.items() if isinstance(run, AqmlabError)},
+        "runs": len(runs),
+        "cpu_s": sum(run.metadata["cpu_s"] for run in runs.values() if isinstance(run, Run)),
+    }
+    result["files"] = write(folder, board, result)
+    return result
+
+
+def findings(
+    plan: Plan, cells: Sequence[Cell], runs: Mapping[str, Run | AqmlabError]
+) -> list[signatures.Finding]:
+    """What became of the signatures that the runs can answer."""
+    recorded = {row: runs[name] for row, name in plan.recorded.items()}
+    return [
+        *signatures.check_orderings(plan.paper.signatures, cells),
+        *signatures.check_recorded(plan.paper.signatures, recorded),
+    ]
+
+
+def table_cells(table: Table, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
+    """A table's published cells beside ours."""
+    cells = []
+    for row in table.rows:
+        done = finished(plan.rows[table.id, row.label], runs)
+        for column in table.columns:
+            if row.published[column.name]:
+                ours = tuple(total(column.terms, run.summary) for run in done)
+                cells.append(Cell(table.id, row.label, column, row.published[column.name], ours))
+    return cells
+
+
+def fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
+    """A fit's published cells beside ours: one least-squares line per seed."""
+    rows = plan.paper.table(fit.over).rows
+    x = [product(fit.x, row.published) for row in rows]
+    lines = []
+    for of_seed in zip(*(plan.rows[fit.over, row.label] for row in rows), strict=True):
+        done = finished(of_seed, runs)
+        if len(done) == len(rows):
+            lines.append(np.polyfit(x, [total(fit.terms, run.summary) for run in done], 1))
+    return [
+        Cell(
+            table=fit.id,
+            row=row.label,
+            column=fit.column,
+            published=row.published[fit.column.name],
+            ours=tuple(
+                float((float(row.published[fit.target_column]) - intercept) / slope)
+                for slope, intercept in lines
+            ),
+        )
+        for row in fit.rows
+    ]
+
+
+def finished(names: Sequence[str], runs: Mapping[str, Run | AqmlabError]) -> list[Run]:
+    """Those of some runs that ended well."""
+    return [run for run in (runs[name] for name in names) if isinstance(run, Run)]
+
+
+def write(folder: Path, board: Scoreboard, result: Mapping[str, Any]) -> dict[str, str]:
+    """Writes the cells, the report and the scoreboard, and returns where they are."""
+    texts = {
+        "cells": ("cells.csv", board.to_csv()),
+        "report": ("report.md", report(board, result)),
+        "scoreboard": ("scoreboard.json", json.dumps(result, indent=2, ensure_ascii=False) + "\n"),
+    }
+    for name, text in texts.values():
+        write_text(folder / name, text)
+    return {kind: str(folder / name) for kind, (name, _) in texts.items()}
+
+
+def report(board: Scoreboard, result: Mapping[str, Any]) -> str:
+    """The reproduction as a Markdown page."""
+    seeds = ", ".join(str(seed) for seed in result["seeds"])
+    head = [f"# {result['title']}", f"Ours / published; mean over seeds {seeds}."]
+    if board.scored:
+        head.append("A star marks a cell outside its tolerance.")
+    else:
+        head.append("Quick runs: too short and too early to judge, so nothing is scored.")
+    parts = [head[0], " ".join(head[1:]), board.to_markdown().rstrip()]
+    if result["signatures"]:
+        answers = {True: "yes", False: "**no**", None: "no run"}
+        lines = [
+            [f"{finding['id']}: {finding['claim']}", answers[finding["holds"]], finding["measured"]]
+            for finding in result["signatures"]
+        ]
+        parts.append("## Signatures\n\n" + markdown(["effect", "holds", "measured"], lines))
+    if result["failed"]:
+        listed = "\n".join(f"- {name}: {reason}" for name, reason in result["failed"].items())
+        parts.append(f"## Runs that failed\n\n{listed}")
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,91 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from aqmlab import cli
+
+SMALL = """
+title = "Small fetches over a slow link"
+
+[measure]
+warm_up = "2 s"
+duration = "20 s"
+
+[topology]
+kind = "dumbbell"
+
+[topology.bottleneck]
+rate = "2 Mbit/s"
+discipline = { kind = "droptail", limit = "20 packets" }
+
+[[traffic]]
+name = "fetches"
+kind = "poisson"
+rate = "30 /s"
+request = { kind = "constant", size = "400 bytes" }
+response = { kind = "bounded-pareto", shape = 1.2, minimum = "2 kB", maximum = "100 kB" }
+rtt = { kind = "uniform", min = "20 ms", max = "100 ms" }
+"""
+"""A scenario that runs in milliseconds."""
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command answered."""
+
+    status: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Answer]
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The calibration cache of all tests: not the user's."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every test works in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AQMLAB_CACHE", str(cache))
+    return tmp_path
+
+
+@pytest.fixture
+def small(elsewhere: Path) -> Path:
+    """The file of the small scenario."""
+    file = elsewhere / "small.toml"
+    file.write_text(SMALL)
+    return file
+
+
+@pytest.fixture
+def aqmlab(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Calls the command line in this process."""
+
+    def call(*arguments: object) -> Answer:
+        capsys.readouterr()
+        status = cli.main([str(argument) for argument in arguments])
+        written = capsys.readouterr()
+        return Answer(status, written.out, written.err)
+
+    return call
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True

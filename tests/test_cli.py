@@ -1,0 +1,238 @@
+"""The command line: what it says, where, and with which status."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from aqmlab import console
+from conftest import ROOT, SMALL, Cli, Terminal
+
+BROKEN = sorted((ROOT / "tests" / "scenarios" / "broken").glob("*.toml"))
+
+RED = '{kind = "red", min_th = "5 packets", max_th = "15 packets", limit = "60 packets"}'
+DROPTAIL = '{kind = "droptail", limit = "20 packets"}'
+TWO_QUEUES = f"topology.bottleneck.discipline={DROPTAIL}, {RED}"
+
+
+def entries(folder: Path) -> list[str]:
+    """Everything in a folder, hidden things too."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def one_line(text: str) -> str:
+    """The only line, which must begin with the command's name."""
+    assert text.startswith("aqmlab: ")
+    assert text.count("\n") == 1
+    return text.removeprefix("aqmlab: ").rstrip("\n")
+
+
+def test_run_says_what_happened_and_where(aqmlab: Cli, small: Path) -> None:
+    answer = aqmlab("run", small)
+    assert (answer.status, answer.err) == (0, "")
+    [directory] = Path("runs").iterdir()
+    assert directory.name.startswith("small-")
+    assert answer.out.endswith(f"run directory: {directory}\n")
+    for word in ("droptail 20", "fetches", "bottleneck forward", "p90 s"):
+        assert word in answer.out
+    again = aqmlab("run", small)
+    assert again == answer
+
+
+def test_json_is_the_summary_and_nothing_else(aqmlab: Cli, small: Path) -> None:
+    answer = aqmlab("run", small, "--json", "--out", "here", "--seed", "3")
+    summary = json.loads(answer.out)
+    assert summary == json.loads(Path("here/summary.json").read_text())
+    assert summary["seed"] == 3
+    assert json.loads(aqmlab("show", "here", "--json").out) == summary
+    aqmlab("run", small, "--out", "there")
+    assert len(json.loads(aqmlab("show", "here", "there", "--json").out)) == 2
+
+
+def test_set_replaces_fields(aqmlab: Cli, small: Path) -> None:
+    limit = "topology.bottleneck.discipline.limit=7 packets"
+    answer = aqmlab("run", small, "--set", limit, "--set", "measure.record=[]")
+    assert "droptail 7," in answer.out
+
+
+@pytest.mark.parametrize("file", BROKEN, ids=lambda file: file.stem)
+def test_a_broken_scenario_gets_one_sentence(aqmlab: Cli, file: Path, elsewhere: Path) -> None:
+    before = entries(elsewhere)
+    for command in (["run"], ["calibrate"], ["compare", "--vary", "seed=1,2"]):
+        answer = aqmlab(*command, file)
+        assert (answer.status, answer.out) == (2, "")
+        message = one_line(answer.err)
+        assert len(message) < 400
+        field, colon, rest = message.partition(": ")
+        assert (field, colon, rest) != (message, "", "")
+        assert "Traceback" not in message
+    assert entries(elsewhere) == before
+
+
+def test_enough_broken_scenarios() -> None:
+    assert len(BROKEN) >= 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["run"], "Missing argument 'SCENARIO'"),
+        (["rnu", "x.toml"], "No such command 'rnu'"),
+        (["run", "smal.toml"], "there is no such scenario file; did you mean small.toml?"),
+        (["run", "small.toml", "--seed", "one"], "Invalid value for '--seed'"),
+        (["run", "small.toml", "--jobs", "0"], "Invalid value for '--jobs'"),
+        (["run", "small.toml", "--fast"], "No such option: --fast"),
+        (["run", "small.toml", "--set", "seed"], '--set: found "seed"; expected FIELD=VALUE'),
+        (["run", "small.toml", "--set", "sed=2"], "sed: unknown key"),
+        (["run", "small.toml", "--out", "small.toml"], "is not a run directory"),
+        (["run", "small.toml", "--out", "small.toml/below"], "cannot be made"),
+        (["show", "nowhere"], "there is no such run directory"),
+        (["show", "."], "is not a run directory"),
+        (["compare", "small.toml"], "a comparison needs two runs at least"),
+        (["compare", "small.toml", "--vary", "seed=1,2", "-o", "x.gif"], "a figure is written as"),
+        (["calibrate", "small.toml"], "nothing to calibrate"),
+        (["explain", "rde"], "did you mean red?"),
+        (["list", "queues"], "Invalid value for"),
+        (["reproduce", "floyd1993"], "there is no paper floyd1993"),
+        (["report", "nowhere"], "there is no such run directory"),
+    ],
+)
+def test_wrong_use_gets_one_sentence(
+    aqmlab: Cli, small: Path, arguments: list[str], expected: str
+) -> None:
+    before = entries(small.parent)
+    answer = aqmlab(*arguments)
+    assert (answer.status, answer.out) == (2, "")
+    assert expected in one_line(answer.err)
+    assert entries(small.parent) == before
+
+
+def test_a_run_of_another_scenario_is_not_overwritten(aqmlab: Cli, small: Path) -> None:
+    aqmlab("run", small, "--out", "here")
+    before = Path("here/summary.json").read_bytes()
+    answer = aqmlab("run", small, "--seed", "2", "--out", "here")
+    assert answer.status == 2
+    assert "another scenario, seed or version" in one_line(answer.err)
+    assert Path("here/summary.json").read_bytes() == before
+
+
+def test_compare_runs_what_is_missing(aqmlab: Cli, small: Path) -> None:
+    answer = aqmlab("compare", small, "--vary", TWO_QUEUES)
+    assert (answer.status, answer.err) == (0, "")
+    for word in ("droptail 20", "red (5,15)", "against droptail 20", "figure: runs/compare.svg"):
+        assert word in answer.out
+    assert Path("runs/compare.svg").read_text().startswith("<svg")
+    directories = sorted(path for path in Path("runs").iterdir() if path.is_dir())
+    assert len(directories) == 2
+
+    content = json.loads(aqmlab("compare", *directories, "--json", "-o", "figure.html").out)
+    assert {run["label"] for run in content["runs"]} == {"droptail 20", "red (5,15)"}
+    assert {run["path"] for run in content["runs"]} == {str(path) for path in directories}
+    assert content["figure"] == "figure.html"
+    assert {entry["metric"] for entry in content["differences"]} >= {"p50_s", "le_1s"}
+    assert all(entry["paired"] and entry["class"] == "fetches" for entry in content["differences"])
+
+
+def test_compare_without_records_draws_nothing(aqmlab: Cli, small: Path) -> None:
+    answer = aqmlab("compare", small, "--vary", "seed=1,2", "--set", "measure.record=[]")
+    assert answer.status == 0
+    assert "no figure" in answer.out
+    assert not Path("runs/compare.svg").exists()
+
+
+def test_calibration_comes_first_and_is_told_once(aqmlab: Cli, small: Path) -> None:
+    small.write_text(SMALL.replace('rate = "30 /s"\n', "").replace("title", "load = 0.5\ntitle"))
+    answer = aqmlab("run", small, "--json")
+    assert answer.status == 0
+    message = one_line(answer.err)
+    assert message.startswith("calibrated: fetches: ")
+    assert "for 50 % (R2 0.9" in message
+    [directory] = Path("runs").iterdir()
+    assert json.loads((directory / "metadata.json").read_text())["load"] == 0.5
+    assert 'rate = "' in (directory / "scenario.toml").read_text()
+
+    listed = aqmlab("calibrate", small)
+    assert listed.out == f"{message}\n"
+    [found] = json.loads(aqmlab("calibrate", small, "--json").out)
+    assert found["unit"] == "connections/s"
+    # The load of the run is the one that was asked for.
+    link = json.loads(answer.out)["links"]["bottleneck"]["forward"]
+    assert 0.35e6 * 2 < link["throughput_bps"] < 0.65e6 * 2
+
+
+@pytest.mark.parametrize(
+    "kind", ["disciplines", "transports", "traffic", "profiles", "scenarios", "papers"]
+)
+def test_everything_is_listed(aqmlab: Cli, kind: str) -> None:
+    expected = {
+        "disciplines": "red",
+        "transports": "recovery.reno",
+        "traffic": "mah-web",
+        "profiles": "freebsd-2.2.8",
+        "scenarios": str(ROOT / "scenarios" / "quickstart.toml"),
+        "papers": "christiansen2000",
+    }[kind]
+    names = json.loads(aqmlab("list", kind, "--json").out)
+    assert expected in names
+    assert all(names.values())
+    assert expected in aqmlab("list", kind).out
+
+
+def test_everything_listed_is_explained(aqmlab: Cli) -> None:
+    for kind in ("disciplines", "transports", "traffic", "profiles"):
+        for name in json.loads(aqmlab("list", kind, "--json").out):
+            answer = aqmlab("explain", name)
+            assert answer.status == 0
+            assert answer.out.startswith(name)
+    [red] = json.loads(aqmlab("explain", "RED", "--json").out)
+    assert {"min_th", "max_th", "gentle"} <= {entry["name"] for entry in red["parameters"]}
+    assert "0.002" in aqmlab("explain", "red").out
+
+
+def test_the_schema_is_json(aqmlab: Cli) -> None:
+    assert "topology" in json.loads(aqmlab("schema").out)["properties"]
+
+
+def test_bars_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, drawn in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setenv("TERM", "xterm")
+        with console.Progress("running") as progress:
+            progress.update("a", 0.5)
+        assert bool(stream.getvalue()) is drawn
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Calls the installed command in a process of its own."""
+    words = [sys.executable, "-m", "aqmlab", *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def test_the_installed_command(small: Path) -> None:
+    good = command("run", small, "--json")
+    assert (good.returncode, good.stderr) == (0, "")
+    assert json.loads(good.stdout)["measured_s"] == 20
+    bad = command("run", "nowhere.toml")
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert one_line(bad.stderr) == "nowhere.toml: there is no such scenario file"
+    assert command("--help").returncode == 0
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    shell = f"{sys.executable} -m aqmlab schema | head -n 1"
+    answer = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+    assert (answer.stdout, answer.stderr) == ("{\n", "")
+
+
+def test_an_interrupt_is_told_and_leaves_nothing(small: Path) -> None:
+    shell = (
+        f"timeout -s INT 3 {sys.executable} -m aqmlab run {small} "
+        "--set 'measure.duration=240 h' --out here"
+    )
+    answer = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+    assert one_line(answer.stderr) == "interrupted"
+    assert entries(small.parent) == ["small.toml"]

@@ -1,0 +1,127 @@
+"""Paired differences: their size, their intervals, what counts as a pair."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import aqmlab
+import numpy as np
+import pyarrow as pa
+import pytest
+from aqmlab import Run, Scenario
+from aqmlab.compare import METRICS, Difference, differences
+from conftest import SMALL
+
+SCENARIO = Scenario.from_toml(SMALL).data
+BEGIN, MEASURED, COUNT = 60.0, 240.0, 6000
+
+
+def run_of(label: str, times: Any, *, seed: int = 1, **changes: Any) -> Run:
+    """A run with some response times, begun at even distances in the measured time."""
+    start = BEGIN + np.linspace(0, MEASURED, len(times), endpoint=False)
+    table = pa.table(
+        {
+            "class": pa.array(["fetches"] * len(times)).dictionary_encode(),
+            "start_s": start,
+            "response_s": np.asarray(times, dtype=float),
+        }
+    )
+    summary = {"measured_s": MEASURED, "simulated_s": BEGIN + MEASURED}
+    run = Run(Path(label), label, summary, {**SCENARIO, "seed": seed, **changes}, {})
+    object.__setattr__(run, "__dict__", run.__dict__ | {"responses": table})
+    return run
+
+
+def noisy(seed: int, blocks: int = 30) -> Any:
+    """Response times whose level wanders from block to block, as congestion does."""
+    random = np.random.default_rng(seed)
+    level = np.repeat(random.lognormal(0, 0.5, blocks), COUNT // blocks)
+    return level * random.exponential(0.4, COUNT)
+
+
+def by_metric(found: list[Difference]) -> dict[str, Difference]:
+    return {difference.metric: difference for difference in found}
+
+
+def test_a_difference_is_that_of_the_statistics() -> None:
+    first, second = noisy(1), 1.5 * noisy(1)
+    found = by_metric(differences([run_of("a", first), run_of("b", second)]))
+    assert list(found) == list(METRICS)
+    for share in (50, 90, 99):
+        exact = np.quantile(second, share / 100) - np.quantile(first, share / 100)
+        assert found[f"p{share}_s"].difference == pytest.approx(exact, rel=0.002)
+    exact = np.mean(second <= 1) - np.mean(first <= 1)
+    assert found["le_1s"].difference == pytest.approx(exact, abs=1e-9)
+    for entry in found.values():
+        assert entry.low <= entry.difference <= entry.high
+        assert entry.paired
+        assert entry.clear
+
+
+def test_pairs_tell_more_than_strangers() -> None:
+    first, second = noisy(1), 1.05 * noisy(1)
+    paired = by_metric(differences([run_of("a", first), run_of("b", second)]))["p50_s"]
+    apart = by_metric(differences([run_of("a", first), run_of("b", second, seed=2)]))["p50_s"]
+    assert paired.difference == apart.difference
+    assert paired.paired
+    assert not apart.paired
+    assert paired.high - paired.low < 0.5 * (apart.high - apart.low)
+    assert paired.clear
+    assert not apart.clear
+
+
+def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
+    # Two strangers of the same kind: the true difference is zero.
+    covered = 0
+    for seed in range(100):
+        runs = [run_of("a", noisy(2 * seed)), run_of("b", noisy(2 * seed + 1), seed=2)]
+        entry = by_metric(differences(runs))["p50_s"]
+        covered += not entry.clear
+    # Binomial(100, 0.95) lies in 88..100 with probability 0.998; the bootstrap is known to be a
+    # little too sure of itself with 30 blocks.
+    assert covered >= 86
+
+
+def test_what_makes_a_pair() -> None:
+    times = noisy(1)
+    traffic = SCENARIO["traffic"][0]
+    cases: list[tuple[dict[str, Any], bool]] = [
+        ({}, True),
+        ({"title": "another"}, True),
+        ({"traffic": [{**traffic, "tcp": {"profile": "other"}}]}, True),
+        ({"traffic": [{**traffic, "rate": "31 /s"}]}, False),
+        ({"seed": 2}, False),
+        ({"measure": {**SCENARIO["measure"], "warm_up": "3 s"}}, False),
+    ]
+    for change, expected in cases:
+        entry = differences([run_of("a", times), run_of("b", times, **change)])[0]
+        assert entry.paired is expected, change
+
+
+def test_few_responses_give_no_interval() -> None:
+    assert differences([run_of("a", noisy(1)[:90]), run_of("b", noisy(2))]) == []
+
+
+def test_classes_are_compared_one_by_one_and_together() -> None:
+    traffic = [SCENARIO["traffic"][0], {**SCENARIO["traffic"][0], "name": "others"}]
+    runs = [run_of(label, noisy(1), traffic=traffic) for label in "ab"]
+    for run in runs:
+        table = run.responses
+        assert table is not None
+        names = pa.array(["fetches", "others"] * (COUNT // 2)).dictionary_encode()
+        object.__setattr__(
+            run, "__dict__", run.__dict__ | {"responses": table.set_column(0, "class", names)}
+        )
+    found = differences(runs)
+    assert list(dict.fromkeys(entry.traffic for entry in found)) == ["fetches", "others", "all"]
+
+
+def test_the_same_queue_makes_no_difference(tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(SMALL)
+    first = aqmlab.run(scenario, out_dir=tmp_path / "a")
+    second = aqmlab.run(scenario.with_overrides({"title": "same"}), out_dir=tmp_path / "b")
+    for entry in aqmlab.compare([first, second.path]):
+        assert (entry.difference, entry.low, entry.high) == (0, 0, 0)
+        assert dataclasses.asdict(entry)["paired"]

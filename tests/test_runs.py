@@ -1,0 +1,226 @@
+"""Run directories: whole or absent, never overwritten, the same bytes every time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from aqmlab import AqmlabError, Run, RunError, Scenario, pool, runs
+from aqmlab.parallel import execute_all
+from aqmlab.runs import distinguish, execute
+from conftest import SMALL
+
+LONG = [("measure.duration", "240 h")]
+
+
+def hashes(run: Run) -> dict[str, str]:
+    """What the records of a run contain."""
+    return {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in run.path.glob("*.parquet")
+    }
+
+
+def test_a_run_directory_holds_everything(tmp_path: Path) -> None:
+    run = execute(Scenario.from_toml(SMALL), tmp_path / "run")
+    assert sorted(file.name for file in run.path.iterdir()) == [
+        "flows.parquet",
+        "metadata.json",
+        "queue.parquet",
+        "responses.parquet",
+        "scenario.toml",
+        "summary.json",
+    ]
+    assert run.responses is not None
+    assert run.flows is not None
+    assert run.queue is not None
+    assert run.responses.num_rows == run.summary["responses"]["all"]["count"] > 300
+    assert run.flows.num_rows == run.summary["flows"]["all"]["count"]
+    assert run.queue.column("direction").to_pylist().count("forward") == 200
+    assert run.summary["measured_s"] == 20.0
+    assert run.summary["cpu_s"] == run.metadata["cpu_s"]
+    assert run.label == "droptail 20"
+    assert Scenario.load(run.path / "scenario.toml").key == run.metadata["key"]
+
+
+def test_the_same_scenario_gives_the_same_bytes(tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(SMALL)
+    first, second = (execute(scenario, tmp_path / name) for name in ("first", "second"))
+    assert hashes(first) == hashes(second)
+    assert len(hashes(first)) == 3
+    other = execute(scenario.with_overrides({"seed": 2}), tmp_path / "other")
+    assert hashes(first)["responses.parquet"] != hashes(other)["responses.parquet"]
+
+
+def test_only_what_the_scenario_asks_for_is_recorded(tmp_path: Path) -> None:
+    run = execute(Scenario.from_toml(SMALL, [("measure.record", "[]")]), tmp_path / "run")
+    assert (run.responses, run.flows, run.queue) == (None, None, None)
+
+
+def test_finished_runs_are_used_again_and_never_overwritten(tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(SMALL)
+    first = execute(scenario, runs_root=tmp_path)
+    stamp = (first.path / "summary.json").stat().st_mtime_ns
+    again = execute(scenario, runs_root=tmp_path, reuse=True)
+    assert again.path == first.path
+    assert (again.path / "summary.json").stat().st_mtime_ns == stamp
+    with pytest.raises(AqmlabError, match="this very run"):
+        execute(scenario, runs_root=tmp_path)
+    with pytest.raises(AqmlabError, match="another scenario, seed or version"):
+        execute(scenario.with_overrides({"seed": 2}), first.path, reuse=True)
+
+
+@pytest.mark.parametrize("taken", ["file", "folder", "dangling"])
+def test_a_place_that_is_taken_by_something_else(tmp_path: Path, taken: str) -> None:
+    place = tmp_path / "place"
+    if taken == "file":
+        place.write_text("precious")
+    elif taken == "folder":
+        place.mkdir()
+        (place / "summary.json").write_text("{}")
+    else:
+        place.symlink_to("nowhere")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(AqmlabError, match="is not a run directory"):
+        execute(Scenario.from_toml(SMALL), place, reuse=True)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("gone", ["summary.json", "metadata.json", "scenario.toml"])
+def test_an_incomplete_directory_is_no_run(tmp_path: Path, gone: str) -> None:
+    run = execute(Scenario.from_toml(SMALL), tmp_path / "run")
+    (run.path / gone).unlink()
+    with pytest.raises(AqmlabError, match=gone.replace(".", r"\.")):
+        Run.open(run.path)
+
+
+def test_a_broken_record_is_told(tmp_path: Path) -> None:
+    run = execute(Scenario.from_toml(SMALL), tmp_path / "run")
+    (run.path / "queue.parquet").write_bytes(b"PAR1 not really")
+    with pytest.raises(AqmlabError, match=r"queue\.parquet: cannot be read"):
+        _ = Run.open(run.path).queue
+
+
+def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
+    class EnoughError(Exception):
+        pass
+
+    def progress(done: float) -> None:
+        if done > 0:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        execute(Scenario.from_toml(SMALL, LONG), tmp_path / "run", progress=progress)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_run_leaves_no_run_directory(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from aqmlab import Scenario; "
+        "from aqmlab.runs import execute; "
+        "execute(Scenario.from_toml(sys.argv[1], [('measure.duration', '240 h')]), Path('run'))"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, SMALL], cwd=tmp_path) as process:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob(".*")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        # One that is alive is left alone.
+        execute(Scenario.from_toml(SMALL), tmp_path / "beside")
+        assert len(list(tmp_path.glob(".*"))) == 1
+        os.kill(process.pid, signal.SIGKILL)
+    assert not (tmp_path / "run").exists()
+    assert len(list(tmp_path.glob(".*"))) == 1
+    execute(Scenario.from_toml(SMALL), tmp_path / "next")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["beside", "next"]
+
+
+def test_many_runs_at_a_time(tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(SMALL)
+    named = [(f"s{seed}", scenario.with_overrides({"seed": seed})) for seed in range(1, 7)]
+    (tmp_path / "s3").mkdir()
+    ended: list[str] = []
+    results = execute_all(
+        named, tmp_path, 2, lambda name, done: ended.append(name) if done == 1 else None
+    )
+    assert list(results) == [name for name, _ in named]
+    assert sorted(ended) == sorted(results)
+    failed = {name for name, run in results.items() if isinstance(run, AqmlabError)}
+    assert failed == {"s3"}
+    (tmp_path / "s3").rmdir()
+    again = execute_all(named, tmp_path, 2)
+    assert all(isinstance(run, Run) for run in again.values())
+    first, kept = results["s1"], again["s1"]
+    assert isinstance(first, Run)
+    assert isinstance(kept, Run)
+    assert kept.metadata == first.metadata
+
+
+def test_an_interrupt_ends_all_workers() -> None:
+    begun: list[int] = []
+
+    def work(item: int, report: pool.Report) -> int:
+        begun.append(item)
+        if item == 0:
+            signal.raise_signal(signal.SIGINT)
+        while True:
+            report(0.5)
+            time.sleep(0.01)
+
+    with pytest.raises(KeyboardInterrupt):
+        pool.run_all(work, range(100), jobs=2)
+    assert len(begun) <= 2
+
+
+def test_errors_of_workers_are_results() -> None:
+    def work(item: int, report: pool.Report) -> int:
+        report(0.5)
+        if item % 2:
+            raise RunError(f"odd {item}")
+        return item
+
+    results = pool.run_all(work, range(4), jobs=3)
+    assert [str(result) for result in results] == ["0", "odd 1", "2", "odd 3"]
+
+
+def test_labels_tell_runs_apart(tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(SMALL)
+    red = '{kind = "red", min_th = "5 packets", max_th = "15 packets", limit = "60 packets", %s}'
+    changes = [
+        [],
+        [("topology.bottleneck.discipline", red % "ecn = false")],
+        [("topology.bottleneck.discipline", red % "ecn = true")],
+        [("seed", "2")],
+        [("seed", "2"), ("traffic.fetches.rate", "20 /s")],
+    ]
+    made = [
+        execute(scenario.with_overrides(change), tmp_path / str(number))
+        for number, change in enumerate(changes)
+    ]
+    copy = execute(scenario, tmp_path / "copy")
+    labels = [run.label for run in distinguish([*made, copy])]
+    assert labels == [
+        "droptail 20, seed 1, rate 30 /s [0]",
+        "red (5,15)",
+        "red (5,15) ECN",
+        "droptail 20, seed 2, rate 30 /s",
+        "droptail 20, seed 2, rate 20 /s",
+        "droptail 20, seed 1, rate 30 /s [copy]",
+    ]
+    with pytest.raises(AqmlabError, match="named twice"):
+        distinguish([copy, copy])
+
+
+def test_metadata_is_enough_to_run_it_again(tmp_path: Path) -> None:
+    run = execute(Scenario.from_toml(SMALL), tmp_path / "run")
+    metadata = json.loads((run.path / "metadata.json").read_text())
+    assert metadata["versions"]["engine"].startswith(run.summary["version"])
+    assert metadata["seed"] == 1
+    assert metadata["machine"]["cpus"] >= 1
+    assert runs.default_path(Scenario.from_toml(SMALL)).name.endswith("-s1")

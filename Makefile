@@ -93,3 +93,8 @@ bench:
 
 bench-micro:
 	cargo bench --locked --bench '*' -- $(ARGS)
+
+# What a packet costs here and in ns-2 and ns-3, where they are installed: ARGS=--quick, see docs/peers.md
+.PHONY: bench-peers
+bench-peers:
+	$(PYTHON) benches/peers/compare.py $(ARGS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -128,13 +127,16 @@ def test_a_killed_run_leaves_no_run_directory(tmp_path: Path) -> None:
         "execute(Scenario.from_toml(sys.argv[1], [('measure.duration', '240 h')]), Path('run'))"
     )
     with subprocess.Popen([sys.executable, "-c", code, SMALL], cwd=tmp_path) as process:
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.glob(".*")) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        # One that is alive is left alone.
-        execute(Scenario.from_toml(SMALL), tmp_path / "beside")
-        assert len(list(tmp_path.glob(".*"))) == 1
-        os.kill(process.pid, signal.SIGKILL)
+        try:
+            deadline = time.monotonic() + 60
+            while process.poll() is None and not list(tmp_path.glob(".*")):
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            # One that is alive is left alone.
+            execute(Scenario.from_toml(SMALL), tmp_path / "beside")
+            assert len(list(tmp_path.glob(".*"))) == 1
+        finally:
+            process.kill()
     assert not (tmp_path / "run").exists()
     assert len(list(tmp_path.glob(".*"))) == 1
     execute(Scenario.from_toml(SMALL), tmp_path / "next")

@@ -40,17 +40,20 @@ fn read_back(text: &str) -> Scenario {
 #[test]
 fn every_scenario_loads_and_its_effective_form_is_the_same() {
     let mut count = 0;
-    for entry in fs::read_dir(root().join("scenarios")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        if name.ends_with(".toml") {
-            let scenario = load(&name, &[]);
-            let effective = scenario.to_toml();
-            assert_eq!(read_back(&effective), scenario, "{name}");
-            assert_eq!(read_back(&effective).to_toml(), effective, "{name}");
-            count += 1;
+    for folder in ["", "bench/"] {
+        for entry in fs::read_dir(root().join("scenarios").join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".toml") {
+                let name = format!("{folder}{name}");
+                let scenario = load(&name, &[]);
+                let effective = scenario.to_toml();
+                assert_eq!(read_back(&effective), scenario, "{name}");
+                assert_eq!(read_back(&effective).to_toml(), effective, "{name}");
+                count += 1;
+            }
         }
     }
-    assert!(count >= 4, "{count} scenarios");
+    assert!(count >= 7, "{count} scenarios");
 }
 
 #[test]

@@ -1,26 +1,72 @@
 //! A connection of the simulated world: two end points and the application that uses them.
 
 use aqmlab_net::Time;
-use aqmlab_tcp::{Endpoint, Retransmissions};
+use aqmlab_tcp::{Endpoint, Flags, Profile, Retransmissions};
 use aqmlab_traffic::{Connect, Exchange, Script};
 
 use crate::event::Side;
 
-/// Two end points, the application between them, and where they sit.
+/// What the network needs to know of a connection for each of its segments. Kept apart from the
+/// rest, so that a segment at the bottleneck touches little memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    /// Serial number of the connection.
+    pub(crate) flow: u64,
+    /// Propagation between a host and the bottleneck's entrance (one way).
+    pub(crate) access_delay: Time,
+    /// The hosts, as indices into the world's nodes.
+    pub(crate) nodes: [u32; 2],
+    /// The server sits at the clients' side.
+    pub(crate) flipped: bool,
+    header: u32,
+    syn_header: u32,
+}
+
+impl Route {
+    pub(crate) fn new(
+        connect: &Connect,
+        flow: u64,
+        nodes: [u32; 2],
+        bottleneck_delay: Time,
+        profile: &Profile,
+    ) -> Self {
+        let access = connect.rtt.saturating_sub(bottleneck_delay);
+        Self {
+            flow,
+            access_delay: Time::from_nanos(access.as_nanos() / 2),
+            nodes,
+            flipped: connect.flipped,
+            header: profile.header.0 as u32,
+            syn_header: profile.syn_header.0 as u32,
+        }
+    }
+
+    /// Length in IP bytes of a segment with a payload of `len` bytes.
+    pub(crate) const fn ip_size(&self, len: u32, flags: Flags) -> u32 {
+        len + if flags.has(Flags::SYN) {
+            self.syn_header
+        } else {
+            self.header
+        }
+    }
+
+    /// Which port the segments of `sender` cross: what servers send goes forward, unless the
+    /// connection is flipped.
+    pub(crate) const fn port(&self, sender: Side) -> usize {
+        matches!(sender, Side::Client) as usize ^ self.flipped as usize
+    }
+}
+
+/// Two end points and the application between them.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) ends: [Endpoint; 2],
     /// Time of the one timer event that counts, per end. A deadline that moves later leaves the
     /// event where it is; it is pushed again when it fires too early (lazy timers).
     pub(crate) timer_at: [Time; 2],
-    /// The hosts, as indices into the world's nodes.
-    pub(crate) nodes: [u32; 2],
-    /// Propagation between a host and the bottleneck's entrance (one way).
-    pub(crate) access_delay: Time,
     /// Segments on their way.
     pub(crate) in_network: u32,
     pub(crate) class: u16,
-    pub(crate) flipped: bool,
     /// Given up: what still arrives is ignored.
     pub(crate) failed: bool,
     pub(crate) app: Application,

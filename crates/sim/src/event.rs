@@ -1,4 +1,5 @@
-//! What can happen, in 24 bytes.
+//! What can happen, in 16 bytes: with its time and its link an event of the wheel fills half a
+//! cache line.
 
 use aqmlab_net::Ecn;
 use aqmlab_tcp::{Flags, Segment};
@@ -30,74 +31,160 @@ pub(crate) enum Kind {
     Timer(Side),
     /// The client of a connection ends its pause and sends the next request.
     NextRequest,
-    /// A traffic source asked to be woken; `conn` is its class, `seq` its token.
+    /// A traffic source asked to be woken.
     Source,
 }
 
-/// An event without its time. A segment's sequence numbers are cut to 32 bits and restored by
-/// whom it reaches.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Event {
-    pub(crate) conn: u32,
-    pub(crate) seq: u32,
-    pub(crate) ack: u32,
-    /// Which of the connections that used this slot is meant (timers outlive connections).
-    pub(crate) generation: u32,
-    pub(crate) len: u16,
-    flags: u8,
-    pub(crate) ecn: Ecn,
-    pub(crate) kind: Kind,
+impl Kind {
+    /// Two bytes of an enum in an enum become one.
+    const fn pack(self) -> u8 {
+        match self {
+            Self::AtPort(side) => side as u8,
+            Self::AtHost(side) => 2 | side as u8,
+            Self::Timer(side) => 4 | side as u8,
+            Self::NextRequest => 6,
+            Self::Source => 7,
+        }
+    }
+
+    const fn unpack(code: u8) -> Self {
+        let side = if code & 1 == 0 {
+            Side::Client
+        } else {
+            Side::Server
+        };
+        match code {
+            0 | 1 => Self::AtPort(side),
+            2 | 3 => Self::AtHost(side),
+            4 | 5 => Self::Timer(side),
+            6 => Self::NextRequest,
+            _ => Self::Source,
+        }
+    }
 }
 
+/// An event without its time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    /// The connection; of a source's event, the class.
+    pub(crate) conn: u32,
+    /// Sequence number of a segment, cut to 32 bits; of a source's event, its token.
+    pub(crate) seq: u32,
+    /// Acknowledgement number of a segment, cut to 32 bits; of a connection's event, which of
+    /// the connections that used the slot is meant (timers outlive connections).
+    pub(crate) ack: u32,
+    pub(crate) len: u16,
+    /// Control bits of a segment and, above them, its ECN field.
+    bits: u8,
+    kind: u8,
+}
+
+/// Where the ECN field begins in `bits`: behind the five control bits.
+const ECN_SHIFT: u8 = 5;
+
 impl Event {
-    pub(crate) fn segment(kind: Kind, conn: u32, segment: &Segment) -> Self {
+    pub(crate) const fn segment(kind: Kind, conn: u32, segment: &Segment) -> Self {
         Self {
             conn,
             seq: segment.seq as u32,
             ack: segment.ack as u32,
-            generation: 0,
             len: segment.len as u16,
-            flags: segment.flags.0,
-            ecn: segment.ecn,
-            kind,
+            bits: segment.flags.0 | (segment.ecn as u8) << ECN_SHIFT,
+            kind: kind.pack(),
         }
     }
 
     pub(crate) const fn connection(kind: Kind, conn: u32, generation: u32) -> Self {
-        let (len, flags, ecn) = (0, 0, Ecn::NotEct);
         Self {
             conn,
             seq: 0,
-            ack: 0,
-            generation,
-            len,
-            flags,
-            ecn,
-            kind,
+            ack: generation,
+            len: 0,
+            bits: 0,
+            kind: kind.pack(),
         }
     }
 
     pub(crate) const fn source(class: u32, token: u32) -> Self {
-        let (len, flags, ecn) = (0, 0, Ecn::NotEct);
-        let kind = Kind::Source;
         Self {
             conn: class,
             seq: token,
             ack: 0,
-            generation: 0,
-            len,
-            flags,
-            ecn,
-            kind,
+            len: 0,
+            bits: 0,
+            kind: Kind::Source.pack(),
         }
     }
 
+    /// The segment goes on: it is now to reach the other end, with this ECN field.
+    pub(crate) const fn passed_on(self, sender: Side, ecn: Ecn) -> Self {
+        Self {
+            bits: self.flags().0 | (ecn as u8) << ECN_SHIFT,
+            kind: Kind::AtHost(sender).pack(),
+            ..self
+        }
+    }
+
+    pub(crate) const fn kind(&self) -> Kind {
+        Kind::unpack(self.kind)
+    }
+
     pub(crate) const fn flags(&self) -> Flags {
-        Flags(self.flags)
+        Flags(self.bits & ((1 << ECN_SHIFT) - 1))
+    }
+
+    pub(crate) const fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.bits >> ECN_SHIFT)
+    }
+
+    pub(crate) const fn generation(&self) -> u32 {
+        self.ack
     }
 
     /// Whether this is a segment on its way.
     pub(crate) const fn is_segment(&self) -> bool {
-        matches!(self.kind, Kind::AtPort(_) | Kind::AtHost(_))
+        matches!(self.kind(), Kind::AtPort(_) | Kind::AtHost(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_small_and_keeps_what_it_is_given() {
+        assert_eq!(size_of::<Event>(), 16);
+        let flags = Flags::SYN
+            .with(Flags::ACK)
+            .with(Flags::ECE)
+            .with(Flags::CWR)
+            .with(Flags::FIN);
+        for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
+            let segment = Segment {
+                seq: 7,
+                ack: 8,
+                len: 1460,
+                flags,
+                ecn,
+            };
+            let event = Event::segment(Kind::AtPort(Side::Server), 3, &segment);
+            assert_eq!((event.flags(), event.ecn(), event.len), (flags, ecn, 1460));
+            let on = event.passed_on(Side::Server, Ecn::Ce);
+            assert_eq!(
+                (on.flags(), on.ecn(), on.kind()),
+                (flags, Ecn::Ce, Kind::AtHost(Side::Server))
+            );
+        }
+        for side in [Side::Client, Side::Server] {
+            for kind in [
+                Kind::AtPort(side),
+                Kind::AtHost(side),
+                Kind::Timer(side),
+                Kind::NextRequest,
+                Kind::Source,
+            ] {
+                assert_eq!(Kind::unpack(kind.pack()), kind);
+            }
+        }
     }
 }

@@ -15,6 +15,7 @@ use arrow::datatypes::{DataType, Field, Schema, UInt8Type};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
 
 use crate::RunError;
 
@@ -129,11 +130,19 @@ struct Table {
 
 impl Table {
     fn create(path: &Path, fields: Vec<Field>) -> Result<Self, RunError> {
-        let schema = Arc::new(Schema::new(fields));
         let level = ZstdLevel::try_new(1).expect("1 is a level of zstd");
-        let properties = WriterProperties::builder()
+        // Dictionaries pay for words only: times and sizes seldom repeat, and hashing them costs.
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
-            .build();
+            .set_dictionary_enabled(false);
+        for field in &fields {
+            if matches!(field.data_type(), DataType::Dictionary(..)) {
+                let column = ColumnPath::from(field.name().as_str());
+                properties = properties.set_column_dictionary_enabled(column, true);
+            }
+        }
+        let properties = properties.build();
+        let schema = Arc::new(Schema::new(fields));
         let file = File::create(path)
             .map_err(|error| RunError::Record(format!("{}: {error}", path.display())))?;
         let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))?;

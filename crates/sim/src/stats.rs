@@ -37,9 +37,9 @@ pub(crate) struct PortStats {
     pub(crate) marked: [u64; Reason::ALL.len()],
     pub(crate) busy: Time,
     /// Packet-nanoseconds spent in the discipline: its time average is the mean queue.
-    pub(crate) waited: u128,
+    pub(crate) waited: u64,
     /// Nanoseconds from arrival to departure from the discipline, and the packets they belong to.
-    pub(crate) delay_sum: u128,
+    pub(crate) delay_sum: u64,
     pub(crate) admitted_packets: u64,
     pub(crate) max_packets: u32,
     /// Queue lengths at the sample times, by count of packets.
@@ -89,17 +89,26 @@ impl PortStats {
         size: u32,
         backlog: Backlog,
     ) {
-        if self.window.contains(end) {
+        let waits = (leave - now).as_nanos();
+        if now >= self.window.start && end < self.window.end {
+            // Wholly inside, as nearly always: nothing to clip.
             self.departed_packets += 1;
             self.departed_bytes += u64::from(size);
+            self.busy += end - begin;
+            self.waited += waits;
+        } else {
+            if self.window.contains(end) {
+                self.departed_packets += 1;
+                self.departed_bytes += u64::from(size);
+            }
+            self.busy += self.window.overlap(begin, end);
+            self.waited += self.window.overlap(now, leave).as_nanos();
         }
-        self.busy += self.window.overlap(begin, end);
-        self.waited += u128::from(self.window.overlap(now, leave).as_nanos());
         if self.window.contains(now) {
             self.admitted_packets += 1;
-            self.delay_sum += u128::from((leave - now).as_nanos());
-            let waits = backlog.packets - u32::from(leave == now);
-            self.max_packets = self.max_packets.max(waits);
+            self.delay_sum += waits;
+            let waiting = backlog.packets - u32::from(leave == now);
+            self.max_packets = self.max_packets.max(waiting);
         }
     }
 

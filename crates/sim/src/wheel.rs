@@ -1,12 +1,13 @@
 //! The event queue: a two-level timing wheel with a heap beyond, FIFO among equal times.
 //!
-//! Fine buckets (16.4 us) hold the next 268 ms sorted, coarse buckets (1.05 ms) the 4 s behind
-//! that unsorted, a heap the rest. Coarse buckets move over whole as time reaches them.
+//! Fine buckets (16.4 us) hold the next 268 ms, coarse buckets (1.05 ms) the 4 s behind that, a
+//! heap the rest. Buckets are unsorted lists. Coarse ones move over whole as time reaches them; a
+//! fine one is sorted, stably, into a short array when its turn comes.
 //!
 //! Why equal times stay in order of insertion: an event goes to the finest level that covers its
 //! time *now*; a level's cover only grows, and whatever waited in the coarser level for the newly
 //! covered span moves over, in order, at the moment the cover grows. So of two events with equal
-//! times the earlier one is never behind the later one.
+//! times the earlier one is never behind the later one in a bucket, and sorting keeps them so.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,7 +36,10 @@ pub struct Wheel<E> {
     /// Orders equal times in the heap.
     pushed_far: u64,
     fine_shift: u32,
-    /// Fine buckets before this one (counted from time 0) are empty.
+    /// The events of the fine bucket whose turn it is, latest first, so that the next one is at
+    /// the end. What is pushed into this bucket (or before it) goes here.
+    current: Vec<(Time, E)>,
+    /// The fine bucket behind the current one (counted from time 0). Those before are empty.
     cursor: u64,
     /// The fine wheel covers coarse buckets below this one (counted from time 0).
     horizon: u64,
@@ -68,12 +72,27 @@ impl<const N: usize> Level<N> {
         bucket as usize & (N - 1)
     }
 
-    fn mark(&mut self, slot: usize) {
-        self.occupied[slot / 64] |= 1 << (slot % 64);
+    /// Puts a node behind all others of a bucket.
+    #[inline]
+    fn append<E>(&mut self, nodes: &mut [Node<E>], node: u32, bucket: u64) {
+        let slot = Self::slot(bucket);
+        nodes[node as usize].next = NIL;
+        let (head, tail) = self.buckets[slot];
+        if head == NIL {
+            self.buckets[slot] = (node, node);
+            self.occupied[slot / 64] |= 1 << (slot % 64);
+        } else {
+            nodes[tail as usize].next = node;
+            self.buckets[slot].1 = node;
+        }
     }
 
-    fn clear(&mut self, slot: usize) {
+    /// Empties a bucket; returns the first of its nodes.
+    fn take(&mut self, bucket: u64) -> u32 {
+        let slot = Self::slot(bucket);
+        let (head, _) = std::mem::replace(&mut self.buckets[slot], (NIL, NIL));
         self.occupied[slot / 64] &= !(1 << (slot % 64));
+        head
     }
 
     /// The first bucket that is not empty, from `bucket` on and less than a turn away.
@@ -115,6 +134,7 @@ impl<E: Copy> Wheel<E> {
             far: BinaryHeap::new(),
             pushed_far: 0,
             fine_shift: shift,
+            current: Vec::new(),
             cursor: 0,
             horizon: COVERED,
             len: 0,
@@ -134,13 +154,20 @@ impl<E: Copy> Wheel<E> {
     /// Adds an event. `time` must not be earlier than that of the last event popped.
     #[inline]
     pub fn push(&mut self, time: Time, event: E) {
-        let node = self.allocate(time, event);
         self.len += 1;
+        if self.fine_bucket(time) < self.cursor {
+            // Behind all events that are not later: they are at the end.
+            let place = self.current.partition_point(|&(other, _)| other > time);
+            self.current.insert(place, (time, event));
+            return;
+        }
+        let node = self.allocate(time, event);
         let bucket = self.coarse_bucket(time);
         if bucket < self.horizon {
-            self.insert_fine(node, time);
+            let bucket = self.fine_bucket(time);
+            self.fine.append(&mut self.nodes, node, bucket);
         } else if bucket < self.horizon + COARSE as u64 {
-            self.append_coarse(node, bucket);
+            self.coarse.append(&mut self.nodes, node, bucket);
         } else {
             self.pushed_far += 1;
             self.far.push(Reverse((time, self.pushed_far, node)));
@@ -150,33 +177,46 @@ impl<E: Copy> Wheel<E> {
     /// Takes the earliest event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, E)> {
-        if self.len == 0 {
-            return None;
+        if self.current.is_empty() {
+            self.next_bucket();
         }
-        let bucket = match self.fine.next_occupied(self.cursor) {
-            Some(bucket) => bucket,
-            None => {
-                self.jump();
-                self.fine.next_occupied(self.cursor)?
-            }
-        };
-        self.cursor = bucket;
-        let slot = Level::<FINE>::slot(bucket);
-        let index = self.fine.buckets[slot].0;
-        let Node { time, next, event } = self.nodes[index as usize];
-        self.fine.buckets[slot].0 = next;
-        if next == NIL {
-            self.fine.buckets[slot].1 = NIL;
-            self.fine.clear(slot);
-        }
-        self.nodes[index as usize].next = self.free;
-        self.free = index;
+        let (time, event) = self.current.pop()?;
         self.len -= 1;
         let reached = self.coarse_bucket(time) + COVERED;
         if reached > self.horizon {
             self.advance(reached);
         }
         Some((time, event))
+    }
+
+    /// Makes the next fine bucket that is not empty the current one.
+    fn next_bucket(&mut self) {
+        if self.len == 0 {
+            return;
+        }
+        let bucket = match self.fine.next_occupied(self.cursor) {
+            Some(bucket) => bucket,
+            None => {
+                self.jump();
+                match self.fine.next_occupied(self.cursor) {
+                    Some(bucket) => bucket,
+                    None => return,
+                }
+            }
+        };
+        self.cursor = bucket + 1;
+        let mut index = self.fine.take(bucket);
+        while index != NIL {
+            let Node { time, next, event } = self.nodes[index as usize];
+            self.current.push((time, event));
+            self.nodes[index as usize].next = self.free;
+            self.free = index;
+            index = next;
+        }
+        if self.current.len() > 1 {
+            self.current.sort_by_key(|&(time, _)| time);
+            self.current.reverse();
+        }
     }
 
     /// Every waiting event, in no particular order.
@@ -187,10 +227,14 @@ impl<E: Copy> Wheel<E> {
             waiting[free as usize] = false;
             free = self.nodes[free as usize].next;
         }
-        self.nodes
-            .iter()
-            .zip(waiting)
+        let listed = self.nodes.iter().zip(waiting);
+        listed
             .filter_map(|(node, waits)| waits.then_some(&node.event))
+            .chain(self.current.iter().map(|(_, event)| event))
+    }
+
+    const fn fine_bucket(&self, time: Time) -> u64 {
+        time.as_nanos() >> self.fine_shift
     }
 
     const fn coarse_bucket(&self, time: Time) -> u64 {
@@ -212,46 +256,6 @@ impl<E: Copy> Wheel<E> {
             self.free = self.nodes[index as usize].next;
             self.nodes[index as usize] = node;
             index
-        }
-    }
-
-    /// Inserts behind all events of the bucket that are not later.
-    #[inline]
-    fn insert_fine(&mut self, node: u32, time: Time) {
-        let slot = Level::<FINE>::slot(time.as_nanos() >> self.fine_shift);
-        let (head, tail) = self.fine.buckets[slot];
-        if head == NIL {
-            self.fine.buckets[slot] = (node, node);
-            self.fine.mark(slot);
-        } else if self.nodes[tail as usize].time <= time {
-            self.nodes[tail as usize].next = node;
-            self.fine.buckets[slot].1 = node;
-        } else if self.nodes[head as usize].time > time {
-            self.nodes[node as usize].next = head;
-            self.fine.buckets[slot].0 = node;
-        } else {
-            let mut before = head;
-            loop {
-                let next = self.nodes[before as usize].next;
-                if self.nodes[next as usize].time > time {
-                    self.nodes[node as usize].next = next;
-                    self.nodes[before as usize].next = node;
-                    break;
-                }
-                before = next;
-            }
-        }
-    }
-
-    fn append_coarse(&mut self, node: u32, bucket: u64) {
-        let slot = Level::<COARSE>::slot(bucket);
-        let (head, tail) = self.coarse.buckets[slot];
-        if head == NIL {
-            self.coarse.buckets[slot] = (node, node);
-            self.coarse.mark(slot);
-        } else {
-            self.nodes[tail as usize].next = node;
-            self.coarse.buckets[slot].1 = node;
         }
     }
 
@@ -278,14 +282,11 @@ impl<E: Copy> Wheel<E> {
             if bucket >= horizon {
                 break;
             }
-            let slot = Level::<COARSE>::slot(bucket);
-            let (mut node, _) = self.coarse.buckets[slot];
-            self.coarse.buckets[slot] = (NIL, NIL);
-            self.coarse.clear(slot);
+            let mut node = self.coarse.take(bucket);
             while node != NIL {
                 let Node { time, next, .. } = self.nodes[node as usize];
-                self.nodes[node as usize].next = NIL;
-                self.insert_fine(node, time);
+                let bucket = self.fine_bucket(time);
+                self.fine.append(&mut self.nodes, node, bucket);
                 node = next;
             }
         }
@@ -297,9 +298,10 @@ impl<E: Copy> Wheel<E> {
             }
             self.far.pop();
             if bucket < horizon {
-                self.insert_fine(node, time);
+                let bucket = self.fine_bucket(time);
+                self.fine.append(&mut self.nodes, node, bucket);
             } else {
-                self.append_coarse(node, bucket);
+                self.coarse.append(&mut self.nodes, node, bucket);
             }
         }
     }

@@ -10,7 +10,7 @@ use aqmlab_tcp::{Clock, Context, DelayedAck, Endpoint, Events, HostClock, Profil
 use aqmlab_traffic::{Action, Connect, HostCounts, Source};
 
 use crate::RunError;
-use crate::connection::{Answer, Application, Connection};
+use crate::connection::{Answer, Application, Connection, Route};
 use crate::event::{Event, Kind, Side};
 use crate::port::{Passage, Port};
 use crate::recorder::{FlowRow, QueueSamples, Recorder, ResponseRow};
@@ -69,6 +69,8 @@ pub(crate) struct World {
     window: Window,
     wheel: Wheel<Event>,
     slots: Vec<Slot>,
+    /// By slot, like `slots`.
+    routes: Vec<Route>,
     free: Vec<u32>,
     flows_opened: u64,
     nodes: Vec<Node>,
@@ -118,6 +120,7 @@ impl World {
             window,
             wheel: Wheel::default(),
             slots: Vec::new(),
+            routes: Vec::new(),
             free: Vec::new(),
             flows_opened: 0,
             nodes: nodes(scenario, hosts.servers + hosts.clients),
@@ -176,7 +179,7 @@ impl World {
     }
 
     fn handle(&mut self, event: Event) -> Result<(), RunError> {
-        match event.kind {
+        match event.kind() {
             Kind::AtPort(sender) => self.at_port(sender, event),
             Kind::AtHost(sender) => self.at_host(sender, &event),
             Kind::Timer(side) => self.timer(side, &event),
@@ -195,87 +198,54 @@ impl World {
 
     /// Puts what an end point wants to send on its host's link, towards the bottleneck.
     fn transmit(&mut self, index: u32, sender: Side) {
-        let Self {
-            segments,
-            slots,
-            nodes,
-            classes,
-            wheel,
-            tally,
-            access,
-            now,
-            ..
-        } = self;
-        if segments.is_empty() {
+        if self.segments.is_empty() {
             return;
         }
-        let Some(connection) = slots[index as usize].connection.as_mut() else {
-            segments.clear();
-            return;
-        };
-        let node = &mut nodes[connection.nodes[sender as usize] as usize];
-        let profile = &classes[usize::from(connection.class)].profile;
-        for segment in segments.drain(..) {
-            let mut leaves = *now;
-            if let Some(link) = access {
-                let size = u64::from(ip_size(&segment, profile));
-                leaves =
-                    leaves.max(node.up_free) + link.rate.transmission_time(size + link.framing);
+        let route = &self.routes[index as usize];
+        let node = &mut self.nodes[route.nodes[sender as usize] as usize];
+        let mut sent = 0;
+        for segment in self.segments.drain(..) {
+            let mut leaves = self.now;
+            if let Some(link) = self.access {
+                let size = u64::from(route.ip_size(segment.len, segment.flags));
+                let occupied = link.rate.transmission_time(size + link.framing);
+                leaves = leaves.max(node.up_free) + occupied;
                 node.up_free = leaves;
             }
-            let arrival = leaves + connection.access_delay;
-            connection.in_network += 1;
-            tally.sent += 1;
-            wheel.push(
-                arrival,
-                Event::segment(Kind::AtPort(sender), index, &segment),
-            );
+            let event = Event::segment(Kind::AtPort(sender), index, &segment);
+            self.wheel.push(leaves + route.access_delay, event);
+            sent += 1;
+        }
+        self.tally.sent += u64::from(sent);
+        if let Some(connection) = self.slots[index as usize].connection.as_mut() {
+            connection.in_network += sent;
         }
     }
 
-    fn at_port(&mut self, sender: Side, mut event: Event) -> Result<(), RunError> {
-        let Self {
-            slots,
-            nodes,
-            classes,
-            ports,
-            samples,
-            access,
-            now,
-            ..
-        } = self;
-        let connection = slots[event.conn as usize]
-            .connection
-            .as_mut()
-            .expect("a connection outlives its segments");
-        let direction = usize::from((sender == Side::Client) != connection.flipped);
-        let profile = &classes[usize::from(connection.class)].profile;
-        let size = event_size(&event, profile);
-        let flow = FlowKey(connection.app.flow << 1 | sender as u64);
-        match ports[direction].arrive(*now, size, event.ecn, flow, &mut samples[direction]) {
+    fn at_port(&mut self, sender: Side, event: Event) -> Result<(), RunError> {
+        let route = &self.routes[event.conn as usize];
+        let port = route.port(sender);
+        let size = route.ip_size(u32::from(event.len), event.flags());
+        let flow = FlowKey(route.flow << 1 | sender as u64);
+        let samples = &mut self.samples[port];
+        match self.ports[port].arrive(self.now, size, event.ecn(), flow, samples) {
             Passage::Arrives(mut time, ecn) => {
-                if let Some(link) = access {
-                    let node = &mut nodes[connection.nodes[sender.other() as usize] as usize];
+                if let Some(link) = self.access {
+                    let node = &mut self.nodes[route.nodes[sender.other() as usize] as usize];
                     let occupied = link.rate.transmission_time(u64::from(size) + link.framing);
                     time = time.max(node.down_free) + occupied;
                     node.down_free = time;
                 }
-                event.kind = Kind::AtHost(sender);
-                event.ecn = ecn;
-                self.wheel.push(time, event);
+                self.wheel.push(time, event.passed_on(sender, ecn));
+                return Ok(());
             }
-            Passage::Dropped => {
-                connection.in_network -= 1;
-                self.tally.dropped += 1;
-                self.release_if_over(event.conn)?;
-            }
-            Passage::Lost => {
-                connection.in_network -= 1;
-                self.tally.lost += 1;
-                self.release_if_over(event.conn)?;
-            }
+            Passage::Dropped => self.tally.dropped += 1,
+            Passage::Lost => self.tally.lost += 1,
         }
-        Ok(())
+        if let Some(connection) = self.slots[event.conn as usize].connection.as_mut() {
+            connection.in_network -= 1;
+        }
+        self.release_if_over(event.conn)
     }
 
     /// Brings the ports' books up to `time` and writes out their samples.
@@ -312,29 +282,26 @@ impl World {
         } else {
             (self.servers + connect.client, connect.server)
         };
-        let access = connect.rtt.saturating_sub(self.bottleneck_delay);
         let profile = &self.classes[class].profile;
-        let host = &self.nodes[client as usize].clock;
         let cx = Context {
             now: self.now,
             profile,
-            host,
+            host: &self.nodes[client as usize].clock,
         };
-        let flipped = connect.flipped;
         self.flows_opened += 1;
+        let flow = self.flows_opened;
+        let nodes = [client, server];
+        let route = Route::new(&connect, flow, nodes, self.bottleneck_delay, profile);
         let connection = Connection {
             ends: [
                 Endpoint::connect(cx, &mut self.segments),
                 Endpoint::listen(profile),
             ],
             timer_at: [Time::NEVER; 2],
-            nodes: [client, server],
-            access_delay: Time::from_nanos(access.as_nanos() / 2),
             in_network: 0,
             class: class as u16,
-            flipped,
             failed: false,
-            app: Application::new(connect, self.flows_opened, self.now),
+            app: Application::new(connect, flow, self.now),
         };
         let index = match self.free.pop() {
             Some(index) => index,
@@ -343,10 +310,12 @@ impl World {
                     connection: None,
                     generation: 0,
                 });
+                self.routes.push(route);
                 (self.slots.len() - 1) as u32
             }
         };
         self.slots[index as usize].connection = Some(connection);
+        self.routes[index as usize] = route;
         if self.window.contains(self.now) {
             self.classes[class].responses.started += 1;
         }
@@ -368,7 +337,8 @@ impl World {
         let cx = Context {
             now: self.now,
             profile: &self.classes[usize::from(connection.class)].profile,
-            host: &self.nodes[connection.nodes[receiver as usize] as usize].clock,
+            host: &self.nodes[self.routes[event.conn as usize].nodes[receiver as usize] as usize]
+                .clock,
         };
         let end = connection.end(receiver);
         let segment = Segment {
@@ -376,7 +346,7 @@ impl World {
             ack: Segment::unwrap_seq(event.ack, end.oldest_unacknowledged()),
             len: u32::from(event.len),
             flags: event.flags(),
-            ecn: event.ecn,
+            ecn: event.ecn(),
         };
         let events = end.on_segment(&segment, cx, &mut self.segments);
         self.after(event.conn, receiver, events)
@@ -384,7 +354,7 @@ impl World {
 
     fn timer(&mut self, side: Side, event: &Event) -> Result<(), RunError> {
         let slot = &mut self.slots[event.conn as usize];
-        if slot.generation != event.generation {
+        if slot.generation != event.generation() {
             return Ok(()); // The slot has gone to another connection since.
         }
         let Some(connection) = slot.connection.as_mut() else {
@@ -399,7 +369,8 @@ impl World {
             let cx = Context {
                 now: self.now,
                 profile: &self.classes[usize::from(connection.class)].profile,
-                host: &self.nodes[connection.nodes[side as usize] as usize].clock,
+                host: &self.nodes[self.routes[event.conn as usize].nodes[side as usize] as usize]
+                    .clock,
             };
             events = connection.end(side).on_timer(cx, &mut self.segments);
         }
@@ -495,7 +466,7 @@ impl World {
 
     fn next_request(&mut self, event: &Event) -> Result<(), RunError> {
         let slot = &mut self.slots[event.conn as usize];
-        if slot.generation != event.generation {
+        if slot.generation != event.generation() {
             return Ok(());
         }
         let Some(connection) = slot.connection.as_mut() else {
@@ -522,7 +493,7 @@ impl World {
         let cx = Context {
             now: self.now,
             profile: &self.classes[usize::from(connection.class)].profile,
-            host: &self.nodes[connection.nodes[side as usize] as usize].clock,
+            host: &self.nodes[self.routes[index as usize].nodes[side as usize] as usize].clock,
         };
         let end = connection.end(side);
         // Two calls, as applications make them: what the window lets out at once goes before
@@ -679,27 +650,6 @@ impl World {
         }
         Ok(())
     }
-}
-
-/// Length in IP bytes.
-fn ip_size(segment: &Segment, profile: &Profile) -> u32 {
-    let is_syn = segment.flags.has(aqmlab_tcp::Flags::SYN);
-    segment.len
-        + if is_syn {
-            profile.syn_header.0
-        } else {
-            profile.header.0
-        } as u32
-}
-
-fn event_size(event: &Event, profile: &Profile) -> u32 {
-    let is_syn = event.flags().has(aqmlab_tcp::Flags::SYN);
-    u32::from(event.len)
-        + if is_syn {
-            profile.syn_header.0
-        } else {
-            profile.header.0
-        } as u32
 }
 
 fn classes(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<Class>, RunError> {

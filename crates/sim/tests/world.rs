@@ -33,7 +33,7 @@ fn web(discipline: &str, tcp: &str) -> String {
         [[traffic]]
         kind = "mah-web"
         name = "users"
-        users = 700
+        users = 900
         direction = "both"
         tcp = {tcp}
         rtt = {{ kind = "uniform", min = "10 ms", max = "150 ms" }}
@@ -217,7 +217,7 @@ fn a_device_ring_hides_packets_from_the_discipline() {
 #[test]
 fn a_class_without_users_must_be_calibrated() {
     let text = web(DROPTAIL, "\"rfc\"")
-        .replace("users = 700", "")
+        .replace("users = 900", "")
         .replace("[measure]", "load = 0.9\n[measure]");
     let error = aqmlab_sim::run(&parse(&text), None, &mut |_| true).unwrap_err();
     assert!(

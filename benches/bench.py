@@ -1,0 +1,221 @@
+"""What the engine costs: `make bench`, or `python3 benches/bench.py --help`.
+
+Every scenario runs several times as a process of its own, with all records written to a temporary
+directory. Time is the user CPU time of the process and covers everything it does: reading the
+scenario, the warm-up, the measured span, the Parquet files, the summary. Packets are those that
+arrived at the bottleneck in both directions during the whole run; they are counted once, by a
+run of the same length without a warm-up (the same seed gives the same packets).
+
+Times depend on the machine and on its other work. Instruction counts (valgrind's callgrind, on
+shortened runs) do not: they are what `benches/baseline.json` keeps and later runs compare with.
+"""
+# ruff: noqa: T201  (it prints a table, that is all it does)
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BASELINE = ROOT / "benches" / "baseline.json"
+TOLERANCE = 0.05
+RED = (
+    '{kind = "red", min_th = "40 packets", max_th = "120 packets", limit = "240 packets", '
+    'mean_packet = "1000 bytes"}'
+)
+# Simulated seconds that callgrind runs: it is some fifty times slower.
+SHORT_S = 3
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table."""
+
+    name: str
+    scenario: str
+    settings: tuple[str, ...]
+    budget_ns: int
+
+
+CASES = [
+    Case("web-100mbit", "web-100mbit", (), 120),
+    Case("web-100mbit RED", "web-100mbit", (f"topology.bottleneck.discipline={RED}",), 140),
+    Case("web-1gbit", "web-1gbit", (), 130),
+    Case("bulk-50", "bulk-50", (), 90),
+]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one process used, and what it printed."""
+
+    user_s: float
+    peak_mb: float
+    summary: dict[str, Any]
+
+
+def build() -> Path:
+    """Builds the runner in release mode and returns the path of its executable."""
+    command = "cargo build --release --locked -p aqmlab-sim --example run"
+    built = subprocess.run(
+        [*command.split(), "--message-format=json-render-diagnostics"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if built.returncode != 0:
+        sys.exit(f"bench: `{command}` failed")
+    messages = [json.loads(line) for line in built.stdout.splitlines()]
+    [executable] = [message["executable"] for message in messages if message.get("executable")]
+    return Path(executable)
+
+
+def run(runner: Path, scenario: str, *settings: str) -> Cost:
+    """Runs a scenario to its end with everything recorded."""
+    with tempfile.TemporaryDirectory(prefix="aqmlab-bench-") as directory:
+        command = arguments(runner, scenario, settings, directory)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        # wait4 tells what this child used; the sum over all children would not do.
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"bench: {scenario} ended with status {process.returncode}")
+    return Cost(used.ru_utime, used.ru_maxrss / 1024, json.loads(printed))
+
+
+def arguments(
+    runner: Path, scenario: str, settings: tuple[str, ...], directory: str
+) -> list[str | Path]:
+    """The command line of the runner."""
+    return [runner, ROOT / "scenarios" / "bench" / f"{scenario}.toml", *settings, directory]
+
+
+def packets(summary: dict[str, Any]) -> int:
+    """Packets that arrived at the bottleneck in the measured span, both directions."""
+    return sum(link["arrived_packets"] for link in summary["links"]["bottleneck"].values())
+
+
+def span(seconds: float) -> tuple[str, ...]:
+    """The settings of a run without a warm-up: it measures all that happens."""
+    return ("measure.warm_up=0 s", f"measure.duration={seconds} s")
+
+
+def print_times(runner: Path, runs: int) -> None:
+    """Prints time and memory of every case, medians over `runs` runs."""
+    print(f"\nUser CPU time, median of {runs} (span); packets at the bottleneck, both directions")
+    print(
+        f"{'':<16} {'packets':>11} {'ns/packet':>10} {'budget':>7} {'(span)':>15} "
+        f"{'sim s/CPU s':>12} {'peak MB':>8}"
+    )
+    for case in CASES:
+        costs = [run(runner, case.scenario, *case.settings) for _ in range(runs)]
+        seconds = costs[0].summary["simulated_s"]
+        whole = run(runner, case.scenario, *case.settings, *span(seconds))
+        count = packets(whole.summary)
+        times = [cost.user_s for cost in costs]
+        median = statistics.median(times)
+        low, middle, high = (time / count * 1e9 for time in (min(times), median, max(times)))
+        peak = statistics.median(cost.peak_mb for cost in costs)
+        print(
+            f"{case.name:<16} {count:>11,} {middle:>10.1f} {case.budget_ns:>7} "
+            f"{f'({low:.0f} to {high:.0f})':>15} {seconds / median:>12.0f} {peak:>8.1f}"
+        )
+
+
+def instructions(runner: Path, case: Case) -> tuple[int, int]:
+    """Instructions and bottleneck packets of a shortened run, by callgrind."""
+    settings = (*case.settings, *span(SHORT_S))
+    with tempfile.TemporaryDirectory(prefix="aqmlab-bench-") as directory:
+        profiled = subprocess.run(
+            [
+                *("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"),
+                *arguments(runner, case.scenario, settings, directory),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    collected = re.search(r"Collected : (\d+)", profiled.stderr)
+    if profiled.returncode != 0 or collected is None:
+        sys.exit(f"bench: callgrind failed on {case.name}:\n{profiled.stderr}")
+    return int(collected[1]), packets(json.loads(profiled.stdout))
+
+
+def print_instructions(runner: Path, save: bool) -> None:
+    """Prints instructions per packet beside those of the baseline, or makes the baseline anew."""
+    if shutil.which("valgrind") is None:
+        print("\nInstruction counts: skipped, valgrind is not installed")
+        return
+    baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {"cases": {}}
+    compiler = subprocess.check_output(["rustc", "--version"], text=True).strip()
+    if not save and baseline.get("compiler", compiler) != compiler:
+        print(f"\nThe baseline was made with {baseline['compiler']}, this is {compiler}")
+    print(f"\nInstructions of {SHORT_S} simulated seconds without a warm-up, by callgrind")
+    print(f"{'':<16} {'packets':>11} {'instructions':>15} {'per packet':>11} {'baseline':>9}")
+    measured = {}
+    for case in CASES:
+        total, count = instructions(runner, case)
+        per_packet = round(total / count, 1)
+        measured[case.name] = {
+            "instructions": total,
+            "packets": count,
+            "instructions_per_packet": per_packet,
+        }
+        before = baseline["cases"].get(case.name, {}).get("instructions_per_packet")
+        print(
+            f"{case.name:<16} {count:>11,} {total:>15,} {per_packet:>11.1f} "
+            + ("none" if before is None else f"{before:.1f}").rjust(9)
+            + change(before, per_packet)
+        )
+    if save:
+        content = {"compiler": compiler, "cases": measured}
+        BASELINE.write_text(json.dumps(content, indent=2) + "\n")
+        print(f"saved to {BASELINE.relative_to(ROOT)}")
+
+
+def change(before: float | None, now: float) -> str:
+    """How far a count is from its baseline, with a warning where that is much."""
+    if before is None:
+        return ""
+    change = now / before - 1
+    warning = "  WARNING: more than 5 % above" if change > TOLERANCE else ""
+    better = "  better: save it with --save" if change < -TOLERANCE else ""
+    return f"  {change:+.1%}{warning}{better}"
+
+
+def print_memory(runner: Path) -> None:
+    """Prints the peak memory of two simulated hours: it must not grow with the run's length."""
+    print("\nMemory: web-100mbit for two simulated hours, everything recorded")
+    cost = run(runner, "web-100mbit", "measure.duration=2 h")
+    responses = cost.summary["responses"]["all"]["count"]
+    print(f"{responses:,} responses, peak {cost.peak_mb:.0f} MB, {cost.user_s:.1f} s of user CPU")
+
+
+def main() -> None:
+    """Parses the command line, builds, measures, prints."""
+    parser = argparse.ArgumentParser(description="Measures what the engine costs.")
+    parser.add_argument("--quick", action="store_true", help="one run of each scenario, not five")
+    parser.add_argument("--memory", action="store_true", help="peak memory of a two-hour run")
+    parser.add_argument("--save", action="store_true", help="make benches/baseline.json anew")
+    chosen = parser.parse_args()
+    runner = build()
+    if chosen.memory:
+        print_memory(runner)
+        return
+    print_times(runner, 1 if chosen.quick else 5)
+    print_instructions(runner, chosen.save)
+
+
+if __name__ == "__main__":
+    main()

@@ -53,6 +53,21 @@ def test_json_is_the_summary_and_nothing_else(aqmlab: Cli, small: Path) -> None:
     assert len(json.loads(aqmlab("show", "here", "there", "--json").out)) == 2
 
 
+def test_replicas_are_the_runs_of_their_seeds(aqmlab: Cli, small: Path) -> None:
+    """Several at a time, and still the same bytes as one after the other."""
+    answer = aqmlab("run", small, "--seeds", "1..3", "--jobs", "2", "--out", "replicas")
+    assert (answer.status, answer.err) == (0, "")
+    for seed in (1, 2, 3):
+        [replica] = Path("replicas").glob(f"small-*-s{seed}")
+        assert f"run directory: {replica}\n" in answer.out
+        aqmlab("run", small, "--seed", seed, "--out", "alone" + str(seed))
+        for file in ("responses.parquet", "flows.parquet", "queue.parquet", "scenario.toml"):
+            alone = Path("alone" + str(seed), file).read_bytes()
+            assert (replica / file).read_bytes() == alone, f"seed {seed}: {file} differs"
+    summaries = json.loads(aqmlab("run", small, "--seeds", "1,3", "--json").out)
+    assert [summary["seed"] for summary in summaries] == [1, 3]
+
+
 def test_set_replaces_fields(aqmlab: Cli, small: Path) -> None:
     limit = "topology.bottleneck.discipline.limit=7 packets"
     answer = aqmlab("run", small, "--set", limit, "--set", "measure.record=[]")
@@ -86,6 +101,9 @@ def test_enough_broken_scenarios() -> None:
         (["run", "small.toml", "--seed", "one"], "Invalid value for '--seed'"),
         (["run", "small.toml", "--jobs", "0"], "Invalid value for '--jobs'"),
         (["run", "small.toml", "--fast"], "No such option: --fast"),
+        (["run", "small.toml", "--seeds", "8..1"], "expected seeds such as 1..8 or 1,5,9"),
+        (["run", "small.toml", "--seeds", "1..9999999"], "at most 10,000 at a time"),
+        (["run", "small.toml", "--seeds", "1..2", "--seed", "3"], "found both"),
         (["run", "small.toml", "--set", "seed"], '--set: found "seed"; expected FIELD=VALUE'),
         (["run", "small.toml", "--set", "sed=2"], "sed: unknown key"),
         (["run", "small.toml", "--out", "small.toml"], "is not a run directory"),

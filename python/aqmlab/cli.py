@@ -58,9 +58,16 @@ def run_command(
     scenario: ScenarioFile,
     overrides: Sets = None,
     seed: Seed = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="A..B", help="One run per seed, several at a time: 1..8 or 1,5,9."),
+    ] = None,
     directory: Annotated[
         Path | None,
-        typer.Option("--out", help="The run directory; default: runs/NAME-KEY-sSEED."),
+        typer.Option(
+            "--out",
+            help="The run directory; default: runs/NAME-KEY-sSEED. With --seeds their folder.",
+        ),
     ] = None,
     as_json: Json = False,
     jobs: Jobs = None,
@@ -70,6 +77,12 @@ def run_command(
     Users that the scenario leaves to its load are calibrated first. A run is never done twice: the
     same scenario and seed give the same results, and a finished run directory is used again.
     """
+    if seeds is not None:
+        if seed is not None:
+            raise AqmlabError("--seed and --seeds: found both; give one of them")
+        chosen_seeds = vary.seeds(seeds)
+        replicas(scenario, overrides, chosen_seeds, directory or RUNS_ROOT, jobs, as_json=as_json)
+        return
     chosen = load(scenario, overrides, seed)
     if directory is not None and os.path.lexists(directory):
         runs.occupant(directory)  # an error is told before the work, not after it
@@ -336,6 +349,26 @@ def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> lis
             raise result
         found.append(result)
     return found
+
+
+def replicas(
+    file: Path,
+    overrides: Sequence[str] | None,
+    seeds: Sequence[int],
+    root: Path,
+    jobs: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Runs a scenario once per seed and shows the runs side by side."""
+    found = runs.distinguish(made([load(file, overrides, seed) for seed in seeds], root, jobs))
+    if as_json:
+        print_json([run.summary for run in found])
+        return
+    show(tables.compare_table(found))
+    out("")
+    for run in found:
+        out(f"run directory: {run.path}")
 
 
 def listed(kind: Kind) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""``--set FIELD=VALUE`` and ``--vary FIELD=A,B,...``."""
+"""``--set FIELD=VALUE``, ``--vary FIELD=A,B,...`` and ``--seeds A..B``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from aqmlab.scenario import Override
 
 OPENING = {"[": "]", "{": "}"}
 QUOTES = "\"'"
+MOST_SEEDS = 10_000
 
 
 def assignment(text: str, option: str) -> Override:
@@ -27,6 +28,20 @@ def combinations(varied: Sequence[str]) -> list[list[Override]]:
         field, values = assignment(text, "--vary")
         alternatives.append([(field, value) for value in split(values)])
     return [list(chosen) for chosen in product(*alternatives)]
+
+
+def seeds(text: str) -> list[int]:
+    """Seeds of replicas: ``1..8`` (both ends included), ``1,5,9``, or both, in order, once each."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dots, last = (piece.strip() for piece in part.partition(".."))
+        ends = (first, last if dots else first)
+        if not all(end.isascii() and end.isdigit() for end in ends) or int(first) > int(ends[1]):
+            raise AqmlabError(f'--seeds: found "{text[:80]}"; expected seeds such as 1..8 or 1,5,9')
+        if int(ends[1]) - int(first) >= MOST_SEEDS:
+            raise AqmlabError(f'--seeds: found "{text[:80]}"; at most {MOST_SEEDS:,} at a time')
+        found += range(int(first), int(ends[1]) + 1)
+    return list(dict.fromkeys(found))
 
 
 def split(text: str) -> list[str]:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import vl_convert
 
 from aqmlab.errors import AqmlabError
+from aqmlab.files import write_bytes
 from aqmlab.runs import distinguish
 
 if TYPE_CHECKING:
@@ -104,21 +105,7 @@ def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
             f"{target}: a figure is written as {', '.join(WRITERS)}, not as "
             f"{target.suffix or 'a file without suffix'}"
         )
-    return write_whole(target, writer(chart.to_dict()))
-
-
-def write_whole(target: Path, content: bytes) -> Path:
-    """Writes a file that is complete when it appears under its name."""
-    part = target.with_name(f".{target.name}.part")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(content)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise AqmlabError(f"{target}: cannot be written: {error.strerror}") from error
+    write_bytes(target, writer(chart.to_dict()))
     return target
 
 

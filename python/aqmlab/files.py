@@ -32,11 +32,16 @@ def read_text(path: Path, what: str, limit: int) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Writes a text file; it appears under its name when it is complete."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file; it appears under its name when it is complete."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(content)
         part.replace(path)
     except OSError as error:
         with suppress(OSError):

@@ -89,24 +89,15 @@ impl PortStats {
         size: u32,
         backlog: Backlog,
     ) {
-        let waits = (leave - now).as_nanos();
-        if now >= self.window.start && end < self.window.end {
-            // Wholly inside, as nearly always: nothing to clip.
+        if self.window.contains(end) {
             self.departed_packets += 1;
             self.departed_bytes += u64::from(size);
-            self.busy += end - begin;
-            self.waited += waits;
-        } else {
-            if self.window.contains(end) {
-                self.departed_packets += 1;
-                self.departed_bytes += u64::from(size);
-            }
-            self.busy += self.window.overlap(begin, end);
-            self.waited += self.window.overlap(now, leave).as_nanos();
         }
+        self.busy += self.window.overlap(begin, end);
+        self.waited += self.window.overlap(now, leave).as_nanos();
         if self.window.contains(now) {
             self.admitted_packets += 1;
-            self.delay_sum += waits;
+            self.delay_sum += (leave - now).as_nanos();
             let waiting = backlog.packets - u32::from(leave == now);
             self.max_packets = self.max_packets.max(waiting);
         }

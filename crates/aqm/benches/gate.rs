@@ -9,6 +9,12 @@ use criterion::{Criterion, criterion_group, criterion_main};
 
 const SIZE: u32 = 1500;
 const LOAD: f64 = 1.05;
+const PACKET: Packet = Packet {
+    size: SIZE,
+    ecn: Ecn::Ect0,
+    dscp: 0,
+    flow: FlowKey(1),
+};
 
 fn laws() -> [(&'static str, Discipline); 3] {
     let red = red::Params {
@@ -52,8 +58,10 @@ struct Link {
 impl Link {
     fn new(discipline: &Discipline) -> Self {
         let rate = Rate::from_mbps(100);
+        let framing = Bytes(0);
+        let link = LinkFacts { rate, framing };
         Self {
-            gate: Gate::new(discipline, LinkFacts { rate }),
+            gate: Gate::new(discipline, link, 1).expect("a law"),
             draws: RandomStream::new(1, "law", 0),
             now: Time::ZERO,
             wire_free: Time::ZERO,
@@ -64,7 +72,7 @@ impl Link {
     fn arrive(&mut self, gap: Time, packet: &Packet) -> Fate {
         self.now += gap;
         while self.gate.backlog().packets > 0 && self.wire_free <= self.now {
-            self.gate.depart(SIZE);
+            self.gate.depart(self.now, &PACKET, self.now);
             self.wire_free += self.transmission;
         }
         if self.wire_free <= self.now {
@@ -77,11 +85,6 @@ impl Link {
 }
 
 fn arrivals(criterion: &mut Criterion) {
-    let packet = Packet {
-        size: SIZE,
-        ecn: Ecn::Ect0,
-        flow: FlowKey(1),
-    };
     let mut group = criterion.benchmark_group("gate");
     for (name, discipline) in laws() {
         let mut link = Link::new(&discipline);
@@ -94,7 +97,7 @@ fn arrivals(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let gap = *gaps.next().expect("a cycle has no end");
-                link.arrive(gap, black_box(&packet))
+                link.arrive(gap, black_box(&PACKET))
             });
         });
     }

@@ -1,6 +1,6 @@
 //! Checks that several disciplines share.
 
-use aqmlab_net::QueueSize;
+use aqmlab_net::{QueueSize, Time};
 
 /// Which field is wrong, and why: what was found and what would be right.
 pub(crate) type Problem = (String, String);
@@ -38,6 +38,18 @@ pub(crate) fn in_unit_interval(field: &str, value: f64) -> Result<(), Problem> {
         problem(
             field,
             format!("found {value}; it must be above 0 and at most 1"),
+        )
+    }
+}
+
+/// A duration must not be zero.
+pub(crate) fn positive(field: &str, duration: Time) -> Result<(), Problem> {
+    if duration > Time::ZERO {
+        Ok(())
+    } else {
+        problem(
+            field,
+            format!("found {duration}; it must be longer than 0 s"),
         )
     }
 }

@@ -6,8 +6,10 @@ use aqmlab_net::{Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
-use crate::law::{Backlog, Law, Verdict};
+use crate::law::{Law, LawParameters, Verdict};
+use crate::link::{Backlog, LinkFacts};
 
 /// Parameters of drop-tail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,9 +19,34 @@ pub struct Params {
     pub limit: QueueSize,
 }
 
-impl Params {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Drop-tail",
+        paper: "RFC 2309 (Braden et al., 1998), section 2, describes it and its faults",
+        purpose: "The baseline of every study: admit until the buffer is full, then drop what \
+                  arrives.",
+        departures: &[],
+        memory: "none",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
         check::limit(self.limit)
+    }
+}
+
+impl LawParameters for Params {
+    type Law = DropTail;
+
+    fn law(&self, _link: LinkFacts, _seed: u64) -> DropTail {
+        DropTail
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        false
     }
 }
 

@@ -1,36 +1,31 @@
 //! What a marking law is asked, and what it may answer.
 
-use aqmlab_net::{Packet, Rate, Time};
+use aqmlab_net::{Packet, QueueSize, Time};
 
-/// The link that a discipline serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkFacts {
-    /// Bits per second on the wire.
-    pub rate: Rate,
-}
-
-/// What waits in a queue. The arriving packet, the packet on the wire and the device ring are not
-/// part of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// Packets.
-    pub packets: u32,
-    /// IP bytes.
-    pub bytes: u64,
-}
+use crate::about::Parameters;
+use crate::counters::Reason;
+use crate::link::{Backlog, LinkFacts};
 
 /// A law's answer to one arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Let the packet in.
     Admit,
-    /// Signal congestion: by a mark where ECN allows it, else by a drop.
-    Signal {
-        /// Whether the law lets a mark replace the drop at this point.
-        may_mark: bool,
-    },
+    /// Signal congestion: by a mark where ECN is on and the packet capable, else by a drop.
+    Signal(Reason),
     /// Drop, whatever ECN allows.
-    Forced,
+    Drop(Reason),
+}
+
+/// What became of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It waits in the queue.
+    Enqueue,
+    /// It waits in the queue and is to carry congestion experienced.
+    Mark(Reason),
+    /// It is gone.
+    Drop(Reason),
 }
 
 /// A marking law: it decides the fate of one arriving packet over a single FIFO.
@@ -38,6 +33,9 @@ pub enum Verdict {
 /// A law has no clock, no queue and no random numbers of its own: time and backlog come in as
 /// arguments, and it calls `draw` for a number uniform on [0, 1), only when a probability lies
 /// strictly between 0 and 1. ECN, limits and counters are the [`Gate`](crate::Gate)'s.
+///
+/// Events come in the order of their times; at equal times departures, then ticks, then the
+/// arrival. Packets depart in the order in which they were let in.
 pub trait Law {
     /// Decides about `packet`; `queue` is what waits before it.
     fn on_arrival(
@@ -48,11 +46,33 @@ pub trait Law {
         draw: &mut impl FnMut() -> f64,
     ) -> Verdict;
 
-    /// The packet that was just decided about did not fit in the buffer.
-    fn on_overflow(&mut self) {}
+    /// What became of the packet that was just decided about; `queue` is what waited before it. A
+    /// packet that was let in and did not fit is a drop for [`Reason::Overflow`].
+    #[inline]
+    fn on_fate(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, _fate: Fate) {}
 
-    /// The wire has been quiet since then: a dequeue found nothing.
+    /// A packet leaves the queue that came at `arrived`; `queue` is what still waits.
+    #[inline]
+    fn on_departure(&mut self, _now: Time, _packet: &Packet, _arrived: Time, _queue: Backlog) {}
+
+    /// The wire has been quiet since then: a dequeue found nothing. Told again after every arrival
+    /// that was dropped although the wire was quiet.
+    #[inline]
     fn on_idle(&mut self, _since: Time) {}
+
+    /// When the law wants to be woken next, whatever arrives.
+    #[inline]
+    fn next_tick(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// It is [`next_tick`](Self::next_tick), which moves on; `queue` is what waits. Every tick
+    /// comes, if late: ticks have no other effect on the queue.
+    #[inline]
+    fn on_tick(&mut self, _now: Time, _queue: Backlog) {}
+
+    /// The link has changed.
+    fn set_link(&mut self, _link: LinkFacts) {}
 
     /// Names of the inner variables that [`probe`](Self::probe) shows, in its order.
     fn probe_names(&self) -> &'static [&'static str] {
@@ -61,6 +81,22 @@ pub trait Law {
 
     /// Appends the inner variables, as they are after the last event.
     fn probe(&self, _out: &mut Vec<f64>) {}
+}
+
+/// Parameters from which a law is made.
+pub trait LawParameters: Parameters {
+    /// The law that they are for.
+    type Law: Law;
+
+    /// The law in front of `link`, with an empty queue that has been idle since time 0. `seed` is
+    /// for hash functions.
+    fn law(&self, link: LinkFacts, seed: u64) -> Self::Law;
+
+    /// Buffer size; an arrival that would exceed it is dropped.
+    fn limit(&self) -> QueueSize;
+
+    /// Whether ECN-capable packets are marked where the law signals.
+    fn ecn(&self) -> bool;
 }
 
 /// One draw of a chance: the random number is drawn only when the outcome is open.

@@ -2,35 +2,44 @@
 //!
 //! A marking law ([`Law`]) decides the fate of one arriving packet over a single FIFO; a [`Gate`]
 //! is the door of that FIFO: it asks the law, turns its signal into a mark or a drop, enforces
-//! the limit and counts. Neither owns packets, reads a clock or draws random numbers by itself.
+//! the limit and counts. A [`Scheduler`] owns its packets, because it decides when it hands them
+//! out or keeps more than one queue. A [`Queue`] is any discipline with its packets.
+//!
+//! Nothing here reads a clock or draws random numbers by itself. Each discipline is one file; to
+//! add one takes a line in the list below.
 
+mod about;
 mod check;
-pub mod droptail;
+mod counters;
 mod gate;
 mod law;
+mod link;
+mod queue;
+mod registry;
+
+use aqmlab_net::{Packet, QueueSize, Time};
+
+pub use about::{About, Parameters};
+pub use counters::{Counters, Reason};
+pub use gate::Gate;
+pub use law::{Fate, Law, LawParameters, Verdict};
+pub use link::{Backlog, LinkFacts};
+use queue::Fifo;
+pub use queue::{Ledger, Queue, Queued, Scheduler, SchedulerParameters};
+
+pub mod codel;
+pub mod droptail;
 pub mod red;
 
-pub use gate::{Counters, Fate, Gate, Reason};
-pub use law::{Backlog, Law, LinkFacts, Verdict};
-
-aqmlab_net::tagged! {
-    /// A discipline and its parameters, as a scenario states them.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Discipline {
+registry::disciplines! {
+    laws {
         /// Admit until the buffer is full.
-        Droptail(droptail::Params),
+        Droptail(droptail),
         /// Random early detection.
-        Red(red::Params),
+        Red(red),
     }
-}
-
-impl Discipline {
-    /// Refuses parameters that contradict each other or mean nothing. The error names the field
-    /// and says what was found and what would be right.
-    pub fn check(&self) -> Result<(), (String, String)> {
-        match self {
-            Self::Droptail(params) => params.check(),
-            Self::Red(params) => params.check(),
-        }
+    queues {
+        /// Controlled delay.
+        Codel(codel),
     }
 }

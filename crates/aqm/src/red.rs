@@ -1,27 +1,16 @@
 //! RED: S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
 //! IEEE/ACM Transactions on Networking 1(4), 1993, figure 2; and its gentle variant: S. Floyd,
-//! "Recommendation on using the gentle variant of RED", 2000.
-//!
-//! Departures from the paper, all on purpose:
-//!
-//! - Fewer than two packets waiting: always admit. Without this guard a stale high average drops
-//!   packets into an empty queue; ns-2 and ALTQ have it too.
-//! - An average at or above `max_th` (gentle: twice `max_th`) drops even what ECN would let it
-//!   mark, as RFC 3168 and every later implementation do; the paper marks. In the gentle region
-//!   signals are drops for the same reason.
-//! - The spacing of signals is a choice, see [`Gap`]; the paper's is the default.
-//! - Idle time ages the average by m = C (time since idle) packets, with m a real number, C =
-//!   link rate / (8 `mean_packet`), and no further sample at the arrival that ends it. The paper
-//!   leaves the rounding open; implementations differ.
-//! - The queue is idle when the wire falls quiet, not when the last packet is handed to it.
-//! - The size factor is applied before the spacing rule, as in the paper (ns-2: after it).
+//! "Recommendation on using the gentle variant of RED", 2000. Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
-use crate::law::{Backlog, Law, LinkFacts, Verdict, happens};
+use crate::counters::Reason;
+use crate::law::{Fate, Law, LawParameters, Verdict, happens};
+use crate::link::{Backlog, LinkFacts};
 
 /// Parameters of RED.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,8 +87,34 @@ fn default_mean_packet() -> Bytes {
     Bytes(500)
 }
 
-impl Params {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Random Early Detection",
+        paper: "S. Floyd, V. Jacobson, Random Early Detection Gateways for Congestion Avoidance, \
+                IEEE/ACM Transactions on Networking 1(4), 1993, figure 2; gentle: S. Floyd, \
+                Recommendation on using the gentle variant of RED, 2000",
+        purpose: "Keeps the average queue short, lets bursts pass, and spreads its signals evenly \
+                  over arrivals.",
+        departures: &[
+            "Fewer than two packets waiting: always admit. Without this guard a stale \
+             high average drops packets into an empty queue; ns-2 and ALTQ have it too.",
+            "An average at or above `max_th` (gentle: twice `max_th`) drops even what ECN \
+             would let it mark, as RFC 3168 and every later implementation do; the paper \
+             marks. In the gentle region signals are drops for the same reason.",
+            "The spacing of signals is a choice, `gap`; the paper's is the default.",
+            "Idle time ages the average by m = C (time since idle) packets, with m a real \
+             number, C = link rate / (8 `mean_packet`), and no further sample at the \
+             arrival that ends it. The paper leaves the rounding open; implementations \
+             differ.",
+            "The queue is idle when the wire falls quiet, not when the last packet is \
+             handed to it.",
+            "The size factor is applied before the spacing rule, as in the paper (ns-2: \
+             after it).",
+        ],
+        memory: "a few numbers",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
         check::limit(self.limit)?;
         check::in_unit_interval("w_q", self.w_q)?;
         check::in_unit_interval("max_p", self.max_p)?;
@@ -141,7 +156,25 @@ impl Params {
         }
         Ok(())
     }
+}
 
+impl LawParameters for Params {
+    type Law = Red;
+
+    fn law(&self, link: LinkFacts, _seed: u64) -> Red {
+        Red::new(self, link)
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+impl Params {
     /// A threshold in the unit in which the queue is measured.
     fn in_unit(&self, size: QueueSize) -> f64 {
         let mean = self.mean_packet.0 as f64;
@@ -194,6 +227,7 @@ struct Settings {
     unit: Unit,
     /// Mean packet size, if the probability is scaled by size.
     scale_mean: Option<f64>,
+    mean: f64,
     /// C: mean-sized packets per second.
     packets_per_second: f64,
 }
@@ -228,6 +262,7 @@ impl Red {
                 gap: params.gap,
                 unit: params.unit,
                 scale_mean: params.scale_by_size.then_some(mean),
+                mean,
                 packets_per_second: link.rate.bps() as f64 / (8.0 * mean),
             },
             state: State {
@@ -297,7 +332,7 @@ impl Law for Red {
         if self.state.avg >= self.settings.forced_th {
             self.state.count = 0;
             (self.state.p_b, self.state.p_a) = (1.0, 1.0);
-            return Verdict::Forced;
+            return Verdict::Drop(Reason::Forced);
         }
         self.state.count += 1;
         self.state.p_b = self.basic_probability(packet.size);
@@ -309,19 +344,27 @@ impl Law for Red {
             return Verdict::Admit;
         }
         self.state.count = 0;
-        Verdict::Signal {
-            may_mark: self.state.avg < self.settings.max_th,
+        if self.state.avg < self.settings.max_th {
+            Verdict::Signal(Reason::Early)
+        } else {
+            Verdict::Drop(Reason::Early)
         }
     }
 
     #[inline]
-    fn on_overflow(&mut self) {
-        self.state.count = 0;
+    fn on_fate(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, fate: Fate) {
+        if fate == Fate::Drop(Reason::Overflow) {
+            self.state.count = 0;
+        }
     }
 
     #[inline]
     fn on_idle(&mut self, since: Time) {
         self.state.idle_since.get_or_insert(since);
+    }
+
+    fn set_link(&mut self, link: LinkFacts) {
+        self.settings.packets_per_second = link.rate.bps() as f64 / (8.0 * self.settings.mean);
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

@@ -1,5 +1,7 @@
 //! What a queue discipline may know of a packet.
 
+use crate::random::mix;
+
 /// The ECN field of the IP header (RFC 3168, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -36,6 +38,14 @@ impl Ecn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey(pub u64);
 
+impl FlowKey {
+    /// 64 bits that depend on every bit of the flow and the seed.
+    #[inline]
+    pub const fn hash(self, seed: u64) -> u64 {
+        mix(mix(self.0).wrapping_add(mix(seed ^ 0x9e37_79b9_7f4a_7c15)))
+    }
+}
+
 /// What a queue discipline sees of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
@@ -43,6 +53,8 @@ pub struct Packet {
     pub size: u32,
     /// The ECN field.
     pub ecn: Ecn,
+    /// Differentiated services code point (RFC 2474); disciplines with service classes read it.
+    pub dscp: u8,
     /// The flow it belongs to.
     pub flow: FlowKey,
 }

@@ -143,6 +143,10 @@ fn traffic(class: &Traffic, dumbbell: &Dumbbell) -> Checked {
         let message = format!("found {}; a share must be above 0", class.share);
         return wrong(format!("{path}.share"), message);
     }
+    if class.dscp > 63 {
+        let message = format!("found {}; a code point is 0 to 63", class.dscp);
+        return wrong(format!("{path}.dscp"), message);
+    }
     at(&path, class.model.check())?;
     let Hosts {
         clients, servers, ..

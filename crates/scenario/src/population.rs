@@ -19,6 +19,7 @@ impl Traffic {
             Model::MahWeb(web) => web.users.map(f64::from),
             Model::Poisson(poisson) => poisson.rate.map(|rate| rate.0),
             Model::Bulk(bulk) => Some(bulk.flows.into()),
+            Model::Cbr(cbr) => Some(cbr.flows.into()),
         }
     }
 
@@ -27,7 +28,7 @@ impl Traffic {
         match &self.model {
             Model::MahWeb(_) => "users",
             Model::Poisson(_) => "rate",
-            Model::Bulk(_) => "flows",
+            Model::Bulk(_) | Model::Cbr(_) => "flows",
         }
     }
 
@@ -38,6 +39,7 @@ impl Traffic {
             Model::MahWeb(web) => web.users = Some(whole),
             Model::Poisson(poisson) => poisson.rate = Some(Frequency(population)),
             Model::Bulk(bulk) => bulk.flows = whole,
+            Model::Cbr(cbr) => cbr.flows = whole,
         }
     }
 }

@@ -26,6 +26,8 @@ pub struct Traffic {
     pub rtt: Rtt,
     /// The stack of its end points.
     pub tcp: Profile,
+    /// Differentiated services code point of its packets, 0 to 63.
+    pub dscp: u8,
 }
 
 /// What every class has, whatever its model.
@@ -48,10 +50,15 @@ pub(crate) struct Common {
     #[serde(default = "default_tcp")]
     #[schemars(with = "Tcp", default = "default_tcp_name")]
     tcp: Profile,
+    /// Differentiated services code point of its packets, 0 to 63, for disciplines with service
+    /// classes.
+    #[serde(default)]
+    #[schemars(range(max = 63))]
+    dscp: u8,
 }
 
 /// The keys of [`Common`].
-const COMMON: [&str; 5] = ["name", "direction", "share", "rtt", "tcp"];
+const COMMON: [&str; 6] = ["name", "direction", "share", "rtt", "tcp", "dscp"];
 
 fn default_share() -> f64 {
     1.0
@@ -97,6 +104,7 @@ impl Traffic {
             share: common.share,
             rtt: common.rtt,
             tcp: common.tcp,
+            dscp: common.dscp,
         })
     }
 }

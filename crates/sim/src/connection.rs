@@ -1,7 +1,7 @@
 //! A connection of the simulated world: two end points and the application that uses them.
 
 use aqmlab_net::Time;
-use aqmlab_tcp::{Endpoint, Flags, Profile, Retransmissions};
+use aqmlab_tcp::{Endpoint, Flags, Retransmissions};
 use aqmlab_traffic::{Connect, Exchange, Script};
 
 use crate::event::Side;
@@ -14,31 +14,51 @@ pub(crate) struct Route {
     pub(crate) flow: u64,
     /// Propagation between a host and the bottleneck's entrance (one way).
     pub(crate) access_delay: Time,
+    /// How far the clocks of the hosts are behind, for this connection.
+    pub(crate) shift: Time,
     /// The hosts, as indices into the world's nodes.
     pub(crate) nodes: [u32; 2],
     /// The server sits at the clients' side.
     pub(crate) flipped: bool,
+    /// What the hosts send reaches the bottleneck at once.
+    pub(crate) is_shifted: bool,
+    /// Differentiated services code point of all packets.
+    pub(crate) dscp: u8,
     header: u32,
     syn_header: u32,
 }
 
 impl Route {
     pub(crate) fn new(
-        connect: &Connect,
+        rtt: Time,
+        flipped: bool,
         flow: u64,
         nodes: [u32; 2],
         bottleneck_delay: Time,
-        profile: &Profile,
     ) -> Self {
-        let access = connect.rtt.saturating_sub(bottleneck_delay);
+        let access = rtt.saturating_sub(bottleneck_delay);
         Self {
             flow,
             access_delay: Time::from_nanos(access.as_nanos() / 2),
+            shift: Time::ZERO,
             nodes,
-            flipped: connect.flipped,
-            header: profile.header.0 as u32,
-            syn_header: profile.syn_header.0 as u32,
+            flipped,
+            is_shifted: false,
+            dscp: 0,
+            header: 0,
+            syn_header: 0,
         }
+    }
+
+    /// IP and transport header of a packet, and of a SYN, in bytes.
+    pub(crate) const fn set_headers(&mut self, header: u32, syn_header: u32) {
+        (self.header, self.syn_header) = (header, syn_header);
+    }
+
+    /// From now on what happens at the hosts is computed `access_delay` later than it happens.
+    pub(crate) const fn shift_clocks(&mut self) {
+        self.is_shifted = true;
+        self.shift = self.access_delay;
     }
 
     /// Length in IP bytes of a segment with a payload of `len` bytes.
@@ -69,6 +89,8 @@ pub(crate) struct Connection {
     pub(crate) class: u16,
     /// Given up: what still arrives is ignored.
     pub(crate) failed: bool,
+    /// When one of the ends was given something last.
+    pub(crate) last_event: Time,
     pub(crate) app: Application,
 }
 
@@ -78,6 +100,7 @@ impl Connection {
     }
 
     /// Nothing can happen on it any more.
+    #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.in_network == 0 && (self.failed || self.ends.iter().all(Endpoint::is_finished))
     }

@@ -12,6 +12,14 @@ pub(crate) enum Side {
 }
 
 impl Side {
+    const fn of(code: u8) -> Self {
+        if code & 1 == 0 {
+            Self::Client
+        } else {
+            Self::Server
+        }
+    }
+
     pub(crate) const fn other(self) -> Self {
         match self {
             Self::Client => Self::Server,
@@ -48,11 +56,7 @@ impl Kind {
     }
 
     const fn unpack(code: u8) -> Self {
-        let side = if code & 1 == 0 {
-            Side::Client
-        } else {
-            Side::Server
-        };
+        let side = Side::of(code);
         match code {
             0 | 1 => Self::AtPort(side),
             2 | 3 => Self::AtHost(side),
@@ -68,7 +72,8 @@ impl Kind {
 pub(crate) struct Event {
     /// The connection; of a source's event, the class.
     pub(crate) conn: u32,
-    /// Sequence number of a segment, cut to 32 bits; of a source's event, its token.
+    /// Sequence number of a segment, cut to 32 bits; of a source's event, its token; of a
+    /// datagram, its flow.
     pub(crate) seq: u32,
     /// Acknowledgement number of a segment, cut to 32 bits; of a connection's event, which of
     /// the connections that used the slot is meant (timers outlive connections).
@@ -91,6 +96,18 @@ impl Event {
             len: segment.len as u16,
             bits: segment.flags.0 | (segment.ecn as u8) << ECN_SHIFT,
             kind: kind.pack(),
+        }
+    }
+
+    /// A datagram with `len` bytes of payload on its way to the bottleneck; `number` is its flow.
+    pub(crate) const fn datagram(sender: Side, conn: u32, number: u32, len: u16) -> Self {
+        Self {
+            conn,
+            seq: number,
+            ack: 0,
+            len,
+            bits: 0,
+            kind: Kind::AtPort(sender).pack(),
         }
     }
 
@@ -129,6 +146,11 @@ impl Event {
         Kind::unpack(self.kind)
     }
 
+    /// Who sent the packet.
+    pub(crate) const fn sender(&self) -> Side {
+        Side::of(self.kind)
+    }
+
     pub(crate) const fn flags(&self) -> Flags {
         Flags(self.bits & ((1 << ECN_SHIFT) - 1))
     }
@@ -141,8 +163,8 @@ impl Event {
         self.ack
     }
 
-    /// Whether this is a segment on its way.
-    pub(crate) const fn is_segment(&self) -> bool {
+    /// Whether this is a packet on its way.
+    pub(crate) const fn is_packet(&self) -> bool {
         matches!(self.kind(), Kind::AtPort(_) | Kind::AtHost(_))
     }
 }

@@ -8,8 +8,16 @@ use std::path::Path;
 
 use aqmlab_scenario::Scenario;
 
+mod agenda;
+mod books;
+mod build;
 mod connection;
+mod datagrams;
 mod event;
+mod hosts;
+mod network;
+#[cfg(test)]
+mod oracle;
 mod port;
 mod recorder;
 mod stats;
@@ -19,8 +27,9 @@ mod world;
 
 pub use summary::{FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary};
 
+use agenda::WheelAgenda;
 use recorder::Recorder;
-use world::World;
+use world::{Shortcuts, World};
 
 /// Why a run did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -56,9 +65,10 @@ pub fn run(
     progress: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Summary, RunError> {
     let record = &scenario.measure.record;
-    let mut world = World::new(scenario, |classes, probes| {
-        Recorder::new(directory, record, classes, probes)
-    })?;
+    let mut world =
+        World::<WheelAgenda>::new(scenario, Shortcuts::default(), |classes, probes| {
+            Recorder::new(directory, record, classes, probes)
+        })?;
     world.run(progress)?;
     let summary = Summary::new(scenario, &world);
     world.finish()?;

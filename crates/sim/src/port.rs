@@ -1,72 +1,72 @@
-//! One direction of the bottleneck: discipline, device ring, wire.
+//! One direction of a link: discipline, device ring, wire.
 //!
-//! Departures are computed, not scheduled. Where a packet's fate is decided on arrival and the
-//! order is FIFO, the time at which it leaves is known as soon as it is admitted; the port keeps
-//! the (leave time, size) of what waits and forgets what has left when it is next looked at.
-//! At equal times: departures, then samples, then the arrival.
+//! Where a packet's fate is decided on arrival and the order is first come, first served, the port
+//! computes when a packet leaves as soon as it is let in ([`Computed`]). Where it is decided on
+//! departure, or packets overtake each other, the port keeps the packets and is woken when its
+//! wire falls free ([`Register`]). At equal times: departures, then ticks of the discipline, then
+//! samples, then arrivals.
 
-use std::collections::VecDeque;
+mod computed;
+mod register;
 
-use aqmlab_aqm::{Backlog, Fate, Gate, LinkFacts};
-use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Rate, Time};
+use aqmlab_aqm::{Backlog, Counters, Gate, LinkFacts, Queue};
+use aqmlab_net::{Bytes, Ecn, Packet, RandomStream, Time};
 use aqmlab_scenario::Link;
 
 use crate::RunError;
+use crate::event::Event;
 use crate::stats::{PortStats, Window};
+use computed::Computed;
+use register::Register;
 
-/// One direction of the bottleneck.
+/// One direction of a link.
 #[derive(Debug)]
 pub(crate) struct Port {
-    gate: Gate,
-    rate: Rate,
-    framing: u64,
-    delay: Time,
-    loss: f64,
-    ring_size: usize,
-    /// What the discipline holds: when it leaves (for the device ring, or the wire) and its size.
-    waiting: VecDeque<(Time, u32)>,
-    /// When the last `ring_size` packets begin transmission.
-    ring: VecDeque<Time>,
-    wire_free: Time,
+    service: Service,
     law_draws: RandomStream,
-    loss_draws: RandomStream,
-    pub(crate) sampler: Sampler,
+    wire: Wire,
     pub(crate) stats: PortStats,
 }
 
-/// When the queue is looked at next.
 #[derive(Debug)]
-pub(crate) struct Sampler {
-    next: Time,
-    period: Time,
-    end: Time,
+#[expect(clippy::large_enum_variant, reason = "there are few ports")]
+enum Service {
+    Computed(Computed),
+    Register(Register),
 }
 
-impl Sampler {
-    pub(crate) fn new(window: Window, period: Time) -> Self {
-        Self {
-            next: window.start,
-            period,
-            end: window.end,
-        }
+/// The link behind the queue.
+#[derive(Debug)]
+struct Wire {
+    facts: LinkFacts,
+    delay: Time,
+    loss: f64,
+    loss_draws: RandomStream,
+}
+
+impl Wire {
+    fn transmission_time(&self, size: u32) -> Time {
+        let bytes = u64::from(size) + self.facts.framing.0;
+        self.facts.rate.transmission_time(bytes)
     }
 
-    fn due(&mut self, now: Time) -> Option<Time> {
-        if self.next > now || self.next >= self.end {
-            return None;
+    /// A transmission ends at `end`: where the packet goes.
+    #[inline]
+    fn carry(&mut self, end: Time, ecn: Ecn, stats: &mut PortStats) -> Passage {
+        if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
+            stats.on_wire_loss(end);
+            return Passage::Lost;
         }
-        let time = self.next;
-        self.next += self.period;
-        Some(time)
+        Passage::Arrives(end + self.delay, ecn)
     }
 }
 
-/// Looks at the queue: (time, backlog, the law's inner variables).
+/// Looks at the queue: time, what waits, and the discipline's inner variables.
 pub(crate) trait Observer {
-    fn observe(&mut self, time: Time, backlog: Backlog, gate: &Gate);
+    fn observe(&mut self, time: Time, backlog: Backlog, probe: impl FnOnce(&mut Vec<f64>));
 }
 
-/// What became of a packet.
+/// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
     /// It reaches the far end of the link then, with this ECN field.
@@ -75,115 +75,165 @@ pub(crate) enum Passage {
     Dropped,
     /// It was lost at random on the wire.
     Lost,
+    /// It waits; its passage is told later.
+    Waits,
 }
 
 impl Port {
-    pub(crate) fn new(link: &Link, name: &str, seed: u64, window: Window, sample: Time) -> Self {
-        Self {
-            gate: Gate::new(&link.discipline, LinkFacts { rate: link.rate }),
+    /// `compute`: departures are computed where that is exact.
+    pub(crate) fn new(
+        link: &Link,
+        name: &str,
+        seed: u64,
+        window: Window,
+        sample: Time,
+        compute: bool,
+    ) -> Self {
+        let facts = LinkFacts {
             rate: link.rate,
-            framing: u64::from(link.framing.0),
-            delay: link.delay,
-            loss: link.loss,
-            ring_size: link.device_ring.0 as usize,
-            waiting: VecDeque::new(),
-            ring: VecDeque::new(),
-            wire_free: Time::ZERO,
+            framing: Bytes(u64::from(link.framing.0)),
+        };
+        let hashes = hash_seed(seed, name);
+        let ring = link.device_ring.0 as usize;
+        let gate = Gate::new(&link.discipline, facts, hashes).filter(|_| compute);
+        let service = match gate {
+            Some(gate) => Service::Computed(Computed::new(gate, ring)),
+            None => {
+                let queue = Queue::new(&link.discipline, facts, hashes);
+                Service::Register(Register::new(queue, ring))
+            }
+        };
+        Self {
+            service,
             law_draws: RandomStream::new(seed, &format!("law/{name}"), 0),
-            loss_draws: RandomStream::new(seed, &format!("loss/{name}"), 0),
-            sampler: Sampler::new(window, sample),
-            stats: PortStats::new(window),
+            wire: Wire {
+                facts,
+                delay: link.delay,
+                loss: link.loss,
+                loss_draws: RandomStream::new(seed, &format!("loss/{name}"), 0),
+            },
+            stats: PortStats::new(window, sample),
         }
     }
 
-    /// A packet arrives. Returns when it reaches the far end of the link.
+    /// A packet arrives. What becomes of it, and in `others` what became of packets that waited.
     #[inline]
     pub(crate) fn arrive(
         &mut self,
         now: Time,
-        size: u32,
-        ecn: Ecn,
-        flow: FlowKey,
+        packet: Packet,
+        event: Event,
         observer: &mut impl Observer,
+        others: &mut Vec<(Event, Passage)>,
     ) -> Passage {
-        self.catch_up(now, observer);
-        if self.wire_free <= now {
-            self.gate.idle(self.wire_free);
-        }
-        let packet = Packet { size, ecn, flow };
         let draws = &mut self.law_draws;
-        let fate = self.gate.arrive(now, &packet, &mut || draws.uniform());
-        self.stats.on_arrival(now, fate);
-        let ecn = match fate {
-            Fate::Drop(_) => return Passage::Dropped,
-            Fate::EnqueueMarked => Ecn::Ce,
-            Fate::Enqueue => ecn,
-        };
-        let begin = now.max(self.wire_free);
-        let end = begin + self.rate.transmission_time(u64::from(size) + self.framing);
-        self.wire_free = end;
-        let leave = self.leave_time(now, begin);
-        self.waiting.push_back((leave, size));
-        self.stats
-            .on_admission(now, leave, (begin, end), size, self.gate.backlog());
-        if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
-            self.stats.on_wire_loss(end);
-            return Passage::Lost;
+        let mut draw = || draws.uniform();
+        match &mut self.service {
+            Service::Computed(line) => {
+                line.catch_up(now, &mut self.stats, observer);
+                line.arrive(now, packet, &mut self.wire, &mut self.stats, &mut draw)
+            }
+            Service::Register(register) => {
+                register.observe_before(now + Time::from_nanos(1), &mut self.stats, observer);
+                register.arrive(now, packet, event, &mut draw, &mut self.stats, others);
+                register.serve(now, &mut self.wire, &mut self.stats, others);
+                Passage::Waits
+            }
         }
-        Passage::Arrives(end + self.delay, ecn)
     }
 
-    /// When a packet leaves the discipline: when its transmission begins, or, with a device ring
-    /// of N packets, when that of the packet N places before it does.
-    fn leave_time(&mut self, now: Time, begin: Time) -> Time {
-        if self.ring_size == 0 {
-            return begin;
+    /// The wire falls free. In `others` what becomes of packets that waited.
+    pub(crate) fn depart(
+        &mut self,
+        now: Time,
+        observer: &mut impl Observer,
+        others: &mut Vec<(Event, Passage)>,
+    ) {
+        if let Service::Register(register) = &mut self.service {
+            register.observe_before(now, &mut self.stats, observer);
+            register.wire_falls_free();
+            register.serve(now, &mut self.wire, &mut self.stats, others);
         }
-        self.ring.push_back(begin);
-        if self.ring.len() <= self.ring_size {
-            return now;
-        }
-        self.ring.pop_front().map_or(now, |frees| frees.max(now))
     }
 
-    /// Forgets what has left by `now` and takes the samples that fell due.
-    pub(crate) fn catch_up(&mut self, now: Time, observer: &mut impl Observer) {
-        while let Some(time) = self.sampler.due(now) {
-            self.depart_until(time);
-            let backlog = self.gate.backlog();
-            self.stats.on_sample(backlog);
-            observer.observe(time, backlog, &self.gate);
-        }
-        self.depart_until(now);
-    }
-
+    /// When the port wants to [`depart`](Self::depart); nothing if it computes its departures.
     #[inline]
-    fn depart_until(&mut self, now: Time) {
-        while let Some(&(leave, size)) = self.waiting.front()
-            && leave <= now
-        {
-            self.waiting.pop_front();
-            self.gate.depart(size);
+    pub(crate) fn next_departure(&self) -> Option<Time> {
+        match &self.service {
+            Service::Computed(_) => None,
+            Service::Register(register) => Some(register.next_departure()),
         }
     }
 
-    /// Names of the law's inner variables.
+    /// Takes the samples that fell due by `now`, where the port's departures have come.
+    pub(crate) fn catch_up(&mut self, now: Time, observer: &mut impl Observer) {
+        match &mut self.service {
+            Service::Computed(line) => line.catch_up(now, &mut self.stats, observer),
+            Service::Register(register) => {
+                register.observe_before(now, &mut self.stats, observer);
+            }
+        }
+    }
+
+    /// The measured span ends.
+    pub(crate) fn close(&mut self, end: Time, observer: &mut impl Observer) {
+        self.catch_up(end, observer);
+        if let Service::Register(register) = &mut self.service {
+            register.account(end, &mut self.stats);
+        }
+        let counters = self.counters().clone();
+        self.stats.close(&counters);
+    }
+
+    fn counters(&self) -> &Counters {
+        match &self.service {
+            Service::Computed(line) => line.gate().counters(),
+            Service::Register(register) => register.queue().counters(),
+        }
+    }
+
+    /// Names of the discipline's inner variables.
     pub(crate) fn probe_names(&self) -> &'static [&'static str] {
-        self.gate.probe_names()
+        match &self.service {
+            Service::Computed(line) => line.gate().probe_names(),
+            Service::Register(register) => register.queue().probe_names(),
+        }
+    }
+
+    /// Packets that the port keeps, in the discipline and in the device ring.
+    pub(crate) fn kept(&self) -> u64 {
+        match &self.service {
+            Service::Computed(_) => 0,
+            Service::Register(register) => register.kept(),
+        }
     }
 
     /// What came in must have gone out, been dropped, or wait.
     pub(crate) fn check_conservation(&self, name: &str) -> Result<(), RunError> {
-        let counters = self.gate.counters();
+        let counters = self.counters();
         let (arrived, dropped) = (counters.arrived_packets, counters.dropped_packets());
-        let (departed, waiting) = (counters.departed_packets, self.waiting.len() as u64);
-        let backlog = u64::from(self.gate.backlog().packets);
-        if arrived != dropped + departed + waiting || backlog != waiting {
+        let departed = counters.departed_packets;
+        let (waiting, backlog) = match &self.service {
+            Service::Computed(line) => (line.waiting(), line.gate().backlog()),
+            Service::Register(register) => {
+                let backlog = register.queue().backlog();
+                (u64::from(backlog.packets), backlog)
+            }
+        };
+        let claimed = u64::from(backlog.packets);
+        if arrived != dropped + departed + waiting || claimed != waiting {
             return Err(RunError::Conservation(format!(
                 "{name} queue: {arrived} packets arrived, but {dropped} dropped + {departed} \
-                 departed + {waiting} waiting (the discipline counts {backlog})"
+                 departed + {waiting} waiting (the discipline counts {claimed})"
             )));
         }
         Ok(())
     }
+}
+
+/// The seed of a discipline's hash functions.
+fn hash_seed(seed: u64, name: &str) -> u64 {
+    RandomStream::new(seed, &format!("hash/{name}"), 0)
+        .uniform()
+        .to_bits()
 }

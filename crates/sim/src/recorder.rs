@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use aqmlab_aqm::{Backlog, Gate};
+use aqmlab_aqm::Backlog;
 use aqmlab_net::Time;
 use aqmlab_scenario::Record;
 use arrow::array::{
@@ -359,9 +359,9 @@ impl QueueSamples {
 }
 
 impl crate::port::Observer for QueueSamples {
-    fn observe(&mut self, time: Time, backlog: Backlog, gate: &Gate) {
+    fn observe(&mut self, time: Time, backlog: Backlog, probe: impl FnOnce(&mut Vec<f64>)) {
         self.rows.push((time, backlog));
-        gate.probe(&mut self.values);
+        probe(&mut self.values);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is counted while a run goes on. Memory does not depend on the length of the run.
 
-use aqmlab_aqm::{Backlog, Fate, Reason};
+use aqmlab_aqm::{Backlog, Counters};
 use aqmlab_net::Time;
 use hdrhistogram::Histogram;
 
@@ -29,90 +29,142 @@ impl Window {
 #[derive(Clone, Debug)]
 pub(crate) struct PortStats {
     window: Window,
-    pub(crate) arrived_packets: u64,
+    sampler: Sampler,
+    /// What the discipline had counted when the measured span began; from its end on, what it
+    /// counted in between.
+    pub(crate) counters: Counters,
+    /// Packets whose transmission ended.
     pub(crate) departed_packets: u64,
     pub(crate) departed_bytes: u64,
     pub(crate) wire_lost_packets: u64,
-    pub(crate) dropped: [u64; Reason::ALL.len()],
-    pub(crate) marked: [u64; Reason::ALL.len()],
     pub(crate) busy: Time,
     /// Packet-nanoseconds spent in the discipline: its time average is the mean queue.
     pub(crate) waited: u64,
     /// Nanoseconds from arrival to departure from the discipline, and the packets they belong to.
     pub(crate) delay_sum: u64,
-    pub(crate) admitted_packets: u64,
+    pub(crate) left_packets: u64,
     pub(crate) max_packets: u32,
     /// Queue lengths at the sample times, by count of packets.
     pub(crate) sampled: Vec<u64>,
 }
 
+/// When the queue is looked at next: first at the beginning of the measured span.
+#[derive(Clone, Copy, Debug)]
+struct Sampler {
+    next: Time,
+    period: Time,
+}
+
 impl PortStats {
-    pub(crate) fn new(window: Window) -> Self {
+    pub(crate) fn new(window: Window, sample: Time) -> Self {
         Self {
             window,
-            arrived_packets: 0,
+            sampler: Sampler {
+                next: window.start,
+                period: sample,
+            },
+            counters: Counters::default(),
             departed_packets: 0,
             departed_bytes: 0,
             wire_lost_packets: 0,
-            dropped: [0; Reason::ALL.len()],
-            marked: [0; Reason::ALL.len()],
             busy: Time::ZERO,
             waited: 0,
             delay_sum: 0,
-            admitted_packets: 0,
+            left_packets: 0,
             max_packets: 0,
             sampled: Vec::new(),
         }
     }
 
+    /// When [`on_sample`](Self::on_sample) wants to be called next.
     #[inline]
-    pub(crate) fn on_arrival(&mut self, now: Time, fate: Fate) {
-        if !self.window.contains(now) {
-            return;
-        }
-        self.arrived_packets += 1;
-        match fate {
-            Fate::Drop(reason) => self.dropped[reason.index()] += 1,
-            Fate::EnqueueMarked => self.marked[Reason::Early.index()] += 1,
-            Fate::Enqueue => {}
-        }
+    pub(crate) const fn next_sample(&self) -> Time {
+        self.sampler.next
     }
 
-    /// A packet was admitted: it will leave the discipline at `leave` and occupy the wire from
-    /// `begin` to `end`; `backlog` contains it.
-    #[inline]
-    pub(crate) fn on_admission(
-        &mut self,
-        now: Time,
-        leave: Time,
-        (begin, end): (Time, Time),
-        size: u32,
-        backlog: Backlog,
-    ) {
-        if self.window.contains(end) {
-            self.departed_packets += 1;
-            self.departed_bytes += u64::from(size);
+    /// The queue at [`next_sample`](Self::next_sample), which moves on.
+    pub(crate) fn on_sample(&mut self, backlog: Backlog, counters: &Counters) {
+        if self.sampler.next == self.window.start {
+            self.counters = counters.clone();
         }
-        self.busy += self.window.overlap(begin, end);
-        self.waited += self.window.overlap(now, leave).as_nanos();
-        if self.window.contains(now) {
-            self.admitted_packets += 1;
-            self.delay_sum += (leave - now).as_nanos();
-            let waiting = backlog.packets - u32::from(leave == now);
-            self.max_packets = self.max_packets.max(waiting);
+        self.sampler.next += self.sampler.period;
+        if self.sampler.next >= self.window.end {
+            self.sampler.next = Time::NEVER;
         }
-    }
-
-    pub(crate) fn on_wire_loss(&mut self, end: Time) {
-        self.wire_lost_packets += u64::from(self.window.contains(end));
-    }
-
-    pub(crate) fn on_sample(&mut self, backlog: Backlog) {
         let packets = backlog.packets as usize;
         if self.sampled.len() <= packets {
             self.sampled.resize(packets + 1, 0);
         }
         self.sampled[packets] += 1;
+    }
+
+    /// The measured span is over.
+    pub(crate) fn close(&mut self, counters: &Counters) {
+        self.counters = counters.since(&self.counters);
+    }
+
+    /// So many packets wait from `now` on.
+    #[inline]
+    pub(crate) fn on_length(&mut self, now: Time, packets: u32) {
+        if packets > self.max_packets && self.window.contains(now) {
+            self.max_packets = packets;
+        }
+    }
+
+    /// A packet comes at `arrives`, leaves the discipline at `leaves` and occupies the wire from
+    /// `begin` to `end`: all of [`on_leave`](Self::on_leave),
+    /// [`on_transmission`](Self::on_transmission) and its time in the queue.
+    #[inline]
+    pub(crate) fn on_passage(
+        &mut self,
+        arrives: Time,
+        leaves: Time,
+        (begin, end): (Time, Time),
+        size: u32,
+    ) {
+        if self.window.contains(arrives) && end < self.window.end {
+            // Nearly all packets: nothing to cut off.
+            let waited = (leaves - arrives).as_nanos();
+            self.waited += waited;
+            self.delay_sum += waited;
+            self.left_packets += 1;
+            self.departed_packets += 1;
+            self.departed_bytes += u64::from(size);
+            self.busy += end - begin;
+            return;
+        }
+        self.on_queue(arrives, leaves, 1);
+        self.on_leave(arrives, leaves);
+        self.on_transmission(begin, end, size);
+    }
+
+    /// So many packets waited over this time.
+    #[inline]
+    pub(crate) fn on_queue(&mut self, from: Time, to: Time, packets: u32) {
+        self.waited += self.window.overlap(from, to).as_nanos() * u64::from(packets);
+    }
+
+    /// A packet leaves the discipline for the wire or the device ring.
+    #[inline]
+    pub(crate) fn on_leave(&mut self, arrived: Time, leaves: Time) {
+        if self.window.contains(leaves) {
+            self.left_packets += 1;
+            self.delay_sum += (leaves - arrived).as_nanos();
+        }
+    }
+
+    /// A packet occupies the wire over this time.
+    #[inline]
+    pub(crate) fn on_transmission(&mut self, begin: Time, end: Time, size: u32) {
+        if self.window.contains(end) {
+            self.departed_packets += 1;
+            self.departed_bytes += u64::from(size);
+        }
+        self.busy += self.window.overlap(begin, end);
+    }
+
+    pub(crate) fn on_wire_loss(&mut self, end: Time) {
+        self.wire_lost_packets += u64::from(self.window.contains(end));
     }
 
     /// The smallest queue length that at least a share `p` of the samples do not exceed.
@@ -135,7 +187,8 @@ impl PortStats {
 pub(crate) struct ResponseStats {
     pub(crate) started: u64,
     pub(crate) count: u64,
-    sum: f64,
+    /// Nanoseconds: a sum of integers does not depend on the order of its terms.
+    sum: u128,
     max: Time,
     /// Counts of responses that took at most 1, 2 and 3 s.
     pub(crate) within: [u64; 3],
@@ -155,7 +208,7 @@ impl ResponseStats {
         Self {
             started: 0,
             count: 0,
-            sum: 0.0,
+            sum: 0,
             max: Time::ZERO,
             within: [0; 3],
             histogram,
@@ -164,7 +217,7 @@ impl ResponseStats {
 
     pub(crate) fn add(&mut self, response: Time) {
         self.count += 1;
-        self.sum += response.as_secs_f64();
+        self.sum += u128::from(response.as_nanos());
         self.max = self.max.max(response);
         for (limit, count) in (1..).zip(&mut self.within) {
             *count += u64::from(response <= Time::from_secs(limit));
@@ -187,7 +240,7 @@ impl ResponseStats {
     }
 
     pub(crate) fn mean_s(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.count as f64)
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64 / 1e9)
     }
 
     pub(crate) fn max_s(&self) -> Option<f64> {
@@ -209,14 +262,16 @@ pub(crate) struct FlowStats {
     pub(crate) retransmitted_fin: u64,
     pub(crate) retransmitted_data: u64,
     pub(crate) timeouts: u64,
+    pub(crate) datagrams_sent: u64,
+    pub(crate) datagrams_lost: u64,
     /// Closed connections by what had to be sent again until the client had everything: nothing,
     /// only SYNs, only FINs, only data, or several of these.
     pub(crate) by_retransmission: [u64; 5],
     /// Application bytes that clients received in the measured span.
     pub(crate) response_bytes: u64,
-    /// Sums of goodput and its square over connections, for Jain's index.
-    goodput: f64,
-    goodput_squared: f64,
+    /// Sums of goodput (bytes per second) and its square over connections, for Jain's index.
+    goodput: u128,
+    goodput_squared: u128,
     with_goodput: u64,
 }
 
@@ -224,7 +279,7 @@ impl FlowStats {
     /// A connection ended in the measured span (or the span ended).
     pub(crate) fn add_goodput(&mut self, bytes: u64, span: Time) {
         if span > Time::ZERO {
-            let goodput = bytes as f64 / span.as_secs_f64();
+            let goodput = u128::from(bytes) * 1_000_000_000 / u128::from(span.as_nanos());
             self.goodput += goodput;
             self.goodput_squared += goodput * goodput;
             self.with_goodput += 1;
@@ -233,8 +288,9 @@ impl FlowStats {
 
     /// Jain's index (sum x)^2 / (n sum x^2) over the goodput of connections.
     pub(crate) fn jain(&self) -> Option<f64> {
-        (self.goodput_squared > 0.0).then(|| {
-            self.goodput * self.goodput / (self.with_goodput as f64 * self.goodput_squared)
+        (self.goodput_squared > 0).then(|| {
+            let goodput = self.goodput as f64;
+            goodput * goodput / (self.with_goodput as f64 * self.goodput_squared as f64)
         })
     }
 
@@ -245,6 +301,8 @@ impl FlowStats {
         self.retransmitted_fin += other.retransmitted_fin;
         self.retransmitted_data += other.retransmitted_data;
         self.timeouts += other.timeouts;
+        self.datagrams_sent += other.datagrams_sent;
+        self.datagrams_lost += other.datagrams_lost;
         for (count, more) in self
             .by_retransmission
             .iter_mut()
@@ -269,35 +327,42 @@ mod tests {
             start: Time::from_secs(10),
             end: Time::from_secs(20),
         };
-        let mut stats = PortStats::new(window);
+        let mut stats = PortStats::new(window, Time::from_secs(1));
         let s = Time::from_secs;
-        // Waits from 8 to 12, is sent from 12 to 13.
-        stats.on_admission(
-            s(8),
-            s(12),
-            (s(12), s(13)),
-            1000,
-            Backlog {
-                packets: 1,
-                bytes: 1000,
-            },
-        );
-        // Waits from 19 to 25: leaves after the window.
-        stats.on_admission(
-            s(19),
-            s(25),
-            (s(25), s(26)),
-            1000,
-            Backlog {
-                packets: 4,
-                bytes: 4000,
-            },
-        );
+        // The first waits from 8 to 12 and is sent from 12 to 13, the second waits from 19 to 25:
+        // it leaves after the window.
+        for (arrives, leaves, waiting) in [(8, 12, 9), (19, 25, 4)] {
+            let sent = (s(leaves), s(leaves + 1));
+            stats.on_length(s(arrives), waiting);
+            stats.on_passage(s(arrives), s(leaves), sent, 1000);
+        }
         assert_eq!(stats.departed_packets, 1);
         assert_eq!(stats.busy, s(1));
         assert_eq!(stats.waited, 3_000_000_000);
         assert_eq!(stats.max_packets, 4);
-        assert_eq!(stats.admitted_packets, 1);
+        assert_eq!((stats.left_packets, stats.delay_sum), (1, 4_000_000_000));
+        // So many waiting for so long, as a queue that is told of changes counts it.
+        stats.on_queue(s(5), s(11), 3);
+        assert_eq!(stats.waited, 6_000_000_000);
+    }
+
+    #[test]
+    fn counts_begin_with_the_window() {
+        let window = Window {
+            start: Time::from_secs(10),
+            end: Time::from_secs(12),
+        };
+        let mut stats = PortStats::new(window, Time::from_secs(1));
+        let mut counters = Counters {
+            arrived_packets: 5,
+            ..Counters::default()
+        };
+        stats.on_sample(Backlog::default(), &counters);
+        counters.arrived_packets = 9;
+        stats.on_sample(Backlog::default(), &counters);
+        assert_eq!(stats.next_sample(), Time::NEVER);
+        stats.close(&counters);
+        assert_eq!(stats.counters.arrived_packets, 4);
     }
 
     #[test]
@@ -306,10 +371,10 @@ mod tests {
             start: Time::ZERO,
             end: Time::from_secs(1),
         };
-        let mut stats = PortStats::new(window);
+        let mut stats = PortStats::new(window, Time::from_millis(100));
         assert_eq!(stats.queue_percentile(0.5), None);
         for packets in [0, 0, 1, 7] {
-            stats.on_sample(Backlog { packets, bytes: 0 });
+            stats.on_sample(Backlog { packets, bytes: 0 }, &Counters::default());
         }
         assert_eq!(stats.queue_percentile(0.5), Some(0));
         assert_eq!(stats.queue_percentile(0.75), Some(1));

@@ -7,6 +7,7 @@ use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 use serde::Serialize;
 
+use crate::agenda::Agenda;
 use crate::stats::{FlowStats, PortStats, ResponseStats};
 use crate::world::{DIRECTIONS, World};
 
@@ -67,7 +68,7 @@ pub struct LinkSummary {
     pub queue_p95_packets: Option<u32>,
     /// 99th percentile of the sampled queue lengths.
     pub queue_p99_packets: Option<u32>,
-    /// Mean time that an admitted packet spent in the discipline.
+    /// Mean time in the discipline of the packets that left it for the wire or the device ring.
     pub queue_mean_s: Option<f64>,
     /// Dropped packets by reason.
     pub drops: BTreeMap<String, u64>,
@@ -129,6 +130,10 @@ pub struct FlowSummary {
     pub retransmitted_data: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Datagrams sent in the measured span.
+    pub datagrams_sent: u64,
+    /// Datagrams lost in it, at the bottleneck or on the wire.
+    pub datagrams_lost: u64,
     /// Exclusive shares of the connections by what had to be sent again, at either end, until
     /// the client had received everything.
     pub retransmission_shares: Option<RetransmissionShares>,
@@ -150,7 +155,7 @@ pub struct RetransmissionShares {
 }
 
 impl Summary {
-    pub(crate) fn new(scenario: &Scenario, world: &World) -> Self {
+    pub(crate) fn new<A: Agenda>(scenario: &Scenario, world: &World<A>) -> Self {
         let measured = scenario.measure.duration;
         let directions = DIRECTIONS
             .iter()
@@ -200,16 +205,16 @@ fn by_reason(counts: &[u64; Reason::ALL.len()]) -> BTreeMap<String, u64> {
 
 fn link_summary(stats: &PortStats, measured: Time) -> LinkSummary {
     let seconds = measured.as_secs_f64();
-    let dropped = stats.dropped.iter().sum();
-    let marked = stats.marked.iter().sum();
+    let counters = &stats.counters;
+    let (dropped, marked) = (counters.dropped_packets(), counters.marked_packets());
     LinkSummary {
-        arrived_packets: stats.arrived_packets,
+        arrived_packets: counters.arrived_packets,
         dropped_packets: dropped,
         marked_packets: marked,
         departed_packets: stats.departed_packets,
         wire_lost_packets: stats.wire_lost_packets,
-        loss_rate: share(dropped, stats.arrived_packets),
-        mark_rate: share(marked, stats.arrived_packets),
+        loss_rate: share(dropped, counters.arrived_packets),
+        mark_rate: share(marked, counters.arrived_packets),
         throughput_bps: stats.departed_bytes as f64 * 8.0 / seconds,
         utilization: stats.busy.as_secs_f64() / seconds,
         queue_mean_packets: stats.waited as f64 / measured.as_nanos() as f64,
@@ -217,10 +222,10 @@ fn link_summary(stats: &PortStats, measured: Time) -> LinkSummary {
         queue_p50_packets: stats.queue_percentile(0.5),
         queue_p95_packets: stats.queue_percentile(0.95),
         queue_p99_packets: stats.queue_percentile(0.99),
-        queue_mean_s: (stats.admitted_packets > 0)
-            .then(|| stats.delay_sum as f64 / stats.admitted_packets as f64 / 1e9),
-        drops: by_reason(&stats.dropped),
-        marks: by_reason(&stats.marked),
+        queue_mean_s: (stats.left_packets > 0)
+            .then(|| stats.delay_sum as f64 / stats.left_packets as f64 / 1e9),
+        drops: by_reason(&counters.dropped),
+        marks: by_reason(&counters.marked),
     }
 }
 
@@ -259,6 +264,8 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         retransmitted_fin: stats.retransmitted_fin,
         retransmitted_data: stats.retransmitted_data,
         timeouts: stats.timeouts,
+        datagrams_sent: stats.datagrams_sent,
+        datagrams_lost: stats.datagrams_lost,
         retransmission_shares: (stats.count > 0).then_some(RetransmissionShares {
             none,
             syn,

@@ -23,6 +23,9 @@ const COARSE: usize = 4096;
 /// Width of a fine bucket, as a power of two of nanoseconds.
 const FINE_SHIFT: u32 = 14;
 
+/// Buckets of up to so many events are sorted by insertion.
+const INSERTION: usize = 16;
+
 const NIL: u32 = u32::MAX;
 
 /// A queue of `E`, earliest first, equal times in order of insertion.
@@ -177,10 +180,20 @@ impl<E: Copy> Wheel<E> {
     /// Takes the earliest event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, E)> {
+        self.pop_before(Time::NEVER)
+    }
+
+    /// Takes the earliest event, if its time is before `limit`.
+    #[inline(always)]
+    pub fn pop_before(&mut self, limit: Time) -> Option<(Time, E)> {
         if self.current.is_empty() {
             self.next_bucket();
         }
-        let (time, event) = self.current.pop()?;
+        let &(time, event) = self.current.last()?;
+        if time >= limit {
+            return None;
+        }
+        self.current.pop();
         self.len -= 1;
         let reached = self.coarse_bucket(time) + COVERED;
         if reached > self.horizon {
@@ -190,6 +203,7 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// Makes the next fine bucket that is not empty the current one.
+    #[inline(never)]
     fn next_bucket(&mut self) {
         if self.len == 0 {
             return;
@@ -213,9 +227,24 @@ impl<E: Copy> Wheel<E> {
             self.free = index;
             index = next;
         }
-        if self.current.len() > 1 {
+        self.sort_current();
+    }
+
+    /// Latest first; of equal times the one that was added first is nearest to the end.
+    fn sort_current(&mut self) {
+        if self.current.len() > INSERTION {
             self.current.sort_by_key(|&(time, _)| time);
             self.current.reverse();
+            return;
+        }
+        for added in 1..self.current.len() {
+            let (time, event) = self.current[added];
+            let mut place = added;
+            while place > 0 && self.current[place - 1].0 <= time {
+                self.current[place] = self.current[place - 1];
+                place -= 1;
+            }
+            self.current[place] = (time, event);
         }
     }
 

@@ -215,6 +215,41 @@ fn a_device_ring_hides_packets_from_the_discipline() {
 }
 
 #[test]
+fn datagrams_lose_what_the_link_cannot_carry() {
+    // IP bytes take 500 of 538 on the wire: 1 Mbit/s carries 232.34 datagrams per second.
+    let run_at = |rate: &str| {
+        run(&format!(
+            r#"
+            [measure]
+            warm_up = "10 s"
+            duration = "100 s"
+            [topology]
+            kind = "dumbbell"
+            [topology.bottleneck]
+            rate = "1 Mbit/s"
+            discipline = {{ kind = "droptail", limit = "10 packets" }}
+            [[traffic]]
+            kind = "cbr"
+            flows = 2
+            rate = "{rate}"
+            rtt = {{ kind = "constant", rtt = "20 ms" }}
+            "#
+        ))
+    };
+    let light = &run_at("400 kbit/s").flows["cbr"];
+    assert_eq!((light.count, light.datagrams_lost), (2, 0));
+    assert_eq!(light.datagrams_sent, 20_000);
+    assert!((light.goodput_bps / 200.0 / 472.0 / 8.0 - 1.0).abs() < 1e-3);
+    let heavy = &run_at("600 kbit/s").flows["cbr"];
+    let lost = heavy.datagrams_lost as f64 / heavy.datagrams_sent as f64;
+    let expected = 1.0 - 232.34 / 300.0;
+    assert!(
+        (lost - expected).abs() < 1e-3,
+        "{lost}, expected {expected}"
+    );
+}
+
+#[test]
 fn a_class_without_users_must_be_calibrated() {
     let text = web(DROPTAIL, "\"rfc\"")
         .replace("users = 900", "")

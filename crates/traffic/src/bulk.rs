@@ -53,7 +53,7 @@ impl Transfers {
 
 /// Spreads transfers evenly: both ends go round their hosts, and each time a round of pairs is
 /// complete the servers shift by one, until every pair has had its turn.
-fn pair(ordinal: u32, hosts: HostCounts) -> (u32, u32) {
+pub(crate) fn pair(ordinal: u32, hosts: HostCounts) -> (u32, u32) {
     let (ordinal, clients, servers) = (
         u64::from(ordinal),
         u64::from(hosts.clients),

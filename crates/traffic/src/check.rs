@@ -3,7 +3,7 @@
 
 use aqmlab_net::Bytes;
 
-use crate::params::{Bulk, MahWeb, Model, Poisson, Rtt, Sizes};
+use crate::params::{Bulk, Cbr, MahWeb, Model, Poisson, Rtt, Sizes};
 use crate::script::HostCounts;
 
 /// Which field is wrong, and why.
@@ -52,6 +52,7 @@ impl Model {
             Self::MahWeb(params) => params.check(),
             Self::Poisson(params) => params.check(),
             Self::Bulk(params) => params.check(),
+            Self::Cbr(params) => params.check(),
         }
     }
 }
@@ -80,6 +81,23 @@ impl Bulk {
     fn check(&self) -> Result<(), Problem> {
         at_least_one("flows", self.flows)?;
         some_bytes("size", self.size.unwrap_or(Bytes(1)))
+    }
+}
+
+/// A datagram has at least a byte behind its IP and UDP headers.
+const DATAGRAM_BYTES: std::ops::RangeInclusive<u64> = 29..=65_535;
+
+impl Cbr {
+    fn check(&self) -> Result<(), Problem> {
+        at_least_one("flows", self.flows)?;
+        if self.rate.bps() == 0 {
+            return problem("rate", "found 0 bit/s; a rate must be above 0");
+        }
+        if DATAGRAM_BYTES.contains(&self.packet.0) {
+            return Ok(());
+        }
+        let right = "a datagram has 29 to 65535 bytes, 28 of them headers";
+        problem("packet", format!("found {}; {right}", self.packet))
     }
 }
 

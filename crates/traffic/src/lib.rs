@@ -7,8 +7,10 @@
 //! - Closed loop: web users ([`MahWeb`]), who fetch the next file when one has come.
 //! - Open loop: connections that arrive as a Poisson process ([`Poisson`]).
 //! - Long-lived transfers ([`Bulk`]).
+//! - Datagrams at a constant rate ([`Cbr`]).
 
 mod bulk;
+mod cbr;
 mod check;
 mod mah;
 mod params;
@@ -17,6 +19,6 @@ mod script;
 mod sizes;
 mod source;
 
-pub use params::{Bulk, MahWeb, Model, Poisson, Replies, Rtt, Sizes};
-pub use script::{Action, Connect, Direction, Exchange, HostCounts, Script};
+pub use params::{Bulk, Cbr, Gaps, MahWeb, Model, Poisson, Replies, Rtt, Sizes};
+pub use script::{Action, Connect, Direction, Exchange, HostCounts, OpenDatagrams, Script};
 pub use source::{PopulationUnset, Source};

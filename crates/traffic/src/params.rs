@@ -1,6 +1,6 @@
 //! What a scenario says about its traffic.
 
-use aqmlab_net::{Bytes, Frequency, Time};
+use aqmlab_net::{Bytes, Frequency, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,8 @@ aqmlab_net::tagged! {
         Poisson(Poisson),
         /// Long-lived transfers.
         Bulk(Bulk),
+        /// Datagrams (UDP) at a constant rate that nothing slows down.
+        Cbr(Cbr),
     }
 }
 
@@ -80,6 +82,38 @@ pub struct Bulk {
     /// Transfers start at random within this time.
     #[serde(default = "default_bulk_start")]
     pub start_within: Time,
+}
+
+/// Flows of datagrams at a constant rate, from servers to clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cbr {
+    /// Number of flows.
+    pub flows: u32,
+    /// Bits per second of each flow, IP headers included.
+    pub rate: Rate,
+    /// Length of each datagram in IP bytes, headers included: 29 bytes to 65,535.
+    #[serde(default = "default_datagram")]
+    pub packet: Bytes,
+    /// Distribution of the gaps between datagrams.
+    #[serde(default)]
+    pub gaps: Gaps,
+    /// Flows start at random within this time.
+    #[serde(default = "default_cbr_start")]
+    pub start_within: Time,
+}
+
+/// Distribution of the gaps between the datagrams of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gaps {
+    /// All the same.
+    #[default]
+    Constant,
+    /// Uniform between half and one and a half of the mean (the random CBR of ns-2).
+    Uniform,
+    /// Exponential: a Poisson process.
+    Exponential,
 }
 
 aqmlab_net::tagged! {
@@ -169,6 +203,14 @@ fn default_think_cap() -> Time {
 
 fn default_one() -> f64 {
     1.0
+}
+
+fn default_datagram() -> Bytes {
+    Bytes(500)
+}
+
+fn default_cbr_start() -> Time {
+    Time::from_secs(1)
 }
 
 fn default_bulk_start() -> Time {

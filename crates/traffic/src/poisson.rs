@@ -5,15 +5,16 @@
 
 use aqmlab_net::{RandomStream, Time};
 
-use crate::params::{Poisson, Rtt, Sizes};
+use crate::params::{Poisson, Rtt};
 use crate::script::{Action, Connect, Direction, HostCounts, Script};
+use crate::sizes::SizeDraws;
 use crate::source::{PopulationUnset, Setting};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     mean_gap_s: f64,
-    request: Sizes,
-    response: Sizes,
+    request: SizeDraws,
+    response: SizeDraws,
     rtt: Rtt,
     direction: Direction,
     hosts: HostCounts,
@@ -38,8 +39,8 @@ impl Arrivals {
             |name| RandomStream::new(setting.seed, &format!("{}/{name}", setting.class), 0);
         Ok(Self {
             mean_gap_s: 1.0 / rate.0,
-            request: params.request.clone(),
-            response: params.response.clone(),
+            request: SizeDraws::new(&params.request),
+            response: SizeDraws::new(&params.response),
             rtt: setting.rtt.clone(),
             direction: setting.direction,
             hosts: setting.hosts,

@@ -58,11 +58,35 @@ pub struct Connect {
     pub script: Script,
 }
 
+/// A flow of datagrams, from a server to a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenDatagrams {
+    /// Names the flow: 0, 1, 2, ... in the order in which the source opens them.
+    pub token: u32,
+    /// The receiver's host, numbered from 0 among the hosts of the side where clients sit.
+    pub client: u32,
+    /// The sender's host, numbered from 0 among the hosts of the side where servers sit.
+    pub server: u32,
+    /// Minimum round-trip time.
+    pub rtt: Time,
+    /// Whether the sides are swapped, as in [`Connect`].
+    pub flipped: bool,
+}
+
 /// What a source wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Open a connection.
     Connect(Connect),
+    /// Get ready to send datagrams.
+    OpenDatagrams(OpenDatagrams),
+    /// Send a datagram now.
+    Datagram {
+        /// Which flow it belongs to.
+        token: u32,
+        /// IP bytes, headers included.
+        size: u32,
+    },
     /// Call [`Source::on_wake`](crate::Source::on_wake) with this token at that time.
     WakeAt {
         /// When.

@@ -22,17 +22,75 @@ impl Sizes {
                 shape,
                 minimum,
                 maximum,
-            } => bounded_pareto(*shape, minimum.0 as f64, maximum.0 as f64, stream.uniform()),
+            } => {
+                let [minimum, maximum] = [minimum, maximum].map(|size| size.0 as f64);
+                BoundedPareto::new(*shape, minimum, maximum).quantile(stream.uniform())
+            }
             Self::Empirical { cdf, .. } => quantile(cdf, stream.uniform_positive()),
         };
-        (size.ceil() as u64).clamp(1, ENDLESS)
+        whole(size)
     }
 }
 
-/// The quantile `u` (in [0, 1)) of a Pareto distribution on [minimum, maximum].
-pub(crate) fn bounded_pareto(shape: f64, minimum: f64, maximum: f64, u: f64) -> f64 {
-    let beyond = libm::pow(minimum / maximum, shape);
-    minimum * libm::pow(1.0 - u * (1.0 - beyond), -1.0 / shape)
+/// A Pareto distribution on [minimum, maximum], what its quantiles share worked out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BoundedPareto {
+    minimum: f64,
+    /// -1 / shape
+    exponent: f64,
+    /// 1 - (minimum / maximum)^shape
+    within: f64,
+}
+
+impl BoundedPareto {
+    pub(crate) fn new(shape: f64, minimum: f64, maximum: f64) -> Self {
+        Self {
+            minimum,
+            exponent: -1.0 / shape,
+            within: 1.0 - libm::pow(minimum / maximum, shape),
+        }
+    }
+
+    /// The quantile `u`, in [0, 1).
+    pub(crate) fn quantile(&self, u: f64) -> f64 {
+        self.minimum * libm::pow(1.0 - u * self.within, self.exponent)
+    }
+}
+
+/// A distribution from which many sizes are drawn.
+#[derive(Clone, Debug)]
+pub(crate) enum SizeDraws {
+    BoundedPareto(BoundedPareto),
+    Other(Sizes),
+}
+
+impl SizeDraws {
+    pub(crate) fn new(sizes: &Sizes) -> Self {
+        match sizes {
+            Sizes::BoundedPareto {
+                shape,
+                minimum,
+                maximum,
+            } => {
+                let [minimum, maximum] = [minimum, maximum].map(|size| size.0 as f64);
+                Self::BoundedPareto(BoundedPareto::new(*shape, minimum, maximum))
+            }
+            other => Self::Other(other.clone()),
+        }
+    }
+
+    /// Draws a size, as [`Sizes::sample`] does.
+    pub(crate) fn sample(&self, stream: &mut RandomStream) -> u64 {
+        match self {
+            Self::BoundedPareto(pareto) => whole(pareto.quantile(stream.uniform())),
+            Self::Other(sizes) => sizes.sample(stream),
+        }
+    }
+}
+
+/// Rounded up, at least 1.
+fn whole(size: f64) -> u64 {
+    (size.ceil() as u64).clamp(1, ENDLESS)
 }
 
 /// The value of the first row of (value, cumulative probability) whose probability reaches `u`.

@@ -5,6 +5,7 @@ use std::fmt;
 use aqmlab_net::Time;
 
 use crate::bulk::Transfers;
+use crate::cbr::Streams;
 use crate::mah::WebUsers;
 use crate::params::{Model, Rtt};
 use crate::poisson::Arrivals;
@@ -43,6 +44,7 @@ enum Active {
     Web(WebUsers),
     Poisson(Arrivals),
     Bulk(Transfers),
+    Cbr(Streams),
 }
 
 /// Where the connections of a class go and what their random numbers are called.
@@ -76,6 +78,7 @@ impl Source {
             Model::MahWeb(params) => Active::Web(WebUsers::new(params, &setting)?),
             Model::Poisson(params) => Active::Poisson(Arrivals::new(params, &setting)?),
             Model::Bulk(params) => Active::Bulk(Transfers::new(params, &setting)),
+            Model::Cbr(params) => Active::Cbr(Streams::new(params, &setting)),
         };
         Ok(Self { model })
     }
@@ -86,6 +89,7 @@ impl Source {
             Active::Web(users) => users.start(actions),
             Active::Poisson(arrivals) => arrivals.start(actions),
             Active::Bulk(transfers) => transfers.start(actions),
+            Active::Cbr(streams) => streams.start(actions),
         }
     }
 
@@ -95,6 +99,7 @@ impl Source {
             Active::Web(users) => users.on_wake(token, actions),
             Active::Poisson(arrivals) => arrivals.on_wake(now, actions),
             Active::Bulk(transfers) => transfers.on_wake(token, actions),
+            Active::Cbr(streams) => streams.on_wake(now, token, actions),
         }
     }
 
@@ -102,7 +107,12 @@ impl Source {
     pub fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
         match &mut self.model {
             Active::Web(users) => users.on_finished(now, token, actions),
-            Active::Poisson(_) | Active::Bulk(_) => {}
+            Active::Poisson(_) | Active::Bulk(_) | Active::Cbr(_) => {}
         }
+    }
+
+    /// Whether what the source does next depends on when its connections end (closed loop).
+    pub const fn waits_for_connections(&self) -> bool {
+        matches!(self.model, Active::Web(_))
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use aqmlab_net::{Bytes, Frequency, RandomStream, Time};
+use aqmlab_net::{Bytes, Frequency, RandomStream, Rate, Time};
 use aqmlab_traffic::{
-    Action, Bulk, Connect, Direction, HostCounts, MahWeb, Model, Poisson, Replies, Rtt, Sizes,
-    Source,
+    Action, Bulk, Cbr, Connect, Direction, Gaps, HostCounts, MahWeb, Model, Poisson, Replies, Rtt,
+    Sizes, Source,
 };
 
 const HOSTS: HostCounts = HostCounts {
@@ -416,4 +416,103 @@ fn impossible_round_trip_times_are_refused_with_the_field() {
     }
     assert_eq!(pairs(&[&[1, 2, 3], &[4, 5, 6]]).check(HOSTS), Ok(()));
     assert_eq!(RTT.check(HOSTS), Ok(()));
+}
+
+/// Two flows of 100 datagrams per second each, for 100 seconds: times and tokens.
+fn datagrams(gaps: Gaps) -> Vec<(Time, u32)> {
+    let model = Model::Cbr(Cbr {
+        flows: 2,
+        rate: Rate::from_bps(400_000),
+        packet: Bytes(500),
+        gaps,
+        start_within: Time::from_millis(5),
+    });
+    model.check().unwrap();
+    let mut source =
+        Source::new(&model, &RTT, Direction::Both, HOSTS, 1, "cbr").expect("a complete model");
+    assert!(!source.waits_for_connections());
+    let (mut wakes, mut actions, mut sent, mut opened) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    source.start(&mut actions);
+    let mut now = Time::ZERO;
+    loop {
+        for action in actions.drain(..) {
+            match action {
+                Action::OpenDatagrams(open) => {
+                    assert_eq!((open.token, open.flipped), (opened, opened == 1));
+                    opened += 1;
+                }
+                Action::Datagram { token, size } => {
+                    assert_eq!(size, 500);
+                    sent.push((now, token));
+                }
+                Action::WakeAt { at, token } => wakes.push((at, token)),
+                Action::Connect(connect) => panic!("a datagram needs no {connect:?}"),
+            }
+        }
+        let (place, &(at, token)) = wakes
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, due)| *due)
+            .unwrap();
+        wakes.remove(place);
+        if at > Time::from_secs(100) {
+            return sent;
+        }
+        now = at;
+        source.on_wake(now, token, &mut actions);
+    }
+}
+
+#[test]
+fn datagrams_keep_their_rate_and_their_distribution_of_gaps() {
+    // The squared coefficient of variation of the gaps: 0, 1/12 and 1.
+    for (gaps, expected) in [
+        (Gaps::Constant, 0.0),
+        (Gaps::Uniform, 1.0 / 12.0),
+        (Gaps::Exponential, 1.0),
+    ] {
+        let sent = datagrams(gaps);
+        for flow in 0..2 {
+            let times: Vec<_> = sent.iter().filter(|(_, token)| *token == flow).collect();
+            assert!(times[0].0 < Time::from_millis(5));
+            let gaps_s: Vec<_> = times
+                .windows(2)
+                .map(|pair| (pair[1].0 - pair[0].0).as_secs_f64())
+                .collect();
+            let n = gaps_s.len() as f64;
+            let mean = gaps_s.iter().sum::<f64>() / n;
+            let variance = gaps_s.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / n;
+            // Four standard errors of 10,000 gaps.
+            assert!(
+                (mean / 0.01 - 1.0).abs() < 0.04,
+                "{gaps:?}: mean gap {mean}"
+            );
+            let squared = variance / mean / mean;
+            assert!(
+                (squared - expected).abs() <= 0.12 * expected + 1e-9,
+                "{gaps:?}: {squared}, expected {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn datagrams_that_cannot_be_are_refused() {
+    let cbr = |flows, rate, packet| {
+        Model::Cbr(Cbr {
+            flows,
+            rate: Rate::from_bps(rate),
+            packet: Bytes(packet),
+            gaps: Gaps::Constant,
+            start_within: Time::ZERO,
+        })
+    };
+    for (model, field) in [
+        (cbr(0, 1, 500), "flows"),
+        (cbr(1, 0, 500), "rate"),
+        (cbr(1, 1, 28), "packet"),
+        (cbr(1, 1, 65_536), "packet"),
+    ] {
+        assert_eq!(model.check().unwrap_err().0, field);
+    }
 }

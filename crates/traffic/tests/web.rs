@@ -76,6 +76,7 @@ fn play(mut source: Source, end: Time, duration: impl Fn(usize, &Connect) -> Tim
                         connect,
                     });
                 }
+                other => panic!("web users do not ask for {other:?}"),
             }
         }
         let Some(Reverse((at, due))) = agenda.pop() else {

@@ -4,7 +4,7 @@ use aqmlab_net::RandomStream;
 use serde::Deserialize;
 
 use crate::params::Replies;
-use crate::sizes::{bounded_pareto, quantile};
+use crate::sizes::{BoundedPareto, quantile};
 
 /// The place of a file in its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,8 @@ impl ReplySizes {
             };
             if stream.uniform() < tail.tail_probability {
                 let u = stream.uniform();
-                return bounded_pareto(tail.shape, tails.body_maximum, tail.maximum, u);
+                let tail = BoundedPareto::new(tail.shape, tails.body_maximum, tail.maximum);
+                return tail.quantile(u);
             }
         }
         self.body.sample(stream).max(1.0)

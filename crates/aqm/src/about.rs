@@ -1,0 +1,30 @@
+//! What a discipline says of itself: for `aqmlab explain`, the documentation and the checks.
+
+use serde::Serialize;
+
+use crate::check::Problem;
+
+/// Where a discipline comes from, what it is for, and where it departs from its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct About {
+    /// Its full name.
+    pub title: &'static str,
+    /// Authors, title, place, year, and the figure or equation of the pseudocode.
+    pub paper: &'static str,
+    /// What it is for, in a sentence or two.
+    pub purpose: &'static str,
+    /// Where it departs from its source, and why.
+    pub departures: &'static [&'static str],
+    /// A bound of its memory, whatever the number of flows.
+    pub memory: &'static str,
+}
+
+/// The parameters of a discipline.
+pub trait Parameters {
+    /// What the discipline says of itself.
+    const ABOUT: About;
+
+    /// Refuses parameters that contradict each other or mean nothing. The error names the field
+    /// and says what was found and what would be right.
+    fn check(&self) -> Result<(), Problem>;
+}

@@ -1,0 +1,75 @@
+//! The link that a discipline serves, and what waits for it.
+
+use aqmlab_net::{Bytes, QueueSize, Rate};
+
+/// The link that a discipline serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkFacts {
+    /// Bits per second on the wire.
+    pub rate: Rate,
+    /// Bytes on the wire beside each packet's IP bytes.
+    pub framing: Bytes,
+}
+
+impl LinkFacts {
+    /// IP bytes per second when every packet has `mean` bytes: the framing takes its part.
+    pub fn ip_bytes_per_second(&self, mean: Bytes) -> f64 {
+        mean.0 as f64 * self.packets_per_second(mean)
+    }
+
+    /// Packets of `mean` bytes that the wire carries per second.
+    pub fn packets_per_second(&self, mean: Bytes) -> f64 {
+        self.rate.bps() as f64 / (8 * (mean.0 + self.framing.0)) as f64
+    }
+}
+
+/// What waits in a queue. The arriving packet, the packet on the wire and the device ring are not
+/// part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u32,
+    /// IP bytes.
+    pub bytes: u64,
+}
+
+impl Backlog {
+    #[inline]
+    pub(crate) fn add(&mut self, size: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, size: u32) {
+        debug_assert!(self.packets > 0 && self.bytes >= u64::from(size));
+        self.packets -= 1;
+        self.bytes -= u64::from(size);
+    }
+}
+
+/// A buffer size in the unit in which it was given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    Packets(u32),
+    Bytes(u64),
+}
+
+impl Limit {
+    pub(crate) fn new(size: QueueSize) -> Self {
+        match size {
+            // q + 1 > 62.5 exactly when q + 1 > 62.
+            QueueSize::Packets(packets) => Self::Packets(packets as u32),
+            QueueSize::Bytes(bytes) => Self::Bytes(bytes),
+        }
+    }
+
+    /// Whether a packet of `size` bytes still fits.
+    #[inline]
+    pub(crate) fn admits(self, queue: Backlog, size: u32) -> bool {
+        match self {
+            Self::Packets(limit) => queue.packets < limit,
+            Self::Bytes(limit) => queue.bytes + u64::from(size) <= limit,
+        }
+    }
+}

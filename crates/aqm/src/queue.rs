@@ -1,0 +1,351 @@
+//! Queues that own their packets: a law over a FIFO, or a scheduler that decides when it hands a
+//! packet out, keeps several queues, or takes packets out of the middle.
+
+use std::collections::VecDeque;
+
+use aqmlab_net::{Ecn, Packet, Time};
+
+use crate::about::Parameters;
+use crate::counters::{Counters, Reason};
+use crate::gate::Gate;
+use crate::law::Fate;
+use crate::link::{Backlog, LinkFacts};
+use crate::{AnyScheduler, Discipline};
+
+/// A packet that waits; `item` is what its owner wants back with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queued<T> {
+    /// What a discipline may know of it.
+    pub packet: Packet,
+    /// When it came.
+    pub arrived: Time,
+    /// The owner's own.
+    pub item: T,
+}
+
+impl<T> Queued<T> {
+    pub(crate) const fn new(arrived: Time, packet: Packet, item: T) -> Self {
+        Self {
+            packet,
+            arrived,
+            item,
+        }
+    }
+}
+
+/// Packets that wait in line, counted.
+#[derive(Debug)]
+pub(crate) struct Line<T> {
+    packets: VecDeque<Queued<T>>,
+    backlog: Backlog,
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Self {
+        Self {
+            packets: VecDeque::new(),
+            backlog: Backlog::default(),
+        }
+    }
+}
+
+impl<T> Line<T> {
+    #[inline]
+    pub(crate) fn push(&mut self, queued: Queued<T>) {
+        self.backlog.add(queued.packet.size);
+        self.packets.push_back(queued);
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Queued<T>> {
+        let queued = self.packets.pop_front()?;
+        self.backlog.remove(queued.packet.size);
+        Some(queued)
+    }
+
+    #[inline]
+    pub(crate) const fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
+
+/// Whether a signal to `packet` is a mark: ECN is on and the packet capable (RFC 3168, section 5).
+#[inline]
+pub(crate) fn may_mark(ecn: bool, packet: &Packet) -> bool {
+    ecn && packet.ecn.is_capable()
+}
+
+/// Where schedulers account for what they drop and mark, and hand back what they drop.
+#[derive(Debug)]
+pub struct Ledger<T> {
+    counters: Counters,
+    dropped: Vec<(Queued<T>, Reason)>,
+}
+
+impl<T> Ledger<T> {
+    /// Gives a packet up.
+    #[inline]
+    pub fn drop(&mut self, queued: Queued<T>, reason: Reason) {
+        self.counters.dropped[reason.index()] += 1;
+        self.dropped.push((queued, reason));
+    }
+
+    /// Signals congestion to a packet: marks and returns it where `ecn` is on and it is capable,
+    /// else gives it up.
+    #[inline]
+    pub fn signal(
+        &mut self,
+        mut queued: Queued<T>,
+        ecn: bool,
+        reason: Reason,
+    ) -> Option<Queued<T>> {
+        if !may_mark(ecn, &queued.packet) {
+            self.drop(queued, reason);
+            return None;
+        }
+        queued.packet.ecn = Ecn::Ce;
+        self.counters.marked[reason.index()] += 1;
+        Some(queued)
+    }
+
+    #[inline]
+    fn hand_back(&mut self, mut dropped: impl FnMut(Queued<T>, Reason)) {
+        for (queued, reason) in self.dropped.drain(..) {
+            dropped(queued, reason);
+        }
+    }
+}
+
+/// A discipline that owns its packets. Random numbers come from `draw`, as for a
+/// [`Law`](crate::Law); what is dropped or marked goes through the ledger.
+pub trait Scheduler<T> {
+    /// A packet arrives: it waits, or the ledger has it.
+    fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        item: T,
+        ledger: &mut Ledger<T>,
+        draw: &mut impl FnMut() -> f64,
+    );
+
+    /// Hands out the next packet. With packets waiting there is one, unless all were dropped now.
+    fn dequeue(&mut self, now: Time, ledger: &mut Ledger<T>) -> Option<Queued<T>>;
+
+    /// The wire has been quiet since then: a dequeue found nothing.
+    fn on_idle(&mut self, _since: Time) {}
+
+    /// When the discipline wants to be woken next, whatever arrives.
+    fn next_tick(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// It is [`next_tick`](Self::next_tick), which moves on.
+    fn on_tick(&mut self, _now: Time) {}
+
+    /// The link has changed.
+    fn set_link(&mut self, _link: LinkFacts) {}
+
+    /// What waits.
+    fn backlog(&self) -> Backlog;
+
+    /// Names of the inner variables that [`probe`](Self::probe) shows, in its order.
+    fn probe_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Appends the inner variables, as they are after the last event.
+    fn probe(&self, _out: &mut Vec<f64>) {}
+}
+
+/// Parameters from which a scheduler is made.
+pub trait SchedulerParameters: Parameters {
+    /// The scheduler that they are for.
+    type Scheduler<T>: Scheduler<T>;
+
+    /// The empty queue in front of `link`. `seed` is for hash functions.
+    fn scheduler<T>(&self, link: LinkFacts, seed: u64) -> Self::Scheduler<T>;
+}
+
+/// A single queue, served in order, behind the gate of a law.
+#[derive(Debug)]
+pub(crate) struct Fifo<T> {
+    gate: Gate,
+    waiting: VecDeque<Queued<T>>,
+}
+
+impl<T> Fifo<T> {
+    const fn new(gate: Gate) -> Self {
+        Self {
+            gate,
+            waiting: VecDeque::new(),
+        }
+    }
+}
+
+impl<T> Scheduler<T> for Fifo<T> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        item: T,
+        ledger: &mut Ledger<T>,
+        draw: &mut impl FnMut() -> f64,
+    ) {
+        let fate = self.gate.arrive(now, &packet, draw);
+        if let Fate::Mark(reason) = fate {
+            packet.ecn = Ecn::Ce;
+            ledger.counters.marked[reason.index()] += 1;
+        }
+        let queued = Queued::new(now, packet, item);
+        match fate {
+            Fate::Drop(reason) => ledger.drop(queued, reason),
+            Fate::Enqueue | Fate::Mark(_) => self.waiting.push_back(queued),
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _ledger: &mut Ledger<T>) -> Option<Queued<T>> {
+        let queued = self.waiting.pop_front()?;
+        self.gate.depart(now, &queued.packet, queued.arrived);
+        Some(queued)
+    }
+
+    #[inline]
+    fn on_idle(&mut self, since: Time) {
+        self.gate.idle(since);
+    }
+
+    fn next_tick(&self) -> Time {
+        self.gate.next_tick()
+    }
+
+    fn on_tick(&mut self, _now: Time) {
+        self.gate.tick();
+    }
+
+    fn set_link(&mut self, link: LinkFacts) {
+        self.gate.set_link(link);
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.gate.backlog()
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        self.gate.probe_names()
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        self.gate.probe(out);
+    }
+}
+
+/// Any discipline with its packets, its books kept.
+///
+/// At equal times departures come first, then ticks, then [`idle`](Self::idle), then the arrival.
+#[derive(Debug)]
+pub struct Queue<T> {
+    scheduler: AnyScheduler<T>,
+    ledger: Ledger<T>,
+    last_arrival: Time,
+    next_tick: Time,
+}
+
+impl<T> Queue<T> {
+    /// An empty queue in front of `link`, quiet since time 0. `seed` is for hash functions.
+    pub fn new(discipline: &Discipline, link: LinkFacts, seed: u64) -> Self {
+        let scheduler = discipline.scheduler(link, seed).unwrap_or_else(|| {
+            let gate = Gate::new(discipline, link, seed);
+            AnyScheduler::Fifo(Fifo::new(gate.expect("what is no scheduler is a law")))
+        });
+        Self {
+            next_tick: scheduler.next_tick(),
+            scheduler,
+            last_arrival: Time::ZERO,
+            ledger: Ledger {
+                counters: Counters::default(),
+                dropped: Vec::new(),
+            },
+        }
+    }
+
+    /// A packet arrives. `dropped` is told what is given up, which may be other packets.
+    #[inline]
+    pub fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        item: T,
+        draw: &mut impl FnMut() -> f64,
+        dropped: impl FnMut(Queued<T>, Reason),
+    ) {
+        self.last_arrival = now;
+        self.ledger.counters.arrive(packet.size);
+        self.scheduler
+            .enqueue(now, packet, item, &mut self.ledger, draw);
+        self.ledger.hand_back(dropped);
+    }
+
+    /// Hands out the next packet, with the mark that it got. `dropped` is told what is given up.
+    #[inline]
+    pub fn dequeue(
+        &mut self,
+        now: Time,
+        dropped: impl FnMut(Queued<T>, Reason),
+    ) -> Option<Queued<T>> {
+        let next = self.scheduler.dequeue(now, &mut self.ledger);
+        if let Some(queued) = &next {
+            self.ledger.counters.depart(queued.packet.size);
+        }
+        self.ledger.hand_back(dropped);
+        next
+    }
+
+    /// The queue is empty and the wire has been quiet since then. Time before the last arrival is
+    /// not counted twice.
+    #[inline]
+    pub fn idle(&mut self, since: Time) {
+        self.scheduler.on_idle(since.max(self.last_arrival));
+    }
+
+    /// When the discipline wants to be woken next.
+    #[inline]
+    pub fn next_tick(&self) -> Time {
+        self.next_tick
+    }
+
+    /// It is [`next_tick`](Self::next_tick).
+    pub fn tick(&mut self) {
+        self.scheduler.on_tick(self.next_tick);
+        self.next_tick = self.scheduler.next_tick();
+    }
+
+    /// The link has changed.
+    pub fn set_link(&mut self, link: LinkFacts) {
+        self.scheduler.set_link(link);
+    }
+
+    /// What waits now.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        self.scheduler.backlog()
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &Counters {
+        &self.ledger.counters
+    }
+
+    /// Names of the discipline's inner variables.
+    pub fn probe_names(&self) -> &'static [&'static str] {
+        self.scheduler.probe_names()
+    }
+
+    /// Appends the discipline's inner variables to `out`.
+    pub fn probe(&self, out: &mut Vec<f64>) {
+        self.scheduler.probe(out);
+    }
+}

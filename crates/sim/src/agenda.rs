@@ -1,0 +1,87 @@
+//! What happens next: events that wait for their time, and packets whose transmission ends.
+//!
+//! A port that serves one packet after another has at most one departure ahead of it. It is kept
+//! in a register beside the event queue, so that a departure costs no event.
+
+use aqmlab_net::Time;
+
+use crate::event::Event;
+use crate::wheel::Wheel;
+
+/// What happens next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    /// An event's time has come.
+    Event(Event),
+    /// The wire of this port falls free.
+    Departure(usize),
+}
+
+/// Everything that is going to happen, in order: earlier times first; at equal times departures
+/// before events, and events in the order in which they were pushed.
+pub(crate) trait Agenda {
+    /// An agenda for a world with this many ports.
+    fn new(ports: usize) -> Self;
+
+    /// Adds an event; not earlier than what was taken last.
+    fn push(&mut self, time: Time, event: Event);
+
+    /// The wire of `port` falls free at `time`; replaces what was said before. A departure that
+    /// was taken must be set again.
+    fn set_departure(&mut self, port: usize, time: Time);
+
+    /// Takes what happens next, if that is before `end`.
+    fn next(&mut self, end: Time) -> Option<(Time, Next)>;
+}
+
+/// The fast agenda: a timing wheel and a register per port.
+#[derive(Debug)]
+pub(crate) struct WheelAgenda {
+    wheel: Wheel<Event>,
+    departures: Vec<Time>,
+    /// The earliest of `departures`, and whose it is.
+    first: (Time, usize),
+}
+
+impl WheelAgenda {
+    /// With fine buckets of 2^`shift` nanoseconds.
+    pub(crate) fn with_wheel(ports: usize, wheel: Wheel<Event>) -> Self {
+        Self {
+            wheel,
+            departures: vec![Time::NEVER; ports],
+            first: (Time::NEVER, 0),
+        }
+    }
+}
+
+impl Agenda for WheelAgenda {
+    fn new(ports: usize) -> Self {
+        Self::with_wheel(ports, Wheel::default())
+    }
+
+    #[inline]
+    fn push(&mut self, time: Time, event: Event) {
+        self.wheel.push(time, event);
+    }
+
+    #[inline]
+    fn set_departure(&mut self, port: usize, time: Time) {
+        self.departures[port] = time;
+        if time < self.first.0 {
+            self.first = (time, port);
+        } else if port == self.first.1 {
+            let earliest = (0..self.departures.len()).min_by_key(|&port| self.departures[port]);
+            let port = earliest.unwrap_or_default();
+            self.first = (self.departures[port], port);
+        }
+    }
+
+    #[inline(always)]
+    fn next(&mut self, end: Time) -> Option<(Time, Next)> {
+        let (departure, port) = self.first;
+        if let Some((time, event)) = self.wheel.pop_before(departure.min(end)) {
+            return Some((time, Next::Event(event)));
+        }
+        (departure < end).then_some((departure, Next::Departure(port)))
+    }
+}

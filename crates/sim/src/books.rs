@@ -1,0 +1,113 @@
+//! The books: what is recorded of exchanges and connections, and the check that they balance.
+
+use aqmlab_net::Time;
+
+use crate::RunError;
+use crate::agenda::Agenda;
+use crate::connection::Connection;
+use crate::port::Port;
+use crate::recorder::{FlowRow, ResponseRow};
+use crate::world::{DIRECTIONS, Tally, World};
+
+impl<A: Agenda> World<A> {
+    pub(crate) fn record_response(&mut self, index: u32) -> Result<(), RunError> {
+        if !self.window.contains(self.now) {
+            return Ok(());
+        }
+        let (now, class) = (self.now, self.class_of(index));
+        let app = self.application(index);
+        let exchange = app.current();
+        let row = ResponseRow {
+            flow: app.flow,
+            class,
+            start: app.asked_at,
+            response: now - app.asked_at,
+            request_bytes: exchange.request,
+            response_bytes: exchange.response,
+            client: app.client,
+            server: app.server,
+        };
+        self.classes[class].responses.add(row.response);
+        self.recorder.response(&row)
+    }
+
+    pub(crate) fn close_flow(&mut self, connection: &Connection) -> Result<(), RunError> {
+        let end = connection.last_event;
+        self.count_goodput(connection, end);
+        if !self.window.contains(end) {
+            return Ok(());
+        }
+        let app = &connection.app;
+        let again = connection.retransmissions();
+        let (response_bytes, request_bytes) = app.received();
+        let flows = &mut self.classes[usize::from(connection.class)].flows;
+        flows.count += 1;
+        flows.failed += u64::from(connection.failed);
+        flows.retransmitted_syn += u64::from(again.syn);
+        flows.retransmitted_fin += u64::from(again.fin);
+        flows.retransmitted_data += u64::from(again.data);
+        flows.timeouts += u64::from(again.timeouts);
+        let delayed_by = app.delayed_by;
+        flows.by_retransmission[match (delayed_by.syn > 0, delayed_by.fin > 0, delayed_by.data > 0)
+        {
+            (false, false, false) => 0,
+            (true, false, false) => 1,
+            (false, true, false) => 2,
+            (false, false, true) => 3,
+            _ => 4,
+        }] += 1;
+        self.recorder.flow(&FlowRow {
+            flow: app.flow,
+            class: usize::from(connection.class),
+            start: app.connected_at,
+            duration: end - app.connected_at,
+            request_bytes,
+            response_bytes,
+            retransmitted_syn: again.syn,
+            retransmitted_fin: again.fin,
+            retransmitted_data: again.data,
+            timeouts: again.timeouts,
+            failed: connection.failed,
+        })
+    }
+
+    fn count_goodput(&mut self, connection: &Connection, end: Time) {
+        let app = &connection.app;
+        let span = self.window.overlap(app.connected_at, end);
+        let flows = &mut self.classes[usize::from(connection.class)].flows;
+        flows.response_bytes += app.measured_bytes;
+        flows.add_goodput(app.measured_bytes, span);
+    }
+
+    /// The end of the run: counts what goes on, and checks that no segment was lost or made.
+    pub(crate) fn close_books(&mut self) -> Result<(), RunError> {
+        self.close_datagrams()?;
+        let slots = std::mem::take(&mut self.slots);
+        for connection in slots.iter().filter_map(|slot| slot.connection.as_ref()) {
+            self.count_goodput(connection, self.window.end);
+        }
+        let claimed: u64 = slots
+            .iter()
+            .filter_map(|s| s.connection.as_ref())
+            .map(|c| u64::from(c.in_network))
+            .sum();
+        let Tally {
+            sent,
+            delivered,
+            dropped,
+            lost,
+            in_flight,
+        } = self.tally;
+        let waiting = in_flight + self.ports.iter().map(Port::kept).sum::<u64>();
+        if sent != delivered + dropped + lost + waiting || claimed > waiting {
+            return Err(RunError::Conservation(format!(
+                "{sent} segments sent, but {delivered} delivered + {dropped} dropped + {lost} lost \
+                 on the wire + {waiting} in flight (connections count {claimed})"
+            )));
+        }
+        for (port, direction) in self.ports.iter().zip(DIRECTIONS) {
+            port.check_conservation(direction)?;
+        }
+        Ok(())
+    }
+}

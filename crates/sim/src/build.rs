@@ -1,0 +1,79 @@
+//! What a world is made of, from the scenario.
+
+use aqmlab_net::{RandomStream, Time};
+use aqmlab_scenario::{Dumbbell, Scenario};
+use aqmlab_tcp::{Clock, DelayedAck, HostClock, Profile};
+use aqmlab_traffic::{HostCounts, Source};
+
+use crate::RunError;
+use crate::stats::{FlowStats, ResponseStats};
+use crate::world::{Class, Node};
+
+pub(crate) fn classes(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<Class>, RunError> {
+    let hosts = HostCounts {
+        clients: dumbbell.hosts.clients,
+        servers: dumbbell.hosts.servers,
+    };
+    scenario
+        .traffic
+        .iter()
+        .map(|traffic| {
+            let name = traffic.name.clone();
+            let source = Source::new(
+                &traffic.model,
+                &traffic.rtt,
+                traffic.direction,
+                hosts,
+                scenario.seed,
+                &name,
+            )
+            .map_err(|unset| RunError::Population(format!("traffic.{name}: {unset}")))?;
+            Ok(Class {
+                name,
+                dscp: traffic.dscp,
+                profile: traffic.tcp.clone(),
+                source,
+                responses: ResponseStats::new(),
+                flows: FlowStats::default(),
+                datagrams: Vec::new(),
+            })
+        })
+        .collect()
+}
+
+/// Hosts booted at unrelated times: the phases of their timers are uniform.
+pub(crate) fn nodes(scenario: &Scenario, count: u32) -> Vec<Node> {
+    let slow = longest(scenario, |profile| match profile.clock {
+        Clock::Ticks { period } => Some(period),
+        Clock::Fine { .. } => None,
+    });
+    let fast = longest(scenario, |profile| match profile.delayed_ack {
+        DelayedAck::Grid { period } => Some(period),
+        _ => None,
+    });
+    (0..u64::from(count))
+        .map(|index| {
+            let mut draws = RandomStream::new(scenario.seed, "host-phase", index);
+            let mut phase =
+                |period: Time| Time::from_secs_f64(draws.uniform() * period.as_secs_f64());
+            let clock = HostClock {
+                slow: phase(slow),
+                fast: phase(fast),
+            };
+            Node {
+                clock,
+                up_free: Time::ZERO,
+                down_free: Time::ZERO,
+            }
+        })
+        .collect()
+}
+
+/// The longest of the periods that the profiles in use have.
+fn longest(scenario: &Scenario, period: impl Fn(&Profile) -> Option<Time>) -> Time {
+    let periods = scenario
+        .traffic
+        .iter()
+        .filter_map(|traffic| period(&traffic.tcp));
+    periods.max().unwrap_or(Time::ZERO)
+}

@@ -1,0 +1,120 @@
+//! Flows of datagrams: sent without asking, counted where they arrive.
+
+use aqmlab_net::Time;
+use aqmlab_traffic::OpenDatagrams;
+
+use crate::RunError;
+use crate::agenda::Agenda;
+use crate::connection::Route;
+use crate::event::{Event, Side};
+use crate::recorder::FlowRow;
+use crate::world::{Slot, World};
+
+/// Bytes of the IP and UDP headers.
+const HEADER: u32 = 28;
+
+/// One flow of datagrams, from a server to a client.
+#[derive(Clone, Debug)]
+pub(crate) struct DatagramFlow {
+    class: usize,
+    slot: u32,
+    flow: u64,
+    start: Time,
+    last: Time,
+    /// In the measured span: datagrams sent, and lost on the way.
+    sent: u64,
+    lost: u64,
+    received_bytes: u64,
+    measured_bytes: u64,
+}
+
+impl<A: Agenda> World<A> {
+    pub(crate) fn open_datagrams(&mut self, class: usize, open: &OpenDatagrams) {
+        let nodes = self.hosts_of(open.client, open.server, open.flipped);
+        self.flows_opened += 1;
+        let flow = self.flows_opened;
+        let mut route = Route::new(open.rtt, open.flipped, flow, nodes, self.bottleneck_delay);
+        route.set_headers(HEADER, HEADER);
+        route.dscp = self.classes[class].dscp;
+        let slot = self.slots.len() as u32;
+        self.slots.push(Slot {
+            connection: None,
+            generation: 0,
+        });
+        self.routes.push(route);
+        self.classes[class]
+            .datagrams
+            .push(self.datagrams.len() as u32);
+        debug_assert_eq!(self.classes[class].datagrams.len(), open.token as usize + 1);
+        self.datagrams.push(DatagramFlow {
+            class,
+            slot,
+            flow,
+            start: self.now,
+            last: self.now,
+            sent: 0,
+            lost: 0,
+            received_bytes: 0,
+            measured_bytes: 0,
+        });
+    }
+
+    /// Sends a datagram with `size` bytes, headers included.
+    pub(crate) fn send_datagram(
+        &mut self,
+        class: usize,
+        token: u32,
+        size: u32,
+    ) -> Result<(), RunError> {
+        let number = self.classes[class].datagrams[token as usize];
+        let flow = &mut self.datagrams[number as usize];
+        flow.sent += u64::from(self.window.contains(self.now));
+        let len = (size - HEADER) as u16;
+        let event = Event::datagram(Side::Server, flow.slot, number, len);
+        self.send(Side::Server, event)
+    }
+
+    /// A datagram has arrived.
+    pub(crate) fn datagram_received(&mut self, event: &Event) {
+        self.tally.delivered += 1;
+        let flow = &mut self.datagrams[event.seq as usize];
+        flow.last = self.now;
+        flow.received_bytes += u64::from(event.len);
+        if self.window.contains(self.now) {
+            flow.measured_bytes += u64::from(event.len);
+        }
+    }
+
+    /// A datagram was dropped or lost.
+    pub(crate) fn datagram_lost(&mut self, time: Time, event: &Event) {
+        let measured = self.window.contains(time);
+        self.datagrams[event.seq as usize].lost += u64::from(measured);
+    }
+
+    /// The end of the run: the flows of datagrams are counted and recorded.
+    pub(crate) fn close_datagrams(&mut self) -> Result<(), RunError> {
+        for flow in std::mem::take(&mut self.datagrams) {
+            let span = self.window.overlap(flow.start, self.window.end);
+            let flows = &mut self.classes[flow.class].flows;
+            flows.count += 1;
+            flows.datagrams_sent += flow.sent;
+            flows.datagrams_lost += flow.lost;
+            flows.response_bytes += flow.measured_bytes;
+            flows.add_goodput(flow.measured_bytes, span);
+            self.recorder.flow(&FlowRow {
+                flow: flow.flow,
+                class: flow.class,
+                start: flow.start,
+                duration: flow.last - flow.start,
+                request_bytes: 0,
+                response_bytes: flow.received_bytes,
+                retransmitted_syn: 0,
+                retransmitted_fin: 0,
+                retransmitted_data: 0,
+                timeouts: 0,
+                failed: false,
+            })?;
+        }
+        Ok(())
+    }
+}

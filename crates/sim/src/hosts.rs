@@ -1,0 +1,321 @@
+//! Hosts: connections, the end points at their ends, and the applications that use them.
+
+use aqmlab_net::Time;
+use aqmlab_tcp::{Context, Endpoint, Events, Segment};
+use aqmlab_traffic::Connect;
+
+use crate::RunError;
+use crate::agenda::Agenda;
+use crate::connection::{Answer, Application, Connection, Route};
+use crate::event::{Event, Kind, Side};
+use crate::world::{Slot, World};
+
+impl<A: Agenda> World<A> {
+    // ---- connections ----
+
+    /// The hosts of a connection, as indices into the world's nodes: client, server.
+    pub(crate) const fn hosts_of(&self, client: u32, server: u32, flipped: bool) -> [u32; 2] {
+        if flipped {
+            [client, self.servers + server]
+        } else {
+            [self.servers + client, server]
+        }
+    }
+
+    pub(crate) fn open(&mut self, class: usize, connect: Connect) -> Result<(), RunError> {
+        let nodes = self.hosts_of(connect.client, connect.server, connect.flipped);
+        let profile = &self.classes[class].profile;
+        let cx = Context {
+            now: self.now,
+            profile,
+            host: &self.nodes[nodes[0] as usize].clock,
+        };
+        self.flows_opened += 1;
+        let flow = self.flows_opened;
+        let Connect { rtt, flipped, .. } = connect;
+        let mut route = Route::new(rtt, flipped, flow, nodes, self.bottleneck_delay);
+        route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
+        route.dscp = self.classes[class].dscp;
+        let connection = Connection {
+            ends: [
+                Endpoint::connect(cx, &mut self.segments),
+                Endpoint::listen(profile),
+            ],
+            timer_at: [Time::NEVER; 2],
+            in_network: 0,
+            class: class as u16,
+            failed: false,
+            last_event: self.now,
+            app: Application::new(connect, flow, self.now),
+        };
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                self.slots.push(Slot {
+                    connection: None,
+                    generation: 0,
+                });
+                self.routes.push(route);
+                (self.slots.len() - 1) as u32
+            }
+        };
+        self.slots[index as usize].connection = Some(connection);
+        self.routes[index as usize] = route;
+        if self.window.contains(self.now) {
+            self.classes[class].responses.started += 1;
+        }
+        // A source wakes at its own time: the first segment has its way to the bottleneck before
+        // it, and only then the connection's clocks can be behind.
+        self.transmit(index, Side::Client)?;
+        if self.shifted_clocks && !self.classes[class].source.waits_for_connections() {
+            self.routes[index as usize].shift_clocks();
+        }
+        self.schedule(index, Side::Client);
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn at_host(
+        &mut self,
+        time: Time,
+        sender: Side,
+        event: &Event,
+    ) -> Result<(), RunError> {
+        let receiver = sender.other();
+        let route = &self.routes[event.conn as usize];
+        self.now = time - route.shift;
+        let Some(connection) = self.slots[event.conn as usize].connection.as_mut() else {
+            // A connection outlives its segments: this is none.
+            self.datagram_received(event);
+            return Ok(());
+        };
+        self.tally.delivered += 1;
+        connection.in_network -= 1;
+        if connection.failed {
+            return self.release_if_over(event.conn);
+        }
+        connection.last_event = self.now;
+        let cx = Context {
+            now: self.now,
+            profile: &self.classes[usize::from(connection.class)].profile,
+            host: &self.nodes[route.nodes[receiver as usize] as usize].clock,
+        };
+        let end = connection.end(receiver);
+        let segment = Segment {
+            seq: Segment::unwrap_seq(event.seq, end.next_expected()),
+            ack: Segment::unwrap_seq(event.ack, end.oldest_unacknowledged()),
+            len: u32::from(event.len),
+            flags: event.flags(),
+            ecn: event.ecn(),
+        };
+        let events = end.on_segment(&segment, cx, &mut self.segments);
+        self.after(event.conn, receiver, events)
+    }
+
+    pub(crate) fn timer(&mut self, time: Time, side: Side, event: &Event) -> Result<(), RunError> {
+        let slot = &mut self.slots[event.conn as usize];
+        if slot.generation != event.generation() {
+            return Ok(()); // The slot has gone to another connection since.
+        }
+        let Some(connection) = slot.connection.as_mut() else {
+            return Ok(());
+        };
+        let route = &self.routes[event.conn as usize];
+        self.now = time - route.shift;
+        if connection.timer_at[side as usize] != self.now || connection.failed {
+            return Ok(()); // An earlier event has taken its place.
+        }
+        connection.timer_at[side as usize] = Time::NEVER;
+        let mut events = Events::default();
+        if connection.ends[side as usize].wake_at() <= self.now {
+            connection.last_event = self.now;
+            let cx = Context {
+                now: self.now,
+                profile: &self.classes[usize::from(connection.class)].profile,
+                host: &self.nodes[route.nodes[side as usize] as usize].clock,
+            };
+            events = connection.end(side).on_timer(cx, &mut self.segments);
+        }
+        self.after(event.conn, side, events)
+    }
+
+    /// An end point has been given something: sends what it wants sent, tells the application,
+    /// sets the timer.
+    #[inline]
+    fn after(&mut self, index: u32, side: Side, events: Events) -> Result<(), RunError> {
+        self.transmit(index, side)?;
+        if events != Events::default() {
+            self.tell_application(index, side, events)?;
+        }
+        self.schedule(index, side);
+        self.release_if_over(index)
+    }
+
+    /// Makes sure that an event wakes this end in time.
+    #[inline]
+    fn schedule(&mut self, index: u32, side: Side) {
+        let slot = &mut self.slots[index as usize];
+        let Some(connection) = slot.connection.as_mut() else {
+            return;
+        };
+        let wake = connection.ends[side as usize].wake_at();
+        let pending = &mut connection.timer_at[side as usize];
+        if wake < *pending {
+            *pending = wake;
+            let event = Event::connection(Kind::Timer(side), index, slot.generation);
+            let shift = self.routes[index as usize].shift;
+            self.agenda.push(wake.max(self.now) + shift, event);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn release_if_over(&mut self, index: u32) -> Result<(), RunError> {
+        match &self.slots[index as usize].connection {
+            Some(connection) if connection.is_over() => self.release(index),
+            _ => Ok(()),
+        }
+    }
+
+    fn release(&mut self, index: u32) -> Result<(), RunError> {
+        let slot = &mut self.slots[index as usize];
+        let Some(connection) = slot.connection.take() else {
+            return Ok(());
+        };
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(index);
+        self.close_flow(&connection)
+    }
+
+    // ---- applications ----
+
+    fn tell_application(&mut self, index: u32, side: Side, events: Events) -> Result<(), RunError> {
+        if events.failed {
+            return self.give_up(index);
+        }
+        match side {
+            Side::Client => {
+                if events.established {
+                    let request = self.application(index).current().request;
+                    self.write(index, Side::Client, request, false)?;
+                }
+                self.client_reads(index, events)
+            }
+            Side::Server => {
+                if let Answer::Write { bytes, close } =
+                    self.application(index).server_reads(events.received)
+                {
+                    self.write(index, Side::Server, bytes, close)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn client_reads(&mut self, index: u32, events: Events) -> Result<(), RunError> {
+        if events.received > 0 {
+            let measured = self.window.contains(self.now);
+            let app = self.application(index);
+            if measured {
+                app.measured_bytes += events.received;
+            }
+            if app.client_reads(events.received) {
+                let pause = app.current().pause;
+                self.record_response(index)?;
+                let generation = self.slots[index as usize].generation;
+                let event = Event::connection(Kind::NextRequest, index, generation);
+                let shift = self.routes[index as usize].shift;
+                self.agenda.push(self.now + pause + shift, event);
+            }
+        }
+        if events.eof {
+            self.record_response(index)?;
+            self.report(index)?;
+            self.write(index, Side::Client, 0, true)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn next_request(&mut self, time: Time, event: &Event) -> Result<(), RunError> {
+        let slot = &mut self.slots[event.conn as usize];
+        if slot.generation != event.generation() {
+            return Ok(());
+        }
+        let Some(connection) = slot.connection.as_mut() else {
+            return Ok(());
+        };
+        if connection.failed {
+            return Ok(());
+        }
+        self.now = time - self.routes[event.conn as usize].shift;
+        connection.last_event = self.now;
+        let request = connection.app.next_request(self.now);
+        let class = usize::from(connection.class);
+        if self.window.contains(self.now) {
+            self.classes[class].responses.started += 1;
+        }
+        self.write(event.conn, Side::Client, request, false)?;
+        self.schedule(event.conn, Side::Client);
+        Ok(())
+    }
+
+    fn write(&mut self, index: u32, side: Side, bytes: u64, close: bool) -> Result<(), RunError> {
+        let connection = self.slots[index as usize]
+            .connection
+            .as_mut()
+            .expect("an application outlives its writes");
+        let cx = Context {
+            now: self.now,
+            profile: &self.classes[usize::from(connection.class)].profile,
+            host: &self.nodes[self.routes[index as usize].nodes[side as usize] as usize].clock,
+        };
+        let end = connection.end(side);
+        // Two calls, as applications make them: what the window lets out at once goes before
+        // the FIN, which then travels alone.
+        if bytes > 0 {
+            end.write(bytes, cx, &mut self.segments);
+        }
+        if close {
+            end.close(cx, &mut self.segments);
+        }
+        self.transmit(index, side)
+    }
+
+    fn give_up(&mut self, index: u32) -> Result<(), RunError> {
+        if let Some(connection) = self.slots[index as usize].connection.as_mut() {
+            connection.failed = true;
+        }
+        self.report(index)
+    }
+
+    /// Tells the source, once, that a connection is over.
+    fn report(&mut self, index: u32) -> Result<(), RunError> {
+        let now = self.now;
+        let Some(connection) = self.slots[index as usize].connection.as_mut() else {
+            return Ok(());
+        };
+        if std::mem::replace(&mut connection.app.reported, true) {
+            return Ok(());
+        }
+        connection.app.delayed_by = connection.retransmissions();
+        let (token, class) = (connection.app.token, usize::from(connection.class));
+        self.classes[class]
+            .source
+            .on_finished(now, token, &mut self.actions);
+        self.act(class)
+    }
+
+    pub(crate) fn application(&mut self, index: u32) -> &mut Application {
+        &mut self.slots[index as usize]
+            .connection
+            .as_mut()
+            .expect("an application lives as long as its connection")
+            .app
+    }
+
+    pub(crate) fn class_of(&self, index: u32) -> usize {
+        self.slots[index as usize]
+            .connection
+            .as_ref()
+            .map_or(0, |c| usize::from(c.class))
+    }
+}

@@ -1,0 +1,141 @@
+//! Between the hosts: their own links, the ports, and the ways between them.
+
+use aqmlab_net::{FlowKey, Packet, Time};
+
+use crate::RunError;
+use crate::agenda::Agenda;
+use crate::event::{Event, Kind, Side};
+use crate::port::Passage;
+use crate::world::World;
+
+impl<A: Agenda> World<A> {
+    /// Puts what an end point wants to send on its host's link, towards the bottleneck.
+    #[inline]
+    pub(crate) fn transmit(&mut self, index: u32, sender: Side) -> Result<(), RunError> {
+        if self.segments.is_empty() {
+            return Ok(());
+        }
+        if let Some(connection) = self.slots[index as usize].connection.as_mut() {
+            connection.in_network += self.segments.len() as u32;
+        }
+        // What the port does makes nobody send, so the list does not change meanwhile.
+        for number in 0..self.segments.len() {
+            let event = Event::segment(Kind::AtPort(sender), index, &self.segments[number]);
+            self.send(sender, event)?;
+        }
+        self.segments.clear();
+        Ok(())
+    }
+
+    /// Sends a packet now, from its host towards the bottleneck.
+    #[inline]
+    pub(crate) fn send(&mut self, sender: Side, event: Event) -> Result<(), RunError> {
+        self.tally.sent += 1;
+        let route = &self.routes[event.conn as usize];
+        let mut leaves = self.now;
+        if let Some(link) = self.access {
+            let node = &mut self.nodes[route.nodes[sender as usize] as usize];
+            let size = u64::from(route.ip_size(u32::from(event.len), event.flags()));
+            let occupied = link.rate.transmission_time(size + link.framing);
+            leaves = leaves.max(node.up_free) + occupied;
+            node.up_free = leaves;
+        }
+        let reaches = leaves + route.access_delay;
+        if !route.is_shifted {
+            self.agenda.push(reaches, event);
+            return Ok(());
+        }
+        if reaches >= self.window.end {
+            self.tally.in_flight += 1;
+            return Ok(());
+        }
+        self.enter_port(reaches, sender, event, Some(event.conn))
+    }
+
+    /// A packet reaches the bottleneck. `acting` is the connection that is at work just now, if
+    /// any: it looks after its own end.
+    #[inline]
+    pub(crate) fn enter_port(
+        &mut self,
+        time: Time,
+        sender: Side,
+        event: Event,
+        acting: Option<u32>,
+    ) -> Result<(), RunError> {
+        let route = &self.routes[event.conn as usize];
+        let port = route.port(sender);
+        let packet = Packet {
+            size: route.ip_size(u32::from(event.len), event.flags()),
+            ecn: event.ecn(),
+            dscp: route.dscp,
+            flow: FlowKey(route.flow << 1 | sender as u64),
+        };
+        #[cfg(test)]
+        self.fingerprint.add(time, port, &packet, event.seq);
+        let samples = &mut self.samples[port];
+        let others = &mut self.passages;
+        let passage = self.ports[port].arrive(time, packet, event, samples, others);
+        if passage == Passage::Waits {
+            self.served(time, port, acting)
+        } else {
+            self.pass(time, event, passage, acting)
+        }
+    }
+
+    /// The wire of a port falls free.
+    pub(crate) fn depart(&mut self, time: Time, port: usize) -> Result<(), RunError> {
+        self.ports[port].depart(time, &mut self.samples[port], &mut self.passages);
+        self.served(time, port, None)
+    }
+
+    /// A port that keeps its packets has done something: sends on what it let go.
+    fn served(&mut self, now: Time, port: usize, acting: Option<u32>) -> Result<(), RunError> {
+        if let Some(time) = self.ports[port].next_departure() {
+            self.agenda.set_departure(port, time);
+        }
+        let mut passages = std::mem::take(&mut self.passages);
+        for (event, passage) in passages.drain(..) {
+            self.pass(now, event, passage, acting)?;
+        }
+        self.passages = passages;
+        Ok(())
+    }
+
+    /// The port has decided what becomes of a packet.
+    #[inline]
+    fn pass(
+        &mut self,
+        now: Time,
+        event: Event,
+        passage: Passage,
+        acting: Option<u32>,
+    ) -> Result<(), RunError> {
+        match passage {
+            Passage::Arrives(time, ecn) => {
+                let sender = event.sender();
+                let route = &self.routes[event.conn as usize];
+                let mut arrives = time + route.shift;
+                if let Some(link) = self.access {
+                    let size = u64::from(route.ip_size(u32::from(event.len), event.flags()));
+                    let node = &mut self.nodes[route.nodes[sender.other() as usize] as usize];
+                    let occupied = link.rate.transmission_time(size + link.framing);
+                    arrives = arrives.max(node.down_free) + occupied;
+                    node.down_free = arrives;
+                }
+                self.agenda.push(arrives, event.passed_on(sender, ecn));
+                return Ok(());
+            }
+            Passage::Waits => return Ok(()),
+            Passage::Dropped => self.tally.dropped += 1,
+            Passage::Lost => self.tally.lost += 1,
+        }
+        match self.slots[event.conn as usize].connection.as_mut() {
+            Some(connection) => connection.in_network -= 1,
+            None => self.datagram_lost(now, &event),
+        }
+        if acting == Some(event.conn) {
+            return Ok(());
+        }
+        self.release_if_over(event.conn)
+    }
+}

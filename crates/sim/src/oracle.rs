@@ -1,0 +1,302 @@
+//! The slow, obvious machinery that the fast one must agree with: a binary heap of events, an
+//! event for every end of a transmission, and a fingerprint of what reaches the bottleneck.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use aqmlab_net::{Packet, Time};
+use aqmlab_scenario::Scenario;
+
+use crate::Summary;
+use crate::agenda::{Agenda, Next, WheelAgenda};
+use crate::event::Event;
+use crate::recorder::Recorder;
+use crate::wheel::Wheel;
+use crate::world::{Shortcuts, World};
+
+/// Hash of everything that reached the bottleneck, whatever the order in which it was computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    count: u64,
+    sum: u64,
+}
+
+impl Fingerprint {
+    pub(crate) fn add(&mut self, time: Time, port: usize, packet: &Packet, seq: u32) {
+        let words = [
+            time.as_nanos(),
+            port as u64,
+            u64::from(packet.size),
+            packet.ecn as u64,
+            packet.flow.0,
+            u64::from(seq),
+        ];
+        let hash = words.iter().fold(0, |hash: u64, word| {
+            let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            mixed ^ (mixed >> 29)
+        });
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(hash);
+    }
+}
+
+/// A heap in which departures are entries like all others.
+struct HeapAgenda {
+    heap: BinaryHeap<Reverse<Entry>>,
+    pushed: u64,
+    /// Which entry of each port counts.
+    departures: Vec<u64>,
+}
+
+/// At equal times departures come first, then what was pushed earlier.
+struct Entry {
+    time: Time,
+    is_event: bool,
+    number: u64,
+    next: Next,
+}
+
+impl Entry {
+    fn key(&self) -> (Time, bool, u64) {
+        (self.time, self.is_event, self.number)
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl HeapAgenda {
+    fn add(&mut self, time: Time, next: Next) -> u64 {
+        self.pushed += 1;
+        self.heap.push(Reverse(Entry {
+            time,
+            is_event: matches!(next, Next::Event(_)),
+            number: self.pushed,
+            next,
+        }));
+        self.pushed
+    }
+}
+
+impl Agenda for HeapAgenda {
+    fn new(ports: usize) -> Self {
+        Self {
+            heap: BinaryHeap::new(),
+            pushed: 0,
+            departures: vec![0; ports],
+        }
+    }
+
+    fn push(&mut self, time: Time, event: Event) {
+        self.add(time, Next::Event(event));
+    }
+
+    fn set_departure(&mut self, port: usize, time: Time) {
+        self.departures[port] = 0;
+        if time < Time::NEVER {
+            self.departures[port] = self.add(time, Next::Departure(port));
+        }
+    }
+
+    fn next(&mut self, end: Time) -> Option<(Time, Next)> {
+        loop {
+            let Reverse(entry) = self.heap.peek()?;
+            if entry.time >= end {
+                return None;
+            }
+            let Reverse(entry) = self.heap.pop()?;
+            match entry.next {
+                Next::Departure(port) if self.departures[port] != entry.number => {}
+                next => return Some((entry.time, next)),
+            }
+        }
+    }
+}
+
+/// A wheel with fine buckets of another width.
+struct OddWheel<const SHIFT: u32>(WheelAgenda);
+
+impl<const SHIFT: u32> Agenda for OddWheel<SHIFT> {
+    fn new(ports: usize) -> Self {
+        Self(WheelAgenda::with_wheel(
+            ports,
+            Wheel::with_bucket_shift(SHIFT),
+        ))
+    }
+
+    fn push(&mut self, time: Time, event: Event) {
+        self.0.push(time, event);
+    }
+
+    fn set_departure(&mut self, port: usize, time: Time) {
+        self.0.set_departure(port, time);
+    }
+
+    fn next(&mut self, end: Time) -> Option<(Time, Next)> {
+        self.0.next(end)
+    }
+}
+
+fn run<A: Agenda>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint) {
+    let scenario = Scenario::parse(text, &[], &mut |name| panic!("no file {name}"));
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    let mut world = World::<A>::new(&scenario, shortcuts, |classes, probes| {
+        Recorder::new(None, &[], classes, probes)
+    })
+    .expect("a world");
+    world.run(&mut |_| true).expect("the run succeeds");
+    let mut summary = Summary::new(&scenario, &world);
+    // How many events there were is what differs.
+    summary.events = 0;
+    (summary, world.fingerprint)
+}
+
+const NONE: Shortcuts = Shortcuts {
+    computed_departures: false,
+    shifted_clocks: false,
+};
+
+/// Every machinery gives what the slow one gives.
+fn all_agree(text: &str) {
+    let (expected, fingerprint) = run::<HeapAgenda>(text, NONE);
+    assert!(fingerprint.count > 10_000, "{fingerprint:?}");
+    let check = |name: &str, (summary, found): (Summary, Fingerprint)| {
+        assert_eq!(
+            found, fingerprint,
+            "{name}: the bottleneck saw something else"
+        );
+        assert_eq!(summary, expected, "{name}");
+    };
+    let computed = Shortcuts {
+        computed_departures: true,
+        ..NONE
+    };
+    let shifted = Shortcuts {
+        shifted_clocks: true,
+        ..NONE
+    };
+    check("registers", run::<WheelAgenda>(text, NONE));
+    check("computed departures", run::<WheelAgenda>(text, computed));
+    check("shifted clocks", run::<WheelAgenda>(text, shifted));
+    check(
+        "all shortcuts",
+        run::<WheelAgenda>(text, Shortcuts::default()),
+    );
+    check(
+        "heap, all shortcuts",
+        run::<HeapAgenda>(text, Shortcuts::default()),
+    );
+    check(
+        "narrow buckets",
+        run::<OddWheel<9>>(text, Shortcuts::default()),
+    );
+    check(
+        "wide buckets",
+        run::<OddWheel<19>>(text, Shortcuts::default()),
+    );
+}
+
+fn scenario(bottleneck: &str, hosts: &str, traffic: &str) -> String {
+    format!(
+        r#"
+        [measure]
+        warm_up = "3 s"
+        duration = "17 s"
+        [topology]
+        kind = "dumbbell"
+        {hosts}
+        [topology.bottleneck]
+        rate = "10 Mbit/s"
+        delay = "2 ms"
+        {bottleneck}
+        {traffic}
+        "#
+    )
+}
+
+const WEB: &str = r#"
+    [[traffic]]
+    kind = "poisson"
+    direction = "both"
+    rate = "190 /s"
+    request = { kind = "constant", size = "400 bytes" }
+    response = { kind = "bounded-pareto", shape = 1.2, minimum = "1850 bytes", maximum = "1 MB" }
+    tcp = "rfc"
+    rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }
+"#;
+
+const USERS: &str = r#"
+    [[traffic]]
+    kind = "mah-web"
+    users = 3600
+    direction = "both"
+    tcp = "freebsd-2.2.8"
+    rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }
+"#;
+
+const BULK: &str = r#"
+    [[traffic]]
+    kind = "bulk"
+    flows = 12
+    start_within = "2 s"
+    tcp = { profile = "rfc", ecn = true }
+    rtt = { kind = "uniform", min = "20 ms", max = "100 ms" }
+"#;
+
+const CBR: &str = r#"
+    [[traffic]]
+    kind = "cbr"
+    flows = 3
+    rate = "1.1 Mbit/s"
+    packet = "500 bytes"
+    gaps = "exponential"
+    rtt = { kind = "uniform", min = "20 ms", max = "100 ms" }
+"#;
+
+const DROPTAIL: &str = r#"discipline = { kind = "droptail", limit = "40 packets" }"#;
+const RED: &str = r#"discipline = { kind = "red", min_th = "5 packets", max_th = "20 packets", limit = "80 packets", gentle = true, ecn = true }"#;
+
+#[test]
+fn machinery_agrees_on_web_behind_droptail() {
+    all_agree(&scenario(DROPTAIL, "", WEB));
+}
+
+#[test]
+fn machinery_agrees_on_bulk_with_ecn_behind_red() {
+    all_agree(&scenario(RED, "", BULK));
+}
+
+#[test]
+fn machinery_agrees_on_users_with_host_links_and_a_device_ring() {
+    let bottleneck = format!("device_ring = \"8 packets\"\nloss = 0.002\n{RED}");
+    let hosts = r#"hosts = { clients = 4, servers = 3, rate = "20 Mbit/s" }"#;
+    all_agree(&scenario(&bottleneck, hosts, USERS));
+}
+
+#[test]
+fn machinery_agrees_on_a_mix_of_open_loop_users_and_datagrams() {
+    all_agree(&scenario(RED, "", &[WEB, USERS, BULK, CBR].concat()));
+}
+
+#[test]
+fn machinery_agrees_where_the_decision_falls_on_departure() {
+    let codel = r#"discipline = { kind = "codel", target = "10 ms", ecn = true }"#;
+    all_agree(&scenario(codel, "", &[WEB, BULK].concat()));
+}

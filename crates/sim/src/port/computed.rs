@@ -1,0 +1,132 @@
+//! Departures that are computed, not scheduled.
+//!
+//! A law decides on arrival and the order is first come, first served, so the time at which a
+//! packet leaves is known as soon as it is let in. The port keeps the leave times of what waits
+//! and forgets what has left when it is next looked at: nothing can see it in between.
+
+use std::collections::VecDeque;
+
+use aqmlab_aqm::{Fate, Gate};
+use aqmlab_net::{Ecn, Packet, Time};
+
+use super::{Observer, Passage, Wire};
+use crate::stats::PortStats;
+
+/// A packet in the discipline: when it leaves (for the device ring, or the wire), when it came.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    leaves: Time,
+    arrived: Time,
+    packet: Packet,
+}
+
+/// A law over a FIFO with computed departures.
+#[derive(Debug)]
+pub(super) struct Computed {
+    gate: Gate,
+    waiting: VecDeque<Waiting>,
+    /// When the last packets, as many as the device ring holds, begin transmission.
+    ring: VecDeque<Time>,
+    ring_size: usize,
+    wire_free: Time,
+}
+
+impl Computed {
+    pub(super) const fn new(gate: Gate, ring_size: usize) -> Self {
+        Self {
+            gate,
+            waiting: VecDeque::new(),
+            ring: VecDeque::new(),
+            ring_size,
+            wire_free: Time::ZERO,
+        }
+    }
+
+    pub(super) const fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    pub(super) fn waiting(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
+    #[inline]
+    pub(super) fn arrive(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        wire: &mut Wire,
+        stats: &mut PortStats,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Passage {
+        if self.wire_free <= now {
+            self.gate.idle(self.wire_free);
+        }
+        let ecn = match self.gate.arrive(now, &packet, draw) {
+            Fate::Drop(_) => return Passage::Dropped,
+            Fate::Mark(_) => Ecn::Ce,
+            Fate::Enqueue => packet.ecn,
+        };
+        let begin = now.max(self.wire_free);
+        let end = begin + wire.transmission_time(packet.size);
+        self.wire_free = end;
+        let leaves = self.leave_time(now, begin);
+        self.waiting.push_back(Waiting {
+            leaves,
+            arrived: now,
+            packet,
+        });
+        stats.on_length(now, self.gate.backlog().packets - u32::from(leaves == now));
+        stats.on_passage(now, leaves, (begin, end), packet.size);
+        wire.carry(end, ecn, stats)
+    }
+
+    /// When a packet leaves the discipline: when its transmission begins, or, with a device ring
+    /// of N packets, when that of the packet N places before it does.
+    fn leave_time(&mut self, now: Time, begin: Time) -> Time {
+        if self.ring_size == 0 {
+            return begin;
+        }
+        self.ring.push_back(begin);
+        if self.ring.len() <= self.ring_size {
+            return now;
+        }
+        self.ring.pop_front().map_or(now, |frees| frees.max(now))
+    }
+
+    /// Forgets what has left by `now`; ticks and samples come at their times on the way.
+    #[inline]
+    pub(super) fn catch_up(
+        &mut self,
+        now: Time,
+        stats: &mut PortStats,
+        observer: &mut impl Observer,
+    ) {
+        loop {
+            let (tick, sample) = (self.gate.next_tick(), stats.next_sample());
+            let time = tick.min(sample);
+            if time > now {
+                break;
+            }
+            self.depart_until(time);
+            if tick <= sample {
+                self.gate.tick();
+            } else {
+                let backlog = self.gate.backlog();
+                stats.on_sample(backlog, self.gate.counters());
+                observer.observe(time, backlog, |out| self.gate.probe(out));
+            }
+        }
+        self.depart_until(now);
+    }
+
+    #[inline]
+    fn depart_until(&mut self, now: Time) {
+        while let Some(first) = self.waiting.front()
+            && first.leaves <= now
+        {
+            self.gate.depart(first.leaves, &first.packet, first.arrived);
+            self.waiting.pop_front();
+        }
+    }
+}

@@ -24,6 +24,8 @@ class Entry:
     summary: str
     parameters: Sequence[Mapping[str, Any]]
     """Name, description, and default or value of each."""
+    about: Mapping[str, Any] | None = None
+    """Where a discipline comes from: title, paper, purpose, departures, memory."""
 
     def to_json(self) -> dict[str, Any]:
         """For ``aqmlab explain --json``."""
@@ -42,7 +44,7 @@ class Catalog:
         content: dict[str, dict[str, Any]] = json.loads(_native.catalog())
         return cls(
             [
-                Entry(kind, name, entry["summary"], entry.get("parameters", []))
+                Entry(kind, name, entry["summary"], entry.get("parameters", []), entry.get("about"))
                 for kind, named in content.items()
                 for name, entry in named.items()
             ]

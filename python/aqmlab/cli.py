@@ -263,6 +263,7 @@ class Kind(str, Enum):
     """What `aqmlab list` lists."""
 
     disciplines = "disciplines"
+    presets = "presets"
     transports = "transports"
     traffic = "traffic"
     profiles = "profiles"

@@ -215,6 +215,8 @@ def list_table(kind: str, entries: Mapping[str, str]) -> Table:
 def explanation(entry: Entry) -> list[RenderableType]:
     """What something is, and its parameters."""
     head = f"[bold]{escape(entry.name)}[/bold] ({escape(entry.kind)})\n{escape(entry.summary)}"
+    if entry.about:
+        head += origin(entry.about)
     if not entry.parameters:
         return [head]
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -224,7 +226,16 @@ def explanation(entry: Entry) -> list[RenderableType]:
     table.add_column("meaning")
     for parameter in entry.parameters:
         table.add_row(*map(escape, (parameter["name"], given(parameter), meaning(parameter))))
-    return [head, "", table]
+    departures = [f"- {escape(text)}" for text in (entry.about or {}).get("departures", [])]
+    if departures:
+        departures.insert(0, "\n[bold]departures from the source[/bold]")
+    return [head, "", table, *departures]
+
+
+def origin(about: Mapping[str, Any]) -> str:
+    """What a discipline is for and where it comes from."""
+    lines = {"": about["purpose"], "source: ": about["paper"], "memory: ": about["memory"]}
+    return "\n" + "\n".join(f"{key}{escape(text)}" for key, text in lines.items())
 
 
 def given(parameter: Mapping[str, Any]) -> str:

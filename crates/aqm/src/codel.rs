@@ -15,10 +15,10 @@ use crate::queue::{Ledger, Line, Queued, Scheduler, SchedulerParameters};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Acceptable standing queue delay: 5 to 10 % of `interval`, and at least 1.5 packets of `mtu`
-    /// bytes at the link's rate.
-    #[serde(default = "default_target")]
-    pub target: Time,
+    /// Acceptable standing queue delay: 5 to 10 % of `interval`. Not given: 5 ms, or the time of
+    /// 1.5 packets of `mtu` bytes on the link if that is longer.
+    #[serde(default)]
+    pub target: Option<Time>,
     /// How long the delay must stay above `target`: a typical worst round-trip time.
     #[serde(default = "default_interval")]
     pub interval: Time,
@@ -31,10 +31,6 @@ pub struct Params {
     /// Whether ECN-capable packets are marked instead of dropped.
     #[serde(default)]
     pub ecn: bool,
-}
-
-pub(crate) const fn default_target() -> Time {
-    Time::from_millis(5)
 }
 
 pub(crate) const fn default_interval() -> Time {
@@ -58,6 +54,7 @@ impl Parameters for Params {
                   watching how long packets waited when they leave.",
         departures: &[
             "interval / sqrt(count) is rounded down to whole nanoseconds.",
+            "Without a given `target` slow links raise it to 1.5 packets' time by themselves.",
             "After a mark the next one is scheduled as after a drop, from the time of the last \
              schedule, and the marked packet is sent (ns-3 schedules from now).",
         ],
@@ -66,40 +63,53 @@ impl Parameters for Params {
 
     fn check(&self) -> Result<(), Problem> {
         check::limit(self.limit)?;
-        check::positive("target", self.target)?;
-        check::positive("interval", self.interval)?;
-        if self.target >= self.interval {
-            return check::problem(
-                "target",
-                format!(
-                    "found {}; it must be shorter than interval, {}",
-                    self.target, self.interval
-                ),
-            );
-        }
-        Ok(())
+        check_times(self.target, self.interval)
     }
+}
+
+/// A delay to aim at is positive and shorter than the time for which it may be exceeded.
+pub(crate) fn check_times(target: Option<Time>, interval: Time) -> Result<(), Problem> {
+    check::positive("interval", interval)?;
+    let Some(target) = target else {
+        return Ok(());
+    };
+    check::positive("target", target)?;
+    if target < interval {
+        return Ok(());
+    }
+    check::problem(
+        "target",
+        format!("found {target}; it must be shorter than interval, {interval}"),
+    )
 }
 
 impl SchedulerParameters for Params {
     type Scheduler<T> = Codel<T>;
 
-    fn scheduler<T>(&self, _link: LinkFacts, _seed: u64) -> Codel<T> {
+    fn scheduler<T>(&self, link: LinkFacts, _seed: u64) -> Codel<T> {
         Codel {
-            control: Control::new(self.target, self.interval, self.mtu, self.ecn),
+            settings: Settings::new(self.target, self.interval, self.mtu, self.ecn, link),
+            control: Control::default(),
             line: Line::default(),
             limit: Limit::new(self.limit),
         }
     }
 }
 
-/// The control law of CoDel over one queue.
+/// What CoDel aims at, in the units of the arithmetic.
 #[derive(Clone, Debug)]
-pub(crate) struct Control {
+pub(crate) struct Settings {
     target: Time,
+    /// What the user wants, if not the rule.
+    wanted: Option<Time>,
     interval: Time,
     mtu: u64,
     ecn: bool,
+}
+
+/// The control law of CoDel over one queue: what it remembers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Control {
     /// When the delay will have been above `target` for an interval, while it is (the RFC's
     /// first_above_time_).
     first_above: Option<Time>,
@@ -112,72 +122,102 @@ pub(crate) struct Control {
     dropping: bool,
 }
 
+/// The RFC's target.
+const TARGET: Time = Time::from_millis(5);
+
 /// A dropping state that begins this many intervals after the last one starts from scratch.
 const MEMORY: u64 = 16;
 
-impl Control {
-    pub(crate) const fn new(target: Time, interval: Time, mtu: Bytes, ecn: bool) -> Self {
-        Self {
-            target,
+impl Settings {
+    pub(crate) fn new(
+        target: Option<Time>,
+        interval: Time,
+        mtu: Bytes,
+        ecn: bool,
+        link: LinkFacts,
+    ) -> Self {
+        let mut settings = Self {
+            target: TARGET,
+            wanted: target,
             interval,
             mtu: mtu.0,
             ecn,
-            first_above: None,
-            drop_next: Time::ZERO,
-            count: 0,
-            last_count: 0,
-            dropping: false,
-        }
+        };
+        settings.set_link(link);
+        settings
     }
 
-    /// Takes the next packet out of `line`, giving up those that are due.
+    /// The target: as wanted, or as the RFC has it, with an eye to slow links.
+    pub(crate) fn set_link(&mut self, link: LinkFacts) {
+        let three_packets = link.rate.transmission_time(3 * (self.mtu + link.framing.0));
+        let least = Time::from_nanos(three_packets.as_nanos() / 2);
+        self.target = self.wanted.unwrap_or(TARGET.max(least));
+    }
+
+    /// interval / sqrt(count)
+    fn spacing(&self, count: u32) -> Time {
+        let root = libm::sqrt(f64::from(count));
+        Time::from_nanos((self.interval.as_nanos() as f64 / root) as u64)
+    }
+}
+
+impl Control {
+    /// Takes the next packet out of the queue, giving up those that are due. `take` takes the head
+    /// and says how many bytes it leaves.
     pub(crate) fn dequeue<T>(
         &mut self,
+        settings: &Settings,
         now: Time,
-        line: &mut Line<T>,
+        mut take: impl FnMut() -> Option<(Queued<T>, u64)>,
         ledger: &mut Ledger<T>,
     ) -> Option<Queued<T>> {
-        let (mut next, mut ok) = self.pop(now, line);
+        let ecn = settings.ecn;
+        let (mut next, mut ok) = self.judge(settings, now, take());
         if self.dropping {
             self.dropping = ok;
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
-                next = next.and_then(|queued| ledger.signal(queued, self.ecn, Reason::Early));
+                next = next.and_then(|queued| ledger.signal(queued, ecn, Reason::Early));
                 if next.is_some() {
-                    self.drop_next += self.spacing();
+                    self.drop_next += settings.spacing(self.count);
                     break; // Marked: it is sent.
                 }
-                (next, ok) = self.pop(now, line);
+                (next, ok) = self.judge(settings, now, take());
                 if ok {
-                    self.drop_next += self.spacing();
+                    self.drop_next += settings.spacing(self.count);
                 } else {
                     self.dropping = false;
                 }
             }
         } else if ok {
-            next = next.and_then(|queued| ledger.signal(queued, self.ecn, Reason::Early));
+            next = next.and_then(|queued| ledger.signal(queued, ecn, Reason::Early));
             if next.is_none() {
-                (next, _) = self.pop(now, line);
+                (next, _) = self.judge(settings, now, take());
             }
-            self.start_dropping(now);
+            self.start_dropping(settings, now);
         }
         next
     }
 
     /// The head of the queue, and whether the delay has been above target for an interval.
-    fn pop<T>(&mut self, now: Time, line: &mut Line<T>) -> (Option<Queued<T>>, bool) {
-        let Some(queued) = line.pop() else {
+    fn judge<T>(
+        &mut self,
+        settings: &Settings,
+        now: Time,
+        head: Option<(Queued<T>, u64)>,
+    ) -> (Option<Queued<T>>, bool) {
+        let Some((queued, bytes_left)) = head else {
             self.first_above = None;
             return (None, false);
         };
         let sojourn = now - queued.arrived;
-        if sojourn < self.target || line.backlog().bytes <= self.mtu {
+        if sojourn < settings.target || bytes_left <= settings.mtu {
             self.first_above = None;
             return (Some(queued), false);
         }
         let ok = match self.first_above {
             None => {
-                self.first_above = Some(now + self.interval);
+                self.first_above = Some(now + settings.interval);
                 false
             }
             Some(time) => now >= time,
@@ -186,20 +226,13 @@ impl Control {
     }
 
     /// A dropping state soon after the last one goes on near the rate at which that one ended.
-    fn start_dropping(&mut self, now: Time) {
+    fn start_dropping(&mut self, settings: &Settings, now: Time) {
         self.dropping = true;
         let delta = self.count - self.last_count;
-        let memory = Time::from_nanos(MEMORY * self.interval.as_nanos());
-        let recent = now.saturating_sub(self.drop_next) < memory;
+        let recent = now.saturating_sub(self.drop_next) < settings.interval * MEMORY;
         self.count = if delta > 1 && recent { delta } else { 1 };
-        self.drop_next = now + self.spacing();
+        self.drop_next = now + settings.spacing(self.count);
         self.last_count = self.count;
-    }
-
-    /// interval / sqrt(count)
-    fn spacing(&self) -> Time {
-        let root = libm::sqrt(f64::from(self.count));
-        Time::from_nanos((self.interval.as_nanos() as f64 / root) as u64)
     }
 
     pub(crate) fn probe(&self, out: &mut Vec<f64>) {
@@ -217,6 +250,7 @@ impl Control {
 /// CoDel: a FIFO whose head is dropped or marked while the standing delay is too long.
 #[derive(Debug)]
 pub struct Codel<T> {
+    settings: Settings,
     control: Control,
     line: Line<T>,
     limit: Limit,
@@ -242,7 +276,13 @@ impl<T> Scheduler<T> for Codel<T> {
 
     #[inline]
     fn dequeue(&mut self, now: Time, ledger: &mut Ledger<T>) -> Option<Queued<T>> {
-        self.control.dequeue(now, &mut self.line, ledger)
+        let line = &mut self.line;
+        let take = || line.pop().map(|queued| (queued, line.backlog().bytes));
+        self.control.dequeue(&self.settings, now, take, ledger)
+    }
+
+    fn set_link(&mut self, link: LinkFacts) {
+        self.settings.set_link(link);
     }
 
     fn backlog(&self) -> Backlog {
@@ -261,5 +301,130 @@ impl<T> Scheduler<T> for Codel<T> {
 
     fn probe(&self, out: &mut Vec<f64>) {
         self.control.probe(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_net::{Ecn, FlowKey, Rate};
+
+    use super::*;
+    use crate::worked::queues::{Played, Tag};
+
+    const LINK: LinkFacts = LinkFacts {
+        rate: Rate::from_mbps(12),
+        framing: Bytes(0),
+    };
+
+    fn played(ecn: bool) -> Played<Codel<Tag>> {
+        let params: Params = toml::from_str(&format!("ecn = {ecn}")).unwrap();
+        Played::new(params.scheduler(LINK, 1), |_| FlowKey(1))
+    }
+
+    /// So many packets of 1000 bytes at a time, all ECN-capable.
+    fn arrive(played: &mut Played<Codel<Tag>>, ms: u64, count: u32) {
+        let packet = Packet {
+            size: 1000,
+            ecn: Ecn::Ect0,
+            dscp: 0,
+            flow: FlowKey(1),
+        };
+        let mut draw = || unreachable!("CoDel leaves nothing to chance");
+        for _ in 0..count {
+            played.arrive(Time::from_millis(ms), "a", packet, &mut draw);
+        }
+    }
+
+    /// The number of the packet that is sent (0: none), and of those dropped.
+    fn depart(played: &mut Played<Codel<Tag>>, ms: u64) -> (u32, Vec<u32>) {
+        let outcome = played.depart(Time::from_millis(ms));
+        let dropped = outcome.dropped.iter().map(|(tag, _)| tag.id).collect();
+        (outcome.sent.map_or(0, |queued| queued.item.id), dropped)
+    }
+
+    /// dropping, count and last_count
+    fn state(played: &Played<Codel<Tag>>) -> (bool, u32, u32) {
+        let control = &played.scheduler.control;
+        (control.dropping, control.count, control.last_count)
+    }
+
+    #[test]
+    fn a_late_dequeue_makes_up_for_drops_and_stops_at_the_last_packet() {
+        let mut played = played(false);
+        arrive(&mut played, 0, 8);
+        assert_eq!(depart(&mut played, 50), (1, vec![]));
+        // Above target for 100 ms: enters, drops 2; the next is due at 250 ms.
+        assert_eq!(depart(&mut played, 150), (3, vec![2]));
+        // At 450 ms three are due: at 250, 250 + 100/sqrt(2) = 320.7, + 100/sqrt(3) = 378.4 and
+        // + 50 = 428.4, so four. But dropping 6 leaves 7, with 8 behind it: 1000 bytes, no more
+        // than the largest packet: the state ends.
+        assert_eq!(depart(&mut played, 450), (7, vec![4, 5, 6]));
+        assert_eq!(state(&played), (false, 4, 1));
+        // One packet is left alone, however long it waited; then there is none.
+        assert_eq!(depart(&mut played, 9000), (8, vec![]));
+        assert_eq!(depart(&mut played, 9001), (0, vec![]));
+    }
+
+    #[test]
+    fn sixteen_intervals_after_the_last_schedule_it_starts_from_scratch() {
+        for (pause, count) in [(1599, 3), (1600, 1)] {
+            let mut played = played(false);
+            arrive(&mut played, 0, 8);
+            depart(&mut played, 50);
+            depart(&mut played, 150);
+            depart(&mut played, 450);
+            // count = 4, last_count = 1; the last schedule was for 378.4 ms.
+            let again = 378 + pause;
+            arrive(&mut played, 451, 20);
+            depart(&mut played, again - 99);
+            depart(&mut played, again + 1);
+            assert_eq!(state(&played), (true, count, count), "after {pause} ms");
+        }
+    }
+
+    #[test]
+    fn a_dequeue_that_finds_nothing_ends_the_dropping_state() {
+        let mut played = played(false);
+        arrive(&mut played, 0, 5);
+        depart(&mut played, 50);
+        depart(&mut played, 150);
+        assert_eq!(state(&played), (true, 1, 1));
+        // 4 and 5 come out before the next drop is due: 5 because nothing is behind it.
+        assert_eq!(depart(&mut played, 151), (4, vec![]));
+        assert_eq!(depart(&mut played, 152), (5, vec![]));
+        assert_eq!(depart(&mut played, 153), (0, vec![]));
+        assert_eq!(state(&played), (false, 1, 1));
+        assert_eq!(played.scheduler.control.first_above, None);
+    }
+
+    #[test]
+    fn the_packet_that_begins_the_dropping_state_is_marked_and_sent() {
+        let mut played = played(true);
+        arrive(&mut played, 0, 8);
+        depart(&mut played, 50);
+        let outcome = played.depart(Time::from_millis(150));
+        assert_eq!(outcome.dropped, []);
+        let sent = outcome.sent.unwrap();
+        assert_eq!((sent.item.id, sent.packet.ecn), (2, Ecn::Ce));
+        assert_eq!(state(&played), (true, 1, 1));
+        // One mark per dequeue, however many are due.
+        assert_eq!(depart(&mut played, 600).0, 3);
+        assert_eq!(state(&played), (true, 2, 1));
+    }
+
+    #[test]
+    fn slow_links_raise_the_target_unless_it_is_given() {
+        let slow = LinkFacts {
+            rate: Rate::from_bps(1_000_000),
+            framing: Bytes(0),
+        };
+        for (params, targets) in [("", [5_000, 18_000]), ("target = \"2 ms\"", [2_000, 2_000])] {
+            let params: Params = toml::from_str(params).unwrap();
+            let mut codel = params.scheduler::<Tag>(LINK, 1);
+            let before = codel.settings.target;
+            codel.set_link(slow);
+            let found = [before, codel.settings.target];
+            assert_eq!(found, targets.map(Time::from_micros));
+        }
     }
 }

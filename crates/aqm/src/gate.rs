@@ -2,10 +2,9 @@
 
 use aqmlab_net::{Packet, Time};
 
-use crate::counters::{Counters, Reason};
-use crate::law::{Fate, Law, Verdict};
+use crate::counters::Counters;
+use crate::law::{Fate, Law};
 use crate::link::{Backlog, Limit, LinkFacts};
-use crate::queue::may_mark;
 use crate::{AnyLaw, Discipline};
 
 /// Decides which arrivals enter a FIFO, and knows its backlog without owning its packets: the
@@ -47,15 +46,8 @@ impl Gate {
         self.counters.arrive(packet.size);
         let queue = self.backlog;
         let verdict = self.law.on_arrival(now, packet, queue, draw);
-        let mut fate = match verdict {
-            Verdict::Admit => Fate::Enqueue,
-            Verdict::Signal(reason) if may_mark(self.ecn, packet) => Fate::Mark(reason),
-            Verdict::Signal(reason) | Verdict::Drop(reason) => Fate::Drop(reason),
-        };
-        // The limit comes last: a packet that was marked but does not fit is an overflow.
-        if !matches!(fate, Fate::Drop(_)) && !self.limit.admits(queue, packet.size) {
-            fate = Fate::Drop(Reason::Overflow);
-        }
+        let fits = self.limit.admits(queue, packet.size);
+        let fate = verdict.fate(packet, self.ecn, fits);
         self.law.on_fate(now, packet, queue, fate);
         match fate {
             Fate::Drop(reason) => {

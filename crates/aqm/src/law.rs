@@ -17,6 +17,18 @@ pub enum Verdict {
     Drop(Reason),
 }
 
+impl Verdict {
+    /// A signal with this probability, else admission.
+    #[inline]
+    pub(crate) fn by_chance(probability: f64, draw: &mut impl FnMut() -> f64) -> Self {
+        if happens(probability, draw) {
+            Self::Signal(Reason::Early)
+        } else {
+            Self::Admit
+        }
+    }
+}
+
 /// What became of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -26,6 +38,24 @@ pub enum Fate {
     Mark(Reason),
     /// It is gone.
     Drop(Reason),
+}
+
+impl Verdict {
+    /// What becomes of `packet`: a signal is a mark where `ecn` is on and the packet capable (RFC
+    /// 3168, section 5). Whether it `fits` comes last: one that was marked may be an overflow.
+    #[inline]
+    pub(crate) const fn fate(self, packet: &Packet, ecn: bool, fits: bool) -> Fate {
+        let fate = match self {
+            Self::Admit => Fate::Enqueue,
+            Self::Signal(reason) if ecn && packet.ecn.is_capable() => Fate::Mark(reason),
+            Self::Signal(reason) | Self::Drop(reason) => return Fate::Drop(reason),
+        };
+        if fits {
+            fate
+        } else {
+            Fate::Drop(Reason::Overflow)
+        }
+    }
 }
 
 /// A marking law: it decides the fate of one arriving packet over a single FIFO.
@@ -108,5 +138,15 @@ pub(crate) fn happens(probability: f64, draw: &mut impl FnMut() -> f64) -> bool 
         true
     } else {
         draw() < probability
+    }
+}
+
+/// A probability as it is for a packet of `size` bytes: in proportion to the size where there is a
+/// mean to compare it with, at most 1.
+#[inline]
+pub(crate) fn for_size(probability: f64, size: u32, mean: Option<f64>) -> f64 {
+    match mean {
+        Some(mean) => (probability * f64::from(size) / mean).min(1.0),
+        None => probability,
     }
 }

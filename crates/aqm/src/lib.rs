@@ -8,14 +8,24 @@
 //! Nothing here reads a clock or draws random numbers by itself. Each discipline is one file; to
 //! add one takes a line in the list below.
 
+// The worked examples are read by the same code in unit tests and from outside.
+#[cfg(test)]
+extern crate self as aqmlab_aqm;
+
 mod about;
 mod check;
 mod counters;
+mod flow_map;
+mod fq;
 mod gate;
 mod law;
+mod lines;
 mod link;
+mod presets;
 mod queue;
 mod registry;
+#[cfg(test)]
+mod worked;
 
 use aqmlab_net::{Packet, QueueSize, Time};
 
@@ -24,12 +34,34 @@ pub use counters::{Counters, Reason};
 pub use gate::Gate;
 pub use law::{Fate, Law, LawParameters, Verdict};
 pub use link::{Backlog, LinkFacts};
+pub use presets::Preset;
 use queue::Fifo;
 pub use queue::{Ledger, Queue, Queued, Scheduler, SchedulerParameters};
 
+pub mod afd;
+pub mod ared;
+pub mod ared_feng;
+pub mod avq;
+pub mod blue;
+pub mod choke;
 pub mod codel;
+pub mod dcn;
 pub mod droptail;
+pub mod drr;
+pub mod fq_codel;
+pub mod fq_pie;
+pub mod fred;
+pub mod lqd;
+pub mod pi;
+pub mod pie;
 pub mod red;
+pub mod red_pd;
+pub mod rem;
+pub mod rio;
+pub mod rio_ps;
+pub mod sfb;
+pub mod sfq;
+pub mod sred;
 
 registry::disciplines! {
     laws {
@@ -37,9 +69,51 @@ registry::disciplines! {
         Droptail(droptail),
         /// Random early detection.
         Red(red),
+        /// Adaptive RED after Feng et al. 1999: max_p multiplied and divided.
+        AredFeng(ared_feng),
+        /// Adaptive RED after Floyd et al. 2001; byte mode and "new gentle" of Le 2005.
+        Ared(ared),
+        /// Proportional-integral controller of the queue.
+        Pi(pi),
+        /// Random exponential marking: a price.
+        Rem(rem),
+        /// Adaptive virtual queue.
+        Avq(avq),
+        /// Stabilized RED: the number of flows from a list of recent ones.
+        Sred(sred),
+        /// Signal more often after an overflow, less often when idle.
+        Blue(blue),
+        /// Loss and queueing delay controller.
+        Lqd(lqd),
+        /// Proportional integral controller enhanced: of the queueing delay.
+        Pie(pie),
+        /// Differential congestion notification.
+        Dcn(dcn),
+        /// Approximate fair dropping.
+        Afd(afd),
+        /// RED with In and Out.
+        Rio(rio),
+        /// RIO with preference for short flows.
+        RioPs(rio_ps),
+        /// Flow random early drop.
+        Fred(fred),
+        /// Stochastic fair BLUE.
+        Sfb(sfb),
+        /// RED with preferential dropping.
+        RedPd(red_pd),
     }
     queues {
+        /// RED that compares arrivals with waiting packets.
+        Choke(choke),
         /// Controlled delay.
         Codel(codel),
+        /// Deficit round robin.
+        Drr(drr),
+        /// CoDel for each flow, flows in turns.
+        FqCodel(fq_codel),
+        /// PIE for each flow, flows in turns.
+        FqPie(fq_pie),
+        /// Stochastic fairness queueing.
+        Sfq(sfq),
     }
 }

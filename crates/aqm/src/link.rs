@@ -72,4 +72,13 @@ impl Limit {
             Self::Bytes(limit) => queue.bytes + u64::from(size) <= limit,
         }
     }
+
+    /// Whether more than this waits.
+    #[inline]
+    pub(crate) fn is_exceeded(self, queue: Backlog) -> bool {
+        match self {
+            Self::Packets(limit) => queue.packets > limit,
+            Self::Bytes(limit) => queue.bytes > limit,
+        }
+    }
 }

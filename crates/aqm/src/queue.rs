@@ -3,12 +3,12 @@
 
 use std::collections::VecDeque;
 
-use aqmlab_net::{Ecn, Packet, Time};
+use aqmlab_net::{Ecn, FlowKey, Packet, Time};
 
 use crate::about::Parameters;
 use crate::counters::{Counters, Reason};
 use crate::gate::Gate;
-use crate::law::Fate;
+use crate::law::{Fate, Verdict};
 use crate::link::{Backlog, LinkFacts};
 use crate::{AnyScheduler, Discipline};
 
@@ -63,16 +63,23 @@ impl<T> Line<T> {
         Some(queued)
     }
 
+    /// The flow of a packet, counted from the head.
+    #[inline]
+    pub(crate) fn flow(&self, index: usize) -> FlowKey {
+        self.packets[index].packet.flow
+    }
+
+    /// Takes a packet out of the middle; the shorter side closes up.
+    pub(crate) fn remove(&mut self, index: usize) -> Option<Queued<T>> {
+        let queued = self.packets.remove(index)?;
+        self.backlog.remove(queued.packet.size);
+        Some(queued)
+    }
+
     #[inline]
     pub(crate) const fn backlog(&self) -> Backlog {
         self.backlog
     }
-}
-
-/// Whether a signal to `packet` is a mark: ECN is on and the packet capable (RFC 3168, section 5).
-#[inline]
-pub(crate) fn may_mark(ecn: bool, packet: &Packet) -> bool {
-    ecn && packet.ecn.is_capable()
 }
 
 /// Where schedulers account for what they drop and mark, and hand back what they drop.
@@ -80,6 +87,15 @@ pub(crate) fn may_mark(ecn: bool, packet: &Packet) -> bool {
 pub struct Ledger<T> {
     counters: Counters,
     dropped: Vec<(Queued<T>, Reason)>,
+}
+
+impl<T> Default for Ledger<T> {
+    fn default() -> Self {
+        Self {
+            counters: Counters::default(),
+            dropped: Vec::new(),
+        }
+    }
 }
 
 impl<T> Ledger<T> {
@@ -93,23 +109,36 @@ impl<T> Ledger<T> {
     /// Signals congestion to a packet: marks and returns it where `ecn` is on and it is capable,
     /// else gives it up.
     #[inline]
-    pub fn signal(
-        &mut self,
-        mut queued: Queued<T>,
-        ecn: bool,
-        reason: Reason,
-    ) -> Option<Queued<T>> {
-        if !may_mark(ecn, &queued.packet) {
-            self.drop(queued, reason);
-            return None;
+    pub fn signal(&mut self, queued: Queued<T>, ecn: bool, reason: Reason) -> Option<Queued<T>> {
+        let fate = Verdict::Signal(reason).fate(&queued.packet, ecn, true);
+        self.settle(queued, fate)
+    }
+
+    /// Does to a packet what became of it, and returns it if it waits.
+    #[inline]
+    pub fn settle(&mut self, mut queued: Queued<T>, fate: Fate) -> Option<Queued<T>> {
+        match fate {
+            Fate::Enqueue => {}
+            Fate::Mark(reason) => {
+                queued.packet.ecn = Ecn::Ce;
+                self.counters.marked[reason.index()] += 1;
+            }
+            Fate::Drop(reason) => {
+                self.drop(queued, reason);
+                return None;
+            }
         }
-        queued.packet.ecn = Ecn::Ce;
-        self.counters.marked[reason.index()] += 1;
         Some(queued)
     }
 
+    /// What was dropped and marked so far.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Tells `dropped` of the packets given up since it was called last.
     #[inline]
-    fn hand_back(&mut self, mut dropped: impl FnMut(Queued<T>, Reason)) {
+    pub(crate) fn hand_back(&mut self, mut dropped: impl FnMut(Queued<T>, Reason)) {
         for (queued, reason) in self.dropped.drain(..) {
             dropped(queued, reason);
         }
@@ -188,21 +217,14 @@ impl<T> Scheduler<T> for Fifo<T> {
     fn enqueue(
         &mut self,
         now: Time,
-        mut packet: Packet,
+        packet: Packet,
         item: T,
         ledger: &mut Ledger<T>,
         draw: &mut impl FnMut() -> f64,
     ) {
         let fate = self.gate.arrive(now, &packet, draw);
-        if let Fate::Mark(reason) = fate {
-            packet.ecn = Ecn::Ce;
-            ledger.counters.marked[reason.index()] += 1;
-        }
-        let queued = Queued::new(now, packet, item);
-        match fate {
-            Fate::Drop(reason) => ledger.drop(queued, reason),
-            Fate::Enqueue | Fate::Mark(_) => self.waiting.push_back(queued),
-        }
+        let settled = ledger.settle(Queued::new(now, packet, item), fate);
+        self.waiting.extend(settled);
     }
 
     #[inline]
@@ -265,10 +287,7 @@ impl<T> Queue<T> {
             next_tick: scheduler.next_tick(),
             scheduler,
             last_arrival: Time::ZERO,
-            ledger: Ledger {
-                counters: Counters::default(),
-                dropped: Vec::new(),
-            },
+            ledger: Ledger::default(),
         }
     }
 
@@ -336,7 +355,7 @@ impl<T> Queue<T> {
 
     /// What was counted so far.
     pub fn counters(&self) -> &Counters {
-        &self.ledger.counters
+        self.ledger.counters()
     }
 
     /// Names of the discipline's inner variables.

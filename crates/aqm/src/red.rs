@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Fate, Law, LawParameters, Verdict, happens};
+use crate::law::{Fate, Law, LawParameters, Verdict, for_size, happens};
 use crate::link::{Backlog, LinkFacts};
 
 /// Parameters of RED.
@@ -22,11 +22,13 @@ pub struct Params {
     pub max_th: QueueSize,
     /// Buffer size; an arrival that would exceed it is dropped.
     pub limit: QueueSize,
-    /// Weight of the newest sample in the average queue length.
+    /// Weight of the newest sample in the average queue length: above 0, at most 1.
     #[serde(default = "default_w_q")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub w_q: f64,
-    /// Signal probability as the average reaches `max_th`.
+    /// Signal probability as the average reaches `max_th`: above 0, at most 1.
     #[serde(default = "default_max_p")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub max_p: f64,
     /// Whether the probability rises from `max_p` to 1 between `max_th` and twice `max_th`
     /// (Floyd 2000) instead of jumping.
@@ -75,15 +77,15 @@ pub enum Unit {
     Bytes,
 }
 
-fn default_w_q() -> f64 {
+pub(crate) fn default_w_q() -> f64 {
     0.002
 }
 
-fn default_max_p() -> f64 {
+pub(crate) fn default_max_p() -> f64 {
     0.1
 }
 
-fn default_mean_packet() -> Bytes {
+pub(crate) fn default_mean_packet() -> Bytes {
     Bytes(500)
 }
 
@@ -118,43 +120,14 @@ impl Parameters for Params {
         check::limit(self.limit)?;
         check::in_unit_interval("w_q", self.w_q)?;
         check::in_unit_interval("max_p", self.max_p)?;
-        if self.mean_packet.0 == 0 {
-            return check::problem(
-                "mean_packet",
-                format!("found {}; a packet has bytes", self.mean_packet),
-            );
-        }
-        let [min_th, max_th, limit] =
-            [self.min_th, self.max_th, self.limit].map(|size| self.in_unit(size));
-        if max_th <= min_th {
-            return check::problem(
-                "max_th",
-                format!(
-                    "found {}; it must exceed min_th, {}",
-                    self.max_th, self.min_th
-                ),
-            );
-        }
-        if limit <= min_th {
-            return check::problem(
-                "limit",
-                format!(
-                    "found {}, which the average cannot exceed, so nothing would ever be \
-                     signalled; it must exceed min_th, {}",
-                    self.limit, self.min_th
-                ),
-            );
-        }
-        if self.gentle && limit <= 2.0 * max_th {
-            return check::problem(
-                "limit",
-                format!(
-                    "found {}; with gentle = true it must exceed twice max_th, {}",
-                    self.limit, self.max_th
-                ),
-            );
-        }
-        Ok(())
+        check::mean_packet(self.mean_packet)?;
+        check::thresholds(
+            ("min_th", self.min_th),
+            ("max_th", self.max_th),
+            ("gentle", self.gentle),
+            self.limit,
+            self.mean_packet,
+        )
     }
 }
 
@@ -177,12 +150,37 @@ impl LawParameters for Params {
 impl Params {
     /// A threshold in the unit in which the queue is measured.
     fn in_unit(&self, size: QueueSize) -> f64 {
-        let mean = self.mean_packet.0 as f64;
-        match (self.unit, size) {
-            (Unit::Packets, QueueSize::Packets(packets)) => packets,
-            (Unit::Packets, QueueSize::Bytes(bytes)) => bytes as f64 / mean,
-            (Unit::Bytes, QueueSize::Packets(packets)) => packets * mean,
-            (Unit::Bytes, QueueSize::Bytes(bytes)) => bytes as f64,
+        self.unit.threshold(size, self.mean_packet)
+    }
+}
+
+impl Unit {
+    /// A threshold in this unit, packets being of `mean` bytes.
+    pub(crate) fn threshold(self, size: QueueSize, mean: Bytes) -> f64 {
+        let mean = mean.0 as f64;
+        match (self, size) {
+            (Self::Packets, QueueSize::Packets(packets)) => packets,
+            (Self::Packets, QueueSize::Bytes(bytes)) => bytes as f64 / mean,
+            (Self::Bytes, QueueSize::Packets(packets)) => packets * mean,
+            (Self::Bytes, QueueSize::Bytes(bytes)) => bytes as f64,
+        }
+    }
+
+    /// The length of a queue in this unit.
+    #[inline]
+    pub(crate) fn length(self, queue: Backlog) -> f64 {
+        match self {
+            Self::Packets => f64::from(queue.packets),
+            Self::Bytes => queue.bytes as f64,
+        }
+    }
+
+    /// The length of a queue in packets, its bytes counted as packets of `mean` bytes.
+    #[inline]
+    pub(crate) fn packets(self, queue: Backlog, mean: f64) -> f64 {
+        match self {
+            Self::Packets => f64::from(queue.packets),
+            Self::Bytes => queue.bytes as f64 / mean,
         }
     }
 }
@@ -204,132 +202,154 @@ impl Gap {
     }
 }
 
+/// C as RED has it: packets of `mean` bytes that the link's rate amounts to per second.
+pub(crate) fn packets_per_second(link: LinkFacts, mean: Bytes) -> f64 {
+    link.rate.bps() as f64 / (8 * mean.0) as f64
+}
+
+/// The average queue length of RED and its kin: an exponentially weighted moving average of what
+/// arrivals find, which ages while the wire is quiet.
+#[derive(Clone, Debug)]
+pub(crate) struct Average {
+    /// The average, in the unit of the samples.
+    pub(crate) avg: f64,
+    /// Start of the idle time (the paper's q_time), while idle.
+    idle_since: Option<Time>,
+    /// Weight of the newest sample.
+    pub(crate) w_q: f64,
+    /// C: how many samples of 0 a second of idle time stands for.
+    pub(crate) packets_per_second: f64,
+}
+
+impl Average {
+    /// The average of an empty queue that has been idle since time 0.
+    pub(crate) const fn new(w_q: f64, packets_per_second: f64) -> Self {
+        Self {
+            avg: 0.0,
+            idle_since: Some(Time::ZERO),
+            w_q,
+            packets_per_second,
+        }
+    }
+
+    /// Takes a sample of the queue, `q`, or ages by the idle time that this arrival ends.
+    #[inline]
+    pub(crate) fn sample(&mut self, now: Time, q: f64) {
+        if !self.end_idle(now) {
+            self.avg = (1.0 - self.w_q) * self.avg + self.w_q * q;
+        }
+    }
+
+    /// Ages by the idle time, which ends now; whether there was any.
+    #[inline]
+    pub(crate) fn end_idle(&mut self, now: Time) -> bool {
+        let Some(since) = self.idle_since.take() else {
+            return false;
+        };
+        let idle = now.saturating_sub(since).as_secs_f64();
+        self.avg *= libm::pow(1.0 - self.w_q, idle * self.packets_per_second);
+        true
+    }
+
+    /// The wire has been quiet since then.
+    #[inline]
+    pub(crate) fn idle(&mut self, since: Time) {
+        self.idle_since.get_or_insert(since);
+    }
+}
+
 /// Fewer packets waiting than these are never signalled.
 const GUARD_PACKETS: u32 = 2;
 
 /// The law of RED.
 #[derive(Clone, Debug)]
 pub struct Red {
-    settings: Settings,
+    pub(crate) settings: Settings,
+    pub(crate) average: Average,
+    /// Signal probability as the average reaches `max_th`: RED's constant, moved by adaptive RED.
+    pub(crate) max_p: f64,
     state: State,
 }
 
 /// The parameters in the units of the arithmetic: lengths in packets or bytes, as `unit` says.
 #[derive(Clone, Debug)]
-struct Settings {
-    min_th: f64,
-    max_th: f64,
+pub(crate) struct Settings {
+    pub(crate) min_th: f64,
+    pub(crate) max_th: f64,
     /// Average from which every arrival is dropped.
-    forced_th: f64,
-    max_p: f64,
-    w_q: f64,
-    gap: Gap,
-    unit: Unit,
+    pub(crate) forced_th: f64,
+    /// Average from which signals are drops.
+    pub(crate) mark_below: f64,
+    pub(crate) gap: Gap,
+    pub(crate) unit: Unit,
     /// Mean packet size, if the probability is scaled by size.
-    scale_mean: Option<f64>,
-    mean: f64,
-    /// C: mean-sized packets per second.
-    packets_per_second: f64,
+    pub(crate) scale_mean: Option<f64>,
+    pub(crate) mean_packet: Bytes,
 }
 
-/// What RED remembers, in the paper's words.
+/// What RED remembers beside the average, in the paper's words.
 #[derive(Clone, Debug)]
 struct State {
-    /// Average queue length.
-    avg: f64,
     /// Packets since the last signal; -1: the average is below `min_th`.
     count: i64,
-    /// Start of the idle time (the paper's q_time), while idle.
-    idle_since: Option<Time>,
     /// Basic probability at the last arrival.
     p_b: f64,
     /// Probability used at the last arrival.
     p_a: f64,
 }
 
+impl Settings {
+    pub(crate) fn new(params: &Params) -> Self {
+        let max_th = params.in_unit(params.max_th);
+        Self {
+            min_th: params.in_unit(params.min_th),
+            max_th,
+            forced_th: if params.gentle { 2.0 * max_th } else { max_th },
+            mark_below: max_th,
+            gap: params.gap,
+            unit: params.unit,
+            scale_mean: params.scale_by_size.then_some(params.mean_packet.0 as f64),
+            mean_packet: params.mean_packet,
+        }
+    }
+}
+
 impl Red {
     /// RED with an empty queue that has been idle since time 0.
     pub fn new(params: &Params, link: LinkFacts) -> Self {
-        let mean = params.mean_packet.0 as f64;
-        let max_th = params.in_unit(params.max_th);
         Self {
-            settings: Settings {
-                min_th: params.in_unit(params.min_th),
-                max_th,
-                forced_th: if params.gentle { 2.0 * max_th } else { max_th },
-                max_p: params.max_p,
-                w_q: params.w_q,
-                gap: params.gap,
-                unit: params.unit,
-                scale_mean: params.scale_by_size.then_some(mean),
-                mean,
-                packets_per_second: link.rate.bps() as f64 / (8.0 * mean),
-            },
+            settings: Settings::new(params),
+            average: Average::new(params.w_q, packets_per_second(link, params.mean_packet)),
+            max_p: params.max_p,
             state: State {
-                avg: 0.0,
                 count: -1,
-                idle_since: Some(Time::ZERO),
                 p_b: 0.0,
                 p_a: 0.0,
             },
         }
     }
 
-    /// The average takes a sample of the queue, or ages by the idle time that this arrival ends.
+    /// First half of an arrival: the average takes a sample or ages.
     #[inline]
-    fn update_average(&mut self, now: Time, queue: Backlog) {
-        let keep = 1.0 - self.settings.w_q;
-        if let Some(since) = self.state.idle_since.take() {
-            let idle = now.saturating_sub(since).as_secs_f64();
-            self.state.avg *= libm::pow(keep, idle * self.settings.packets_per_second);
-        } else {
-            let length = match self.settings.unit {
-                Unit::Packets => f64::from(queue.packets),
-                Unit::Bytes => queue.bytes as f64,
-            };
-            self.state.avg = keep * self.state.avg + self.settings.w_q * length;
-        }
+    pub(crate) fn observe(&mut self, now: Time, queue: Backlog) {
+        self.average.sample(now, self.settings.unit.length(queue));
     }
 
-    /// p_b: linear from 0 at `min_th` to `max_p` at `max_th`, then (gentle) to 1 at twice that.
+    /// Second half of an arrival: the fate that the average has for this packet.
     #[inline]
-    fn basic_probability(&self, size: u32) -> f64 {
-        let Settings {
-            min_th,
-            max_th,
-            max_p,
-            scale_mean,
-            ..
-        } = self.settings;
-        let avg = self.state.avg;
-        let p_b = if avg < max_th {
-            max_p * (avg - min_th) / (max_th - min_th)
-        } else {
-            max_p + (1.0 - max_p) * (avg - max_th) / max_th
-        };
-        match scale_mean {
-            Some(mean) => (p_b * f64::from(size) / mean).min(1.0),
-            None => p_b,
-        }
-    }
-}
-
-impl Law for Red {
-    #[inline]
-    fn on_arrival(
+    pub(crate) fn decide(
         &mut self,
-        now: Time,
         packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
     ) -> Verdict {
-        self.update_average(now, queue);
-        if self.state.avg < self.settings.min_th || queue.packets < GUARD_PACKETS {
+        let avg = self.average.avg;
+        if avg < self.settings.min_th || queue.packets < GUARD_PACKETS {
             self.state.count = -1;
             (self.state.p_b, self.state.p_a) = (0.0, 0.0);
             return Verdict::Admit;
         }
-        if self.state.avg >= self.settings.forced_th {
+        if avg >= self.settings.forced_th {
             self.state.count = 0;
             (self.state.p_b, self.state.p_a) = (1.0, 1.0);
             return Verdict::Drop(Reason::Forced);
@@ -344,11 +364,43 @@ impl Law for Red {
             return Verdict::Admit;
         }
         self.state.count = 0;
-        if self.state.avg < self.settings.max_th {
+        if avg < self.settings.mark_below {
             Verdict::Signal(Reason::Early)
         } else {
             Verdict::Drop(Reason::Early)
         }
+    }
+
+    /// p_b: linear from 0 at `min_th` to `max_p` at `max_th`, then (gentle) to 1 at twice that.
+    #[inline]
+    fn basic_probability(&self, size: u32) -> f64 {
+        let Settings {
+            min_th,
+            max_th,
+            scale_mean,
+            ..
+        } = self.settings;
+        let (avg, max_p) = (self.average.avg, self.max_p);
+        let p_b = if avg < max_th {
+            max_p * (avg - min_th) / (max_th - min_th)
+        } else {
+            max_p + (1.0 - max_p) * (avg - max_th) / max_th
+        };
+        for_size(p_b, size, scale_mean)
+    }
+}
+
+impl Law for Red {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        self.observe(now, queue);
+        self.decide(packet, queue, draw)
     }
 
     #[inline]
@@ -360,11 +412,11 @@ impl Law for Red {
 
     #[inline]
     fn on_idle(&mut self, since: Time) {
-        self.state.idle_since.get_or_insert(since);
+        self.average.idle(since);
     }
 
     fn set_link(&mut self, link: LinkFacts) {
-        self.settings.packets_per_second = link.rate.bps() as f64 / (8.0 * self.settings.mean);
+        self.average.packets_per_second = packets_per_second(link, self.settings.mean_packet);
     }
 
     fn probe_names(&self) -> &'static [&'static str] {
@@ -372,13 +424,7 @@ impl Law for Red {
     }
 
     fn probe(&self, out: &mut Vec<f64>) {
-        let State {
-            avg,
-            count,
-            p_b,
-            p_a,
-            ..
-        } = self.state;
-        out.extend([avg, count as f64, p_b, p_a]);
+        let State { count, p_b, p_a } = self.state;
+        out.extend([self.average.avg, count as f64, p_b, p_a]);
     }
 }

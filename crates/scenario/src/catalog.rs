@@ -13,11 +13,13 @@ use crate::schema::{Described, Parameter};
 ///
 /// Each entry has a `summary`, and `parameters` with `name`, `description` and, of a kind of table,
 /// `type`, `required`, `default` and `words`; of a profile, `value` and, where its file has a
-/// comment, `note`. A transport is called by its key and word, such as `recovery.reno`. All of it
+/// comment, `note`. A transport is called by its key and word, such as `recovery.reno`. A discipline
+/// also says `about` itself where it comes from. All of it
 /// comes from the schema and from the profiles' own files.
 pub fn catalog() -> Value {
     json!({
-        "disciplines": kinds::<Discipline>(),
+        "disciplines": disciplines(),
+        "presets": presets(),
         "transports": transports(),
         "profiles": profiles(),
         "traffic": kinds::<Model>(),
@@ -29,6 +31,40 @@ pub fn catalog() -> Value {
 fn kinds<T: JsonSchema>() -> Map<String, Value> {
     let kinds = Described::of::<T>().kinds().into_iter();
     kinds.map(|kind| (kind.name.clone(), json!(kind))).collect()
+}
+
+/// The kinds of disciplines, with what each says of itself.
+fn disciplines() -> Map<String, Value> {
+    let kinds = Described::of::<Discipline>().kinds();
+    let described = kinds.into_iter().zip(Discipline::ABOUT);
+    let entries = described.map(|(kind, about)| {
+        let mut entry = json!(kind);
+        entry["about"] = json!(about);
+        (kind.name, entry)
+    });
+    entries.collect()
+}
+
+/// Disciplines with the parameters of a paper.
+fn presets() -> Map<String, Value> {
+    let kinds = Described::of::<Discipline>().kinds();
+    let entries = Discipline::presets().into_iter().map(|preset| {
+        let kind = preset.discipline["kind"].as_str().unwrap_or_default();
+        let keys = kinds.iter().find(|described| described.name == kind);
+        let described = keys.map_or(&[][..], |kind| &kind.parameters);
+        let values = preset.discipline.iter().map(|(name, value)| {
+            let key = described.iter().find(|key| key.name == *name);
+            let description = match name.as_str() {
+                "kind" => "The discipline.",
+                _ => key.map_or("", |key| key.description.as_str()),
+            };
+            json!({ "name": name, "value": value, "description": description })
+        });
+        let parameters: Vec<_> = values.collect();
+        let entry = json!({ "summary": preset.about, "parameters": parameters });
+        (preset.name, entry)
+    });
+    entries.collect()
 }
 
 /// The keys of a profile that choose an algorithm.

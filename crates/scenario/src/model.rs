@@ -111,7 +111,10 @@ pub struct Link {
     /// Probability that a packet is lost at random on the wire.
     #[serde(default)]
     pub loss: f64,
-    /// The queue discipline.
+    /// The queue discipline: a table with its `kind` and parameters, the name of a preset, or a
+    /// table whose `preset` names one and whose other keys replace its values.
+    #[serde(deserialize_with = "crate::discipline::read")]
+    #[schemars(with = "crate::discipline::Readable")]
     pub discipline: Discipline,
 }
 

@@ -8,6 +8,9 @@ use crate::ScenarioError;
 /// No path of a scenario has more keys; deeper tables would only exhaust the stack.
 const DEEPEST: usize = 16;
 
+/// Keys that take a name instead of a table, and the key of that table which takes the name.
+const NAMED: [(&str, &str); 2] = [("tcp", "profile"), ("discipline", "preset")];
+
 /// Puts `text` at `path`: keys joined by dots; an element of a list is called by its `name` (a
 /// class without one by its `kind`) or by its number.
 pub(crate) fn set(scenario: &mut Table, path: &str, text: &str) -> Result<(), ScenarioError> {
@@ -27,12 +30,11 @@ pub(crate) fn set(scenario: &mut Table, path: &str, text: &str) -> Result<(), Sc
         let value = table
             .entry((*key).to_owned())
             .or_insert_with(|| Value::Table(Table::new()));
-        // A profile's name stands for a table of its values.
-        if let ("tcp", Value::String(profile)) = (*key, &*value) {
-            *value = Value::Table(Table::from_iter([(
-                "profile".to_owned(),
-                profile.clone().into(),
-            )]));
+        // The name of a profile, or of a preset, stands for a table of its values.
+        let naming = NAMED.iter().find(|(named, _)| named == key);
+        if let (Some((_, naming)), Value::String(name)) = (naming, &*value) {
+            let name = name.clone().into();
+            *value = Value::Table(Table::from_iter([((*naming).to_owned(), name)]));
         }
         table = match value {
             Value::Table(table) => table,

@@ -61,7 +61,7 @@ fn kinds<T: JsonSchema>(page: &mut String, heading: &str) {
 }
 
 /// A table of keys, and the words that they take.
-fn parameters(page: &mut String, parameters: &[Parameter]) {
+pub(crate) fn parameters(page: &mut String, parameters: &[Parameter]) {
     *page += "| key | form | default | meaning |\n| --- | --- | --- | --- |\n";
     for parameter in parameters {
         let Parameter {

@@ -190,7 +190,8 @@ impl Described {
             .to_owned();
         }
         match schema["type"].as_str() {
-            Some("integer") => "whole number",
+            Some("integer") => return "whole number".to_owned() + &range(schema),
+            Some("number") => return "number".to_owned() + &range(schema),
             Some("boolean") => "true or false",
             Some("string") => "text",
             Some("array") => "list",
@@ -199,6 +200,20 @@ impl Described {
             None => "anything",
         }
         .to_owned()
+    }
+}
+
+/// The bounds of a number, in words.
+fn range(schema: &Value) -> String {
+    let bound = |key: &str| schema[key].as_f64();
+    let low = bound("minimum").map(|low| format!("from {low}"));
+    let low = low.or_else(|| bound("exclusiveMinimum").map(|low| format!("above {low}")));
+    let high = bound("maximum").map(|high| format!("up to {high}"));
+    let high = high.or_else(|| bound("exclusiveMaximum").map(|high| format!("below {high}")));
+    let bounds: Vec<_> = [low, high].into_iter().flatten().collect();
+    match bounds.as_slice() {
+        [] => String::new(),
+        bounds => format!(" {}", bounds.join(" ")),
     }
 }
 

@@ -74,6 +74,29 @@ const CASES: &[(&str, &str)] = &[
     (", file", ", fil"),
     ("rtt = { kind = \"pairs\", file = \"pairs.csv\" }", ""),
     ("kind = \"dumbbell\"", ""),
+    // Presets.
+    (
+        "discipline = { kind = \"droptail\", limit = \"50 packets\" }",
+        "discipline = \"dcn-25\"",
+    ),
+    (
+        "discipline = { kind = \"droptail\", limit = \"50 packets\" }",
+        "discipline = 50",
+    ),
+    (
+        "kind = \"droptail\", limit = \"50 packets\"",
+        "preset = \"pi-42\"",
+    ),
+    ("kind = \"droptail\", limit = \"50 packets\"", "preset = 24"),
+    (
+        "kind = \"droptail\"",
+        "kind = \"red\", preset = \"droptail-240\"",
+    ),
+    (
+        "kind = \"droptail\"",
+        "preset = \"dcn-24\", q_rev = \"1 packets\"",
+    ),
+    ("kind = \"droptail\"", "preset = \"red-12-36\", max_p = 2.0"),
     ("kind = \"red\", ", ""),
     ("kind = \"mah-web\"", ""),
     ("limit = \"50 packets\"", ""),

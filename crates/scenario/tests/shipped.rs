@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use aqmlab_aqm::Discipline;
 use aqmlab_net::{QueueSize, Rate, Time};
-use aqmlab_scenario::{Framing, Scenario, Topology, catalog, reference};
+use aqmlab_scenario::{Framing, Scenario, Topology, catalog, discipline_heads, reference};
 use aqmlab_tcp::Profile;
 use aqmlab_traffic::{Model, Rtt};
 
@@ -136,6 +136,59 @@ fn the_schema_file_is_fresh() {
 fn the_reference_page_is_fresh() {
     let file = fs::read_to_string(root().join("docs/scenario.md")).unwrap();
     assert!(file == reference(), "docs/scenario.md: {RENEW}");
+}
+
+#[test]
+fn the_pages_of_the_disciplines_are_fresh() {
+    let folder = root().join("docs/disciplines");
+    let heads = discipline_heads();
+    for (kind, head) in &heads {
+        let page = fs::read_to_string(folder.join(format!("{kind}.md"))).unwrap();
+        assert!(
+            page.starts_with(head.as_str()),
+            "docs/disciplines/{kind}.md: {RENEW}"
+        );
+    }
+    assert_eq!(fs::read_dir(folder).unwrap().count(), heads.len());
+}
+
+#[test]
+fn a_preset_is_a_discipline_by_name() {
+    let with = |discipline: &str| {
+        let text = format!(
+            r#"
+            [topology]
+            kind = "dumbbell"
+            bottleneck = {{ rate = "10 Mbit/s", discipline = {discipline} }}
+            [[traffic]]
+            kind = "bulk"
+            flows = 1
+            rtt = {{ kind = "constant", rtt = "50 ms" }}
+            "#
+        );
+        let scenario = read_back(&text);
+        dumbbell(&scenario).bottleneck.forward.discipline.clone()
+    };
+    let limit = |packets: f64| {
+        let limit = QueueSize::Packets(packets);
+        Discipline::Droptail(aqmlab_aqm::droptail::Params { limit })
+    };
+    assert_eq!(with("\"droptail-240\""), limit(240.0));
+    assert_eq!(with(r#"{ preset = "droptail-240" }"#), limit(240.0));
+    let changed = r#"{ preset = "droptail-240", limit = "7 packets" }"#;
+    assert_eq!(with(changed), limit(7.0));
+    let Discipline::Ared(ared) = with(r#"{ preset = "ared-byte-120-360", ecn = true }"#) else {
+        panic!("another discipline");
+    };
+    assert!(ared.ecn && ared.scale_by_size);
+    // An override finds the keys of a preset, and a preset may be an override.
+    let path = "topology.bottleneck.discipline";
+    let overrides = [(path, "red-12-36"), (&format!("{path}.max_p"), "0.02")];
+    let scenario = load("bulk.toml", &overrides);
+    let Discipline::Red(red) = &dumbbell(&scenario).bottleneck.forward.discipline else {
+        panic!("another discipline");
+    };
+    assert_eq!((red.max_p, red.min_th), (0.02, QueueSize::Packets(12.0)));
 }
 
 #[test]
@@ -310,8 +363,13 @@ fn the_catalog_holds_every_name_with_its_meaning() {
             .cloned()
             .collect()
     };
-    assert_eq!(names("disciplines"), ["droptail", "red"]);
-    assert_eq!(names("traffic"), ["mah-web", "poisson", "bulk"]);
+    let disciplines = names("disciplines");
+    assert_eq!(disciplines.len(), Discipline::ABOUT.len());
+    for kind in ["droptail", "red", "dcn", "fq-codel"] {
+        assert!(disciplines.contains(&kind.to_owned()), "{kind}");
+    }
+    assert!(names("presets").contains(&"dcn-24".to_owned()));
+    assert_eq!(names("traffic"), ["mah-web", "poisson", "bulk", "cbr"]);
     assert_eq!(names("profiles"), Profile::NAMES);
     assert_eq!(names("rtt"), ["constant", "uniform", "pairs"]);
     assert_eq!(
@@ -328,6 +386,12 @@ fn the_catalog_holds_every_name_with_its_meaning() {
                 let description = parameter["description"].as_str().unwrap();
                 assert!(!description.is_empty(), "{section} {name} {parameter}");
             }
+        }
+    }
+    for (name, entry) in catalog["disciplines"].as_object().unwrap() {
+        for text in ["title", "paper", "purpose", "memory"] {
+            let text = entry["about"][text].as_str().unwrap();
+            assert!(!text.is_empty(), "{name}");
         }
     }
     let max_p = &catalog["disciplines"]["red"]["parameters"][4];

@@ -14,7 +14,7 @@ fn arrival(id: u64) -> Time {
 #[test]
 fn codel() {
     let params = Params {
-        target: Time::from_millis(5),
+        target: Some(Time::from_millis(5)),
         interval: Time::from_millis(100),
         limit: QueueSize::Packets(1000.0),
         mtu: Bytes(1500),

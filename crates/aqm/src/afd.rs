@@ -1,0 +1,423 @@
+//! AFD, approximate fair dropping: R. Pan, L. Breslau, B. Prabhakar, S. Shenker, "Approximate
+//! Fairness through Differential Dropping", ACM Computer Communication Review 33(2), 2003.
+//! Departures: [`Parameters::ABOUT`].
+
+use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::counters::Reason;
+use crate::flow_map::FlowMap;
+use crate::law::{Law, LawParameters, Verdict, happens};
+use crate::link::{Backlog, LinkFacts};
+use crate::red::{self, Unit};
+
+/// Parameters of AFD.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Queue length aimed at (Le 2005: 24 or 240 packets).
+    pub q_ref: QueueSize,
+    /// Buffer size; an arrival that would exceed it is dropped.
+    pub limit: QueueSize,
+    /// How far the fair share m_fair moves, in headers, per packet by which the previous sample of
+    /// the queue was off `q_ref`; at least 0 and below `beta`.
+    #[serde(default = "default_alpha")]
+    #[schemars(range(min = 0.0))]
+    pub alpha: f64,
+    /// The same for the newest sample, above `alpha`.
+    #[serde(default = "default_beta")]
+    #[schemars(range(min = 0.0))]
+    pub beta: f64,
+    /// How often the queue is sampled and m_fair moves.
+    #[serde(default = "default_interval")]
+    pub interval: Time,
+    /// The paper's b: headers in the shadow buffer, from 1 to 1048576. At least ten times the
+    /// number of flows above the fair share, or the estimate is coarse.
+    #[serde(default = "default_shadow")]
+    #[schemars(range(min = 1, max = MOST_HEADERS))]
+    pub shadow: u32,
+    /// The paper's s: one arrival in so many is copied into the shadow buffer; at least 1.
+    /// `shadow` times `s` packets, the memory of the buffer, should be a few round trips.
+    #[serde(default = "default_s")]
+    #[schemars(range(min = 1.0))]
+    pub s: f64,
+    /// What the queue and the headers are counted in: packets, or bytes, so that a header weighs
+    /// its packet's size over `mean_packet`.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Mean packet size: converts between packets and bytes.
+    #[serde(default = "red::default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+const MOST_HEADERS: u32 = 1 << 20;
+
+fn default_alpha() -> f64 {
+    1.7
+}
+
+fn default_beta() -> f64 {
+    1.8
+}
+
+fn default_interval() -> Time {
+    Time::from_micros(6250)
+}
+
+fn default_shadow() -> u32 {
+    500
+}
+
+fn default_s() -> f64 {
+    5.0
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Approximate Fair Dropping",
+        paper: "R. Pan, L. Breslau, B. Prabhakar, S. Shenker, Approximate Fairness through \
+                Differential Dropping, ACM Computer Communication Review 33(2), 2003; equations \
+                as in L. Le, dissertation, 2005, section 2.2.4, equations 2.19 and 2.20",
+        purpose: "Gives every flow at most the fair share of the link, by dropping from each in \
+                  proportion to its excess over that share, which a control of the queue length \
+                  finds.",
+        departures: &[
+            "The fair share is kept as m_fair, headers in the shadow buffer. The paper's rate \
+             r_fair = m_fair R / b has the total arrival rate R in it, which cancels.",
+            "m_fair lies between 0 and b, where it is kept, so that it does not wind up, and \
+             starts at b: nothing is signalled until the control has seen a queue.",
+            "A flow without a header in the shadow buffer is never signalled.",
+            "Each arrival is copied with probability 1/s by a draw of its own, whatever became \
+             of it; a full buffer loses a header at random.",
+            "With `unit` = bytes a header weighs its packet's size over `mean_packet`; the paper \
+             counts packets.",
+            "How alpha and beta follow the capacity is not stated: they are per packet of queue \
+             and per header, so keep them and change b.",
+            "With ECN, flows that do not answer to marks are not limited.",
+        ],
+        memory: "b headers of 16 bytes and a count of 16 bytes for at most b flows",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::at_least("alpha", self.alpha, 0.0)?;
+        check::at_least("beta", self.beta, 0.0)?;
+        check::ascending(("alpha", self.alpha), ("beta", self.beta))?;
+        check::interval("interval", self.interval)?;
+        check::count("shadow", self.shadow, 1, MOST_HEADERS)?;
+        check::at_least("s", self.s, 1.0)?;
+        check::mean_packet(self.mean_packet)
+    }
+}
+
+impl LawParameters for Params {
+    type Law = Afd;
+
+    fn law(&self, _link: LinkFacts, _seed: u64) -> Afd {
+        Afd::new(self)
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+/// The law of AFD. Lengths and shares are in packets of the mean size.
+#[derive(Clone, Debug)]
+pub struct Afd {
+    settings: Settings,
+    shadow: Shadow,
+    /// Fair share, in headers of the shadow buffer.
+    m_fair: f64,
+    /// The previous sample of the queue.
+    q_old: f64,
+    next_sample: Time,
+    /// Headers of the flow of the last arrival.
+    m_i: f64,
+    /// Probability at the last arrival.
+    p: f64,
+}
+
+/// The parameters in the units of the arithmetic.
+#[derive(Clone, Debug)]
+struct Settings {
+    q_ref: f64,
+    alpha: f64,
+    beta: f64,
+    interval: Time,
+    /// Share of the arrivals that is copied.
+    sampled: f64,
+    unit: Unit,
+    /// What a header of the mean size weighs, in the unit.
+    mean: f64,
+}
+
+/// The shadow buffer: a random sample of the headers that came.
+#[derive(Clone, Debug)]
+struct Shadow {
+    headers: Vec<Header>,
+    /// The sum of the weights of each flow's headers.
+    weights: FlowMap<u64>,
+    capacity: usize,
+}
+
+/// A header in the shadow buffer; `weight` is 1 or the packet's bytes.
+#[derive(Clone, Copy, Debug)]
+struct Header {
+    flow: FlowKey,
+    weight: u32,
+}
+
+impl Shadow {
+    fn new(capacity: usize) -> Self {
+        Self {
+            headers: Vec::with_capacity(capacity),
+            // A flow's first header comes in before the last of another goes.
+            weights: FlowMap::with_capacity_and_hasher(capacity + 1, Default::default()),
+            capacity,
+        }
+    }
+
+    #[inline]
+    fn weight(&self, flow: FlowKey) -> u64 {
+        self.weights.get(&flow).copied().unwrap_or(0)
+    }
+
+    /// Takes a header in; a full buffer loses one at random.
+    fn insert(&mut self, header: Header, draw: &mut impl FnMut() -> f64) {
+        *self.weights.entry(header.flow).or_default() += u64::from(header.weight);
+        if self.headers.len() < self.capacity {
+            self.headers.push(header);
+            return;
+        }
+        let slot = (draw() * self.capacity as f64) as usize;
+        let lost = std::mem::replace(&mut self.headers[slot], header);
+        let left = self.weight(lost.flow) - u64::from(lost.weight);
+        if left > 0 {
+            self.weights.insert(lost.flow, left);
+        } else {
+            self.weights.remove(&lost.flow);
+        }
+    }
+}
+
+impl Afd {
+    /// AFD with an empty queue and an empty shadow buffer.
+    pub fn new(params: &Params) -> Self {
+        let Params {
+            unit, mean_packet, ..
+        } = *params;
+        Self {
+            settings: Settings {
+                q_ref: Unit::Packets.threshold(params.q_ref, mean_packet),
+                alpha: params.alpha,
+                beta: params.beta,
+                interval: params.interval,
+                sampled: 1.0 / params.s,
+                unit,
+                mean: unit.threshold(QueueSize::Packets(1.0), mean_packet),
+            },
+            shadow: Shadow::new(params.shadow as usize),
+            m_fair: f64::from(params.shadow),
+            q_old: 0.0,
+            next_sample: params.interval,
+            m_i: 0.0,
+            p: 0.0,
+        }
+    }
+
+    /// The fair share moves against the queue's distance from its reference.
+    fn control(&mut self, queue: Backlog) {
+        let Settings {
+            q_ref, alpha, beta, ..
+        } = self.settings;
+        let q = self.settings.unit.length(queue) / self.settings.mean;
+        let m_fair = self.m_fair + alpha * (self.q_old - q_ref) - beta * (q - q_ref);
+        self.m_fair = m_fair.clamp(0.0, self.shadow.capacity as f64);
+        self.q_old = q;
+    }
+}
+
+impl Law for Afd {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        _now: Time,
+        packet: &Packet,
+        _queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        self.m_i = self.shadow.weight(packet.flow) as f64 / self.settings.mean;
+        self.p = if self.m_i > self.m_fair {
+            1.0 - self.m_fair / self.m_i
+        } else {
+            0.0
+        };
+        let signal = happens(self.p, draw);
+        if happens(self.settings.sampled, draw) {
+            let weight = match self.settings.unit {
+                Unit::Packets => 1,
+                Unit::Bytes => packet.size,
+            };
+            let flow = packet.flow;
+            self.shadow.insert(Header { flow, weight }, draw);
+        }
+        if signal {
+            Verdict::Signal(Reason::Early)
+        } else {
+            Verdict::Admit
+        }
+    }
+
+    fn next_tick(&self) -> Time {
+        self.next_sample
+    }
+
+    fn on_tick(&mut self, _now: Time, queue: Backlog) {
+        self.control(queue);
+        self.next_sample += self.settings.interval;
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["m_fair", "m_i", "p"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        out.extend([self.m_fair, self.m_i, self.p]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_net::Ecn;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::worked;
+
+    fn params() -> Params {
+        Params {
+            q_ref: QueueSize::Packets(2.0),
+            limit: QueueSize::Packets(50.0),
+            alpha: 0.4,
+            beta: 0.5,
+            interval: Time::from_millis(10),
+            shadow: 5,
+            s: 2.0,
+            unit: Unit::Packets,
+            mean_packet: Bytes(500),
+            ecn: true,
+        }
+    }
+
+    #[test]
+    fn afd() {
+        let in_bytes = Params {
+            unit: Unit::Bytes,
+            q_ref: QueueSize::Bytes(1000),
+            ..params()
+        };
+        // All packets of the example have the mean size: the unit makes no difference.
+        for params in [params(), in_bytes] {
+            let mut law = Afd::new(&params);
+            law.m_fair = 3.0;
+            for row in worked::rows(include_str!("../tests/data/afd.csv")) {
+                if row.event() == "timer" {
+                    assert_eq!(law.next_tick(), row.time());
+                    law.on_tick(row.time(), row.queue());
+                } else {
+                    worked::play(&mut law, &row, true);
+                }
+                worked::compare(&law, &row, &["m_fair"]);
+                if row.event() == "arrive" {
+                    worked::compare(&law, &row, &["m_i", "p"]);
+                }
+                let headers = law.shadow.headers.iter();
+                let shadow: String = headers.map(|header| worked::name(header.flow)).collect();
+                assert_eq!(shadow, row.text("shadow"), "row {}", row.step());
+            }
+        }
+    }
+
+    fn packet(flow: u64, size: u32) -> Packet {
+        Packet {
+            size,
+            ecn: Ecn::NotEct,
+            dscp: 0,
+            flow: FlowKey(flow),
+        }
+    }
+
+    #[test]
+    fn a_header_weighs_what_its_packet_does() {
+        let mut law = Afd::new(&Params {
+            unit: Unit::Bytes,
+            s: 1.0,
+            ..params()
+        });
+        let mut arrive = |size, u| {
+            let queue = Backlog::default();
+            law.on_arrival(Time::ZERO, &packet(1, size), queue, &mut || u);
+            law.m_i
+        };
+        // 1500 and 40 bytes: 3 packets of the mean size and 0.08 of one.
+        assert_eq!([arrive(1500, 0.0), arrive(40, 0.0)], [0.0, 3.0]);
+        worked::assert_close(arrive(500, 0.0), 3.08, "m_i");
+    }
+
+    #[test]
+    fn every_header_is_sampled_without_a_draw_when_s_is_1() {
+        let mut law = Afd::new(&Params { s: 1.0, ..params() });
+        for _ in 0..5 {
+            let mut draw = || unreachable!("the buffer is not full, the share is");
+            let verdict =
+                law.on_arrival(Time::ZERO, &packet(1, 500), Backlog::default(), &mut draw);
+            assert_eq!(verdict, Verdict::Admit);
+        }
+        assert_eq!(law.shadow.headers.len(), 5);
+    }
+
+    #[test]
+    fn the_share_rests_at_the_reference_and_falls_as_the_queue_grows() {
+        let queue = |packets| Backlog { packets, bytes: 0 };
+        let mut law = Afd::new(&params());
+        (law.m_fair, law.q_old) = (3.0, 2.0);
+        law.control(queue(2));
+        assert_eq!(law.m_fair, 3.0);
+        law.control(queue(3));
+        worked::assert_close(law.m_fair, 2.5, "a queue that grew by one");
+        law.control(queue(100));
+        assert_eq!(law.m_fair, 0.0);
+        law.control(queue(0));
+        assert_eq!(law.m_fair, 5.0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_counts_are_those_of_the_headers(
+            arrivals in prop::collection::vec((0_u64..12, 1_u32..2000, 0.0..1.0_f64), 0..400),
+        ) {
+            let mut law = Afd::new(&Params { unit: Unit::Bytes, ..params() });
+            for (flow, size, u) in arrivals {
+                let queue = Backlog::default();
+                law.on_arrival(Time::ZERO, &packet(flow, size), queue, &mut || u);
+                prop_assert!(law.shadow.headers.len() <= 5);
+                let mut counted = FlowMap::<u64>::default();
+                for header in &law.shadow.headers {
+                    *counted.entry(header.flow).or_default() += u64::from(header.weight);
+                }
+                prop_assert_eq!(&law.shadow.weights, &counted);
+            }
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Adaptive RED: S. Floyd, R. Gummadi, S. Shenker, "Adaptive RED: An Algorithm for Increasing the
+//! Robustness of RED's Active Queue Management", 2001; with the byte mode and the wider marking
+//! region ("new gentle") of L. Le, dissertation, University of North Carolina, 2005, sections 4.6
+//! and 4.7. Departures: [`Parameters::ABOUT`].
+
+use aqmlab_net::{Bytes, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::link::{Backlog, LinkFacts};
+use crate::red::{self, Gap, Red, Settings, Unit};
+
+/// Parameters of adaptive RED.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Average queue below which nothing is signalled. If not stated: what the link sends in half
+    /// of `target_delay`, at least 5 packets.
+    #[serde(default)]
+    pub min_th: Option<QueueSize>,
+    /// Average queue at which the probability is `max_p`; it rises to 1 at twice that. If not
+    /// stated: 3 `min_th`.
+    #[serde(default)]
+    pub max_th: Option<QueueSize>,
+    /// Queueing delay that the automatic thresholds aim at.
+    #[serde(default = "default_target_delay")]
+    pub target_delay: Time,
+    /// Buffer size; an arrival that would exceed it is dropped.
+    pub limit: QueueSize,
+    /// Weight of the newest sample in the average queue length, above 0, at most 1. If not stated:
+    /// 1 - exp(-1 / C) for C packets per second, so that the average follows within a second.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub w_q: Option<f64>,
+    /// Signal probability as the average reaches `max_th`, at the start.
+    #[serde(default = "red::default_max_p")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub max_p: f64,
+    /// The least that `max_p` is lowered to; above 0.
+    #[serde(default = "default_max_p_bottom")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub max_p_bottom: f64,
+    /// The most that `max_p` is raised to; at most 1.
+    #[serde(default = "default_max_p_top")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub max_p_top: f64,
+    /// Time between two changes of `max_p`.
+    #[serde(default = "default_interval")]
+    pub interval: Time,
+    /// What is added to `max_p` where the average is too high, though no more than a quarter of
+    /// `max_p`; above 0, at most 1.
+    #[serde(default = "default_alpha")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub alpha: f64,
+    /// What `max_p` is multiplied by where the average is too low; above 0 and below 1. The paper
+    /// wants more than 0.83, or one step may cross the band aimed at.
+    #[serde(default = "default_beta")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub beta: f64,
+    /// How signals are spaced.
+    #[serde(default)]
+    pub gap: Gap,
+    /// What the queue is measured in. Byte mode is `bytes` and `scale_by_size`.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    #[serde(default)]
+    pub scale_by_size: bool,
+    /// Mean packet size: converts packets to bytes and sets C and how fast an idle queue ages.
+    #[serde(default = "red::default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Up to which average a signal may be a mark.
+    #[serde(default)]
+    pub mark_region: MarkRegion,
+}
+
+/// Up to which average a signal to an ECN-capable packet is a mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkRegion {
+    /// Up to `max_th`, as RFC 3168 asks.
+    #[default]
+    BelowMaxTh,
+    /// Up to twice `max_th`: the "new gentle" of Le 2005. Needs `ecn = true`.
+    BelowTwiceMaxTh,
+}
+
+fn default_target_delay() -> Time {
+    Time::from_millis(5)
+}
+
+fn default_max_p_bottom() -> f64 {
+    0.01
+}
+
+fn default_max_p_top() -> f64 {
+    0.5
+}
+
+fn default_interval() -> Time {
+    Time::from_millis(500)
+}
+
+fn default_alpha() -> f64 {
+    0.01
+}
+
+fn default_beta() -> f64 {
+    0.9
+}
+
+/// The band in which max_p stays as it is, in shares of the way from min_th to max_th.
+const BAND: [f64; 2] = [0.4, 0.6];
+
+/// Packets that the automatic min_th is at least.
+const SMALLEST_MIN_TH: f64 = 5.0;
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Adaptive RED",
+        paper: "S. Floyd, R. Gummadi, S. Shenker, Adaptive RED: An Algorithm for Increasing the \
+                Robustness of RED's Active Queue Management, 2001; byte mode and new gentle: L. \
+                Le, dissertation, University of North Carolina at Chapel Hill, 2005, sections 4.6 \
+                and 4.7",
+        purpose: "Gentle RED that holds its average queue half-way between the thresholds by \
+                  adding to max_p or multiplying it twice a second, and that sets its weight and \
+                  thresholds from the link's rate and a target delay.",
+        departures: &[
+            "max_p moves at the first arrival after the interval, not by a timer: the average \
+             moves only at arrivals, and a timer would climb on a stale one during silence. The \
+             next interval starts there.",
+            "max_p is multiplied by beta where the average is too low, as in the paper; Le's \
+             figure 2.6 prints a division, which would raise it.",
+            "max_p is clamped to its bounds after each step; the paper's tests alone let it reach \
+             0.51 and 0.009.",
+            "The slope between max_th and twice max_th is that of the present max_p (ns-2 and \
+             ns-3 keep the first one).",
+            "C, for the automatic weight and thresholds, is the link's rate over 8 mean_packet, \
+             framing not subtracted, as in RED's idle time.",
+            "Everything else is RED's, with its departures. In byte mode count counts packets, \
+             and the guard of two packets stays in packets.",
+        ],
+        memory: "a few numbers",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        if let (None, Some(max_th)) = (self.min_th, self.max_th) {
+            return check::problem(
+                "min_th",
+                format!("not stated, but max_th is, {max_th}; state both, or neither"),
+            );
+        }
+        // Automatic thresholds grow with the link's rate: what fails on the slowest fails on all.
+        self.red(1.0).check()?;
+        check::positive("target_delay", self.target_delay)?;
+        check::positive("interval", self.interval)?;
+        check::in_unit_interval("alpha", self.alpha)?;
+        check::in_unit_interval("beta", self.beta)?;
+        check::in_unit_interval("max_p_top", self.max_p_top)?;
+        check::in_unit_interval("max_p_bottom", self.max_p_bottom)?;
+        if self.beta == 1.0 {
+            return check::problem("beta", "found 1; it must be below 1".to_owned());
+        }
+        if self.max_p_bottom > self.max_p_top {
+            return check::problem(
+                "max_p_bottom",
+                format!(
+                    "found {}; it must not exceed max_p_top, {}",
+                    self.max_p_bottom, self.max_p_top
+                ),
+            );
+        }
+        check::between("max_p", self.max_p, self.max_p_bottom, self.max_p_top)?;
+        if self.mark_region == MarkRegion::BelowTwiceMaxTh && !self.ecn {
+            return check::problem(
+                "mark_region",
+                "found below-twice-max-th without ECN, where nothing is marked; set ecn = true"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
+impl LawParameters for Params {
+    type Law = Ared;
+
+    fn law(&self, link: LinkFacts, _seed: u64) -> Ared {
+        let mut ared = Ared {
+            red: Red::new(&self.red_before(link), link),
+            next_change: self.interval,
+            params: self.clone(),
+        };
+        ared.set_link(link);
+        ared
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+impl Params {
+    /// The RED that is adapted, in front of `link`.
+    fn red_before(&self, link: LinkFacts) -> red::Params {
+        self.red(red::packets_per_second(link, self.mean_packet))
+    }
+
+    /// The RED that is adapted, with what is not stated set for a link of this C.
+    fn red(&self, packets_per_second: f64) -> red::Params {
+        let target = packets_per_second * self.target_delay.as_secs_f64();
+        let min_th = self
+            .min_th
+            .unwrap_or(QueueSize::Packets((target / 2.0).max(SMALLEST_MIN_TH)));
+        let max_th = self.max_th.unwrap_or(match min_th {
+            QueueSize::Packets(packets) => QueueSize::Packets(3.0 * packets),
+            QueueSize::Bytes(bytes) => QueueSize::Bytes(3 * bytes),
+        });
+        red::Params {
+            min_th,
+            max_th,
+            limit: self.limit,
+            w_q: self
+                .w_q
+                .unwrap_or(-libm::expm1(-packets_per_second.recip())),
+            max_p: self.max_p,
+            gentle: true,
+            gap: self.gap,
+            unit: self.unit,
+            scale_by_size: self.scale_by_size,
+            mean_packet: self.mean_packet,
+            ecn: self.ecn,
+        }
+    }
+}
+
+/// The law of adaptive RED.
+#[derive(Clone, Debug)]
+pub struct Ared {
+    red: Red,
+    /// The first arrival from then on may move max_p.
+    next_change: Time,
+    params: Params,
+}
+
+impl Ared {
+    /// Adds to max_p or multiplies it, to bring the average into the band.
+    fn adapt(&mut self) {
+        let Params {
+            alpha,
+            beta,
+            max_p_bottom,
+            max_p_top,
+            ..
+        } = self.params;
+        let Settings { min_th, max_th, .. } = self.red.settings;
+        let [low, high] = BAND.map(|share| min_th + share * (max_th - min_th));
+        let avg = self.red.average.avg;
+        let max_p = &mut self.red.max_p;
+        if avg > high {
+            *max_p += alpha.min(*max_p / 4.0);
+        } else if avg < low {
+            *max_p *= beta;
+        }
+        *max_p = max_p.clamp(max_p_bottom, max_p_top);
+    }
+}
+
+impl Law for Ared {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        self.red.observe(now, queue);
+        if now >= self.next_change {
+            self.adapt();
+            self.next_change = now + self.params.interval;
+        }
+        self.red.decide(packet, queue, draw)
+    }
+
+    #[inline]
+    fn on_fate(&mut self, now: Time, packet: &Packet, queue: Backlog, fate: Fate) {
+        self.red.on_fate(now, packet, queue, fate);
+    }
+
+    #[inline]
+    fn on_idle(&mut self, since: Time) {
+        self.red.on_idle(since);
+    }
+
+    /// What is automatic follows the link; the average and max_p stay.
+    fn set_link(&mut self, link: LinkFacts) {
+        let params = self.params.red_before(link);
+        self.red.set_link(link);
+        self.red.average.w_q = params.w_q;
+        self.red.settings = Settings::new(&params);
+        if self.params.mark_region == MarkRegion::BelowTwiceMaxTh {
+            self.red.settings.mark_below = self.red.settings.forced_th;
+        }
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["avg", "count", "p_b", "p_a", "max_p"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        self.red.probe(out);
+        out.push(self.red.max_p);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_net::{Rate, tagged};
+
+    use super::*;
+
+    fn automatic(mean_packet: u64) -> Params {
+        let table = format!("limit = \"100000 packets\"\nmean_packet = \"{mean_packet} bytes\"");
+        tagged::from_value(toml::Value::Table(table.parse().unwrap())).unwrap()
+    }
+
+    fn link(bps: u64) -> LinkFacts {
+        LinkFacts {
+            rate: Rate::from_bps(bps),
+            framing: Bytes(38),
+        }
+    }
+
+    #[test]
+    fn what_is_not_stated_is_set_from_the_link() {
+        let mut reader =
+            csv::Reader::from_reader(include_str!("../tests/data/ared_auto.csv").as_bytes());
+        // rate_bps, mean_packet_bytes, C, target_delay_s, w_q, min_th, max_th, ...
+        for row in reader.records().map(Result::unwrap) {
+            let number = |column: usize| row[column].parse::<f64>().unwrap();
+            let params = automatic(number(1) as u64);
+            assert_eq!(params.target_delay.as_secs_f64(), number(3));
+            let ared = params.law(link(number(0) as u64), 1);
+            let Settings { min_th, max_th, .. } = ared.red.settings;
+            assert!(
+                (ared.red.average.w_q / number(4) - 1.0).abs() < 1e-11,
+                "{row:?}"
+            );
+            assert_eq!((min_th, max_th), (number(5), number(6)), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_stated_follows_a_link_that_changes_and_the_rest_stays() {
+        let mut ared = automatic(500).law(link(10_000_000), 1);
+        ared.red.average.avg = 7.0;
+        ared.red.max_p = 0.3;
+        ared.set_link(link(100_000_000));
+        let fresh = automatic(500).law(link(100_000_000), 1);
+        assert_eq!(ared.red.settings.min_th, 62.5);
+        assert_eq!(ared.red.settings.forced_th, 375.0);
+        assert_eq!(ared.red.average.w_q, fresh.red.average.w_q);
+        assert_eq!((ared.red.average.avg, ared.red.max_p), (7.0, 0.3));
+
+        let stated = Params {
+            min_th: Some(QueueSize::Packets(20.0)),
+            w_q: Some(0.25),
+            ..automatic(500)
+        };
+        let mut ared = stated.law(link(10_000_000), 1);
+        ared.set_link(link(100_000_000));
+        assert_eq!(ared.red.settings.min_th, 20.0);
+        assert_eq!(ared.red.settings.max_th, 60.0);
+        assert_eq!(ared.red.average.w_q, 0.25);
+        assert_eq!(ared.red.average.packets_per_second, 25_000.0);
+    }
+}

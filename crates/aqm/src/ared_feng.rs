@@ -1,0 +1,214 @@
+//! Self-configuring RED, the first adaptive RED: W. Feng, D. Kandlur, D. Saha, K. Shin, "A
+//! Self-Configuring RED Gateway", IEEE INFOCOM 1999. Departures: [`Parameters::ABOUT`].
+
+use aqmlab_net::{Bytes, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::link::{Backlog, LinkFacts};
+use crate::red::{self, Gap, Red, Unit};
+
+/// Parameters of adaptive RED after Feng et al.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Average queue below which nothing is signalled; falling below it divides `max_p`.
+    pub min_th: QueueSize,
+    /// Average queue from which every arrival is dropped; rising above it multiplies `max_p`.
+    pub max_th: QueueSize,
+    /// Buffer size; an arrival that would exceed it is dropped.
+    pub limit: QueueSize,
+    /// Weight of the newest sample in the average queue length, above 0, at most 1.
+    #[serde(default = "red::default_w_q")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub w_q: f64,
+    /// Signal probability as the average reaches `max_th`, at the start; above 0, at most 1.
+    #[serde(default = "red::default_max_p")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub max_p: f64,
+    /// By what `max_p` is divided when the average falls below `min_th`; above 1.
+    #[serde(default = "default_alpha")]
+    #[schemars(range(min = 1.0))]
+    pub alpha: f64,
+    /// By what `max_p` is multiplied when the average rises above `max_th`; above 1.
+    #[serde(default = "default_beta")]
+    #[schemars(range(min = 1.0))]
+    pub beta: f64,
+    /// How signals are spaced.
+    #[serde(default)]
+    pub gap: Gap,
+    /// What the queue is measured in.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    #[serde(default)]
+    pub scale_by_size: bool,
+    /// Mean packet size: converts packets to bytes and sets how fast an idle queue ages.
+    #[serde(default = "red::default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+fn default_alpha() -> f64 {
+    3.0
+}
+
+fn default_beta() -> f64 {
+    2.0
+}
+
+/// The least that `max_p` is divided down to.
+const FLOOR: f64 = 1e-6;
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Adaptive RED after Feng, Kandlur, Saha and Shin",
+        paper: "W. Feng, D. Kandlur, D. Saha, K. Shin, A Self-Configuring RED Gateway, IEEE \
+                INFOCOM 1999",
+        purpose: "RED that learns how aggressive it must be: it multiplies max_p when the average \
+                  queue rises above the thresholds and divides it when it falls below.",
+        departures: &[
+            "max_p is left alone between the thresholds, as in the paper. Le's dissertation \
+             (2005, figure 2.5) prints max_p = 0 there, from which no product could bring it \
+             back.",
+            "max_p never falls below 1e-6; the paper states no floor, and every crossing of \
+             min_th divides it once more.",
+            "Everything else is RED's, with its departures; there is no gentle slope.",
+        ],
+        memory: "a few numbers",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        self.red().check()?;
+        check::between("max_p", self.max_p, FLOOR, 1.0)?;
+        check::above("alpha", self.alpha, 1.0)?;
+        check::above("beta", self.beta, 1.0)
+    }
+}
+
+impl LawParameters for Params {
+    type Law = AredFeng;
+
+    fn law(&self, link: LinkFacts, _seed: u64) -> AredFeng {
+        AredFeng {
+            red: Red::new(&self.red(), link),
+            alpha: self.alpha,
+            beta: self.beta,
+            status: Status::Between,
+        }
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+impl Params {
+    /// The RED that is adapted.
+    fn red(&self) -> red::Params {
+        red::Params {
+            min_th: self.min_th,
+            max_th: self.max_th,
+            limit: self.limit,
+            w_q: self.w_q,
+            max_p: self.max_p,
+            gentle: false,
+            gap: self.gap,
+            unit: self.unit,
+            scale_by_size: self.scale_by_size,
+            mean_packet: self.mean_packet,
+            ecn: self.ecn,
+        }
+    }
+}
+
+/// Which threshold the average crossed last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Below,
+    Between,
+    Above,
+}
+
+/// The law of adaptive RED after Feng et al.
+#[derive(Clone, Debug)]
+pub struct AredFeng {
+    red: Red,
+    alpha: f64,
+    beta: f64,
+    status: Status,
+}
+
+impl AredFeng {
+    /// Moves max_p, once per crossing of a threshold.
+    #[inline]
+    fn adapt(&mut self) {
+        let avg = self.red.average.avg;
+        let max_p = self.red.max_p;
+        if avg < self.red.settings.min_th {
+            if self.status != Status::Below {
+                self.status = Status::Below;
+                self.red.max_p = (max_p / self.alpha).max(FLOOR);
+            }
+        } else if avg > self.red.settings.max_th {
+            if self.status != Status::Above {
+                self.status = Status::Above;
+                self.red.max_p = (max_p * self.beta).min(1.0);
+            }
+        } else if avg > self.red.settings.min_th && avg < self.red.settings.max_th {
+            self.status = Status::Between;
+        }
+    }
+}
+
+impl Law for AredFeng {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        self.red.observe(now, queue);
+        self.adapt();
+        self.red.decide(packet, queue, draw)
+    }
+
+    #[inline]
+    fn on_fate(&mut self, now: Time, packet: &Packet, queue: Backlog, fate: Fate) {
+        self.red.on_fate(now, packet, queue, fate);
+    }
+
+    #[inline]
+    fn on_idle(&mut self, since: Time) {
+        self.red.on_idle(since);
+    }
+
+    fn set_link(&mut self, link: LinkFacts) {
+        self.red.set_link(link);
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["avg", "count", "p_b", "p_a", "max_p", "status"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        self.red.probe(out);
+        let status = match self.status {
+            Status::Below => -1.0,
+            Status::Between => 0.0,
+            Status::Above => 1.0,
+        };
+        out.extend([self.red.max_p, status]);
+    }
+}

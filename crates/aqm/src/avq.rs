@@ -1,0 +1,202 @@
+//! AVQ: S. Kunniyur, R. Srikant, "Analysis and Design of an Adaptive Virtual Queue (AVQ) Algorithm
+//! for Active Queue Management", ACM SIGCOMM 2001, in its token-bucket form. Departures:
+//! [`Parameters::ABOUT`].
+
+use aqmlab_net::{Bytes, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::counters::Reason;
+use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::link::{Backlog, LinkFacts};
+use crate::red::{self, Unit};
+
+/// Parameters of AVQ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Size of the virtual buffer; an arrival that would exceed it is signalled.
+    #[serde(default = "default_virtual_buffer")]
+    pub virtual_buffer: QueueSize,
+    /// Size of the real buffer; an arrival that would exceed it is dropped.
+    pub limit: QueueSize,
+    /// Utilization of the link to reach: a share of its capacity, above 0, at most 1.
+    #[serde(default = "default_gamma")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub gamma: f64,
+    /// How fast the virtual capacity follows, per second; above 0.
+    #[serde(default = "default_alpha")]
+    #[schemars(range(min = 0.0))]
+    pub alpha: f64,
+    /// Whether the virtual capacity also follows packets that the law drops, so that the offered
+    /// rate is matched and not the accepted one.
+    #[serde(default = "default_count_signalled")]
+    pub count_signalled: bool,
+    /// Mean packet size: converts packets to bytes, and sets what framing leaves of the link.
+    #[serde(default = "red::default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+fn default_virtual_buffer() -> QueueSize {
+    QueueSize::Packets(240.0)
+}
+
+fn default_gamma() -> f64 {
+    0.98
+}
+
+fn default_alpha() -> f64 {
+    0.15
+}
+
+fn default_count_signalled() -> bool {
+    true
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Adaptive Virtual Queue",
+        paper: "S. Kunniyur, R. Srikant, Analysis and Design of an Adaptive Virtual Queue (AVQ) \
+                Algorithm for Active Queue Management, ACM SIGCOMM 2001, token-bucket form",
+        purpose: "Reaches a utilization of choice with a small queue: it signals the packets that \
+                  would overflow a virtual queue, whose capacity follows the rate of arrivals.",
+        departures: &[
+            "The virtual capacity starts at the link's (ns-2: at 0.8 of it), is clipped to it \
+             before the arrival is subtracted, and keeps its share of a link that changes.",
+            "Capacity is the IP bytes that the wire carries per second, framing subtracted.",
+            "A signalled packet does not enter the virtual queue, be it marked or dropped. \
+             Packets that cannot be marked are dropped (ns-2 in marking mode lets them pass).",
+            "With `count_signalled` off, as in ns-2, the capacity's credit for the time waits for \
+             the next packet that counts; the virtual queue is served all the time.",
+            "alpha is the constant of the author's program. The bound of the paper's stability \
+             theorem has no solution for windows above some 2.4 packets under the simplest \
+             marking function, and gives no default.",
+            "Le's figure 2.8 agrees, but its list of symbols defines VQ twice.",
+        ],
+        memory: "a few numbers",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::buffer("virtual_buffer", self.virtual_buffer)?;
+        check::in_unit_interval("gamma", self.gamma)?;
+        check::above("alpha", self.alpha, 0.0)?;
+        check::mean_packet(self.mean_packet)
+    }
+}
+
+impl LawParameters for Params {
+    type Law = Avq;
+
+    fn law(&self, link: LinkFacts, _seed: u64) -> Avq {
+        let capacity = link.ip_bytes_per_second(self.mean_packet);
+        Avq {
+            buffer: Unit::Bytes.threshold(self.virtual_buffer, self.mean_packet),
+            capacity,
+            params: self.clone(),
+            state: State {
+                virtual_capacity: capacity,
+                virtual_queue: 0.0,
+                served: Time::ZERO,
+                credited: Time::ZERO,
+            },
+        }
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+/// The law of AVQ.
+#[derive(Clone, Debug)]
+pub struct Avq {
+    params: Params,
+    /// Of the virtual queue, in bytes.
+    buffer: f64,
+    /// IP bytes per second that the wire carries.
+    capacity: f64,
+    state: State,
+}
+
+/// What AVQ remembers.
+#[derive(Clone, Debug)]
+struct State {
+    /// In bytes per second.
+    virtual_capacity: f64,
+    /// In bytes.
+    virtual_queue: f64,
+    /// Until when the virtual queue was served.
+    served: Time,
+    /// Until when the virtual capacity was credited.
+    credited: Time,
+}
+
+impl Law for Avq {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        _queue: Backlog,
+        _draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        let State {
+            virtual_capacity,
+            virtual_queue,
+            served,
+            ..
+        } = &mut self.state;
+        let elapsed = now.saturating_sub(*served).as_secs_f64();
+        *served = now;
+        *virtual_queue = (*virtual_queue - *virtual_capacity * elapsed).max(0.0);
+        let filled = *virtual_queue + f64::from(packet.size);
+        if filled > self.buffer {
+            return Verdict::Signal(Reason::Early);
+        }
+        *virtual_queue = filled;
+        Verdict::Admit
+    }
+
+    /// The virtual capacity follows the packet.
+    #[inline]
+    fn on_fate(&mut self, now: Time, packet: &Packet, _queue: Backlog, fate: Fate) {
+        if fate == Fate::Drop(Reason::Early) && !self.params.count_signalled {
+            return;
+        }
+        let Params { alpha, gamma, .. } = self.params;
+        let State {
+            virtual_capacity,
+            credited,
+            ..
+        } = &mut self.state;
+        let elapsed = now.saturating_sub(*credited).as_secs_f64();
+        *credited = now;
+        let risen = *virtual_capacity + alpha * gamma * self.capacity * elapsed;
+        let arrival = alpha * f64::from(packet.size);
+        *virtual_capacity = (risen.min(self.capacity) - arrival).max(0.0);
+    }
+
+    fn set_link(&mut self, link: LinkFacts) {
+        let capacity = link.ip_bytes_per_second(self.params.mean_packet);
+        self.state.virtual_capacity *= capacity / self.capacity;
+        self.capacity = capacity;
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["virtual_queue", "virtual_capacity"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        out.extend([self.state.virtual_queue, self.state.virtual_capacity]);
+    }
+}

@@ -1,0 +1,228 @@
+//! BLUE: W. Feng, D. Kandlur, D. Saha, K. Shin, "BLUE: A New Class of Active Queue Management
+//! Algorithms", University of Michigan CSE-TR-387-99, 1999; "The BLUE Active Queue Management
+//! Algorithms", IEEE/ACM Transactions on Networking 10(4), 2002. Departures:
+//! [`Parameters::ABOUT`].
+
+use aqmlab_net::{Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::counters::Reason;
+use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::link::{Backlog, Limit, LinkFacts};
+
+/// Parameters of BLUE.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Buffer size; an arrival that would exceed it is dropped.
+    pub limit: QueueSize,
+    /// What the probability rises at an overflow; above 0, at most 1. The authors also ran 0.0025.
+    #[serde(default = "default_d1")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub d1: f64,
+    /// What the probability falls when the link is idle: above 0, at most 1, and far below `d1`.
+    /// The authors also ran 0.00025.
+    #[serde(default = "default_d2")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub d2: f64,
+    /// The least time between two changes: about a round-trip time, so that one can act before
+    /// the next. The authors also ran 10 ms.
+    #[serde(default = "default_freeze_time")]
+    pub freeze_time: Time,
+    /// An arrival that finds more than this waiting counts as an overflow, though it is let in.
+    #[serde(default)]
+    pub threshold: Option<QueueSize>,
+    /// How idle time lowers the probability.
+    #[serde(default)]
+    pub on_idle: OnIdle,
+    /// Packets that must wait before anything is signalled; ALTQ: 2.
+    #[serde(default)]
+    pub min_queue: u32,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+/// How idle time lowers BLUE's probability.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnIdle {
+    /// The paper: by `d2` as the link falls idle, however long it stays so.
+    #[default]
+    Once,
+    /// And by `d2` for every `freeze_time` of the silence, at the arrival that ends it.
+    Decay,
+    /// ALTQ on FreeBSD: the clock starts anew as the link falls idle. The arrival that ends more
+    /// than `freeze_time` of silence lowers by `d2`; after more than 1 s the probability becomes
+    /// `d2`.
+    Altq,
+}
+
+fn default_d1() -> f64 {
+    0.02
+}
+
+fn default_d2() -> f64 {
+    0.002
+}
+
+fn default_freeze_time() -> Time {
+    Time::from_millis(100)
+}
+
+/// After so much silence ALTQ's probability starts anew.
+const ALTQ_FORGETS: Time = Time::from_secs(1);
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "BLUE",
+        paper: "W. Feng, D. Kandlur, D. Saha, K. Shin, BLUE: A New Class of Active Queue \
+                Management Algorithms, University of Michigan CSE-TR-387-99, 1999; The BLUE \
+                Active Queue Management Algorithms, IEEE/ACM Transactions on Networking 10(4), \
+                2002",
+        purpose: "Learns how often to signal from what went wrong, not from the queue's length: \
+                  more often after an overflow, less often when the link is idle.",
+        departures: &[
+            "Idle time lowers the probability, as in the paper; Le's dissertation (2005, figure \
+             2.9) prints an addition, with which it could only rise.",
+            "The link is idle when a dequeue finds nothing; the same silence told twice counts \
+             once, unless `freeze_time` passed between.",
+            "The preset blue-altq has the constants and the clock of ALTQ, but drops what \
+             arrives: ALTQ, when the buffer overflows, drops a packet picked at random from it.",
+        ],
+        memory: "a few numbers",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::in_unit_interval("d1", self.d1)?;
+        check::in_unit_interval("d2", self.d2)?;
+        check::positive("freeze_time", self.freeze_time)
+    }
+}
+
+impl LawParameters for Params {
+    type Law = Blue;
+
+    fn law(&self, _link: LinkFacts, _seed: u64) -> Blue {
+        Blue {
+            threshold: self.threshold.map(Limit::new),
+            params: self.clone(),
+            p_m: 0.0,
+            last_update: None,
+            idle_since: None,
+        }
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+/// The law of BLUE.
+#[derive(Clone, Debug)]
+pub struct Blue {
+    params: Params,
+    threshold: Option<Limit>,
+    /// Signal probability.
+    p_m: f64,
+    /// When the clock that `freeze_time` is measured by started: at the last change, if any.
+    last_update: Option<Time>,
+    /// Start of the idle time, while idle.
+    idle_since: Option<Time>,
+}
+
+impl Blue {
+    /// Changes the probability by `step`, if the last change is long enough ago.
+    #[inline]
+    fn change(&mut self, now: Time, step: f64) {
+        let frozen = self
+            .last_update
+            .is_some_and(|last| now.saturating_sub(last) <= self.params.freeze_time);
+        if !frozen {
+            self.set(now, self.p_m + step);
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, now: Time, p_m: f64) {
+        self.p_m = p_m.clamp(0.0, 1.0);
+        self.last_update = Some(now);
+    }
+
+    /// An arrival ends the idle time that began at `since`.
+    fn end_idle(&mut self, now: Time, since: Time) {
+        let Params {
+            d2,
+            freeze_time,
+            on_idle,
+            ..
+        } = self.params;
+        let idle = now.saturating_sub(since);
+        match on_idle {
+            OnIdle::Once => {}
+            OnIdle::Decay => {
+                let steps = idle.as_nanos() / freeze_time.as_nanos();
+                if steps > 0 {
+                    self.set(now, self.p_m - d2 * steps as f64);
+                }
+            }
+            OnIdle::Altq if idle > ALTQ_FORGETS => self.set(now, d2),
+            OnIdle::Altq => self.change(now, -d2),
+        }
+    }
+}
+
+impl Law for Blue {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        _packet: &Packet,
+        queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        if let Some(since) = self.idle_since.take() {
+            self.end_idle(now, since);
+        }
+        if queue.packets < self.params.min_queue {
+            return Verdict::Admit;
+        }
+        Verdict::by_chance(self.p_m, draw)
+    }
+
+    #[inline]
+    fn on_fate(&mut self, now: Time, _packet: &Packet, queue: Backlog, fate: Fate) {
+        let over = self.threshold.is_some_and(|level| level.is_exceeded(queue));
+        if over || fate == Fate::Drop(Reason::Overflow) {
+            self.change(now, self.params.d1);
+        }
+    }
+
+    #[inline]
+    fn on_idle(&mut self, since: Time) {
+        let known = self.idle_since.is_some();
+        self.idle_since.get_or_insert(since);
+        match self.params.on_idle {
+            OnIdle::Once | OnIdle::Decay => self.change(since, -self.params.d2),
+            OnIdle::Altq if known => {}
+            OnIdle::Altq => self.last_update = Some(since),
+        }
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["p_m", "last_update_s"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        let last_update = self.last_update.unwrap_or_default();
+        out.extend([self.p_m, last_update.as_secs_f64()]);
+    }
+}

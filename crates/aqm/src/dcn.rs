@@ -1,0 +1,579 @@
+//! DCN, differential congestion notification: L. Le, J. Aikat, K. Jeffay, F. D. Smith,
+//! "Differential Congestion Notification: Taming the Elephants", ICNP 2004, as told in L. Le's
+//! dissertation, 2005, section 4.8.3, equation 4.2 and figure 4.101. Departures:
+//! [`Parameters::ABOUT`].
+
+use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::counters::Reason;
+use crate::flow_map::FlowList;
+use crate::law::{Law, LawParameters, Verdict, happens};
+use crate::link::{Backlog, LinkFacts};
+use crate::red::{self, Unit, packets_per_second};
+
+/// Parameters of DCN.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Queue length aimed at (Le 2005: 24 or 240 packets).
+    pub q_ref: QueueSize,
+    /// Buffer size; an arrival that would exceed it is dropped.
+    pub limit: QueueSize,
+    /// How far the fair share p_ref moves per packet by which the previous sample of the queue
+    /// was off `q_ref`, at least 0 and below `b`.
+    #[serde(default = "default_a")]
+    #[schemars(range(min = 0.0))]
+    pub a: f64,
+    /// The same for the newest sample, above `a`.
+    #[serde(default = "default_b")]
+    #[schemars(range(min = 0.0))]
+    pub b: f64,
+    /// The paper's T: how often the queue is sampled and p_ref moves.
+    #[serde(default = "default_interval")]
+    pub interval: Time,
+    /// The paper's T_dec: how often every heavy flow is forgiven p_ref packets.
+    #[serde(default = "default_aging_interval")]
+    pub aging_interval: Time,
+    /// A light flow that is silent for longer starts from zero.
+    #[serde(default = "default_clearing_interval")]
+    pub clearing_interval: Time,
+    /// A flow is heavy once it has sent more packets than these without a silence; from 1 to
+    /// 1000000.
+    #[serde(default = "default_sb_threshold")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub sb_threshold: u32,
+    /// Slots of the score board, the table of light flows (SB); from 1 to 1048576.
+    #[serde(default = "default_table")]
+    #[schemars(range(min = 1, max = MOST_ENTRIES))]
+    pub sb_slots: u32,
+    /// Places in the table of heavy flows (HB); from 1 to 1048576.
+    #[serde(default = "default_table")]
+    #[schemars(range(min = 1, max = MOST_ENTRIES))]
+    pub hb_entries: u32,
+    /// Upper bound of p_ref, and its start, in packets per `aging_interval`; at least 1. Left out:
+    /// 1 % of what the link carries in that time.
+    #[serde(default)]
+    #[schemars(range(min = 1.0))]
+    pub p_max: Option<f64>,
+    /// Whether p_ref follows equation 4.2 to the letter, which has the two samples the wrong way
+    /// round.
+    #[serde(default)]
+    pub as_printed: bool,
+    /// Mean packet size: converts bytes to packets and the link's rate to packets per second.
+    #[serde(default = "red::default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+const MOST_ENTRIES: u32 = 1 << 20;
+
+fn default_a() -> f64 {
+    1.7
+}
+
+fn default_b() -> f64 {
+    1.8
+}
+
+fn default_interval() -> Time {
+    Time::from_micros(6250)
+}
+
+fn default_aging_interval() -> Time {
+    Time::from_secs(1)
+}
+
+fn default_clearing_interval() -> Time {
+    Time::from_secs(1)
+}
+
+fn default_sb_threshold() -> u32 {
+    70
+}
+
+fn default_table() -> u32 {
+    4096
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Differential Congestion Notification",
+        paper: "L. Le, J. Aikat, K. Jeffay, F. D. Smith, Differential Congestion Notification: \
+                Taming the Elephants, ICNP 2004; L. Le, dissertation, University of North \
+                Carolina at Chapel Hill, 2005, section 4.8.3, equation 4.2 and figure 4.101",
+        purpose: "Signals congestion only to flows that are both large and fast, so that short \
+                  transfers never lose a packet, and holds the queue near a reference.",
+        departures: &[
+            "p_ref += a (q_old - q_ref) - b (q - q_ref). Equation 4.2 prints the two samples the \
+             other way round: then a queue that grows raises the fair share, which feeds on \
+             itself. AFD, which the text calls the same equation, has them as here; \
+             `as_printed = true` follows the letter.",
+            "All arrivals of a heavy flow count, dropped or not (the text says both): a flow \
+             that is dropped must not look slow.",
+            "A heavy flow is released when its count is 0 or less; the text leaves 0 open.",
+            "A count is capped at 4 p_max. The rule as printed lets it grow without bound for a \
+             steady flow above the fair share, which would then be punished long after it slowed \
+             down.",
+            "The packet that makes a flow heavy is itself let in.",
+            "Two light flows in one slot of the score board: the newer one takes it only if the \
+             older has been silent for longer than `clearing_interval`, else it is not tracked. \
+             While the table of heavy flows is full, further flows stay light.",
+            "The text states no constant but `q_ref`. Ours: a, b and T from AFD; ageing and \
+             clearing after 1 s, longer than a round trip and shorter than a think time; 70 \
+             packets, 100 kB in segments of 1460 bytes, the size that the text calls large; \
+             4096 entries (\"a few thousand\"); p_max, where p_ref starts, 1 % of the link.",
+        ],
+        memory: "`sb_slots` slots of 24 bytes and at most `hb_entries` flows of 32 bytes",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::at_least("a", self.a, 0.0)?;
+        check::at_least("b", self.b, 0.0)?;
+        check::ascending(("a", self.a), ("b", self.b))?;
+        check::interval("interval", self.interval)?;
+        check::interval("aging_interval", self.aging_interval)?;
+        check::positive("clearing_interval", self.clearing_interval)?;
+        check::count("sb_threshold", self.sb_threshold, 1, 1_000_000)?;
+        check::count("sb_slots", self.sb_slots, 1, MOST_ENTRIES)?;
+        check::count("hb_entries", self.hb_entries, 1, MOST_ENTRIES)?;
+        check::at_least("p_max", self.p_max.unwrap_or(LEAST_SHARE), LEAST_SHARE)?;
+        check::mean_packet(self.mean_packet)
+    }
+}
+
+impl LawParameters for Params {
+    type Law = Dcn;
+
+    fn law(&self, link: LinkFacts, seed: u64) -> Dcn {
+        Dcn::new(self, link, seed)
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+/// Smallest p_ref, in packets: a heavy flow is always forgiven something.
+const LEAST_SHARE: f64 = 1.0;
+
+/// A count of packets is capped at this many times the largest p_ref.
+const COUNT_CAP: f64 = 4.0;
+
+/// p_max by our rule: this share of what the link carries in an ageing interval.
+const P_MAX_SHARE: f64 = 0.01;
+
+/// The law of DCN.
+#[derive(Clone, Debug)]
+pub struct Dcn {
+    params: Params,
+    /// `q_ref` in packets.
+    q_ref: f64,
+    /// Largest p_ref.
+    p_max: f64,
+    /// Fair share: packets of a heavy flow that are forgiven per ageing interval.
+    p_ref: f64,
+    /// The previous sample of the queue, in packets.
+    q_old: f64,
+    next_sample: Time,
+    next_aging: Time,
+    /// The paper's HB: flows that are large and fast, with their pktcount.
+    heavy: FlowList<f64>,
+    scores: ScoreBoard,
+    /// Probability at the last arrival.
+    p: f64,
+}
+
+/// The paper's SB: the light flows that were seen last.
+#[derive(Clone, Debug)]
+struct ScoreBoard {
+    slots: Vec<Option<Score>>,
+    seed: u64,
+}
+
+/// A light flow.
+#[derive(Clone, Copy, Debug)]
+struct Score {
+    flow: FlowKey,
+    count: u32,
+    /// When its last packet came.
+    last: Time,
+}
+
+impl ScoreBoard {
+    fn new(slots: usize, seed: u64) -> Self {
+        Self {
+            slots: vec![None; slots],
+            seed,
+        }
+    }
+
+    #[inline]
+    fn slot(&mut self, flow: FlowKey) -> &mut Option<Score> {
+        let slots = self.slots.len() as u64;
+        let index = flow.hash(self.seed) % slots;
+        &mut self.slots[index as usize]
+    }
+
+    /// Counts a packet of a light flow: its count, unless the flow is not tracked because another
+    /// one sits in its slot.
+    #[inline]
+    fn count(&mut self, now: Time, flow: FlowKey, clearing_interval: Time) -> Option<u32> {
+        let slot = self.slot(flow);
+        let count = match *slot {
+            Some(score) if now.saturating_sub(score.last) > clearing_interval => 1,
+            Some(score) if score.flow == flow => score.count.saturating_add(1),
+            Some(_) => return None,
+            None => 1,
+        };
+        *slot = Some(Score {
+            flow,
+            count,
+            last: now,
+        });
+        Some(count)
+    }
+
+    fn remove(&mut self, flow: FlowKey) {
+        *self.slot(flow) = None;
+    }
+}
+
+impl Dcn {
+    /// DCN with an empty queue and no flow known; `seed` is for the slots of the score board.
+    pub fn new(params: &Params, link: LinkFacts, seed: u64) -> Self {
+        let p_max = p_max(params, link);
+        Self {
+            q_ref: Unit::Packets.threshold(params.q_ref, params.mean_packet),
+            p_max,
+            p_ref: p_max,
+            q_old: 0.0,
+            next_sample: params.interval,
+            next_aging: params.aging_interval,
+            heavy: FlowList::with_capacity(params.hb_entries as usize),
+            scores: ScoreBoard::new(params.sb_slots as usize, seed),
+            p: 0.0,
+            params: params.clone(),
+        }
+    }
+
+    /// The fair share moves against the queue's distance from `q_ref`.
+    fn control(&mut self, queue: Backlog) {
+        let q = f64::from(queue.packets);
+        let Params {
+            a, b, as_printed, ..
+        } = self.params;
+        let (by_a, by_b) = if as_printed {
+            (q, self.q_old)
+        } else {
+            (self.q_old, q)
+        };
+        let p_ref = self.p_ref + a * (by_a - self.q_ref) - b * (by_b - self.q_ref);
+        self.p_ref = p_ref.clamp(LEAST_SHARE, self.p_max);
+        self.q_old = q;
+    }
+
+    /// Forgives every heavy flow its fair share and releases those that have nothing left.
+    fn age(&mut self) {
+        let p_ref = self.p_ref;
+        self.heavy.retain(|_, pktcount| {
+            *pktcount -= p_ref;
+            *pktcount > 0.0
+        });
+    }
+}
+
+fn p_max(params: &Params, link: LinkFacts) -> f64 {
+    params.p_max.unwrap_or_else(|| {
+        let per_second = packets_per_second(link, params.mean_packet);
+        (P_MAX_SHARE * per_second * params.aging_interval.as_secs_f64()).max(LEAST_SHARE)
+    })
+}
+
+impl Law for Dcn {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        _queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        let cap = COUNT_CAP * self.p_max;
+        if let Some(pktcount) = self.heavy.get_mut(packet.flow) {
+            *pktcount = (*pktcount + 1.0).min(cap);
+            self.p = (1.0 - self.p_ref / *pktcount).max(0.0);
+            return if happens(self.p, draw) {
+                Verdict::Signal(Reason::Early)
+            } else {
+                Verdict::Admit
+            };
+        }
+        self.p = 0.0;
+        let clearing_interval = self.params.clearing_interval;
+        if let Some(count) = self.scores.count(now, packet.flow, clearing_interval)
+            && count > self.params.sb_threshold
+            && self.heavy.len() < self.params.hb_entries as usize
+        {
+            self.scores.remove(packet.flow);
+            self.heavy.push(packet.flow, f64::from(count).min(cap));
+        }
+        Verdict::Admit
+    }
+
+    fn next_tick(&self) -> Time {
+        self.next_sample.min(self.next_aging)
+    }
+
+    fn on_tick(&mut self, now: Time, queue: Backlog) {
+        if now == self.next_sample {
+            self.control(queue);
+            self.next_sample += self.params.interval;
+        }
+        if now == self.next_aging {
+            self.age();
+            self.next_aging += self.params.aging_interval;
+        }
+    }
+
+    fn set_link(&mut self, link: LinkFacts) {
+        self.p_max = p_max(&self.params, link);
+        self.p_ref = self.p_ref.min(self.p_max);
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["p_ref", "p", "hb_flows"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        out.extend([self.p_ref, self.p, self.heavy.len() as f64]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_net::Ecn;
+
+    use super::*;
+    use crate::worked::{self, Row};
+
+    fn params() -> Params {
+        Params {
+            q_ref: QueueSize::Packets(2.0),
+            limit: QueueSize::Packets(50.0),
+            a: 0.4,
+            b: 0.5,
+            interval: Time::from_millis(10),
+            aging_interval: Time::from_millis(40),
+            clearing_interval: Time::from_millis(50),
+            sb_threshold: 3,
+            sb_slots: 4096,
+            hb_entries: 4096,
+            p_max: Some(50.0),
+            as_printed: false,
+            mean_packet: Bytes(500),
+            ecn: true,
+        }
+    }
+
+    fn law(params: &Params) -> Dcn {
+        Dcn::new(params, worked::link(1000, 500), 1)
+    }
+
+    /// The ticks of the examples come by hand: they leave out those of the control after 40 ms.
+    fn tick(law: &mut Dcn, row: &Row) {
+        match row.event() {
+            "timer_T" => law.control(row.queue()),
+            "timer_dec" => law.age(),
+            event => panic!("row {}: unknown event {event}", row.step()),
+        }
+    }
+
+    fn follow(csv: &str, as_printed: bool) {
+        let params = Params {
+            as_printed,
+            ..params()
+        };
+        let mut law = law(&params);
+        law.p_ref = 6.0;
+        for row in worked::rows(csv) {
+            match row.event() {
+                "arrive" | "depart" => worked::play(&mut law, &row, true),
+                _ => tick(&mut law, &row),
+            }
+            worked::compare(&law, &row, &["p_ref"]);
+            if row.event() == "arrive" {
+                worked::compare(&law, &row, &["p"]);
+            }
+            worked::compare_list(&row, "hb", law.heavy.iter().copied());
+            let mut scores: Vec<_> = law.scores.slots.iter().flatten().collect();
+            scores.sort_by_key(|score| score.flow);
+            let scores = scores
+                .iter()
+                .map(|score| (score.flow, f64::from(score.count)));
+            worked::compare_list(&row, "sb", scores);
+        }
+    }
+
+    #[test]
+    fn dcn() {
+        follow(include_str!("../tests/data/dcn.csv"), false);
+    }
+
+    #[test]
+    fn dcn_as_printed() {
+        follow(include_str!("../tests/data/dcn_as_printed.csv"), true);
+    }
+
+    fn send(law: &mut Dcn, ms: u64, flow: u64, packets: usize) -> Vec<Verdict> {
+        let packet = Packet {
+            size: 500,
+            ecn: Ecn::NotEct,
+            dscp: 0,
+            flow: FlowKey(flow),
+        };
+        let mut arrive = |_| {
+            let now = Time::from_millis(ms);
+            law.on_arrival(now, &packet, Backlog::default(), &mut || 0.0)
+        };
+        (0..packets).map(&mut arrive).collect()
+    }
+
+    #[test]
+    fn the_clocks_of_control_and_ageing_run_apart_and_control_goes_first() {
+        let mut law = law(&params());
+        law.p_ref = 10.0;
+        send(&mut law, 0, 1, 13);
+        let mut ticks = Vec::new();
+        for _ in 0..5 {
+            ticks.push(law.next_tick().as_nanos() / 1_000_000);
+            law.on_tick(law.next_tick(), Backlog::default());
+        }
+        assert_eq!(ticks, [10, 20, 30, 40, 50]);
+        // Empty throughout: each sample moves p_ref by 0.4 (0 - 2) - 0.5 (0 - 2) = 0.2. At 40 ms
+        // the flow is forgiven 10.8 of its 13 packets.
+        worked::assert_close(law.p_ref, 11.0, "p_ref");
+        worked::assert_close(*law.heavy.get_mut(FlowKey(1)).unwrap(), 2.2, "pktcount");
+    }
+
+    #[test]
+    fn the_share_rests_at_the_reference_and_falls_as_the_queue_grows() {
+        let queue = |packets| Backlog { packets, bytes: 0 };
+        let mut law = law(&params());
+        (law.p_ref, law.q_old) = (6.0, 2.0);
+        law.control(queue(2));
+        assert_eq!(law.p_ref, 6.0);
+        law.control(queue(3));
+        worked::assert_close(law.p_ref, 5.5, "a queue that grew by one");
+        // As printed the same packet raises it: 0.4 (3 - 2) - 0.5 (2 - 2).
+        law.params.as_printed = true;
+        (law.p_ref, law.q_old) = (6.0, 2.0);
+        law.control(queue(3));
+        worked::assert_close(law.p_ref, 6.4, "as printed");
+    }
+
+    #[test]
+    fn p_ref_stays_between_1_and_p_max_and_counts_below_four_times_that() {
+        let mut law = law(&params());
+        let full = Backlog {
+            packets: 1000,
+            bytes: 0,
+        };
+        law.control(full);
+        assert_eq!(law.p_ref, 1.0);
+        send(&mut law, 0, 1, 500);
+        assert_eq!(law.heavy.get_mut(FlowKey(1)), Some(&mut 200.0));
+        law.q_old = 1000.0;
+        law.control(Backlog::default());
+        assert_eq!(law.p_ref, 50.0);
+    }
+
+    #[test]
+    fn p_max_follows_the_link_unless_it_is_set() {
+        let by_rule = Params {
+            p_max: None,
+            aging_interval: Time::from_secs(1),
+            ..params()
+        };
+        // 25000 packets a second: 1 % of a second are 250.
+        let mut law = Dcn::new(&by_rule, worked::link(25_000, 500), 1);
+        assert_eq!((law.p_ref, law.p_max), (250.0, 250.0));
+        law.set_link(worked::link(5_000, 500));
+        assert_eq!((law.p_ref, law.p_max), (50.0, 50.0));
+        law.set_link(worked::link(10, 500));
+        assert_eq!((law.p_ref, law.p_max), (1.0, 1.0));
+        let mut set = self::law(&params());
+        set.set_link(worked::link(5, 500));
+        assert_eq!((set.p_ref, set.p_max), (50.0, 50.0));
+    }
+
+    #[test]
+    fn a_slot_belongs_to_the_flow_that_was_not_silent() {
+        let one_slot = Params {
+            sb_slots: 1,
+            ..params()
+        };
+        let mut law = law(&one_slot);
+        send(&mut law, 0, 1, 2);
+        send(&mut law, 50, 2, 9);
+        let score = law.scores.slots[0].unwrap();
+        assert_eq!((score.flow, score.count), (FlowKey(1), 2));
+        // 51 ms of silence are more than 50: the other flow takes the slot.
+        send(&mut law, 51, 2, 2);
+        let score = law.scores.slots[0].unwrap();
+        assert_eq!((score.flow, score.count), (FlowKey(2), 2));
+    }
+
+    #[test]
+    fn a_full_table_of_heavy_flows_takes_nobody_until_one_is_released() {
+        let one_place = Params {
+            hb_entries: 1,
+            ..params()
+        };
+        let mut law = law(&one_place);
+        let heavy = |law: &Dcn| law.heavy.iter().copied().collect::<Vec<_>>();
+        send(&mut law, 0, 1, 4);
+        send(&mut law, 0, 2, 100);
+        assert_eq!(heavy(&law), [(FlowKey(1), 4.0)]);
+        law.age();
+        send(&mut law, 0, 2, 1);
+        assert_eq!(heavy(&law), [(FlowKey(2), 101.0)]);
+    }
+
+    #[test]
+    fn a_heavy_flow_within_its_share_is_let_in_without_a_draw() {
+        let mut law = law(&params());
+        let packet = Packet {
+            size: 500,
+            ecn: Ecn::NotEct,
+            dscp: 0,
+            flow: FlowKey(1),
+        };
+        for _ in 0..50 {
+            let verdict = law.on_arrival(Time::ZERO, &packet, Backlog::default(), &mut || {
+                unreachable!("p is 0 up to 50 packets")
+            });
+            assert_eq!(verdict, Verdict::Admit);
+        }
+        // 51 packets against a share of 50: p = 1/51.
+        let draws = [
+            (0.0195, Verdict::Signal(Reason::Early)),
+            (0.02, Verdict::Admit),
+        ];
+        for (draw, expected) in draws {
+            let mut law = law.clone();
+            let verdict = law.on_arrival(Time::ZERO, &packet, Backlog::default(), &mut || draw);
+            assert_eq!(verdict, expected);
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! FQ-CoDel: T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys, E. Dumazet, "The Flow Queue
+//! CoDel Packet Scheduler and Active Queue Management Algorithm", RFC 8290, 2018, section 4.
+//! Departures: [`Parameters::ABOUT`].
+
+use aqmlab_net::{Bytes, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::codel::{self, Control};
+use crate::counters::Reason;
+use crate::fq::{self, Turns};
+use crate::lines::{Lines, Sizes, line_of};
+use crate::link::{Backlog, Limit, LinkFacts};
+use crate::queue::{Ledger, Queued, Scheduler, SchedulerParameters};
+
+/// Parameters of FQ-CoDel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Queues among which flows are spread, 1 to 65536.
+    #[serde(default = "default_flows")]
+    #[schemars(range(min = 1, max = 65536))]
+    pub flows: u32,
+    /// IP bytes that a turn adds to what a flow may send. Not given: 1514 bytes, or 300 where the
+    /// link has less than 100 Mbit/s.
+    #[serde(default)]
+    pub quantum: Option<Bytes>,
+    /// Buffer size of all flows together; when an arrival exceeds it, the flow with most bytes
+    /// loses packets.
+    #[serde(default = "default_limit")]
+    pub limit: QueueSize,
+    /// A second limit, in IP bytes whatever the unit of the first.
+    #[serde(default = "default_memory")]
+    pub memory: Bytes,
+    /// Packets that an overflow drops at most in one go; it aims at half of the flow's bytes.
+    #[serde(default = "default_batch")]
+    #[schemars(range(min = 1))]
+    pub batch: u32,
+    /// Acceptable standing queue delay of a flow: 5 to 10 % of `interval`. Not given: 5 ms, or the
+    /// time of 1.5 packets of `mtu` bytes on the link if that is longer.
+    #[serde(default)]
+    pub target: Option<Time>,
+    /// How long the delay must stay above `target`: a typical worst round-trip time.
+    #[serde(default = "codel::default_interval")]
+    pub interval: Time,
+    /// The largest packet: a flow with no more than this many bytes waiting is left alone.
+    #[serde(default = "codel::default_mtu")]
+    pub mtu: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default = "default_ecn")]
+    pub ecn: bool,
+}
+
+pub(crate) const fn default_flows() -> u32 {
+    1024
+}
+
+pub(crate) const fn default_limit() -> QueueSize {
+    QueueSize::Packets(10_240.0)
+}
+
+pub(crate) const fn default_memory() -> Bytes {
+    Bytes(32 << 20)
+}
+
+fn default_batch() -> u32 {
+    64
+}
+
+fn default_ecn() -> bool {
+    true
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Flow Queue CoDel",
+        paper: "T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys, E. Dumazet, The Flow \
+                Queue CoDel Packet Scheduler and Active Queue Management Algorithm, RFC 8290, \
+                2018, section 4",
+        purpose: "Shares the link among flows in bytes, lets flows that send little go first, and \
+                  keeps the standing delay of each under a target by CoDel.",
+        departures: &[
+            "A new flow that is found empty goes to the end of the old ones even if there are \
+             none (Linux takes it out).",
+            "A flow keeps CoDel's state while it has nothing to send. CoDel's rule of one largest \
+             packet looks at the bytes of the flow.",
+            "Packets that CoDel drops are not charged to their flow.",
+            "The memory limit counts IP bytes, not a kernel's bookkeeping.",
+            "Of flows with equally many bytes the one of the lowest number makes room.",
+            "CoDel as in `codel`.",
+        ],
+        memory: "the packets that wait, and about 100 bytes per queue",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::count("flows", self.flows, 1, 65536)?;
+        check::bytes("quantum", self.quantum.unwrap_or(Bytes(1)))?;
+        check::bytes("memory", self.memory)?;
+        check::count("batch", self.batch, 1, u32::MAX)?;
+        codel::check_times(self.target, self.interval)
+    }
+}
+
+impl SchedulerParameters for Params {
+    type Scheduler<T> = FqCodel<T>;
+
+    fn scheduler<T>(&self, link: LinkFacts, seed: u64) -> FqCodel<T> {
+        let quantum = self.quantum.unwrap_or_else(|| fq::default_quantum(link));
+        let codel = codel::Settings::new(self.target, self.interval, self.mtu, self.ecn, link);
+        FqCodel {
+            settings: Settings {
+                flows: self.flows,
+                hash_seed: seed,
+                quantum: self.quantum,
+                limit: Limit::new(self.limit),
+                memory: Limit::Bytes(self.memory.0),
+                batch: self.batch,
+                codel,
+            },
+            lines: Lines::new(self.flows),
+            sizes: Sizes::new(self.flows),
+            turns: Turns::new(self.flows, quantum),
+            controls: vec![Control::default(); self.flows as usize],
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Settings {
+    flows: u32,
+    hash_seed: u64,
+    /// What the user wants, if not the rule.
+    quantum: Option<Bytes>,
+    limit: Limit,
+    memory: Limit,
+    batch: u32,
+    codel: codel::Settings,
+}
+
+/// FQ-CoDel: flows that take turns, each behind a CoDel of its own.
+#[derive(Debug)]
+pub struct FqCodel<T> {
+    settings: Settings,
+    /// A line per flow.
+    lines: Lines<T>,
+    /// Bytes that wait of each flow.
+    sizes: Sizes,
+    turns: Turns,
+    /// The state of CoDel for each flow.
+    controls: Vec<Control>,
+}
+
+impl<T> FqCodel<T> {
+    /// Whether more waits than either limit allows.
+    #[inline]
+    fn is_over(&self) -> bool {
+        let total = self.lines.total();
+        self.settings.limit.is_exceeded(total) || self.settings.memory.is_exceeded(total)
+    }
+
+    /// Drops from the head of the flow with most bytes until half of them or a batch are gone.
+    fn relieve(&mut self, ledger: &mut Ledger<T>) {
+        let flow = self.sizes.largest();
+        let keep = self.lines.backlog(flow).bytes.div_ceil(2);
+        for _ in 0..self.settings.batch {
+            let Some(queued) = self.lines.pop(flow) else {
+                break;
+            };
+            ledger.drop(queued, Reason::Overflow);
+            if self.lines.backlog(flow).bytes <= keep {
+                break;
+            }
+        }
+        self.sizes.set(flow, self.lines.backlog(flow).bytes);
+    }
+}
+
+impl<T> Scheduler<T> for FqCodel<T> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        item: T,
+        ledger: &mut Ledger<T>,
+        _draw: &mut impl FnMut() -> f64,
+    ) {
+        let flow = line_of(packet.flow, self.settings.hash_seed, self.settings.flows);
+        self.lines.push(flow, Queued::new(now, packet, item));
+        self.sizes.set(flow, self.lines.backlog(flow).bytes);
+        self.turns.woken(flow);
+        while self.is_over() {
+            self.relieve(ledger);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, ledger: &mut Ledger<T>) -> Option<Queued<T>> {
+        loop {
+            let flow = self.turns.next()?;
+            let lines = &mut self.lines;
+            let take = || {
+                let queued = lines.pop(flow)?;
+                Some((queued, lines.backlog(flow).bytes))
+            };
+            let control = &mut self.controls[flow as usize];
+            let next = control.dequeue(&self.settings.codel, now, take, ledger);
+            self.sizes.set(flow, self.lines.backlog(flow).bytes);
+            if let Some(queued) = next {
+                self.turns.sent(flow, queued.packet.size);
+                return Some(queued);
+            }
+            self.turns.found_empty(flow);
+        }
+    }
+
+    fn set_link(&mut self, link: LinkFacts) {
+        self.settings.codel.set_link(link);
+        if self.settings.quantum.is_none() {
+            self.turns.set_quantum(fq::default_quantum(link));
+        }
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.lines.total()
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["new_flows", "old_flows", "fattest_bytes"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        out.extend(self.turns.counts());
+        out.push(f64::from(self.sizes.largest_size()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_net::Rate;
+
+    use super::*;
+    use crate::worked::queues::{LINK, Played, Tag, flow_in_line};
+    use crate::worked::rows;
+
+    const SEED: u64 = 1;
+
+    fn params() -> Params {
+        Params {
+            flows: 2,
+            quantum: Some(Bytes(1500)),
+            limit: QueueSize::Packets(8.0),
+            memory: default_memory(),
+            batch: 64,
+            target: None,
+            interval: Time::from_millis(100),
+            mtu: Bytes(1500),
+            ecn: true,
+        }
+    }
+
+    const NAMES: [&str; 2] = ["bulk", "thin"];
+
+    /// Flows bulk and thin have the queues 0 and 1.
+    fn played(params: &Params) -> Played<FqCodel<Tag>> {
+        Played::new(params.scheduler(LINK, SEED), |name| {
+            flow_in_line(u32::from(name == NAMES[1]), SEED, 2)
+        })
+    }
+
+    #[test]
+    fn follows_the_worked_example() {
+        let mut played = played(&params());
+        let mut seen = 0;
+        for row in rows(include_str!("../tests/data/fq_codel.csv")) {
+            played.step(&row);
+            let step = row.step();
+            let FqCodel { turns, lines, .. } = &played.scheduler;
+            let names = |list: &Vec<u32>| {
+                let names: Vec<_> = list.iter().map(|flow| NAMES[*flow as usize]).collect();
+                names.join("|")
+            };
+            let [new, old] = turns.lists();
+            assert_eq!(names(&new), row.text("new_list"), "row {step}");
+            assert_eq!(names(&old), row.text("old_list"), "row {step}");
+            // The example lists flows from their first packet on.
+            seen = seen.max(1 + usize::from(row.text("flow") == NAMES[1]));
+            let flows: Vec<_> = (0..seen).collect();
+            let listed = |value: &dyn Fn(u32) -> i64| {
+                let entry = |&flow: &usize| format!("{}:{}", NAMES[flow], value(flow as u32));
+                flows.iter().map(entry).collect::<Vec<_>>().join("|")
+            };
+            let deficits = listed(&|flow| turns.deficit(flow));
+            assert_eq!(deficits, row.text("deficits"), "row {step}");
+            let packets = listed(&|flow| i64::from(lines.backlog(flow).packets));
+            assert_eq!(packets, row.text("flow_packets"), "row {step}");
+        }
+    }
+
+    #[test]
+    fn a_flow_is_put_right_by_codel_and_pays_only_for_what_it_sends() {
+        let mut played = played(&Params {
+            quantum: Some(Bytes(3000)),
+            limit: QueueSize::Packets(100.0),
+            ..params()
+        });
+        (0..10).for_each(|_| drop(played.push(0, "bulk", 1000)));
+        // Above target since the first dequeue, for an interval at the second: a drop, of which
+        // the deficit knows nothing.
+        assert_eq!(played.depart(Time::from_millis(10)).dropped, []);
+        let second = played.depart(Time::from_millis(110));
+        assert_eq!(second.dropped[0].0.id, 2);
+        assert_eq!(second.sent.unwrap().item.id, 3);
+        assert_eq!(played.scheduler.turns.deficit(0), 1000);
+        assert_eq!(
+            played.depart(Time::from_millis(111)).sent.unwrap().item.id,
+            4
+        );
+        // Now it is the turn of the other flow, which has a CoDel of its own.
+        played.push(111, "thin", 1000);
+        played.push(111, "thin", 1000);
+        let thin = played.depart(Time::from_millis(300));
+        assert_eq!((thin.sent.unwrap().item.id, thin.dropped), (11, vec![]));
+    }
+
+    #[test]
+    fn an_overflow_takes_half_of_the_bytes_or_a_batch() {
+        for (batch, dropped) in [(64, 5), (3, 3)] {
+            let mut played = played(&Params { batch, ..params() });
+            (0..8).for_each(|_| drop(played.push(0, "bulk", 1000)));
+            let overflow = played.push(0, "bulk", 1000);
+            assert_eq!(overflow.dropped.len(), dropped);
+            assert_eq!(overflow.dropped[0].0.id, 1);
+        }
+    }
+
+    #[test]
+    fn memory_is_a_second_limit_even_for_the_only_packet() {
+        let mut played = played(&Params {
+            memory: Bytes(3000),
+            ..params()
+        });
+        played.push(0, "bulk", 2000);
+        assert_eq!(played.push(0, "thin", 1500).dropped[0].0.flow, "bulk");
+        let huge = played.push(0, "bulk", 3001).dropped;
+        assert_eq!((huge.len(), huge[0].0.id), (1, 3));
+        // The flow that lost all it had is found empty.
+        assert_eq!(played.depart(Time::ZERO).sent.unwrap().item.flow, "thin");
+        assert!(played.depart(Time::ZERO).sent.is_none());
+        assert_eq!(played.scheduler.turns.counts(), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn the_quantum_follows_the_rate_unless_it_is_given() {
+        let slow = LinkFacts {
+            rate: Rate::from_mbps(99),
+            ..LINK
+        };
+        let fast = LinkFacts {
+            rate: Rate::from_mbps(100),
+            ..LINK
+        };
+        for (given, quanta) in [(None, [300, 1514]), (Some(Bytes(700)), [700, 700])] {
+            let params = Params {
+                quantum: given,
+                ..params()
+            };
+            let key = |_: &str| flow_in_line(0, SEED, 2);
+            let mut played = Played::new(params.scheduler(slow, SEED), key);
+            let mut found = Vec::new();
+            for link in [slow, fast] {
+                played.scheduler.set_link(link);
+                played.push(0, "bulk", 100);
+                found.push(played.scheduler.turns.deficit(0));
+                while played.depart(Time::ZERO).sent.is_some() {}
+            }
+            assert_eq!(found, quanta);
+        }
+    }
+}

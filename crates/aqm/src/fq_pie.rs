@@ -1,0 +1,405 @@
+//! FQ-PIE: the turns of FQ-CoDel with PIE in place of CoDel. No paper: Linux, `sch_fq_pie`, and
+//! ns-3 have it (M. Tahiliani et al.). Turns: RFC 8290; PIE: RFC 8033. Departures:
+//! [`Parameters::ABOUT`].
+
+use aqmlab_net::{Bytes, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::fq::Turns;
+use crate::fq_codel;
+use crate::lines::{Lines, line_of};
+use crate::link::{Backlog, Limit, LinkFacts};
+use crate::pie::{self, Control};
+use crate::queue::{Ledger, Queued, Scheduler, SchedulerParameters};
+
+/// Parameters of FQ-PIE.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Queues among which flows are spread, 1 to 65536.
+    #[serde(default = "fq_codel::default_flows")]
+    #[schemars(range(min = 1, max = 65536))]
+    pub flows: u32,
+    /// IP bytes that a turn adds to what a flow may send.
+    #[serde(default = "default_quantum")]
+    pub quantum: Bytes,
+    /// Buffer size of all flows together; an arrival that would exceed it is dropped.
+    #[serde(default = "fq_codel::default_limit")]
+    pub limit: QueueSize,
+    /// A second limit, in IP bytes whatever the unit of the first.
+    #[serde(default = "fq_codel::default_memory")]
+    pub memory: Bytes,
+    /// Queue delay to hold in each flow (QDELAY_REF).
+    #[serde(default = "pie::default_qdelay_ref")]
+    pub qdelay_ref: Time,
+    /// Time between two updates of the probabilities (T_UPDATE).
+    #[serde(default = "pie::default_t_update")]
+    pub t_update: Time,
+    /// Gain on the distance from `qdelay_ref`, per second. Not given: 0.125, scaled with
+    /// `t_update` over 15 ms.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1e6))]
+    pub alpha: Option<f64>,
+    /// Gain on the growth of the delay, per second. Not given: 1.25, and half of what the default
+    /// of `alpha` has lost by `t_update`.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1e6))]
+    pub beta: Option<f64>,
+    /// How long a burst into an empty flow is let pass (MAX_BURST).
+    #[serde(default = "pie::default_max_burst")]
+    pub max_burst: Time,
+    /// Mean packet size: a flow with no more than two of them waiting is left alone.
+    #[serde(default = "pie::default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    #[serde(default)]
+    pub scale_by_size: bool,
+    /// Whether a flow's signals are kept from following each other too soon or too late.
+    #[serde(default)]
+    pub derandomize: bool,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Probability from which even they are dropped, 0 to 1.
+    #[serde(default = "pie::default_mark_ecnth")]
+    #[schemars(range(min = 0, max = 1))]
+    pub mark_ecnth: f64,
+}
+
+fn default_quantum() -> Bytes {
+    Bytes(1500)
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Flow Queue PIE",
+        paper: "none of its own: the scheduler of RFC 8290 (FQ-CoDel, 2018) with RFC 8033 (PIE, \
+                2017) for each flow, as Linux and ns-3 have it",
+        purpose: "Shares the link among flows in bytes, lets flows that send little go first, and \
+                  holds the queue delay of each at a reference by PIE.",
+        departures: &[
+            "PIE decides about arrivals at the flow's queue: its own bytes, and the delay of the \
+             packet of it that left last.",
+            "A flow's probability and burst allowance age at every update, also while it has \
+             nothing to send. Updates are made up for when the flow is next touched, with the \
+             same outcome.",
+            "An arrival beyond the limit or the memory is dropped, whatever flow holds most \
+             (FQ-CoDel drops from that one; Linux only counts memory over-use).",
+            "The memory limit counts IP bytes, not a kernel's bookkeeping.",
+            "PIE as in `pie`, without the estimate from the rate of departures.",
+        ],
+        memory: "the packets that wait, and about 100 bytes per queue",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::count("flows", self.flows, 1, 65536)?;
+        check::bytes("quantum", self.quantum)?;
+        check::bytes("memory", self.memory)?;
+        pie::check_control(self.qdelay_ref, self.t_update, self.alpha, self.beta)?;
+        check::mean_packet(self.mean_packet)?;
+        pie::check_threshold(self.mark_ecnth)
+    }
+}
+
+impl SchedulerParameters for Params {
+    type Scheduler<T> = FqPie<T>;
+
+    fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> FqPie<T> {
+        let (alpha, beta) = pie::gains(self.t_update, self.alpha, self.beta);
+        let pie = pie::Settings {
+            qdelay_ref: self.qdelay_ref.as_secs_f64(),
+            t_update: self.t_update,
+            alpha,
+            beta,
+            max_burst: self.max_burst,
+            mean_packet: self.mean_packet.0,
+            scale_by_size: self.scale_by_size,
+            derandomize: self.derandomize,
+            mark_ecnth: self.mark_ecnth,
+        };
+        let control = Late {
+            control: Control::new(&pie),
+            updates: 0,
+        };
+        FqPie {
+            controls: vec![control; self.flows as usize],
+            updates: 0,
+            next_tick: self.t_update,
+            settings: Settings {
+                flows: self.flows,
+                hash_seed: seed,
+                limit: Limit::new(self.limit),
+                memory: Limit::Bytes(self.memory.0),
+                ecn: self.ecn,
+                pie,
+            },
+            lines: Lines::new(self.flows),
+            turns: Turns::new(self.flows, self.quantum),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Settings {
+    flows: u32,
+    hash_seed: u64,
+    limit: Limit,
+    memory: Limit,
+    ecn: bool,
+    pie: pie::Settings,
+}
+
+/// The state of PIE for one flow, which makes up for missed updates when it is looked at.
+#[derive(Clone, Debug)]
+struct Late {
+    control: Control,
+    /// Updates made so far.
+    updates: u64,
+}
+
+impl Late {
+    /// The controller after so many updates.
+    #[inline]
+    fn at(&mut self, updates: u64, settings: &pie::Settings) -> &mut Control {
+        while self.updates < updates {
+            let before = self.control.clone();
+            self.control.update(settings);
+            // Between two looks nothing but updates moves it: at rest it stays there.
+            let at_rest = self.control == before;
+            self.updates = if at_rest { updates } else { self.updates + 1 };
+        }
+        &mut self.control
+    }
+}
+
+/// FQ-PIE: flows that take turns, each behind a PIE of its own.
+#[derive(Debug)]
+pub struct FqPie<T> {
+    settings: Settings,
+    /// A line per flow.
+    lines: Lines<T>,
+    turns: Turns,
+    controls: Vec<Late>,
+    /// Updates that are due since the start.
+    updates: u64,
+    next_tick: Time,
+}
+
+impl<T> FqPie<T> {
+    #[inline]
+    fn fits(&self, size: u32) -> bool {
+        let total = self.lines.total();
+        self.settings.limit.admits(total, size) && self.settings.memory.admits(total, size)
+    }
+}
+
+impl<T> Scheduler<T> for FqPie<T> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        item: T,
+        ledger: &mut Ledger<T>,
+        draw: &mut impl FnMut() -> f64,
+    ) {
+        let flow = line_of(packet.flow, self.settings.hash_seed, self.settings.flows);
+        let waiting = self.lines.backlog(flow);
+        let control = self.controls[flow as usize].at(self.updates, &self.settings.pie);
+        let verdict = control.judge(&self.settings.pie, packet.size, waiting, draw);
+        let fate = verdict.fate(&packet, self.settings.ecn, self.fits(packet.size));
+        if let Some(queued) = ledger.settle(Queued::new(now, packet, item), fate) {
+            self.lines.push(flow, queued);
+            self.turns.woken(flow);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _ledger: &mut Ledger<T>) -> Option<Queued<T>> {
+        loop {
+            let flow = self.turns.next()?;
+            if let Some(queued) = self.lines.pop(flow) {
+                self.turns.sent(flow, queued.packet.size);
+                let left = self.lines.backlog(flow);
+                let control = self.controls[flow as usize].at(self.updates, &self.settings.pie);
+                control.departed(now - queued.arrived, left);
+                return Some(queued);
+            }
+            self.turns.found_empty(flow);
+        }
+    }
+
+    fn next_tick(&self) -> Time {
+        self.next_tick
+    }
+
+    fn on_tick(&mut self, now: Time) {
+        self.updates += 1;
+        self.next_tick = now.saturating_add(self.settings.pie.t_update);
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.lines.total()
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["new_flows", "old_flows"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        out.extend(self.turns.counts());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_net::{Ecn, FlowKey, RandomStream};
+
+    use super::*;
+    use crate::counters::Reason;
+    use crate::worked::queues::{LINK, Played, Tag, flow_in_line};
+    use crate::worked::{assert_close, rows};
+
+    const SEED: u64 = 1;
+
+    const PACKET: Packet = Packet {
+        size: 1500,
+        ecn: Ecn::NotEct,
+        dscp: 0,
+        flow: FlowKey(0),
+    };
+
+    fn params(more: &str) -> Params {
+        toml::from_str(&format!("flows = 2\necn = true\n{more}")).unwrap()
+    }
+
+    /// Flows a and b have the queues 0 and 1.
+    fn played(params: &Params) -> Played<FqPie<Tag>> {
+        Played::new(params.scheduler(LINK, SEED), |name| {
+            flow_in_line(u32::from(name == "b"), SEED, 2)
+        })
+    }
+
+    #[test]
+    fn follows_the_worked_example() {
+        let mut played = played(&params(""));
+        let mut draw = || unreachable!("the burst passes");
+        for _ in 0..4 {
+            played.arrive(Time::ZERO, "a", PACKET, &mut draw);
+        }
+        let a = &mut played.scheduler.controls[0].control;
+        (a.p, a.burst) = (0.4, Time::ZERO);
+        (a.qdelay, a.qdelay_old) = (0.03, 0.03);
+        for row in rows(include_str!("../tests/data/fq_pie.csv")) {
+            played.step(&row);
+            let step = row.step();
+            let FqPie {
+                controls,
+                settings,
+                lines,
+                updates,
+                ..
+            } = &played.scheduler;
+            let [a, b] = [0, 1].map(|flow: usize| {
+                let mut late = controls[flow].clone();
+                late.at(*updates, &settings.pie).clone()
+            });
+            assert_close(a.p, row.number("p_a"), step);
+            assert_close(b.p, row.number("p_b"), step);
+            assert_close(b.burst.as_secs_f64(), row.number("burst_b_s"), step);
+            let [a, b] = [0, 1].map(|flow| lines.backlog(flow).packets);
+            assert_eq!(
+                format!("a:{a}|b:{b}"),
+                row.text("flow_packets"),
+                "row {step}"
+            );
+        }
+    }
+
+    #[test]
+    fn below_a_tenth_a_flow_is_marked_and_its_neighbour_left_alone() {
+        let mut played = played(&params(""));
+        for _ in 0..4 {
+            played.push(0, "a", 1500);
+            played.push(0, "b", 1500);
+        }
+        let a = &mut played.scheduler.controls[0].control;
+        (a.p, a.burst, a.qdelay_old) = (0.05, Time::ZERO, 0.03);
+        let capable = Packet {
+            ecn: Ecn::Ect0,
+            ..PACKET
+        };
+        assert_eq!(
+            played
+                .arrive(Time::ZERO, "a", capable, &mut || 0.04)
+                .dropped,
+            []
+        );
+        assert_eq!(played.ledger.counters().marked_packets(), 1);
+        let dropped = played.arrive(Time::ZERO, "a", PACKET, &mut || 0.04).dropped;
+        assert_eq!(dropped[0].1, Reason::Early);
+        assert_eq!(played.push(0, "b", 1500).dropped, []);
+    }
+
+    #[test]
+    fn delays_are_those_of_the_flow() {
+        let mut played = played(&params(""));
+        for flow in ["a", "b", "b"] {
+            played.push(0, flow, 1500);
+        }
+        let qdelays = |played: &Played<FqPie<Tag>>| {
+            let controls = &played.scheduler.controls;
+            [0, 1].map(|flow: usize| controls[flow].control.qdelay)
+        };
+        // a leaves nothing behind, b does.
+        played.depart(Time::from_millis(40));
+        assert_eq!(qdelays(&played), [0.0, 0.0]);
+        played.depart(Time::from_millis(50));
+        assert_eq!(qdelays(&played), [0.0, 0.05]);
+    }
+
+    #[test]
+    fn an_arrival_over_the_limit_or_the_memory_is_dropped_whoever_holds_most() {
+        for limit in ["limit = \"3 packets\"", "memory = \"5000 bytes\""] {
+            let mut played = played(&params(limit));
+            for _ in 0..3 {
+                assert_eq!(played.push(0, "a", 1500).dropped, []);
+            }
+            let (tag, reason) = played.push(0, "b", 1500).dropped[0].clone();
+            assert_eq!((tag.flow.as_str(), reason), ("b", Reason::Overflow));
+        }
+    }
+
+    #[test]
+    fn updates_made_up_for_are_as_good_as_updates_in_time() {
+        let fq_pie = params("").scheduler::<()>(LINK, SEED);
+        let settings = fq_pie.settings.pie;
+        let mut late = fq_pie.controls[0].clone();
+        let mut eager = late.control.clone();
+        let mut stream = RandomStream::new(1, "late", 0);
+        let mut updates = 0;
+        for _ in 0..2000 {
+            // Hours of silence among them.
+            let longest = if stream.below(50) == 0 { 1_000_000 } else { 8 };
+            let missed = stream.below(longest) as u64;
+            updates += missed;
+            (0..missed).for_each(|_| eager.update(&settings));
+            assert_eq!(*late.at(updates, &settings), eager);
+            let sojourn = Time::from_millis(stream.below(40) as u64);
+            let left = Backlog {
+                packets: stream.below(3) as u32,
+                bytes: 4000,
+            };
+            for control in [&mut late.control, &mut eager] {
+                control.departed(sojourn, left);
+                control.judge(&settings, 1500, left, &mut || 0.5);
+            }
+        }
+        assert_eq!(late.updates, updates);
+    }
+}

@@ -1,0 +1,195 @@
+//! LQD: L. Le, K. Jeffay, F. D. Smith, "A Loss and Queuing-Delay Controller for Router Buffer
+//! Management", ICDCS 2006, and L. Le, dissertation, University of North Carolina, 2005, section
+//! 4.4. Departures: [`Parameters::ABOUT`].
+
+use aqmlab_net::{Bytes, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::link::{Backlog, LinkFacts};
+use crate::pi;
+use crate::red::{self, Unit};
+
+/// Parameters of LQD.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Queue aimed at while nothing is lost; the authors ran 24 and 240 packets.
+    pub q_ref: QueueSize,
+    /// Loss rate aimed at while the queue is `q_ref`: a share of the arrivals.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub p_ref: f64,
+    /// Buffer size; an arrival that would exceed it is dropped.
+    pub limit: QueueSize,
+    /// Gain of the queue's distance from `q_ref`, per packet and tick; above 0.
+    #[serde(default = "default_a")]
+    #[schemars(range(min = 0.0))]
+    pub a: f64,
+    /// Gain of the loss rate's distance from `p_ref`, per tick; at least 0. With 0 the loss rate
+    /// does not count.
+    #[serde(default = "default_b")]
+    #[schemars(range(min = 0.0))]
+    pub b: f64,
+    /// Time between two changes of the probability; the gains belong to it. At least 10 us.
+    #[serde(default = "pi::default_interval")]
+    pub interval: Time,
+    /// Whether marked packets count as lost.
+    #[serde(default)]
+    pub count_marks: bool,
+    /// Mean packet size: converts a `q_ref` in bytes to packets.
+    #[serde(default = "red::default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+fn default_a() -> f64 {
+    1e-4
+}
+
+fn default_b() -> f64 {
+    0.1
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Loss and Queueing Delay controller",
+        paper: "L. Le, K. Jeffay, F. D. Smith, A Loss and Queuing-Delay Controller for Router \
+                Buffer Management, ICDCS 2006; L. Le, dissertation, University of North Carolina \
+                at Chapel Hill, 2005, section 4.4",
+        purpose: "Trades queue length against loss rate: it rests where a (q - q_ref) = b (loss - \
+                  p_ref), so that 1 % of loss buys 10 packets above q_ref.",
+        departures: &[
+            "The sampling interval is not stated: 160 Hz is taken, as PI had on the same routers.",
+            "The loss rate is the drops over the arrivals since the last tick, for whatever \
+             reason they were dropped; 0 if nothing arrived.",
+            "The text says dropped packets: marks do not count, and with ECN the loss term mostly \
+             vanishes. `count_marks` counts them.",
+            "The probability is clamped as it is stored.",
+        ],
+        memory: "a few numbers",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::mean_packet(self.mean_packet)?;
+        check::target_queue(self.q_ref, self.limit, self.mean_packet)?;
+        check::between("p_ref", self.p_ref, 0.0, 1.0)?;
+        check::above("a", self.a, 0.0)?;
+        check::at_least("b", self.b, 0.0)?;
+        check::interval("interval", self.interval)
+    }
+}
+
+impl LawParameters for Params {
+    type Law = Lqd;
+
+    fn law(&self, _link: LinkFacts, _seed: u64) -> Lqd {
+        Lqd {
+            q_ref: Unit::Packets.threshold(self.q_ref, self.mean_packet),
+            next_tick: self.interval,
+            params: self.clone(),
+            state: State::default(),
+        }
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+/// The law of LQD.
+#[derive(Clone, Debug)]
+pub struct Lqd {
+    params: Params,
+    /// In packets.
+    q_ref: f64,
+    next_tick: Time,
+    state: State,
+}
+
+/// What LQD remembers.
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// Signal probability.
+    p: f64,
+    /// Loss rate at the last tick.
+    loss_rate: f64,
+    /// Arrivals since the last tick.
+    arrivals: u64,
+    /// Those of them that were lost.
+    losses: u64,
+}
+
+impl Law for Lqd {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        _now: Time,
+        _packet: &Packet,
+        _queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        Verdict::by_chance(self.state.p, draw)
+    }
+
+    #[inline]
+    fn on_fate(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, fate: Fate) {
+        self.state.arrivals += 1;
+        let lost = match fate {
+            Fate::Enqueue => false,
+            Fate::Mark(_) => self.params.count_marks,
+            Fate::Drop(_) => true,
+        };
+        self.state.losses += u64::from(lost);
+    }
+
+    #[inline]
+    fn next_tick(&self) -> Time {
+        self.next_tick
+    }
+
+    fn on_tick(&mut self, _now: Time, queue: Backlog) {
+        let Params {
+            a,
+            b,
+            p_ref,
+            interval,
+            ..
+        } = self.params;
+        let State {
+            p,
+            loss_rate,
+            arrivals,
+            losses,
+        } = &mut self.state;
+        *loss_rate = *losses as f64 / (*arrivals).max(1) as f64;
+        let mismatch = a * (f64::from(queue.packets) - self.q_ref) - b * (*loss_rate - p_ref);
+        *p = (*p + mismatch).clamp(0.0, 1.0);
+        (*arrivals, *losses) = (0, 0);
+        self.next_tick += interval;
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["p", "loss_rate", "arrivals", "losses"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        let State {
+            p,
+            loss_rate,
+            arrivals,
+            losses,
+        } = self.state;
+        out.extend([p, loss_rate, arrivals as f64, losses as f64]);
+    }
+}

@@ -1,0 +1,597 @@
+//! PIE: R. Pan, P. Natarajan, F. Baker, G. White, "Proportional Integral Controller Enhanced
+//! (PIE): A Lightweight Control Scheme to Address the Bufferbloat Problem", RFC 8033, 2017,
+//! sections 4, 5 and appendix A. Departures: [`Parameters::ABOUT`].
+
+use aqmlab_net::{Bytes, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::counters::Reason;
+use crate::law::{Law, LawParameters, Verdict, happens};
+use crate::link::{Backlog, LinkFacts};
+use crate::red::Unit;
+
+/// Parameters of PIE.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Queue delay to hold (the RFC's QDELAY_REF).
+    #[serde(default = "default_qdelay_ref")]
+    pub qdelay_ref: Time,
+    /// Time between two updates of the probability (T_UPDATE).
+    #[serde(default = "default_t_update")]
+    pub t_update: Time,
+    /// Gain on the distance from `qdelay_ref`, per second. Not given: 0.125, scaled with
+    /// `t_update` over 15 ms.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1e6))]
+    pub alpha: Option<f64>,
+    /// Gain on the growth of the delay, per second. Not given: 1.25, and half of what the default
+    /// of `alpha` has lost by `t_update`.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1e6))]
+    pub beta: Option<f64>,
+    /// How long a burst into an empty queue is let pass (MAX_BURST).
+    #[serde(default = "default_max_burst")]
+    pub max_burst: Time,
+    /// Mean packet size (MEAN_PKTSIZE): a queue of no more than two of them is left alone.
+    #[serde(default = "default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// Buffer size; an arrival that would exceed it is dropped.
+    #[serde(default = "default_limit")]
+    pub limit: QueueSize,
+    /// How the queue delay is found.
+    #[serde(default)]
+    pub delay: Delay,
+    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    #[serde(default)]
+    pub scale_by_size: bool,
+    /// Whether signals are kept from following each other too soon or too late (section 5.4).
+    #[serde(default)]
+    pub derandomize: bool,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Probability from which even they are dropped, 0 to 1.
+    #[serde(default = "default_mark_ecnth")]
+    #[schemars(range(min = 0, max = 1))]
+    pub mark_ecnth: f64,
+}
+
+/// How PIE finds the queue delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Delay {
+    /// How long the packet that left last had waited; 0 if it left nothing behind.
+    #[default]
+    Sojourn,
+    /// Bytes that wait over the rate of departures, measured over 16384 bytes and averaged.
+    Rate,
+}
+
+pub(crate) const fn default_qdelay_ref() -> Time {
+    Time::from_millis(15)
+}
+
+pub(crate) const fn default_t_update() -> Time {
+    Time::from_millis(15)
+}
+
+pub(crate) const fn default_max_burst() -> Time {
+    Time::from_millis(150)
+}
+
+pub(crate) const fn default_mean_packet() -> Bytes {
+    Bytes(1500)
+}
+
+fn default_limit() -> QueueSize {
+    QueueSize::Packets(1000.0)
+}
+
+pub(crate) const fn default_mark_ecnth() -> f64 {
+    0.1
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Proportional Integral controller Enhanced",
+        paper: "R. Pan, P. Natarajan, F. Baker, G. White, Proportional Integral Controller \
+                Enhanced (PIE): A Lightweight Control Scheme to Address the Bufferbloat Problem, \
+                RFC 8033, 2017, sections 4, 5 and appendix A",
+        purpose: "Holds the queue delay at a reference, whatever the link's rate, by a PI \
+                  controller of the drop probability.",
+        departures: &[
+            "The delay is that of the packet that left last, by its time of arrival; the RFC's \
+             estimate from the rate of departures is a choice, `delay`. That rate is bytes \
+             counted over the time they took (appendix A: over the time for 16384 of them).",
+            "At or above `mark_ecnth` even ECN-capable packets are dropped.",
+            "De-randomization is a choice, off by default. The cap of 2 % on the growth of a \
+             probability of 10 % or more is always on (section 5.5); PIE is never inactive \
+             (section 5.3).",
+            "alpha and beta without a value follow `t_update`: at half of 15 ms alpha is halved \
+             and beta grows by a quarter of alpha, and so in proportion.",
+            "The default limit, 1000 packets, is Linux's.",
+        ],
+        memory: "a few numbers",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check_control(self.qdelay_ref, self.t_update, self.alpha, self.beta)?;
+        check::mean_packet(self.mean_packet)?;
+        check_threshold(self.mark_ecnth)?;
+        let limit = Unit::Bytes.threshold(self.limit, self.mean_packet);
+        if self.delay == Delay::Rate && limit < CYCLE as f64 {
+            let message = format!(
+                "found {}; to measure the rate of departures takes {CYCLE} bytes waiting",
+                self.limit
+            );
+            return check::problem("limit", message);
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn check_control(
+    qdelay_ref: Time,
+    t_update: Time,
+    alpha: Option<f64>,
+    beta: Option<f64>,
+) -> Result<(), Problem> {
+    check::positive("qdelay_ref", qdelay_ref)?;
+    check::interval("t_update", t_update)?;
+    for (field, gain) in [("alpha", alpha), ("beta", beta)] {
+        check::between(field, gain.unwrap_or(0.0), 0.0, LARGEST_GAIN)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn check_threshold(mark_ecnth: f64) -> Result<(), Problem> {
+    check::between("mark_ecnth", mark_ecnth, 0.0, 1.0)
+}
+
+impl LawParameters for Params {
+    type Law = Pie;
+
+    fn law(&self, _link: LinkFacts, _seed: u64) -> Pie {
+        let (alpha, beta) = gains(self.t_update, self.alpha, self.beta);
+        let settings = Settings {
+            qdelay_ref: self.qdelay_ref.as_secs_f64(),
+            t_update: self.t_update,
+            alpha,
+            beta,
+            max_burst: self.max_burst,
+            mean_packet: self.mean_packet.0,
+            scale_by_size: self.scale_by_size,
+            derandomize: self.derandomize,
+            mark_ecnth: self.mark_ecnth,
+        };
+        Pie {
+            control: Control::new(&settings),
+            next_tick: settings.t_update,
+            settings,
+            meter: (self.delay == Delay::Rate).then(Meter::default),
+        }
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+/// Gains beyond this would mean nothing, and could not be added.
+const LARGEST_GAIN: f64 = 1e6;
+
+/// The RFC's gains, in 1/s, for an update every 15 ms.
+const ALPHA: f64 = 0.125;
+const BETA: f64 = 1.25;
+
+/// alpha and beta: as given, or as the RFC's follow the time between updates.
+pub(crate) fn gains(t_update: Time, alpha: Option<f64>, beta: Option<f64>) -> (f64, f64) {
+    let scaled = ALPHA * t_update.as_secs_f64() / default_t_update().as_secs_f64();
+    let beta = beta.unwrap_or_else(|| (BETA + (ALPHA - scaled) / 2.0).max(0.0));
+    (alpha.unwrap_or(scaled), beta)
+}
+
+/// What PIE aims at and how, times in seconds where they meet gains.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) qdelay_ref: f64,
+    pub(crate) t_update: Time,
+    pub(crate) alpha: f64,
+    pub(crate) beta: f64,
+    pub(crate) max_burst: Time,
+    pub(crate) mean_packet: u64,
+    pub(crate) scale_by_size: bool,
+    pub(crate) derandomize: bool,
+    pub(crate) mark_ecnth: f64,
+}
+
+/// The controller of PIE over one queue: what it remembers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Control {
+    /// Signal probability (the RFC's drop_prob_).
+    pub(crate) p: f64,
+    /// Queue delay, in seconds.
+    pub(crate) qdelay: f64,
+    /// Queue delay at the last update.
+    pub(crate) qdelay_old: f64,
+    /// Time for which a burst still passes (burst_allowance_).
+    pub(crate) burst: Time,
+    /// Sum of the probabilities since the last signal (accu_prob_).
+    accu: f64,
+}
+
+/// Below this sum of probabilities a de-randomized PIE does not signal yet; above, it must.
+const TOO_SOON: f64 = 0.85;
+const TOO_LATE: f64 = 8.5;
+
+/// A probability below the first number moves by its change over the second.
+const CAUTION: [(f64, f64); 6] = [
+    (1e-6, 2048.0),
+    (1e-5, 512.0),
+    (1e-4, 128.0),
+    (1e-3, 32.0),
+    (1e-2, 8.0),
+    (1e-1, 2.0),
+];
+
+/// Most that a higher one may grow at once.
+const LARGEST_STEP: f64 = 0.02;
+
+/// What is kept of a probability at each update while the queue is empty.
+const DECAY: f64 = 0.98;
+
+impl Control {
+    pub(crate) const fn new(settings: &Settings) -> Self {
+        Self {
+            p: 0.0,
+            qdelay: 0.0,
+            qdelay_old: 0.0,
+            burst: settings.max_burst,
+            accu: 0.0,
+        }
+    }
+
+    /// Decides about an arrival of `size` bytes.
+    #[inline]
+    pub(crate) fn judge(
+        &mut self,
+        settings: &Settings,
+        size: u32,
+        queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        let half = settings.qdelay_ref / 2.0;
+        if self.p == 0.0 && self.qdelay < half && self.qdelay_old < half {
+            self.burst = settings.max_burst;
+        }
+        let harmless = self.qdelay_old < half && self.p < 0.2;
+        if self.burst > Time::ZERO || harmless || queue.bytes <= 2 * settings.mean_packet {
+            return Verdict::Admit;
+        }
+        let mut p = self.p;
+        if settings.scale_by_size {
+            p = (p * f64::from(size) / settings.mean_packet as f64).min(1.0);
+        }
+        if !self.is_signalled(settings, p, draw) {
+            return Verdict::Admit;
+        }
+        if self.p < settings.mark_ecnth {
+            Verdict::Signal(Reason::Early)
+        } else {
+            Verdict::Drop(Reason::Early)
+        }
+    }
+
+    /// A chance of `p`, spaced if it is to be.
+    #[inline]
+    fn is_signalled(
+        &mut self,
+        settings: &Settings,
+        p: f64,
+        draw: &mut impl FnMut() -> f64,
+    ) -> bool {
+        if !settings.derandomize {
+            return happens(p, draw);
+        }
+        if self.p == 0.0 {
+            self.accu = 0.0;
+        }
+        self.accu += p;
+        let signalled = self.accu >= TOO_SOON && (self.accu >= TOO_LATE || happens(p, draw));
+        if signalled {
+            self.accu = 0.0;
+        }
+        signalled
+    }
+
+    /// A packet that waited for `sojourn` has left `queue` behind.
+    #[inline]
+    pub(crate) fn departed(&mut self, sojourn: Time, queue: Backlog) {
+        self.qdelay = if queue.packets == 0 {
+            0.0
+        } else {
+            sojourn.as_secs_f64()
+        };
+    }
+
+    /// The probability moves.
+    pub(crate) fn update(&mut self, settings: &Settings) {
+        let mut step = settings.alpha * (self.qdelay - settings.qdelay_ref)
+            + settings.beta * (self.qdelay - self.qdelay_old);
+        match CAUTION.iter().find(|(below, _)| self.p < *below) {
+            Some((_, divisor)) => step /= divisor,
+            None => step = step.min(LARGEST_STEP),
+        }
+        let mut p = self.p + step;
+        if self.qdelay == 0.0 && self.qdelay_old == 0.0 {
+            p *= DECAY;
+        }
+        self.p = p.clamp(0.0, 1.0);
+        self.qdelay_old = self.qdelay;
+        self.burst = self.burst.saturating_sub(settings.t_update);
+    }
+
+    pub(crate) fn probe(&self, out: &mut Vec<f64>) {
+        out.extend([
+            self.qdelay,
+            self.qdelay_old,
+            self.p,
+            self.burst.as_secs_f64(),
+        ]);
+    }
+}
+
+/// Measures how long a byte takes to depart while enough of them wait (section 5.2).
+#[derive(Clone, Debug, Default)]
+struct Meter {
+    /// Start of the measurement under way, and bytes that left since.
+    cycle: Option<(Time, u64)>,
+    /// Average, once there is one.
+    seconds_per_byte: Option<f64>,
+}
+
+/// Bytes of one measurement, and that must wait for it to begin (DQ_THRESHOLD).
+const CYCLE: u64 = 1 << 14;
+
+/// Weight of the newest measurement.
+const WEIGHT: f64 = CYCLE as f64 / (1 << 16) as f64;
+
+impl Meter {
+    /// A packet of `size` bytes leaves and `queue` still waits.
+    fn departed(&mut self, now: Time, size: u32, queue: Backlog) {
+        if let Some((since, bytes)) = &mut self.cycle {
+            *bytes += u64::from(size);
+            if *bytes < CYCLE {
+                return;
+            }
+            let sample = (now - *since).as_secs_f64() / *bytes as f64;
+            let old = self.seconds_per_byte.unwrap_or(sample);
+            self.seconds_per_byte = Some(WEIGHT * sample + (1.0 - WEIGHT) * old);
+        }
+        self.cycle = (queue.bytes >= CYCLE).then_some((now, 0));
+    }
+
+    fn delay(&self, queue: Backlog) -> f64 {
+        queue.bytes as f64 * self.seconds_per_byte.unwrap_or(0.0)
+    }
+}
+
+/// The law of PIE.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    settings: Settings,
+    control: Control,
+    next_tick: Time,
+    /// If the delay is to be found from the rate of departures.
+    meter: Option<Meter>,
+}
+
+impl Law for Pie {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        _now: Time,
+        packet: &Packet,
+        queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        self.control.judge(&self.settings, packet.size, queue, draw)
+    }
+
+    #[inline]
+    fn on_departure(&mut self, now: Time, packet: &Packet, arrived: Time, queue: Backlog) {
+        match &mut self.meter {
+            Some(meter) => meter.departed(now, packet.size, queue),
+            None => self.control.departed(now - arrived, queue),
+        }
+    }
+
+    fn next_tick(&self) -> Time {
+        self.next_tick
+    }
+
+    fn on_tick(&mut self, now: Time, queue: Backlog) {
+        if let Some(meter) = &self.meter {
+            self.control.qdelay = meter.delay(queue);
+        }
+        self.control.update(&self.settings);
+        self.next_tick = now.saturating_add(self.settings.t_update);
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["qdelay_s", "qdelay_old_s", "p", "burst_allowance_s"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        self.control.probe(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_net::{Ecn, FlowKey, Rate};
+
+    use super::*;
+
+    const FULL: Backlog = Backlog {
+        packets: 20,
+        bytes: 30_000,
+    };
+
+    fn settings() -> Settings {
+        Settings {
+            qdelay_ref: 0.015,
+            t_update: default_t_update(),
+            alpha: ALPHA,
+            beta: BETA,
+            max_burst: Time::ZERO,
+            mean_packet: 1500,
+            scale_by_size: false,
+            derandomize: false,
+            mark_ecnth: 0.1,
+        }
+    }
+
+    /// A controller that has nothing left to do but to draw.
+    fn control(p: f64) -> Control {
+        Control {
+            p,
+            qdelay: 0.02,
+            qdelay_old: 0.02,
+            burst: Time::ZERO,
+            accu: 0.0,
+        }
+    }
+
+    #[test]
+    fn gains_follow_the_time_between_updates() {
+        let ms = Time::from_millis;
+        assert_eq!(gains(ms(15), None, None), (0.125, 1.25));
+        assert_eq!(
+            gains(Time::from_micros(7500), None, None),
+            (0.0625, 1.25 + 0.125 / 4.0)
+        );
+        assert_eq!(gains(ms(30), None, None), (0.25, 1.25 - 0.125 / 2.0));
+        assert_eq!(gains(ms(30), Some(1.0), Some(2.0)), (1.0, 2.0));
+        assert_eq!(gains(Time::from_secs(10), None, None).1, 0.0);
+    }
+
+    #[test]
+    fn a_low_delay_or_a_short_queue_spares_the_arrival_and_a_high_probability_does_not() {
+        let settings = settings();
+        let verdict = |p, qdelay_old, bytes| {
+            let mut control = Control {
+                qdelay_old,
+                ..control(p)
+            };
+            control.judge(&settings, 1500, Backlog { packets: 3, bytes }, &mut || 0.0)
+        };
+        assert_eq!(verdict(0.05, 0.0074, 30_000), Verdict::Admit);
+        assert_eq!(
+            verdict(0.05, 0.0075, 30_000),
+            Verdict::Signal(Reason::Early)
+        );
+        assert_eq!(verdict(0.2, 0.0074, 30_000), Verdict::Drop(Reason::Early));
+        assert_eq!(verdict(0.2, 0.02, 3000), Verdict::Admit);
+        assert_eq!(verdict(0.2, 0.02, 3001), Verdict::Drop(Reason::Early));
+        assert_eq!(verdict(0.1, 0.02, 30_000), Verdict::Drop(Reason::Early));
+    }
+
+    #[test]
+    fn small_packets_are_spared_where_size_counts() {
+        let scaled = Settings {
+            scale_by_size: true,
+            ..settings()
+        };
+        let mut draw = || 0.04;
+        let signal = Verdict::Signal(Reason::Early);
+        assert_eq!(control(0.05).judge(&scaled, 1500, FULL, &mut draw), signal);
+        assert_eq!(
+            control(0.05).judge(&scaled, 1000, FULL, &mut draw),
+            Verdict::Admit
+        );
+        assert_eq!(
+            control(0.05).judge(&settings(), 1000, FULL, &mut draw),
+            signal
+        );
+    }
+
+    #[test]
+    fn derandomized_signals_come_neither_soon_nor_late() {
+        let settings = Settings {
+            derandomize: true,
+            ..settings()
+        };
+        // 1/16 a packet: 14 reach 0.85, 136 are 8.5.
+        for (u, expected) in [(0.0, 14), (0.999, 136)] {
+            let mut control = control(0.0625);
+            for round in 1..=3 * expected {
+                let verdict = control.judge(&settings, 1500, FULL, &mut || u);
+                let signalled = verdict != Verdict::Admit;
+                assert_eq!(signalled, round % expected == 0, "{round} of {expected}");
+            }
+        }
+        let mut control = control(0.0625);
+        control.judge(&settings, 1500, FULL, &mut || 0.5);
+        control.p = 0.0;
+        control.judge(&settings, 1500, FULL, &mut || 0.5);
+        assert_eq!(control.accu, 0.0);
+    }
+
+    #[test]
+    fn a_high_probability_grows_by_a_fiftieth_at_most() {
+        let mut control = Control {
+            qdelay: 10.0,
+            ..control(0.5)
+        };
+        control.update(&settings());
+        assert_eq!(control.p, 0.52);
+        assert_eq!(control.qdelay_old, 10.0);
+    }
+
+    #[test]
+    fn the_delay_may_be_found_from_the_rate_of_departures() {
+        let params: Params = toml::from_str("delay = \"rate\"").unwrap();
+        let link = LinkFacts {
+            rate: Rate::from_mbps(12),
+            framing: Bytes(0),
+        };
+        let packet = Packet {
+            size: 1500,
+            ecn: Ecn::NotEct,
+            dscp: 0,
+            flow: FlowKey(0),
+        };
+        let mut pie = params.law(link, 1);
+        let leave = |pie: &mut Pie, ms: u64, bytes: u64| {
+            let now = Time::from_millis(ms);
+            let packets = (bytes / 1500) as u32;
+            pie.on_departure(now, &packet, Time::ZERO, Backlog { packets, bytes });
+        };
+        let delay = |pie: &mut Pie, bytes: u64| {
+            pie.on_tick(pie.next_tick(), Backlog { packets: 1, bytes });
+            pie.control.qdelay
+        };
+        // A packet a millisecond: the measurement begins with 16 kB waiting and takes 11 packets.
+        leave(&mut pie, 0, 16_383);
+        (1..=11).for_each(|ms| leave(&mut pie, ms, 30_000));
+        assert_eq!(delay(&mut pie, 30_000), 0.0);
+        leave(&mut pie, 12, 16_384);
+        assert!((delay(&mut pie, 30_000) - 0.020).abs() < 1e-12);
+        // The next one takes 2 ms a packet, and counts a quarter: 1.25 ms.
+        (1..=11).for_each(|n| leave(&mut pie, 12 + 2 * n, 3000));
+        assert!((delay(&mut pie, 30_000) - 0.025).abs() < 1e-12);
+        // With less than 16 kB waiting at its end no other began.
+        (1..=11).for_each(|n| leave(&mut pie, 34 + 9 * n, 3000));
+        assert!((delay(&mut pie, 30_000) - 0.025).abs() < 1e-12);
+    }
+}

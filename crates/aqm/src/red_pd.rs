@@ -1,0 +1,576 @@
+//! RED-PD, RED with preferential dropping: R. Mahajan, S. Floyd, D. Wetherall, "Controlling
+//! High-Bandwidth Flows at the Congested Router", ICNP 2001. Departures: [`Parameters::ABOUT`].
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::counters::Reason;
+use crate::flow_map::FlowList;
+use crate::law::{Fate, Law, LawParameters, Verdict, happens};
+use crate::link::{Backlog, LinkFacts};
+use crate::red::{self, Gap, Red, Unit};
+
+/// Parameters of RED-PD: those of RED, and those of the filter in front of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Average queue below which nothing is signalled.
+    pub min_th: QueueSize,
+    /// Average queue from which every arrival is signalled (or the gentle slope begins).
+    pub max_th: QueueSize,
+    /// Buffer size; an arrival that would exceed it is dropped.
+    pub limit: QueueSize,
+    /// Weight of the newest sample in the average queue length; above 0 and at most 1.
+    #[serde(default = "red::default_w_q")]
+    #[schemars(range(max = 1.0))]
+    pub w_q: f64,
+    /// Signal probability as the average reaches `max_th`; above 0 and at most 1.
+    #[serde(default = "red::default_max_p")]
+    #[schemars(range(max = 1.0))]
+    pub max_p: f64,
+    /// Whether the probability rises from `max_p` to 1 between `max_th` and twice `max_th`
+    /// (Floyd 2000) instead of jumping.
+    #[serde(default)]
+    pub gentle: bool,
+    /// How signals are spaced, RED's and the filter's to each flow.
+    #[serde(default)]
+    pub gap: Gap,
+    /// What the queue is measured in.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Whether RED's probability is multiplied by packet size over `mean_packet`.
+    #[serde(default)]
+    pub scale_by_size: bool,
+    /// Mean packet size: converts packets to bytes and sets how fast an idle queue ages.
+    #[serde(default = "red::default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// The paper's R: a flow is of high bandwidth if it sends more than TCP would with this
+    /// round-trip time, sqrt(1.5/p)/R packets per second at the drop rate p.
+    #[serde(default = "default_target_rtt")]
+    pub target_rtt: Time,
+    /// M: drop lists that are remembered, from 1 to 100.
+    #[serde(default = "default_lists")]
+    #[schemars(range(min = 1, max = 100))]
+    pub lists: u32,
+    /// K: lists in which a flow must be found to be one of high bandwidth; from 1 to `lists`.
+    #[serde(default = "default_lists_needed")]
+    #[schemars(range(min = 1, max = 100))]
+    pub lists_needed: u32,
+    /// Flows that a list keeps, those with most bytes dropped; from 1 to 1000.
+    #[serde(default = "default_list_flows")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub list_flows: u32,
+    /// No flow is found while the drop rate is not above this; from 0 to 1.
+    #[serde(default = "default_identify_above")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub identify_above: f64,
+    /// Largest decrease of a flow's filter probability at once; above 0 and at most 1.
+    #[serde(default = "default_max_decrease")]
+    #[schemars(range(max = 1.0))]
+    pub max_decrease: f64,
+    /// P_minThresh: filter probability below which a flow is released; above 0 and at most 1.
+    #[serde(default = "default_p_min_thresh")]
+    #[schemars(range(max = 1.0))]
+    pub p_min_thresh: f64,
+    /// Least number of lists from an increase of a flow's filter probability to the next.
+    #[serde(default = "default_increase_lists")]
+    pub increase_lists: u32,
+    /// Least time from an increase of a flow's filter probability to the next.
+    #[serde(default = "default_increase_time")]
+    pub increase_time: Time,
+    /// Least number of lists from a change of a flow's filter probability to a decrease.
+    #[serde(default = "default_decrease_lists")]
+    pub decrease_lists: u32,
+    /// Whether ECN-capable packets are marked instead of dropped, by RED and by the filter.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+fn default_target_rtt() -> Time {
+    Time::from_millis(40)
+}
+
+fn default_lists() -> u32 {
+    5
+}
+
+fn default_lists_needed() -> u32 {
+    3
+}
+
+fn default_list_flows() -> u32 {
+    50
+}
+
+fn default_identify_above() -> f64 {
+    0.001
+}
+
+fn default_max_decrease() -> f64 {
+    0.05
+}
+
+fn default_p_min_thresh() -> f64 {
+    0.005
+}
+
+fn default_increase_lists() -> u32 {
+    4
+}
+
+fn default_increase_time() -> Time {
+    Time::from_millis(400)
+}
+
+fn default_decrease_lists() -> u32 {
+    3
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "RED with Preferential Dropping",
+        paper: "R. Mahajan, S. Floyd, D. Wetherall, Controlling High-Bandwidth Flows at the \
+                Congested Router, ICNP 2001; values of the authors' ns-2 scripts",
+        purpose: "Finds the flows of high bandwidth in RED's own history of drops, and filters \
+                  only them in front of RED, until they send no more than TCP would.",
+        departures: &[
+            "A list lasts K/M of R/sqrt(1.5 p), within 2R and 10R: R/sqrt(1.5 p) is the \
+             congestion epoch, the history spans K of them and is cut into M lists. L. Le, \
+             dissertation, 2005, equation 2.22, calls a list an epoch.",
+            "p is the measured rate of RED's signals in the list, or its average with weight 0.5 \
+             if that is less (the authors' scripts). Figure 2.14 there takes RED's formula.",
+            "RED's drops, marks and overflows make the history, the filter's signals never.",
+            "The filter acts while RED's average is at least `min_th` and more than one packet \
+             waits. A packet that it signals does not come before RED, even if it is marked and \
+             stays.",
+            "Each flow's filter signals are spaced by `gap`, as RED's are.",
+            "Numbers of the scripts that the paper leaves open: `list_flows`, `identify_above`, \
+             `increase_lists`, `increase_time`, `decrease_lists`.",
+            "The paper's test whether a filtered flow responds, and the larger steps for those \
+             that do not, are left out; the authors' scripts have them switched off.",
+            "The first list lasts 10R. A list takes 4096 flows, before it is cut down to those \
+             that it keeps, and as many are filtered; further ones are passed over.",
+        ],
+        memory: "at most 4096 flows of 40 bytes in the current list and 4096 of 72 bytes in the \
+                 filter; `lists` times `list_flows` entries of 24 bytes",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        self.red().check()?;
+        check::interval("target_rtt", self.target_rtt)?;
+        check::count("lists", self.lists, 1, 100)?;
+        check::count("lists_needed", self.lists_needed, 1, self.lists)?;
+        check::count("list_flows", self.list_flows, 1, 1000)?;
+        check::between("identify_above", self.identify_above, 0.0, 1.0)?;
+        check::in_unit_interval("max_decrease", self.max_decrease)?;
+        check::in_unit_interval("p_min_thresh", self.p_min_thresh)
+    }
+}
+
+impl Params {
+    fn red(&self) -> red::Params {
+        red::Params {
+            min_th: self.min_th,
+            max_th: self.max_th,
+            limit: self.limit,
+            w_q: self.w_q,
+            max_p: self.max_p,
+            gentle: self.gentle,
+            gap: self.gap,
+            unit: self.unit,
+            scale_by_size: self.scale_by_size,
+            mean_packet: self.mean_packet,
+            ecn: self.ecn,
+        }
+    }
+
+    /// How long the list after a drop rate of `p` lasts.
+    fn list_length(&self, p: f64) -> Time {
+        let rtt = self.target_rtt.as_secs_f64();
+        let share = f64::from(self.lists_needed) / f64::from(self.lists);
+        let longest = LONGEST_LIST * rtt;
+        let seconds = if p > 0.0 {
+            share * rtt / libm::sqrt(1.5 * p)
+        } else {
+            longest
+        };
+        Time::from_secs_f64(seconds.clamp(SHORTEST_LIST * rtt, longest))
+    }
+}
+
+impl LawParameters for Params {
+    type Law = RedPd;
+
+    fn law(&self, link: LinkFacts, _seed: u64) -> RedPd {
+        RedPd::new(self, link)
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+/// Shortest and longest list, in target round-trip times.
+const SHORTEST_LIST: f64 = 2.0;
+const LONGEST_LIST: f64 = 10.0;
+
+/// Weight of the newest list in the average drop rate.
+const RATE_WEIGHT: f64 = 0.5;
+
+/// Most flows in the current list, and in the filter.
+const MOST_FLOWS: usize = 4096;
+
+/// The law of RED-PD.
+#[derive(Clone, Debug)]
+pub struct RedPd {
+    params: Params,
+    red: Red,
+    filter: Filter,
+    /// What each flow lost in the current list.
+    losses: FlowList<Loss>,
+    history: History,
+    rate: DropRate,
+    /// p, the drop rate that all flows meet.
+    ambient_p: f64,
+    /// When the current list ends, and its number.
+    list: ListEnd,
+    /// Whether the packet that was decided about last came before RED.
+    reached_red: bool,
+}
+
+/// The end of a drop list.
+#[derive(Clone, Copy, Debug)]
+struct ListEnd {
+    time: Time,
+    number: u64,
+}
+
+/// What a flow lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Loss {
+    packets: u32,
+    bytes: u64,
+}
+
+/// RED's drop rate of the current list, and its average.
+#[derive(Clone, Debug, Default)]
+struct DropRate {
+    arrivals: u64,
+    drops: u64,
+    average: Option<f64>,
+}
+
+impl DropRate {
+    /// The list ends: its rate, or the average if that is less.
+    fn close(&mut self) -> f64 {
+        let rate = self.drops as f64 / self.arrivals.max(1) as f64;
+        (self.arrivals, self.drops) = (0, 0);
+        let average = self.average.map_or(rate, |average| {
+            (1.0 - RATE_WEIGHT) * average + RATE_WEIGHT * rate
+        });
+        self.average = Some(average);
+        rate.min(average)
+    }
+}
+
+/// The last drop lists: packets lost per flow.
+#[derive(Clone, Debug)]
+struct History {
+    lists: VecDeque<Vec<(FlowKey, u32)>>,
+    most_lists: usize,
+    most_flows: usize,
+}
+
+/// What the history has of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    /// Lists in which it stands.
+    lists: u32,
+    /// Packets that it lost.
+    packets: u32,
+}
+
+impl History {
+    fn new(params: &Params) -> Self {
+        let most_lists = params.lists as usize;
+        Self {
+            lists: VecDeque::with_capacity(most_lists),
+            most_lists,
+            most_flows: params.list_flows as usize,
+        }
+    }
+
+    /// Adds a list, cut down to the flows that lost most, and forgets the oldest.
+    fn push(&mut self, losses: impl Iterator<Item = (FlowKey, Loss)>) {
+        let mut losses: Vec<_> = losses.collect();
+        losses.sort_by_key(|(_, loss)| Reverse(loss.bytes));
+        losses.truncate(self.most_flows);
+        if self.lists.len() == self.most_lists {
+            self.lists.pop_front();
+        }
+        let list = losses.iter().map(|(flow, loss)| (*flow, loss.packets));
+        self.lists.push_back(list.collect());
+    }
+
+    /// Every flow in the history, in the order in which they came.
+    fn records(&self) -> FlowList<Record> {
+        let entries = self.lists.iter().map(Vec::len).sum();
+        let mut records = FlowList::with_capacity(entries);
+        for &(flow, packets) in self.lists.iter().flatten() {
+            if let Some(Record {
+                lists,
+                packets: sum,
+            }) = records.get_mut(flow)
+            {
+                *lists += 1;
+                *sum += packets;
+            } else {
+                records.push(flow, Record { lists: 1, packets });
+            }
+        }
+        records
+    }
+
+    fn newest(&self) -> &[(FlowKey, u32)] {
+        self.lists.back().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The filter in front of RED.
+#[derive(Clone, Debug)]
+struct Filter {
+    flows: FlowList<Filtered>,
+    gap: Gap,
+    max_decrease: f64,
+    p_min_thresh: f64,
+    increase_lists: u64,
+    increase_time: Time,
+    decrease_lists: u64,
+    /// Filter probability of the last arrival's flow.
+    p_f: f64,
+}
+
+/// A flow in the filter.
+#[derive(Clone, Copy, Debug)]
+struct Filtered {
+    /// Its signal probability, the paper's P_f.
+    p_f: f64,
+    /// Its packets since the filter's last signal to it; -1: none yet.
+    count: i64,
+    /// When its probability was raised last.
+    raised: ListEnd,
+    /// The number of the list at whose end its probability changed last.
+    changed: u64,
+}
+
+impl Filter {
+    fn new(params: &Params) -> Self {
+        Self {
+            flows: FlowList::with_capacity(0),
+            gap: params.gap,
+            max_decrease: params.max_decrease,
+            p_min_thresh: params.p_min_thresh,
+            increase_lists: u64::from(params.increase_lists),
+            increase_time: params.increase_time,
+            decrease_lists: u64::from(params.decrease_lists),
+            p_f: 0.0,
+        }
+    }
+
+    /// Whether the filter signals to a packet of this flow; it acts only while `congested`.
+    #[inline]
+    fn signals(&mut self, flow: FlowKey, congested: bool, draw: &mut impl FnMut() -> f64) -> bool {
+        let Some(flow) = self.flows.get_mut(flow) else {
+            self.p_f = 0.0;
+            return false;
+        };
+        self.p_f = flow.p_f;
+        if !congested {
+            return false;
+        }
+        flow.count += 1;
+        let signal = happens(self.gap.signal_probability(flow.p_f, flow.count), draw);
+        if signal {
+            flow.count = 0;
+        }
+        signal
+    }
+
+    /// Raises the probability of a flow by `step`, at most to double it and `p` more.
+    fn raise(&mut self, flow: FlowKey, step: f64, p: f64, end: ListEnd) {
+        if let Some(flow) = self.flows.get_mut(flow) {
+            let lists = end.number - flow.raised.number;
+            if lists >= self.increase_lists && end.time - flow.raised.time >= self.increase_time {
+                flow.p_f = (flow.p_f + step.min(flow.p_f + p)).min(1.0);
+                flow.raised = end;
+                flow.changed = end.number;
+            }
+        } else if self.flows.len() < MOST_FLOWS {
+            let filtered = Filtered {
+                p_f: step.min(p),
+                count: -1,
+                raised: end,
+                changed: end.number,
+            };
+            self.flows.push(flow, filtered);
+        }
+    }
+
+    /// Lowers the probability of flows without a loss in the whole history, and releases those
+    /// that have little left.
+    fn loosen(&mut self, records: &FlowList<Record>, list: u64) {
+        let (max_decrease, least) = (self.max_decrease, self.p_min_thresh);
+        let rest = self.decrease_lists;
+        self.flows.retain(|name, flow| {
+            if records.get(name).is_some() || list - flow.changed < rest {
+                return true;
+            }
+            flow.changed = list;
+            if flow.p_f > 2.0 * max_decrease {
+                flow.p_f -= max_decrease;
+            } else {
+                flow.p_f /= 2.0;
+            }
+            flow.p_f >= least
+        });
+    }
+}
+
+impl RedPd {
+    /// RED-PD with an empty queue that has been idle since time 0, and no history.
+    pub fn new(params: &Params, link: LinkFacts) -> Self {
+        Self {
+            red: Red::new(&params.red(), link),
+            filter: Filter::new(params),
+            losses: FlowList::with_capacity(0),
+            history: History::new(params),
+            rate: DropRate::default(),
+            ambient_p: 0.0,
+            list: ListEnd {
+                time: params.list_length(0.0),
+                number: 1,
+            },
+            reached_red: true,
+            params: params.clone(),
+        }
+    }
+
+    /// RED has signalled to a packet, or had no room for it.
+    fn note(&mut self, packet: &Packet) {
+        self.rate.drops += 1;
+        let bytes = u64::from(packet.size);
+        if let Some(loss) = self.losses.get_mut(packet.flow) {
+            loss.packets += 1;
+            loss.bytes += bytes;
+        } else if self.losses.len() < MOST_FLOWS {
+            self.losses.push(packet.flow, Loss { packets: 1, bytes });
+        }
+    }
+
+    /// The current list ends, in which flows met the drop rate `p`, and the next one begins.
+    fn end_list(&mut self, p: f64) {
+        self.ambient_p = p;
+        self.history.push(self.losses.drain());
+        let records = self.history.records();
+        if p > self.params.identify_above {
+            self.tighten(p, &records);
+        }
+        self.filter.loosen(&records, self.list.number);
+        self.list = ListEnd {
+            time: self.list.time + self.params.list_length(p),
+            number: self.list.number + 1,
+        };
+    }
+
+    /// Raises the probabilities of the flows of high bandwidth that still lose packets, each in
+    /// proportion to what it lost in the whole history.
+    fn tighten(&mut self, p: f64, records: &FlowList<Record>) {
+        let is_high = |record: &Record| record.lists >= self.params.lists_needed;
+        let high = records.iter().filter(|(_, record)| is_high(record));
+        let (flows, packets) = high.fold((0.0, 0.0), |(flows, packets), (_, record)| {
+            (flows + 1.0, packets + f64::from(record.packets))
+        });
+        for (flow, _) in self.history.newest() {
+            if let Some(record) = records.get(*flow).filter(|record| is_high(record)) {
+                let step = f64::from(record.packets) / (packets / flows) * p;
+                self.filter.raise(*flow, step, p, self.list);
+            }
+        }
+    }
+}
+
+impl Law for RedPd {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        let congested = self.red.average.avg >= self.red.settings.min_th && queue.packets > 1;
+        self.reached_red = !self.filter.signals(packet.flow, congested, draw);
+        if !self.reached_red {
+            return Verdict::Signal(Reason::Filter);
+        }
+        self.rate.arrivals += 1;
+        self.red.on_arrival(now, packet, queue, draw)
+    }
+
+    #[inline]
+    fn on_fate(&mut self, now: Time, packet: &Packet, queue: Backlog, fate: Fate) {
+        self.red.on_fate(now, packet, queue, fate);
+        if self.reached_red && fate != Fate::Enqueue {
+            self.note(packet);
+        }
+    }
+
+    #[inline]
+    fn on_idle(&mut self, since: Time) {
+        self.red.on_idle(since);
+    }
+
+    fn next_tick(&self) -> Time {
+        self.list.time
+    }
+
+    fn on_tick(&mut self, _now: Time, _queue: Backlog) {
+        let p = self.rate.close();
+        self.end_list(p);
+    }
+
+    fn set_link(&mut self, link: LinkFacts) {
+        self.red.set_link(link);
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &[
+            "avg",
+            "count",
+            "p_b",
+            "p_a",
+            "ambient_p",
+            "p_f",
+            "filtered_flows",
+        ]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        self.red.probe(out);
+        let flows = self.filter.flows.len() as f64;
+        out.extend([self.ambient_p, self.filter.p_f, flows]);
+    }
+}
+
+#[cfg(test)]
+mod tests;

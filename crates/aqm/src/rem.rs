@@ -1,0 +1,220 @@
+//! REM: S. Athuraliya, V. Li, S. Low, Q. Yin, "REM: Active Queue Management", IEEE Network 15(3),
+//! 2001. Departures: [`Parameters::ABOUT`].
+
+use aqmlab_net::{Bytes, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::law::{Law, LawParameters, Verdict, for_size};
+use crate::link::{Backlog, LinkFacts};
+use crate::red::{self, Unit};
+
+/// Parameters of REM.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Queue to hold.
+    #[serde(default = "default_q_ref")]
+    pub q_ref: QueueSize,
+    /// Buffer size; an arrival that would exceed it is dropped.
+    pub limit: QueueSize,
+    /// What the price rises per packet of mismatch and tick; above 0.
+    #[serde(default = "default_gamma")]
+    #[schemars(range(min = 0.0))]
+    pub gamma: f64,
+    /// Weight of the queue's mismatch beside that of the rate; above 0.
+    #[serde(default = "default_alpha")]
+    #[schemars(range(min = 0.0))]
+    pub alpha: f64,
+    /// The probability is 1 - phi^(-price); above 1.
+    #[serde(default = "default_phi")]
+    #[schemars(range(min = 1.0))]
+    pub phi: f64,
+    /// Time between two changes of the price; `gamma` belongs to it. At least 10 us.
+    #[serde(default = "default_interval")]
+    pub interval: Time,
+    /// What queue and arrivals are measured in; bytes count as packets of `mean_packet`.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    #[serde(default)]
+    pub scale_by_size: bool,
+    /// Mean packet size, also of the packets that the link carries per tick.
+    #[serde(default = "red::default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+fn default_q_ref() -> QueueSize {
+    QueueSize::Packets(20.0)
+}
+
+fn default_gamma() -> f64 {
+    0.001
+}
+
+fn default_alpha() -> f64 {
+    0.1
+}
+
+fn default_phi() -> f64 {
+    1.001
+}
+
+fn default_interval() -> Time {
+    Time::from_millis(2)
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Random Exponential Marking",
+        paper: "S. Athuraliya, V. Li, S. Low, Q. Yin, REM: Active Queue Management, IEEE Network \
+                15(3), 2001",
+        purpose: "Matches the rate of arrivals to the capacity and clears the queue to a target, \
+                  by a price: marks of many links add up to the sum of their prices.",
+        departures: &[
+            "Arrivals and capacity are packets per tick, the unit to which the authors' constants \
+             belong; read as rates, as the equation is often printed, the price would be 500 \
+             times too nervous.",
+            "The capacity is what the wire carries, framing subtracted; arrivals would never \
+             reach the bare rate.",
+            "Every arrival counts, also one that is dropped, for a signal or for want of room.",
+            "Packets that cannot be marked are dropped (ns-2 never signals them).",
+        ],
+        memory: "a few numbers",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::mean_packet(self.mean_packet)?;
+        check::target_queue(self.q_ref, self.limit, self.mean_packet)?;
+        check::above("gamma", self.gamma, 0.0)?;
+        check::above("alpha", self.alpha, 0.0)?;
+        check::above("phi", self.phi, 1.0)?;
+        check::interval("interval", self.interval)
+    }
+}
+
+impl LawParameters for Params {
+    type Law = Rem;
+
+    fn law(&self, link: LinkFacts, _seed: u64) -> Rem {
+        let mean = self.mean_packet.0 as f64;
+        Rem {
+            q_ref: Unit::Packets.threshold(self.q_ref, self.mean_packet),
+            log_phi: libm::log(self.phi),
+            capacity: self.packets_per_tick(link),
+            mean,
+            scale_mean: self.scale_by_size.then_some(mean),
+            next_tick: self.interval,
+            params: self.clone(),
+            state: State::default(),
+        }
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+impl Params {
+    /// C T: packets of mean size that the wire carries between two ticks.
+    fn packets_per_tick(&self, link: LinkFacts) -> f64 {
+        link.packets_per_second(self.mean_packet) * self.interval.as_secs_f64()
+    }
+}
+
+/// The law of REM.
+#[derive(Clone, Debug)]
+pub struct Rem {
+    params: Params,
+    /// In packets.
+    q_ref: f64,
+    log_phi: f64,
+    /// Packets of mean size per tick.
+    capacity: f64,
+    mean: f64,
+    /// Mean packet size, if the probability is scaled by size.
+    scale_mean: Option<f64>,
+    next_tick: Time,
+    state: State,
+}
+
+/// What REM remembers.
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// The price of the link.
+    price: f64,
+    /// Arrivals since the last tick, in packets.
+    x: f64,
+    /// Signal probability of a packet of mean size.
+    p: f64,
+    /// Probability used at the last arrival.
+    p_packet: f64,
+}
+
+impl Law for Rem {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        _now: Time,
+        packet: &Packet,
+        _queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        self.state.x += match self.params.unit {
+            Unit::Packets => 1.0,
+            Unit::Bytes => f64::from(packet.size) / self.mean,
+        };
+        self.state.p_packet = for_size(self.state.p, packet.size, self.scale_mean);
+        Verdict::by_chance(self.state.p_packet, draw)
+    }
+
+    #[inline]
+    fn next_tick(&self) -> Time {
+        self.next_tick
+    }
+
+    fn on_tick(&mut self, _now: Time, queue: Backlog) {
+        let Params {
+            gamma,
+            alpha,
+            unit,
+            interval,
+            ..
+        } = self.params;
+        let State { price, x, p, .. } = &mut self.state;
+        let mismatch = alpha * (unit.packets(queue, self.mean) - self.q_ref) + *x - self.capacity;
+        *price = (*price + gamma * mismatch).max(0.0);
+        // 1 - phi^(-price)
+        *p = -libm::expm1(-*price * self.log_phi);
+        *x = 0.0;
+        self.next_tick += interval;
+    }
+
+    fn set_link(&mut self, link: LinkFacts) {
+        self.capacity = self.params.packets_per_tick(link);
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["price", "x", "p", "p_packet"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        let State {
+            price,
+            x,
+            p,
+            p_packet,
+        } = self.state;
+        out.extend([price, x, p, p_packet]);
+    }
+}

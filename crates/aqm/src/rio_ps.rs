@@ -1,0 +1,522 @@
+//! RIO-PS, RIO with preference for short flows: L. Guo, I. Matta, "The War between Mice and
+//! Elephants", ICNP 2001. Departures: [`Parameters::ABOUT`].
+
+use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::flow_map::FlowMap;
+use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::link::{Backlog, LinkFacts};
+use crate::red::{self, Gap, Unit};
+use crate::rio::{Class, Curves};
+
+/// Parameters of RIO-PS. A packet is Short if it is among the first `l_t` of its flow, else Long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Average number of Short packets waiting below which none is signalled.
+    #[serde(default = "default_min_th")]
+    pub short_min_th: QueueSize,
+    /// Average number of Short packets waiting from which every Short arrival is dropped.
+    #[serde(default = "default_short_max_th")]
+    pub short_max_th: QueueSize,
+    /// Signal probability of Short packets as their average reaches `short_max_th`; above 0 and at
+    /// most 1.
+    #[serde(default = "default_short_max_p")]
+    #[schemars(range(max = 1.0))]
+    pub short_max_p: f64,
+    /// Average queue, of all packets, below which no Long packet is signalled.
+    #[serde(default = "default_min_th")]
+    pub long_min_th: QueueSize,
+    /// Average queue, of all packets, from which every Long arrival is dropped.
+    #[serde(default = "default_long_max_th")]
+    pub long_max_th: QueueSize,
+    /// Signal probability of Long packets as the average reaches `long_max_th`; above 0 and at
+    /// most 1.
+    #[serde(default = "default_long_max_p")]
+    #[schemars(range(max = 1.0))]
+    pub long_max_p: f64,
+    /// Buffer size; an arrival that would exceed it is dropped.
+    pub limit: QueueSize,
+    /// Weight of the newest sample in both averages; above 0 and at most 1.
+    #[serde(default = "default_w_q")]
+    #[schemars(range(max = 1.0))]
+    pub w_q: f64,
+    /// How signals are spaced, in each class on its own.
+    #[serde(default)]
+    pub gap: Gap,
+    /// SLR: active Short flows per active Long flow that `l_t` is moved to reach; above 0.
+    #[serde(default = "default_slr")]
+    pub slr: f64,
+    /// L_t at the start: the packets of a flow that are Short; at least 1.
+    #[serde(default = "default_l_t")]
+    #[schemars(range(min = 1))]
+    pub l_t: u32,
+    /// T_u: how often flows that were silent since the last time are forgotten.
+    #[serde(default = "default_t_u")]
+    pub t_u: Time,
+    /// T_c: how often L_t moves by one packet.
+    #[serde(default = "default_t_c")]
+    pub t_c: Time,
+    /// Most flows that are remembered, from 1 to 16777216.
+    #[serde(default = "default_max_flows")]
+    #[schemars(range(min = 1, max = MOST_FLOWS))]
+    pub max_flows: u32,
+    /// Mean packet size: converts bytes to packets and sets how fast an idle queue ages.
+    #[serde(default = "red::default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+const MOST_FLOWS: u32 = 1 << 24;
+
+fn default_min_th() -> QueueSize {
+    QueueSize::Packets(80.0)
+}
+
+fn default_short_max_th() -> QueueSize {
+    QueueSize::Packets(840.0)
+}
+
+fn default_short_max_p() -> f64 {
+    0.05
+}
+
+fn default_long_max_th() -> QueueSize {
+    QueueSize::Packets(1200.0)
+}
+
+fn default_long_max_p() -> f64 {
+    0.1
+}
+
+fn default_w_q() -> f64 {
+    1.0 / 512.0
+}
+
+fn default_slr() -> f64 {
+    3.0
+}
+
+fn default_l_t() -> u32 {
+    10
+}
+
+fn default_t_u() -> Time {
+    Time::from_secs(1)
+}
+
+fn default_t_c() -> Time {
+    Time::from_secs(10)
+}
+
+fn default_max_flows() -> u32 {
+    1 << 16
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "RIO with Preference for Short flows",
+        paper: "L. Guo, I. Matta, The War between Mice and Elephants, ICNP 2001; thresholds of \
+                L. Le, dissertation, 2005, section 4.8.2",
+        purpose: "Gives the first packets of every flow a gentler RED curve than the rest, so \
+                  that short transfers lose less.",
+        departures: &[
+            "The classifier, which the paper has at the edge of the network, sits in front of \
+             RIO at the same port. It counts a packet before RIO decides, so dropped ones count.",
+            "The curves are those of Le 2005. They cross: equal averages give Long packets 1.36 \
+             times the probability of Short ones, the rest of the preference comes from the \
+             average of Short packets, which is never the larger.",
+            "Every T_c, L_t falls by 1 (to no less than 1) if there are more than SLR active \
+             Short flows per active Long flow, or no Long flow, and rises by 1 if there are \
+             fewer. Without any flow it stays. T_u goes before T_c at equal times.",
+            "L_t starts at 10 packets, an object of about 10 kB; nobody states it.",
+            "While `max_flows` are remembered, packets of further flows are Short.",
+            "The two directions of a connection are two flows.",
+            "RIO as in `rio`, but for the gentle slopes.",
+        ],
+        memory: "at most `max_flows` flows, of about 40 bytes, that sent within two T_u, and a \
+                 byte per packet that waits",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::mean_packet(self.mean_packet)?;
+        check::in_unit_interval("w_q", self.w_q)?;
+        check::in_unit_interval("short_max_p", self.short_max_p)?;
+        check::in_unit_interval("long_max_p", self.long_max_p)?;
+        let (limit, mean_packet) = (self.limit, self.mean_packet);
+        for (min_th, max_th) in [
+            (
+                ("short_min_th", self.short_min_th),
+                ("short_max_th", self.short_max_th),
+            ),
+            (
+                ("long_min_th", self.long_min_th),
+                ("long_max_th", self.long_max_th),
+            ),
+        ] {
+            check::thresholds(min_th, max_th, ("gentle", false), limit, mean_packet)?;
+        }
+        check::above("slr", self.slr, 0.0)?;
+        check::count("l_t", self.l_t, 1, u32::MAX)?;
+        check::interval("t_u", self.t_u)?;
+        check::interval("t_c", self.t_c)?;
+        check::count("max_flows", self.max_flows, 1, MOST_FLOWS)
+    }
+}
+
+impl LawParameters for Params {
+    type Law = RioPs;
+
+    fn law(&self, link: LinkFacts, _seed: u64) -> RioPs {
+        RioPs::new(self, link)
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+impl Params {
+    /// The RED that decides about Short packets.
+    fn short(&self) -> red::Params {
+        red::Params {
+            min_th: self.short_min_th,
+            max_th: self.short_max_th,
+            limit: self.limit,
+            w_q: self.w_q,
+            max_p: self.short_max_p,
+            gentle: false,
+            gap: self.gap,
+            unit: Unit::Packets,
+            scale_by_size: false,
+            mean_packet: self.mean_packet,
+            ecn: self.ecn,
+        }
+    }
+
+    /// The RED that decides about Long packets.
+    fn long(&self) -> red::Params {
+        red::Params {
+            min_th: self.long_min_th,
+            max_th: self.long_max_th,
+            max_p: self.long_max_p,
+            ..self.short()
+        }
+    }
+}
+
+/// The law of RIO-PS.
+#[derive(Clone, Debug)]
+pub struct RioPs {
+    curves: Curves,
+    classifier: Classifier,
+    t_u: Time,
+    t_c: Time,
+    next_scan: Time,
+    next_adaptation: Time,
+}
+
+/// The edge's part: says which packets are Short, and moves the boundary.
+#[derive(Clone, Debug)]
+struct Classifier {
+    flows: FlowMap<Flow>,
+    max_flows: usize,
+    /// Packets of a flow that are Short.
+    l_t: u32,
+    slr: f64,
+}
+
+/// What is remembered of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    /// Packets that it sent.
+    packets: u32,
+    /// Whether it has sent since the last scan.
+    seen: bool,
+}
+
+impl Classifier {
+    #[inline]
+    fn classify(&mut self, flow: FlowKey) -> Class {
+        let packets = match self.flows.get_mut(&flow) {
+            Some(known) => {
+                known.packets = known.packets.saturating_add(1);
+                known.seen = true;
+                known.packets
+            }
+            None => {
+                if self.flows.len() < self.max_flows {
+                    let seen = true;
+                    self.flows.insert(flow, Flow { packets: 1, seen });
+                }
+                1
+            }
+        };
+        if packets <= self.l_t {
+            Class::In
+        } else {
+            Class::Out
+        }
+    }
+
+    /// Forgets flows that sent nothing since the last scan.
+    fn scan(&mut self) {
+        self.flows.retain(|_, flow| std::mem::take(&mut flow.seen));
+    }
+
+    /// Moves L_t towards the wanted ratio of Short to Long flows.
+    fn adapt(&mut self) {
+        let l_t = self.l_t;
+        let is_short = |flow: &&Flow| flow.packets <= l_t;
+        let short = self.flows.values().filter(is_short).count();
+        let long = self.flows.len() - short;
+        let (short, wanted) = (short as f64, self.slr * long as f64);
+        if short > wanted {
+            self.l_t = (l_t - 1).max(1);
+        } else if short < wanted {
+            self.l_t = l_t.saturating_add(1);
+        }
+    }
+}
+
+impl RioPs {
+    /// RIO-PS with an empty queue that has been idle since time 0, and no flow known.
+    pub fn new(params: &Params, link: LinkFacts) -> Self {
+        Self {
+            curves: Curves::new(&params.short(), &params.long(), link),
+            classifier: Classifier {
+                flows: FlowMap::default(),
+                max_flows: params.max_flows as usize,
+                l_t: params.l_t,
+                slr: params.slr,
+            },
+            t_u: params.t_u,
+            t_c: params.t_c,
+            next_scan: params.t_u,
+            next_adaptation: params.t_c,
+        }
+    }
+}
+
+impl Law for RioPs {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        let class = self.classifier.classify(packet.flow);
+        self.curves.on_arrival(now, packet, class, queue, draw)
+    }
+
+    #[inline]
+    fn on_fate(&mut self, now: Time, packet: &Packet, queue: Backlog, fate: Fate) {
+        self.curves.on_fate(now, packet, queue, fate);
+    }
+
+    #[inline]
+    fn on_departure(&mut self, _now: Time, packet: &Packet, _arrived: Time, _queue: Backlog) {
+        self.curves.on_departure(packet);
+    }
+
+    #[inline]
+    fn on_idle(&mut self, since: Time) {
+        self.curves.on_idle(since);
+    }
+
+    fn next_tick(&self) -> Time {
+        self.next_scan.min(self.next_adaptation)
+    }
+
+    fn on_tick(&mut self, now: Time, _queue: Backlog) {
+        if now == self.next_scan {
+            self.classifier.scan();
+            self.next_scan += self.t_u;
+        }
+        if now == self.next_adaptation {
+            self.classifier.adapt();
+            self.next_adaptation += self.t_c;
+        }
+    }
+
+    fn set_link(&mut self, link: LinkFacts) {
+        self.curves.set_link(link);
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &[
+            "avg_short",
+            "count_short",
+            "p_b_short",
+            "p_a_short",
+            "avg_total",
+            "count_long",
+            "p_b_long",
+            "p_a_long",
+            "l_t",
+            "flows",
+        ]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        self.curves.probe(out);
+        out.push(f64::from(self.classifier.l_t));
+        out.push(self.classifier.flows.len() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worked;
+
+    /// The parameters of the example.
+    fn params() -> Params {
+        Params {
+            short_min_th: QueueSize::Packets(2.0),
+            short_max_th: QueueSize::Packets(8.0),
+            short_max_p: 0.05,
+            long_min_th: QueueSize::Packets(2.0),
+            long_max_th: QueueSize::Packets(10.0),
+            long_max_p: 0.5,
+            limit: QueueSize::Packets(50.0),
+            w_q: 0.5,
+            gap: Gap::Uniform,
+            slr: 3.0,
+            l_t: 2,
+            t_u: Time::from_millis(10),
+            t_c: Time::from_millis(10),
+            max_flows: 100,
+            mean_packet: Bytes(500),
+            ecn: true,
+        }
+    }
+
+    #[test]
+    fn rio_ps() {
+        let mut law = RioPs::new(&params(), worked::link(1000, 500));
+        for row in worked::rows(include_str!("../tests/data/rio_ps.csv")) {
+            if row.event() == "timer" {
+                assert_eq!(law.next_tick(), row.time());
+                law.on_tick(row.time(), row.queue());
+            } else {
+                worked::play(&mut law, &row, true);
+                let columns = match row.text("class") {
+                    "in" => [("p_b_short", "p_b"), ("p_a_short", "p_a")],
+                    _ => [("p_b_long", "p_b"), ("p_a_long", "p_a")],
+                };
+                for (name, column) in columns {
+                    worked::compare_as(&law, &row, name, column);
+                }
+            }
+            worked::compare_as(&law, &row, "avg_short", "avg_in");
+            worked::compare(&law, &row, &["avg_total"]);
+            worked::compare_as(&law, &row, "l_t", "L_t");
+            let flows = law.classifier.flows.iter();
+            let mut flows: Vec<_> = flows
+                .map(|(name, flow)| (*name, f64::from(flow.packets)))
+                .collect();
+            flows.sort_by_key(|(name, _)| *name);
+            worked::compare_list(&row, "table", flows);
+        }
+    }
+
+    fn classifier(l_t: u32) -> Classifier {
+        Classifier {
+            flows: FlowMap::default(),
+            max_flows: 100,
+            l_t,
+            slr: 3.0,
+        }
+    }
+
+    fn send(classifier: &mut Classifier, flow: u64, packets: usize) -> Vec<Class> {
+        (0..packets)
+            .map(|_| classifier.classify(FlowKey(flow)))
+            .collect()
+    }
+
+    #[test]
+    fn the_first_packets_of_a_flow_are_short() {
+        let classes = send(&mut classifier(3), 1, 5);
+        assert_eq!(classes[..3], [Class::In; 3]);
+        assert_eq!(classes[3..], [Class::Out; 2]);
+    }
+
+    #[test]
+    fn the_boundary_moves_towards_the_ratio_and_rests_there() {
+        let mut moved = Vec::new();
+        // Three packets make a flow long, one leaves it short.
+        for (short, long) in [(3, 1), (4, 1), (2, 1), (5, 0), (0, 5), (0, 0)] {
+            let mut classifier = classifier(2);
+            for flow in 0..short {
+                send(&mut classifier, flow, 1);
+            }
+            for flow in short..short + long {
+                send(&mut classifier, flow, 3);
+            }
+            classifier.adapt();
+            moved.push(classifier.l_t);
+        }
+        assert_eq!(moved, [2, 1, 3, 1, 3, 2]);
+        let mut lowest = classifier(1);
+        send(&mut lowest, 1, 1);
+        lowest.adapt();
+        assert_eq!(lowest.l_t, 1);
+    }
+
+    #[test]
+    fn flows_are_forgotten_when_they_were_silent_from_scan_to_scan() {
+        let mut classifier = classifier(2);
+        send(&mut classifier, 1, 3);
+        classifier.scan();
+        assert_eq!(send(&mut classifier, 1, 1), [Class::Out]);
+        classifier.scan();
+        classifier.scan();
+        assert!(classifier.flows.is_empty());
+        assert_eq!(send(&mut classifier, 1, 1), [Class::In]);
+    }
+
+    #[test]
+    fn the_clocks_run_apart() {
+        let apart = Params {
+            t_c: Time::from_millis(25),
+            ..params()
+        };
+        let mut law = RioPs::new(&apart, worked::link(1000, 500));
+        let mut ticks = Vec::new();
+        for _ in 0..6 {
+            ticks.push(law.next_tick().as_nanos() / 1_000_000);
+            law.on_tick(law.next_tick(), Backlog::default());
+        }
+        assert_eq!(ticks, [10, 20, 25, 30, 40, 50]);
+    }
+
+    #[test]
+    fn flows_beyond_the_table_are_short_until_there_is_room() {
+        let mut full = Classifier {
+            max_flows: 1,
+            ..classifier(2)
+        };
+        send(&mut full, 1, 3);
+        assert_eq!(send(&mut full, 2, 5), [Class::In; 5]);
+        assert_eq!(full.flows.len(), 1);
+        full.scan();
+        full.scan();
+        send(&mut full, 2, 3);
+        assert_eq!(full.flows[&FlowKey(2)].packets, 3);
+    }
+}

@@ -1,0 +1,357 @@
+//! Stochastic fairness queueing: P. McKenney, "Stochastic Fairness Queueing", IEEE INFOCOM, 1990.
+//! Departures: [`Parameters::ABOUT`].
+
+use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::counters::Reason;
+use crate::lines::{Chain, Lines, Links, Sizes, line_of};
+use crate::link::{Backlog, Limit, LinkFacts};
+use crate::queue::{Ledger, Queued, Scheduler, SchedulerParameters};
+
+/// Parameters of SFQ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Buckets among which flows are spread, 1 to 65536.
+    #[serde(default = "default_buckets")]
+    #[schemars(range(min = 1, max = 65536))]
+    pub buckets: u32,
+    /// Buffer size of all buckets together; when an arrival exceeds it, the longest bucket loses
+    /// packets.
+    #[serde(default = "default_limit")]
+    pub limit: QueueSize,
+    /// Packets that one bucket may hold; an arrival that would exceed it is dropped.
+    #[serde(default = "default_depth")]
+    #[schemars(range(min = 1))]
+    pub depth: u32,
+    /// IP bytes that a bucket sends in its turn; an overdraft is paid back from the next turn. Not
+    /// given: one packet.
+    #[serde(default)]
+    pub quantum: Option<Bytes>,
+    /// How often flows are spread anew, so that two flows in one bucket part again. Not given:
+    /// never.
+    #[serde(default)]
+    pub perturb: Option<Time>,
+}
+
+fn default_buckets() -> u32 {
+    1024
+}
+
+fn default_limit() -> QueueSize {
+    QueueSize::Packets(127.0)
+}
+
+fn default_depth() -> u32 {
+    127
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Stochastic Fairness Queueing",
+        paper: "P. McKenney, Stochastic Fairness Queueing, IEEE INFOCOM, 1990",
+        purpose: "Shares the link among flows: each is hashed to a bucket, and the buckets take \
+                  turns.",
+        departures: &[
+            "The longest bucket is the one with most packets; of equals, the one of the lowest \
+             number. It loses its newest packet, which may be the arrival. Only an overflow \
+             costs a look at all buckets.",
+            "A new hash is for new packets: those that wait stay where they are, so that a flow's \
+             packets may overtake each other once after a perturbation.",
+            "`quantum` and `depth` are Linux's; without a quantum a turn is one packet, as in the \
+             paper. Defaults are Linux's.",
+            "ECN is ignored: it never signals.",
+        ],
+        memory: "the packets that wait, and 60 bytes per bucket",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::count("buckets", self.buckets, 1, 65536)?;
+        check::count("depth", self.depth, 1, u32::MAX)?;
+        check::bytes("quantum", self.quantum.unwrap_or(Bytes(1)))?;
+        check::interval("perturb", self.perturb.unwrap_or(Time::NEVER))
+    }
+}
+
+impl SchedulerParameters for Params {
+    type Scheduler<T> = Sfq<T>;
+
+    fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> Sfq<T> {
+        Sfq {
+            settings: Settings {
+                buckets: self.buckets,
+                limit: Limit::new(self.limit),
+                depth: self.depth,
+                quantum: self.quantum.map(|quantum| quantum.0 as i64),
+                perturb: self.perturb,
+            },
+            hash_seed: seed,
+            next_perturbation: self.perturb.unwrap_or(Time::NEVER),
+            lines: Lines::new(self.buckets),
+            sizes: Sizes::new(self.buckets),
+            links: Links::new(self.buckets),
+            turns: Chain::default(),
+            credits: vec![0; self.buckets as usize],
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Settings {
+    buckets: u32,
+    limit: Limit,
+    depth: u32,
+    quantum: Option<i64>,
+    perturb: Option<Time>,
+}
+
+/// SFQ: buckets that take turns.
+#[derive(Debug)]
+pub struct Sfq<T> {
+    settings: Settings,
+    hash_seed: u64,
+    next_perturbation: Time,
+    /// A line per bucket.
+    lines: Lines<T>,
+    /// Packets that wait in each bucket.
+    sizes: Sizes,
+    /// Buckets with packets, in the order of their turns.
+    turns: Chain,
+    links: Links,
+    /// What each of them may still send in its turn, in bytes or packets.
+    credits: Vec<i64>,
+}
+
+impl<T> Sfq<T> {
+    /// What a packet takes of its bucket's credit.
+    #[inline]
+    fn cost(&self, size: u32) -> i64 {
+        self.settings.quantum.map_or(1, |_| i64::from(size))
+    }
+
+    /// What a turn adds to a bucket's credit.
+    #[inline]
+    fn turn(&self) -> i64 {
+        self.settings.quantum.unwrap_or(1)
+    }
+
+    /// The bucket's turn is over.
+    #[inline]
+    fn end_turn(&mut self, bucket: u32) {
+        self.credits[bucket as usize] += self.turn();
+        self.links.move_to_end(&mut self.turns, bucket);
+    }
+
+    /// The bucket has lost a packet; whether it still has one.
+    #[inline]
+    fn shrunk(&mut self, bucket: u32) -> bool {
+        let left = self.lines.backlog(bucket).packets;
+        self.sizes.set(bucket, u64::from(left));
+        if left == 0 {
+            self.links.remove(&mut self.turns, bucket);
+        }
+        left > 0
+    }
+}
+
+impl<T> Scheduler<T> for Sfq<T> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        item: T,
+        ledger: &mut Ledger<T>,
+        _draw: &mut impl FnMut() -> f64,
+    ) {
+        let queued = Queued::new(now, packet, item);
+        let bucket = line_of(packet.flow, self.hash_seed, self.settings.buckets);
+        let length = self.lines.backlog(bucket).packets;
+        if length >= self.settings.depth {
+            ledger.drop(queued, Reason::Overflow);
+            return;
+        }
+        if length == 0 {
+            self.links.push_back(&mut self.turns, bucket);
+            self.credits[bucket as usize] = self.turn();
+        }
+        self.lines.push(bucket, queued);
+        self.sizes.set(bucket, u64::from(length + 1));
+        while self.settings.limit.is_exceeded(self.lines.total()) {
+            let longest = self.sizes.largest();
+            if let Some(queued) = self.lines.pop_tail(longest) {
+                ledger.drop(queued, Reason::Overflow);
+            }
+            self.shrunk(longest);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Time, _ledger: &mut Ledger<T>) -> Option<Queued<T>> {
+        let bucket = loop {
+            let first = self.turns.first()?;
+            if self.credits[first as usize] > 0 {
+                break first;
+            }
+            self.end_turn(first);
+        };
+        let queued = self.lines.pop(bucket)?;
+        self.credits[bucket as usize] -= self.cost(queued.packet.size);
+        if self.shrunk(bucket) && self.credits[bucket as usize] <= 0 {
+            self.end_turn(bucket);
+        }
+        Some(queued)
+    }
+
+    fn next_tick(&self) -> Time {
+        self.next_perturbation
+    }
+
+    fn on_tick(&mut self, now: Time) {
+        let span = self.settings.perturb.unwrap_or(Time::NEVER);
+        self.next_perturbation = now.saturating_add(span);
+        self.hash_seed = FlowKey(now.as_nanos()).hash(self.hash_seed);
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.lines.total()
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["active_buckets", "longest_packets"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        let active = self.links.places(self.turns).count();
+        out.extend([active as f64, f64::from(self.sizes.largest_size())]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worked::queues::{LINK, Played, Tag, flow_in_line};
+    use crate::worked::rows;
+
+    const SEED: u64 = 1;
+
+    fn params() -> Params {
+        Params {
+            buckets: 3,
+            limit: QueueSize::Packets(6.0),
+            depth: 127,
+            quantum: None,
+            perturb: None,
+        }
+    }
+
+    /// Flows a, b, c have the buckets 0, 1, 2.
+    fn played(params: &Params) -> Played<Sfq<Tag>> {
+        Played::new(params.scheduler(LINK, SEED), |name| {
+            flow_in_line(u32::from(name.as_bytes()[0] - b'a'), SEED, 3)
+        })
+    }
+
+    /// The flows that are sent until the queue is empty.
+    fn drain(played: &mut Played<Sfq<Tag>>) -> String {
+        let mut sent = String::new();
+        while let Some(queued) = played.depart(Time::ZERO).sent {
+            sent += &queued.item.flow;
+        }
+        sent
+    }
+
+    #[test]
+    fn follows_the_worked_example() {
+        let mut played = played(&params());
+        // In this example's words a packet that makes room was queued.
+        let csv = include_str!("../tests/data/sfq.csv")
+            .replace("drop_overflow:a:queued", "enqueue;drop_overflow:a:1");
+        for row in rows(&csv) {
+            played.step(&row);
+            let sfq = &played.scheduler;
+            let bucket = |index| format!("{index}:{}", sfq.lines.backlog(index).packets);
+            let buckets: Vec<_> = (0..3).map(bucket).collect();
+            assert_eq!(
+                buckets.join("|"),
+                row.text("buckets_state"),
+                "{}",
+                row.step()
+            );
+            let turns = sfq.links.places(sfq.turns).map(|bucket| bucket.to_string());
+            assert_eq!(
+                turns.collect::<String>(),
+                row.text("turn_list"),
+                "{}",
+                row.step()
+            );
+        }
+    }
+
+    #[test]
+    fn of_equally_long_buckets_the_first_makes_room_even_with_its_only_packet() {
+        let limit = QueueSize::Packets(1.0);
+        let mut played = played(&Params { limit, ..params() });
+        assert_eq!(played.push(0, "b", 500).dropped, []);
+        // One packet each: b has the lower number.
+        assert_eq!(played.push(0, "c", 500).dropped[0].0.flow, "b");
+        assert_eq!(played.push(0, "a", 500).dropped[0].0.flow, "a");
+        assert_eq!(drain(&mut played), "c");
+    }
+
+    #[test]
+    fn a_full_bucket_refuses_the_arrival() {
+        let mut played = played(&Params {
+            depth: 2,
+            ..params()
+        });
+        let dropped = ["a", "a", "a", "b"].map(|flow| played.push(0, flow, 500).dropped.len());
+        assert_eq!(dropped, [0, 0, 1, 0]);
+    }
+
+    #[test]
+    fn with_a_quantum_turns_are_equal_in_bytes() {
+        let quantum = Some(Bytes(1000));
+        let limit = QueueSize::Bytes(1 << 20);
+        let mut played = played(&Params {
+            quantum,
+            limit,
+            ..params()
+        });
+        for _ in 0..4 {
+            played.push(0, "a", 1500);
+            (0..3).for_each(|_| drop(played.push(0, "b", 500)));
+        }
+        // a sends 1500 of 1000 and owes 500; b sends two of 500. Then a has 500 left, sends 1500,
+        // owes 1000 and misses the turn after b's: twice as much for b in that round.
+        assert_eq!(drain(&mut played), "abbabbbbabbabbbb");
+    }
+
+    #[test]
+    fn a_perturbation_spreads_new_packets_anew_and_leaves_waiting_ones() {
+        let params = Params {
+            buckets: 65536,
+            perturb: Some(Time::from_secs(10)),
+            ..params()
+        };
+        let mut played = Played::new(params.scheduler::<Tag>(LINK, SEED), |_| FlowKey(1));
+        for round in 1..=3 {
+            played.push(0, "a", 500);
+            assert_eq!(played.scheduler.next_tick(), Time::from_secs(10 * round));
+            played.scheduler.on_tick(Time::from_secs(10 * round));
+        }
+        // One flow, three seeds, three buckets.
+        let sfq = &played.scheduler;
+        let lengths = sfq.links.places(sfq.turns);
+        let lengths: Vec<_> = lengths
+            .map(|bucket| sfq.lines.backlog(bucket).packets)
+            .collect();
+        assert_eq!(lengths, [1, 1, 1]);
+    }
+}

@@ -1,0 +1,258 @@
+//! SRED: T. Ott, T. Lakshman, L. Wong, "SRED: Stabilized RED", IEEE INFOCOM 1999. Departures:
+//! [`Parameters::ABOUT`].
+
+use aqmlab_net::{FlowKey, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::law::{Law, LawParameters, Verdict, happens};
+use crate::link::{Backlog, LinkFacts};
+
+/// Parameters of SRED.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Buffer size B; an arrival that would exceed it is dropped. The queue is measured in its
+    /// unit: bytes in the paper.
+    pub limit: QueueSize,
+    /// Whether a hit raises the probability of its packet.
+    #[serde(default)]
+    pub rule: Rule,
+    /// Length of the zombie list, M: 1 to 100000, and longer than the buffer.
+    #[serde(default = "default_zombies")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub zombies: u32,
+    /// Probability that a miss replaces the zombie, p_o: above 0, at most 1.
+    #[serde(default = "default_overwrite")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub overwrite: f64,
+    /// Weight of the newest arrival in the average frequency of hits: above 0, at most 1. If not
+    /// stated: `overwrite` / `zombies`, as fast as the list forgets.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub alpha: Option<f64>,
+    /// Probability while a third of the buffer or more waits and many flows are active: above 0,
+    /// at most 1. From a sixth on, it is a quarter of this; below, 0.
+    #[serde(default = "default_p_max")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub p_max: f64,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+/// SRED's two drop rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// All packets alike: the number of flows alone counts.
+    Simple,
+    /// Packets that hit are signalled 1 / P times more often, so that a flow pays for its share.
+    #[default]
+    Full,
+}
+
+fn default_zombies() -> u32 {
+    1000
+}
+
+fn default_overwrite() -> f64 {
+    0.25
+}
+
+fn default_p_max() -> f64 {
+    0.15
+}
+
+/// With so many flows or more the probability no longer grows with their number.
+const SATURATION_FLOWS: f64 = 256.0;
+
+/// Bound of the zombie list.
+const MOST_ZOMBIES: u32 = 100_000;
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Stabilized RED",
+        paper: "T. Ott, T. Lakshman, L. Wong, SRED: Stabilized RED, IEEE INFOCOM 1999",
+        purpose: "Holds the buffer's occupation whatever the number of flows: it estimates that \
+                  number from how often an arrival belongs to the same flow as one picked from a \
+                  list of recent ones, a hit.",
+        departures: &[
+            "A hit replaces nothing and every arrival is compared, also one that is dropped. \
+             While the list fills there are no hits.",
+            "With no hit so far the number of flows counts as large.",
+            "The zombies' time stamps, which no rule reads, are not kept; their counts are, for \
+             whoever looks for misbehaving flows.",
+            "The full rule's equation, p (1 + Hit / P), is clamped to 1.",
+        ],
+        memory: "the zombie list: 16 bytes for each of M zombies, at most 1.6 MB",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::count("zombies", self.zombies, 1, MOST_ZOMBIES)?;
+        check::in_unit_interval("overwrite", self.overwrite)?;
+        check::in_unit_interval("alpha", self.alpha())?;
+        check::in_unit_interval("p_max", self.p_max)
+    }
+}
+
+impl LawParameters for Params {
+    type Law = Sred;
+
+    fn law(&self, _link: LinkFacts, _seed: u64) -> Sred {
+        let (in_bytes, buffer) = match self.limit {
+            QueueSize::Packets(packets) => (false, packets),
+            QueueSize::Bytes(bytes) => (true, bytes as f64),
+        };
+        Sred {
+            alpha: self.alpha(),
+            in_bytes,
+            buffer,
+            params: self.clone(),
+            zombies: Vec::with_capacity(self.zombies as usize),
+            state: State::default(),
+        }
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+impl Params {
+    fn alpha(&self) -> f64 {
+        let forgetting = self.overwrite / f64::from(self.zombies);
+        self.alpha.unwrap_or(forgetting)
+    }
+}
+
+/// A flow that was seen lately.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zombie {
+    /// The flow.
+    pub flow: FlowKey,
+    /// How often an arrival of the flow has hit it.
+    pub count: u32,
+}
+
+/// The law of SRED.
+#[derive(Clone, Debug)]
+pub struct Sred {
+    params: Params,
+    alpha: f64,
+    /// Whether the buffer and what waits in it are counted in bytes.
+    in_bytes: bool,
+    /// B, in packets or bytes.
+    buffer: f64,
+    zombies: Vec<Zombie>,
+    state: State,
+}
+
+/// What SRED remembers beside the zombies.
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// Whether the last arrival hit.
+    hit: bool,
+    /// P: average frequency of hits; 1 / P estimates the number of flows.
+    frequency: f64,
+    /// Probability used at the last arrival, p_zap.
+    p_zap: f64,
+}
+
+impl Sred {
+    /// The zombie list. A flow that stands there with a high count takes more than its share.
+    pub fn zombies(&self) -> &[Zombie] {
+        &self.zombies
+    }
+
+    /// Compares an arrival with a zombie: whether they are of the same flow.
+    #[inline]
+    fn compare(&mut self, flow: FlowKey, draw: &mut impl FnMut() -> f64) -> bool {
+        let seen = Zombie { flow, count: 0 };
+        if self.zombies.len() < self.params.zombies as usize {
+            self.zombies.push(seen);
+            return false;
+        }
+        let index = (draw() * self.zombies.len() as f64) as usize;
+        let zombie = &mut self.zombies[index];
+        if zombie.flow == flow {
+            zombie.count = zombie.count.saturating_add(1);
+            return true;
+        }
+        if happens(self.params.overwrite, draw) {
+            *zombie = seen;
+        }
+        false
+    }
+
+    /// The probability that the buffer's occupation asks for, p_sap.
+    #[inline]
+    fn occupation_probability(&self, queue: Backlog) -> f64 {
+        let q = if self.in_bytes {
+            queue.bytes as f64
+        } else {
+            f64::from(queue.packets)
+        };
+        if q < self.buffer / 6.0 {
+            0.0
+        } else if q < self.buffer / 3.0 {
+            self.params.p_max / 4.0
+        } else {
+            self.params.p_max
+        }
+    }
+
+    /// The share of it that the number of flows, 1 / P, asks for: its square over 256 squared.
+    #[inline]
+    fn load(&self) -> f64 {
+        let saturation = SATURATION_FLOWS * self.state.frequency;
+        if saturation > 1.0 {
+            (saturation * saturation).recip()
+        } else {
+            1.0
+        }
+    }
+}
+
+impl Law for Sred {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        _now: Time,
+        packet: &Packet,
+        queue: Backlog,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        let hit = self.compare(packet.flow, draw);
+        self.state.hit = hit;
+        let weight = if hit { self.alpha } else { 0.0 };
+        self.state.frequency = (1.0 - self.alpha) * self.state.frequency + weight;
+        let p = self.occupation_probability(queue) * self.load();
+        self.state.p_zap = match self.params.rule {
+            // p (1 + Hit / P), which is 0 at p = 0 however small P is.
+            Rule::Full if hit => (p + p / self.state.frequency).min(1.0),
+            Rule::Full | Rule::Simple => p,
+        };
+        Verdict::by_chance(self.state.p_zap, draw)
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &["hit", "P", "p_zap"]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        let State {
+            hit,
+            frequency,
+            p_zap,
+        } = self.state;
+        out.extend([f64::from(u8::from(hit)), frequency, p_zap]);
+    }
+}

@@ -1,0 +1,699 @@
+//! What holds for every discipline, whatever happens to it: nothing is lost or made up, limits
+//! hold, flows keep their order, marks are only for the capable, no number goes astray, and the
+//! same events with the same random numbers end the same way.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use aqmlab_aqm::{Backlog, Counters, Discipline, Fate, Gate, LinkFacts, Queue, Reason};
+use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, RandomStream, Rate, Time, tagged};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use toml::{Table, Value};
+
+/// Every discipline, with parameters that a few hundred packets bring to all of its limits. A
+/// discipline without a line here fails a test.
+const CASES: &[&str] = &[
+    "kind = 'droptail'
+     limit = '12 packets'",
+    "kind = 'droptail'
+     limit = '9000 bytes'",
+    "kind = 'red'
+     min_th = '2 packets'
+     max_th = '6 packets'
+     limit = '12 packets'
+     w_q = 0.2",
+    "kind = 'red'
+     min_th = '2 packets'
+     max_th = '4 packets'
+     limit = '9000 bytes'
+     w_q = 0.2
+     max_p = 1.0
+     gentle = true
+     gap = 'altq'
+     unit = 'bytes'
+     scale_by_size = true",
+    "kind = 'ared-feng'
+     min_th = '2 packets'
+     max_th = '6 packets'
+     limit = '12 packets'
+     w_q = 0.2",
+    "kind = 'ared'
+     limit = '12 packets'
+     w_q = 0.2
+     min_th = '2 packets'
+     max_th = '5 packets'
+     interval = '5 ms'",
+    "kind = 'ared'
+     limit = '240 packets'
+     unit = 'bytes'
+     scale_by_size = true",
+    "kind = 'pi'
+     q_ref = '4 packets'
+     limit = '12 packets'
+     a = 0.2
+     b = 0.15
+     interval = '2 ms'",
+    "kind = 'rem'
+     q_ref = '4 packets'
+     limit = '12 packets'
+     gamma = 0.1
+     phi = 1.1
+     interval = '2 ms'",
+    "kind = 'avq'
+     virtual_buffer = '6 packets'
+     limit = '12 packets'",
+    "kind = 'sred'
+     limit = '12 packets'",
+    "kind = 'sred'
+     rule = 'simple'
+     limit = '9000 bytes'",
+    "kind = 'blue'
+     limit = '12 packets'
+     d1 = 0.3
+     d2 = 0.1
+     freeze_time = '2 ms'",
+    "kind = 'lqd'
+     q_ref = '4 packets'
+     limit = '12 packets'
+     a = 0.1",
+    "kind = 'pie'
+     limit = '12 packets'
+     alpha = 10.0
+     beta = 100.0
+     qdelay_ref = '2 ms'
+     t_update = '2 ms'
+     max_burst = '2 ms'
+     mean_packet = '200 bytes'",
+    "kind = 'pie'
+     limit = '20000 bytes'
+     alpha = 10.0
+     qdelay_ref = '2 ms'
+     t_update = '2 ms'
+     max_burst = '0 ms'
+     delay = 'rate'
+     scale_by_size = true
+     derandomize = true
+     mark_ecnth = 1.0",
+    "kind = 'dcn'
+     q_ref = '4 packets'
+     limit = '12 packets'
+     a = 0.05
+     b = 0.1
+     interval = '2 ms'
+     aging_interval = '20 ms'
+     clearing_interval = '50 ms'
+     sb_threshold = 3
+     sb_slots = 8
+     hb_entries = 4",
+    "kind = 'afd'
+     q_ref = '4 packets'
+     limit = '12 packets'
+     interval = '2 ms'
+     shadow = 20",
+    "kind = 'rio'
+     min_in = '4 packets'
+     max_in = '8 packets'
+     min_out = '2 packets'
+     max_out = '6 packets'
+     limit = '12 packets'
+     w_q = 0.2",
+    "kind = 'rio-ps'
+     short_min_th = '4 packets'
+     short_max_th = '8 packets'
+     long_min_th = '2 packets'
+     long_max_th = '6 packets'
+     limit = '12 packets'
+     w_q = 0.2
+     l_t = 5
+     t_u = '50 ms'
+     t_c = '100 ms'
+     max_flows = 6",
+    "kind = 'red-pd'
+     min_th = '2 packets'
+     max_th = '6 packets'
+     limit = '12 packets'
+     w_q = 0.2
+     target_rtt = '2 ms'
+     increase_time = '10 ms'",
+    "kind = 'fred'
+     min_th = '2 packets'
+     max_th = '11 packets'
+     limit = '12 packets'
+     min_q = 1
+     max_p = 1.0
+     w_q = 0.2",
+    "kind = 'sfb'
+     limit = '12 packets'
+     levels = 2
+     bins = 4
+     bin_size = 3
+     freeze = '2 ms'
+     rehash = '50 ms'
+     penalty_rate = '1 Mbit/s'",
+    "kind = 'choke'
+     min_th = '2 packets'
+     max_th = '6 packets'
+     limit = '12 packets'
+     w_q = 0.2
+     candidates = 2
+     regions = 3",
+    "kind = 'codel'
+     limit = '12 packets'
+     target = '2 ms'
+     interval = '10 ms'
+     mtu = '100 bytes'",
+    "kind = 'codel'
+     limit = '9000 bytes'",
+    "kind = 'drr'
+     flows = 4
+     quantum = '100 bytes'
+     limit = '9000 bytes'",
+    "kind = 'drr'
+     limit = '12 packets'
+     overflow = 'head'",
+    "kind = 'fq-codel'
+     flows = 4
+     limit = '12 packets'
+     memory = '9000 bytes'
+     batch = 3
+     target = '2 ms'
+     interval = '10 ms'
+     mtu = '100 bytes'",
+    "kind = 'fq-pie'
+     flows = 4
+     limit = '12 packets'
+     memory = '9000 bytes'
+     alpha = 10.0
+     beta = 100.0
+     qdelay_ref = '2 ms'
+     t_update = '2 ms'
+     max_burst = '2 ms'
+     mean_packet = '200 bytes'",
+    "kind = 'sfq'
+     buckets = 4
+     limit = '12 packets'
+     depth = 5",
+    "kind = 'sfq'
+     limit = '9000 bytes'
+     quantum = '700 bytes'",
+];
+
+const LINK: LinkFacts = LinkFacts {
+    rate: Rate::from_mbps(10),
+    framing: Bytes(38),
+};
+
+/// A line of [`CASES`], with ECN on or off where the discipline knows it.
+struct Case {
+    name: String,
+    discipline: Discipline,
+    limit: QueueSize,
+    ecn: bool,
+    /// Whether all packets leave in the order in which they came.
+    single: bool,
+}
+
+/// Those that keep several queues; each of their flows keeps its order.
+const SEVERAL_QUEUES: [&str; 4] = ["drr", "fq-codel", "fq-pie", "sfq"];
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for text in CASES {
+        let table: Table = text.parse().unwrap();
+        let mut known = [false, true].map(|ecn| {
+            let mut table = table.clone();
+            table.insert("ecn".to_owned(), ecn.into());
+            case(&table)
+        });
+        if known[0].is_ok() {
+            cases.extend(known.iter_mut().map(|case| {
+                let case = std::mem::replace(case, Err(String::new()));
+                case.expect("what knows one setting of ECN knows the other")
+            }));
+        } else {
+            cases.push(case(&table).unwrap());
+        }
+    }
+    cases
+}
+
+fn case(table: &Table) -> Result<Case, String> {
+    let ecn = table.get("ecn") == Some(&Value::Boolean(true));
+    let kind = table["kind"].as_str().unwrap().to_owned();
+    let limit = table["limit"].as_str().unwrap().parse().unwrap();
+    let discipline: Discipline = tagged::from_value(Value::Table(table.clone()))
+        .map_err(|error| format!("{kind}: {error}"))?;
+    assert_eq!(discipline.check(), Ok(()), "{kind}");
+    Ok(Case {
+        name: table.to_string().replace('\n', ", "),
+        discipline,
+        limit,
+        ecn,
+        single: !SEVERAL_QUEUES.contains(&kind.as_str()),
+    })
+}
+
+#[test]
+fn every_discipline_has_a_case() {
+    let cases = cases();
+    for about in Discipline::ABOUT {
+        let covered = cases.iter().any(|case| case.discipline.about() == *about);
+        assert!(covered, "{} has no case in this file", about.title);
+    }
+}
+
+/// What happens to a queue.
+#[derive(Clone, Debug)]
+enum Event {
+    Arrive(Packet),
+    /// The wire can take a packet.
+    Depart,
+    Pause(Time),
+    /// The link changes its rate, to this many bits per second.
+    Rate(u64),
+}
+
+/// Draws one of a list; what stands there several times is so much likelier.
+fn one_of<T: Copy>(stream: &mut RandomStream, list: &[T]) -> T {
+    list[stream.below(list.len())]
+}
+
+fn random_packet(stream: &mut RandomStream) -> Packet {
+    let any_size = 40 + stream.below(1461) as u32;
+    let any_flow = (stream.uniform() * 1e18) as u64;
+    let few_flows = stream.below(5) as u64;
+    let flows = [few_flows, few_flows, few_flows, any_flow];
+    Packet {
+        size: one_of(stream, &[1, any_size, any_size, 1500]),
+        ecn: Ecn::from_bits(stream.below(4) as u8),
+        dscp: one_of(stream, &[0, 10, 12]),
+        flow: FlowKey(one_of(stream, &flows)),
+    }
+}
+
+/// The first `count` of the events that belong to a seed.
+fn random_events(seed: u64, count: usize) -> Vec<Event> {
+    let mut stream = RandomStream::new(seed, "events", 0);
+    let event = |_| match stream.below(140) {
+        0 => Event::Rate(one_of(&mut stream, &[100_000, 10_000_000, 10_000_000_000])),
+        1..=60 => Event::Arrive(random_packet(&mut stream)),
+        61..=100 => Event::Depart,
+        101..=105 => Event::Pause(Time::from_nanos(stream.below(50_000_000) as u64)),
+        _ => Event::Pause(Time::from_nanos(stream.below(1_000_000) as u64)),
+    };
+    (0..count).map(event).collect()
+}
+
+/// What became of a packet, by its number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Entry {
+    Sent(u32, Packet),
+    Dropped(u32, Reason),
+}
+
+/// A queue, or a gate and the packets behind it.
+trait Door {
+    fn arrive(
+        &mut self,
+        now: Time,
+        id: u32,
+        packet: Packet,
+        draw: &mut impl FnMut() -> f64,
+        log: &mut Vec<Entry>,
+    );
+    /// Whether a packet left.
+    fn depart(&mut self, now: Time, log: &mut Vec<Entry>) -> bool;
+    fn idle(&mut self, since: Time);
+    fn next_tick(&self) -> Time;
+    fn tick(&mut self);
+    fn set_link(&mut self, link: LinkFacts);
+    fn backlog(&self) -> Backlog;
+    fn counters(&self) -> &Counters;
+    fn probe(&self) -> (&'static [&'static str], Vec<f64>);
+}
+
+impl Door for Queue<u32> {
+    fn arrive(
+        &mut self,
+        now: Time,
+        id: u32,
+        packet: Packet,
+        draw: &mut impl FnMut() -> f64,
+        log: &mut Vec<Entry>,
+    ) {
+        self.enqueue(now, packet, id, draw, |queued, reason| {
+            log.push(Entry::Dropped(queued.item, reason));
+        });
+    }
+
+    fn depart(&mut self, now: Time, log: &mut Vec<Entry>) -> bool {
+        let next = self.dequeue(now, |queued, reason| {
+            log.push(Entry::Dropped(queued.item, reason));
+        });
+        log.extend(next.map(|queued| Entry::Sent(queued.item, queued.packet)));
+        next.is_some()
+    }
+
+    fn idle(&mut self, since: Time) {
+        self.idle(since);
+    }
+
+    fn next_tick(&self) -> Time {
+        self.next_tick()
+    }
+
+    fn tick(&mut self) {
+        self.tick();
+    }
+
+    fn set_link(&mut self, link: LinkFacts) {
+        self.set_link(link);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog()
+    }
+
+    fn counters(&self) -> &Counters {
+        self.counters()
+    }
+
+    fn probe(&self) -> (&'static [&'static str], Vec<f64>) {
+        let mut values = Vec::new();
+        self.probe(&mut values);
+        (self.probe_names(), values)
+    }
+}
+
+struct Guarded {
+    gate: Gate,
+    waiting: VecDeque<(u32, Packet, Time)>,
+}
+
+impl Door for Guarded {
+    fn arrive(
+        &mut self,
+        now: Time,
+        id: u32,
+        mut packet: Packet,
+        draw: &mut impl FnMut() -> f64,
+        log: &mut Vec<Entry>,
+    ) {
+        let fate = self.gate.arrive(now, &packet, draw);
+        if let Fate::Drop(reason) = fate {
+            return log.push(Entry::Dropped(id, reason));
+        }
+        if let Fate::Mark(_) = fate {
+            packet.ecn = Ecn::Ce;
+        }
+        self.waiting.push_back((id, packet, now));
+    }
+
+    fn depart(&mut self, now: Time, log: &mut Vec<Entry>) -> bool {
+        let Some((id, packet, arrived)) = self.waiting.pop_front() else {
+            return false;
+        };
+        self.gate.depart(now, &packet, arrived);
+        log.push(Entry::Sent(id, packet));
+        true
+    }
+
+    fn idle(&mut self, since: Time) {
+        self.gate.idle(since);
+    }
+
+    fn next_tick(&self) -> Time {
+        self.gate.next_tick()
+    }
+
+    fn tick(&mut self) {
+        self.gate.tick();
+    }
+
+    fn set_link(&mut self, link: LinkFacts) {
+        self.gate.set_link(link);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.gate.backlog()
+    }
+
+    fn counters(&self) -> &Counters {
+        self.gate.counters()
+    }
+
+    fn probe(&self) -> (&'static [&'static str], Vec<f64>) {
+        let mut values = Vec::new();
+        self.gate.probe(&mut values);
+        (self.gate.probe_names(), values)
+    }
+}
+
+/// Plays events as a port does: ticks in time, idle time told before an arrival. `after` sees the
+/// door and the log after each event.
+fn play<D: Door>(
+    door: &mut D,
+    events: &[Event],
+    mut after: impl FnMut(&D, &Event, &[Entry]),
+) -> Vec<Entry> {
+    let mut stream = RandomStream::new(1, "law", 0);
+    let (mut now, mut quiet_since) = (Time::ZERO, Some(Time::ZERO));
+    let (mut log, mut ids) = (Vec::new(), 1..);
+    for event in events {
+        let seen = log.len();
+        match event {
+            Event::Pause(span) => now += *span,
+            Event::Rate(bps) => door.set_link(LinkFacts {
+                rate: Rate::from_bps(*bps),
+                ..LINK
+            }),
+            Event::Depart if door.depart(now, &mut log) => quiet_since = None,
+            Event::Depart => {
+                quiet_since.get_or_insert(now);
+            }
+            Event::Arrive(packet) => {
+                if let Some(since) = quiet_since {
+                    door.idle(since);
+                }
+                let id = ids.next().unwrap();
+                let mut draw = || stream.uniform();
+                door.arrive(now, id, *packet, &mut draw, &mut log);
+            }
+        }
+        while door.next_tick() <= now {
+            let tick = door.next_tick();
+            door.tick();
+            assert!(door.next_tick() > tick, "ticks move on");
+        }
+        after(door, event, &log[seen..]);
+    }
+    log
+}
+
+/// What must be true of a queue, from what was seen of it.
+#[derive(Default)]
+struct Model {
+    arrived: u32,
+    arrived_bytes: u64,
+    waiting: BTreeMap<u32, Packet>,
+    sent: u64,
+    sent_bytes: u64,
+    dropped: [u64; Reason::ALL.len()],
+    /// Packets that left with a mark that they did not come with.
+    marked: u64,
+    /// The packet of each flow that left last.
+    last_sent: HashMap<FlowKey, u32>,
+}
+
+impl Model {
+    fn follow(&mut self, case: &Case, event: &Event, entries: &[Entry]) {
+        if let Event::Arrive(packet) = event {
+            self.arrived += 1;
+            self.arrived_bytes += u64::from(packet.size);
+            self.waiting.insert(self.arrived, *packet);
+        }
+        for entry in entries {
+            match *entry {
+                Entry::Sent(id, packet) => self.send(case, id, packet),
+                Entry::Dropped(id, reason) => {
+                    assert!(self.waiting.remove(&id).is_some(), "{id} was there to drop");
+                    self.dropped[reason.index()] += 1;
+                }
+            }
+        }
+        if matches!(event, Event::Depart) {
+            let sent = matches!(entries.last(), Some(Entry::Sent(..)));
+            assert!(
+                sent || self.waiting.is_empty(),
+                "packets wait and none leaves"
+            );
+        }
+    }
+
+    fn send(&mut self, case: &Case, id: u32, packet: Packet) {
+        if case.single {
+            let first = self.waiting.keys().next();
+            assert_eq!(first, Some(&id), "packets leave in order");
+        }
+        let last = self.last_sent.insert(packet.flow, id);
+        assert!(last < Some(id), "{id} leaves after {last:?} of its flow");
+        let came = self.waiting.remove(&id).expect("it was there to send");
+        if packet != came {
+            let mark = Packet {
+                ecn: Ecn::Ce,
+                ..came
+            };
+            assert_eq!(packet, mark, "nothing but a mark may change");
+            assert!(case.ecn && came.ecn.is_capable(), "{came:?} was marked");
+            self.marked += 1;
+        }
+        self.sent += 1;
+        self.sent_bytes += u64::from(packet.size);
+    }
+
+    fn check<D: Door>(&self, case: &Case, door: &D) {
+        let expected = Backlog {
+            packets: self.waiting.len() as u32,
+            bytes: self
+                .waiting
+                .values()
+                .map(|packet| u64::from(packet.size))
+                .sum(),
+        };
+        assert_eq!(door.backlog(), expected);
+        match case.limit {
+            QueueSize::Packets(limit) => assert!(f64::from(expected.packets) <= limit),
+            QueueSize::Bytes(limit) => assert!(expected.bytes <= limit),
+        }
+        let counters = door.counters();
+        assert_eq!(counters.arrived_packets, u64::from(self.arrived));
+        assert_eq!(counters.arrived_bytes, self.arrived_bytes);
+        assert_eq!(counters.departed_packets, self.sent);
+        assert_eq!(counters.departed_bytes, self.sent_bytes);
+        assert_eq!(counters.dropped, self.dropped);
+        // Those that came with a mark, that wait, or that were dropped later are not seen here.
+        assert!(counters.marked_packets() >= self.marked);
+        assert!(case.ecn || counters.marked_packets() == 0);
+        check_probe(door.probe());
+    }
+}
+
+/// Inner variables are numbers, and probabilities are between 0 and 1. These are called p or begin
+/// with p_ (but DCN's p_ref is a number of packets), or are named here.
+fn check_probe((names, values): (&[&str], Vec<f64>)) {
+    assert_eq!(names.len(), values.len());
+    for (name, value) in names.iter().zip(values) {
+        assert!(value.is_finite(), "{name} is {value}");
+        let is_probability = (name.starts_with("p_") && *name != "p_ref")
+            || ["p", "P", "max_p", "hit", "loss_rate", "dropping"].contains(name);
+        let range = 0.0..=1.0;
+        assert!(
+            !is_probability || range.contains(&value),
+            "{name} is {value}"
+        );
+    }
+}
+
+/// Plays events through a queue with everything checked.
+fn checked(case: &Case, events: &[Event]) -> (Queue<u32>, Vec<Entry>) {
+    let mut model = Model::default();
+    let mut queue = Queue::new(&case.discipline, LINK, 1);
+    let log = play(&mut queue, events, |door, event, entries| {
+        model.follow(case, event, entries);
+        model.check(case, door);
+    });
+    (queue, log)
+}
+
+/// Does the same again, and through a gate if there is one.
+fn check(case: &Case, events: &[Event]) {
+    let (queue, log) = checked(case, events);
+    let mut again = Queue::new(&case.discipline, LINK, 1);
+    assert_eq!(
+        play(&mut again, events, |_, _, _| ()),
+        log,
+        "the same again"
+    );
+    if let Some(gate) = Gate::new(&case.discipline, LINK, 1) {
+        let waiting = VecDeque::new();
+        let mut guarded = Guarded { gate, waiting };
+        let guarded_log = play(&mut guarded, events, |_, _, _| ());
+        assert_eq!(guarded_log, log, "the gate lets in what the queue does");
+        assert_eq!(guarded.counters(), queue.counters());
+        assert_eq!(guarded.probe(), Door::probe(&queue));
+    }
+}
+
+#[test]
+fn whatever_happens() {
+    for case in cases() {
+        let config = Config {
+            cases: 256,
+            failure_persistence: None,
+            ..Config::default()
+        };
+        let runs = (any::<u64>(), 0_usize..500);
+        let outcome = TestRunner::new(config).run(&runs, |(seed, count)| {
+            check(&case, &random_events(seed, count));
+            Ok(())
+        });
+        if let Err(error) = outcome {
+            panic!("{}: {error}", case.name);
+        }
+    }
+}
+
+#[test]
+fn hours_of_silence() {
+    let packet = |id: u64| Packet {
+        size: 1000,
+        ecn: Ecn::Ect0,
+        dscp: 0,
+        flow: FlowKey(id % 3),
+    };
+    let millisecond = Event::Pause(Time::from_millis(1));
+    let busy = (0..200).flat_map(|id| {
+        let departs = (id % 3 < 2).then_some(Event::Depart);
+        let arrives = [Event::Arrive(packet(id)), millisecond.clone()];
+        arrives.into_iter().chain(departs)
+    });
+    let busy: Vec<_> = busy.collect();
+    let drained = vec![Event::Depart; 250];
+    let silence = vec![Event::Pause(Time::from_secs(3600))];
+    for case in cases() {
+        // Silence with packets waiting, and with none.
+        let events = [&busy, &silence, &busy, &drained, &silence, &busy].map(Vec::as_slice);
+        checked(&case, &events.concat());
+    }
+}
+
+#[test]
+fn disciplines_that_know_ecn_mark_and_signal_what_they_drop_without_it() {
+    let packet = |ecn, id: u64| Packet {
+        size: 500,
+        ecn,
+        dscp: 0,
+        flow: FlowKey(id % 8),
+    };
+    for case in cases() {
+        let signals = |ecn: Ecn| {
+            let mut queue: Queue<u32> = Queue::new(&case.discipline, LINK, 1);
+            // Packets leave at about the link's rate, and five come for four that leave.
+            let events: Vec<_> = (0..4000)
+                .flat_map(|id| {
+                    let departs = (id % 5 < 4).then_some(Event::Depart);
+                    let pause = Event::Pause(Time::from_micros(340));
+                    [Event::Arrive(packet(ecn, id)), pause]
+                        .into_iter()
+                        .chain(departs)
+                })
+                .collect();
+            play(&mut queue, &events, |_, _, _| ());
+            queue.counters().clone()
+        };
+        let [capable, incapable] = [Ecn::Ect0, Ecn::NotEct].map(signals);
+        assert_eq!(capable.marked_packets() > 0, case.ecn, "{}", case.name);
+        assert_eq!(incapable.marked_packets(), 0, "{}", case.name);
+        assert!(incapable.dropped_packets() > 0, "{}", case.name);
+    }
+}

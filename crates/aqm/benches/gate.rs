@@ -56,6 +56,7 @@ const LAWS: &[(&str, &str)] = &[
     ("sred", r#"kind = "sred""#),
     ("blue", r#"kind = "blue""#),
     ("lqd", r#"kind = "lqd", q_ref = "60 packets""#),
+    ("pie", r#"kind = "pie""#),
     (
         "dcn",
         r#"kind = "dcn", q_ref = "60 packets", mean_packet = "1500 bytes""#,

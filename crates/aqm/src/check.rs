@@ -90,10 +90,7 @@ pub(crate) fn at_least(field: &str, value: f64, low: f64) -> Result<(), Problem>
     if value >= low && value.is_finite() {
         Ok(())
     } else {
-        problem(
-            field,
-            format!("found {value}; it must be a number of at least {low}"),
-        )
+        problem(field, format!("found {value}; it must be at least {low}"))
     }
 }
 

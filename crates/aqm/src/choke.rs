@@ -12,7 +12,7 @@ use crate::counters::Reason;
 use crate::law::{Fate, Verdict, happens};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{Ledger, Line, Queued, Scheduler, SchedulerParameters};
-use crate::red::{Average, Gap, Unit, packets_per_second};
+use crate::red::{self, Average, Gap, Unit, packets_per_second};
 
 /// Parameters of CHOKe: those of RED, and how many packets an arrival is compared with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,18 +37,18 @@ pub struct Params {
     #[schemars(range(max = 1000))]
     pub regions: u32,
     /// Weight of the newest sample in the average queue length, above 0, at most 1.
-    #[serde(default = "default_w_q")]
-    #[schemars(range(max = 1))]
+    #[serde(default = "red::default_w_q")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub w_q: f64,
     /// Signal probability as the average reaches `max_th`, above 0, at most 1.
-    #[serde(default = "default_max_p")]
-    #[schemars(range(max = 1))]
+    #[serde(default = "red::default_max_p")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub max_p: f64,
     /// How signals are spaced.
     #[serde(default)]
     pub gap: Gap,
     /// Mean packet size: converts bytes to packets and sets how fast an idle queue ages.
-    #[serde(default = "default_mean_packet")]
+    #[serde(default = "red::default_mean_packet")]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped early.
     #[serde(default)]
@@ -69,18 +69,6 @@ fn default_limit() -> QueueSize {
 
 fn default_candidates() -> u32 {
     1
-}
-
-fn default_w_q() -> f64 {
-    0.002
-}
-
-fn default_max_p() -> f64 {
-    0.1
-}
-
-fn default_mean_packet() -> Bytes {
-    Bytes(500)
 }
 
 impl Parameters for Params {
@@ -393,8 +381,8 @@ mod tests {
         // Thresholds 1 and 5, w_q 0.5, max_p 0.8, 3 packets at most, 1000 packets a second.
         // Row 5: avg (1.25 + 2) / 2, p_b 0.8 * 0.625 / 4 and p_a 0.125 / (1 - 0.125): a mark, which
         // sets count to 0.
-        // Row 6: avg (1.625 + 3) / 2, p_b 0.8 * 1.3125 / 4 and p_a 0.2625 / (1 - 0.2625): signalled,
-        // and capable, but the queue is full.
+        // Row 6: avg (1.625 + 3) / 2, p_b 0.8 * 1.3125 / 4 and p_a 0.2625 / (1 - 0.2625): no signal,
+        // but the queue is full, and an overflow sets count to 0 as well.
         // Row 7: avg (2.3125 + 3) / 2, p_b 0.8 * 1.65625 / 4: signalled and not capable, so that it
         // never comes to the limit.
         // Row 12: idle for two packets' time, the average falls to a quarter, below min_th.
@@ -405,7 +393,7 @@ step,time_s,event,flow,ect,size_bytes,queue_packets_before,queue_bytes_before,ra
 3,0.002,arrive,c,true,500,2,1000,0.9;0.9,1.25,0,0.05,0.05,abc,enqueue
 4,0.002,depart,a,true,500,3,1500,,1.25,0,0,0,bc,sent
 5,0.003,arrive,d,true,500,2,1000,0.5;0.1,1.625,0,0.125,0.142857142857143,bcd,mark
-6,0.004,arrive,e,true,500,3,1500,0.5;0.1,2.3125,0,0.2625,0.355932203389831,bcd,drop_overflow
+6,0.004,arrive,e,true,500,3,1500,0.5;0.9,2.3125,0,0.2625,0.355932203389831,bcd,drop_overflow
 7,0.005,arrive,e,false,500,3,1500,0.5;0.1,2.65625,0,0.33125,0.495327102803738,bcd,drop_early
 8,0.006,depart,b,true,500,3,1500,,2.65625,0,0,0,cd,sent
 9,0.007,depart,c,true,500,2,1000,,2.65625,0,0,0,d,sent

@@ -73,7 +73,7 @@ impl Parameters for Params {
             "The default limit, 25000 bytes, is ns-2's.",
             "ECN is ignored: it never signals.",
         ],
-        memory: "the packets that wait, and 60 bytes per queue",
+        memory: "the packets that wait, and about 50 bytes per queue",
     };
 
     fn check(&self) -> Result<(), Problem> {

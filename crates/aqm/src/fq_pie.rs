@@ -1,6 +1,5 @@
-//! FQ-PIE: the turns of FQ-CoDel with PIE in place of CoDel. No paper: Linux, `sch_fq_pie`, and
-//! ns-3 have it (M. Tahiliani et al.). Turns: RFC 8290; PIE: RFC 8033. Departures:
-//! [`Parameters::ABOUT`].
+//! FQ-PIE: the turns of FQ-CoDel with PIE in place of CoDel. It has no paper; Linux (`sch_fq_pie`)
+//! and ns-3 have it. Turns: RFC 8290; PIE: RFC 8033. Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 use schemars::JsonSchema;
@@ -41,12 +40,12 @@ pub struct Params {
     /// Gain on the distance from `qdelay_ref`, per second. Not given: 0.125, scaled with
     /// `t_update` over 15 ms.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 1e6))]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub alpha: Option<f64>,
     /// Gain on the growth of the delay, per second. Not given: 1.25, and half of what the default
     /// of `alpha` has lost by `t_update`.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 1e6))]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub beta: Option<f64>,
     /// How long a burst into an empty flow is let pass (MAX_BURST).
     #[serde(default = "pie::default_max_burst")]
@@ -65,7 +64,7 @@ pub struct Params {
     pub ecn: bool,
     /// Probability from which even they are dropped, 0 to 1.
     #[serde(default = "pie::default_mark_ecnth")]
-    #[schemars(range(min = 0, max = 1))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub mark_ecnth: f64,
 }
 

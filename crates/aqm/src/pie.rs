@@ -26,12 +26,12 @@ pub struct Params {
     /// Gain on the distance from `qdelay_ref`, per second. Not given: 0.125, scaled with
     /// `t_update` over 15 ms.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 1e6))]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub alpha: Option<f64>,
     /// Gain on the growth of the delay, per second. Not given: 1.25, and half of what the default
     /// of `alpha` has lost by `t_update`.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 1e6))]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub beta: Option<f64>,
     /// How long a burst into an empty queue is let pass (MAX_BURST).
     #[serde(default = "default_max_burst")]
@@ -56,7 +56,7 @@ pub struct Params {
     pub ecn: bool,
     /// Probability from which even they are dropped, 0 to 1.
     #[serde(default = "default_mark_ecnth")]
-    #[schemars(range(min = 0, max = 1))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub mark_ecnth: f64,
 }
 

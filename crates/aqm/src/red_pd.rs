@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
 use schemars::JsonSchema;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::flow_map::FlowList;
+use crate::flow_map::{FlowList, FlowMap};
 use crate::law::{Fate, Law, LawParameters, Verdict, happens};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
@@ -287,12 +288,14 @@ impl DropRate {
 #[derive(Clone, Debug)]
 struct History {
     lists: VecDeque<Vec<(FlowKey, u32)>>,
+    /// The flows in the lists.
+    records: FlowMap<Record>,
     most_lists: usize,
     most_flows: usize,
 }
 
 /// What the history has of a flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Record {
     /// Lists in which it stands.
     lists: u32,
@@ -305,6 +308,7 @@ impl History {
         let most_lists = params.lists as usize;
         Self {
             lists: VecDeque::with_capacity(most_lists),
+            records: FlowMap::default(),
             most_lists,
             most_flows: params.list_flows as usize,
         }
@@ -315,30 +319,32 @@ impl History {
         let mut losses: Vec<_> = losses.collect();
         losses.sort_by_key(|(_, loss)| Reverse(loss.bytes));
         losses.truncate(self.most_flows);
-        if self.lists.len() == self.most_lists {
-            self.lists.pop_front();
+        let mut list = self.forget_oldest();
+        for (flow, Loss { packets, .. }) in losses {
+            let record = self.records.entry(flow).or_default();
+            record.lists += 1;
+            record.packets += packets;
+            list.push((flow, packets));
         }
-        let list = losses.iter().map(|(flow, loss)| (*flow, loss.packets));
-        self.lists.push_back(list.collect());
+        self.lists.push_back(list);
     }
 
-    /// Every flow in the history, in the order in which they came.
-    fn records(&self) -> FlowList<Record> {
-        let entries = self.lists.iter().map(Vec::len).sum();
-        let mut records = FlowList::with_capacity(entries);
-        for &(flow, packets) in self.lists.iter().flatten() {
-            if let Some(Record {
-                lists,
-                packets: sum,
-            }) = records.get_mut(flow)
-            {
-                *lists += 1;
-                *sum += packets;
-            } else {
-                records.push(flow, Record { lists: 1, packets });
+    /// Makes room for a list, and returns an empty one.
+    fn forget_oldest(&mut self) -> Vec<(FlowKey, u32)> {
+        if self.lists.len() < self.most_lists {
+            return Vec::new();
+        }
+        let mut oldest = self.lists.pop_front().unwrap_or_default();
+        for (flow, packets) in oldest.drain(..) {
+            if let Entry::Occupied(mut record) = self.records.entry(flow) {
+                record.get_mut().lists -= 1;
+                record.get_mut().packets -= packets;
+                if record.get().lists == 0 {
+                    record.remove();
+                }
             }
         }
-        records
+        oldest
     }
 
     fn newest(&self) -> &[(FlowKey, u32)] {
@@ -428,11 +434,11 @@ impl Filter {
 
     /// Lowers the probability of flows without a loss in the whole history, and releases those
     /// that have little left.
-    fn loosen(&mut self, records: &FlowList<Record>, list: u64) {
+    fn loosen(&mut self, records: &FlowMap<Record>, list: u64) {
         let (max_decrease, least) = (self.max_decrease, self.p_min_thresh);
         let rest = self.decrease_lists;
         self.flows.retain(|name, flow| {
-            if records.get(name).is_some() || list - flow.changed < rest {
+            if records.contains_key(&name) || list - flow.changed < rest {
                 return true;
             }
             flow.changed = list;
@@ -481,11 +487,10 @@ impl RedPd {
     fn end_list(&mut self, p: f64) {
         self.ambient_p = p;
         self.history.push(self.losses.drain());
-        let records = self.history.records();
         if p > self.params.identify_above {
-            self.tighten(p, &records);
+            self.tighten(p);
         }
-        self.filter.loosen(&records, self.list.number);
+        self.filter.loosen(&self.history.records, self.list.number);
         self.list = ListEnd {
             time: self.list.time + self.params.list_length(p),
             number: self.list.number + 1,
@@ -494,15 +499,18 @@ impl RedPd {
 
     /// Raises the probabilities of the flows of high bandwidth that still lose packets, each in
     /// proportion to what it lost in the whole history.
-    fn tighten(&mut self, p: f64, records: &FlowList<Record>) {
-        let is_high = |record: &Record| record.lists >= self.params.lists_needed;
-        let high = records.iter().filter(|(_, record)| is_high(record));
-        let (flows, packets) = high.fold((0.0, 0.0), |(flows, packets), (_, record)| {
-            (flows + 1.0, packets + f64::from(record.packets))
+    fn tighten(&mut self, p: f64) {
+        let records = &self.history.records;
+        let is_high = |record: &&Record| record.lists >= self.params.lists_needed;
+        // Sums of whole numbers: the order of the map does not show.
+        let high = records.values().filter(is_high);
+        let (flows, packets) = high.fold((0_u64, 0_u64), |(flows, packets), record| {
+            (flows + 1, packets + u64::from(record.packets))
         });
+        let mean = packets as f64 / flows as f64;
         for (flow, _) in self.history.newest() {
-            if let Some(record) = records.get(*flow).filter(|record| is_high(record)) {
-                let step = f64::from(record.packets) / (packets / flows) * p;
+            if let Some(record) = records.get(flow).filter(is_high) {
+                let step = f64::from(record.packets) / mean * p;
                 self.filter.raise(*flow, step, p, self.list);
             }
         }

@@ -23,7 +23,7 @@ pub struct Params {
     #[serde(default = "default_levels")]
     #[schemars(range(min = 1, max = MOST_LEVELS))]
     pub levels: u32,
-    /// N: bins per level, from 1 to 65536. With B unresponsive flows, (1 - (1 - 1/N)^B)^L of the
+    /// N: bins per level, from 1 to 4096. With B unresponsive flows, (1 - (1 - 1/N)^B)^L of the
     /// others share all their bins with some of them.
     #[serde(default = "default_bins")]
     #[schemars(range(min = 1, max = MOST_BINS))]
@@ -44,8 +44,8 @@ pub struct Params {
     #[schemars(range(max = 1.0))]
     pub d2: f64,
     /// Shortest time between two steps of a bin.
-    #[serde(default = "default_freeze")]
-    pub freeze: Time,
+    #[serde(default = "default_freeze_time")]
+    pub freeze_time: Time,
     /// How often the hash functions change, at least 10 us; 0 s: never.
     #[serde(default = "default_rehash")]
     pub rehash: Time,
@@ -68,7 +68,7 @@ pub struct Params {
 }
 
 const MOST_LEVELS: u32 = 16;
-const MOST_BINS: u32 = 1 << 16;
+const MOST_BINS: u32 = 1 << 12;
 
 fn default_levels() -> u32 {
     2
@@ -86,7 +86,7 @@ fn default_d2() -> f64 {
     0.001
 }
 
-fn default_freeze() -> Time {
+fn default_freeze_time() -> Time {
     Time::from_millis(100)
 }
 
@@ -117,11 +117,11 @@ impl Parameters for Params {
             "While one set of bins decides, the next, with other hash functions, counts the \
              packets too; its probabilities move for flows that are being punished. A packet \
              lowers the bins that it raised, whatever became of the hash functions since.",
-            "d1, d2 and freeze are those of Apple's XNU, as is the order of `rehash` (10 to 29 \
+            "d1, d2 and `freeze_time` are those of Apple's XNU, as is the order of `rehash` (10 to 29 \
              s): probability 1 takes 200 steps. The paper's 2 s suit a shorter freeze.",
             "Flows in the penalty box share one token bucket; 3000 bytes of it are ours.",
         ],
-        memory: "2 L N bins of 24 bytes, and 16 bytes per packet that waits",
+        memory: "2 L N bins of 24 bytes, and 24 bytes per packet that waits",
     };
 
     fn check(&self) -> Result<(), Problem> {
@@ -188,8 +188,10 @@ pub struct Sfb {
     /// How often the hash functions have changed.
     generation: u64,
     next_rehash: Time,
-    /// The packets that wait: their flows, and the generation that let them in.
-    waiting: VecDeque<(FlowKey, u64)>,
+    /// The packets that wait: their hashes, and the generation that let them in.
+    waiting: VecDeque<(Hashes, u64)>,
+    /// The hashes of the last arrival.
+    hashes: Hashes,
     penalty: Bucket,
     /// Smallest probability of the bins of the last arrival's flow.
     p_min: f64,
@@ -248,6 +250,7 @@ impl Bin {
 struct Bins {
     /// Level by level.
     bins: Vec<Bin>,
+    levels: usize,
     /// Bins per level.
     width: usize,
     seed: u64,
@@ -255,28 +258,43 @@ struct Bins {
 
 impl Bins {
     fn new(params: &Params, seed: u64) -> Self {
-        let width = params.bins as usize;
+        let (levels, width) = (params.levels as usize, params.bins as usize);
         Self {
-            bins: vec![Bin::default(); width * params.levels as usize],
+            bins: vec![Bin::default(); width * levels],
+            levels,
             width,
             seed,
         }
     }
 
-    /// Shows the flow's bin at every level. Half a hash picks a bin: one hash does for two levels.
     #[inline]
-    fn for_each(&mut self, flow: FlowKey, mut visit: impl FnMut(&mut Bin)) {
-        let mut hash = 0;
-        for (level, bins) in self.bins.chunks_exact_mut(self.width).enumerate() {
-            hash = if level % 2 == 0 {
-                flow.hash(self.seed.wrapping_add(level as u64))
-            } else {
-                hash >> 32
-            };
-            let index = ((hash & 0xffff_ffff) * bins.len() as u64) >> 32;
-            visit(&mut bins[index as usize]);
+    const fn hash(&self, flow: FlowKey) -> u64 {
+        flow.hash(self.seed)
+    }
+
+    /// Shows the bin at every level of a flow with this hash. 16 bits pick a bin: one hash does
+    /// for four levels.
+    #[inline]
+    fn for_each(&mut self, hash: u64, mut visit: impl FnMut(&mut Bin)) {
+        let mut bits = hash;
+        for level in 0..self.levels {
+            if level > 0 && level % 4 == 0 {
+                bits = FlowKey(hash).hash(level as u64);
+            }
+            let place = ((bits & 0xffff) * self.width as u64) >> 16;
+            visit(&mut self.bins[level * self.width + place as usize]);
+            bits >>= 16;
         }
     }
+}
+
+/// The hashes of a packet's flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hashes {
+    /// For the bins that decide.
+    current: u64,
+    /// For those that decide next.
+    next: u64,
 }
 
 /// A token bucket.
@@ -312,7 +330,7 @@ impl Sfb {
                 bin_size: params.bin_size(),
                 d1: params.d1,
                 d2: params.d2,
-                freeze: params.freeze,
+                freeze: params.freeze_time,
             },
             seed,
             current: Bins::new(params, generation_seed(seed, 0)),
@@ -320,6 +338,7 @@ impl Sfb {
             generation: 0,
             next_rehash: if rehashes { params.rehash } else { Time::NEVER },
             waiting: VecDeque::new(),
+            hashes: Hashes::default(),
             penalty: Bucket {
                 bytes_per_second: params.penalty_rate(link),
                 depth,
@@ -347,8 +366,12 @@ impl Law for Sfb {
         draw: &mut impl FnMut() -> f64,
     ) -> Verdict {
         let steps = self.steps;
+        self.hashes = Hashes {
+            current: self.current.hash(packet.flow),
+            next: self.next.as_ref().map_or(0, |next| next.hash(packet.flow)),
+        };
         let (mut p_min, mut emptiest, mut fullest) = (1.0_f64, u32::MAX, 0);
-        self.current.for_each(packet.flow, |bin| {
+        self.current.for_each(self.hashes.current, |bin| {
             bin.arrive(now, steps);
             p_min = p_min.min(bin.p_m);
             emptiest = emptiest.min(bin.qlen);
@@ -365,7 +388,7 @@ impl Law for Sfb {
         if let Some(next) = &mut self.next
             && punished
         {
-            next.for_each(packet.flow, |bin| bin.arrive(now, steps));
+            next.for_each(self.hashes.next, |bin| bin.arrive(now, steps));
         }
         if full {
             Verdict::Drop(Reason::Bin)
@@ -383,30 +406,38 @@ impl Law for Sfb {
     }
 
     #[inline]
-    fn on_fate(&mut self, _now: Time, packet: &Packet, _queue: Backlog, fate: Fate) {
+    fn on_fate(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, fate: Fate) {
         if let Fate::Drop(_) = fate {
             return;
         }
-        self.waiting.push_back((packet.flow, self.generation));
-        self.current.for_each(packet.flow, |bin| bin.qlen += 1);
+        let hashes = self.hashes;
+        self.waiting.push_back((hashes, self.generation));
+        self.current.for_each(hashes.current, |bin| bin.qlen += 1);
         if let Some(next) = &mut self.next {
-            next.for_each(packet.flow, |bin| bin.qlen += 1);
+            next.for_each(hashes.next, |bin| bin.qlen += 1);
         }
     }
 
     #[inline]
     fn on_departure(&mut self, now: Time, _packet: &Packet, _arrived: Time, _queue: Backlog) {
         let departed = self.waiting.pop_front();
-        let (flow, generation) = departed.expect("what leaves was let in");
+        let (hashes, generation) = departed.expect("what leaves was let in");
         let steps = self.steps;
-        // It raised the bins that decided then and those that were to decide next.
-        if self.generation - generation <= 1 {
-            self.current.for_each(flow, |bin| bin.depart(now, steps));
-        }
-        if let Some(next) = &mut self.next
-            && generation == self.generation
-        {
-            next.for_each(flow, |bin| bin.depart(now, steps));
+        match self.generation - generation {
+            0 => {
+                let current = &mut self.current;
+                current.for_each(hashes.current, |bin| bin.depart(now, steps));
+                if let Some(next) = &mut self.next {
+                    next.for_each(hashes.next, |bin| bin.depart(now, steps));
+                }
+            }
+            // What was to decide next decides now.
+            1 => {
+                let current = &mut self.current;
+                current.for_each(hashes.next, |bin| bin.depart(now, steps));
+            }
+            // The bins that it raised are gone.
+            _ => {}
         }
     }
 
@@ -441,343 +472,4 @@ impl Law for Sfb {
 }
 
 #[cfg(test)]
-mod tests {
-    use aqmlab_net::Ecn;
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::worked::{self, Row};
-
-    /// The parameters of the example.
-    fn params() -> Params {
-        Params {
-            levels: 2,
-            bins: 3,
-            bin_size: Some(2),
-            limit: QueueSize::Packets(50.0),
-            d1: 0.25,
-            d2: 0.05,
-            freeze: Time::ZERO,
-            rehash: Time::ZERO,
-            penalty_rate: None,
-            penalty_burst: Bytes(3000),
-            drop_any_bin: false,
-            mean_packet: Bytes(500),
-            ecn: true,
-        }
-    }
-
-    fn law(params: &Params) -> Sfb {
-        Sfb::new(params, worked::link(1000, 500), 1)
-    }
-
-    /// A flow with these bins, level by level.
-    fn flow_in(law: &Sfb, bins: &[usize]) -> FlowKey {
-        let hashes_there = |flow: &FlowKey| {
-            let mut empty = law.current.clone();
-            empty.bins.fill(Bin::default());
-            empty.for_each(*flow, |bin| bin.qlen = 1);
-            let levels = empty.bins.chunks(empty.width);
-            let places = levels.map(|level| level.iter().position(|bin| bin.qlen == 1).unwrap());
-            places.eq(bins.iter().copied())
-        };
-        (1..).map(FlowKey).find(hashes_there).unwrap()
-    }
-
-    fn compare_bins(law: &Sfb, row: &Row) {
-        let columns = row.text("bins").split(['/', '|']);
-        assert_eq!(columns.clone().count(), law.current.bins.len());
-        for (index, (bin, column)) in law.current.bins.iter().zip(columns).enumerate() {
-            let what = format!("row {}, bin {index}", row.step());
-            let (qlen, p_m) = column.split_once(':').unwrap();
-            assert_eq!(bin.qlen.to_string(), qlen, "{what}");
-            worked::assert_close(bin.p_m, p_m.parse().unwrap(), &what);
-        }
-    }
-
-    #[test]
-    fn sfb() {
-        let mut law = law(&params());
-        let flows = [[0, 1], [0, 2], [2, 1]].map(|bins| flow_in(&law, &bins));
-        for row in worked::rows(include_str!("../tests/data/sfb.csv")) {
-            let packet = Packet {
-                flow: match row.text("flow") {
-                    "a" => flows[0],
-                    "b" => flows[1],
-                    _ => flows[2],
-                },
-                ..row.packet()
-            };
-            worked::play_packet(&mut law, &row, &packet, true);
-            if row.event() == "arrive" {
-                worked::compare(&law, &row, &["p_min"]);
-            }
-            compare_bins(&law, &row);
-        }
-    }
-
-    /// SFB with a clock; packets have 500 bytes.
-    struct Played {
-        law: Sfb,
-        now: Time,
-    }
-
-    impl Played {
-        fn new(params: &Params) -> Self {
-            Self {
-                law: law(params),
-                now: Time::ZERO,
-            }
-        }
-
-        fn arrive(&mut self, flow: FlowKey, u: f64) -> Verdict {
-            let (packet, queue) = (packet(flow), Backlog::default());
-            let verdict = self.law.on_arrival(self.now, &packet, queue, &mut || u);
-            let fate = match verdict {
-                Verdict::Admit => Fate::Enqueue,
-                Verdict::Signal(reason) | Verdict::Drop(reason) => Fate::Drop(reason),
-            };
-            self.law.on_fate(self.now, &packet, queue, fate);
-            verdict
-        }
-
-        fn depart(&mut self) {
-            let queue = Backlog::default();
-            self.law
-                .on_departure(self.now, &packet(FlowKey(0)), self.now, queue);
-        }
-
-        fn tick(&mut self) {
-            self.now = self.law.next_tick();
-            self.law.on_tick(self.now, Backlog::default());
-        }
-
-        fn rows_of_bins(&self) -> Vec<u32> {
-            self.law.current.bins.iter().map(|bin| bin.qlen).collect()
-        }
-    }
-
-    fn packet(flow: FlowKey) -> Packet {
-        Packet {
-            size: 500,
-            ecn: Ecn::NotEct,
-            dscp: 0,
-            flow,
-        }
-    }
-
-    #[test]
-    fn a_flow_is_signalled_with_the_smallest_probability_of_its_bins() {
-        let mut played = Played::new(&params());
-        let flow = flow_in(&played.law, &[0, 1]);
-        played.law.current.bins[0].p_m = 0.8;
-        played.law.current.bins[4].p_m = 0.35;
-        for bin in [0, 4] {
-            played.law.current.bins[bin].qlen = 1;
-        }
-        assert_eq!(played.arrive(flow, 0.36), Verdict::Admit);
-        for bin in [0, 4] {
-            played.law.current.bins[bin].qlen = 1;
-        }
-        assert_eq!(played.arrive(flow, 0.34), Verdict::Signal(Reason::Early));
-        assert_eq!(played.law.p_min, 0.35);
-    }
-
-    #[test]
-    fn the_letter_of_the_figure_drops_where_one_bin_is_full() {
-        for (drop_any_bin, expected) in
-            [(false, Verdict::Admit), (true, Verdict::Drop(Reason::Bin))]
-        {
-            let mut played = Played::new(&Params {
-                drop_any_bin,
-                ..params()
-            });
-            let flow = flow_in(&played.law, &[0, 1]);
-            played.law.current.bins[0].qlen = 2;
-            assert_eq!(played.arrive(flow, 0.999), expected);
-        }
-    }
-
-    #[test]
-    fn the_penalty_box_lets_a_trickle_through() {
-        let mut played = Played::new(&Params {
-            bin_size: Some(1000),
-            penalty_rate: Some(Rate::from_bps(40_000)),
-            penalty_burst: Bytes(1000),
-            ..params()
-        });
-        let flow = FlowKey(1);
-        played
-            .law
-            .current
-            .for_each(flow, |bin| (bin.p_m, bin.qlen) = (1.0, 1));
-        let dropped = Verdict::Drop(Reason::Penalty);
-        // 1000 bytes at once, then 5 a millisecond: a packet per 100 ms.
-        let admitted: Vec<_> = (0..400)
-            .filter(|ms| {
-                played.now = Time::from_millis(*ms);
-                let verdict = played.arrive(flow, 0.999);
-                assert!(verdict == Verdict::Admit || verdict == dropped);
-                verdict == Verdict::Admit
-            })
-            .collect();
-        assert_eq!(admitted, [0, 1, 100, 200, 300]);
-    }
-
-    #[test]
-    fn a_bin_moves_once_per_freeze_time() {
-        let steps = Steps {
-            bin_size: 2,
-            d1: 0.25,
-            d2: 0.05,
-            freeze: Time::from_millis(100),
-        };
-        let mut bin = Bin {
-            qlen: 2,
-            ..Bin::default()
-        };
-        for (ms, p_m) in [(0, 0.25), (99, 0.25), (100, 0.5), (250, 0.75), (349, 0.75)] {
-            bin.arrive(Time::from_millis(ms), steps);
-            assert_eq!(bin.p_m, p_m, "at {ms} ms");
-        }
-        // Down under the same clock: at 349 ms nothing, at 350 ms a step.
-        bin.qlen = 1;
-        bin.depart(Time::from_millis(349), steps);
-        assert_eq!(bin.p_m, 0.75);
-        bin.arrive(Time::from_millis(350), steps);
-        worked::assert_close(bin.p_m, 0.7, "after a step down");
-        // Between empty and full nothing moves.
-        bin.qlen = 1;
-        bin.arrive(Time::from_millis(900), steps);
-        worked::assert_close(bin.p_m, 0.7, "between empty and full");
-    }
-
-    #[test]
-    fn new_hash_functions_keep_what_they_learned_of_punished_flows() {
-        let mut played = Played::new(&Params {
-            rehash: Time::from_secs(2),
-            ..params()
-        });
-        let flow = FlowKey(1);
-        // Two are let in and fill all bins, four are dropped: four steps in both sets of bins.
-        for _ in 0..6 {
-            played.arrive(flow, 0.999);
-        }
-        assert_eq!(played.law.next_tick(), Time::from_secs(2));
-        let before = played.law.current.seed;
-        played.tick();
-        assert_ne!(played.law.current.seed, before);
-        assert_eq!(played.law.next_tick(), Time::from_secs(4));
-        assert_eq!(played.arrive(flow, 0.999), Verdict::Drop(Reason::Bin));
-        assert_eq!(played.law.p_min, 1.0);
-        // The set after it has seen one more drop than packets, and no packet.
-        let next = played.law.next.as_ref().unwrap();
-        assert!(next.bins.iter().all(|bin| bin.qlen == 0));
-    }
-
-    #[test]
-    fn a_packet_lowers_the_bins_that_it_raised() {
-        let mut played = Played::new(&Params {
-            rehash: Time::from_secs(2),
-            bin_size: Some(100),
-            ..params()
-        });
-        let sum = |played: &Played| played.rows_of_bins().iter().sum::<u32>();
-        for flow in 0..5 {
-            played.arrive(FlowKey(flow), 0.999);
-        }
-        played.tick();
-        assert_eq!(sum(&played), 10, "the next bins had counted all five");
-        played.depart();
-        assert_eq!(sum(&played), 8);
-        played.arrive(FlowKey(9), 0.999);
-        played.tick();
-        // Bins that never saw the first five: they leave without a trace.
-        assert_eq!(sum(&played), 2);
-        for _ in 0..4 {
-            played.depart();
-        }
-        assert_eq!(sum(&played), 2);
-        played.depart();
-        assert_eq!(sum(&played), 0);
-    }
-
-    #[test]
-    fn levels_hash_apart() {
-        // 23 bins at 4 levels: 2000 flows spread evenly at each, and pairs that share a bin at one
-        // level share it at another as often as strangers do, one in 23.
-        let wide = Params {
-            levels: 4,
-            bins: 23,
-            ..params()
-        };
-        let mut bins = law(&wide).current;
-        let places: Vec<Vec<usize>> = (0..2000)
-            .map(|flow| {
-                bins.bins.fill(Bin::default());
-                bins.for_each(FlowKey(flow), |bin| bin.qlen = 1);
-                let levels = bins.bins.chunks(23);
-                levels
-                    .map(|level| level.iter().position(|bin| bin.qlen == 1).unwrap())
-                    .collect()
-            })
-            .collect();
-        for level in 0..4 {
-            let in_bin = |bin| places.iter().filter(|place| place[level] == bin).count();
-            // Five standard deviations of 2000 throws into 23 bins: 87 +- 46.
-            assert!((0..23).all(|bin| in_bin(bin).abs_diff(87) < 46));
-            for other in 0..level {
-                let same = places
-                    .iter()
-                    .filter(|place| place[level] == place[other])
-                    .count();
-                assert!(same.abs_diff(87) < 46, "levels {level} and {other}: {same}");
-            }
-        }
-    }
-
-    #[test]
-    fn bin_size_and_penalty_rate_follow_buffer_and_link_unless_they_are_set() {
-        let by_rule = Params {
-            bin_size: None,
-            bins: 23,
-            limit: QueueSize::Packets(200.0),
-            ..params()
-        };
-        assert_eq!(by_rule.bin_size(), 13);
-        let tiny = Params {
-            limit: QueueSize::Packets(1.0),
-            ..by_rule
-        };
-        assert_eq!(tiny.bin_size(), 1);
-        // 45 Mbit/s let 0.16 Mbit/s, 20000 bytes a second, pass.
-        let mut law = law(&by_rule);
-        law.set_link(worked::link(11_250, 500));
-        worked::assert_close(law.penalty.bytes_per_second, 20_000.0, "penalty rate");
-    }
-
-    proptest! {
-        #[test]
-        fn every_level_counts_all_packets_that_wait(
-            events in prop::collection::vec((0_u64..30, any::<bool>(), 0.0..1.0_f64), 0..300),
-        ) {
-            let mut played = Played::new(&Params { bin_size: Some(4), ..params() });
-            let mut waiting = 0;
-            for (flow, leave, u) in events {
-                played.now += Time::from_millis(1);
-                if !leave {
-                    waiting += u32::from(played.arrive(FlowKey(flow), u) == Verdict::Admit);
-                } else if waiting > 0 {
-                    waiting -= 1;
-                    played.depart();
-                }
-                for level in played.rows_of_bins().chunks(3) {
-                    prop_assert_eq!(level.iter().sum::<u32>(), waiting);
-                }
-                for bin in &played.law.current.bins {
-                    prop_assert!((0.0..=1.0).contains(&bin.p_m));
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -66,7 +66,7 @@ impl Parameters for Params {
              paper. Defaults are Linux's.",
             "ECN is ignored: it never signals.",
         ],
-        memory: "the packets that wait, and 60 bytes per bucket",
+        memory: "the packets that wait, and about 50 bytes per bucket",
     };
 
     fn check(&self) -> Result<(), Problem> {

@@ -21,6 +21,12 @@ const MOST_SAMPLES: u64 = 10_000_000;
 /// Most hosts on a side.
 const MOST_HOSTS: u32 = 100_000;
 
+/// Largest offset of a host's clock: time stamps of microseconds wrap after 71 minutes.
+const LONGEST_OFFSET: Time = Time::from_secs(3600);
+
+/// Largest drift of a host's clock, in microseconds per second.
+const LARGEST_DRIFT: u32 = 100_000;
+
 /// Largest load: beyond it the link is a wall, and calibration would extrapolate far.
 const LARGEST_LOAD: f64 = 2.0;
 
@@ -108,6 +114,14 @@ fn hosts(hosts: &Hosts) -> Checked {
             let message = format!("found {count}; expected 1 to {MOST_HOSTS} hosts");
             return wrong(format!("topology.hosts.{key}"), message);
         }
+    }
+    if hosts.clock_offset > LONGEST_OFFSET {
+        let message = format!("found {}; at most {LONGEST_OFFSET}", hosts.clock_offset);
+        return wrong("topology.hosts.clock_offset", message);
+    }
+    if hosts.clock_drift > LARGEST_DRIFT {
+        let message = format!("found {}; at most {LARGEST_DRIFT}", hosts.clock_drift);
+        return wrong("topology.hosts.clock_drift", message);
     }
     match hosts.rate {
         Some(rate) if rate.bps() == 0 => wrong(

@@ -134,6 +134,15 @@ pub struct Hosts {
     /// Framing on the hosts' links.
     #[serde(default)]
     pub framing: Framing,
+    /// Hosts' clocks are ahead of the true time by a random part of this. It matters to transports
+    /// that put time stamps into their segments.
+    #[serde(default)]
+    pub clock_offset: Time,
+    /// Hosts' clocks are fast or slow by a random part of this, in microseconds per second, up to
+    /// 100000.
+    #[serde(default)]
+    #[schemars(range(max = 100_000))]
+    pub clock_drift: u32,
 }
 
 impl Default for Hosts {
@@ -143,6 +152,8 @@ impl Default for Hosts {
             servers: default_hosts(),
             rate: None,
             framing: Framing::default(),
+            clock_offset: Time::ZERO,
+            clock_drift: 0,
         }
     }
 }

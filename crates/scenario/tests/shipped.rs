@@ -372,10 +372,10 @@ fn the_catalog_holds_every_name_with_its_meaning() {
     assert_eq!(names("traffic"), ["mah-web", "poisson", "bulk", "cbr"]);
     assert_eq!(names("profiles"), Profile::NAMES);
     assert_eq!(names("rtt"), ["constant", "uniform", "pairs"]);
-    assert_eq!(
-        names("transports"),
-        ["recovery.tahoe", "recovery.reno", "congestion_control.reno"]
-    );
+    let transports = names("transports");
+    for transport in ["recovery.sack", "congestion_control.cubic"] {
+        assert!(transports.contains(&transport.to_owned()), "{transport}");
+    }
     for (section, entries) in catalog.as_object().unwrap() {
         for (name, entry) in entries.as_object().unwrap() {
             assert!(

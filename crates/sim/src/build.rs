@@ -42,21 +42,28 @@ pub(crate) fn classes(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<Cl
 }
 
 /// Hosts booted at unrelated times: the phases of their timers are uniform.
-pub(crate) fn nodes(scenario: &Scenario, count: u32) -> Vec<Node> {
+pub(crate) fn nodes(scenario: &Scenario, dumbbell: &Dumbbell) -> Vec<Node> {
     let slow = longest(scenario, |profile| match profile.clock {
-        Clock::Ticks { period } => Some(period),
+        Clock::Ticks { period } | Clock::Counted { period } => Some(period),
         Clock::Fine { .. } => None,
     });
     let fast = longest(scenario, |profile| match profile.delayed_ack {
         DelayedAck::Grid { period } => Some(period),
         _ => None,
     });
+    let count = dumbbell.hosts.servers + dumbbell.hosts.clients;
     (0..u64::from(count))
         .map(|index| {
             let mut draws = RandomStream::new(scenario.seed, "host-phase", index);
             let mut phase =
                 |period: Time| Time::from_secs_f64(draws.uniform() * period.as_secs_f64());
+            let hosts = &dumbbell.hosts;
+            let mut wrong = RandomStream::new(scenario.seed, "host-clock", index);
+            let offset = wrong.uniform() * hosts.clock_offset.as_secs_f64() * 1e6;
+            let drift = wrong.uniform_in(-1.0, 1.0) * f64::from(hosts.clock_drift);
             let clock = HostClock {
+                offset: offset as u32,
+                drift: drift as i32,
                 slow: phase(slow),
                 fast: phase(fast),
             };

@@ -4,7 +4,7 @@ use aqmlab_net::Time;
 use aqmlab_tcp::{Endpoint, Flags, Retransmissions};
 use aqmlab_traffic::{Connect, Exchange, Script};
 
-use crate::event::Side;
+use crate::event::{Event, Side};
 
 /// What the network needs to know of a connection for each of its segments. Kept apart from the
 /// rest, so that a segment at the bottleneck touches little memory.
@@ -61,13 +61,14 @@ impl Route {
         self.shift = self.access_delay;
     }
 
-    /// Length in IP bytes of a segment with a payload of `len` bytes.
-    pub(crate) const fn ip_size(&self, len: u32, flags: Flags) -> u32 {
-        len + if flags.has(Flags::SYN) {
-            self.syn_header
-        } else {
-            self.header
-        }
+    /// Length in IP bytes of a packet, without the options that are kept aside.
+    pub(crate) const fn ip_size(&self, packet: &Event) -> u32 {
+        packet.len as u32
+            + if packet.flags().has(Flags::SYN) {
+                self.syn_header
+            } else {
+                self.header
+            }
     }
 
     /// Which port the segments of `sender` cross: what servers send goes forward, unless the

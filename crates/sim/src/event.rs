@@ -1,8 +1,10 @@
-//! What can happen, in 16 bytes: with its time and its link an event of the wheel fills half a
+//! What can happen, in 20 bytes: with its time and its link an event of the wheel fills half a
 //! cache line.
 
 use aqmlab_net::Ecn;
 use aqmlab_tcp::{Flags, Segment};
+
+use crate::options::Ticket;
 
 /// Which end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,21 +80,24 @@ pub(crate) struct Event {
     /// Acknowledgement number of a segment, cut to 32 bits; of a connection's event, which of
     /// the connections that used the slot is meant (timers outlive connections).
     pub(crate) ack: u32,
+    /// The segment's options, which are kept aside.
+    pub(crate) options: Ticket,
     pub(crate) len: u16,
     /// Control bits of a segment and, above them, its ECN field.
     bits: u8,
     kind: u8,
 }
 
-/// Where the ECN field begins in `bits`: behind the five control bits.
-const ECN_SHIFT: u8 = 5;
+/// Where the ECN field begins in `bits`: behind the six control bits.
+const ECN_SHIFT: u8 = 6;
 
 impl Event {
-    pub(crate) const fn segment(kind: Kind, conn: u32, segment: &Segment) -> Self {
+    pub(crate) const fn segment(kind: Kind, conn: u32, segment: &Segment, options: Ticket) -> Self {
         Self {
             conn,
             seq: segment.seq as u32,
             ack: segment.ack as u32,
+            options,
             len: segment.len as u16,
             bits: segment.flags.0 | (segment.ecn as u8) << ECN_SHIFT,
             kind: kind.pack(),
@@ -105,6 +110,7 @@ impl Event {
             conn,
             seq: number,
             ack: 0,
+            options: 0,
             len,
             bits: 0,
             kind: Kind::AtPort(sender).pack(),
@@ -116,6 +122,7 @@ impl Event {
             conn,
             seq: 0,
             ack: generation,
+            options: 0,
             len: 0,
             bits: 0,
             kind: kind.pack(),
@@ -127,6 +134,7 @@ impl Event {
             conn: class,
             seq: token,
             ack: 0,
+            options: 0,
             len: 0,
             bits: 0,
             kind: Kind::Source.pack(),
@@ -171,15 +179,18 @@ impl Event {
 
 #[cfg(test)]
 mod tests {
+    use aqmlab_tcp::Options;
+
     use super::*;
 
     #[test]
     fn an_event_is_small_and_keeps_what_it_is_given() {
-        assert_eq!(size_of::<Event>(), 16);
+        assert_eq!(size_of::<Event>(), 20);
         let flags = Flags::SYN
             .with(Flags::ACK)
             .with(Flags::ECE)
             .with(Flags::CWR)
+            .with(Flags::RST)
             .with(Flags::FIN);
         for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
             let segment = Segment {
@@ -188,8 +199,10 @@ mod tests {
                 len: 1460,
                 flags,
                 ecn,
+                options: Options::NONE,
             };
-            let event = Event::segment(Kind::AtPort(Side::Server), 3, &segment);
+            let event = Event::segment(Kind::AtPort(Side::Server), 3, &segment, 9);
+            assert_eq!(event.options, 9);
             assert_eq!((event.flags(), event.ecn(), event.len), (flags, ecn, 1460));
             let on = event.passed_on(Side::Server, Ecn::Ce);
             assert_eq!(

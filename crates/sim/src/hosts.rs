@@ -25,6 +25,7 @@ impl<A: Agenda> World<A> {
     pub(crate) fn open(&mut self, class: usize, connect: Connect) -> Result<(), RunError> {
         let nodes = self.hosts_of(connect.client, connect.server, connect.flipped);
         let profile = &self.classes[class].profile;
+        let (handshake, overhead) = (profile.handshake, profile.overhead);
         let cx = Context {
             now: self.now,
             profile,
@@ -36,7 +37,7 @@ impl<A: Agenda> World<A> {
         let mut route = Route::new(rtt, flipped, flow, nodes, self.bottleneck_delay);
         route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
         route.dscp = self.classes[class].dscp;
-        let connection = Connection {
+        let mut connection = Connection {
             ends: [
                 Endpoint::connect(cx, &mut self.segments),
                 Endpoint::listen(profile),
@@ -48,6 +49,12 @@ impl<A: Agenda> World<A> {
             last_event: self.now,
             app: Application::new(connect, flow, self.now),
         };
+        if overhead > Time::ZERO {
+            let seed = self.seed.wrapping_mul(2).wrapping_add(flow << 1);
+            let [client, server] = &mut connection.ends;
+            client.seed(seed);
+            server.seed(seed | 1);
+        }
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
@@ -67,6 +74,13 @@ impl<A: Agenda> World<A> {
         // A source wakes at its own time: the first segment has its way to the bottleneck before
         // it, and only then the connection's clocks can be behind.
         self.transmit(index, Side::Client)?;
+        if !handshake {
+            let established = Events {
+                established: true,
+                ..Events::default()
+            };
+            self.tell_application(index, Side::Client, established)?;
+        }
         if self.shifted_clocks && !self.classes[class].source.waits_for_connections() {
             self.routes[index as usize].shift_clocks();
         }
@@ -92,6 +106,7 @@ impl<A: Agenda> World<A> {
         self.tally.delivered += 1;
         connection.in_network -= 1;
         if connection.failed {
+            self.options.take(event.options);
             return self.release_if_over(event.conn);
         }
         connection.last_event = self.now;
@@ -107,6 +122,7 @@ impl<A: Agenda> World<A> {
             len: u32::from(event.len),
             flags: event.flags(),
             ecn: event.ecn(),
+            options: self.options.take(event.options),
         };
         let events = end.on_segment(&segment, cx, &mut self.segments);
         self.after(event.conn, receiver, events)

@@ -16,6 +16,7 @@ mod datagrams;
 mod event;
 mod hosts;
 mod network;
+mod options;
 #[cfg(test)]
 mod oracle;
 mod port;

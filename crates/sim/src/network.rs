@@ -20,7 +20,9 @@ impl<A: Agenda> World<A> {
         }
         // What the port does makes nobody send, so the list does not change meanwhile.
         for number in 0..self.segments.len() {
-            let event = Event::segment(Kind::AtPort(sender), index, &self.segments[number]);
+            let segment = &self.segments[number];
+            let options = self.options.put(&segment.options);
+            let event = Event::segment(Kind::AtPort(sender), index, segment, options);
             self.send(sender, event)?;
         }
         self.segments.clear();
@@ -35,8 +37,8 @@ impl<A: Agenda> World<A> {
         let mut leaves = self.now;
         if let Some(link) = self.access {
             let node = &mut self.nodes[route.nodes[sender as usize] as usize];
-            let size = u64::from(route.ip_size(u32::from(event.len), event.flags()));
-            let occupied = link.rate.transmission_time(size + link.framing);
+            let size = route.ip_size(&event) + self.options.len(event.options);
+            let occupied = link.transmission_time(size);
             leaves = leaves.max(node.up_free) + occupied;
             node.up_free = leaves;
         }
@@ -65,7 +67,7 @@ impl<A: Agenda> World<A> {
         let route = &self.routes[event.conn as usize];
         let port = route.port(sender);
         let packet = Packet {
-            size: route.ip_size(u32::from(event.len), event.flags()),
+            size: route.ip_size(&event) + self.options.len(event.options),
             ecn: event.ecn(),
             dscp: route.dscp,
             flow: FlowKey(route.flow << 1 | sender as u64),
@@ -116,9 +118,9 @@ impl<A: Agenda> World<A> {
                 let route = &self.routes[event.conn as usize];
                 let mut arrives = time + route.shift;
                 if let Some(link) = self.access {
-                    let size = u64::from(route.ip_size(u32::from(event.len), event.flags()));
+                    let size = route.ip_size(&event) + self.options.len(event.options);
                     let node = &mut self.nodes[route.nodes[sender.other() as usize] as usize];
-                    let occupied = link.rate.transmission_time(size + link.framing);
+                    let occupied = link.transmission_time(size);
                     arrives = arrives.max(node.down_free) + occupied;
                     node.down_free = arrives;
                 }
@@ -129,6 +131,7 @@ impl<A: Agenda> World<A> {
             Passage::Dropped => self.tally.dropped += 1,
             Passage::Lost => self.tally.lost += 1,
         }
+        self.options.take(event.options);
         match self.slots[event.conn as usize].connection.as_mut() {
             Some(connection) => connection.in_network -= 1,
             None => self.datagram_lost(now, &event),

@@ -296,6 +296,22 @@ fn machinery_agrees_on_a_mix_of_open_loop_users_and_datagrams() {
 }
 
 #[test]
+fn machinery_agrees_with_options_in_the_segments() {
+    let sack = WEB.replace("\"rfc\"", r#"{ profile = "linux", ecn = true }"#);
+    let sync = BULK.replace(
+        r#"{ profile = "rfc", ecn = true }"#,
+        r#"{ profile = "freebsd-4.5", congestion_control = "sync-tcp" }"#,
+    );
+    let one_way = BULK.replace(
+        r#"{ profile = "rfc", ecn = true }"#,
+        r#""ns-one-way"
+    name = "one-way""#,
+    );
+    let clocks = r#"hosts = { clock_offset = "5 s", clock_drift = 500 }"#;
+    all_agree(&scenario(RED, clocks, &[sack, sync, one_way].concat()));
+}
+
+#[test]
 fn machinery_agrees_where_the_decision_falls_on_departure() {
     let codel = r#"discipline = { kind = "codel", target = "10 ms", ecn = true }"#;
     all_agree(&scenario(codel, "", &[WEB, BULK].concat()));

@@ -24,6 +24,7 @@ use crate::build;
 use crate::connection::{Connection, Route};
 use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
+use crate::options::OptionsAside;
 use crate::port::{Passage, Port};
 use crate::recorder::{QueueSamples, Recorder};
 use crate::stats::{FlowStats, ResponseStats, Window};
@@ -73,6 +74,14 @@ pub(crate) struct AccessLink {
     pub(crate) framing: u64,
 }
 
+impl AccessLink {
+    /// How long a packet of `size` IP bytes occupies it.
+    pub(crate) fn transmission_time(&self, size: u32) -> Time {
+        let bytes = u64::from(size) + self.framing;
+        self.rate.transmission_time(bytes)
+    }
+}
+
 /// Ways to save events. All are exact; the tests run without them to show it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shortcuts {
@@ -99,6 +108,7 @@ pub(crate) struct Slot {
 
 /// A run under way.
 pub(crate) struct World<A> {
+    pub(crate) seed: u64,
     /// The time at the host that acts.
     pub(crate) now: Time,
     pub(crate) window: Window,
@@ -107,6 +117,7 @@ pub(crate) struct World<A> {
     /// By slot, like `slots`.
     pub(crate) routes: Vec<Route>,
     pub(crate) free: Vec<u32>,
+    pub(crate) options: OptionsAside,
     pub(crate) datagrams: Vec<DatagramFlow>,
     pub(crate) flows_opened: u64,
     pub(crate) nodes: Vec<Node>,
@@ -167,15 +178,17 @@ impl<A: Agenda> World<A> {
         let recorder = recorder(&names, &probes)?;
         let hosts = &dumbbell.hosts;
         Ok(Self {
+            seed: scenario.seed,
             now: Time::ZERO,
             window,
             agenda: A::new(ports.len()),
             slots: Vec::new(),
             routes: Vec::new(),
             free: Vec::new(),
+            options: OptionsAside::default(),
             datagrams: Vec::new(),
             flows_opened: 0,
-            nodes: build::nodes(scenario, hosts.servers + hosts.clients),
+            nodes: build::nodes(scenario, dumbbell),
             access: hosts.rate.map(|rate| AccessLink {
                 rate,
                 framing: u64::from(hosts.framing.0),

@@ -48,8 +48,18 @@ impl<'a> Exchange<'a> {
             profile: self.profile,
             host: &self.host,
         };
-        self.ends[CLIENT] = Endpoint::connect(cx, &mut self.out);
-        self.transmit(CLIENT);
+        if self.profile.handshake {
+            self.ends[CLIENT] = Endpoint::connect(cx, &mut self.out);
+            self.transmit(CLIENT);
+        } else {
+            self.ends[SERVER] = Endpoint::connect(cx, &mut self.out);
+            let established = Events {
+                established: true,
+                ..Events::default()
+            };
+            self.tell_application(SERVER, established);
+            self.transmit(SERVER);
+        }
         while let Some((time, receiver)) = self.next() {
             self.now = time;
             self.step(receiver);

@@ -1,15 +1,13 @@
 //! One end of a connection.
 
-use aqmlab_net::{Ecn, Time};
+use aqmlab_net::{Ecn, RandomStream, Time};
 
-use crate::control::Reno;
-use crate::profile::{Profile, Recovery};
+use crate::control::{Control, LawMetrics};
+use crate::profile::{Profile, Stamps};
 use crate::receive::Receiver;
 use crate::rto::{HostClock, Rto};
-use crate::segment::{Flags, Segment};
-
-/// Duplicate ACKs that mean a loss (RFC 5681, section 3.2).
-const DUP_THRESH: u32 = 3;
+use crate::scoreboard::Scoreboard;
+use crate::segment::{Flags, Options, Segment};
 
 /// What an end point needs to know besides its own state.
 #[derive(Clone, Copy, Debug)]
@@ -57,71 +55,145 @@ pub struct Retransmissions {
     pub timeouts: u32,
 }
 
+/// What a trace of a connection shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Probe {
+    /// The congestion window in bytes, with what fast recovery has added.
+    pub cwnd: u64,
+    /// The slow-start threshold in bytes.
+    pub ssthresh: u64,
+    /// Bytes in flight.
+    pub in_flight: u64,
+    /// The smoothed round trip; none before the first sample.
+    pub round_trip: Option<Time>,
+    /// The retransmission time-out in force.
+    pub timeout: Time,
+    /// What the sender is doing about losses.
+    pub repair: Repair,
+    /// What the law of congestion control sees.
+    pub law: LawMetrics,
+}
+
+/// What a sender is doing about losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// Nothing is known to be lost.
+    Open,
+    /// Fast recovery (RFC 5681, section 3.2).
+    Fast,
+    /// Going back to the oldest byte after a time-out, or after Tahoe's fast retransmit.
+    GoBack,
+}
+
 /// One end of a connection: handshake, data both ways, close.
 ///
 /// Sans-IO: segments come in through [`on_segment`](Self::on_segment), go out into a vector, and
 /// [`wake_at`](Self::wake_at) tells when [`on_timer`](Self::on_timer) wants to be called.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    phase: Phase,
     /// The oldest byte not acknowledged.
-    una: u64,
+    pub(crate) una: u64,
     /// The next byte to send; falls back to `una` when losses are repaired by going back.
-    nxt: u64,
+    pub(crate) nxt: u64,
     /// The highest byte ever sent.
-    max: u64,
+    pub(crate) max: u64,
     /// Behind the last byte that the application has written.
-    end: u64,
-    closed: bool,
-    control: Reno,
-    dup_acks: u32,
-    receiver: Receiver,
-    rto: Rto,
-    /// The segment whose round trip is being timed: (sequence number, time sent).
-    timed: Option<(u64, Time)>,
-    /// `una` at the last time-out: a further one with the same value repeats it.
-    timed_out_at: u64,
-    retransmit_at: Time,
-    give_up_at: Time,
-    last_received: Time,
-    ecn: EcnSender,
-    retransmissions: Retransmissions,
+    pub(crate) end: u64,
+    pub(crate) control: Control,
+    /// Bytes by which fast recovery has inflated the window; partial ACKs deflate it again.
+    pub(crate) inflation: i64,
+    pub(crate) receiver: Receiver,
+    pub(crate) rto: Rto,
+    /// The segment whose round trip is being timed, and when it was sent; [`Time::NEVER`]: none.
+    pub(crate) timed_seq: u64,
+    pub(crate) timed_at: Time,
+    pub(crate) retransmit_at: Time,
+    /// While the handshake is under way: when it is given up. Later: when the random delay before
+    /// the next segment is over.
+    pub(crate) hold_until: Time,
+    pub(crate) last_received: Time,
+    /// What was out at the last loss: `recover` of RFC 6582, RecoveryPoint of RFC 6675.
+    pub(crate) recover: u64,
+    pub(crate) ecn: EcnSender,
+    /// What only some connections need: losses, time stamps, random delays.
+    pub(crate) cold: Option<Box<Cold>>,
+    pub(crate) dup_acks: u32,
+    /// Limited transmit has sent something since the first of them.
+    pub(crate) limited: bool,
+    phase: Phase,
+    pub(crate) repair: Repair,
+    /// This end has asked for the connection.
+    active: bool,
+    pub(crate) closed: bool,
+    /// The last loss was found by the timer.
+    pub(crate) timed_out: bool,
+    /// A partial ACK has arrived in this recovery.
+    pub(crate) partial: bool,
+    /// The peer takes SACK blocks, and sends them.
+    pub(crate) sacking: bool,
+    /// The peer stamps its segments.
+    pub(crate) stamping: bool,
 }
 
 /// The sender's side of RFC 3168, section 6.1.2.
 #[derive(Clone, Copy, Debug, Default)]
-struct EcnSender {
-    /// Both ends agreed on ECN.
-    agreed: bool,
+pub(crate) struct EcnSender {
     /// Echoes are ignored until the peer acknowledges more than this: one cut per window.
-    cut_until: u64,
+    pub(crate) cut_until: u64,
+    /// Both ends agreed on ECN.
+    pub(crate) agreed: bool,
+    /// The last cut answered an echo: a loss in the same window cuts no further.
+    pub(crate) cut_by_echo: bool,
     /// The next new data segment says that the window has been reduced.
-    cwr_pending: bool,
+    pub(crate) cwr_pending: bool,
     /// An echo found a window of one segment: nothing new is sent until the timer fires.
-    hold: bool,
+    pub(crate) hold: bool,
+}
+
+/// The state that most connections never need.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cold {
+    pub(crate) retransmissions: Retransmissions,
+    pub(crate) board: Scoreboard,
+    /// `una` at the last time-out: a further one with the same value repeats it.
+    pub(crate) timed_out_at: u64,
+    /// The time stamp to echo, and the transit time of the segment that bore it.
+    pub(crate) echo: u32,
+    pub(crate) transit: u32,
+    /// Draws of the random delay before a segment.
+    pub(crate) draws: Option<RandomStream>,
 }
 
 impl Endpoint {
     /// An end point that waits for a SYN.
     pub fn listen(profile: &Profile) -> Self {
         Self {
-            phase: Phase::Listen,
             una: 0,
             nxt: 1,
             max: 1,
             end: 1,
-            closed: false,
-            control: Reno::new(profile),
-            dup_acks: 0,
+            control: Control::new(profile),
+            inflation: 0,
             receiver: Receiver::new(),
             rto: Rto::new(profile),
-            timed: None,
-            timed_out_at: u64::MAX,
+            timed_seq: 0,
+            timed_at: Time::NEVER,
             retransmit_at: Time::NEVER,
-            give_up_at: Time::NEVER,
+            hold_until: Time::NEVER,
             last_received: Time::ZERO,
+            recover: 0,
             ecn: EcnSender::default(),
-            retransmissions: Retransmissions::default(),
+            cold: None,
+            dup_acks: 0,
+            limited: false,
+            phase: Phase::Listen,
+            repair: Repair::Open,
+            active: false,
+            closed: false,
+            timed_out: false,
+            partial: false,
+            sacking: false,
+            stamping: false,
         }
     }
 
@@ -129,10 +201,26 @@ impl Endpoint {
     pub fn connect(cx: Context<'_>, out: &mut Vec<Segment>) -> Self {
         let mut client = Self {
             phase: Phase::SynSent,
+            active: true,
             ..Self::listen(cx.profile)
         };
-        client.begin_handshake(cx, out);
+        if cx.profile.handshake {
+            client.begin_handshake(cx, out);
+        } else {
+            client.skip_handshake(cx);
+        }
         client
+    }
+
+    /// Seeds the draws of the random delay before segments ([`Profile::overhead`]): end points with
+    /// equal seeds draw equal delays.
+    pub fn seed(&mut self, seed: u64) {
+        self.cold_mut().draws = Some(RandomStream::new(seed, "send-overhead", 0));
+    }
+
+    /// Whether data can be written and read. Without a handshake that is so from the start.
+    pub fn is_established(&self) -> bool {
+        self.phase == Phase::Established
     }
 
     /// The application writes `bytes`.
@@ -141,17 +229,35 @@ impl Endpoint {
         self.output(cx, out);
     }
 
-    /// The application has nothing more to write.
+    /// The application has nothing more to write. A connection that nobody has answered yet is
+    /// forgotten (RFC 9293, section 3.10.4).
     pub fn close(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
         self.closed = true;
+        if matches!(self.phase, Phase::Listen | Phase::SynSent) {
+            self.fail();
+        }
         self.output(cx, out);
+    }
+
+    /// The application drops the connection and all that it has written (RFC 9293, section
+    /// 3.10.5).
+    pub fn abort(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+        if matches!(self.phase, Phase::SynReceived | Phase::Established) {
+            let seq = if self.is_established() { self.nxt } else { 1 };
+            let flags = Flags::RST.with(Flags::ACK);
+            out.push(Segment {
+                flags,
+                ..self.bare(seq, cx)
+            });
+        }
+        self.fail();
     }
 
     /// The earliest time at which [`on_timer`](Self::on_timer) has something to do.
     pub fn wake_at(&self) -> Time {
         self.retransmit_at
             .min(self.receiver.delayed_until)
-            .min(self.give_up_at)
+            .min(self.hold_until)
     }
 
     /// Everything sent is acknowledged, the FIN included, and the peer has closed. Such an end
@@ -160,9 +266,9 @@ impl Endpoint {
         self.closed && self.una == self.end + 1 && self.receiver.eof
     }
 
-    /// The congestion window in bytes.
+    /// The congestion window in bytes, with what fast recovery has added.
     pub fn cwnd(&self) -> u64 {
-        self.control.window()
+        (self.control.window() as i64 + self.inflation).max(0) as u64
     }
 
     /// The slow-start threshold in bytes.
@@ -187,7 +293,22 @@ impl Endpoint {
 
     /// What was sent more than once so far.
     pub fn retransmissions(&self) -> Retransmissions {
-        self.retransmissions
+        self.cold
+            .as_ref()
+            .map_or_else(Retransmissions::default, |cold| cold.retransmissions)
+    }
+
+    /// What a trace shows.
+    pub fn probe(&self, profile: &Profile) -> Probe {
+        Probe {
+            cwnd: self.cwnd(),
+            ssthresh: self.ssthresh(),
+            in_flight: self.in_flight(),
+            round_trip: self.rto.smoothed(profile),
+            timeout: self.rto.timeout(profile),
+            repair: self.repair,
+            law: self.control.metrics(),
+        }
     }
 
     /// A segment has arrived.
@@ -197,9 +318,16 @@ impl Endpoint {
         cx: Context<'_>,
         out: &mut Vec<Segment>,
     ) -> Events {
+        if segment.flags.has(Flags::RST) {
+            return self.on_reset(segment, cx, out);
+        }
         self.last_received = cx.now;
         match self.phase {
             Phase::Listen => self.on_syn(segment, cx, out),
+            Phase::SynSent if !segment.flags.has(Flags::ACK) => {
+                self.on_crossing_syn(segment, cx, out);
+                Events::default()
+            }
             Phase::SynSent => self.on_syn_ack(segment, cx, out),
             Phase::SynReceived => self.on_handshake_ack(segment, cx, out),
             Phase::Established => self.on_established_segment(segment, cx, out),
@@ -209,8 +337,12 @@ impl Endpoint {
 
     /// The time of [`wake_at`](Self::wake_at) has come (or a later one).
     pub fn on_timer(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) -> Events {
-        if self.give_up_at <= cx.now {
-            return self.fail();
+        if self.hold_until <= cx.now {
+            if self.phase != Phase::Established {
+                return self.fail();
+            }
+            self.hold_until = Time::NEVER;
+            self.send_delayed(cx, out);
         }
         if self.receiver.delayed_until <= cx.now {
             self.receiver.ack_now = true;
@@ -228,16 +360,37 @@ impl Endpoint {
         Events::default()
     }
 
+    pub(crate) fn cold_mut(&mut self) -> &mut Cold {
+        self.cold.get_or_insert_default()
+    }
+
     // ---- handshake ----
 
     fn begin_handshake(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
-        self.timed = Some((0, cx.now));
-        self.give_up_at = cx.now + cx.profile.connect_timeout;
+        (self.timed_seq, self.timed_at) = (0, cx.now);
+        let patience = match self.phase {
+            Phase::SynSent => cx.profile.connect_timeout,
+            _ => cx.profile.accept_timeout,
+        };
+        self.hold_until = cx.now + patience;
+        if self.phase == Phase::SynSent {
+            self.rto.set_syn_gap(cx.profile, 0);
+        }
         self.arm(cx);
         self.send_syn(cx, out);
     }
 
+    /// ns's one-way agents: as if the handshake had been.
+    fn skip_handshake(&mut self, cx: Context<'_>) {
+        self.receiver.on_syn(0);
+        self.ecn.agreed = cx.profile.ecn;
+        self.sacking = cx.profile.wants_sack();
+        self.stamping = cx.profile.stamps() != Stamps::None;
+        self.establish(cx);
+    }
+
     fn send_syn(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+        let active = self.phase == Phase::SynSent;
         let flags = match self.phase {
             // RFC 3168, section 6.1.1: an ECN-setup SYN has both bits, its answer only ECE.
             Phase::SynSent if cx.profile.ecn => Flags::SYN.with(Flags::ECE).with(Flags::CWR),
@@ -245,33 +398,76 @@ impl Endpoint {
             _ if self.ecn.agreed => Flags::SYN.with(Flags::ACK).with(Flags::ECE),
             _ => Flags::SYN.with(Flags::ACK),
         };
+        let stamps = cx.profile.stamps();
+        let mut options = Options::NONE;
+        if cx.profile.wants_sack() && (active || self.sacking) {
+            options.permit_sack();
+        }
+        if stamps != Stamps::None && (active || self.stamping) {
+            options.set_timestamps(self.stamp(stamps, cx));
+        }
         out.push(Segment {
             seq: 0,
             ack: self.receiver.next,
             len: 0,
             flags,
             ecn: Ecn::NotEct,
+            options,
         });
         if flags.has(Flags::ACK) {
             self.receiver.on_ack_sent();
         }
     }
 
+    /// What the peer's SYN or SYN-ACK offers and this stack wants.
+    fn agree(&mut self, segment: &Segment, cx: Context<'_>) {
+        self.receiver.on_syn(segment.seq);
+        self.sacking = cx.profile.wants_sack() && segment.options.sack_permitted();
+        self.stamping =
+            cx.profile.stamps() != Stamps::None && segment.options.timestamps().is_some();
+        if self.stamping {
+            self.note_stamps(segment, cx);
+        }
+    }
+
     fn on_syn(&mut self, syn: &Segment, cx: Context<'_>, out: &mut Vec<Segment>) -> Events {
+        if !cx.profile.handshake {
+            self.skip_handshake(cx);
+            let events = self.on_established_segment(syn, cx, out);
+            return Events {
+                established: true,
+                ..events
+            };
+        }
         if syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) {
             self.phase = Phase::SynReceived;
-            self.receiver.on_syn(syn.seq);
+            self.agree(syn, cx);
             self.ecn.agreed = cx.profile.ecn && syn.flags.has(Flags::ECE.with(Flags::CWR));
             self.begin_handshake(cx, out);
         }
         Events::default()
     }
 
+    /// Simultaneous open (RFC 9293, section 3.5): both ends have sent a SYN.
+    fn on_crossing_syn(&mut self, syn: &Segment, cx: Context<'_>, out: &mut Vec<Segment>) {
+        if syn.flags.has(Flags::SYN) {
+            self.agree(syn, cx);
+            self.ecn.agreed = cx.profile.ecn && syn.flags.has(Flags::ECE.with(Flags::CWR));
+            self.phase = Phase::SynReceived;
+            self.send_syn(cx, out);
+        }
+    }
+
     fn on_syn_ack(&mut self, segment: &Segment, cx: Context<'_>, out: &mut Vec<Segment>) -> Events {
-        if !segment.flags.has(Flags::SYN.with(Flags::ACK)) || segment.ack != 1 {
+        if segment.ack != 1 {
+            // It acknowledges what was not sent: RFC 9293, section 3.10.7.3.
+            out.extend(segment.refusal());
             return Events::default();
         }
-        self.receiver.on_syn(segment.seq);
+        if !segment.flags.has(Flags::SYN) {
+            return Events::default();
+        }
+        self.agree(segment, cx);
         // A SYN-ACK with both bits reflects the SYN: no agreement.
         self.ecn.agreed =
             cx.profile.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
@@ -290,20 +486,25 @@ impl Endpoint {
         cx: Context<'_>,
         out: &mut Vec<Segment>,
     ) -> Events {
-        if segment.flags.has(Flags::SYN) {
+        let crossing = self.active && segment.flags.has(Flags::SYN.with(Flags::ACK));
+        if segment.flags.has(Flags::SYN) && !crossing {
             if cx.profile.answers_repeated_syn {
-                self.timed = None;
-                self.retransmissions.syn += 1;
+                self.timed_at = Time::NEVER;
+                self.cold_mut().retransmissions.syn += 1;
                 self.send_syn(cx, out);
             }
             return Events::default();
         }
-        if !segment.flags.has(Flags::ACK) || segment.ack == 0 {
+        if !segment.flags.has(Flags::ACK) {
+            return Events::default();
+        }
+        if segment.ack != 1 {
+            out.extend(segment.refusal());
             return Events::default();
         }
         self.establish(cx);
         if cx.profile.handshake_opens_window {
-            self.control.on_ack(1, cx.profile);
+            self.open(1, cx);
         }
         let events = self.on_established_segment(segment, cx, out);
         Events {
@@ -312,15 +513,37 @@ impl Endpoint {
         }
     }
 
+    /// RFC 9293, sections 3.5.3 and 3.10.7; RFC 5961, section 3.2.
+    fn on_reset(&mut self, reset: &Segment, cx: Context<'_>, out: &mut Vec<Segment>) -> Events {
+        let next = self.receiver.next;
+        match self.phase {
+            Phase::Listen | Phase::Failed => Events::default(),
+            Phase::SynSent if reset.flags.has(Flags::ACK) && reset.ack == 1 => self.fail(),
+            Phase::SynSent => Events::default(),
+            Phase::SynReceived if reset.seq == next && self.active => self.fail(),
+            Phase::SynReceived if reset.seq == next => {
+                *self = Self::listen(cx.profile);
+                Events::default()
+            }
+            Phase::Established if reset.seq == next => self.fail(),
+            // In the window, but not exact: a challenge shows whether the peer means it.
+            _ if (next..next + cx.profile.receive_buffer.0).contains(&reset.seq) => {
+                out.push(self.bare(self.nxt, cx));
+                Events::default()
+            }
+            _ => Events::default(),
+        }
+    }
+
     fn establish(&mut self, cx: Context<'_>) {
         self.phase = Phase::Established;
         self.una = 1;
         self.retransmit_at = Time::NEVER;
-        self.give_up_at = Time::NEVER;
+        self.hold_until = Time::NEVER;
         self.sample_round_trip(1, cx);
         self.rto.on_established(cx.profile);
         // RFC 5681, section 3.1: one segment if a SYN was lost.
-        let lost_syn = self.retransmissions.syn > 0;
+        let lost_syn = self.retransmissions().syn > 0;
         let segments = if lost_syn {
             1
         } else {
@@ -328,8 +551,6 @@ impl Endpoint {
         };
         self.control.start(segments, cx.profile);
     }
-
-    // ---- established ----
 
     fn on_established_segment(
         &mut self,
@@ -343,10 +564,11 @@ impl Endpoint {
             self.output(cx, out);
             return Events::default();
         }
-        self.on_ack(segment, cx, out);
-        let fin = segment.flags.has(Flags::FIN);
         let mut events = Events::default();
-        if segment.len > 0 || fin {
+        let accepted =
+            (!self.stamping || self.accept_stamps(segment, cx)) && self.on_ack(segment, cx, out);
+        let fin = segment.flags.has(Flags::FIN);
+        if accepted && (segment.len > 0 || fin) {
             self.note_congestion_mark(segment);
             let delivered = self.receiver.on_data(
                 segment.seq,
@@ -363,136 +585,21 @@ impl Endpoint {
         events
     }
 
-    /// RFC 3168, section 6.1.3: CWR is processed before the CE mark of the same segment.
+    /// RFC 3168, section 6.1.3: CWR is processed before the CE mark of the same segment. Marks on
+    /// data that has arrived before say nothing new (section 6.1.5).
     fn note_congestion_mark(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::CWR) {
             self.receiver.echo = false;
         }
-        if segment.ecn == Ecn::Ce && self.ecn.agreed && segment.len > 0 {
+        let end = segment.seq + u64::from(segment.len);
+        if segment.ecn == Ecn::Ce && self.ecn.agreed && end > self.receiver.next {
             self.receiver.echo = true;
-        }
-    }
-
-    fn on_ack(&mut self, segment: &Segment, cx: Context<'_>, out: &mut Vec<Segment>) {
-        let ack = segment.ack;
-        if ack > self.max || !segment.flags.has(Flags::ACK) {
-            return;
-        }
-        let echo = self.ecn.agreed && segment.flags.has(Flags::ECE);
-        // The reaction comes before the opening (and takes its place): the flight that is halved
-        // still contains what this ACK covers.
-        if echo {
-            self.on_echo(ack, cx);
-        }
-        if ack > self.una {
-            self.on_new_ack(ack, segment.len == 0, echo, cx);
-        } else if ack == self.una && segment.len == 0 && !segment.flags.has(Flags::FIN) {
-            self.on_dup_ack(cx, out);
-        } else {
-            self.dup_acks = 0;
-        }
-        if self.ecn.hold && self.retransmit_at == Time::NEVER {
-            self.arm(cx);
-        }
-    }
-
-    fn on_new_ack(&mut self, ack: u64, pure: bool, echo: bool, cx: Context<'_>) {
-        let recovering = self.dup_acks >= DUP_THRESH && cx.profile.recovery == Recovery::Reno;
-        if recovering && self.control.window() > self.control.ssthresh() {
-            self.control.set_window(self.control.ssthresh());
-        }
-        self.dup_acks = 0;
-        self.sample_round_trip(ack, cx);
-        let opens = if recovering {
-            cx.profile.recovery_exit_opens_window
-        } else {
-            true
-        };
-        // BSD's header prediction: an in-order pure ACK takes a path that never opens the window
-        // once that exceeds the peer's.
-        let predicted = cx.profile.window_growth_limited
-            && pure
-            && self.nxt == self.max
-            && self.control.window() >= self.peer_window(cx)
-            && !recovering;
-        if opens && !predicted && !echo {
-            self.control.on_ack(ack - self.una, cx.profile);
-        }
-        self.una = ack;
-        self.nxt = self.nxt.max(ack);
-        if self.una == self.max {
-            self.retransmit_at = Time::NEVER;
-        } else {
-            self.arm(cx);
-        }
-    }
-
-    fn on_dup_ack(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
-        if self.una == self.max {
-            self.dup_acks = 0; // Nothing is outstanding: no loss to tell of.
-            return;
-        }
-        self.dup_acks += 1;
-        match (self.dup_acks, cx.profile.recovery) {
-            (DUP_THRESH, _) => self.fast_retransmit(cx, out),
-            (n, Recovery::Reno) if n > DUP_THRESH => self.control.inflate(cx.profile),
-            _ => {}
-        }
-    }
-
-    /// RFC 5681, section 3.2, steps 2 and 3; Tahoe goes back to slow start instead.
-    fn fast_retransmit(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
-        self.cut(cx);
-        let mss = cx.profile.mss.0;
-        let resume = self.nxt;
-        self.timed = None;
-        self.nxt = self.una;
-        self.control.set_window(mss);
-        self.send_next(cx, out);
-        self.arm(cx);
-        if cx.profile.recovery == Recovery::Reno {
-            let inflated = self.control.ssthresh() + u64::from(DUP_THRESH) * mss;
-            self.control.set_window(inflated);
-            self.nxt = self.nxt.max(resume);
-        }
-    }
-
-    /// A congestion event: ssthresh falls, and echoes of this window are ignored.
-    fn cut(&mut self, cx: Context<'_>) {
-        self.control
-            .cut(self.in_flight(), self.peer_window(cx), cx.profile);
-        self.ecn.cut_until = self.max;
-        self.ecn.cwr_pending = self.ecn.agreed;
-    }
-
-    /// RFC 3168, section 6.1.2: an echo halves the window, at most once per window of data.
-    fn on_echo(&mut self, ack: u64, cx: Context<'_>) {
-        if ack <= self.ecn.cut_until {
-            return;
-        }
-        let mss = cx.profile.mss.0;
-        if self.control.window() <= mss {
-            self.ecn.hold = true;
-            self.ecn.cut_until = self.max;
-            self.ecn.cwr_pending = true;
-            return;
-        }
-        self.cut(cx);
-        self.control.set_window(self.control.ssthresh());
-    }
-
-    fn sample_round_trip(&mut self, ack: u64, cx: Context<'_>) {
-        if let Some((seq, sent)) = self.timed
-            && ack > seq
-        {
-            self.rto.sample(cx.profile, cx.host, sent, cx.now);
-            self.timed = None;
         }
     }
 
     // ---- timers ----
 
-    fn arm(&mut self, cx: Context<'_>) {
+    pub(crate) fn arm(&mut self, cx: Context<'_>) {
         self.retransmit_at = self.rto.deadline(cx.profile, cx.host, cx.now);
     }
 
@@ -500,174 +607,56 @@ impl Endpoint {
         if u32::from(self.rto.expiries()) >= cx.profile.max_retransmissions {
             return self.fail();
         }
-        let repeated = self.timed_out_at == self.una;
-        self.timed_out_at = self.una;
-        self.retransmissions.timeouts += 1;
+        self.cold_mut().retransmissions.timeouts += 1;
         self.rto.back_off(cx.profile);
-        self.timed = None; // Karn: what is sent again is not timed.
-        self.arm(cx);
-        if self.phase != Phase::Established {
-            self.retransmissions.syn += 1;
-            if let Some(bytes) = cx.profile.syn_timeout_ssthresh {
-                let client = self.phase == Phase::SynSent;
-                self.control.set_ssthresh(if client {
-                    bytes.0
-                } else {
-                    2 * cx.profile.mss.0
-                });
-            }
-            self.send_syn(cx, out);
-            return Events::default();
+        self.timed_at = Time::NEVER; // Karn: what is sent again is not timed.
+        if self.phase == Phase::Established {
+            self.arm(cx);
+            self.go_back(cx);
+            self.output(cx, out);
+        } else {
+            self.send_syn_again(cx, out);
         }
-        if !repeated || cx.profile.repeated_timeout_cuts {
-            self.cut(cx);
-        }
-        self.control.set_window(cx.profile.mss.0);
-        self.dup_acks = 0;
-        self.nxt = self.una;
-        self.output(cx, out);
         Events::default()
+    }
+
+    fn send_syn_again(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+        let retransmissions = &mut self.cold_mut().retransmissions;
+        retransmissions.syn += 1;
+        let syns = retransmissions.syn;
+        let client = self.phase == Phase::SynSent;
+        if client {
+            self.rto.set_syn_gap(cx.profile, syns);
+        }
+        self.arm(cx);
+        if let Some(bytes) = cx.profile.syn_timeout_ssthresh {
+            self.control.set_ssthresh(if client {
+                bytes.0
+            } else {
+                2 * cx.profile.mss.0
+            });
+        }
+        self.send_syn(cx, out);
     }
 
     fn fail(&mut self) -> Events {
         self.phase = Phase::Failed;
         self.retransmit_at = Time::NEVER;
-        self.give_up_at = Time::NEVER;
+        self.hold_until = Time::NEVER;
         self.receiver.delayed_until = Time::NEVER;
         Events {
             failed: true,
             ..Events::default()
         }
     }
+}
 
-    // ---- output ----
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// The peer offers its whole buffer, and both ends run the same stack.
-    fn peer_window(&self, cx: Context<'_>) -> u64 {
-        cx.profile.receive_buffer.0
-    }
-
-    /// Sends what window, Nagle's rule and the ACK policy allow.
-    fn output(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
-        if self.phase != Phase::Established {
-            return;
-        }
-        if self.una == self.max && self.end > self.nxt {
-            self.restart_after_idle(cx);
-        }
-        let idle = self.una == self.max;
-        while self.may_send(idle, cx) {
-            self.send_next(cx, out);
-        }
-        if self.receiver.ack_now {
-            self.send_pure_ack(out);
-        }
-    }
-
-    /// RFC 5681, section 4.1; BSD counts from the last segment received, as here.
-    fn restart_after_idle(&mut self, cx: Context<'_>) {
-        let idle_for = cx.now.saturating_sub(self.last_received);
-        if cx.profile.restart_after_idle && idle_for >= self.rto.timeout(cx.profile) {
-            let restart = u64::from(cx.profile.initial_window) * cx.profile.mss.0;
-            self.control.set_window(self.control.window().min(restart));
-        }
-    }
-
-    /// Length of the payload that the next segment would have.
-    fn next_len(&self, cx: Context<'_>) -> u64 {
-        let window = self.control.window().min(self.peer_window(cx));
-        let limit = self.una + window.min(cx.profile.send_buffer.0);
-        self.end
-            .min(limit)
-            .saturating_sub(self.nxt)
-            .min(cx.profile.mss.0)
-    }
-
-    /// Whether the next segment would carry the FIN.
-    fn next_has_fin(&self, len: u64) -> bool {
-        self.closed && self.nxt + len == self.end
-    }
-
-    /// RFC 1122, section 4.2.3.4 (Nagle and sender's silly window avoidance), as BSD words it.
-    fn may_send(&self, idle: bool, cx: Context<'_>) -> bool {
-        let len = self.next_len(cx);
-        let resending = self.nxt < self.max;
-        if self.ecn.hold && !resending {
-            return false;
-        }
-        // The FIN goes once; again only when everything from `una` on is sent again.
-        if self.next_has_fin(len) && (self.max <= self.end || self.nxt == self.una) {
-            return true;
-        }
-        if len == 0 {
-            return false;
-        }
-        let buffered = self.end.min(self.una + cx.profile.send_buffer.0);
-        let last = self.nxt + len == buffered;
-        len == cx.profile.mss.0
-            || (last && (idle || !cx.profile.nagle))
-            || 2 * len >= self.peer_window(cx)
-            || resending
-    }
-
-    /// Sends the segment at `nxt`.
-    fn send_next(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
-        let len = self.next_len(cx);
-        let fin = self.next_has_fin(len);
-        let (seq, end) = (self.nxt, self.nxt + len + u64::from(fin));
-        let is_new = seq >= self.max;
-        let mut flags = Flags::ACK;
-        if fin {
-            flags = flags.with(Flags::FIN);
-        }
-        if self.receiver.echo {
-            flags = flags.with(Flags::ECE);
-        }
-        // ECT and CWR on new data only (RFC 3168, sections 6.1.2 and 6.1.5).
-        let capable = is_new && len > 0 && self.ecn.agreed;
-        if capable && self.ecn.cwr_pending {
-            self.ecn.cwr_pending = false;
-            flags = flags.with(Flags::CWR);
-        }
-        let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
-        out.push(Segment {
-            seq,
-            ack: self.receiver.next,
-            len: len as u32,
-            flags,
-            ecn,
-        });
-        self.receiver.on_ack_sent();
-        self.nxt = end;
-        if is_new {
-            if self.timed.is_none() {
-                self.timed = Some((seq, cx.now));
-            }
-        } else if len > 0 {
-            self.retransmissions.data += 1;
-        } else {
-            self.retransmissions.fin += 1;
-        }
-        self.max = self.max.max(end);
-        if self.retransmit_at == Time::NEVER {
-            self.arm(cx);
-        }
-    }
-
-    fn send_pure_ack(&mut self, out: &mut Vec<Segment>) {
-        let flags = if self.receiver.echo {
-            Flags::ACK.with(Flags::ECE)
-        } else {
-            Flags::ACK
-        };
-        let (seq, ack) = (self.nxt, self.receiver.next);
-        out.push(Segment {
-            seq,
-            ack,
-            len: 0,
-            flags,
-            ecn: Ecn::NotEct,
-        });
-        self.receiver.on_ack_sent();
+    #[test]
+    fn an_end_point_is_small_because_runs_hold_many() {
+        assert!(size_of::<Endpoint>() <= 240, "{}", size_of::<Endpoint>());
     }
 }

@@ -5,17 +5,27 @@
 //! every constant in which two stacks of the same algorithms still differ. An [`Endpoint`] is
 //! sans-IO: it reads no clock and touches no queue.
 //!
-//! Not modelled: wrapping sequence numbers (see [`Segment`]), RST (an end point that gives up
-//! falls silent), closed windows (readers are prompt), urgent data, simultaneous open.
+//! Not modelled: the wire format of options, initial sequence numbers other than 0 (numbers wrap
+//! only where segments are carried, see [`Segment`]), windows that close (readers are prompt), the
+//! time that TIME-WAIT lasts, urgent data. An end point that gives up falls silent.
 
+mod ack;
 mod control;
 mod endpoint;
+mod output;
 mod profile;
 mod receive;
 mod rto;
+mod scoreboard;
 mod segment;
 
-pub use endpoint::{Context, Endpoint, Events, Retransmissions};
-pub use profile::{Clock, CongestionControl, CutFrom, DelayedAck, Profile, Recovery};
+pub use control::{
+    AimdParameters, CubicParameters, DecreaseRule, FastParameters, LawMetrics, SantaCruzParameters,
+    SlowStartRule, SyncTcpParameters, VegasParameters,
+};
+pub use endpoint::{Context, Endpoint, Events, Probe, Repair, Retransmissions};
+pub use profile::{
+    Clock, CongestionControl, CutFrom, DelayedAck, FastRetransmitGuard, Profile, Recovery,
+};
 pub use rto::HostClock;
-pub use segment::{Flags, Segment};
+pub use segment::{Flags, MAX_SACK_BLOCKS, Options, Segment, Timestamps};

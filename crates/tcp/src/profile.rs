@@ -6,6 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::{Table, Value};
 
+use crate::control::{
+    AimdParameters, CubicParameters, FastParameters, SantaCruzParameters, SyncTcpParameters,
+    VegasParameters,
+};
+
 /// A TCP stack: constants and switches of an end point.
 ///
 /// A scenario names a profile, or gives a table whose `profile` names one and whose other keys
@@ -33,6 +38,8 @@ pub struct Profile {
     pub send_buffer: Bytes,
     /// Receive buffer: the window offered to the peer, always whole because readers are prompt.
     pub receive_buffer: Bytes,
+    /// Whether connections open with a handshake; ns's one-way agents send data at once.
+    pub handshake: bool,
     /// Congestion window after the handshake, in segments.
     pub initial_window: u32,
     /// Whether the ACK that completes the handshake opens the server's window by a segment.
@@ -44,6 +51,25 @@ pub struct Profile {
     /// Whether slow start opens the window by no more than what was acknowledged (RFC 5681,
     /// equation 2) instead of a segment per ACK (BSD).
     pub byte_counting: bool,
+    /// Segments by which an ACK may open the window in slow start with byte counting: L of
+    /// RFC 3465.
+    pub byte_counting_limit: u32,
+    /// Whether the steps of congestion avoidance are whole bytes, at least one.
+    pub whole_bytes: bool,
+    /// Whether the window grows only while it is used (RFC 7661, section 4; Linux).
+    pub window_validation: bool,
+    /// Whether the first two duplicate ACKs release a new segment each (RFC 3042).
+    pub limited_transmit: bool,
+    /// Which duplicate ACKs are refused a fast retransmit.
+    pub fast_retransmit_guard: FastRetransmitGuard,
+    /// Most SACK blocks in an ACK: 4, or 3 beside time stamps (RFC 2018, section 3).
+    pub sack_blocks: u32,
+    /// Whether every partial ACK restarts the retransmission timer ("slow but steady") instead of
+    /// the first one only ("impatient", RFC 6582, section 4).
+    pub partial_ack_restarts_timer: bool,
+    /// Whether the ACK that ends NewReno's recovery leaves the window at no more than a segment
+    /// above what is in flight (RFC 6582, section 3.2, step 3).
+    pub recovery_exit_limits_burst: bool,
     /// Whether the ACK that ends fast recovery also opens the window (BSD: ssthresh + 1 segment).
     pub recovery_exit_opens_window: bool,
     /// Whether in-order ACKs stop opening the window once it exceeds the peer's (BSD header
@@ -56,6 +82,10 @@ pub struct Profile {
     /// ssthresh in bytes after the client's SYN timed out; unset: not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syn_timeout_ssthresh: Option<Bytes>,
+    /// Whether retransmissions are ECN-capable too (ns; against RFC 3168, section 6.1.5).
+    pub ecn_on_retransmissions: bool,
+    /// Whether segments carry time stamps (RFC 7323) and every ACK measures a round trip.
+    pub timestamps: bool,
     /// Clock of the retransmission timer.
     pub clock: Clock,
     /// Retransmission time-out before the first round-trip sample.
@@ -64,34 +94,79 @@ pub struct Profile {
     pub rto_min: Time,
     /// Largest retransmission time-out, back-off included.
     pub rto_max: Time,
+    /// Whether `rto_min` bounds the variance term alone, so that the time-out exceeds the smoothed
+    /// round trip by at least that much (Linux).
+    pub rto_min_for_variance: bool,
+    /// Whether any ACK of new data ends the back-off, also one of a retransmission (ns; against
+    /// Karn's rule, RFC 6298, section 5).
+    pub new_ack_ends_backoff: bool,
+    /// Gaps between the client's SYNs as multiples of `rto_initial`; behind the last one, and for
+    /// the server, they double.
+    pub syn_backoff: Vec<u32>,
     /// Retransmissions of the same segment after which the connection is given up.
     pub max_retransmissions: u32,
     /// Time after which an unanswered connect is given up.
     pub connect_timeout: Time,
+    /// Time after which a server gives up a connection whose handshake is not completed.
+    pub accept_timeout: Time,
     /// Whether a repeated SYN is answered by a SYN-ACK before the server's own timer expires.
     pub answers_repeated_syn: bool,
     /// When a lone segment is acknowledged.
     pub delayed_ack: DelayedAck,
     /// Data is acknowledged at once when this many full segments are unacknowledged.
     pub ack_every: u32,
+    /// In-order segments at the start of a connection that are acknowledged at once.
+    pub quick_acks: u32,
     /// Whether a small segment waits while data is outstanding (RFC 896).
     pub nagle: bool,
     /// Whether the window falls to the initial one after an idle period longer than the RTO.
     pub restart_after_idle: bool,
+    /// Upper end of the random delay before each segment that a sender may send, uniform from 0
+    /// (ns's `overhead_`, against synchronization of flows).
+    pub overhead: Time,
+    /// Constants of Reno.
+    #[serde(default)]
+    pub aimd: AimdParameters,
+    /// Constants of Vegas.
+    #[serde(default)]
+    pub vegas: VegasParameters,
+    /// Constants of FAST.
+    #[serde(default)]
+    pub fast: FastParameters,
+    /// Constants of CUBIC.
+    #[serde(default)]
+    pub cubic: CubicParameters,
+    /// Readings of Sync-TCP.
+    #[serde(default)]
+    pub sync_tcp: SyncTcpParameters,
+    /// Constants of TCP Santa Cruz.
+    #[serde(default)]
+    pub santa_cruz: SantaCruzParameters,
 }
 
 /// The profiles that ship: name and text.
-const SHIPPED: [(&str, &str); 2] = [
+const SHIPPED: [(&str, &str); 6] = [
     ("rfc", include_str!("../profiles/rfc.toml")),
     (
         "freebsd-2.2.8",
         include_str!("../profiles/freebsd-2.2.8.toml"),
     ),
+    ("freebsd-4.5", include_str!("../profiles/freebsd-4.5.toml")),
+    ("ns-full-tcp", include_str!("../profiles/ns-full-tcp.toml")),
+    ("ns-one-way", include_str!("../profiles/ns-one-way.toml")),
+    ("linux", include_str!("../profiles/linux.toml")),
 ];
 
 impl Profile {
     /// Names of the profiles that ship; the first is the default.
-    pub const NAMES: [&str; SHIPPED.len()] = [SHIPPED[0].0, SHIPPED[1].0];
+    pub const NAMES: [&str; SHIPPED.len()] = [
+        SHIPPED[0].0,
+        SHIPPED[1].0,
+        SHIPPED[2].0,
+        SHIPPED[3].0,
+        SHIPPED[4].0,
+        SHIPPED[5].0,
+    ];
 
     /// The profile of that name.
     pub fn named(name: &str) -> Option<Self> {
@@ -111,7 +186,23 @@ impl Profile {
     /// message: what was found and what would be right.
     pub fn check(&self) -> Result<(), (String, String)> {
         self.check_sizes()?;
-        self.check_times()
+        self.check_times()?;
+        self.check_laws()
+    }
+
+    /// Whether ACKs carry the peer's clock: RFC 7323, or what a law of congestion control needs.
+    pub(crate) fn stamps(&self) -> Stamps {
+        match self.congestion_control {
+            CongestionControl::SyncTcp => Stamps::Transit,
+            CongestionControl::SantaCruz => Stamps::Microseconds,
+            _ if self.timestamps => Stamps::Rfc7323,
+            _ => Stamps::None,
+        }
+    }
+
+    /// Whether recovery makes use of SACK.
+    pub(crate) const fn wants_sack(&self) -> bool {
+        matches!(self.recovery, Recovery::Sack | Recovery::SackPipe)
     }
 
     fn check_sizes(&self) -> Result<(), Problem> {
@@ -141,9 +232,59 @@ impl Profile {
         for (field, count) in [
             ("initial_window", self.initial_window),
             ("ack_every", self.ack_every),
+            ("byte_counting_limit", self.byte_counting_limit),
+            ("sack_blocks", self.sack_blocks),
         ] {
             require(count > 0, field, || {
                 "found 0; it must be at least 1".to_owned()
+            })?;
+        }
+        require(self.sack_blocks <= 4, "sack_blocks", || {
+            format!("found {}; an ACK holds at most 4", self.sack_blocks)
+        })?;
+        require(!self.syn_backoff.contains(&0), "syn_backoff", || {
+            "found a gap of 0; every gap must be at least 1".to_owned()
+        })
+    }
+
+    fn check_laws(&self) -> Result<(), Problem> {
+        let above_zero = [
+            ("aimd.increase", self.aimd.increase),
+            ("vegas.alpha", self.vegas.alpha),
+            ("vegas.beta", self.vegas.beta),
+            ("vegas.gamma", self.vegas.gamma),
+            ("fast.alpha", self.fast.alpha),
+            ("fast.beta", self.fast.beta),
+            ("cubic.c", self.cubic.c),
+            ("santa_cruz.target", self.santa_cruz.target),
+        ];
+        for (field, value) in above_zero {
+            require(value > 0.0 && value.is_finite(), field, || {
+                format!("found {value}; it must be above 0")
+            })?;
+        }
+        let shares = [
+            ("aimd.decrease", self.aimd.decrease),
+            ("cubic.beta", self.cubic.beta),
+            ("fast.gamma", self.fast.gamma),
+        ];
+        for (field, value) in shares {
+            require(value > 0.0 && value < 1.0, field, || {
+                format!("found {value}; it must lie between 0 and 1")
+            })?;
+        }
+        let tolerance = self.santa_cruz.tolerance;
+        require(
+            (0.0..=self.santa_cruz.target).contains(&tolerance),
+            "santa_cruz.tolerance",
+            || format!("found {tolerance}; expected 0 to santa_cruz.target"),
+        )?;
+        for (field, low, high) in [
+            ("vegas.beta", self.vegas.alpha, self.vegas.beta),
+            ("fast.beta", self.fast.alpha, self.fast.beta),
+        ] {
+            require(low <= high, field, || {
+                format!("found {high}; it must be at least alpha, {low}")
             })?;
         }
         Ok(())
@@ -152,6 +293,7 @@ impl Profile {
     fn check_times(&self) -> Result<(), Problem> {
         let clock = match self.clock {
             Clock::Ticks { period } => ("clock.period", period),
+            Clock::Counted { period } => ("clock.period", period),
             Clock::Fine { granularity } => ("clock.granularity", granularity),
         };
         let delayed_ack = match self.delayed_ack {
@@ -165,12 +307,17 @@ impl Profile {
             ("rto_min", self.rto_min),
             ("rto_max", self.rto_max),
             ("connect_timeout", self.connect_timeout),
+            ("accept_timeout", self.accept_timeout),
+            ("fast.period", self.fast.period),
         ];
         for (field, time) in times.into_iter().chain(delayed_ack) {
             require(time > Time::ZERO && time <= LONGEST_TIMER, field, || {
                 format!("found {time}; it must be above 0 s and at most {LONGEST_TIMER}")
             })?;
         }
+        require(self.overhead <= LONGEST_TIMER, "overhead", || {
+            format!("found {}; at most {LONGEST_TIMER}", self.overhead)
+        })?;
         for (field, time) in [("rto_min", self.rto_min), ("rto_initial", self.rto_initial)] {
             require(time <= self.rto_max, field, || {
                 format!("found {time}; it must not exceed rto_max, {}", self.rto_max)
@@ -251,6 +398,28 @@ pub enum Recovery {
     Tahoe,
     /// Fast retransmit and fast recovery, ended by the first new ACK (RFC 2581).
     Reno,
+    /// Fast recovery until all that was out at its start is acknowledged; every partial ACK
+    /// repairs one loss (RFC 6582).
+    NewReno,
+    /// Selective acknowledgements (RFC 2018), by the rules of RFC 6675; NewReno if the peer sends
+    /// none.
+    Sack,
+    /// Selective acknowledgements by the older rule of ns's Sack1: every hole under a block goes
+    /// again once, while a count of segments on their way allows.
+    SackPipe,
+}
+
+/// Which duplicate ACKs are refused a fast retransmit: those for data that was out at the last
+/// congestion may come from segments sent twice (RFC 6582, section 3.2, step 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FastRetransmitGuard {
+    /// None (RFC 5681; BSD Reno).
+    Off,
+    /// Those for data that was out at a time-out, but not at a fast retransmit (ns 2.1b8 Reno).
+    AfterTimeout,
+    /// All of them (RFC 6582).
+    Always,
 }
 
 /// How the window grows and shrinks.
@@ -259,6 +428,30 @@ pub enum Recovery {
 pub enum CongestionControl {
     /// Slow start, then one segment per round trip; half on congestion (RFC 5681).
     Reno,
+    /// The window follows the segments that it keeps in the queue (Brakmo et al. 1994).
+    Vegas,
+    /// The window goes to where a set number of segments stands in the queue (Jin et al. 2004).
+    Fast,
+    /// The window is a cubic function of the time since the last congestion (RFC 9438).
+    Cubic,
+    /// Reno that reacts early to the trend of the one-way delay (Weigle et al. 2005).
+    SyncTcp,
+    /// The window follows the queue that the spacing of arrivals shows (Parsa and
+    /// Garcia-Luna-Aceves 1999).
+    SantaCruz,
+}
+
+/// Which time stamps the segments of a stack carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamps {
+    /// None.
+    None,
+    /// Milliseconds; the echo is that of RFC 7323, section 4.3.
+    Rfc7323,
+    /// Microseconds; the echo is that of the segment received last.
+    Microseconds,
+    /// The same, and the transit time of the segment received last.
+    Transit,
 }
 
 /// What is halved on congestion.
@@ -269,6 +462,8 @@ pub enum CutFrom {
     Flight,
     /// The smaller of congestion window and peer's window, in whole segments (BSD).
     Window,
+    /// The same; ssthresh in whole segments, the window with the fraction (ns).
+    FractionalWindow,
 }
 
 aqmlab_net::tagged! {
@@ -278,6 +473,12 @@ aqmlab_net::tagged! {
         /// Round trips are counted in ticks of a slow host-wide timer and timers fire on its ticks;
         /// the estimator is BSD's integer one. One phase per host.
         Ticks {
+            /// Period of the tick.
+            period: Time,
+        },
+        /// Round trips are counted in whole ticks, at least one, timers fire exactly; the integer
+        /// estimator of ns. One phase per host.
+        Counted {
             /// Period of the tick.
             period: Time,
         },
@@ -352,7 +553,8 @@ mod tests {
 
     #[test]
     fn a_wrong_profile_is_refused() {
-        let unknown = "found \"rcf\"; did you mean \"rfc\"? (allowed: rfc, freebsd-2.2.8)";
+        let unknown = "found \"rcf\"; did you mean \"rfc\"? (allowed: rfc, freebsd-2.2.8, freebsd-4.5, \
+                       ns-full-tcp, ns-one-way, linux)";
         assert_eq!(read("tcp = \"rcf\""), Err(unknown.to_owned()));
         assert_eq!(
             read("tcp = { profile = \"rcf\" }"),
@@ -377,6 +579,13 @@ mod tests {
             ("receive_buffer", "receive_buffer = \"2 GiB\""),
             ("initial_window", "initial_window = 0"),
             ("ack_every", "ack_every = 0"),
+            ("sack_blocks", "sack_blocks = 5"),
+            ("syn_backoff", "syn_backoff = [1, 0]"),
+            ("aimd.increase", "aimd = { increase = 0.0 }"),
+            ("cubic.beta", "cubic = { beta = 1.0 }"),
+            ("vegas.beta", "vegas = { alpha = 4.0 }"),
+            ("santa_cruz.tolerance", "santa_cruz = { tolerance = 9.0 }"),
+            ("accept_timeout", "accept_timeout = \"0 s\""),
             (
                 "clock.granularity",
                 "clock = { kind = \"fine\", granularity = \"0 s\" }",

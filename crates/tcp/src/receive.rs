@@ -1,9 +1,10 @@
-//! The receiving half of an end point: reassembly and when to acknowledge.
+//! The receiving half of an end point: reassembly, SACK blocks (RFC 2018), when to acknowledge.
 
 use aqmlab_net::Time;
 
 use crate::profile::{DelayedAck, Profile};
 use crate::rto::{HostClock, nth_tick_after};
+use crate::segment::Options;
 
 /// The receiving half of an end point.
 #[derive(Clone, Debug)]
@@ -22,8 +23,28 @@ pub(crate) struct Receiver {
     acked: u64,
     /// Sequence number of the peer's FIN, once seen.
     fin_at: u64,
-    /// Received beyond `next`: disjoint, ascending, not adjacent.
-    islands: Vec<(u64, u64)>,
+    /// In-order segments acknowledged at once so far, of those that the stack grants.
+    quick_acks: u32,
+    /// What was received beyond `next`, once anything was.
+    held: Option<Box<Held>>,
+}
+
+/// Data that waits for what is missing before it.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    /// Disjoint, ascending, not adjacent.
+    islands: Vec<Island>,
+    /// Arrivals out of order so far.
+    arrivals: u64,
+}
+
+/// A piece of data between two holes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Island {
+    from: u64,
+    to: u64,
+    /// Which arrival touched it last: the newest is reported first.
+    touched: u64,
 }
 
 /// What an arrival gave the application.
@@ -43,7 +64,36 @@ impl Receiver {
             echo: false,
             acked: 0,
             fin_at: u64::MAX,
-            islands: Vec::new(),
+            quick_acks: 0,
+            held: None,
+        }
+    }
+
+    /// The highest acknowledgement sent.
+    pub(crate) fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    /// Whether there are holes, which every ACK is to report.
+    pub(crate) fn has_holes(&self) -> bool {
+        self.held
+            .as_ref()
+            .is_some_and(|held| !held.islands.is_empty())
+    }
+
+    /// RFC 2018, section 4: the block of the last arrival first, then the others, newest first.
+    pub(crate) fn report(&self, most: u32, options: &mut Options) {
+        let Some(held) = &self.held else {
+            return;
+        };
+        let mut before = u64::MAX;
+        for _ in 0..most {
+            let older = held.islands.iter().filter(|island| island.touched < before);
+            let Some(island) = older.max_by_key(|island| island.touched) else {
+                return;
+            };
+            options.push_sack_block(island.from, island.to);
+            before = island.touched;
         }
     }
 
@@ -70,17 +120,24 @@ impl Receiver {
         profile: &Profile,
         host: &HostClock,
     ) -> Delivered {
-        let end = seq + len;
-        if fin {
+        // RFC 9293, section 3.10.7.4: what lies beyond the window is cut off, its FIN too.
+        let edge = self.next + profile.receive_buffer.0;
+        let end = (seq + len).min(edge);
+        if fin && seq + len <= edge {
             self.fin_at = end;
         }
-        let had_islands = !self.islands.is_empty();
+        let had_holes = self.has_holes();
         let before = self.next;
         if seq > self.next {
-            self.insert(seq, end);
+            // A lone FIN is no island: `fin_at` remembers it.
+            if end > seq {
+                self.held.get_or_insert_default().insert(seq, end);
+            }
         } else if end > self.next {
             self.next = end;
-            self.absorb_islands();
+            if had_holes && let Some(held) = &mut self.held {
+                self.next = held.absorb(end);
+            }
         }
         let bytes = self.next - before;
         let eof = self.next == self.fin_at && !self.eof;
@@ -89,7 +146,7 @@ impl Receiver {
             self.next += 1;
         }
         // RFC 5681, section 4.2: at once if out of order, duplicate or filling a hole; and a FIN.
-        if bytes == 0 || had_islands || fin {
+        if bytes == 0 || had_holes || fin {
             self.ack_now = true;
         } else {
             self.delay_ack(now, profile, host);
@@ -105,6 +162,9 @@ impl Receiver {
             || 2 * unacked >= profile.receive_buffer.0
         {
             self.ack_now = true;
+        } else if self.quick_acks < profile.quick_acks {
+            self.quick_acks += 1;
+            self.ack_now = true;
         } else if self.delayed_until == Time::NEVER {
             match profile.delayed_ack {
                 DelayedAck::Off => self.ack_now = true,
@@ -115,35 +175,36 @@ impl Receiver {
             }
         }
     }
+}
 
-    fn insert(&mut self, seq: u64, end: u64) {
-        if seq == end {
-            return; // A lone FIN: `fin_at` remembers it.
-        }
-        let first = self.islands.partition_point(|&(_, to)| to < seq);
-        let last = self.islands.partition_point(|&(from, _)| from <= end);
+impl Held {
+    fn insert(&mut self, from: u64, to: u64) {
+        self.arrivals += 1;
+        let islands = &mut self.islands;
+        let first = islands.partition_point(|island| island.to < from);
+        let last = islands.partition_point(|island| island.from <= to);
+        let mut merged = Island {
+            from,
+            to,
+            touched: self.arrivals,
+        };
         if first == last {
-            self.islands.insert(first, (seq, end));
+            islands.insert(first, merged);
         } else {
-            let merged = (
-                seq.min(self.islands[first].0),
-                end.max(self.islands[last - 1].1),
-            );
-            self.islands.drain(first + 1..last);
-            self.islands[first] = merged;
+            merged.from = from.min(islands[first].from);
+            merged.to = to.max(islands[last - 1].to);
+            islands.drain(first + 1..last);
+            islands[first] = merged;
         }
     }
 
-    fn absorb_islands(&mut self) {
-        let reached = self
-            .islands
-            .iter()
-            .take_while(|&&(from, _)| from <= self.next)
-            .count();
-        if let Some(&(_, to)) = self.islands[..reached].last() {
-            self.next = self.next.max(to);
-            self.islands.drain(..reached);
-        }
+    /// Everything below `next` has arrived: drops the islands that this reaches, and returns the
+    /// end of the last of them.
+    fn absorb(&mut self, next: u64) -> u64 {
+        let reached = self.islands.partition_point(|island| island.from <= next);
+        let end = self.islands[..reached].last().map_or(next, |last| last.to);
+        self.islands.drain(..reached);
+        next.max(end)
     }
 }
 
@@ -159,8 +220,8 @@ mod tests {
 
     fn data(r: &mut Receiver, p: &Profile, seq: u64, len: u64) -> u64 {
         let host = HostClock {
-            slow: Time::ZERO,
             fast: Time::from_millis(50),
+            ..HostClock::default()
         };
         r.on_data(seq, len, false, Time::from_millis(60), p, &host)
             .bytes
@@ -185,13 +246,38 @@ mod tests {
         assert!(r.ack_now);
         assert_eq!(data(&mut r, &p, 301, 100), 0);
         assert_eq!(data(&mut r, &p, 151, 100), 0); // overlaps the first island
-        assert_eq!(r.islands, [(101, 251), (301, 401)]);
+        assert_eq!(blocks(&r, 4), [(101, 251), (301, 401)]);
         r.on_ack_sent();
         assert_eq!(data(&mut r, &p, 1, 100), 250);
         assert!(r.ack_now, "filling a hole is acknowledged at once");
         assert_eq!(data(&mut r, &p, 201, 100), 150);
-        assert_eq!((r.next, r.islands.len()), (401, 0));
+        assert_eq!((r.next, r.has_holes()), (401, false));
         assert_eq!(data(&mut r, &p, 1, 100), 0, "a duplicate delivers nothing");
+    }
+
+    fn blocks(r: &Receiver, most: u32) -> Vec<(u32, u32)> {
+        let mut options = Options::NONE;
+        r.report(most, &mut options);
+        options.sack_blocks().collect()
+    }
+
+    #[test]
+    fn sack_blocks_come_newest_first_and_merge() {
+        let (mut r, p) = receiver();
+        for seq in [201, 401, 601, 801, 1001] {
+            data(&mut r, &p, seq, 100);
+        }
+        assert_eq!(blocks(&r, 3), [(1001, 1101), (801, 901), (601, 701)]);
+        assert_eq!(blocks(&r, 4).len(), 4);
+        // An arrival in the second island brings that to the front; one between two merges them.
+        data(&mut r, &p, 451, 50);
+        assert_eq!(blocks(&r, 2), [(401, 501), (1001, 1101)]);
+        data(&mut r, &p, 501, 100);
+        assert_eq!(blocks(&r, 2), [(401, 701), (1001, 1101)]);
+        // The hole before the first island is filled: no block reports what is acknowledged.
+        data(&mut r, &p, 1, 200);
+        assert_eq!(r.next, 301);
+        assert_eq!(blocks(&r, 4), [(401, 701), (1001, 1101), (801, 901)]);
     }
 
     #[test]

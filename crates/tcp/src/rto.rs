@@ -1,7 +1,7 @@
 //! Round-trip estimation and the retransmission time-out.
 //!
-//! Two clocks, two estimators: BSD's integer arithmetic on the ticks of a host-wide slow timer
-//! (FreeBSD 2.2.8 `tcp_xmit_timer`), and RFC 6298 on exact times.
+//! Three clocks, three estimators: BSD's integer arithmetic on the ticks of a host-wide slow timer
+//! (FreeBSD 2.2.8 `tcp_xmit_timer`), ns's on counted ticks, and RFC 6298 on exact times.
 
 use aqmlab_net::Time;
 
@@ -14,6 +14,26 @@ pub struct HostClock {
     pub slow: Time,
     /// Phase of the fast timer, which drives delayed ACKs on a grid.
     pub fast: Time,
+    /// What the host's clock showed at time 0, in microseconds.
+    pub offset: u32,
+    /// How much faster than real time the host's clock runs, in microseconds per second.
+    pub drift: i32,
+}
+
+impl HostClock {
+    /// The host's clock in microseconds, which wraps.
+    pub fn micros(&self, now: Time) -> u32 {
+        let micros = now.as_nanos() / 1000;
+        let drifted = micros as i64 / 1000 * i64::from(self.drift) / 1000;
+        (micros as u32)
+            .wrapping_add(drifted as u32)
+            .wrapping_add(self.offset)
+    }
+
+    /// The host's clock in milliseconds, which wraps.
+    pub fn millis(&self, now: Time) -> u32 {
+        (now.as_nanos() / 1_000_000) as u32
+    }
 }
 
 /// Ticks of a timer with this period and phase that have passed by `now`.
@@ -39,11 +59,12 @@ const RTO_AFTER_LOST_SYN: Time = Time::from_secs(3);
 /// The state of the retransmission time-out of one end point.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rto {
-    /// Smoothed round trip: ticks scaled by 32 (BSD), nanoseconds (RFC 6298). 0: no sample yet.
+    /// Smoothed round trip: ticks scaled by 32 (BSD) or 8 (ns), nanoseconds (RFC 6298). 0: no
+    /// sample yet.
     srtt: i64,
-    /// Deviation: ticks scaled by 16 (BSD), nanoseconds (RFC 6298).
+    /// Deviation: ticks scaled by 16 (BSD) or 4 (ns), nanoseconds (RFC 6298).
     rttvar: i64,
-    /// The time-out in force, back-off included: ticks (BSD), nanoseconds (RFC 6298).
+    /// The time-out in force, back-off included: ticks (BSD), nanoseconds (the others).
     current: u64,
     /// Expiries since the last round-trip sample.
     expiries: u8,
@@ -51,14 +72,21 @@ pub(crate) struct Rto {
 
 impl Rto {
     pub(crate) fn new(profile: &Profile) -> Self {
-        let current = match profile.clock {
-            Clock::Ticks { period } => ticks(profile.rto_initial, period),
-            Clock::Fine { .. } => profile.rto_initial.as_nanos(),
-        };
         Self {
-            current,
+            current: in_units(profile, profile.rto_initial),
             ..Self::default()
         }
+    }
+
+    /// The smoothed round trip; none before the first sample.
+    pub(crate) fn smoothed(&self, profile: &Profile) -> Option<Time> {
+        let (unit, scale) = match profile.clock {
+            Clock::Ticks { period } => (period, 32),
+            Clock::Counted { period } => (period, 8),
+            Clock::Fine { .. } => (Time::from_nanos(1), 1),
+        };
+        let srtt = self.srtt as u64 * unit.as_nanos() / scale;
+        (self.srtt > 0).then(|| Time::from_nanos(srtt))
     }
 
     /// Expiries since the last round-trip sample.
@@ -73,11 +101,34 @@ impl Rto {
                 let passed = ticks_by(now, host.slow, period) - ticks_by(sent, host.slow, period);
                 self.sample_ticks(profile, period, passed as i64 + 1);
             }
+            Clock::Counted { period } => {
+                let passed = ticks_by(now, host.slow, period) - ticks_by(sent, host.slow, period);
+                self.sample_counted(profile, period, passed.max(1) as i64);
+            }
             Clock::Fine { granularity } => {
                 self.sample_fine(profile, granularity, (now - sent).as_nanos() as i64);
             }
         }
         self.expiries = 0;
+    }
+
+    /// ns's integers: gains 1/8 and 1/4, the time-out in whole ticks.
+    fn sample_counted(&mut self, profile: &Profile, period: Time, r: i64) {
+        if self.srtt == 0 {
+            self.srtt = 8 * r;
+            self.rttvar = 2 * r;
+        } else {
+            let delta = r - self.srtt / 8;
+            self.srtt = (self.srtt + delta).max(1);
+            self.rttvar = (self.rttvar + delta.abs() - self.rttvar / 4).max(1);
+        }
+        self.current = self.base_counted(profile, period);
+    }
+
+    fn base_counted(&self, profile: &Profile, period: Time) -> u64 {
+        let ticks = (8 * self.rttvar + self.srtt) / 8;
+        (ticks as u64 * period.as_nanos())
+            .clamp(profile.rto_min.as_nanos(), profile.rto_max.as_nanos())
     }
 
     fn sample_ticks(&mut self, profile: &Profile, period: Time, r: i64) {
@@ -117,9 +168,37 @@ impl Rto {
             self.rttvar += ((self.srtt - r).abs() - self.rttvar) / 4;
             self.srtt = (self.srtt + (r - self.srtt) / 8).max(1);
         }
-        let deviation = (4 * self.rttvar).max(granularity.as_nanos() as i64);
-        self.current = ((self.srtt + deviation) as u64)
-            .clamp(profile.rto_min.as_nanos(), profile.rto_max.as_nanos());
+        self.current = self.base_fine(profile, granularity);
+    }
+
+    fn base_fine(&self, profile: &Profile, granularity: Time) -> u64 {
+        let (min, max) = (profile.rto_min.as_nanos(), profile.rto_max.as_nanos());
+        let mut deviation = (4 * self.rttvar as u64).max(granularity.as_nanos());
+        if profile.rto_min_for_variance {
+            deviation = deviation.max(min);
+        }
+        (self.srtt as u64 + deviation).clamp(min, max)
+    }
+
+    /// ns: new data is acknowledged, however often it was sent; the back-off ends.
+    pub(crate) fn end_backoff(&mut self, profile: &Profile) {
+        if self.expiries == 0 || self.srtt == 0 {
+            return;
+        }
+        self.expiries = 0;
+        self.current = match profile.clock {
+            Clock::Ticks { period } => self.base_ticks(profile, period),
+            Clock::Counted { period } => self.base_counted(profile, period),
+            Clock::Fine { granularity } => self.base_fine(profile, granularity),
+        };
+    }
+
+    /// A SYN's time-out is set by the stack's table, as long as that goes.
+    pub(crate) fn set_syn_gap(&mut self, profile: &Profile, syns: u32) {
+        if let Some(&gap) = profile.syn_backoff.get(syns as usize) {
+            let initial = in_units(profile, profile.rto_initial);
+            self.current = (initial * u64::from(gap)).min(in_units(profile, profile.rto_max));
+        }
     }
 
     /// The timer expired: the next time-out is longer (RFC 6298, rule 5.5).
@@ -137,7 +216,7 @@ impl Rto {
                     self.srtt = 0;
                 }
             }
-            Clock::Fine { .. } => {
+            Clock::Counted { .. } | Clock::Fine { .. } => {
                 self.current = (self.current * 2).min(profile.rto_max.as_nanos());
             }
         }
@@ -154,7 +233,7 @@ impl Rto {
     pub(crate) fn deadline(&self, profile: &Profile, host: &HostClock, now: Time) -> Time {
         match profile.clock {
             Clock::Ticks { period } => nth_tick_after(self.current, now, host.slow, period),
-            Clock::Fine { .. } => now + Time::from_nanos(self.current),
+            Clock::Counted { .. } | Clock::Fine { .. } => now + Time::from_nanos(self.current),
         }
     }
 
@@ -162,13 +241,21 @@ impl Rto {
     pub(crate) fn timeout(&self, profile: &Profile) -> Time {
         match profile.clock {
             Clock::Ticks { period } => period * self.current,
-            Clock::Fine { .. } => Time::from_nanos(self.current),
+            Clock::Counted { .. } | Clock::Fine { .. } => Time::from_nanos(self.current),
         }
     }
 }
 
 fn ticks(time: Time, period: Time) -> u64 {
     time.as_nanos() / period.as_nanos()
+}
+
+/// A time in the units of [`Rto::current`].
+fn in_units(profile: &Profile, time: Time) -> u64 {
+    match profile.clock {
+        Clock::Ticks { period } => ticks(time, period),
+        Clock::Counted { .. } | Clock::Fine { .. } => time.as_nanos(),
+    }
 }
 
 #[cfg(test)]
@@ -195,7 +282,7 @@ mod tests {
         let freebsd = profile("freebsd-2.2.8");
         let host = HostClock {
             slow: MS(100),
-            fast: MS(0),
+            ..HostClock::default()
         };
         // No tick within the round trip: r = 1.
         let mut rto = Rto::new(&freebsd);
@@ -224,6 +311,57 @@ mod tests {
             seen.push(rto.timeout(&freebsd).as_nanos() / 500_000_000);
         }
         assert_eq!(seen, [4, 8, 16, 32, 64, 128, 128, 128]);
+    }
+
+    #[test]
+    fn ns_counts_ticks_and_ends_the_back_off_with_any_new_ack() {
+        let ns = profile("ns-one-way");
+        let host = HostClock::default();
+        let mut rto = Rto::new(&ns);
+        assert_eq!(rto.timeout(&ns), MS(6000));
+        // A sample of one tick (also of less): 0.3 s; of two: 0.6 s.
+        rto.sample(&ns, &host, MS(110), MS(120));
+        assert_eq!(rto.timeout(&ns), MS(300));
+        let mut rto = Rto::new(&ns);
+        rto.sample(&ns, &host, MS(110), MS(310));
+        assert_eq!(rto.timeout(&ns), MS(600));
+        rto.back_off(&ns);
+        assert_eq!(rto.timeout(&ns), MS(1200));
+        rto.end_backoff(&ns);
+        assert_eq!(rto.timeout(&ns), MS(600));
+    }
+
+    #[test]
+    fn linux_bounds_the_variance_and_starts_with_equal_syn_gaps() {
+        let linux = profile("linux");
+        let host = HostClock::default();
+        let mut rto = Rto::new(&linux);
+        let gaps: Vec<_> = (0..6)
+            .map(|syns| {
+                if syns > 0 {
+                    rto.back_off(&linux);
+                }
+                rto.set_syn_gap(&linux, syns);
+                rto.timeout(&linux).as_nanos() / 1_000_000_000
+            })
+            .collect();
+        assert_eq!(gaps, [1, 1, 1, 1, 2, 4]);
+        let mut rto = Rto::new(&linux);
+        for _ in 0..50 {
+            rto.sample(&linux, &host, MS(0), MS(100));
+        }
+        assert_eq!(rto.timeout(&linux), MS(300));
+    }
+
+    #[test]
+    fn clocks_of_hosts_drift_and_differ() {
+        let host = HostClock {
+            offset: u32::MAX,
+            drift: -500,
+            ..HostClock::default()
+        };
+        assert_eq!(host.micros(Time::ZERO), u32::MAX);
+        assert_eq!(host.micros(Time::from_secs(10)), 10_000_000 - 5_000 - 1);
     }
 
     #[test]

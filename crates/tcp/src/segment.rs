@@ -19,12 +19,146 @@ pub struct Segment {
     pub flags: Flags,
     /// The ECN field of the IP header.
     pub ecn: Ecn,
+    /// TCP options; most segments have none.
+    pub options: Options,
 }
 
 impl Segment {
     /// The sequence number nearest to `reference` whose low 32 bits are `low`.
     pub const fn unwrap_seq(low: u32, reference: u64) -> u64 {
         reference.wrapping_add_signed(low.wrapping_sub(reference as u32) as i32 as i64)
+    }
+
+    /// What a host answers to a segment of a connection that it does not have: a reset, but never
+    /// to a reset (RFC 9293, section 3.5.2).
+    pub fn refusal(&self) -> Option<Self> {
+        let has = |flag| u64::from(self.flags.has(flag));
+        let (seq, ack, flags) = if self.flags.has(Flags::ACK) {
+            (self.ack, 0, Flags::RST)
+        } else {
+            let end = self.seq + u64::from(self.len) + has(Flags::SYN) + has(Flags::FIN);
+            (0, end, Flags::RST.with(Flags::ACK))
+        };
+        (!self.flags.has(Flags::RST)).then_some(Self {
+            seq,
+            ack,
+            len: 0,
+            flags,
+            ecn: Ecn::NotEct,
+            options: Options::NONE,
+        })
+    }
+}
+
+/// The most SACK blocks that the option space holds (RFC 2018, section 3).
+pub const MAX_SACK_BLOCKS: usize = 4;
+
+/// The TCP options of a segment. What carries a segment may keep them aside: they are empty but on
+/// SYNs, while the receiver has holes, and with time stamps.
+///
+/// As in a real header, time stamps take the space of a SACK block: three blocks fit beside them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// SACK blocks from the front, two words each; time stamps in the last three words.
+    words: [u32; WORDS],
+    blocks: u8,
+    bits: u8,
+}
+
+const WORDS: usize = 2 * MAX_SACK_BLOCKS + 1;
+/// Where the time stamps begin.
+const STAMPS: usize = WORDS - 3;
+
+const SACK_PERMITTED: u8 = 1;
+const HAS_STAMPS: u8 = 2;
+const HAS_TRANSIT: u8 = 4;
+
+/// The time stamps of a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timestamps {
+    /// The sender's clock: milliseconds (RFC 7323), microseconds (Sync-TCP, Santa Cruz).
+    pub value: u32,
+    /// The time stamp that is echoed to the peer.
+    pub echo: u32,
+    /// Sync-TCP: transit time of the segment whose time stamp is echoed, in microseconds; the two
+    /// hosts' clocks may differ by any constant.
+    pub transit: Option<u32>,
+}
+
+impl Options {
+    /// No option.
+    pub const NONE: Self = Self {
+        words: [0; WORDS],
+        blocks: 0,
+        bits: 0,
+    };
+
+    /// Whether there is no option at all.
+    pub const fn is_empty(&self) -> bool {
+        self.bits == 0 && self.blocks == 0
+    }
+
+    /// On a SYN: SACK options may be sent to this end (RFC 2018, section 2).
+    pub const fn sack_permitted(&self) -> bool {
+        self.bits & SACK_PERMITTED != 0
+    }
+
+    /// Says so.
+    pub const fn permit_sack(&mut self) {
+        self.bits |= SACK_PERMITTED;
+    }
+
+    /// The SACK blocks: first sequence number and the one behind the last, cut to 32 bits.
+    pub fn sack_blocks(&self) -> impl ExactSizeIterator<Item = (u32, u32)> {
+        let (blocks, _) = self.words.as_chunks::<2>();
+        blocks[..usize::from(self.blocks)]
+            .iter()
+            .map(|&[from, to]| (from, to))
+    }
+
+    /// Adds a SACK block, of full sequence numbers; one that finds no space is left out.
+    pub fn push_sack_block(&mut self, from: u64, to: u64) {
+        let space = if self.bits & HAS_STAMPS == 0 {
+            MAX_SACK_BLOCKS
+        } else {
+            MAX_SACK_BLOCKS - 1
+        };
+        let index = usize::from(self.blocks);
+        if index < space {
+            self.words[2 * index] = from as u32;
+            self.words[2 * index + 1] = to as u32;
+            self.blocks += 1;
+        }
+    }
+
+    /// The time stamps (RFC 7323) or, of Sync-TCP, time stamps and a transit time.
+    pub fn timestamps(&self) -> Option<Timestamps> {
+        (self.bits & HAS_STAMPS != 0).then(|| Timestamps {
+            value: self.words[STAMPS],
+            echo: self.words[STAMPS + 1],
+            transit: (self.bits & HAS_TRANSIT != 0).then_some(self.words[STAMPS + 2]),
+        })
+    }
+
+    /// Adds time stamps; a fourth SACK block gives way.
+    pub fn set_timestamps(&mut self, stamps: Timestamps) {
+        self.blocks = self.blocks.min(MAX_SACK_BLOCKS as u8 - 1);
+        self.bits |= HAS_STAMPS;
+        self.words[STAMPS] = stamps.value;
+        self.words[STAMPS + 1] = stamps.echo;
+        if let Some(transit) = stamps.transit {
+            self.bits |= HAS_TRANSIT;
+            self.words[STAMPS + 2] = transit;
+        }
+    }
+
+    /// Bytes of header that the SACK blocks take, with the two no-operations that align them. What
+    /// every segment of a stack carries is part of its profile's header.
+    pub const fn sack_len(&self) -> u32 {
+        match self.blocks {
+            0 => 0,
+            blocks => 4 + 8 * blocks as u32,
+        }
     }
 }
 
@@ -43,6 +177,8 @@ impl Flags {
     pub const ECE: Self = Self(8);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(16);
+    /// Reset: the connection is gone.
+    pub const RST: Self = Self(32);
 
     /// Whether all bits of `other` are set.
     pub const fn has(self, other: Self) -> bool {
@@ -53,5 +189,73 @@ impl Flags {
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_fills_a_cache_line_at_most() {
+        assert!(size_of::<Segment>() <= 64);
+    }
+
+    /// A segment without payload.
+    fn bare(flags: Flags, seq: u64, ack: u64) -> Segment {
+        Segment {
+            seq,
+            ack,
+            len: 0,
+            flags,
+            ecn: Ecn::NotEct,
+            options: Options::NONE,
+        }
+    }
+
+    #[test]
+    fn a_closed_port_resets() {
+        let answer = bare(Flags::SYN, 1000, 0).refusal();
+        assert_eq!(answer, Some(bare(Flags::RST.with(Flags::ACK), 0, 1001)));
+        let answer = bare(Flags::ACK, 5, 77).refusal();
+        assert_eq!(answer, Some(bare(Flags::RST, 77, 0)));
+    }
+
+    #[test]
+    fn a_reset_is_never_answered_by_a_reset() {
+        assert_eq!(bare(Flags::RST, 5, 0).refusal(), None);
+        assert_eq!(bare(Flags::RST.with(Flags::ACK), 5, 7).refusal(), None);
+    }
+
+    #[test]
+    fn numbers_cut_to_32_bits_are_restored_modulo() {
+        // Sent up to 2^32 + 16, acknowledged up to 2^32 - 16.
+        let una = (1 << 32) - 16;
+        assert_eq!(Segment::unwrap_seq(8, una), (1 << 32) + 8);
+        assert_eq!(Segment::unwrap_seq(0x20, una), (1 << 32) + 0x20);
+        assert_eq!(Segment::unwrap_seq(0xffff_fff0, una), una);
+        assert_eq!(Segment::unwrap_seq(0xffff_ff00, una), una - 0xf0);
+    }
+
+    #[test]
+    fn three_sack_blocks_fit_beside_time_stamps() {
+        let mut options = Options::NONE;
+        assert!(options.is_empty());
+        let stamps = Timestamps {
+            value: 1,
+            echo: 2,
+            transit: Some(3),
+        };
+        for n in 0..5 {
+            options.push_sack_block(10 * n, 10 * n + 5);
+        }
+        assert_eq!((options.sack_blocks().len(), options.sack_len()), (4, 36));
+        options.set_timestamps(stamps);
+        options.push_sack_block(90, 95);
+        assert_eq!(options.timestamps(), Some(stamps));
+        let blocks: Vec<_> = options.sack_blocks().collect();
+        assert_eq!(blocks, [(0, 5), (10, 15), (20, 25)]);
+        options.permit_sack();
+        assert!(options.sack_permitted() && !options.is_empty());
     }
 }

@@ -24,6 +24,7 @@ fn freebsd_transfer_follows_the_slow_start_schedule() {
     pair.hosts = [HostClock {
         slow: Time::from_millis(499),
         fast: Time::from_millis(199),
+        ..HostClock::default()
     }; 2];
     pair.exchange(300, 10 * 1440, Time::from_secs(10));
     let sent: Vec<(f64, u64)> = pair

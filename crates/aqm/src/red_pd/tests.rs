@@ -79,9 +79,12 @@ fn red_pd() {
         let history: Vec<_> = history.collect();
         assert_eq!(history.join("/"), row.text("history"), "{what}");
 
-        let records = law.history.records();
-        let identified = records.iter().filter(|(_, record)| record.lists >= 3);
-        let identified = identified.map(|(flow, record)| (*flow, f64::from(record.packets)));
+        let identified = law.history.records.iter();
+        let identified = identified.filter(|(_, record)| record.lists >= 3);
+        let mut identified: Vec<_> = identified
+            .map(|(flow, record)| (*flow, f64::from(record.packets)))
+            .collect();
+        identified.sort_by_key(|(flow, _)| *flow);
         if p > 0.001 {
             worked::compare_list(&row, "identified", identified);
         }

@@ -1,0 +1,48 @@
+//! TCP options of segments on their way, kept aside: most segments have none.
+
+use aqmlab_tcp::Options;
+
+/// Which options a segment has: 0 for none, so that an event says it in a word.
+pub(crate) type Ticket = u32;
+
+/// The options of the segments on their way.
+#[derive(Debug, Default)]
+pub(crate) struct OptionsAside {
+    kept: Vec<Options>,
+    free: Vec<Ticket>,
+}
+
+impl OptionsAside {
+    /// Keeps the options of a segment.
+    #[inline]
+    pub(crate) fn put(&mut self, options: &Options) -> Ticket {
+        if options.is_empty() {
+            return 0;
+        }
+        if let Some(ticket) = self.free.pop() {
+            self.kept[ticket as usize - 1] = *options;
+            return ticket;
+        }
+        self.kept.push(*options);
+        self.kept.len() as Ticket
+    }
+
+    /// Bytes that they add to the segment's header.
+    #[inline]
+    pub(crate) fn len(&self, ticket: Ticket) -> u32 {
+        match ticket {
+            0 => 0,
+            ticket => self.kept[ticket as usize - 1].sack_len(),
+        }
+    }
+
+    /// Hands them back, or forgets them.
+    #[inline]
+    pub(crate) fn take(&mut self, ticket: Ticket) -> Options {
+        if ticket == 0 {
+            return Options::NONE;
+        }
+        self.free.push(ticket);
+        self.kept[ticket as usize - 1]
+    }
+}

@@ -1,0 +1,430 @@
+//! What an ACK does: round trips, the window, loss recovery.
+
+use aqmlab_net::Time;
+
+use crate::control::{Ack, Congestion};
+use crate::endpoint::{Context, Endpoint, Repair};
+use crate::profile::{FastRetransmitGuard, Recovery, Stamps};
+use crate::segment::{Flags, Segment, Timestamps};
+
+/// Duplicate ACKs that mean a loss (RFC 5681, section 3.2).
+const DUP_THRESH: u32 = 3;
+
+impl Endpoint {
+    /// Takes the acknowledgement of a segment; whether the segment's data may be taken too.
+    pub(crate) fn on_ack(
+        &mut self,
+        segment: &Segment,
+        cx: Context<'_>,
+        out: &mut Vec<Segment>,
+    ) -> bool {
+        let ack = segment.ack;
+        if !segment.flags.has(Flags::ACK) {
+            return false;
+        }
+        if ack > self.max {
+            // It acknowledges what was never sent: RFC 9293, section 3.10.7.4.
+            self.receiver.ack_now = true;
+            return false;
+        }
+        let echo = self.ecn.agreed && segment.flags.has(Flags::ECE);
+        let news = self.sacking && self.note_sack(segment);
+        // The reaction comes before the opening (and takes its place): the flight that is halved
+        // still contains what this ACK covers.
+        if echo {
+            self.on_echo(ack, cx);
+        }
+        let pure = segment.len == 0 && !segment.flags.has(Flags::FIN);
+        if ack > self.una {
+            self.on_new_ack(segment, echo, cx, out);
+        } else if ack == self.una && self.una < self.max && (pure || news) {
+            // RFC 6675, section 2: with SACK a duplicate must tell something new.
+            if news || !self.sacking {
+                self.on_dup_ack(cx, out);
+            }
+        } else {
+            self.dup_acks = 0;
+        }
+        if self.ecn.hold && self.retransmit_at == Time::NEVER {
+            self.arm(cx);
+        }
+        true
+    }
+
+    fn on_new_ack(
+        &mut self,
+        segment: &Segment,
+        echo: bool,
+        cx: Context<'_>,
+        out: &mut Vec<Segment>,
+    ) {
+        let ack = segment.ack;
+        let (acked, flight) = (ack - self.una, self.in_flight());
+        let predicted = self.is_predicted(segment, cx);
+        self.measure(segment, cx);
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+        if self.sacking
+            && let Some(cold) = &mut self.cold
+        {
+            cold.board.advance(ack);
+        }
+        let mut opens = !echo && !predicted && self.uses_window(flight, cx);
+        if self.repair == Repair::Fast {
+            if !self.ends_recovery(cx) {
+                self.on_partial_ack(acked, cx, out);
+                return;
+            }
+            opens &= cx.profile.recovery_exit_opens_window && !self.sacking;
+            self.leave_recovery(flight - acked, cx);
+        } else if self.repair == Repair::GoBack && ack >= self.recover {
+            self.repair = Repair::Open;
+        }
+        self.dup_acks = 0;
+        if opens {
+            self.open(acked, cx);
+        } else {
+            let news = self.news(acked, cx);
+            self.control.on_recovery_ack(&news);
+        }
+        if self.una == self.max {
+            self.retransmit_at = Time::NEVER;
+        } else {
+            self.arm(cx);
+            if self.control.is_overdue(self.una, cx.now, true) && self.may_repair(cx) {
+                self.fast_retransmit(cx, out);
+            }
+        }
+    }
+
+    /// BSD's header prediction: an in-order pure ACK takes a path that never opens the window once
+    /// that exceeds the peer's.
+    fn is_predicted(&self, segment: &Segment, cx: Context<'_>) -> bool {
+        cx.profile.window_growth_limited
+            && segment.len == 0
+            && self.nxt == self.max
+            && self.control.window() >= self.peer_window(cx)
+            && self.repair != Repair::Fast
+    }
+
+    /// RFC 7661: a window that is not used tells nothing about the path. In slow start half of it
+    /// is enough, because it doubles (Linux).
+    fn uses_window(&self, flight: u64, cx: Context<'_>) -> bool {
+        let cwnd = self.control.window();
+        !cx.profile.window_validation
+            || flight + cx.profile.mss.0 > cwnd
+            || (cwnd < self.control.ssthresh() && 2 * flight > cwnd)
+    }
+
+    fn news<'a>(&self, acked: u64, cx: Context<'a>) -> Ack<'a> {
+        Ack {
+            now: cx.now,
+            profile: cx.profile,
+            acked,
+            una: self.una,
+            max: self.max,
+        }
+    }
+
+    /// Opens the window for `acked` bytes.
+    pub(crate) fn open(&mut self, acked: u64, cx: Context<'_>) {
+        let news = self.news(acked, cx);
+        self.control.on_ack(&news);
+    }
+
+    // ---- round trips ----
+
+    fn measure(&mut self, segment: &Segment, cx: Context<'_>) {
+        let stamps = if self.stamping && cx.profile.stamps() == Stamps::Rfc7323 {
+            segment.options.timestamps()
+        } else {
+            None
+        };
+        if let Some(stamps) = stamps {
+            let passed = cx.host.millis(cx.now).wrapping_sub(stamps.echo);
+            let sent = cx.now.saturating_sub(Time::from_millis(u64::from(passed)));
+            self.rto.sample(cx.profile, cx.host, sent, cx.now);
+        } else {
+            self.sample_round_trip(segment.ack, cx);
+        }
+        if cx.profile.new_ack_ends_backoff {
+            self.rto.end_backoff(cx.profile);
+        }
+    }
+
+    pub(crate) fn sample_round_trip(&mut self, ack: u64, cx: Context<'_>) {
+        if self.timed_at < Time::NEVER && ack > self.timed_seq {
+            self.rto.sample(cx.profile, cx.host, self.timed_at, cx.now);
+            self.timed_at = Time::NEVER;
+        }
+    }
+
+    // ---- time stamps ----
+
+    /// The time stamps of a segment that leaves now.
+    pub(crate) fn stamp(&self, stamps: Stamps, cx: Context<'_>) -> Timestamps {
+        let (echo, transit) = self
+            .cold
+            .as_ref()
+            .map_or((0, 0), |cold| (cold.echo, cold.transit));
+        Timestamps {
+            value: match stamps {
+                Stamps::Rfc7323 => cx.host.millis(cx.now),
+                _ => cx.host.micros(cx.now),
+            },
+            echo,
+            transit: (stamps == Stamps::Transit).then_some(transit),
+        }
+    }
+
+    /// Keeps what the next segments echo.
+    pub(crate) fn note_stamps(&mut self, segment: &Segment, cx: Context<'_>) {
+        let Some(stamps) = segment.options.timestamps() else {
+            return;
+        };
+        let transit = cx.host.micros(cx.now).wrapping_sub(stamps.value);
+        let cold = self.cold_mut();
+        (cold.echo, cold.transit) = (stamps.value, transit);
+    }
+
+    /// Time stamps of a segment of an established connection; whether it is new enough (PAWS:
+    /// RFC 7323, section 5).
+    pub(crate) fn accept_stamps(&mut self, segment: &Segment, cx: Context<'_>) -> bool {
+        let Some(stamps) = segment.options.timestamps() else {
+            return true;
+        };
+        if cx.profile.stamps() != Stamps::Rfc7323 {
+            let of_data = self.una < self.max;
+            self.control.on_timestamps(&stamps, of_data);
+            self.note_stamps(segment, cx);
+            return true;
+        }
+        let age = stamps.value.wrapping_sub(self.cold_mut().echo) as i32;
+        if age < 0 {
+            self.receiver.ack_now = true;
+            return false;
+        }
+        // Section 4.3: a delayed ACK echoes the first segment that it covers.
+        if segment.seq <= self.receiver.acked() {
+            self.note_stamps(segment, cx);
+        }
+        true
+    }
+
+    // ---- loss recovery ----
+
+    /// The scheme in use: SACK without a peer that sends blocks is NewReno.
+    fn scheme(&self, cx: Context<'_>) -> Recovery {
+        match cx.profile.recovery {
+            Recovery::Sack | Recovery::SackPipe if !self.sacking => Recovery::NewReno,
+            scheme => scheme,
+        }
+    }
+
+    /// Takes the SACK blocks of a segment; whether they tell anything new.
+    fn note_sack(&mut self, segment: &Segment) -> bool {
+        let (una, max) = (self.una.max(segment.ack), self.max);
+        let mut news = false;
+        for (from, to) in segment.options.sack_blocks() {
+            let (from, to) = (Segment::unwrap_seq(from, una), Segment::unwrap_seq(to, una));
+            // Blocks that cannot be are passed over; those below `una` (D-SACK) tell of no gap.
+            if una <= from && from < to && to <= max {
+                news |= self.cold_mut().board.insert(from, to);
+            }
+        }
+        news
+    }
+
+    /// RFC 6582, section 3.2, step 1; RFC 6675, section 5.1.
+    fn may_repair(&self, cx: Context<'_>) -> bool {
+        let scheme = self.scheme(cx);
+        let guard = match scheme {
+            Recovery::NewReno | Recovery::Sack | Recovery::SackPipe => FastRetransmitGuard::Always,
+            Recovery::Tahoe | Recovery::Reno => cx.profile.fast_retransmit_guard,
+        };
+        let beyond = if scheme == Recovery::Sack {
+            self.una >= self.recover
+        } else {
+            self.una > self.recover
+        };
+        match guard {
+            FastRetransmitGuard::Off => true,
+            FastRetransmitGuard::AfterTimeout => beyond || !self.timed_out,
+            FastRetransmitGuard::Always => beyond,
+        }
+    }
+
+    fn on_dup_ack(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+        let mss = cx.profile.mss.0;
+        let scheme = self.scheme(cx);
+        self.dup_acks += 1;
+        if self.dup_acks == 1 {
+            self.limited = false;
+        }
+        if self.repair == Repair::Fast {
+            match scheme {
+                Recovery::Tahoe | Recovery::Sack => {}
+                Recovery::Reno | Recovery::NewReno => self.inflation += mss as i64,
+                Recovery::SackPipe => self.cold_mut().board.pipe -= mss as i64,
+            }
+            return;
+        }
+        let una = self.una;
+        let lost = match scheme {
+            Recovery::Sack => {
+                self.dup_acks >= DUP_THRESH || una < self.cold_mut().board.lost_below(mss)
+            }
+            _ => self.dup_acks == DUP_THRESH,
+        };
+        if (lost || self.control.is_overdue(una, cx.now, false)) && self.may_repair(cx) {
+            self.fast_retransmit(cx, out);
+        }
+    }
+
+    /// RFC 5681, section 3.2, steps 2 and 3; RFC 6675, section 5, step 4. Tahoe goes back to slow
+    /// start instead.
+    fn fast_retransmit(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+        let mss = cx.profile.mss.0;
+        let scheme = self.scheme(cx);
+        // The allowance of limited transmit does not count (RFC 5681, section 3.2, step 2), also
+        // if what an earlier recovery had released took its place.
+        let flight = if self.limited || (cx.profile.limited_transmit && self.nxt < self.end) {
+            self.in_flight().saturating_sub(2 * mss)
+        } else {
+            self.in_flight()
+        };
+        let cwnd = self.cut_for_loss(flight, cx);
+        self.recover = self.max;
+        self.timed_out = false;
+        self.timed_at = Time::NEVER;
+        self.partial = false;
+        self.repair = Repair::Fast;
+        self.control.set_window(cwnd);
+        match scheme {
+            Recovery::Tahoe => {
+                self.repair = Repair::GoBack;
+                self.control.set_window(mss);
+                self.nxt = self.una;
+            }
+            Recovery::Reno | Recovery::NewReno => {
+                self.inflation = i64::from(DUP_THRESH) * mss as i64;
+            }
+            Recovery::Sack | Recovery::SackPipe => {
+                let (una, pipe) = (self.una, self.in_flight() as i64);
+                let board = &mut self.cold_mut().board;
+                board.begin(una);
+                board.pipe = pipe - i64::from(DUP_THRESH) * mss as i64;
+            }
+        }
+        self.resend_oldest(cx, out);
+        self.arm(cx);
+    }
+
+    /// The window that a loss leaves; the present one if an echo has cut it for the same data.
+    fn cut_for_loss(&mut self, flight: u64, cx: Context<'_>) -> u64 {
+        if self.ecn.cut_by_echo && self.una <= self.ecn.cut_until {
+            return self.control.window();
+        }
+        self.cut(flight, false, cx)
+    }
+
+    /// A congestion event: ssthresh falls, and echoes of this window are ignored. Returns the
+    /// window that goes with it.
+    fn cut(&mut self, flight: u64, timeout: bool, cx: Context<'_>) -> u64 {
+        let cwnd = self.control.cut(&Congestion {
+            now: cx.now,
+            profile: cx.profile,
+            flight,
+            window: self.control.window().min(self.peer_window(cx)),
+            timeout,
+        });
+        self.ecn.cut_until = self.max;
+        self.ecn.cut_by_echo = false;
+        self.ecn.cwr_pending = self.ecn.agreed;
+        cwnd
+    }
+
+    /// RFC 3168, section 6.1.2: an echo halves the window, at most once per window of data.
+    fn on_echo(&mut self, ack: u64, cx: Context<'_>) {
+        if ack <= self.ecn.cut_until {
+            return;
+        }
+        if self.control.window() <= cx.profile.mss.0 {
+            self.ecn.hold = true;
+            self.ecn.cut_until = self.max;
+            self.ecn.cwr_pending = true;
+            return;
+        }
+        let cwnd = self.cut(self.in_flight(), false, cx);
+        self.ecn.cut_by_echo = true;
+        self.control.set_window(cwnd);
+    }
+
+    /// Whether the new ACK ends fast recovery: any does for Reno, for the others one that covers
+    /// all that was out at its start.
+    fn ends_recovery(&self, cx: Context<'_>) -> bool {
+        self.scheme(cx) == Recovery::Reno || self.una >= self.recover
+    }
+
+    fn leave_recovery(&mut self, flight: u64, cx: Context<'_>) {
+        let mss = cx.profile.mss.0;
+        self.repair = Repair::Open;
+        self.inflation = 0;
+        match self.scheme(cx) {
+            Recovery::NewReno if cx.profile.recovery_exit_limits_burst => {
+                let most = flight.max(mss) + mss;
+                if self.control.window() > most {
+                    self.control.set_window(most);
+                }
+            }
+            Recovery::SackPipe => self.cold_mut().board.clear(),
+            _ => {}
+        }
+    }
+
+    /// RFC 6582, section 3.2, step 3: the next loss is repaired, what left the network deflates
+    /// the window.
+    fn on_partial_ack(&mut self, acked: u64, cx: Context<'_>, out: &mut Vec<Segment>) {
+        let mss = cx.profile.mss.0 as i64;
+        let news = self.news(acked, cx);
+        self.control.on_recovery_ack(&news);
+        let scheme = self.scheme(cx);
+        match scheme {
+            Recovery::SackPipe => self.cold_mut().board.pipe -= 2 * mss,
+            Recovery::Sack => {}
+            _ => {
+                self.inflation -= acked as i64;
+                if acked as i64 >= mss {
+                    self.inflation += mss;
+                }
+                let least = mss - self.control.window() as i64;
+                self.inflation = self.inflation.max(least);
+                self.resend_oldest(cx, out);
+            }
+        }
+        if scheme != Recovery::NewReno || cx.profile.partial_ack_restarts_timer || !self.partial {
+            self.arm(cx);
+        }
+        self.partial = true;
+    }
+
+    /// The retransmission timer has expired: everything from the oldest byte on goes again.
+    pub(crate) fn go_back(&mut self, cx: Context<'_>) {
+        let una = self.una;
+        let cold = self.cold_mut();
+        let repeated = cold.timed_out_at == una;
+        cold.timed_out_at = una;
+        // RFC 2018, section 8: what was told may no longer be true.
+        cold.board.clear();
+        self.inflation = 0;
+        if !repeated || cx.profile.repeated_timeout_cuts {
+            self.cut(self.in_flight(), true, cx);
+        }
+        self.control.set_window(cx.profile.mss.0);
+        self.repair = Repair::GoBack;
+        self.recover = self.max;
+        self.timed_out = true;
+        self.dup_acks = 0;
+        self.nxt = self.una;
+    }
+}

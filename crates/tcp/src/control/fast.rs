@@ -1,0 +1,163 @@
+//! FAST TCP.
+//!
+//! C. Jin, D. X. Wei, S. H. Low: FAST TCP: Motivation, Architecture, Algorithms, Performance,
+//! INFOCOM 2004, equation 6: every update period
+//! `w = min(2 w, (1 - gamma) w + gamma (base / RTT * w_old + alpha))`.
+//!
+//! Open in the paper and chosen here: `w_old` is the window one round ago; an increase of more than
+//! a segment is spread over the ACKs that follow. A segment older than two round trips goes again
+//! on a duplicate ACK (as in ns-2). Losses halve the window.
+
+use aqmlab_net::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::history::History;
+use super::{Ack, Law, LawMetrics, Window};
+
+/// Constants of FAST.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FastParameters {
+    /// Segments to keep in the queue. The paper goes by the rate of the path: 8 to 200.
+    pub alpha: f64,
+    /// No change while the segments in the queue lie between `alpha` and this.
+    pub beta: f64,
+    /// Share of the way to the new window that an update goes.
+    pub gamma: f64,
+    /// Time between updates.
+    pub period: Time,
+    /// Below this queueing delay the window doubles per round trip.
+    pub empty_below: Time,
+}
+
+impl Default for FastParameters {
+    fn default() -> Self {
+        Self {
+            alpha: 100.0,
+            beta: 100.0,
+            gamma: 0.5,
+            period: Time::from_millis(20),
+            empty_below: Time::from_micros(750),
+        }
+    }
+}
+
+/// The state of FAST.
+#[derive(Clone, Debug)]
+pub(super) struct Fast {
+    history: History,
+    /// The smallest round trip seen, and the average one, in seconds.
+    base: f64,
+    rtt: f64,
+    /// Bytes of window one round ago, and now: rotated when a round ends.
+    old: f64,
+    current: f64,
+    round_end: u64,
+    updated_at: Time,
+    /// Bytes of an increase that the next ACKs will add.
+    owed: f64,
+}
+
+impl Default for Fast {
+    fn default() -> Self {
+        Self {
+            history: History::default(),
+            base: f64::INFINITY,
+            rtt: 0.0,
+            old: 0.0,
+            current: 0.0,
+            round_end: 0,
+            updated_at: Time::ZERO,
+            owed: 0.0,
+        }
+    }
+}
+
+impl Fast {
+    fn measure(&mut self, cwnd: Option<f64>, ack: &Ack<'_>) {
+        let Some(sent) = self.history.acknowledge(ack.una) else {
+            return;
+        };
+        if sent.resent {
+            return;
+        }
+        let rtt = (ack.now - sent.at).as_secs_f64();
+        self.base = self.base.min(rtt);
+        let segments = cwnd.map_or(f64::INFINITY, |cwnd| cwnd / ack.profile.mss.0 as f64);
+        let gain = (3.0 / segments).min(0.25);
+        self.rtt = if self.rtt == 0.0 {
+            rtt
+        } else {
+            self.rtt + gain * (rtt - self.rtt)
+        };
+    }
+
+    /// Equation 6, in bytes; none while the queue holds what it should.
+    fn target(&self, window: &Window, ack: &Ack<'_>) -> Option<f64> {
+        let fast = ack.profile.fast;
+        let mss = ack.profile.mss.0 as f64;
+        let queued = window.cwnd / mss * (self.rtt - self.base) / self.rtt;
+        if fast.alpha <= queued && queued < fast.beta {
+            return None;
+        }
+        let wanted = self.base / self.rtt * self.old + fast.alpha * mss;
+        let moved = (1.0 - fast.gamma) * window.cwnd + fast.gamma * wanted;
+        Some(moved.min(2.0 * window.cwnd).max(2.0 * mss))
+    }
+}
+
+impl Law for Fast {
+    fn on_send(&mut self, seq: u64, end: u64, resent: bool, now: Time) {
+        self.history.on_send(seq, end, resent, now);
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack<'_>) {
+        self.measure(Some(window.cwnd), ack);
+        if ack.una >= self.round_end {
+            self.round_end = ack.max;
+            self.old = if self.current == 0.0 {
+                window.cwnd
+            } else {
+                self.current
+            };
+            self.current = window.cwnd;
+        }
+        let mss = ack.profile.mss.0 as f64;
+        if self.rtt - self.base < ack.profile.fast.empty_below.as_secs_f64() {
+            self.owed = 0.0;
+            window.cwnd += mss;
+            return;
+        }
+        if self.base.is_finite() && ack.now >= self.updated_at + ack.profile.fast.period {
+            self.updated_at = ack.now;
+            if let Some(target) = self.target(window, ack) {
+                window.cwnd = window.cwnd.min(target);
+                self.owed = target - window.cwnd;
+            }
+        }
+        let step = self.owed.min(mss);
+        self.owed -= step;
+        window.cwnd += step;
+    }
+
+    fn on_recovery_ack(&mut self, ack: &Ack<'_>) {
+        self.measure(None, ack);
+        self.owed = 0.0;
+    }
+
+    fn is_overdue(&mut self, una: u64, now: Time, new_ack: bool) -> bool {
+        !new_ack
+            && self.history.oldest().is_some_and(|oldest| {
+                oldest.end > una && (now - oldest.at).as_secs_f64() > 2.0 * self.rtt
+            })
+    }
+
+    fn metrics(&self) -> LawMetrics {
+        LawMetrics {
+            queueing_delay: (self.rtt > self.base)
+                .then(|| Time::from_secs_f64(self.rtt - self.base)),
+            segments: None,
+        }
+    }
+}

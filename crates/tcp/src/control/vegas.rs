@@ -1,0 +1,216 @@
+//! TCP Vegas.
+//!
+//! L. S. Brakmo, S. W. O'Malley, L. L. Peterson: TCP Vegas: New Techniques for Congestion Detection
+//! and Avoidance, SIGCOMM 1994. Once per round trip the throughput that the window would reach
+//! on an empty path (window / base) is compared with the actual one; the difference, in segments, is
+//! what the connection keeps in the queue.
+//!
+//! As ns-2 does it where the paper is silent: the window leaves slow start smaller by 1/8 and with
+//! ssthresh 2; a loss takes a quarter, that of a segment already sent again a half; the fine
+//! time-out is 17/16 of srtt + 2 deviations. A time-out is Reno's.
+
+use aqmlab_net::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::history::History;
+use super::{Ack, Congestion, Law, LawMetrics, Window};
+
+/// Thresholds of Vegas, in segments kept in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct VegasParameters {
+    /// Below this many the window grows by a segment per round trip.
+    pub alpha: f64,
+    /// Above this many it shrinks by a segment.
+    pub beta: f64,
+    /// Above this many slow start ends.
+    pub gamma: f64,
+}
+
+impl Default for VegasParameters {
+    fn default() -> Self {
+        Self {
+            alpha: 1.0,
+            beta: 3.0,
+            gamma: 1.0,
+        }
+    }
+}
+
+/// New ACKs after a retransmission that look once more whether a segment is overdue.
+const RECHECKS: u8 = 2;
+
+/// The state of Vegas.
+#[derive(Clone, Debug)]
+pub(super) struct Vegas {
+    history: History,
+    /// The smallest round trip seen, in seconds.
+    base: f64,
+    /// Smoothed round trip and its deviation, in seconds; 0: none yet.
+    srtt: f64,
+    deviation: f64,
+    /// The round ends when this is acknowledged.
+    round_end: u64,
+    round_start: Time,
+    /// Bytes sent for the first time in this round, so far.
+    sent: u64,
+    /// Segments in the queue, as seen at the end of the last round.
+    backlog: f64,
+    /// Segments that the window grows by in this round.
+    step: f64,
+    /// In slow start the window grows in every second round only.
+    doubles: bool,
+    rechecks: u8,
+    last_cut: Time,
+}
+
+impl Default for Vegas {
+    fn default() -> Self {
+        Self {
+            history: History::default(),
+            base: f64::INFINITY,
+            srtt: 0.0,
+            deviation: 0.0,
+            round_end: 0,
+            round_start: Time::ZERO,
+            sent: 0,
+            backlog: 0.0,
+            step: 0.0,
+            doubles: true,
+            rechecks: 0,
+            last_cut: Time::ZERO,
+        }
+    }
+}
+
+impl Vegas {
+    /// Takes what an ACK says about the round trip.
+    fn measure(&mut self, una: u64, now: Time) {
+        let Some(sent) = self.history.acknowledge(una) else {
+            return;
+        };
+        if sent.resent {
+            return;
+        }
+        let rtt = (now - sent.at).as_secs_f64();
+        // A segment alone on the path has seen no queue of ours.
+        self.base = if self.history.len() == 0 {
+            rtt
+        } else {
+            self.base.min(rtt)
+        };
+        if self.srtt == 0.0 {
+            (self.srtt, self.deviation) = (rtt, rtt / 2.0);
+        } else {
+            let error = rtt - self.srtt;
+            self.srtt += error / 8.0;
+            self.deviation += (error.abs() - self.deviation) / 4.0;
+        }
+    }
+
+    fn begin_round(&mut self, max: u64, now: Time) {
+        self.round_end = max;
+        self.round_start = now;
+        self.sent = 0;
+    }
+
+    /// The decision at the end of a round.
+    fn end_round(&mut self, window: &mut Window, ack: &Ack<'_>) {
+        let profile = ack.profile;
+        let mss = profile.mss.0 as f64;
+        let took = (ack.now - self.round_start).as_secs_f64();
+        let slow_start = window.in_slow_start(profile);
+        self.step = 0.0;
+        if self.base.is_finite() && took > 0.0 {
+            let expected = window.cwnd / self.base;
+            let actual = self.sent as f64 / took;
+            self.backlog = (expected - actual) * self.base / mss;
+            let vegas = profile.vegas;
+            if slow_start && self.backlog > vegas.gamma {
+                window.ssthresh = 2.0 * mss;
+                window.cwnd = (window.cwnd * 7.0 / 8.0).max(2.0 * mss);
+            } else if !slow_start && self.backlog > vegas.beta {
+                window.cwnd = (window.cwnd - mss).max(2.0 * mss);
+            } else if !slow_start && self.backlog < vegas.alpha {
+                self.step = 1.0;
+            }
+        }
+        self.doubles = !self.doubles;
+        self.begin_round(ack.max, ack.now);
+    }
+}
+
+impl Law for Vegas {
+    fn on_send(&mut self, seq: u64, end: u64, resent: bool, now: Time) {
+        if resent {
+            self.rechecks = RECHECKS;
+        } else {
+            if self.round_end == 0 {
+                self.begin_round(end, now);
+            }
+            self.sent += end - seq;
+        }
+        self.history.on_send(seq, end, resent, now);
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack<'_>) {
+        self.measure(ack.una, ack.now);
+        if ack.una >= self.round_end {
+            self.end_round(window, ack);
+        }
+        if window.in_slow_start(ack.profile) {
+            if self.doubles {
+                window.slow_start(ack.acked, ack.profile);
+            }
+        } else {
+            let mss = ack.profile.mss.0 as f64;
+            window.cwnd += self.step * mss * mss / window.cwnd;
+        }
+    }
+
+    fn on_recovery_ack(&mut self, ack: &Ack<'_>) {
+        self.measure(ack.una, ack.now);
+        if ack.una >= self.round_end {
+            // What was sent in a repair tells nothing about the path.
+            self.begin_round(ack.max, ack.now);
+        }
+    }
+
+    fn is_overdue(&mut self, una: u64, now: Time, new_ack: bool) -> bool {
+        if new_ack {
+            if self.rechecks == 0 {
+                return false;
+            }
+            self.rechecks -= 1;
+        }
+        let limit = (self.srtt + 2.0 * self.deviation) * 17.0 / 16.0;
+        self.history
+            .oldest()
+            .is_some_and(|oldest| oldest.end > una && (now - oldest.at).as_secs_f64() > limit)
+    }
+
+    fn on_congestion(&mut self, window: &Window, congestion: &Congestion<'_>) -> Option<f64> {
+        if congestion.timeout {
+            return None;
+        }
+        let oldest = self.history.oldest();
+        if oldest.is_some_and(|oldest| oldest.at < self.last_cut) {
+            return Some(window.cwnd); // Sent before the last cut: that was the answer to it.
+        }
+        self.last_cut = congestion.now;
+        let left = match oldest {
+            Some(oldest) if oldest.resent => 0.5,
+            _ => 0.75,
+        };
+        Some(left * window.cwnd)
+    }
+
+    fn metrics(&self) -> LawMetrics {
+        LawMetrics {
+            queueing_delay: (self.srtt > self.base)
+                .then(|| Time::from_secs_f64(self.srtt - self.base)),
+            segments: Some(self.backlog),
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! What an end point sends, and when.
+
+use aqmlab_net::{Ecn, RandomStream, Time};
+
+use crate::endpoint::{Context, Endpoint, Repair};
+use crate::profile::{Profile, Recovery};
+use crate::segment::{Flags, Options, Segment};
+
+/// A segment that could be sent: its length, and whether it would carry the FIN.
+type Candidate = (u64, bool);
+
+impl Endpoint {
+    /// The peer offers its whole buffer, and both ends run the same stack.
+    #[expect(clippy::unused_self, reason = "a property of the connection")]
+    pub(crate) fn peer_window(&self, cx: Context<'_>) -> u64 {
+        cx.profile.receive_buffer.0
+    }
+
+    /// Sends what window, Nagle's rule and the ACK policy allow.
+    pub(crate) fn output(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+        if !self.is_established() {
+            return;
+        }
+        // Whoever only receives has nothing more to look at.
+        if self.nxt < self.end || self.una < self.max || self.closed {
+            self.send_what_is_allowed(cx, out);
+        }
+        if self.receiver.ack_now {
+            self.send_pure_ack(cx, out);
+        }
+    }
+
+    fn send_what_is_allowed(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+        let idle = self.una == self.max;
+        if idle && self.end > self.nxt {
+            self.restart_after_idle(cx);
+        }
+        if self.repair == Repair::Fast && self.sacking {
+            self.sack_output(cx, out);
+        } else if cx.profile.overhead > Time::ZERO {
+            self.delay_output(cx);
+        } else {
+            let limit = self.send_limit(cx);
+            while let Some(candidate) = self.next_segment(limit, idle, cx) {
+                self.send_next(candidate, cx, out);
+            }
+        }
+    }
+
+    /// RFC 5681, section 4.1; BSD counts from the last segment received, as here.
+    fn restart_after_idle(&mut self, cx: Context<'_>) {
+        let idle_for = cx.now.saturating_sub(self.last_received);
+        if idle_for < self.rto.timeout(cx.profile) {
+            return;
+        }
+        self.control.on_idle();
+        if cx.profile.restart_after_idle {
+            let restart = u64::from(cx.profile.initial_window) * cx.profile.mss.0;
+            if self.control.window() > restart {
+                self.control.set_window(restart);
+            }
+        }
+    }
+
+    // ---- the random delay before a segment ----
+
+    /// Draws a delay if something may be sent and none is running.
+    fn delay_output(&mut self, cx: Context<'_>) {
+        let idle = self.una == self.max;
+        if self.hold_until < Time::NEVER
+            || self.next_segment(self.send_limit(cx), idle, cx).is_none()
+        {
+            return;
+        }
+        let longest = cx.profile.overhead.as_secs_f64();
+        let draws = self
+            .cold_mut()
+            .draws
+            .get_or_insert_with(|| RandomStream::new(0, "send-overhead", 0));
+        self.hold_until = cx.now + Time::from_secs_f64(draws.uniform() * longest);
+    }
+
+    /// The delay is over: one segment goes.
+    pub(crate) fn send_delayed(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+        let idle = self.una == self.max;
+        if let Some(candidate) = self.next_segment(self.send_limit(cx), idle, cx) {
+            self.send_next(candidate, cx, out);
+        }
+    }
+
+    // ---- what may be sent ----
+
+    /// The windows end here: congestion window, peer's window, send buffer. The first two
+    /// duplicate ACKs release a segment each (RFC 3042).
+    fn send_limit(&self, cx: Context<'_>) -> u64 {
+        let mut window = (self.control.window() as i64 + self.inflation) as u64;
+        if self.transmits_limited(cx) {
+            window += u64::from(self.dup_acks) * cx.profile.mss.0;
+        }
+        self.una + window.min(self.data_limit(cx))
+    }
+
+    fn transmits_limited(&self, cx: Context<'_>) -> bool {
+        cx.profile.limited_transmit && matches!(self.dup_acks, 1 | 2) && self.repair != Repair::Fast
+    }
+
+    /// Bytes that may be out, whatever the congestion window.
+    fn data_limit(&self, cx: Context<'_>) -> u64 {
+        self.peer_window(cx).min(cx.profile.send_buffer.0)
+    }
+
+    /// The segment at `nxt`, if it ends by `limit` and may be sent: RFC 1122, section 4.2.3.4
+    /// (Nagle and sender's silly window avoidance), as BSD words it.
+    fn next_segment(&self, limit: u64, idle: bool, cx: Context<'_>) -> Option<Candidate> {
+        let mss = cx.profile.mss.0;
+        let len = self.end.min(limit).saturating_sub(self.nxt).min(mss);
+        if len == mss && self.nxt >= self.max && !self.ecn.hold {
+            // The common case: a full segment of new data.
+            return Some((len, self.closed && self.nxt + len == self.end));
+        }
+        let fin = self.closed && self.nxt + len == self.end;
+        let resending = self.nxt < self.max;
+        if self.ecn.hold && !resending {
+            return None;
+        }
+        // The FIN goes once; again only when everything from `una` on is sent again.
+        if fin && (self.max <= self.end || self.nxt == self.una) {
+            return Some((len, fin));
+        }
+        if len == 0 {
+            return None;
+        }
+        let last = self.nxt + len == self.end.min(self.una + cx.profile.send_buffer.0);
+        let may = len == mss
+            || (last && (idle || !cx.profile.nagle))
+            || 2 * len >= self.peer_window(cx)
+            || resending;
+        may.then_some((len, fin))
+    }
+
+    /// Sends the segment at `nxt`. When going back, what the peer has told by SACK is left out.
+    fn send_next(&mut self, (len, fin): Candidate, cx: Context<'_>, out: &mut Vec<Segment>) {
+        self.emit(self.nxt, len, fin, cx, out);
+        self.nxt += len + u64::from(fin);
+        self.limited |= self.transmits_limited(cx);
+        if self.nxt < self.max
+            && self.sacking
+            && let Some(cold) = &self.cold
+        {
+            self.nxt = cold.board.skip(self.nxt);
+        }
+    }
+
+    /// The piece `[seq, to)` of what is out, at most a segment; the FIN is its last byte.
+    fn piece(&self, seq: u64, to: u64, profile: &Profile) -> Candidate {
+        let len = self.end.min(to).saturating_sub(seq).min(profile.mss.0);
+        (len, self.closed && seq + len == self.end && to > self.end)
+    }
+
+    /// Fast retransmit, and NewReno's answer to a partial ACK.
+    pub(crate) fn resend_oldest(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+        let (len, fin) = self.piece(self.una, self.max, cx.profile);
+        self.emit(self.una, len, fin, cx, out);
+        let end = self.una + len + u64::from(fin);
+        self.nxt = self.nxt.max(end);
+        if self.sacking {
+            let board = &mut self.cold_mut().board;
+            board.high_rxt = end;
+            board.rescue_rxt = end;
+        }
+    }
+
+    // ---- SACK recovery ----
+
+    fn sack_output(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+        if cx.profile.recovery == Recovery::SackPipe {
+            self.pipe_output(cx, out);
+            return;
+        }
+        let mss = cx.profile.mss.0;
+        let (una, max, cwnd) = (self.una, self.max, self.control.window());
+        let mut pipe = self.cold_mut().board.set_pipe(una, max, mss);
+        while pipe + mss <= cwnd {
+            let before = pipe;
+            pipe += self.send_by_sack(cx, out);
+            if pipe == before {
+                return;
+            }
+        }
+    }
+
+    /// NextSeg of RFC 6675, section 4: a lost hole, new data, any hole, a rescue. Returns the
+    /// bytes sent.
+    fn send_by_sack(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) -> u64 {
+        let mss = cx.profile.mss.0;
+        let (una, max, recover) = (self.una, self.max, self.recover);
+        let board = &mut self.cold_mut().board;
+        let hole = board.hole(board.high_rxt.max(una));
+        let lost = hole.filter(|&(from, _)| from < board.lost_below(mss));
+        if lost.is_none()
+            && let Some(sent) = self.send_new(cx, out)
+        {
+            return sent;
+        }
+        if let Some((from, to)) = hole {
+            let end = self.resend(from, to, cx, out);
+            self.cold_mut().board.high_rxt = end;
+            return end - from;
+        }
+        let board = &mut self.cold_mut().board;
+        let highest = board.highest(una);
+        if una > board.rescue_rxt && highest < max {
+            // The last segment that is out, once per recovery: it may be the one that is lost.
+            board.rescue_rxt = recover;
+            let from = highest.max(max.saturating_sub(mss));
+            return self.resend(from, max, cx, out) - from;
+        }
+        0
+    }
+
+    /// ns's Sack1: a counter of segments on their way instead of a reckoning.
+    fn pipe_output(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+        let mss = cx.profile.mss.0;
+        let cwnd = (self.control.window() / mss * mss) as i64;
+        while self.cold_mut().board.pipe < cwnd {
+            let una = self.una;
+            let board = &mut self.cold_mut().board;
+            let sent = if let Some((from, to)) = board.hole(board.high_rxt.max(una)) {
+                let end = self.resend(from, to, cx, out);
+                self.cold_mut().board.high_rxt = end;
+                end - from
+            } else if let Some(sent) = self.send_new(cx, out) {
+                sent
+            } else {
+                return;
+            };
+            self.cold_mut().board.pipe += sent as i64;
+        }
+    }
+
+    /// Sends new data, as far as the peer's window allows; the bytes sent.
+    fn send_new(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) -> Option<u64> {
+        self.nxt = self.max;
+        let limit = self.una + self.data_limit(cx);
+        let (len, fin) = self.next_segment(limit, false, cx)?;
+        self.send_next((len, fin), cx, out);
+        Some(len + u64::from(fin))
+    }
+
+    /// Sends the first segment of `[from, to)` again; returns its end.
+    fn resend(&mut self, from: u64, to: u64, cx: Context<'_>, out: &mut Vec<Segment>) -> u64 {
+        let (len, fin) = self.piece(from, to, cx.profile);
+        self.emit(from, len, fin, cx, out);
+        from + len + u64::from(fin)
+    }
+
+    // ---- segments ----
+
+    /// Sends `[seq, seq + len)` and perhaps a FIN.
+    fn emit(&mut self, seq: u64, len: u64, fin: bool, cx: Context<'_>, out: &mut Vec<Segment>) {
+        let end = seq + len + u64::from(fin);
+        let is_new = seq >= self.max;
+        let mut flags = self.ack_flags();
+        if fin {
+            flags = flags.with(Flags::FIN);
+        }
+        // ECT and CWR on new data only (RFC 3168, sections 6.1.2 and 6.1.5).
+        let agreed = len > 0 && self.ecn.agreed;
+        if agreed && is_new && self.ecn.cwr_pending {
+            self.ecn.cwr_pending = false;
+            flags = flags.with(Flags::CWR);
+        }
+        let capable = agreed && (is_new || cx.profile.ecn_on_retransmissions);
+        let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
+        out.push(Segment {
+            seq,
+            ack: self.receiver.next,
+            len: len as u32,
+            flags,
+            ecn,
+            options: self.options(cx),
+        });
+        self.receiver.on_ack_sent();
+        self.control.on_send(seq, end, !is_new, cx.now);
+        if is_new {
+            self.max = end;
+            if self.timed_at == Time::NEVER {
+                (self.timed_seq, self.timed_at) = (seq, cx.now);
+            }
+        } else {
+            self.count_resent(len);
+            self.max = self.max.max(end);
+        }
+        if self.retransmit_at == Time::NEVER {
+            self.arm(cx);
+        }
+    }
+
+    fn count_resent(&mut self, len: u64) {
+        let retransmissions = &mut self.cold_mut().retransmissions;
+        if len > 0 {
+            retransmissions.data += 1;
+        } else {
+            retransmissions.fin += 1;
+        }
+    }
+
+    fn send_pure_ack(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+        out.push(self.bare(self.nxt, cx));
+        self.receiver.on_ack_sent();
+    }
+
+    /// An ACK without payload.
+    pub(crate) fn bare(&self, seq: u64, cx: Context<'_>) -> Segment {
+        Segment {
+            seq,
+            ack: self.receiver.next,
+            len: 0,
+            flags: self.ack_flags(),
+            ecn: Ecn::NotEct,
+            options: self.options(cx),
+        }
+    }
+
+    fn ack_flags(&self) -> Flags {
+        if self.receiver.echo {
+            Flags::ACK.with(Flags::ECE)
+        } else {
+            Flags::ACK
+        }
+    }
+
+    #[inline]
+    fn options(&self, cx: Context<'_>) -> Options {
+        if self.sacking || self.stamping {
+            self.agreed_options(cx)
+        } else {
+            Options::NONE
+        }
+    }
+
+    fn agreed_options(&self, cx: Context<'_>) -> Options {
+        let mut options = Options::NONE;
+        if self.stamping {
+            options.set_timestamps(self.stamp(cx.profile.stamps(), cx));
+        }
+        if self.sacking && self.receiver.has_holes() {
+            self.receiver.report(cx.profile.sack_blocks, &mut options);
+        }
+        options
+    }
+}

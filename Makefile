@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build run test test-rust test-python lint format docs reproduce figures clean
+.PHONY: build run test test-rust test-python lint format docs reproduce validate figures clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -77,6 +77,11 @@ docs:
 
 reproduce: build
 	$(BIN)/aqmlab reproduce christiansen2000
+
+# Each discipline's headline behaviour: docs/validation.md; ARGS="pi rem" for some of them
+validate: build
+	@[ out/validate/runs -nt python/aqmlab/_native.abi3.so ] || rm -rf out/validate/runs  # of another engine
+	$(BIN)/python -m aqmlab.validate $(ARGS)
 
 figures: build
 	mkdir -p docs/images

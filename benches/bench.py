@@ -31,8 +31,12 @@ RED = (
     '{kind = "red", min_th = "40 packets", max_th = "120 packets", limit = "240 packets", '
     'mean_packet = "1000 bytes"}'
 )
+SACK = '{profile = "rfc", recovery = "sack", ecn = true}'
+RED_ECN = f"topology.bottleneck.discipline={RED[:-1]}, ecn = true}}"
 # Simulated seconds that callgrind runs: it is some fifty times slower.
 SHORT_S = 3
+# Simulated seconds of each run that compares disciplines.
+LAWS_S = 30
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Case:
 CASES = [
     Case("web-100mbit", "web-100mbit", (), 120),
     Case("web-100mbit RED", "web-100mbit", (f"topology.bottleneck.discipline={RED}",), 140),
+    Case("web-100mbit CoDel", "web-100mbit", ("topology.bottleneck.discipline=codel",), 140),
+    Case("web-100mbit SACK", "web-100mbit", (f"traffic.web.tcp={SACK}", RED_ECN), 140),
     Case("web-1gbit", "web-1gbit", (), 130),
     Case("bulk-50", "bulk-50", (), 90),
 ]
@@ -115,7 +121,7 @@ def print_times(runner: Path, runs: int) -> None:
     """Prints time and memory of every case, medians over `runs` runs."""
     print(f"\nUser CPU time, median of {runs} (span); packets at the bottleneck, both directions")
     print(
-        f"{'':<16} {'packets':>11} {'ns/packet':>10} {'budget':>7} {'(span)':>15} "
+        f"{'':<18} {'packets':>11} {'ns/packet':>10} {'budget':>7} {'(span)':>15} "
         f"{'sim s/CPU s':>12} {'peak MB':>8}"
     )
     for case in CASES:
@@ -128,9 +134,44 @@ def print_times(runner: Path, runs: int) -> None:
         low, middle, high = (time / count * 1e9 for time in (min(times), median, max(times)))
         peak = statistics.median(cost.peak_mb for cost in costs)
         print(
-            f"{case.name:<16} {count:>11,} {middle:>10.1f} {case.budget_ns:>7} "
+            f"{case.name:<18} {count:>11,} {middle:>10.1f} {case.budget_ns:>7} "
             f"{f'({low:.0f} to {high:.0f})':>15} {seconds / median:>12.0f} {peak:>8.1f}"
         )
+
+
+def print_laws(runner: Path, runs: int) -> None:
+    """Prints what each discipline costs over drop-tail: web-100mbit with a preset of each kind.
+
+    The runs of all take turns, so that other work on the machine meets all of them. Another
+    discipline makes another run: the cost is per packet of its own.
+    """
+    listed = subprocess.check_output([runner, "--presets"], text=True)
+    presets = [line.split() for line in listed.splitlines()]
+    kinds = {kind: name for name, kind in reversed(presets)}
+    base = kinds.pop("droptail")
+    print(f"\nUser CPU time per packet on web-100mbit, median of {runs} runs that take turns")
+    print(f"{'':<24} {'ns/packet':>10} {'over drop-tail':>15} {'instructions':>13}")
+    names = [base, *kinds.values()]
+    times: dict[str, list[float]] = {name: [] for name in names}
+    counts = {}
+    for _ in range(runs):
+        for name in names:
+            setting = f"topology.bottleneck.discipline={name}"
+            cost = run(runner, "web-100mbit", setting, *span(LAWS_S))
+            counts[name] = packets(cost.summary)
+            times[name].append(cost.user_s / counts[name] * 1e9)
+    drop_tail = statistics.median(times[base])
+    for name in names:
+        median = statistics.median(times[name])
+        settings = (f"topology.bottleneck.discipline={name}",)
+        counted = "" if shutil.which("valgrind") is None else per_packet(runner, name, settings)
+        print(f"{name:<24} {median:>10.1f} {median - drop_tail:>+15.1f} {counted:>13}")
+
+
+def per_packet(runner: Path, name: str, settings: tuple[str, ...]) -> str:
+    """Instructions per packet of web-100mbit with some settings."""
+    total, count = instructions(runner, Case(name, "web-100mbit", settings, 0))
+    return f"{total / count:.0f}"
 
 
 def instructions(runner: Path, case: Case) -> tuple[int, int]:
@@ -162,7 +203,7 @@ def print_instructions(runner: Path, save: bool) -> None:
     if not save and baseline.get("compiler", compiler) != compiler:
         print(f"\nThe baseline was made with {baseline['compiler']}, this is {compiler}")
     print(f"\nInstructions of {SHORT_S} simulated seconds without a warm-up, by callgrind")
-    print(f"{'':<16} {'packets':>11} {'instructions':>15} {'per packet':>11} {'baseline':>9}")
+    print(f"{'':<18} {'packets':>11} {'instructions':>15} {'per packet':>11} {'baseline':>9}")
     measured = {}
     for case in CASES:
         total, count = instructions(runner, case)
@@ -174,7 +215,7 @@ def print_instructions(runner: Path, save: bool) -> None:
         }
         before = baseline["cases"].get(case.name, {}).get("instructions_per_packet")
         print(
-            f"{case.name:<16} {count:>11,} {total:>15,} {per_packet:>11.1f} "
+            f"{case.name:<18} {count:>11,} {total:>15,} {per_packet:>11.1f} "
             + ("none" if before is None else f"{before:.1f}").rjust(9)
             + change(before, per_packet)
         )
@@ -207,11 +248,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measures what the engine costs.")
     parser.add_argument("--quick", action="store_true", help="one run of each scenario, not five")
     parser.add_argument("--memory", action="store_true", help="peak memory of a two-hour run")
+    parser.add_argument("--laws", action="store_true", help="what each discipline costs")
     parser.add_argument("--save", action="store_true", help="make benches/baseline.json anew")
     chosen = parser.parse_args()
     runner = build()
     if chosen.memory:
         print_memory(runner)
+        return
+    if chosen.laws:
+        print_laws(runner, 1 if chosen.quick else 5)
         return
     print_times(runner, 1 if chosen.quick else 5)
     print_instructions(runner, chosen.save)

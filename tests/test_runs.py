@@ -58,6 +58,24 @@ def test_the_same_scenario_gives_the_same_bytes(tmp_path: Path) -> None:
     assert hashes(first)["responses.parquet"] != hashes(other)["responses.parquet"]
 
 
+def fnv1a(content: bytes) -> int:
+    """The 64-bit hash that the engine's own test takes."""
+    value = 0xCBF29CE484222325
+    for byte in content:
+        value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+def test_a_pinned_run_gives_its_pinned_bytes(tmp_path: Path) -> None:
+    # The engine's tests run the same as a debug build.
+    pinned = Path(__file__).parent / "pinned"
+    run = execute(Scenario.load(pinned / "scenario.toml"), tmp_path / "run")
+    files = sorted(run.path.glob("*.parquet"))
+    contents = [(file.name, file.read_bytes()) for file in files]
+    lines = [f"{fnv1a(content):016x} {len(content)} {name}\n" for name, content in contents]
+    assert "".join(lines) == (pinned / "hashes.txt").read_text()
+
+
 def test_only_what_the_scenario_asks_for_is_recorded(tmp_path: Path) -> None:
     run = execute(Scenario.from_toml(SMALL, [("measure.record", "[]")]), tmp_path / "run")
     assert (run.responses, run.flows, run.queue) == (None, None, None)

@@ -62,6 +62,7 @@ pub mod rio_ps;
 pub mod sfb;
 pub mod sfq;
 pub mod sred;
+pub mod step;
 
 registry::disciplines! {
     laws {
@@ -69,6 +70,8 @@ registry::disciplines! {
         Droptail(droptail),
         /// Random early detection.
         Red(red),
+        /// A mark on every arrival that finds the queue above a threshold.
+        Step(step),
         /// Adaptive RED after Feng et al. 1999: max_p multiplied and divided.
         AredFeng(ared_feng),
         /// Adaptive RED after Floyd et al. 2001; byte mode and "new gentle" of Le 2005.

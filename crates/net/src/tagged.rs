@@ -18,6 +18,9 @@ use toml::{Table, Value};
 /// The longest piece of a user's text that a message repeats, in characters.
 const SHOWN: usize = 60;
 
+/// The longest list of allowed words that a message has, in bytes.
+const LONGEST_LIST: usize = 240;
+
 /// Separates the parts of a [`Located`] that travels as text, and the items of a part.
 const PART: char = '\u{1e}';
 const ITEM: char = '\u{1f}';
@@ -30,6 +33,16 @@ pub struct Located {
     /// The word that is not one of `allowed`; empty if there is none.
     word: String,
     allowed: Vec<String>,
+}
+
+/// The words, as far as a message of one sentence bears them.
+fn listed(words: &[String]) -> String {
+    let joined = words.join(", ");
+    if joined.len() <= LONGEST_LIST {
+        return joined;
+    }
+    let cut = joined[..LONGEST_LIST].rfind(", ").unwrap_or(0);
+    format!("{}, ...; {} in all", &joined[..cut], words.len())
 }
 
 const UNKNOWN_KEY: &str = "unknown key";
@@ -95,7 +108,7 @@ impl Located {
             message += &format!("; did you mean \"{word}\"?");
         }
         if !self.allowed.is_empty() {
-            message += &format!(" (allowed: {})", self.allowed.join(", "));
+            message += &format!(" (allowed: {})", listed(&self.allowed));
         }
         message
     }
@@ -572,6 +585,15 @@ mod tests {
 
     fn told(text: &str) -> String {
         read(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_long_list_of_words_is_cut() {
+        let words: Vec<_> = (100..200).map(|n| format!("word-{n}")).collect();
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        let told = Located::unknown_word("x", &words).message();
+        assert!(told.ends_with("word-123, ...; 100 in all)"), "{told}");
+        assert!(told.len() < 300);
     }
 
     #[test]

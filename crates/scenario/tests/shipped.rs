@@ -40,7 +40,7 @@ fn read_back(text: &str) -> Scenario {
 #[test]
 fn every_scenario_loads_and_its_effective_form_is_the_same() {
     let mut count = 0;
-    for folder in ["", "bench/"] {
+    for folder in ["", "bench/", "disciplines/"] {
         for entry in fs::read_dir(root().join("scenarios").join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             if name.ends_with(".toml") {
@@ -150,6 +150,28 @@ fn the_pages_of_the_disciplines_are_fresh() {
         );
     }
     assert_eq!(fs::read_dir(folder).unwrap().count(), heads.len());
+}
+
+#[test]
+fn the_recipe_for_a_discipline_shows_the_file_that_is_there() {
+    let recipe = fs::read_to_string(root().join("docs/extending.md")).unwrap();
+    let file = fs::read_to_string(root().join("crates/aqm/src/step.rs")).unwrap();
+    let registry = fs::read_to_string(root().join("crates/aqm/src/lib.rs")).unwrap();
+    assert!(recipe.contains(&format!("```rust\n{file}```")));
+    assert!(recipe.contains("Step(step),") && registry.contains("Step(step),"));
+}
+
+#[test]
+fn every_discipline_is_explained_and_validated() {
+    for (kind, _) in discipline_heads() {
+        let page = fs::read_to_string(root().join(format!("docs/disciplines/{kind}.md"))).unwrap();
+        for heading in ["## How it works", "## Validation", "## References"] {
+            assert!(
+                page.contains(heading),
+                "docs/disciplines/{kind}.md: {heading}"
+            );
+        }
+    }
 }
 
 #[test]

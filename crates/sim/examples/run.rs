@@ -1,14 +1,21 @@
 //! Runs a scenario without Python and prints its summary: `cargo run --release -p aqmlab-sim
-//! --example run -- SCENARIO [KEY=VALUE]... [OUT_DIRECTORY]`.
+//! --example run -- SCENARIO [KEY=VALUE]... [OUT_DIRECTORY]`; `--presets` alone lists the
+//! disciplines that have a name.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use aqmlab_aqm::Discipline;
 use aqmlab_scenario::Scenario;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let Some(file) = arguments.next() else {
+    let first = arguments.next();
+    if first.as_deref() == Some("--presets") {
+        print_presets();
+        return ExitCode::SUCCESS;
+    }
+    let Some(file) = first else {
         eprintln!("usage: run SCENARIO [KEY=VALUE]... [OUT_DIRECTORY]");
         return ExitCode::from(2);
     };
@@ -28,6 +35,14 @@ fn main() -> ExitCode {
             eprintln!("{error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// The name and the kind of every preset of a discipline.
+fn print_presets() {
+    for preset in Discipline::presets() {
+        let kind = preset.discipline["kind"].as_str().unwrap_or_default();
+        println!("{} {kind}", preset.name);
     }
 }
 

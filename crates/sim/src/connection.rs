@@ -232,3 +232,19 @@ impl Application {
         request
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::Slot;
+
+    #[test]
+    fn a_million_live_connections_fit_into_a_gigabyte() {
+        // Beside the slot and the route a connection has a handful of events on their way: a
+        // window of segments or ACKs, its timers.
+        const EVENTS: usize = 8;
+        let event = size_of::<(Time, Event, u32)>();
+        let connection = size_of::<Slot>() + size_of::<Route>() + EVENTS * event;
+        assert!(connection <= 1000, "{connection} bytes");
+    }
+}

@@ -272,3 +272,28 @@ fn a_run_can_be_stopped() {
     assert!(matches!(result, Err(RunError::Stopped)));
     assert!(told.is_sorted() && told.len() > 10, "{told:?}");
 }
+
+/// FNV-1a, 64 bits.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[test]
+fn a_pinned_run_gives_its_pinned_bytes() {
+    // The Python tests run the same with the release build. A change of the hashes is a change of
+    // results: say why in the change log.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/pinned");
+    let scenario = parse(&std::fs::read_to_string(root.join("scenario.toml")).unwrap());
+    let directory = std::env::temp_dir().join(format!("aqmlab-pinned-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    aqmlab_sim::run(&scenario, Some(&directory), &mut |_| true).unwrap();
+    let found: String = contents(&directory)
+        .iter()
+        .map(|(name, bytes)| format!("{:016x} {} {name}\n", hash(bytes), bytes.len()))
+        .collect();
+    std::fs::remove_dir_all(&directory).unwrap();
+    let pinned = std::fs::read_to_string(root.join("hashes.txt")).unwrap();
+    assert_eq!(found, pinned);
+}

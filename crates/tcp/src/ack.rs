@@ -51,6 +51,7 @@ impl Endpoint {
         true
     }
 
+    #[inline]
     fn on_new_ack(
         &mut self,
         segment: &Segment,
@@ -99,6 +100,7 @@ impl Endpoint {
 
     /// BSD's header prediction: an in-order pure ACK takes a path that never opens the window once
     /// that exceeds the peer's.
+    #[inline]
     fn is_predicted(&self, segment: &Segment, cx: Context<'_>) -> bool {
         cx.profile.window_growth_limited
             && segment.len == 0
@@ -109,13 +111,16 @@ impl Endpoint {
 
     /// RFC 7661: a window that is not used tells nothing about the path. In slow start half of it
     /// is enough, because it doubles (Linux).
+    #[inline]
     fn uses_window(&self, flight: u64, cx: Context<'_>) -> bool {
+        if !cx.profile.window_validation {
+            return true;
+        }
         let cwnd = self.control.window();
-        !cx.profile.window_validation
-            || flight + cx.profile.mss.0 > cwnd
-            || (cwnd < self.control.ssthresh() && 2 * flight > cwnd)
+        flight + cx.profile.mss.0 > cwnd || (cwnd < self.control.ssthresh() && 2 * flight > cwnd)
     }
 
+    #[inline]
     fn news<'a>(&self, acked: u64, cx: Context<'a>) -> Ack<'a> {
         Ack {
             now: cx.now,
@@ -127,6 +132,7 @@ impl Endpoint {
     }
 
     /// Opens the window for `acked` bytes.
+    #[inline]
     pub(crate) fn open(&mut self, acked: u64, cx: Context<'_>) {
         let news = self.news(acked, cx);
         self.control.on_ack(&news);
@@ -134,6 +140,7 @@ impl Endpoint {
 
     // ---- round trips ----
 
+    #[inline]
     fn measure(&mut self, segment: &Segment, cx: Context<'_>) {
         let stamps = if self.stamping && cx.profile.stamps() == Stamps::Rfc7323 {
             segment.options.timestamps()
@@ -201,7 +208,8 @@ impl Endpoint {
         }
         let age = stamps.value.wrapping_sub(self.cold_mut().echo) as i32;
         if age < 0 {
-            self.receiver.ack_now = true;
+            // An answer to a mere ACK could be answered in turn, without end (RFC 5961, section 7).
+            self.receiver.ack_now |= segment.len > 0 || segment.flags.has(Flags::FIN);
             return false;
         }
         // Section 4.3: a delayed ACK echoes the first segment that it covers.

@@ -33,6 +33,9 @@ pub struct Events {
     pub failed: bool,
 }
 
+/// No connection sends as much: such numbers come from restoring what was cut to 32 bits.
+const NO_NUMBER: u64 = u64::MAX / 2;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Listen,
@@ -318,6 +321,9 @@ impl Endpoint {
         cx: Context<'_>,
         out: &mut Vec<Segment>,
     ) -> Events {
+        if segment.seq > NO_NUMBER {
+            return Events::default(); // From before the connection: restored to less than 0.
+        }
         if segment.flags.has(Flags::RST) {
             return self.on_reset(segment, cx, out);
         }
@@ -349,12 +355,11 @@ impl Endpoint {
             self.receiver.delayed_until = Time::NEVER;
         }
         if self.retransmit_at <= cx.now {
-            if self.ecn.hold {
-                self.ecn.hold = false;
-                self.retransmit_at = Time::NEVER;
-            } else {
+            self.ecn.hold = false;
+            if self.una < self.max {
                 return self.on_timeout(cx, out);
             }
+            self.retransmit_at = Time::NEVER; // It ran for an echo at a window of one segment.
         }
         self.output(cx, out);
         Events::default()
@@ -380,7 +385,7 @@ impl Endpoint {
         self.send_syn(cx, out);
     }
 
-    /// ns's one-way agents: as if the handshake had been.
+    /// ns's one-way TCP: as if the handshake had been.
     fn skip_handshake(&mut self, cx: Context<'_>) {
         self.receiver.on_syn(0);
         self.ecn.agreed = cx.profile.ecn;

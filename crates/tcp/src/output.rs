@@ -92,6 +92,7 @@ impl Endpoint {
 
     /// The windows end here: congestion window, peer's window, send buffer. The first two
     /// duplicate ACKs release a segment each (RFC 3042).
+    #[inline]
     fn send_limit(&self, cx: Context<'_>) -> u64 {
         let mut window = (self.control.window() as i64 + self.inflation) as u64;
         if self.transmits_limited(cx) {
@@ -100,17 +101,20 @@ impl Endpoint {
         self.una + window.min(self.data_limit(cx))
     }
 
+    #[inline]
     fn transmits_limited(&self, cx: Context<'_>) -> bool {
         cx.profile.limited_transmit && matches!(self.dup_acks, 1 | 2) && self.repair != Repair::Fast
     }
 
     /// Bytes that may be out, whatever the congestion window.
+    #[inline]
     fn data_limit(&self, cx: Context<'_>) -> u64 {
         self.peer_window(cx).min(cx.profile.send_buffer.0)
     }
 
     /// The segment at `nxt`, if it ends by `limit` and may be sent: RFC 1122, section 4.2.3.4
     /// (Nagle and sender's silly window avoidance), as BSD words it.
+    #[inline]
     fn next_segment(&self, limit: u64, idle: bool, cx: Context<'_>) -> Option<Candidate> {
         let mss = cx.profile.mss.0;
         let len = self.end.min(limit).saturating_sub(self.nxt).min(mss);
@@ -139,6 +143,7 @@ impl Endpoint {
     }
 
     /// Sends the segment at `nxt`. When going back, what the peer has told by SACK is left out.
+    #[inline]
     fn send_next(&mut self, (len, fin): Candidate, cx: Context<'_>, out: &mut Vec<Segment>) {
         self.emit(self.nxt, len, fin, cx, out);
         self.nxt += len + u64::from(fin);
@@ -257,6 +262,7 @@ impl Endpoint {
     // ---- segments ----
 
     /// Sends `[seq, seq + len)` and perhaps a FIN.
+    #[inline]
     fn emit(&mut self, seq: u64, len: u64, fin: bool, cx: Context<'_>, out: &mut Vec<Segment>) {
         let end = seq + len + u64::from(fin);
         let is_new = seq >= self.max;
@@ -322,6 +328,7 @@ impl Endpoint {
         }
     }
 
+    #[inline]
     fn ack_flags(&self) -> Flags {
         if self.receiver.echo {
             Flags::ACK.with(Flags::ECE)

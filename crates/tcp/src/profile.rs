@@ -38,7 +38,7 @@ pub struct Profile {
     pub send_buffer: Bytes,
     /// Receive buffer: the window offered to the peer, always whole because readers are prompt.
     pub receive_buffer: Bytes,
-    /// Whether connections open with a handshake; ns's one-way agents send data at once.
+    /// Whether connections open with a handshake; ns's one-way TCP sends data at once.
     pub handshake: bool,
     /// Congestion window after the handshake, in segments.
     pub initial_window: u32,

@@ -122,6 +122,10 @@ impl Receiver {
     ) -> Delivered {
         // RFC 9293, section 3.10.7.4: what lies beyond the window is cut off, its FIN too.
         let edge = self.next + profile.receive_buffer.0;
+        if seq > edge {
+            self.ack_now = true;
+            return Delivered::default();
+        }
         let end = (seq + len).min(edge);
         if fin && seq + len <= edge {
             self.fin_at = end;

@@ -365,6 +365,20 @@ mod tests {
     }
 
     #[test]
+    fn a_steady_round_trip_leaves_the_granularity() {
+        let mut rfc = profile("rfc");
+        rfc.rto_min = MS(1);
+        rfc.clock = Clock::Fine {
+            granularity: MS(10),
+        };
+        let mut rto = Rto::new(&rfc);
+        for _ in 0..100 {
+            rto.sample(&rfc, &HostClock::default(), MS(0), MS(100));
+        }
+        assert_eq!(rto.timeout(&rfc), MS(110));
+    }
+
+    #[test]
     fn rfc_6298_arithmetic() {
         let mut rfc = profile("rfc");
         rfc.rto_min = MS(1);

@@ -198,7 +198,7 @@ fn table(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     text.lines().skip(1).map(|line| line.split(',').collect())
 }
 
-/// ns-2.35's one-way agents in the set `rfc`: bugFix, exitFastRetrans, limited transmit, halves of
+/// ns-2.35's one-way TCP in the set `rfc`: bugFix, exitFastRetrans, limited transmit, halves of
 /// the exact window, a minimum RTO of 1 s, ticks of 10 ms.
 fn ns(recovery: Recovery) -> Profile {
     Profile {

@@ -11,4 +11,5 @@ mod pie;
 mod red;
 mod rem;
 mod sred;
+mod step;
 mod trace;

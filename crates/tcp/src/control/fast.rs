@@ -75,6 +75,7 @@ impl Default for Fast {
 }
 
 impl Fast {
+    /// Takes the round trip that an ACK shows; without a window (in recovery) only the smallest.
     fn measure(&mut self, cwnd: Option<f64>, ack: &Ack<'_>) {
         let Some(sent) = self.history.acknowledge(ack.una) else {
             return;

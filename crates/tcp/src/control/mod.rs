@@ -60,6 +60,7 @@ pub(crate) struct Window {
 
 impl Window {
     /// Reno's growth on an ACK of `acked` new bytes (RFC 5681, section 3.1).
+    #[inline]
     pub(crate) fn grow(&mut self, acked: u64, profile: &Profile) {
         if self.in_slow_start(profile) {
             self.slow_start(acked, profile);
@@ -69,11 +70,13 @@ impl Window {
     }
 
     /// Whether the window is to grow exponentially.
+    #[inline]
     pub(crate) fn in_slow_start(&self, profile: &Profile) -> bool {
         self.cwnd < self.ssthresh || (profile.slow_start_at_ssthresh && self.cwnd == self.ssthresh)
     }
 
     /// Slow start: a segment per ACK, or what was acknowledged up to a limit (RFC 3465).
+    #[inline]
     pub(crate) fn slow_start(&mut self, acked: u64, profile: &Profile) {
         let mss = profile.mss.0;
         let opened = if profile.byte_counting {
@@ -85,6 +88,7 @@ impl Window {
     }
 
     /// Congestion avoidance: `increase` segments per round trip, spread over its ACKs.
+    #[inline]
     pub(crate) fn avoid(&mut self, increase: f64, profile: &Profile) {
         let mss = profile.mss.0 as f64;
         let step = increase * mss * mss / self.cwnd;
@@ -228,6 +232,7 @@ impl Control {
     }
 
     /// The congestion window in bytes.
+    #[inline]
     pub(crate) fn window(&self) -> u64 {
         self.window.cwnd as i64 as u64
     }
@@ -243,6 +248,7 @@ impl Control {
     }
 
     /// New data was acknowledged and nothing is being repaired.
+    #[inline]
     pub(crate) fn on_ack(&mut self, ack: &Ack<'_>) {
         law!(&mut self.state, law => law.on_ack(&mut self.window, ack),
             self.window.grow(ack.acked, ack.profile));
@@ -257,6 +263,7 @@ impl Control {
     }
 
     /// A segment leaves.
+    #[inline]
     pub(crate) fn on_send(&mut self, seq: u64, end: u64, resent: bool, now: Time) {
         law!(&mut self.state, law => law.on_send(seq, end, resent, now), ());
     }
@@ -267,6 +274,7 @@ impl Control {
     }
 
     /// An ACK: whether the law wants the oldest segment sent again at once.
+    #[inline]
     pub(crate) fn is_overdue(&mut self, una: u64, now: Time, new_ack: bool) -> bool {
         law!(&mut self.state, law => law.is_overdue(una, now, new_ack), false)
     }

@@ -12,6 +12,9 @@
 //! belongs to it; a result that falls on a duplicate ACK or into a recovery is not acted upon; the
 //! largest delay is not corrected when a new minimum appears; a time-out or an idle period longer
 //! than it discards the nine averages.
+//!
+//! The minimum never expires, as in the text. Where the receiver's clock gains on the sender's by
+//! 500 us/s, a transfer of a minute therefore sees a queue that grows for ever, and starves.
 
 use aqmlab_net::Time;
 use schemars::JsonSchema;

@@ -120,6 +120,11 @@ impl<'a> Pair<'a> {
         };
         self.client = Endpoint::connect(cx, &mut out);
         self.send(Way::ToServer, &out);
+        self.go_on(until);
+    }
+
+    /// Goes on with an exchange that was stopped.
+    pub(crate) fn go_on(&mut self, until: Time) {
         while let Some(next) = self.next_time()
             && next <= until
         {

@@ -1,9 +1,10 @@
 //! What the stacks do, told by hand-computed schedules, worked traces and theory.
 
+mod laws;
 mod pair;
 
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
-use aqmlab_tcp::{DelayedAck, Flags, HostClock, Profile, Recovery};
+use aqmlab_tcp::{Context, DelayedAck, Endpoint, Flags, HostClock, Profile, Recovery};
 use pair::{Fate, Pair, Way, ms};
 
 fn profile(name: &str) -> Profile {
@@ -327,6 +328,45 @@ fn a_small_last_segment_of_an_idle_connection_goes_at_once_and_the_fin_alone() {
         .collect();
     assert_eq!(fins.len(), 1);
     assert_eq!(fins[0].segment.len, 0);
+}
+
+/// When a sender of eight segments with this seed sends them, in nanoseconds.
+fn delayed_sends(seed: u64) -> Vec<u64> {
+    let ns = Profile {
+        initial_window: 8,
+        ..profile("ns-one-way")
+    };
+    let host = HostClock::default();
+    let at = |now| Context {
+        now,
+        profile: &ns,
+        host: &host,
+    };
+    let mut out = Vec::new();
+    let mut sender = Endpoint::connect(at(Time::ZERO), &mut out);
+    sender.seed(seed);
+    sender.write(8 * 460, at(Time::ZERO), &mut out);
+    assert!(out.is_empty(), "the first segment waits, too");
+    let mut times = Vec::new();
+    while times.len() < 8 {
+        let now = sender.wake_at();
+        sender.on_timer(at(now), &mut out);
+        assert!(out.len() == 1, "one segment at a time");
+        assert_eq!(out.remove(0).seq, 1 + 460 * times.len() as u64);
+        times.push(now.as_nanos());
+    }
+    times
+}
+
+#[test]
+fn ns_delays_each_segment_by_a_random_overhead() {
+    let times = delayed_sends(1);
+    let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
+    assert!(gaps.chain([times[0]]).all(|gap| gap < 2_590_000));
+    // Eight uniform delays: between 1/4 and 3/4 of their largest sum.
+    assert!((5_000_000..16_000_000).contains(&times[7]), "{times:?}");
+    assert_eq!(times, delayed_sends(1));
+    assert_ne!(times, delayed_sends(2));
 }
 
 /// Padhye, Firoiu, Towsley, Kurose 1998, equation 32: segments per second of a Reno sender.

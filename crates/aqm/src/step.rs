@@ -1,0 +1,99 @@
+//! Step marking: every arrival that finds more than K waiting is signalled. M. Alizadeh et al.,
+//! "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.1; RFC 8257, section 3.1.
+
+use aqmlab_net::{Bytes, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::about::{About, Parameters};
+use crate::check::{self, Problem};
+use crate::counters::Reason;
+use crate::law::{Law, LawParameters, Verdict};
+use crate::link::{Backlog, LinkFacts};
+use crate::red::Unit;
+
+/// Parameters of step marking.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// The paper's K: an arrival that finds more than this waiting is signalled.
+    pub threshold: QueueSize,
+    /// Buffer size; an arrival that would exceed it is dropped.
+    pub limit: QueueSize,
+    /// Mean packet size: converts a threshold in bytes to packets.
+    #[serde(default = "default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default = "default_ecn")]
+    pub ecn: bool,
+}
+
+fn default_mean_packet() -> Bytes {
+    Bytes(1500)
+}
+
+fn default_ecn() -> bool {
+    true
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Step marking",
+        paper: "M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010, section 3.1; RFC 8257, \
+                section 3.1",
+        purpose: "Tells senders at once that the queue is longer than a threshold: what switches \
+                  do for transports that react to the share of marked packets.",
+        departures: &["Packets that are not ECN-capable are dropped, as everywhere here."],
+        memory: "none",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::mean_packet(self.mean_packet)?;
+        let [threshold, room] = [self.threshold, self.limit]
+            .map(|size| Unit::Packets.threshold(size, self.mean_packet));
+        check::ascending(("threshold", threshold), ("limit", room))
+    }
+}
+
+impl LawParameters for Params {
+    type Law = Step;
+
+    fn law(&self, _link: LinkFacts, _seed: u64) -> Step {
+        Step {
+            threshold: Unit::Packets.threshold(self.threshold, self.mean_packet),
+        }
+    }
+
+    fn limit(&self) -> QueueSize {
+        self.limit
+    }
+
+    fn ecn(&self) -> bool {
+        self.ecn
+    }
+}
+
+/// The law: it remembers nothing.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// In packets.
+    threshold: f64,
+}
+
+impl Law for Step {
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        _now: Time,
+        _packet: &Packet,
+        queue: Backlog,
+        _draw: &mut impl FnMut() -> f64,
+    ) -> Verdict {
+        if f64::from(queue.packets) > self.threshold {
+            Verdict::Signal(Reason::Early)
+        } else {
+            Verdict::Admit
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What the laws of congestion control do to a bottleneck of 10 Mbit/s and 40 ms whose queue never
+//! ends: Reno fills the peer's window, laws that look at delays stop where they mean to.
+
+use aqmlab_net::{Bytes, Rate, Time};
+use aqmlab_tcp::{
+    CongestionControl, DelayedAck, FastParameters, HostClock, Profile, Recovery, SyncTcpParameters,
+};
+
+use crate::pair::{Fate, Pair};
+
+const MSS: u64 = 1460;
+const LINK: [(Option<Rate>, Time); 1] = [(Some(Rate::from_mbps(10)), Time::from_millis(20))];
+/// Segments that fill the path without a queue: 41.232 ms of 1.2 ms each.
+const PATH: f64 = 34.4;
+
+fn stack(congestion_control: CongestionControl) -> Profile {
+    Profile {
+        congestion_control,
+        recovery: Recovery::Sack,
+        delayed_ack: DelayedAck::Off,
+        ack_every: 1,
+        send_buffer: Bytes(300 * MSS),
+        receive_buffer: Bytes(300 * MSS),
+        ..Profile::named("rfc").expect("a shipped profile")
+    }
+}
+
+/// Mean and largest number of segments in flight over the last 20 of 60 s, and segments received.
+fn in_flight(stack: &Profile, hosts: [HostClock; 2]) -> (f64, f64, u64) {
+    let mut pair = Pair::new(stack, &LINK, |_, _| Fate::Pass);
+    pair.hosts = hosts;
+    let (mut sum, mut largest, mut count) = (0.0, 0.0_f64, 0.0);
+    let mut next = Time::from_secs(40);
+    pair.exchange(100, u64::MAX / 4, Time::from_secs(40));
+    while next <= Time::from_secs(60) {
+        pair.go_on(next);
+        let out = pair.server.in_flight() as f64 / MSS as f64;
+        (sum, largest, count) = (sum + out, largest.max(out), count + 1.0);
+        next += Time::from_millis(7);
+    }
+    assert_eq!(pair.server.retransmissions().data, 0);
+    (sum / count, largest, pair.client.next_expected() / MSS)
+}
+
+const SAME: [HostClock; 2] = [HostClock {
+    slow: Time::ZERO,
+    fast: Time::ZERO,
+    offset: 0,
+    drift: 0,
+}; 2];
+
+#[test]
+fn reno_fills_any_queue() {
+    let (mean, ..) = in_flight(&stack(CongestionControl::Reno), SAME);
+    assert!(mean > 290.0, "{mean}");
+}
+
+#[test]
+fn vegas_keeps_one_to_three_segments_in_the_queue() {
+    let (mean, largest, received) = in_flight(&stack(CongestionControl::Vegas), SAME);
+    assert!((PATH..PATH + 4.0).contains(&mean), "{mean}");
+    assert!(largest < PATH + 6.0, "{largest}");
+    assert!(received > 45_000, "the link is busy: {received}");
+}
+
+#[test]
+fn fast_keeps_alpha_segments_in_the_queue() {
+    let fast = Profile {
+        fast: FastParameters {
+            alpha: 20.0,
+            beta: 20.0,
+            ..FastParameters::default()
+        },
+        ..stack(CongestionControl::Fast)
+    };
+    let (mean, _, received) = in_flight(&fast, SAME);
+    assert!((mean - PATH - 20.0).abs() < 3.0, "{mean}");
+    assert!(received > 45_000, "the link is busy: {received}");
+}
+
+#[test]
+fn santa_cruz_keeps_its_target_in_the_queue() {
+    let (mean, largest, received) = in_flight(&stack(CongestionControl::SantaCruz), SAME);
+    assert!((PATH + 1.0..PATH + 8.0).contains(&mean), "{mean}");
+    assert!(largest < PATH + 10.0, "{largest}");
+    assert!(received > 45_000, "the link is busy: {received}");
+}
+
+#[test]
+fn sync_tcp_backs_off_before_the_queue_is_full_whatever_the_clocks_show() {
+    let sync = Profile {
+        sync_tcp: SyncTcpParameters::default(),
+        initial_ssthresh: Bytes(60 * MSS),
+        ..stack(CongestionControl::SyncTcp)
+    };
+    let (reference, _, received) = in_flight(&sync, SAME);
+    assert!((PATH..150.0).contains(&reference), "{reference}");
+    assert!(received > 45_000, "the link is busy: {received}");
+    let mut apart = SAME;
+    apart[0].offset = 3_000_000_000;
+    let (offset, ..) = in_flight(&sync, apart);
+    assert_eq!(
+        offset, reference,
+        "the difference of the clocks cancels out"
+    );
+}
+
+/// Segments received in the first 3 s, with this drift of the receiver's clock.
+fn early(stack: &Profile, drift: i32) -> u64 {
+    let mut pair = Pair::new(stack, &LINK, |_, _| Fate::Pass);
+    pair.hosts = SAME;
+    pair.hosts[0].drift = drift;
+    pair.exchange(100, u64::MAX / 4, Time::from_secs(3));
+    pair.client.next_expected() / MSS
+}
+
+/// The paper allows for clocks that drift apart by 500 us/s. Transfers of seconds do not notice.
+/// In a long one the smallest transit time, which never expires, recedes: to a receiver whose
+/// clock gains on the sender's the queue seems to grow for ever.
+#[test]
+fn sync_tcp_bears_drift_in_transfers_of_seconds() {
+    let sync = Profile {
+        initial_ssthresh: Bytes(60 * MSS),
+        ..stack(CongestionControl::SyncTcp)
+    };
+    let without = early(&sync, 0) as f64;
+    for drift in [-500, 500] {
+        let with = early(&sync, drift) as f64;
+        assert!(
+            (with / without - 1.0).abs() < 0.05,
+            "drift {drift}: {with} against {without}"
+        );
+    }
+    let mut behind = SAME;
+    behind[0].drift = -500;
+    let (mean, ..) = in_flight(&sync, behind);
+    assert!((PATH..150.0).contains(&mean), "{mean}");
+    let mut ahead = SAME;
+    ahead[0].drift = 500;
+    let (mean, ..) = in_flight(&sync, ahead);
+    assert!(mean < 4.0, "{mean}");
+}

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
-use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Settings, Unit};
 
@@ -291,6 +291,10 @@ impl Law for Ared {
             self.next_change = now + self.params.interval;
         }
         self.red.decide(packet, queue, draw)
+    }
+
+    fn watches(&self) -> Watches {
+        Watches::FATES
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
-use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
 
@@ -182,6 +182,10 @@ impl Law for AredFeng {
         self.red.observe(now, queue);
         self.adapt();
         self.red.decide(packet, queue, draw)
+    }
+
+    fn watches(&self) -> Watches {
+        Watches::FATES
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
 
@@ -165,6 +165,10 @@ impl Law for Avq {
         }
         *virtual_queue = filled;
         Verdict::Admit
+    }
+
+    fn watches(&self) -> Watches {
+        Watches::FATES
     }
 
     /// The virtual capacity follows the packet.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, Limit, LinkFacts};
 
 /// Parameters of BLUE.
@@ -196,6 +196,10 @@ impl Law for Blue {
             return Verdict::Admit;
         }
         Verdict::by_chance(self.p_m, draw)
+    }
+
+    fn watches(&self) -> Watches {
+        Watches::FATES
     }
 
     #[inline]

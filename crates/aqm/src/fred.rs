@@ -11,7 +11,7 @@ use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::FlowMap;
-use crate::law::{Fate, Law, LawParameters, Verdict, happens};
+use crate::law::{Fate, Law, LawParameters, Verdict, Watches, happens};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Average, Gap, Unit, packets_per_second};
 
@@ -295,6 +295,10 @@ impl Law for Fred {
             return Verdict::Drop(Reason::NonAdaptive);
         }
         self.decide(flow, draw)
+    }
+
+    fn watches(&self) -> Watches {
+        Watches::BOTH
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use aqmlab_net::{Packet, Time};
 
 use crate::counters::Counters;
-use crate::law::{Fate, Law};
+use crate::law::{Fate, Law, Watches};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::{AnyLaw, Discipline};
 
@@ -17,6 +17,7 @@ pub struct Gate {
     limit: Limit,
     ecn: bool,
     backlog: Backlog,
+    watches: Watches,
     last_arrival: Time,
     next_tick: Time,
     counters: Counters,
@@ -29,6 +30,7 @@ impl Gate {
         let (law, limit, ecn) = discipline.law(link, seed)?;
         Some(Self {
             next_tick: law.next_tick(),
+            watches: law.watches(),
             law,
             limit: Limit::new(limit),
             ecn,
@@ -48,7 +50,9 @@ impl Gate {
         let verdict = self.law.on_arrival(now, packet, queue, draw);
         let fits = self.limit.admits(queue, packet.size);
         let fate = verdict.fate(packet, self.ecn, fits);
-        self.law.on_fate(now, packet, queue, fate);
+        if self.watches.fates {
+            self.law.on_fate(now, packet, queue, fate);
+        }
         match fate {
             Fate::Drop(reason) => {
                 self.counters.dropped[reason.index()] += 1;
@@ -67,7 +71,9 @@ impl Gate {
     pub fn depart(&mut self, now: Time, packet: &Packet, arrived: Time) {
         self.backlog.remove(packet.size);
         self.counters.depart(packet.size);
-        self.law.on_departure(now, packet, arrived, self.backlog);
+        if self.watches.departures {
+            self.law.on_departure(now, packet, arrived, self.backlog);
+        }
     }
 
     /// The queue is empty and the wire has been quiet since then. May be told again before every

@@ -58,6 +58,38 @@ impl Verdict {
     }
 }
 
+/// What a law hears of. Calls that nothing listens to are not made: they cost time per packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watches {
+    /// [`Law::on_fate`].
+    pub fates: bool,
+    /// [`Law::on_departure`].
+    pub departures: bool,
+}
+
+impl Watches {
+    /// Arrivals are enough.
+    pub const NOTHING: Self = Self {
+        fates: false,
+        departures: false,
+    };
+    /// What became of each arrival.
+    pub const FATES: Self = Self {
+        fates: true,
+        departures: false,
+    };
+    /// When packets leave.
+    pub const DEPARTURES: Self = Self {
+        fates: false,
+        departures: true,
+    };
+    /// Both.
+    pub const BOTH: Self = Self {
+        fates: true,
+        departures: true,
+    };
+}
+
 /// A marking law: it decides the fate of one arriving packet over a single FIFO.
 ///
 /// A law has no clock, no queue and no random numbers of its own: time and backlog come in as
@@ -80,6 +112,11 @@ pub trait Law {
     /// packet that was let in and did not fit is a drop for [`Reason::Overflow`].
     #[inline]
     fn on_fate(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, _fate: Fate) {}
+
+    /// What the law wants to hear of, beside arrivals, idle times and ticks.
+    fn watches(&self) -> Watches {
+        Watches::NOTHING
+    }
 
     /// A packet leaves the queue that came at `arrived`; `queue` is what still waits.
     #[inline]

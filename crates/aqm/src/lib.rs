@@ -32,7 +32,7 @@ use aqmlab_net::{Packet, QueueSize, Time};
 pub use about::{About, Parameters};
 pub use counters::{Counters, Reason};
 pub use gate::Gate;
-pub use law::{Fate, Law, LawParameters, Verdict};
+pub use law::{Fate, Law, LawParameters, Verdict, Watches};
 pub use link::{Backlog, LinkFacts};
 pub use presets::Preset;
 use queue::Fifo;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
-use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 use crate::pi;
 use crate::red::{self, Unit};
@@ -140,6 +140,10 @@ impl Law for Lqd {
         draw: &mut impl FnMut() -> f64,
     ) -> Verdict {
         Verdict::by_chance(self.state.p, draw)
+    }
+
+    fn watches(&self) -> Watches {
+        Watches::FATES
     }
 
     #[inline]

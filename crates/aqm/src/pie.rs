@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Law, LawParameters, Verdict, happens};
+use crate::law::{Law, LawParameters, Verdict, Watches, happens};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::Unit;
 
@@ -405,6 +405,10 @@ impl Law for Pie {
         draw: &mut impl FnMut() -> f64,
     ) -> Verdict {
         self.control.judge(&self.settings, packet.size, queue, draw)
+    }
+
+    fn watches(&self) -> Watches {
+        Watches::DEPARTURES
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Fate, Law, LawParameters, Verdict, for_size, happens};
+use crate::law::{Fate, Law, LawParameters, Verdict, Watches, for_size, happens};
 use crate::link::{Backlog, LinkFacts};
 
 /// Parameters of RED.
@@ -401,6 +401,10 @@ impl Law for Red {
     ) -> Verdict {
         self.observe(now, queue);
         self.decide(packet, queue, draw)
+    }
+
+    fn watches(&self) -> Watches {
+        Watches::FATES
     }
 
     #[inline]

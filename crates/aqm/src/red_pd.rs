@@ -13,7 +13,7 @@ use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::{FlowList, FlowMap};
-use crate::law::{Fate, Law, LawParameters, Verdict, happens};
+use crate::law::{Fate, Law, LawParameters, Verdict, Watches, happens};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
 
@@ -533,6 +533,10 @@ impl Law for RedPd {
         }
         self.rate.arrivals += 1;
         self.red.on_arrival(now, packet, queue, draw)
+    }
+
+    fn watches(&self) -> Watches {
+        Watches::FATES
     }
 
     #[inline]

@@ -104,6 +104,10 @@ macro_rules! disciplines {
                 with_law!(self, law => law.on_fate(now, packet, queue, fate));
             }
 
+            fn watches(&self) -> Watches {
+                with_law!(self, law => law.watches())
+            }
+
             #[inline]
             fn on_departure(&mut self, now: Time, packet: &Packet, arrived: Time, queue: Backlog) {
                 with_law!(self, law => law.on_departure(now, packet, arrived, queue));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
-use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
 
@@ -339,6 +339,10 @@ impl Law for Rio {
     ) -> Verdict {
         let class = self.class(packet);
         self.curves.on_arrival(now, packet, class, queue, draw)
+    }
+
+    fn watches(&self) -> Watches {
+        Watches::BOTH
     }
 
     #[inline]

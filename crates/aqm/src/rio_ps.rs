@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::flow_map::FlowMap;
-use crate::law::{Fate, Law, LawParameters, Verdict};
+use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Unit};
 use crate::rio::{Class, Curves};
@@ -320,6 +320,10 @@ impl Law for RioPs {
     ) -> Verdict {
         let class = self.classifier.classify(packet.flow);
         self.curves.on_arrival(now, packet, class, queue, draw)
+    }
+
+    fn watches(&self) -> Watches {
+        Watches::BOTH
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Fate, Law, LawParameters, Verdict, happens};
+use crate::law::{Fate, Law, LawParameters, Verdict, Watches, happens};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
 
@@ -403,6 +403,10 @@ impl Law for Sfb {
         } else {
             Verdict::Admit
         }
+    }
+
+    fn watches(&self) -> Watches {
+        Watches::BOTH
     }
 
     #[inline]

@@ -10,9 +10,9 @@ use crate::recorder::{FlowRow, ResponseRow};
 use crate::world::{DIRECTIONS, Tally, World};
 
 impl<A: Agenda> World<A> {
-    pub(crate) fn record_response(&mut self, index: u32) -> Result<(), RunError> {
+    pub(crate) fn record_response(&mut self, index: u32) {
         if !self.window.contains(self.now) {
-            return Ok(());
+            return;
         }
         let (now, class) = (self.now, self.class_of(index));
         let app = self.application(index);
@@ -28,14 +28,14 @@ impl<A: Agenda> World<A> {
             server: app.server,
         };
         self.classes[class].responses.add(row.response);
-        self.recorder.response(&row)
+        self.recorder.response(&row);
     }
 
-    pub(crate) fn close_flow(&mut self, connection: &Connection) -> Result<(), RunError> {
+    pub(crate) fn close_flow(&mut self, connection: &Connection) {
         let end = connection.last_event;
         self.count_goodput(connection, end);
         if !self.window.contains(end) {
-            return Ok(());
+            return;
         }
         let app = &connection.app;
         let again = connection.retransmissions();
@@ -68,7 +68,7 @@ impl<A: Agenda> World<A> {
             retransmitted_data: again.data,
             timeouts: again.timeouts,
             failed: connection.failed,
-        })
+        });
     }
 
     fn count_goodput(&mut self, connection: &Connection, end: Time) {
@@ -81,7 +81,7 @@ impl<A: Agenda> World<A> {
 
     /// The end of the run: counts what goes on, and checks that no segment was lost or made.
     pub(crate) fn close_books(&mut self) -> Result<(), RunError> {
-        self.close_datagrams()?;
+        self.close_datagrams();
         let slots = std::mem::take(&mut self.slots);
         for connection in slots.iter().filter_map(|slot| slot.connection.as_ref()) {
             self.count_goodput(connection, self.window.end);

@@ -3,7 +3,6 @@
 use aqmlab_net::Time;
 use aqmlab_traffic::OpenDatagrams;
 
-use crate::RunError;
 use crate::agenda::Agenda;
 use crate::connection::Route;
 use crate::event::{Event, Side};
@@ -60,18 +59,13 @@ impl<A: Agenda> World<A> {
     }
 
     /// Sends a datagram with `size` bytes, headers included.
-    pub(crate) fn send_datagram(
-        &mut self,
-        class: usize,
-        token: u32,
-        size: u32,
-    ) -> Result<(), RunError> {
+    pub(crate) fn send_datagram(&mut self, class: usize, token: u32, size: u32) {
         let number = self.classes[class].datagrams[token as usize];
         let flow = &mut self.datagrams[number as usize];
         flow.sent += u64::from(self.window.contains(self.now));
         let len = (size - HEADER) as u16;
         let event = Event::datagram(Side::Server, flow.slot, number, len);
-        self.send(Side::Server, event)
+        self.send(Side::Server, event);
     }
 
     /// A datagram has arrived.
@@ -92,7 +86,7 @@ impl<A: Agenda> World<A> {
     }
 
     /// The end of the run: the flows of datagrams are counted and recorded.
-    pub(crate) fn close_datagrams(&mut self) -> Result<(), RunError> {
+    pub(crate) fn close_datagrams(&mut self) {
         for flow in std::mem::take(&mut self.datagrams) {
             let span = self.window.overlap(flow.start, self.window.end);
             let flows = &mut self.classes[flow.class].flows;
@@ -113,8 +107,7 @@ impl<A: Agenda> World<A> {
                 retransmitted_data: 0,
                 timeouts: 0,
                 failed: false,
-            })?;
+            });
         }
-        Ok(())
     }
 }

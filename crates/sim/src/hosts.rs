@@ -4,7 +4,6 @@ use aqmlab_net::Time;
 use aqmlab_tcp::{Context, Endpoint, Events, Segment};
 use aqmlab_traffic::Connect;
 
-use crate::RunError;
 use crate::agenda::Agenda;
 use crate::connection::{Answer, Application, Connection, Route};
 use crate::event::{Event, Kind, Side};
@@ -22,7 +21,7 @@ impl<A: Agenda> World<A> {
         }
     }
 
-    pub(crate) fn open(&mut self, class: usize, connect: Connect) -> Result<(), RunError> {
+    pub(crate) fn open(&mut self, class: usize, connect: Connect) {
         let nodes = self.hosts_of(connect.client, connect.server, connect.flipped);
         let profile = &self.classes[class].profile;
         let (handshake, overhead) = (profile.handshake, profile.overhead);
@@ -73,35 +72,29 @@ impl<A: Agenda> World<A> {
         }
         // A source wakes at its own time: the first segment has its way to the bottleneck before
         // it, and only then the connection's clocks can be behind.
-        self.transmit(index, Side::Client)?;
+        self.transmit(index, Side::Client);
         if !handshake {
             let established = Events {
                 established: true,
                 ..Events::default()
             };
-            self.tell_application(index, Side::Client, established)?;
+            self.tell_application(index, Side::Client, established);
         }
         if self.shifted_clocks && !self.classes[class].source.waits_for_connections() {
             self.routes[index as usize].shift_clocks();
         }
         self.schedule(index, Side::Client);
-        Ok(())
     }
 
     #[inline]
-    pub(crate) fn at_host(
-        &mut self,
-        time: Time,
-        sender: Side,
-        event: &Event,
-    ) -> Result<(), RunError> {
+    pub(crate) fn at_host(&mut self, time: Time, sender: Side, event: &Event) {
         let receiver = sender.other();
         let route = &self.routes[event.conn as usize];
         self.now = time - route.shift;
         let Some(connection) = self.slots[event.conn as usize].connection.as_mut() else {
             // A connection outlives its segments: this is none.
             self.datagram_received(event);
-            return Ok(());
+            return;
         };
         self.tally.delivered += 1;
         connection.in_network -= 1;
@@ -125,21 +118,21 @@ impl<A: Agenda> World<A> {
             options: self.options.take(event.options),
         };
         let events = end.on_segment(&segment, cx, &mut self.segments);
-        self.after(event.conn, receiver, events)
+        self.after(event.conn, receiver, events);
     }
 
-    pub(crate) fn timer(&mut self, time: Time, side: Side, event: &Event) -> Result<(), RunError> {
+    pub(crate) fn timer(&mut self, time: Time, side: Side, event: &Event) {
         let slot = &mut self.slots[event.conn as usize];
         if slot.generation != event.generation() {
-            return Ok(()); // The slot has gone to another connection since.
+            return; // The slot has gone to another connection since.
         }
         let Some(connection) = slot.connection.as_mut() else {
-            return Ok(());
+            return;
         };
         let route = &self.routes[event.conn as usize];
         self.now = time - route.shift;
         if connection.timer_at[side as usize] != self.now || connection.failed {
-            return Ok(()); // An earlier event has taken its place.
+            return; // An earlier event has taken its place.
         }
         connection.timer_at[side as usize] = Time::NEVER;
         let mut events = Events::default();
@@ -152,19 +145,19 @@ impl<A: Agenda> World<A> {
             };
             events = connection.end(side).on_timer(cx, &mut self.segments);
         }
-        self.after(event.conn, side, events)
+        self.after(event.conn, side, events);
     }
 
     /// An end point has been given something: sends what it wants sent, tells the application,
     /// sets the timer.
     #[inline]
-    fn after(&mut self, index: u32, side: Side, events: Events) -> Result<(), RunError> {
-        self.transmit(index, side)?;
+    fn after(&mut self, index: u32, side: Side, events: Events) {
+        self.transmit(index, side);
         if events != Events::default() {
-            self.tell_application(index, side, events)?;
+            self.tell_application(index, side, events);
         }
         self.schedule(index, side);
-        self.release_if_over(index)
+        self.release_if_over(index);
     }
 
     /// Makes sure that an event wakes this end in time.
@@ -185,26 +178,26 @@ impl<A: Agenda> World<A> {
     }
 
     #[inline]
-    pub(crate) fn release_if_over(&mut self, index: u32) -> Result<(), RunError> {
+    pub(crate) fn release_if_over(&mut self, index: u32) {
         match &self.slots[index as usize].connection {
             Some(connection) if connection.is_over() => self.release(index),
-            _ => Ok(()),
+            _ => {}
         }
     }
 
-    fn release(&mut self, index: u32) -> Result<(), RunError> {
+    fn release(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.take() else {
-            return Ok(());
+            return;
         };
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(index);
-        self.close_flow(&connection)
+        self.close_flow(&connection);
     }
 
     // ---- applications ----
 
-    fn tell_application(&mut self, index: u32, side: Side, events: Events) -> Result<(), RunError> {
+    fn tell_application(&mut self, index: u32, side: Side, events: Events) {
         if events.failed {
             return self.give_up(index);
         }
@@ -212,22 +205,21 @@ impl<A: Agenda> World<A> {
             Side::Client => {
                 if events.established {
                     let request = self.application(index).current().request;
-                    self.write(index, Side::Client, request, false)?;
+                    self.write(index, Side::Client, request, false);
                 }
-                self.client_reads(index, events)
+                self.client_reads(index, events);
             }
             Side::Server => {
                 if let Answer::Write { bytes, close } =
                     self.application(index).server_reads(events.received)
                 {
-                    self.write(index, Side::Server, bytes, close)?;
+                    self.write(index, Side::Server, bytes, close);
                 }
-                Ok(())
             }
         }
     }
 
-    fn client_reads(&mut self, index: u32, events: Events) -> Result<(), RunError> {
+    fn client_reads(&mut self, index: u32, events: Events) {
         if events.received > 0 {
             let measured = self.window.contains(self.now);
             let app = self.application(index);
@@ -236,7 +228,7 @@ impl<A: Agenda> World<A> {
             }
             if app.client_reads(events.received) {
                 let pause = app.current().pause;
-                self.record_response(index)?;
+                self.record_response(index);
                 let generation = self.slots[index as usize].generation;
                 let event = Event::connection(Kind::NextRequest, index, generation);
                 let shift = self.routes[index as usize].shift;
@@ -244,23 +236,22 @@ impl<A: Agenda> World<A> {
             }
         }
         if events.eof {
-            self.record_response(index)?;
-            self.report(index)?;
-            self.write(index, Side::Client, 0, true)?;
+            self.record_response(index);
+            self.report(index);
+            self.write(index, Side::Client, 0, true);
         }
-        Ok(())
     }
 
-    pub(crate) fn next_request(&mut self, time: Time, event: &Event) -> Result<(), RunError> {
+    pub(crate) fn next_request(&mut self, time: Time, event: &Event) {
         let slot = &mut self.slots[event.conn as usize];
         if slot.generation != event.generation() {
-            return Ok(());
+            return;
         }
         let Some(connection) = slot.connection.as_mut() else {
-            return Ok(());
+            return;
         };
         if connection.failed {
-            return Ok(());
+            return;
         }
         self.now = time - self.routes[event.conn as usize].shift;
         connection.last_event = self.now;
@@ -269,12 +260,11 @@ impl<A: Agenda> World<A> {
         if self.window.contains(self.now) {
             self.classes[class].responses.started += 1;
         }
-        self.write(event.conn, Side::Client, request, false)?;
+        self.write(event.conn, Side::Client, request, false);
         self.schedule(event.conn, Side::Client);
-        Ok(())
     }
 
-    fn write(&mut self, index: u32, side: Side, bytes: u64, close: bool) -> Result<(), RunError> {
+    fn write(&mut self, index: u32, side: Side, bytes: u64, close: bool) {
         let connection = self.slots[index as usize]
             .connection
             .as_mut()
@@ -293,31 +283,31 @@ impl<A: Agenda> World<A> {
         if close {
             end.close(cx, &mut self.segments);
         }
-        self.transmit(index, side)
+        self.transmit(index, side);
     }
 
-    fn give_up(&mut self, index: u32) -> Result<(), RunError> {
+    fn give_up(&mut self, index: u32) {
         if let Some(connection) = self.slots[index as usize].connection.as_mut() {
             connection.failed = true;
         }
-        self.report(index)
+        self.report(index);
     }
 
     /// Tells the source, once, that a connection is over.
-    fn report(&mut self, index: u32) -> Result<(), RunError> {
+    fn report(&mut self, index: u32) {
         let now = self.now;
         let Some(connection) = self.slots[index as usize].connection.as_mut() else {
-            return Ok(());
+            return;
         };
         if std::mem::replace(&mut connection.app.reported, true) {
-            return Ok(());
+            return;
         }
         connection.app.delayed_by = connection.retransmissions();
         let (token, class) = (connection.app.token, usize::from(connection.class));
         self.classes[class]
             .source
             .on_finished(now, token, &mut self.actions);
-        self.act(class)
+        self.act(class);
     }
 
     pub(crate) fn application(&mut self, index: u32) -> &mut Application {

@@ -2,7 +2,6 @@
 
 use aqmlab_net::{FlowKey, Packet, Time};
 
-use crate::RunError;
 use crate::agenda::Agenda;
 use crate::event::{Event, Kind, Side};
 use crate::port::Passage;
@@ -11,9 +10,9 @@ use crate::world::World;
 impl<A: Agenda> World<A> {
     /// Puts what an end point wants to send on its host's link, towards the bottleneck.
     #[inline]
-    pub(crate) fn transmit(&mut self, index: u32, sender: Side) -> Result<(), RunError> {
+    pub(crate) fn transmit(&mut self, index: u32, sender: Side) {
         if self.segments.is_empty() {
-            return Ok(());
+            return;
         }
         if let Some(connection) = self.slots[index as usize].connection.as_mut() {
             connection.in_network += self.segments.len() as u32;
@@ -23,15 +22,14 @@ impl<A: Agenda> World<A> {
             let segment = &self.segments[number];
             let options = self.options.put(&segment.options);
             let event = Event::segment(Kind::AtPort(sender), index, segment, options);
-            self.send(sender, event)?;
+            self.send(sender, event);
         }
         self.segments.clear();
-        Ok(())
     }
 
     /// Sends a packet now, from its host towards the bottleneck.
     #[inline]
-    pub(crate) fn send(&mut self, sender: Side, event: Event) -> Result<(), RunError> {
+    pub(crate) fn send(&mut self, sender: Side, event: Event) {
         self.tally.sent += 1;
         let route = &self.routes[event.conn as usize];
         let mut leaves = self.now;
@@ -45,13 +43,13 @@ impl<A: Agenda> World<A> {
         let reaches = leaves + route.access_delay;
         if !route.is_shifted {
             self.agenda.push(reaches, event);
-            return Ok(());
+            return;
         }
         if reaches >= self.window.end {
             self.tally.in_flight += 1;
-            return Ok(());
+            return;
         }
-        self.enter_port(reaches, sender, event, Some(event.conn))
+        self.enter_port(reaches, sender, event, Some(event.conn));
     }
 
     /// A packet reaches the bottleneck. `acting` is the connection that is at work just now, if
@@ -63,7 +61,7 @@ impl<A: Agenda> World<A> {
         sender: Side,
         event: Event,
         acting: Option<u32>,
-    ) -> Result<(), RunError> {
+    ) {
         let route = &self.routes[event.conn as usize];
         let port = route.port(sender);
         let packet = Packet {
@@ -78,40 +76,33 @@ impl<A: Agenda> World<A> {
         let others = &mut self.passages;
         let passage = self.ports[port].arrive(time, packet, event, samples, others);
         if passage == Passage::Waits {
-            self.served(time, port, acting)
+            self.served(time, port, acting);
         } else {
-            self.pass(time, event, passage, acting)
+            self.pass(time, event, passage, acting);
         }
     }
 
     /// The wire of a port falls free.
-    pub(crate) fn depart(&mut self, time: Time, port: usize) -> Result<(), RunError> {
+    pub(crate) fn depart(&mut self, time: Time, port: usize) {
         self.ports[port].depart(time, &mut self.samples[port], &mut self.passages);
-        self.served(time, port, None)
+        self.served(time, port, None);
     }
 
     /// A port that keeps its packets has done something: sends on what it let go.
-    fn served(&mut self, now: Time, port: usize, acting: Option<u32>) -> Result<(), RunError> {
+    fn served(&mut self, now: Time, port: usize, acting: Option<u32>) {
         if let Some(time) = self.ports[port].next_departure() {
             self.agenda.set_departure(port, time);
         }
         let mut passages = std::mem::take(&mut self.passages);
         for (event, passage) in passages.drain(..) {
-            self.pass(now, event, passage, acting)?;
+            self.pass(now, event, passage, acting);
         }
         self.passages = passages;
-        Ok(())
     }
 
     /// The port has decided what becomes of a packet.
     #[inline]
-    fn pass(
-        &mut self,
-        now: Time,
-        event: Event,
-        passage: Passage,
-        acting: Option<u32>,
-    ) -> Result<(), RunError> {
+    fn pass(&mut self, now: Time, event: Event, passage: Passage, acting: Option<u32>) {
         match passage {
             Passage::Arrives(time, ecn) => {
                 let sender = event.sender();
@@ -125,9 +116,9 @@ impl<A: Agenda> World<A> {
                     node.down_free = arrives;
                 }
                 self.agenda.push(arrives, event.passed_on(sender, ecn));
-                return Ok(());
+                return;
             }
-            Passage::Waits => return Ok(()),
+            Passage::Waits => return,
             Passage::Dropped => self.tally.dropped += 1,
             Passage::Lost => self.tally.lost += 1,
         }
@@ -137,8 +128,8 @@ impl<A: Agenda> World<A> {
             None => self.datagram_lost(now, &event),
         }
         if acting == Some(event.conn) {
-            return Ok(());
+            return;
         }
-        self.release_if_over(event.conn)
+        self.release_if_over(event.conn);
     }
 }

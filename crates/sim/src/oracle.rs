@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use aqmlab_net::{Packet, Time};
+use aqmlab_net::{Packet, Rate, Time};
 use aqmlab_scenario::Scenario;
 
 use crate::Summary;
@@ -96,7 +96,7 @@ impl HeapAgenda {
 }
 
 impl Agenda for HeapAgenda {
-    fn new(ports: usize) -> Self {
+    fn new(ports: usize, _fastest: Rate) -> Self {
         Self {
             heap: BinaryHeap::new(),
             pushed: 0,
@@ -134,7 +134,7 @@ impl Agenda for HeapAgenda {
 struct OddWheel<const SHIFT: u32>(WheelAgenda);
 
 impl<const SHIFT: u32> Agenda for OddWheel<SHIFT> {
-    fn new(ports: usize) -> Self {
+    fn new(ports: usize, _fastest: Rate) -> Self {
         Self(WheelAgenda::with_wheel(
             ports,
             Wheel::with_bucket_shift(SHIFT),

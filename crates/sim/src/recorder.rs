@@ -56,6 +56,8 @@ pub(crate) struct Recorder {
     responses: Option<Responses>,
     flows: Option<Flows>,
     queue: Option<Queue>,
+    /// The first error, until it is told.
+    failed: Option<RunError>,
 }
 
 impl Recorder {
@@ -81,31 +83,49 @@ impl Recorder {
             queue: path(Record::Queue, "queue.parquet")
                 .map(|path| Queue::new(&path, probes))
                 .transpose()?,
+            failed: None,
         })
     }
 
-    pub(crate) fn response(&mut self, row: &ResponseRow) -> Result<(), RunError> {
-        self.responses
-            .as_mut()
-            .map_or(Ok(()), |table| table.add(row))
-    }
-
-    pub(crate) fn flow(&mut self, row: &FlowRow) -> Result<(), RunError> {
-        self.flows.as_mut().map_or(Ok(()), |table| table.add(row))
-    }
-
-    /// Takes the samples that [`QueueSamples`] collected.
-    pub(crate) fn queue(&mut self, samples: &mut QueueSamples) -> Result<(), RunError> {
-        match &mut self.queue {
-            Some(table) => table.add(samples),
-            None => {
-                samples.clear();
-                Ok(())
-            }
+    pub(crate) fn response(&mut self, row: &ResponseRow) {
+        if let Some(table) = &mut self.responses {
+            let added = table.add(row);
+            self.note(added);
         }
     }
 
-    pub(crate) fn finish(self) -> Result<(), RunError> {
+    pub(crate) fn flow(&mut self, row: &FlowRow) {
+        if let Some(table) = &mut self.flows {
+            let added = table.add(row);
+            self.note(added);
+        }
+    }
+
+    /// Takes the samples that [`QueueSamples`] collected.
+    pub(crate) fn queue(&mut self, samples: &mut QueueSamples) {
+        match &mut self.queue {
+            Some(table) => {
+                let added = table.add(samples);
+                self.note(added);
+            }
+            None => samples.clear(),
+        }
+    }
+
+    /// Keeps the first error. Handing it up through every event would cost time on each of them.
+    fn note(&mut self, added: Result<(), RunError>) {
+        if let Err(error) = added {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// Whether everything could be written so far.
+    pub(crate) fn check(&mut self) -> Result<(), RunError> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), RunError> {
+        self.check()?;
         if let Some(mut table) = self.responses {
             table.write()?;
             table.file.close()?;

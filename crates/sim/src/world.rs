@@ -181,7 +181,7 @@ impl<A: Agenda> World<A> {
             seed: scenario.seed,
             now: Time::ZERO,
             window,
-            agenda: A::new(ports.len()),
+            agenda: A::new(ports.len(), links[0].rate.max(links[1].rate)),
             slots: Vec::new(),
             routes: Vec::new(),
             free: Vec::new(),
@@ -215,7 +215,7 @@ impl<A: Agenda> World<A> {
     pub(crate) fn run(&mut self, progress: &mut dyn FnMut(f64) -> bool) -> Result<(), RunError> {
         for class in 0..self.classes.len() {
             self.classes[class].source.start(&mut self.actions);
-            self.act(class)?;
+            self.act(class);
         }
         let end = self.window.end;
         let step = Time::from_nanos(end.as_nanos() / CHECKPOINTS + 1);
@@ -225,26 +225,27 @@ impl<A: Agenda> World<A> {
                 if !progress(checkpoint.as_secs_f64() / end.as_secs_f64()) {
                     return Err(RunError::Stopped);
                 }
-                self.catch_up(checkpoint)?;
+                self.catch_up(checkpoint);
+                self.recorder.check()?;
                 checkpoint += step;
             }
             self.events += 1;
             match next {
-                Next::Event(event) => self.handle(time, event)?,
-                Next::Departure(port) => self.depart(time, port)?,
+                Next::Event(event) => self.handle(time, event),
+                Next::Departure(port) => self.depart(time, port),
             }
         }
         for (port, samples) in self.ports.iter_mut().zip(&mut self.samples) {
             port.close(end, samples);
-            self.recorder.queue(samples)?;
+            self.recorder.queue(samples);
         }
-        self.finish_shifted()?;
+        self.finish_shifted();
         self.close_books()
     }
 
     /// The time has come to the end at the bottleneck, but not yet at hosts with shifted clocks.
     /// What they still send does not reach the bottleneck in time.
-    fn finish_shifted(&mut self) -> Result<(), RunError> {
+    fn finish_shifted(&mut self) {
         let end = self.window.end;
         for port in 0..self.ports.len() {
             self.agenda.set_departure(port, Time::NEVER);
@@ -259,13 +260,12 @@ impl<A: Agenda> World<A> {
             };
             if is_early {
                 self.events += 1;
-                self.handle(time, event)?;
+                self.handle(time, event);
             } else if event.is_packet() {
                 self.tally.in_flight += 1;
             }
         }
         self.now = end;
-        Ok(())
     }
 
     /// Writes what is left of the records.
@@ -274,7 +274,7 @@ impl<A: Agenda> World<A> {
     }
 
     #[inline]
-    fn handle(&mut self, time: Time, event: Event) -> Result<(), RunError> {
+    fn handle(&mut self, time: Time, event: Event) {
         match event.kind() {
             Kind::AtPort(sender) => self.enter_port(time, sender, event, None),
             Kind::AtHost(sender) => self.at_host(time, sender, &event),
@@ -286,20 +286,20 @@ impl<A: Agenda> World<A> {
                 self.classes[class]
                     .source
                     .on_wake(self.now, event.seq, &mut self.actions);
-                self.act(class)
+                self.act(class);
             }
         }
     }
 
     /// Carries out what the source of `class` asked for.
-    pub(crate) fn act(&mut self, class: usize) -> Result<(), RunError> {
+    pub(crate) fn act(&mut self, class: usize) {
         // Nothing that happens here asks a source for more, so the list does not grow meanwhile.
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
             match action {
-                Action::Connect(connect) => self.open(class, connect)?,
+                Action::Connect(connect) => self.open(class, connect),
                 Action::OpenDatagrams(open) => self.open_datagrams(class, &open),
-                Action::Datagram { token, size } => self.send_datagram(class, token, size)?,
+                Action::Datagram { token, size } => self.send_datagram(class, token, size),
                 Action::WakeAt { at, token } => {
                     let event = Event::source(class as u32, token);
                     self.agenda.push(at.max(self.now), event);
@@ -307,15 +307,13 @@ impl<A: Agenda> World<A> {
             }
         }
         self.actions = actions;
-        Ok(())
     }
 
     /// Brings the ports' books up to `time` and writes out their samples.
-    fn catch_up(&mut self, time: Time) -> Result<(), RunError> {
+    fn catch_up(&mut self, time: Time) {
         for (port, samples) in self.ports.iter_mut().zip(&mut self.samples) {
             port.catch_up(time, samples);
-            self.recorder.queue(samples)?;
+            self.recorder.queue(samples);
         }
-        Ok(())
     }
 }

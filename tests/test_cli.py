@@ -162,6 +162,19 @@ def test_compare_without_records_draws_nothing(aqmlab: Cli, small: Path) -> None
     assert not Path("runs/compare.svg").exists()
 
 
+def test_a_comparison_of_many_runs_needs_no_figure(
+    aqmlab: Cli, small: Path, tmp_path: Path
+) -> None:
+    seeds = ",".join(map(str, range(1, 34)))
+    many = ("compare", small, "--vary", f"seed={seeds}", "--set", "measure.duration=2 s")
+    refused = aqmlab(*many, "-o", tmp_path / "many.svg")
+    assert refused.status == 2
+    assert "at most 32 runs, not 33" in one_line(refused.err)
+    answer = aqmlab(*many)
+    assert answer.status == 0
+    assert "no figure: it would show too many runs" in answer.out
+
+
 def test_calibration_comes_first_and_is_told_once(aqmlab: Cli, small: Path) -> None:
     small.write_text(SMALL.replace('rate = "30 /s"\n', "").replace("title", "load = 0.5\ntitle"))
     answer = aqmlab("run", small, "--json")

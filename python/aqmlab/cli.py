@@ -155,9 +155,15 @@ def compare_command(
     ]
     if len(planned) < 2:
         raise AqmlabError("a comparison needs two runs at least; add one, or --vary FIELD=A,B")
+    too_many = len(planned) > figures.MOST_RUNS
+    if too_many and figure:
+        raise AqmlabError(
+            f"{figure}: a figure shows at most {figures.MOST_RUNS} runs, not {len(planned)}"
+        )
     found = runs.distinguish(made(planned, root, jobs))
     compared = differences(found)
-    drawn = any(run.responses is not None or run.queue is not None for run in found)
+    recorded = any(run.responses is not None or run.queue is not None for run in found)
+    drawn = recorded and not too_many
     if drawn:
         figures.save(figures.comparison(found), target)
     if as_json:
@@ -177,7 +183,8 @@ def compare_command(
     out("")
     for run in found:
         out(f"run directory: {run.path} ({run.label})")
-    out(f"figure: {target}" if drawn else "no figure: measure.record is empty")
+    why = "it would show too many runs" if too_many else "measure.record is empty"
+    out(f"figure: {target}" if drawn else f"no figure: {why}")
 
 
 @app.command("calibrate")

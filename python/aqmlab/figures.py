@@ -52,6 +52,8 @@ COLOURS = (
 """Okabe and Ito's colours, dark ones first; the yellow is darkened to show on white."""
 PATTERNS = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 """Dash patterns: the first for the first eight runs, the next for the next eight, ..."""
+MOST_RUNS = len(COLOURS) * len(PATTERNS)
+"""Runs that a figure can tell apart."""
 
 
 def response_cdf(runs: Sequence[Run], limit_s: float = 2.0) -> Chart:
@@ -312,9 +314,8 @@ def finish(chart: Chart) -> Chart:
 def labels(runs: Sequence[Run]) -> list[str]:
     """The runs' labels, as many as can be told apart."""
     names = [run.label for run in runs]
-    most = len(COLOURS) * len(PATTERNS)
-    if len(names) > most:
-        raise AqmlabError(f"a figure shows at most {most} runs, not {len(names)}")
+    if len(names) > MOST_RUNS:
+        raise AqmlabError(f"a figure shows at most {MOST_RUNS} runs, not {len(names)}")
     return names
 
 

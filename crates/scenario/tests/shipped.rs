@@ -156,9 +156,9 @@ fn the_pages_of_the_disciplines_are_fresh() {
 fn the_recipe_for_a_discipline_shows_the_file_that_is_there() {
     let recipe = fs::read_to_string(root().join("docs/extending.md")).unwrap();
     let file = fs::read_to_string(root().join("crates/aqm/src/step.rs")).unwrap();
-    let registry = fs::read_to_string(root().join("crates/aqm/src/lib.rs")).unwrap();
+    let list = fs::read_to_string(root().join("crates/aqm/src/lib.rs")).unwrap();
     assert!(recipe.contains(&format!("```rust\n{file}```")));
-    assert!(recipe.contains("Step(step),") && registry.contains("Step(step),"));
+    assert!(recipe.contains("Step(step),") && list.contains("Step(step),"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The event queue: a two-level timing wheel with a heap beyond, FIFO among equal times.
 //!
-//! Fine buckets (16.4 us) hold the next 268 ms, coarse buckets (1.05 ms) the 4 s behind that, a
-//! heap the rest. Buckets are unsorted lists. Coarse ones move over whole as time reaches them; a
+//! With fine buckets of 16.4 us they hold the next 268 ms, coarse buckets (1.05 ms) the 4 s behind
+//! that, a heap the rest. Buckets are unsorted lists. Coarse ones move over whole as time reaches them; a
 //! fine one is sorted, stably, into a short array when its turn comes.
 //!
 //! Why equal times stay in order of insertion: an event goes to the finest level that covers its
@@ -248,20 +248,6 @@ impl<E: Copy> Wheel<E> {
         }
     }
 
-    /// Every waiting event, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = &E> {
-        let mut waiting = vec![true; self.nodes.len()];
-        let mut free = self.free;
-        while free != NIL {
-            waiting[free as usize] = false;
-            free = self.nodes[free as usize].next;
-        }
-        let listed = self.nodes.iter().zip(waiting);
-        listed
-            .filter_map(|(node, waits)| waits.then_some(&node.event))
-            .chain(self.current.iter().map(|(_, event)| event))
-    }
-
     const fn fine_bucket(&self, time: Time) -> u64 {
         time.as_nanos() >> self.fine_shift
     }
@@ -403,7 +389,6 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(wheel.len(), heap.heap.len());
-                prop_assert_eq!(wheel.iter().count(), wheel.len());
             }
             while let Some(expected) = heap.pop() {
                 prop_assert_eq!(wheel.pop(), Some(expected));

@@ -26,8 +26,14 @@ def population(effective: str, class_index: int) -> float | None:
 def population_key(effective: str, class_index: int) -> str:
     """The field that holds a class's population: users, rate or flows."""
 
-def link_rate(effective: str, direction: str) -> float:
-    """Nominal rate of the bottleneck in bits per second; direction is forward or reverse."""
+def loaded_links(effective: str, class_index: int) -> list[tuple[str, str, float]]:
+    """Where a class's load is measured: link, direction and nominal rate in bits per second.
+
+    For each direction in which its responses go, the slowest link of its path.
+    """
+
+def load_share(effective: str, class_index: int) -> float:
+    """A class's part of the load, among the uncalibrated classes that cross that link."""
 
 def set_population(effective: str, class_index: int, population: float) -> str:
     """The scenario with that many users (or connections per second) of a class."""

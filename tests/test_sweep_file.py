@@ -199,7 +199,7 @@ ONE = '[[axes]]\nname = "x"\nfield = "title"\n'
         (ONE + "values = []", "axes.x.values: found []; expected a list of values"),
         (ONE + "values = [1, [2]]", "axes.x.values.1: found [2]; expected a text, a number"),
         (ONE + "values = [1, nan]", "axes.x.values.1: found NaN; expected a number"),
-        (ONE + 'values = [1, "a"]', "axes.x.values: found"),
+        (ONE + 'values = [1, "a"]', "axes.x.values: holds values of several kinds"),
         (ONE + "values = [1, 1.0]", "axes.x.values: x = 1 stands there twice"),
         ("[[axes]]\nvalues = [1]", "axes.0: has no name, and no field"),
         ('[[axes]]\nname = "a b"\nvalues = [1]', 'axes.a b.name: found "a b"; expected a name of'),

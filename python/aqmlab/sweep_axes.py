@@ -117,7 +117,7 @@ def same_kind(field: Field, values: list[Scalar]) -> list[Scalar]:
         for value in values
     }
     if len(kinds) > 1:
-        field.expected("values of one kind: all text, all numbers, or all true or false")
+        field.wrong("holds values of several kinds; all are text, or numbers, or true or false")
     if any(isinstance(value, float) for value in values):
         return [float(value) for value in values]
     return values

@@ -18,7 +18,16 @@ from aqmlab.expressions import Expression
 from aqmlab.fields import Field, Scalar, nearest, read_toml
 from aqmlab.metrics import metric_key
 from aqmlab.scenario import Override, Scenario, toml_value
-from aqmlab.sweep_axes import Axis, filled, filled_key, names_in, plain, read_axis, variable_name
+from aqmlab.sweep_axes import (
+    Axis,
+    filled,
+    filled_key,
+    names_in,
+    plain,
+    read_axis,
+    same_kind,
+    variable_name,
+)
 
 MAX_BYTES = 16 * 2**20
 """Largest sweep file that is read."""
@@ -69,8 +78,13 @@ class Point:
     @property
     def label(self) -> str:
         """The point in words."""
-        listed = (f"{name} = {plain(value)}" for name, value in self.variables.items())
-        return ", ".join(listed) or "the scenario"
+        return label_of(self.variables)
+
+
+def label_of(variables: Mapping[str, Scalar]) -> str:
+    """A point in words."""
+    listed = (f"{name} = {plain(value)}" for name, value in variables.items())
+    return ", ".join(listed) or "the scenario"
 
 
 @dataclass(frozen=True)
@@ -162,6 +176,8 @@ class Sweep:
         found = tuple(self._points())
         if not found:
             raise AqmlabError("keep: leaves no point of the sweep")
+        for name in self.derived:
+            same_kind(Field(f"derive.{name}", None), [point.variables[name] for point in found])
         return found
 
     def _points(self) -> Iterator[Point]:

@@ -64,12 +64,25 @@ def test_a_worker_of_another_version_is_refused() -> None:
     assert {"summary.json", "metadata.json", "scenario.toml"} < set(files)
 
 
-def test_failures_come_back_as_errors(small: Path, cluster: str) -> None:
-    """A class without users is an error that only the run finds."""
-    scenario = Scenario.load(small)
-    broken = Scenario.from_toml(SMALL.replace('rate = "30 /s"\n', ""))
+def test_failures_come_back_as_errors(
+    small: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_native, "version", lambda: "0.0.0+0")  # here, not on the cluster
     with schedulers.DaskCluster(cluster) as pool:
-        good, bad = pool.run([scenario, broken], Store(Path("store")), lambda *_: None)
-    assert isinstance(good, package.Run)
-    assert isinstance(bad, AqmlabError)
-    assert "load" in str(bad)
+        [outcome] = pool.run([Scenario.load(small)], Store(Path("store")), lambda *_: None)
+    assert isinstance(outcome, AqmlabError)
+    assert "install the same there" in str(outcome)
+
+
+class Lost:
+    """A future whose workers have died once too often."""
+
+    def result(self) -> None:
+        raise RuntimeError("all those workers\ndied")
+
+
+def test_a_run_that_the_cluster_loses_is_a_failure() -> None:
+    outcome = schedulers.collected(Lost(), "key", Store(Path("store")))
+    assert isinstance(outcome, AqmlabError)
+    assert str(outcome) == "the cluster lost it: all those workers died"
+    assert outcome.exit_status == 1

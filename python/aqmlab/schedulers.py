@@ -183,7 +183,7 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
             for index, scenario in enumerate(scenarios)
         }
         try:
-            for future in as_completed(futures):
+            for future in as_completed(futures, loop=self._client.loop):
                 index = futures[future]
                 outcomes[index] = collected(future, scenarios[index].key, store)
                 progress(index, 1.0)

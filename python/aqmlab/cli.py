@@ -25,6 +25,8 @@ from aqmlab.errors import AqmlabError, RunError
 from aqmlab.pool import available_cpus
 from aqmlab.runs import RUNS_ROOT, Run
 from aqmlab.scenario import Override, Scenario
+from aqmlab.store import STORE_ROOT
+from aqmlab.sweep import SWEEPS_ROOT, sweep
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
@@ -185,6 +187,67 @@ def compare_command(
         out(f"run directory: {run.path} ({run.label})")
     why = "it would show too many runs" if too_many else "measure.record is empty"
     out(f"figure: {target}" if drawn else f"no figure: {why}")
+
+
+@app.command("sweep")
+def sweep_command(
+    file: Annotated[Path, typer.Argument(metavar="SWEEP", help="Sweep file (TOML).")],
+    overrides: Sets = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="A..B", help="Seeds instead of the file's: 1..8 or 1,5,9."),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Dask scheduler that makes the runs: tcp://HOST:8786."
+        ),
+    ] = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder of the results; default: runs/sweeps/NAME."),
+    ] = None,
+    store: Annotated[Path, typer.Option(help="Folder of the runs, by key.")] = STORE_ROOT,
+    as_json: Json = False,
+    jobs: Jobs = None,
+) -> None:
+    """Run a sweep: a scenario with many values of some fields, each with several seeds.
+
+    Only what the store lacks is run: an interrupted sweep goes on where it was, an extended one
+    runs what is new.
+    """
+    from aqmlab import sweep_tables
+    from aqmlab.sweep_file import Sweep
+    from aqmlab.sweep_summary import Summary
+
+    plan = Sweep.load(file).with_overrides(
+        vary.assignment(text, "--set") for text in overrides or []
+    )
+    if seeds is not None:
+        plan = plan.with_seeds(vary.seeds(seeds))
+    target = directory or SWEEPS_ROOT / plan.name
+    with Progress("sweep") as progress:
+        table = sweep(
+            plan,
+            jobs=jobs,
+            scheduler=scheduler,
+            out=target,
+            store=store,
+            watcher=sweep_tables.Teller(progress),
+        )
+    summary = Summary(plan, table)
+    if as_json:
+        print_json({"results": str(target / "results.parquet"), **summary.to_json()})
+    else:
+        show(sweep_tables.points_table(summary.points))
+        if summary.differences:
+            out("")
+            show(sweep_tables.differences_table(summary.differences))
+        out(f"\nresults: {target / 'results.parquet'}")
+    for point in summary.cold:
+        say(f"warning: the warm-up is too short at {point.label} (p = {point.warm_up_p:.1g})")
+    if failures := summary.failures:
+        raise RunError(f"{len(failures)} of {table.num_rows} runs failed; the first, {failures[0]}")
 
 
 @app.command("calibrate")

@@ -319,14 +319,30 @@ def reproduce_command(
 
 @app.command("report")
 def report_command(
-    directories: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The page.")] = Path("report.html"),
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN_OR_FOLDER...", help="Run directories, or folders of them."),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="The file (.html, .md, .pdf, .png); default: report.html."
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--format", metavar="html|md|pdf|png", help="What is written.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title; default: the scenario's.")] = None,
+    question: Annotated[
+        str | None, typer.Option(help="What the runs are to answer; default: made from them.")
+    ] = None,
 ) -> None:
-    """Write a page about runs: one HTML file that needs no network."""
+    """Write a report about runs: one file that needs no network."""
     from aqmlab import report
 
-    report.write(runs.distinguish([Run.open(path) for path in directories]), output)
-    out(f"report: {output}")
+    report.target(output, kind)  # an error is told before the work, not after it
+    place = report.write(report.gather(sources), output, kind=kind, title=title, question=question)
+    out(f"report: {place}")
 
 
 class Kind(str, Enum):

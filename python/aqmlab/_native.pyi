@@ -46,3 +46,16 @@ def run(
     `progress` is called with the share of the simulated time that is done. An exception that it
     raises ends the run and is passed on.
     """
+
+def vectors_from_capture(
+    capture: str,
+    out: str,
+    scratch_dir: str,
+    settings: tuple[str, str, str, str],
+    progress: Callable[[int], object] | None = None,
+) -> str:
+    """Writes the TCP connections of a capture as connection vectors; returns a report as JSON.
+
+    `settings` are the idle time, the time-out, what happens to partial connections (keep or drop)
+    and the format (original or alternate). `progress` is called with the number of bytes read.
+    """

@@ -3,6 +3,8 @@
 //! A scenario crosses as its effective TOML text, a result as JSON text and as Parquet files: no
 //! type of the engine is mirrored in Python. Docstrings stand in `_native.pyi`.
 
+mod captures;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -18,6 +20,8 @@ import_exception!(aqmlab.errors, RunError);
 /// The module `aqmlab._native`.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::captures::vectors_from_capture;
     #[pymodule_export]
     use super::{
         catalog, load_share, loaded_links, parse, population, population_key, run, schema,

@@ -27,7 +27,8 @@ pub(crate) fn classes(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<Cl
                 scenario.seed,
                 &name,
             )
-            .map_err(|unset| RunError::Population(format!("traffic.{name}: {unset}")))?;
+            .map_err(|unset| RunError::Population(format!("traffic.{name}: {unset}")))?
+            .with_activity(traffic.activity());
             Ok(Class {
                 name,
                 dscp: traffic.dscp,

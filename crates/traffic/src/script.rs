@@ -87,6 +87,10 @@ pub enum Action {
         /// IP bytes, headers included.
         size: u32,
     },
+    /// A connection was not opened: the class has as many as it may.
+    Refused,
+    /// End all connections of the class now, at both ends. They have not failed.
+    EndConnections,
     /// Call [`Source::on_wake`](crate::Source::on_wake) with this token at that time.
     WakeAt {
         /// When.

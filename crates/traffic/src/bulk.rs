@@ -29,6 +29,7 @@ impl Transfers {
                 rtt: setting.rtt.sample(client, server, flipped, &mut stream),
                 flipped,
                 script: Script::single(1, response),
+                limits: None,
             };
             (Time::from_secs_f64(start), connect)
         };

@@ -21,5 +21,7 @@ mod source;
 pub mod vector;
 
 pub use params::{Bulk, Cbr, Gaps, MahWeb, Model, Poisson, Replies, Rtt, Sizes};
-pub use script::{Action, Connect, Direction, Exchange, HostCounts, OpenDatagrams, Script};
+pub use script::{
+    Action, Connect, Direction, Exchange, HostCounts, Limits, OpenDatagrams, Script, Step,
+};
 pub use source::{PopulationUnset, Source};

@@ -115,7 +115,7 @@ def test_the_command(aqmlab: Cli) -> None:
     arguments = ("traffic", "describe", "telnet", "--seconds", "100", "-o", "telnet.svg")
     answer = aqmlab(*arguments)
     assert (answer.status, answer.err) == (0, "")
-    assert "pause on a connection" in answer.out
+    assert "pause or server time" in answer.out
     assert Path("telnet.svg").read_text().startswith("<svg")
     scenario = ROOT / "scenarios" / "quickstart.toml"
     answer = aqmlab("traffic", "describe", scenario, "--seconds", "100", "--json")

@@ -184,13 +184,15 @@ class Description:
     @cached_property
     def gaps_s(self) -> np.ndarray:
         """Times between the openings of connections."""
-        return np.diff(self.columns["opened_s"])
+        gaps: np.ndarray = np.diff(self.columns["opened_s"])
+        return gaps
 
     @cached_property
     def exchange_connection(self) -> np.ndarray:
         """For each exchange the number of its connection."""
         exchanges = self.columns["exchanges"].astype(int)
-        return np.repeat(np.arange(len(exchanges)), exchanges)
+        found: np.ndarray = np.repeat(np.arange(len(exchanges)), exchanges)
+        return found
 
     @cached_property
     def asked_s(self) -> np.ndarray:
@@ -203,7 +205,8 @@ class Description:
         before = np.cumsum(took) - took
         first = np.searchsorted(connection, np.arange(connection[-1] + 1))
         since_first = before - before[first][connection]
-        return self.columns["opened_s"][connection] + rtt + since_first
+        asked: np.ndarray = self.columns["opened_s"][connection] + rtt + since_first
+        return asked
 
     @cached_property
     def quantities(self) -> list[Quantity]:
@@ -216,7 +219,7 @@ class Description:
             Quantity("exchanges of a connection", "", columns["exchanges"]),
             Quantity("request", "bytes", columns["request_bytes"]),
             Quantity("response", "bytes", columns["response_bytes"]),
-            Quantity("pause on a connection", "s", pauses[pauses > 0]),
+            Quantity("pause or server time on a connection", "s", pauses[pauses > 0]),
             Quantity("time between datagrams", "s", np.diff(columns["datagram_s"])),
             Quantity("datagram", "bytes", columns["datagram_bytes"]),
         ]
@@ -260,7 +263,8 @@ class Description:
         order = np.argsort(times)
         times, slopes = times[order], np.cumsum(slopes[order])
         total = np.concatenate(([0.0], np.cumsum(slopes[:-1] * np.diff(times))))
-        return np.diff(np.interp(edges, times, total))
+        series: np.ndarray = np.diff(np.interp(edges, times, total))
+        return series
 
     def to_json(self) -> dict[str, Any]:
         """For ``--json``."""

@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from aqmlab.describe import PROBABILITIES, Description, Memory, Quantity
-from aqmlab.figures import COLOURS, CURVE_POINTS, HEIGHT, WIDTH, Data, finish
+from aqmlab.figures import COLOURS, CURVE_POINTS, HEIGHT, WIDTH, Chart, Data, finish
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,11 +71,11 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def describe_figure(descriptions: list[Description]) -> alt.VConcatChart:
+def describe_figure(descriptions: list[Description]) -> Chart:
     """A row for each class: distributions on logarithmic axes, and the logscale diagram."""
     rows = []
     for description in descriptions:
-        views = [
+        views: list[alt.Chart | alt.LayerChart] = [
             distribution(quantity)
             for quantity in description.quantities
             if quantity.name in LOGARITHMIC and np.any(quantity.values > 0)
@@ -85,8 +85,7 @@ def describe_figure(descriptions: list[Description]) -> alt.VConcatChart:
         if views:
             title = f"{description.name} ({description.kind}, {description.population})"
             rows.append(alt.hconcat(*views, title=title))
-    chart: alt.VConcatChart = finish(alt.vconcat(*rows).resolve_scale(color="independent"))
-    return chart
+    return finish(alt.vconcat(*rows).resolve_scale(color="independent"))
 
 
 def distribution(quantity: Quantity) -> alt.Chart:

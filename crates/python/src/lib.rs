@@ -23,8 +23,8 @@ import_exception!(aqmlab.errors, RunError);
 mod _native {
     #[pymodule_export]
     use super::{
-        catalog, link_rate, parse, play_source, population, population_key, run, schema, set_population,
-        to_json, uncongested, version,
+        catalog, link_rate, parse, play_source, population, population_key, run, schema,
+        set_population, to_json, uncongested, version,
     };
 }
 

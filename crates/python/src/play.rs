@@ -16,7 +16,7 @@ struct Columns {
     rtt_s: Vec<f64>,
     /// Their number of exchanges.
     exchanges: Vec<f64>,
-    /// Exchanges: bytes, and seconds that their connection waits behind them.
+    /// Exchanges: bytes, and seconds that server and client wait.
     request_bytes: Vec<f64>,
     response_bytes: Vec<f64>,
     pause_s: Vec<f64>,
@@ -32,13 +32,20 @@ impl Watch for Columns {
         self.opened_s.push(at.as_secs_f64());
         self.closed_s.push(end.as_secs_f64());
         self.rtt_s.push(connect.rtt.as_secs_f64());
-        let script = &connect.script;
-        let exchanges = std::iter::once(&script.first).chain(&script.rest);
-        self.exchanges.push(1.0 + script.rest.len() as f64);
+        let exchanges = connect.script.exchanges();
+        self.exchanges.push(exchanges.len().max(1) as f64);
         for exchange in exchanges {
             self.request_bytes.push(exchange.request as f64);
             self.response_bytes.push(exchange.response as f64);
-            self.pause_s.push(exchange.pause.as_secs_f64());
+            self.pause_s
+                .push((exchange.think + exchange.pause).as_secs_f64());
+        }
+        if exchanges.is_empty() {
+            // Not made of exchanges: all that each side sends, as if it were one.
+            let [request, response] = connect.script.bytes();
+            self.request_bytes.push(request as f64);
+            self.response_bytes.push(response as f64);
+            self.pause_s.push(0.0);
         }
     }
 

@@ -100,7 +100,12 @@ fn refused_connections_are_counted_in_the_measured_span() {
         )
     };
     let free = run(&network(10, 50, "100 Mbit/s", &class("")));
-    let tight = run(&network(10, 50, "100 Mbit/s", &class("max_connections = 5")));
+    let tight = run(&network(
+        10,
+        50,
+        "100 Mbit/s",
+        &class("max_connections = 5"),
+    ));
     assert_eq!(free.flows["fetches"].refused, 0);
     let (refused, started) = (
         tight.flows["fetches"].refused,
@@ -139,7 +144,10 @@ fn sessions_terminals_and_bursts_run_together() {
     let summary = run(&network(10, 300, "10 Mbit/s", &classes));
     // A session's round: 2 s of thought and less than a second of transfer.
     let fetched = summary.responses["web-sessions"].count as f64;
-    assert!((fetched / (10.0 * 300.0 / 2.6) - 1.0).abs() < 0.12, "{fetched}");
+    assert!(
+        (fetched / (10.0 * 300.0 / 2.6) - 1.0).abs() < 0.12,
+        "{fetched}"
+    );
     // An echo takes a round trip of 10 to 150 ms, the first of a connection two.
     let telnet = &summary.responses["telnet"];
     assert!(telnet.count > 1000);
@@ -149,7 +157,10 @@ fn sessions_terminals_and_bursts_run_together() {
     assert_eq!(bursts.datagrams_lost, 0);
     // 20 connections/s, 9 % of them with 3.2 requests.
     let responses = summary.responses["packmime"].count as f64 / 300.0;
-    assert!((responses / (20.0 * 1.198) - 1.0).abs() < 0.15, "{responses}");
+    assert!(
+        (responses / (20.0 * 1.198) - 1.0).abs() < 0.15,
+        "{responses}"
+    );
 }
 
 #[test]
@@ -180,6 +191,9 @@ fn unc_users_cause_their_published_load() {
     assert!((counts / 16.2e6 - 1.0).abs() < 0.05, "{counts}");
     for (found, published) in percentiles.into_iter().zip([0.137, 0.237, 0.312]) {
         // Two printed bins.
-        assert!((found - published).abs() < 0.05, "{found}, published {published}");
+        assert!(
+            (found - published).abs() < 0.05,
+            "{found}, published {published}"
+        );
     }
 }

@@ -29,6 +29,7 @@ impl Transfers {
                 rtt: setting.rtt.sample(client, server, flipped, &mut stream),
                 flipped,
                 script: Script::single(1, response),
+                limits: None,
             };
             (Time::from_secs_f64(start), connect)
         };
@@ -39,7 +40,7 @@ impl Transfers {
 
     pub(crate) fn is_endless(&self) -> bool {
         let mut transfers = self.transfers.iter();
-        transfers.any(|(_, connect)| connect.script.first.response == ENDLESS)
+        transfers.any(|(_, connect)| connect.script.exchanges()[0].response == ENDLESS)
     }
 
     pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {

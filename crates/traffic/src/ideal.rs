@@ -5,8 +5,9 @@ use std::collections::BinaryHeap;
 
 use aqmlab_net::Time;
 
-use crate::script::{Action, Connect, Exchange, Script};
+use crate::script::{Action, Connect, Script, Step};
 use crate::source::Source;
+use crate::vector::Party;
 
 /// Somebody who watches what a source does on an ideal network.
 pub trait Watch {
@@ -66,9 +67,132 @@ enum Event {
     Finished(u32),
 }
 
-/// How long a script takes where only the round trip takes time.
+/// How long a script takes where only the round trip takes time: until the initiator is done.
 fn duration(script: &Script, rtt: Time) -> Time {
-    let exchanges = std::iter::once(&script.first).chain(&script.rest);
-    let took = |exchange: &Exchange| rtt.saturating_add(exchange.pause);
-    exchanges.fold(rtt, |sum, exchange| sum.saturating_add(took(exchange)))
+    let way = Time::from_nanos(rtt.as_nanos() / 2);
+    let mut ends = [rtt, way].map(End::at);
+    // An end goes on until it has to wait for something that the other has not yet sent. When
+    // both do, nothing more will happen.
+    loop {
+        let mut moved = false;
+        for party in Party::BOTH {
+            while let Some(step) = script.step(party, ends[party as usize].step) {
+                if !advance(&mut ends, party, step, way) {
+                    break;
+                }
+                moved = true;
+            }
+        }
+        if !moved {
+            return ends[Party::Initiator as usize].now;
+        }
+    }
+}
+
+/// How far an end of a script has come.
+#[derive(Debug)]
+struct End {
+    step: u32,
+    now: Time,
+    /// Bytes that it has waited for.
+    expected: u64,
+    /// When how many bytes in all have arrived from the other end; and its close.
+    arrivals: Vec<(Time, u64)>,
+    closed: Option<Time>,
+}
+
+impl End {
+    const fn at(now: Time) -> Self {
+        Self {
+            step: 0,
+            now,
+            expected: 0,
+            arrivals: Vec::new(),
+            closed: None,
+        }
+    }
+}
+
+/// Takes one step of an end, if it need not wait for the other.
+fn advance(ends: &mut [End; 2], party: Party, step: Step, way: Time) -> bool {
+    let now = ends[party as usize].now;
+    let arrives = now.saturating_add(way);
+    let (end, other) = match (party, ends) {
+        (Party::Initiator, [end, other]) | (Party::Acceptor, [other, end]) => (end, other),
+    };
+    let until = match step {
+        Step::Send(bytes) => {
+            let before = other.arrivals.last().map_or(0, |arrival| arrival.1);
+            other.arrivals.push((arrives, before.saturating_add(bytes)));
+            Some(now)
+        }
+        Step::Close => {
+            other.closed = Some(arrives);
+            Some(now)
+        }
+        Step::Receive(bytes) => {
+            let wanted = end.expected.saturating_add(bytes);
+            let arrived = end.arrivals.partition_point(|arrival| arrival.1 < wanted);
+            let until = end.arrivals.get(arrived).map(|arrival| arrival.0);
+            if until.is_some() {
+                end.expected = wanted;
+            }
+            until
+        }
+        Step::ReceiveClose => end.closed,
+        Step::Pause(pause) => Some(now.saturating_add(pause)),
+        Step::Ask | Step::Answered => Some(now),
+    };
+    let Some(until) = until else {
+        return false;
+    };
+    end.now = now.max(until);
+    end.step += 1;
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Exchange;
+
+    #[test]
+    fn a_script_takes_its_round_trips_and_its_pauses() {
+        let ms = Time::from_millis;
+        let rtt = ms(100);
+        assert_eq!(duration(&Script::single(1, 1_000_000), rtt), ms(200));
+        let exchange = Exchange {
+            request: 10,
+            think: ms(7),
+            response: 20,
+            pause: ms(1000),
+        };
+        for (closer, expected) in [
+            // The last pause passes only before the client's close.
+            (Party::Acceptor, 100 + 3 * 107 + 2 * 1000),
+            (Party::Initiator, 100 + 3 * 107 + 3 * 1000),
+        ] {
+            let script = Script::new(vec![exchange; 3], closer);
+            assert_eq!(duration(&script, rtt), ms(expected), "{closer:?}");
+        }
+        // Both sides at once, and one that waits for what never comes.
+        let both = [
+            vec![
+                Step::Send(5),
+                Step::Pause(ms(500)),
+                Step::ReceiveClose,
+                Step::Close,
+            ],
+            vec![Step::Receive(5), Step::Pause(ms(800)), Step::Close],
+        ];
+        assert_eq!(
+            duration(&Script::Programs(Box::new(both)), rtt),
+            ms(150 + 800 + 50)
+        );
+        let stuck = [
+            vec![Step::Receive(9), Step::Close],
+            vec![Step::Send(5), Step::Close],
+        ];
+        assert_eq!(duration(&Script::Programs(Box::new(stuck)), rtt), ms(100));
+    }
 }

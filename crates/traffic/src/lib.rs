@@ -29,12 +29,15 @@ mod sizes;
 mod source;
 mod telnet;
 mod unc;
+pub mod vector;
 
 pub use on_off::OnOff;
 pub use packmime::{Http, PackMime};
 pub use params::{Bulk, Cbr, Gaps, MahWeb, Model, Poisson, Replies, Rtt, Sizes};
 pub use rtt::{GeneralFit, PackMimeRtt};
-pub use script::{Action, Connect, Direction, Exchange, HostCounts, OpenDatagrams, Script};
+pub use script::{
+    Action, Connect, Direction, Exchange, HostCounts, Limits, OpenDatagrams, Script, Step,
+};
 pub use session::WebSessions;
 pub use source::{Activity, PopulationUnset, Source};
 pub use telnet::Telnet;

@@ -33,6 +33,7 @@ use crate::params::Rtt;
 use crate::rtt::PackMimeRtt;
 use crate::script::{Action, Connect, Direction, Exchange, HostCounts, Script};
 use crate::source::{PopulationUnset, Setting};
+use crate::vector::Party;
 use marginals::{Gaps, Parameters, Requests, Responses, RttParts, ServerDelays};
 use persistent::Persistence;
 
@@ -144,20 +145,22 @@ impl Cloud {
             rtt: self.rtts.next(client, server, self.flipped),
             flipped: self.flipped,
             script: self.script(),
+            limits: None,
         }
     }
 
     fn script(&mut self) -> Script {
-        let mut first = Exchange {
-            request: self.requests.next(),
-            response: self.responses.next(),
-            pause: Time::ZERO,
+        let first = Exchange::new(self.requests.next(), self.responses.next());
+        let mut exchanges = match &mut self.persistence {
+            Some(persistence) => persistence.exchanges(first),
+            None => vec![first],
         };
-        let rest = match &mut self.persistence {
-            Some(persistence) => persistence.exchanges(&mut first),
-            None => Vec::new(),
-        };
-        Script { first, rest }
+        if let Some(delays) = &mut self.delays {
+            for exchange in &mut exchanges {
+                exchange.think = delays.next();
+            }
+        }
+        Script::new(exchanges, Party::Acceptor)
     }
 }
 

@@ -133,6 +133,7 @@ impl Sessions {
             rtt: self.rtt.sample(client, server, flipped, &mut session.rtts),
             flipped,
             script: Script::single(REQUEST, self.transfer.sample(&mut session.stream)),
+            limits: None,
         }));
     }
 

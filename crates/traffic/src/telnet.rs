@@ -15,6 +15,7 @@ use crate::curve;
 use crate::params::Rtt;
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::source::Setting;
+use crate::vector::Party;
 
 /// Interactive sessions with the pauses of tcplib's telnet: a keystroke, its echo, a pause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -114,25 +115,24 @@ impl Terminals {
             ..
         } = terminal;
         let stream = &mut terminal.stream;
-        let mut keystroke = || Exchange {
-            request: self.params.keystroke.0,
-            response: self.params.echo.0,
+        let keystroke = |_| Exchange {
             pause: Time::from_secs_f64(self.pauses_s[stream.below(self.pauses_s.len())]),
+            ..Exchange::new(self.params.keystroke.0, self.params.echo.0)
         };
+        let keystrokes = (0..self.params.keystrokes).map(keystroke);
+        let script = Script::new(keystrokes.collect(), Party::Initiator);
         actions.push(Action::Connect(Connect {
             token,
             client,
             server,
             rtt: self.rtt.sample(client, server, flipped, &mut terminal.rtts),
             flipped,
-            script: Script {
-                first: keystroke(),
-                rest: (1..self.params.keystrokes).map(|_| keystroke()).collect(),
-            },
+            script,
+            limits: None,
         }));
     }
 
-    /// The connection is over: the next keystroke needs another.
+    /// The connection is over: the next keystroke, after a pause, needs another.
     pub(crate) fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
         let stream = &mut self.terminals[token as usize].stream;
         let pause = self.pauses_s[stream.below(self.pauses_s.len())];

@@ -8,7 +8,8 @@
 //! objects from all servers of the page, over at most `parallel` connections at once. A connection
 //! is persistent or not. A persistent one fetches, one after the other, all objects of the page
 //! that are still to come from its server when it opens; others fetch one. The primary server stays
-//! for a run of consecutive pages, then it is drawn anew. Servers answer at once.
+//! for a run of consecutive pages, then it is drawn anew. Servers answer at once; clients close
+//! persistent connections, servers the others.
 //!
 //! Departures from the dissertation:
 //!
@@ -28,6 +29,7 @@ use aqmlab_net::{RandomStream, Time};
 use crate::params::Rtt;
 use crate::script::{Action, Connect, Exchange, HostCounts, Script};
 use crate::source::{PopulationUnset, Setting};
+use crate::vector::Party;
 use numbers::Numbers;
 
 pub use params::UncWeb;
@@ -166,19 +168,22 @@ impl User {
     /// A connection that fetches so many objects from a server.
     fn draw_connection(&mut self, web: &Web, server: u32, objects: u32) -> Connect {
         let (client, flipped) = (self.client, self.flipped);
-        let exchanges = (0..objects).map(|_| web.exchange(objects > 1, &mut self.stream));
-        let mut exchanges: Vec<_> = exchanges.collect();
-        let rest = exchanges.split_off(1);
+        let is_persistent = objects > 1;
+        let exchanges = (0..objects).map(|_| web.exchange(is_persistent, &mut self.stream));
+        let closer = if is_persistent {
+            Party::Initiator
+        } else {
+            Party::Acceptor
+        };
+        let script = Script::new(exchanges.collect(), closer);
         Connect {
             token: self.token,
             client,
             server,
             rtt: web.rtt.sample(client, server, flipped, &mut self.rtts),
             flipped,
-            script: Script {
-                first: exchanges[0],
-                rest,
-            },
+            script,
+            limits: None,
         }
     }
 
@@ -204,10 +209,9 @@ impl Web {
         };
         let request = self.numbers.request.sample(stream);
         let response = self.numbers.response.sample(stream) * factor * self.params.response_scale;
-        Exchange {
-            request: (request.round() as u64).max(1),
-            response: (response.round() as u64).max(1),
-            pause: Time::ZERO,
-        }
+        Exchange::new(
+            (request.round() as u64).max(1),
+            (response.round() as u64).max(1),
+        )
     }
 }

@@ -52,8 +52,8 @@ fn seen(mut source: Source, until: Time) -> Seen {
     seen
 }
 
-fn exchanges(connect: &Connect) -> impl Iterator<Item = &Exchange> {
-    std::iter::once(&connect.script.first).chain(&connect.script.rest)
+fn exchanges(connect: &Connect) -> std::slice::Iter<'_, Exchange> {
+    connect.script.exchanges().iter()
 }
 
 fn unc(users: u32) -> Model {
@@ -77,7 +77,7 @@ fn unc_users_have_the_published_shares_of_persistent_connections() {
     let seen = unc_hour();
     let (mut connections, mut objects, mut bytes) = ([0.0; 2], [0.0; 2], [0.0; 2]);
     for (_, _, connect) in &seen.connections {
-        let kind = usize::from(!connect.script.rest.is_empty());
+        let kind = usize::from(exchanges(connect).len() > 1);
         connections[kind] += 1.0;
         for exchange in exchanges(connect) {
             objects[kind] += 1.0;
@@ -160,7 +160,7 @@ fn web_sessions_fetch_30_kb_and_think_between_1_and_3_s() {
     let mut last: HashMap<u32, Time> = HashMap::new();
     let mut thinks = Vec::new();
     for (at, end, connect) in &seen.connections {
-        assert_eq!(connect.script.first.response, 30_000);
+        assert_eq!(connect.script.exchanges()[0].response, 30_000);
         if let Some(end) = last.insert(connect.token, *end) {
             thinks.push((*at - end).as_secs_f64());
         }

@@ -87,18 +87,17 @@ impl Persistence {
         }
     }
 
-    /// The exchanges that follow the first one of a connection, which gets its pause; none if the
-    /// connection is not persistent.
-    pub(super) fn exchanges(&mut self, first: &mut Exchange) -> Vec<Exchange> {
+    /// The exchanges of a connection: only the first one if it is not persistent.
+    pub(super) fn exchanges(&mut self, first: Exchange) -> Vec<Exchange> {
         let (numbers, stream) = (&self.numbers, &mut self.stream);
+        let mut exchanges = vec![first];
         if stream.uniform() >= numbers.probability {
-            return Vec::new();
+            return exchanges;
         }
         let page_gap = numbers.page_gap.of_connection(stream);
         let object_gap = numbers.object_gap.of_connection(stream);
         let sizes = numbers.response.of_connection(stream);
         let pages = numbers.pages(stream);
-        let mut exchanges = vec![*first];
         for page in 0..pages {
             let objects = numbers.objects(pages, stream);
             for object in 0..objects {
@@ -113,16 +112,10 @@ impl Persistence {
                 } else {
                     first.response
                 };
-                exchanges.push(Exchange {
-                    response,
-                    pause: Time::ZERO,
-                    ..*first
-                });
+                exchanges.push(Exchange::new(first.request, response));
             }
         }
-        let rest = exchanges.split_off(1);
-        *first = exchanges[0];
-        rest
+        exchanges
     }
 }
 

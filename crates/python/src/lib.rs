@@ -4,6 +4,7 @@
 //! type of the engine is mirrored in Python. Docstrings stand in `_native.pyi`.
 
 mod captures;
+mod play;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,6 +14,7 @@ use aqmlab_scenario::{MAX_TABLE_BYTES, Scenario};
 use pyo3::exceptions::PyIndexError;
 use pyo3::import_exception;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 import_exception!(aqmlab.errors, ScenarioError);
 import_exception!(aqmlab.errors, RunError);
@@ -24,8 +26,8 @@ mod _native {
     use super::captures::vectors_from_capture;
     #[pymodule_export]
     use super::{
-        catalog, load_share, loaded_links, parse, population, population_key, run, schema,
-        set_population, to_json, uncongested, version,
+        catalog, load_share, loaded_links, parse, play_source, population, population_key, run,
+        schema, set_population, to_json, uncongested, version,
     };
 }
 
@@ -101,6 +103,21 @@ fn loaded_links(effective: &str, class_index: usize) -> PyResult<Vec<(String, &'
 #[pyfunction]
 fn load_share(effective: &str, class_index: usize) -> PyResult<f64> {
     Ok(with_class(effective, class_index)?.load_share(class_index))
+}
+
+#[pyfunction]
+fn play_source<'py>(
+    py: Python<'py>,
+    effective: &str,
+    class_index: usize,
+    seconds: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let scenario = with_class(effective, class_index)?;
+    let played = play::play(py, &scenario, class_index, seconds)?;
+    played.map_err(|unset| {
+        let name = &scenario.traffic[class_index].name;
+        ScenarioError::new_err(format!("traffic.{name}: {unset}"))
+    })
 }
 
 #[pyfunction]

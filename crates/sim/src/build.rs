@@ -79,7 +79,8 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
                 scenario.seed,
                 &name,
             )
-            .map_err(|unset| RunError::Population(format!("traffic.{name}: {unset}")))?;
+            .map_err(|unset| RunError::Population(format!("traffic.{name}: {unset}")))?
+            .with_activity(traffic.activity());
             Ok(Class {
                 name,
                 path: traffic.path_in(network).0,

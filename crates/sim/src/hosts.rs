@@ -5,7 +5,7 @@ use aqmlab_tcp::{Context, Endpoint, Events, Segment};
 use aqmlab_traffic::Connect;
 
 use crate::agenda::Agenda;
-use crate::connection::{Answer, Application, Connection, Route};
+use crate::connection::{Application, Connection, Deed, Route};
 use crate::event::{Event, Kind, Side};
 use crate::world::{Slot, World};
 
@@ -29,6 +29,9 @@ impl<A: Agenda> World<A> {
     }
 
     pub(crate) fn open(&mut self, class: usize, connect: Connect) {
+        if self.window.contains(self.now) && connect.script.asks_at_once() {
+            self.classes[class].responses.started += 1;
+        }
         let path = self.classes[class].path;
         let nodes = self.hosts_of(path, connect.client, connect.server, connect.flipped);
         let profile = &self.classes[class].profile;
@@ -55,6 +58,7 @@ impl<A: Agenda> World<A> {
             class: class as u16,
             failed: false,
             is_traced,
+            stopped: false,
             last_event: self.now,
             app: Application::new(connect, flow, self.now),
         };
@@ -79,9 +83,6 @@ impl<A: Agenda> World<A> {
         self.routes[index as usize] = route;
         if is_traced {
             self.tracer.follow(index);
-        }
-        if self.window.contains(self.now) {
-            self.classes[class].responses.started += 1;
         }
         // A source wakes at its own time: the first segment has its way to the bottleneck before
         // it, and only then the connection's clocks can be behind.
@@ -221,48 +222,46 @@ impl<A: Agenda> World<A> {
         if events.failed {
             return self.give_up(index);
         }
-        match side {
-            Side::Client => {
-                if events.established {
-                    let request = self.application(index).current().request;
-                    self.write(index, Side::Client, request, false);
-                }
-                self.client_reads(index, events);
-            }
-            Side::Server => {
-                if let Answer::Write { bytes, close } =
-                    self.application(index).server_reads(events.received)
-                {
-                    self.write(index, Side::Server, bytes, close);
-                }
-            }
+        let measured = self.window.contains(self.now);
+        let app = self.application(index);
+        if side == Side::Client && measured {
+            app.measured_bytes += events.received;
         }
-    }
-
-    fn client_reads(&mut self, index: u32, events: Events) {
-        if events.received > 0 {
-            let measured = self.window.contains(self.now);
-            let app = self.application(index);
-            if measured {
-                app.measured_bytes += events.received;
-            }
-            if app.client_reads(events.received) {
-                let pause = app.current().pause;
-                self.record_response(index);
-                let generation = self.slots[index as usize].generation;
-                let event = Event::connection(Kind::NextRequest, index, generation);
-                let shift = self.routes[index as usize].shift;
-                self.agenda.push(self.now + pause + shift, event);
-            }
-        }
-        if events.eof {
-            self.record_response(index);
+        let ready = app.hear(side, events);
+        if side == Side::Client && events.eof {
             self.report(index);
-            self.write(index, Side::Client, 0, true);
+        }
+        if ready {
+            self.play(index, side);
         }
     }
 
-    pub(crate) fn next_request(&mut self, time: Time, event: &Event) {
+    /// An application goes on in its program until it has to wait.
+    fn play(&mut self, index: u32, side: Side) {
+        loop {
+            let now = self.now;
+            match self.application(index).act(side, now) {
+                Deed::Wait => return,
+                Deed::Pause(time) => {
+                    let generation = self.slots[index as usize].generation;
+                    let event = Event::connection(Kind::Resume(side), index, generation);
+                    let shift = self.routes[index as usize].shift;
+                    return self.agenda.push(now + time + shift, event);
+                }
+                Deed::Write { bytes, close } => self.write(index, side, bytes, close),
+                Deed::Asked => {
+                    let class = self.class_of(index);
+                    if self.window.contains(now) {
+                        self.classes[class].responses.started += 1;
+                    }
+                }
+                Deed::Answered(exchange) => self.record_response(index, &exchange),
+            }
+        }
+    }
+
+    /// The pause of an application is over.
+    pub(crate) fn resume(&mut self, time: Time, side: Side, event: &Event) {
         let slot = &mut self.slots[event.conn as usize];
         if slot.generation != event.generation() {
             return;
@@ -275,13 +274,8 @@ impl<A: Agenda> World<A> {
         }
         self.now = time - self.routes[event.conn as usize].shift;
         connection.last_event = self.now;
-        let request = connection.app.next_request(self.now);
-        let class = usize::from(connection.class);
-        if self.window.contains(self.now) {
-            self.classes[class].responses.started += 1;
-        }
-        self.write(event.conn, Side::Client, request, false);
-        self.schedule(event.conn, Side::Client);
+        self.play(event.conn, side);
+        self.schedule(event.conn, side);
     }
 
     fn write(&mut self, index: u32, side: Side, bytes: u64, close: bool) {

@@ -7,6 +7,7 @@ use aqmlab_net::Time;
 use aqmlab_scenario::FlowTrace;
 use aqmlab_tcp::{Probe, Repair};
 use aqmlab_traffic::Script;
+use aqmlab_traffic::vector::Party;
 use arrow::array::{Float64Builder, StringDictionaryBuilder, UInt64Builder};
 use arrow::datatypes::{DataType, Field, UInt8Type};
 
@@ -46,10 +47,7 @@ impl Tracer {
         let Some(wanted) = &self.wanted else {
             return false;
         };
-        let responses = script.rest.iter().chain([&script.first]);
-        let bytes = responses.fold(0, |sum: u64, exchange| {
-            sum.saturating_add(exchange.response)
-        });
+        let bytes = script.bytes()[Party::Acceptor as usize];
         let takes = self.taken[class] < wanted.flows
             && now >= wanted.after
             && bytes >= wanted.min_response.0;

@@ -300,7 +300,7 @@ impl<A: Agenda> World<A> {
             Kind::AtPort(sender) => self.enter_port(time, sender, event, None),
             Kind::AtHost(sender) => self.at_host(time, sender, &event),
             Kind::Timer(side) => self.timer(time, side, &event),
-            Kind::NextRequest => self.next_request(time, &event),
+            Kind::Resume(side) => self.resume(time, side, &event),
             Kind::Source => {
                 self.now = time;
                 let class = event.conn as usize;
@@ -321,6 +321,8 @@ impl<A: Agenda> World<A> {
                 Action::Connect(connect) => self.open(class, connect),
                 Action::OpenDatagrams(open) => self.open_datagrams(class, &open),
                 Action::Datagram { token, size } => self.send_datagram(class, token, size),
+                Action::Refused => self.refused(class),
+                Action::EndConnections => self.end_connections(class),
                 Action::WakeAt { at, token } => {
                     let event = Event::source(class as u32, token);
                     self.agenda.push(at.max(self.now), event);

@@ -359,3 +359,12 @@ def test_a_metric_that_nothing_measures_is_an_error(aqmlab: Cli, sweep_file: Pat
 def test_a_folder_that_is_no_sweep(elsewhere: Path) -> None:
     with pytest.raises(AqmlabError, match="is not the folder of a finished sweep"):
         Results.open(elsewhere)
+
+
+def test_results_that_were_half_written_are_written_again(sweep_file: Path) -> None:
+    package.sweep(sweep_file, jobs=1, out="out")
+    first = digest("out")
+    Path("out/sweep.json").rename("out/.sweep.json.77.part")
+    package.sweep(sweep_file, out="out")
+    assert digest("out") == first
+    assert Results.open("out").about["failed"] == 0

@@ -60,6 +60,8 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": paths},
+            # An interrupt from the keyboard is for the process that gives the tasks.
+            start_new_session=True,
         )
 
     def run(self, scenario: Scenario, store: Store, report: Report) -> None:
@@ -98,7 +100,7 @@ def fate(status: int) -> str:
 
 def send(channel: IO[bytes], content: Any) -> None:  # noqa: ANN401 - whatever is pickled
     """Writes one object into a pipe."""
-    pickle.dump(content, channel)
+    channel.write(pickle.dumps(content))
     channel.flush()
 
 

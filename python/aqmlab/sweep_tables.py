@@ -30,7 +30,8 @@ class Teller(Watcher):
     def planned(self, sweep: Sweep, points: int, seeds: int) -> None:
         """See :class:`Watcher`."""
         more = f" at least, {sweep.max_seeds} at most" if sweep.precision else ""
-        say(f"{number(points * seeds, 'run')}: {number(points, 'point')} x {seeds} seeds{more}")
+        size = f"{number(points, 'point')} x {number(seeds, 'seed')}"
+        say(f"{number(points * seeds, 'run')}: {size}{more}")
 
     def calibrating(self, done: float) -> None:
         """See :class:`Watcher`."""

@@ -58,7 +58,7 @@ PATIENCE_S = 300.0
 
 def slow(file: Path) -> None:
     """Makes the runs of a sweep long enough to be caught on their way."""
-    file.write_text(SWEEP.replace('"20 s"', '"3 h"\n"measure.record" = []'))
+    file.write_text(SWEEP.replace('"20 s"', '"90 min"\n"measure.record" = []'))
 
 
 def digest(folder: Path | str) -> str:
@@ -68,7 +68,7 @@ def digest(folder: Path | str) -> str:
 
 def stored(root: str = "runs/store") -> dict[str, int]:
     """Keys of the runs in a store, and when they were made."""
-    found = Path(root).glob("*/*/summary.json")
+    found = Path(root).glob("*/[!.]*/summary.json")
     return {path.parent.name: path.stat().st_mtime_ns for path in found}
 
 

@@ -115,8 +115,14 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
         """See :class:`Scheduler`."""
 
         def work(scenario: Scenario, report: Report) -> Run:
-            if store.find(scenario.key) is None:
+            if (found := store.find(scenario.key)) is not None:
+                return found
+            try:
                 self._make(scenario, store, report)
+            except RunError:
+                if store.find(scenario.key) is None:
+                    raise
+                # The process died between the end of the run and its answer.
             return Run.open(store.path(scenario.key))
 
         return run_all(work, scenarios, jobs=self.jobs, progress=progress)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use aqmlab_net::Time;
 use aqmlab_net::tagged::{Located, quoted};
-use aqmlab_traffic::{HostCounts, Rtt};
+use aqmlab_traffic::{HostCounts, Model, Rtt};
 
 use crate::{Dumbbell, Hosts, Link, Measure, Scenario, ScenarioError, Topology, Traffic};
 
@@ -169,6 +169,14 @@ fn traffic(class: &Traffic, dumbbell: &Dumbbell) -> Checked {
         &format!("{path}.rtt"),
         class.rtt.check(HostCounts { clients, servers }),
     )?;
+    let has_vectors = matches!(class.model, Model::Vectors(_) | Model::GeneralTcp(_));
+    if matches!(class.rtt, Rtt::Vector { .. }) && !has_vectors {
+        return wrong(
+            format!("{path}.rtt.kind"),
+            "found \"vector\"; only connections of kind \"vectors\" or \"general-tcp\" have \
+             round-trip times of their own",
+        );
+    }
     let (shortest, longest) = extremes(&class.rtt);
     let bottleneck = &dumbbell.bottleneck;
     let delays = bottleneck
@@ -189,7 +197,7 @@ fn traffic(class: &Traffic, dumbbell: &Dumbbell) -> Checked {
 /// Shortest and longest round trip.
 fn extremes(rtt: &Rtt) -> (Time, Time) {
     match rtt {
-        Rtt::Constant { rtt } => (*rtt, *rtt),
+        Rtt::Constant { rtt } | Rtt::Vector { fallback: rtt } => (*rtt, *rtt),
         Rtt::Uniform { min, max } => (*min, *max),
         Rtt::Pairs { matrix, extra, .. } => {
             let cells = || {

@@ -13,11 +13,13 @@ const UNCONGESTED_SPEED_UP: u64 = 10;
 const ENDLESS_PACKETS: f64 = 1e9;
 
 impl Traffic {
-    /// Users, connections per second or flows; `None` if they are to be calibrated from the load.
+    /// Users, connections per second, copies of vectors or flows; `None` if they are to be calibrated from the load.
     pub fn population(&self) -> Option<f64> {
         match &self.model {
             Model::MahWeb(web) => web.users.map(f64::from),
             Model::Poisson(poisson) => poisson.rate.map(|rate| rate.0),
+            Model::Vectors(vectors) => vectors.copies,
+            Model::GeneralTcp(mix) => mix.rate.map(|rate| rate.0),
             Model::Bulk(bulk) => Some(bulk.flows.into()),
             Model::Cbr(cbr) => Some(cbr.flows.into()),
         }
@@ -27,7 +29,8 @@ impl Traffic {
     pub fn population_key(&self) -> &'static str {
         match &self.model {
             Model::MahWeb(_) => "users",
-            Model::Poisson(_) => "rate",
+            Model::Poisson(_) | Model::GeneralTcp(_) => "rate",
+            Model::Vectors(_) => "copies",
             Model::Bulk(_) | Model::Cbr(_) => "flows",
         }
     }
@@ -38,6 +41,8 @@ impl Traffic {
         match &mut self.model {
             Model::MahWeb(web) => web.users = Some(whole),
             Model::Poisson(poisson) => poisson.rate = Some(Frequency(population)),
+            Model::Vectors(vectors) => vectors.copies = Some(population),
+            Model::GeneralTcp(mix) => mix.rate = Some(Frequency(population)),
             Model::Bulk(bulk) => bulk.flows = whole,
             Model::Cbr(cbr) => cbr.flows = whole,
         }

@@ -81,6 +81,12 @@ impl<A: Agenda> World<A> {
     /// The end of the run: counts what goes on, and checks that no segment was lost or made.
     pub(crate) fn close_books(&mut self) -> Result<(), RunError> {
         self.close_datagrams();
+        for class in &self.classes {
+            if let Some(failure) = class.source.failure() {
+                let message = format!("the vectors of traffic.{}: {failure}", class.name);
+                return Err(RunError::Vectors(message));
+            }
+        }
         let slots = std::mem::take(&mut self.slots);
         for connection in slots.iter().filter_map(|slot| slot.connection.as_ref()) {
             self.count_goodput(connection, self.window.end);

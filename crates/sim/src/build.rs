@@ -3,10 +3,11 @@
 use aqmlab_net::{RandomStream, Time};
 use aqmlab_scenario::{Dumbbell, Scenario};
 use aqmlab_tcp::{Clock, DelayedAck, HostClock, Profile};
-use aqmlab_traffic::{HostCounts, Source};
+use aqmlab_traffic::{HostCounts, Source, SourceError};
 
 use crate::RunError;
 use crate::stats::{FlowStats, ResponseStats};
+use crate::vectors;
 use crate::world::{Class, Node};
 
 pub(crate) fn classes(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<Class>, RunError> {
@@ -19,15 +20,21 @@ pub(crate) fn classes(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<Cl
         .iter()
         .map(|traffic| {
             let name = traffic.name.clone();
-            let source = Source::new(
+            let source = Source::with_files(
                 &traffic.model,
                 &traffic.rtt,
                 traffic.direction,
                 hosts,
                 scenario.seed,
                 &name,
+                &mut vectors::open,
             )
-            .map_err(|unset| RunError::Population(format!("traffic.{name}: {unset}")))?;
+            .map_err(|error| match error {
+                SourceError::PopulationUnset(unset) => {
+                    RunError::Population(format!("traffic.{name}: {unset}"))
+                }
+                SourceError::File(error) => RunError::Vectors(format!("traffic.{name}.{error}")),
+            })?;
             Ok(Class {
                 name,
                 dscp: traffic.dscp,

@@ -23,6 +23,7 @@ mod port;
 mod recorder;
 mod stats;
 mod summary;
+pub mod vectors;
 pub mod wheel;
 mod world;
 
@@ -38,6 +39,9 @@ pub enum RunError {
     /// A class of traffic has neither users nor a rate: it must be calibrated first.
     #[error("{0}")]
     Population(String),
+    /// A file of connection vectors could not be read to its end.
+    #[error("cannot read {0}")]
+    Vectors(String),
     /// A record could not be written.
     #[error("cannot write {0}")]
     Record(String),

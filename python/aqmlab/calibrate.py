@@ -175,7 +175,7 @@ def calibrate(
     return scenario.with_populations(found), answers
 
 
-UNITS = {"users": "users", "rate": "connections/s"}
+UNITS = {"users": "users", "rate": "connections/s", "sessions": "sessions"}
 """What the fields that hold a population count."""
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import _native, parallel, runs, tables, vary
+from aqmlab import _native, parallel, runs, tables, traffic_cli, vary
 from aqmlab.calibrate import calibrate
 from aqmlab.catalog import Catalog, scenario_files
 from aqmlab.compare import differences
@@ -36,6 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(traffic_cli.app, name="traffic")
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).")]
 Sets = Annotated[

@@ -3,6 +3,8 @@
 //! A scenario crosses as its effective TOML text, a result as JSON text and as Parquet files: no
 //! type of the engine is mirrored in Python. Docstrings stand in `_native.pyi`.
 
+mod play;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -11,6 +13,7 @@ use aqmlab_scenario::{MAX_TABLE_BYTES, Scenario, Topology};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::import_exception;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 import_exception!(aqmlab.errors, ScenarioError);
 import_exception!(aqmlab.errors, RunError);
@@ -20,8 +23,8 @@ import_exception!(aqmlab.errors, RunError);
 mod _native {
     #[pymodule_export]
     use super::{
-        catalog, link_rate, parse, population, population_key, run, schema, set_population,
-        to_json, uncongested, version,
+        catalog, link_rate, parse, play_source, population, population_key, run, schema,
+        set_population, to_json, uncongested, version,
     };
 }
 
@@ -91,6 +94,21 @@ fn link_rate(effective: &str, direction: &str) -> PyResult<f64> {
         _ => return Err(PyKeyError::new_err(direction.to_owned())),
     };
     Ok(link.rate.bps() as f64)
+}
+
+#[pyfunction]
+fn play_source<'py>(
+    py: Python<'py>,
+    effective: &str,
+    class_index: usize,
+    seconds: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let scenario = with_class(effective, class_index)?;
+    let played = play::play(py, &scenario, class_index, seconds)?;
+    played.map_err(|unset| {
+        let name = &scenario.traffic[class_index].name;
+        ScenarioError::new_err(format!("traffic.{name}: {unset}"))
+    })
 }
 
 #[pyfunction]

@@ -78,6 +78,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
     hosts(&dumbbell.hosts)?;
     for class in &scenario.traffic {
         traffic(class, dumbbell)?;
+        activity(&format!("traffic.{}", class.name), class, &scenario.measure)?;
     }
     load(scenario)
 }
@@ -177,7 +178,7 @@ fn traffic(class: &Traffic, dumbbell: &Dumbbell) -> Checked {
              round-trip times of their own",
         );
     }
-    let (shortest, longest) = extremes(&class.rtt);
+    let (shortest, longest) = class.rtt.extremes();
     let bottleneck = &dumbbell.bottleneck;
     let delays = bottleneck
         .forward
@@ -194,24 +195,24 @@ fn traffic(class: &Traffic, dumbbell: &Dumbbell) -> Checked {
     at(&format!("{path}.tcp"), class.tcp.check())
 }
 
-/// Shortest and longest round trip.
-fn extremes(rtt: &Rtt) -> (Time, Time) {
-    match rtt {
-        Rtt::Constant { rtt } | Rtt::Vector { fallback: rtt } => (*rtt, *rtt),
-        Rtt::Uniform { min, max } => (*min, *max),
-        Rtt::Pairs { matrix, extra, .. } => {
-            let cells = || {
-                matrix
-                    .iter()
-                    .flatten()
-                    .map(|cell| cell.saturating_add(*extra))
-            };
-            (
-                cells().min().unwrap_or_default(),
-                cells().max().unwrap_or_default(),
-            )
-        }
+/// The class acts within the run.
+fn activity(path: &str, class: &Traffic, measure: &Measure) -> Checked {
+    let end = measure.warm_up + measure.duration;
+    if class.start >= end {
+        let message = format!("found {}, but the run ends at {end}", class.start);
+        return wrong(format!("{path}.start"), message);
     }
+    if let Some(stop) = class.stop
+        && stop <= class.start
+    {
+        let message = format!("found {stop}; it must be after start, {}", class.start);
+        return wrong(format!("{path}.stop"), message);
+    }
+    if class.max_connections == Some(0) {
+        let message = "found 0; it must be at least 1";
+        return wrong(format!("{path}.max_connections"), message);
+    }
+    Ok(())
 }
 
 /// Each class has a population, or there is a load to find it from; and not both.

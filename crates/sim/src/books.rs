@@ -41,7 +41,8 @@ impl<A: Agenda> World<A> {
         let (response_bytes, request_bytes) = app.received();
         let flows = &mut self.classes[usize::from(connection.class)].flows;
         flows.count += 1;
-        flows.failed += u64::from(connection.failed);
+        let failed = connection.failed && !connection.stopped;
+        flows.failed += u64::from(failed);
         flows.retransmitted_syn += u64::from(again.syn);
         flows.retransmitted_fin += u64::from(again.fin);
         flows.retransmitted_data += u64::from(again.data);
@@ -66,7 +67,7 @@ impl<A: Agenda> World<A> {
             retransmitted_fin: again.fin,
             retransmitted_data: again.data,
             timeouts: again.timeouts,
-            failed: connection.failed,
+            failed,
         });
     }
 

@@ -34,7 +34,8 @@ pub(crate) fn classes(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<Cl
                     RunError::Population(format!("traffic.{name}: {unset}"))
                 }
                 SourceError::File(error) => RunError::Vectors(format!("traffic.{name}.{error}")),
-            })?;
+            })?
+            .with_activity(traffic.activity());
             Ok(Class {
                 name,
                 dscp: traffic.dscp,

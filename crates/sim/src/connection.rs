@@ -90,6 +90,8 @@ pub(crate) struct Connection {
     pub(crate) class: u16,
     /// Given up: what still arrives is ignored.
     pub(crate) failed: bool,
+    /// Given up because its class stopped, not because the network failed it.
+    pub(crate) stopped: bool,
     /// When one of the ends was given something last.
     pub(crate) last_event: Time,
     pub(crate) app: Application,

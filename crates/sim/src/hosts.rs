@@ -48,6 +48,7 @@ impl<A: Agenda> World<A> {
             in_network: 0,
             class: class as u16,
             failed: false,
+            stopped: false,
             last_event: self.now,
             app: Application::new(connect, flow, self.now),
         };

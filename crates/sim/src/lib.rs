@@ -8,6 +8,7 @@ use std::path::Path;
 
 use aqmlab_scenario::Scenario;
 
+mod activity;
 mod agenda;
 mod books;
 mod build;

@@ -300,6 +300,8 @@ impl<A: Agenda> World<A> {
                 Action::Connect(connect) => self.open(class, connect),
                 Action::OpenDatagrams(open) => self.open_datagrams(class, &open),
                 Action::Datagram { token, size } => self.send_datagram(class, token, size),
+                Action::Refused => self.refused(class),
+                Action::EndConnections => self.end_connections(class),
                 Action::WakeAt { at, token } => {
                     let event = Event::source(class as u32, token);
                     self.agenda.push(at.max(self.now), event);

@@ -38,6 +38,11 @@ impl Transfers {
         }
     }
 
+    pub(crate) fn is_endless(&self) -> bool {
+        let mut transfers = self.transfers.iter();
+        transfers.any(|(_, connect)| connect.script.exchanges()[0].response == ENDLESS)
+    }
+
     pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {
         let wakes = self.transfers.iter().map(|(at, connect)| Action::WakeAt {
             at: *at,

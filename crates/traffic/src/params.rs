@@ -4,14 +4,28 @@ use aqmlab_net::{Bytes, Frequency, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::on_off::OnOff;
+use crate::packmime::PackMime;
+use crate::rtt::{GeneralFit, PackMimeRtt};
+use crate::session::WebSessions;
+use crate::telnet::Telnet;
+use crate::unc::UncWeb;
+
 aqmlab_net::tagged! {
     /// A traffic model and its parameters.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Model {
         /// Closed loop: web users who fetch pages over HTTP/1.0 (Mah 1997).
         MahWeb(MahWeb),
+        /// Closed loop: web users whose pages come from several servers, some over persistent
+        /// connections (UNC, Smith et al. 2001; reconstructed).
+        UncWeb(UncWeb),
+        /// Closed loop: sessions that fetch a transfer, think, fetch the next (Zhang and Qiu 2000).
+        WebSessions(WebSessions),
         /// Open loop: connections arrive as a Poisson process, each with one exchange.
         Poisson(Poisson),
+        /// Open loop: HTTP connections with long memory (PackMime, Cao et al. 2004).
+        Packmime(PackMime),
         /// Open loop: connection vectors, from a file.
         Vectors(Vectors),
         /// Open loop: connections of many applications with heavy-tailed sizes, in the manner of a
@@ -21,6 +35,10 @@ aqmlab_net::tagged! {
         Bulk(Bulk),
         /// Datagrams (UDP) at a constant rate that nothing slows down.
         Cbr(Cbr),
+        /// Datagrams (UDP) in bursts of Pareto length.
+        OnOff(OnOff),
+        /// Keystrokes and their echoes, with the pauses of tcplib's telnet.
+        Telnet(Telnet),
     }
 }
 
@@ -272,6 +290,34 @@ aqmlab_net::tagged! {
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             matrix: Vec<Vec<Time>>,
             /// Added to every entry.
+            #[serde(default)]
+            extra: Time,
+        },
+        /// A table of its own; between its rows the logarithm of the round-trip time is linear.
+        Empirical {
+            /// A CSV file with a header, milliseconds in the first column, cumulative probabilities
+            /// in the last. It is read when the scenario is, and replaced by `cdf`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            file: Option<String>,
+            /// Rows of (round-trip time, cumulative probability), both ascending, the last
+            /// probability 1. What the first row has of it is exactly the first row's time.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            cdf: Vec<(Time, f64)>,
+        },
+        /// The wide distribution of Aikat et al. 2003: 10 ms to 25 s, median 80 ms, one in ten
+        /// above 1.1 s. Reconstructed.
+        General {
+            /// Which compromise it makes.
+            #[serde(default)]
+            fit: GeneralFit,
+        },
+        /// Those of PackMime. With traffic of kind `packmime` they have long memory, as the model
+        /// says; with others they are independent.
+        Packmime {
+            /// Which table.
+            #[serde(default)]
+            table: PackMimeRtt,
+            /// Added to every round trip: the propagation delay of the topology.
             #[serde(default)]
             extra: Time,
         },

@@ -119,6 +119,8 @@ pub(crate) struct Replay {
     hosts: HostCounts,
     host_draws: RandomStream,
     rtt_draws: RandomStream,
+    /// What the run's clock shows when the first vectors' clock shows 0; known when it first wakes.
+    origin: Option<Time>,
     /// Copies so far, and connections opened.
     serial: u64,
     opened: u32,
@@ -205,6 +207,7 @@ impl Replay {
             hosts: setting.hosts,
             host_draws: stream("hosts"),
             rtt_draws: stream("rtts"),
+            origin: None,
             serial: 0,
             opened: 0,
         }
@@ -217,9 +220,10 @@ impl Replay {
 
     /// Starts what is due.
     pub(crate) fn on_wake(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while let Some(Reverse(due)) = self.pending.peek()
-            && due.at <= now
-        {
+        let first = self.pending.peek().map_or(now, |Reverse(first)| first.at);
+        let origin = *self.origin.get_or_insert(now.saturating_sub(first));
+        let now = now.saturating_sub(origin);
+        while self.pending.peek().is_some_and(|Reverse(due)| due.at <= now) {
             if let Some(Reverse(due)) = self.pending.pop() {
                 let connect = self.connect(&due.vector);
                 actions.push(Action::Connect(connect));
@@ -246,8 +250,9 @@ impl Replay {
                 self.add_copies(&vector);
             }
         }
-        if let Some(Reverse(Pending { at, .. })) = self.pending.peek() {
-            actions.push(Action::WakeAt { at: *at, token: 0 });
+        if let Some(Reverse(first)) = self.pending.peek() {
+            let at = first.at.saturating_add(self.origin.unwrap_or_default());
+            actions.push(Action::WakeAt { at, token: 0 });
         }
     }
 

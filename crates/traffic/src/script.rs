@@ -90,6 +90,14 @@ impl Script {
         Self::Single(Exchange::new(request, response))
     }
 
+    /// Exchanges one after the other, at least one.
+    pub fn new(exchanges: Vec<Exchange>, closer: Party) -> Self {
+        match (exchanges.as_slice(), closer) {
+            (&[exchange], Party::Acceptor) => Self::Single(exchange),
+            _ => Self::Exchanges { exchanges, closer },
+        }
+    }
+
     /// The step number `index` of an end, counted from 0; `None` behind the last.
     pub fn step(&self, party: Party, index: u32) -> Option<Step> {
         let index = index as usize;
@@ -334,6 +342,10 @@ pub enum Action {
         /// IP bytes, headers included.
         size: u32,
     },
+    /// A connection was not opened: the class has as many as it may.
+    Refused,
+    /// End all connections of the class now, at both ends. They have not failed.
+    EndConnections,
     /// Call [`Source::on_wake`](crate::Source::on_wake) with this token at that time.
     WakeAt {
         /// When.

@@ -454,7 +454,7 @@ fn datagrams(gaps: Gaps) -> Vec<(Time, u32)> {
                     sent.push((now, token));
                 }
                 Action::WakeAt { at, token } => wakes.push((at, token)),
-                Action::Connect(connect) => panic!("a datagram needs no {connect:?}"),
+                other => panic!("a datagram needs no {other:?}"),
             }
         }
         let (place, &(at, token)) = wakes

@@ -43,8 +43,9 @@ fn version() -> &'static str {
 )]
 fn parse(text: &str, base_dir: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
     let mut read = |name: &str| read_table(&Path::new(base_dir).join(name));
-    let scenario = Scenario::parse(text, &overrides, &mut read)
-        .map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    let wrong = |error: aqmlab_scenario::ScenarioError| ScenarioError::new_err(error.to_string());
+    let mut scenario = Scenario::parse(text, &overrides, &mut read).map_err(wrong)?;
+    aqmlab_sim::vectors::find_files(&mut scenario, Path::new(base_dir)).map_err(wrong)?;
     Ok(scenario.to_toml())
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use aqmlab_net::Time;
 use aqmlab_net::tagged::{Located, quoted};
-use aqmlab_traffic::HostCounts;
+use aqmlab_traffic::{HostCounts, Model, Rtt};
 
 use crate::{
     Hosts, Link, Measure, Network, Path, RateChange, Reordering, Scenario, ScenarioError, Traffic,
@@ -216,6 +216,14 @@ fn traffic(class: &Traffic, network: &Network) -> Checked {
         &format!("{path}.rtt"),
         class.rtt.check(HostCounts { clients, servers }),
     )?;
+    let has_vectors = matches!(class.model, Model::Vectors(_) | Model::GeneralTcp(_));
+    if matches!(class.rtt, Rtt::Vector { .. }) && !has_vectors {
+        return wrong(
+            format!("{path}.rtt.kind"),
+            "found \"vector\"; only connections of kind \"vectors\" or \"general-tcp\" have \
+             round-trip times of their own",
+        );
+    }
     let (shortest, longest) = class.rtt.extremes();
     let delays = network.delay(path_of(class, network)?);
     if shortest < delays {

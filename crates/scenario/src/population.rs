@@ -13,13 +13,15 @@ const UNCONGESTED_SPEED_UP: u64 = 10;
 const ENDLESS_PACKETS: f64 = 1e9;
 
 impl Traffic {
-    /// Users, connections per second or flows; `None` if they are to be calibrated from the load.
+    /// Users, connections per second, copies of vectors or flows; `None` if they are to be calibrated from the load.
     pub fn population(&self) -> Option<f64> {
         match &self.model {
             Model::MahWeb(web) => web.users.map(f64::from),
             Model::UncWeb(web) => web.users.map(f64::from),
             Model::WebSessions(web) => web.sessions.map(f64::from),
             Model::Poisson(poisson) => poisson.rate.map(|rate| rate.0),
+            Model::Vectors(vectors) => vectors.copies,
+            Model::GeneralTcp(mix) => mix.rate.map(|rate| rate.0),
             Model::Packmime(packmime) => packmime.rate.map(|rate| rate.0),
             Model::Bulk(bulk) => Some(bulk.flows.into()),
             Model::Cbr(cbr) => Some(cbr.flows.into()),
@@ -33,7 +35,8 @@ impl Traffic {
         match &self.model {
             Model::MahWeb(_) | Model::UncWeb(_) => "users",
             Model::WebSessions(_) | Model::Telnet(_) => "sessions",
-            Model::Poisson(_) | Model::Packmime(_) => "rate",
+            Model::Poisson(_) | Model::Packmime(_) | Model::GeneralTcp(_) => "rate",
+            Model::Vectors(_) => "copies",
             Model::Bulk(_) | Model::Cbr(_) | Model::OnOff(_) => "flows",
         }
     }
@@ -46,6 +49,8 @@ impl Traffic {
             Model::UncWeb(web) => web.users = Some(whole),
             Model::WebSessions(web) => web.sessions = Some(whole),
             Model::Poisson(poisson) => poisson.rate = Some(Frequency(population)),
+            Model::Vectors(vectors) => vectors.copies = Some(population),
+            Model::GeneralTcp(mix) => mix.rate = Some(Frequency(population)),
             Model::Packmime(packmime) => packmime.rate = Some(Frequency(population)),
             Model::Bulk(bulk) => bulk.flows = whole,
             Model::Cbr(cbr) => cbr.flows = whole,

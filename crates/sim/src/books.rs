@@ -89,6 +89,12 @@ impl<A: Agenda> World<A> {
     /// The end of the run: counts what goes on, and checks that no segment was lost or made.
     pub(crate) fn close_books(&mut self) -> Result<(), RunError> {
         self.close_datagrams();
+        for class in &self.classes {
+            if let Some(failure) = class.source.failure() {
+                let message = format!("the vectors of traffic.{}: {failure}", class.name);
+                return Err(RunError::Vectors(message));
+            }
+        }
         let slots = std::mem::take(&mut self.slots);
         for (index, slot) in (0..).zip(&slots) {
             if let Some(connection) = &slot.connection {

@@ -25,6 +25,7 @@ mod recorder;
 mod stats;
 mod summary;
 mod trace;
+pub mod vectors;
 pub mod wheel;
 mod world;
 
@@ -40,6 +41,9 @@ pub enum RunError {
     /// A class of traffic has neither users nor a rate: it must be calibrated first.
     #[error("{0}")]
     Population(String),
+    /// A file of connection vectors could not be read to its end.
+    #[error("cannot read {0}")]
+    Vectors(String),
     /// A record could not be written.
     #[error("cannot write {0}")]
     Record(String),

@@ -6,8 +6,8 @@ use aqmlab_traffic::Connect;
 
 use crate::agenda::Agenda;
 use crate::connection::{Answer, Application, Connection, Route};
-use crate::event::{Event, Kind, Side};
-use crate::world::{Slot, World};
+use crate::event::{Event, Kind, Outgoing, Side};
+use crate::world::{Class, Slot, World};
 
 impl<A: Agenda> World<A> {
     // ---- connections ----
@@ -23,6 +23,14 @@ impl<A: Agenda> World<A> {
 
     pub(crate) fn open(&mut self, class: usize, connect: Connect) {
         let nodes = self.hosts_of(connect.client, connect.server, connect.flipped);
+        self.flows_opened += 1;
+        let flow = self.flows_opened;
+        let Connect { rtt, flipped, .. } = connect;
+        let mut route = Route::new(rtt, flipped, flow, nodes, self.bottleneck_delay);
+        let Class { profile, dscp, .. } = &self.classes[class];
+        route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
+        route.dscp = *dscp;
+        let index = self.take_slot(route);
         let profile = &self.classes[class].profile;
         let (handshake, overhead) = (profile.handshake, profile.overhead);
         let cx = Context {
@@ -30,43 +38,23 @@ impl<A: Agenda> World<A> {
             profile,
             host: &self.nodes[nodes[0] as usize].clock,
         };
-        self.flows_opened += 1;
-        let flow = self.flows_opened;
-        let Connect { rtt, flipped, .. } = connect;
-        let mut route = Route::new(rtt, flipped, flow, nodes, self.bottleneck_delay);
-        route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
-        route.dscp = self.classes[class].dscp;
-        let mut connection = Connection {
-            ends: [
-                Endpoint::connect(cx, &mut self.segments),
-                Endpoint::listen(profile),
-            ],
+        let events = &mut self.outgoing;
+        let mut out = Outgoing::new(events, &mut self.options, index, Side::Client);
+        let connection = self.slots[index as usize].connection.insert(Connection {
+            ends: [Endpoint::connect(cx, &mut out), Endpoint::listen(profile)],
             timer_at: [Time::NEVER; 2],
             in_network: 0,
             class: class as u16,
             failed: false,
             last_event: self.now,
             app: Application::new(connect, flow, self.now),
-        };
+        });
         if overhead > Time::ZERO {
             let seed = self.seed.wrapping_mul(2).wrapping_add(flow << 1);
             let [client, server] = &mut connection.ends;
             client.seed(seed);
             server.seed(seed | 1);
         }
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None => {
-                self.slots.push(Slot {
-                    connection: None,
-                    generation: 0,
-                });
-                self.routes.push(route);
-                (self.slots.len() - 1) as u32
-            }
-        };
-        self.slots[index as usize].connection = Some(connection);
-        self.routes[index as usize] = route;
         if self.window.contains(self.now) {
             self.classes[class].responses.started += 1;
         }
@@ -84,6 +72,20 @@ impl<A: Agenda> World<A> {
             self.routes[index as usize].shift_clocks();
         }
         self.schedule(index, Side::Client);
+    }
+
+    /// A slot for a connection that takes this route.
+    fn take_slot(&mut self, route: Route) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.routes[index as usize] = route;
+            return index;
+        }
+        self.slots.push(Slot {
+            connection: None,
+            generation: 0,
+        });
+        self.routes.push(route);
+        (self.slots.len() - 1) as u32
     }
 
     #[inline]
@@ -117,10 +119,13 @@ impl<A: Agenda> World<A> {
             ecn: event.ecn(),
             options: self.options.take(event.options),
         };
-        let events = end.on_segment(&segment, cx, &mut self.segments);
+        let out = &mut self.outgoing;
+        let mut out = Outgoing::new(out, &mut self.options, event.conn, receiver);
+        let events = end.on_segment(&segment, cx, &mut out);
         self.after(event.conn, receiver, events);
     }
 
+    #[inline(never)]
     pub(crate) fn timer(&mut self, time: Time, side: Side, event: &Event) {
         let slot = &mut self.slots[event.conn as usize];
         if slot.generation != event.generation() {
@@ -143,7 +148,9 @@ impl<A: Agenda> World<A> {
                 profile: &self.classes[usize::from(connection.class)].profile,
                 host: &self.nodes[route.nodes[side as usize] as usize].clock,
             };
-            events = connection.end(side).on_timer(cx, &mut self.segments);
+            let out = &mut self.outgoing;
+            let mut out = Outgoing::new(out, &mut self.options, event.conn, side);
+            events = connection.end(side).on_timer(cx, &mut out);
         }
         self.after(event.conn, side, events);
     }
@@ -153,7 +160,7 @@ impl<A: Agenda> World<A> {
     #[inline]
     fn after(&mut self, index: u32, side: Side, events: Events) {
         self.transmit(index, side);
-        if events != Events::default() {
+        if !events.is_none() {
             self.tell_application(index, side, events);
         }
         self.schedule(index, side);
@@ -180,11 +187,14 @@ impl<A: Agenda> World<A> {
     #[inline]
     pub(crate) fn release_if_over(&mut self, index: u32) {
         match &self.slots[index as usize].connection {
-            Some(connection) if connection.is_over() => self.release(index),
+            Some(connection) if connection.in_network == 0 && connection.is_over() => {
+                self.release(index);
+            }
             _ => {}
         }
     }
 
+    #[inline(never)]
     fn release(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.take() else {
@@ -242,6 +252,7 @@ impl<A: Agenda> World<A> {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn next_request(&mut self, time: Time, event: &Event) {
         let slot = &mut self.slots[event.conn as usize];
         if slot.generation != event.generation() {
@@ -275,13 +286,14 @@ impl<A: Agenda> World<A> {
             host: &self.nodes[self.routes[index as usize].nodes[side as usize] as usize].clock,
         };
         let end = connection.end(side);
+        let mut out = Outgoing::new(&mut self.outgoing, &mut self.options, index, side);
         // Two calls, as applications make them: what the window lets out at once goes before
         // the FIN, which then travels alone.
         if bytes > 0 {
-            end.write(bytes, cx, &mut self.segments);
+            end.write(bytes, cx, &mut out);
         }
         if close {
-            end.close(cx, &mut self.segments);
+            end.close(cx, &mut out);
         }
         self.transmit(index, side);
     }

@@ -15,7 +15,7 @@
 
 use aqmlab_net::{Rate, Time};
 use aqmlab_scenario::{Scenario, Topology};
-use aqmlab_tcp::{HostClock, Profile, Segment};
+use aqmlab_tcp::{HostClock, Profile};
 use aqmlab_traffic::{Action, Source};
 
 use crate::RunError;
@@ -133,7 +133,7 @@ pub(crate) struct World<A> {
     pub(crate) tally: Tally,
     pub(crate) events: u64,
     /// Reused between events.
-    pub(crate) segments: Vec<Segment>,
+    pub(crate) outgoing: Vec<Event>,
     pub(crate) actions: Vec<Action>,
     pub(crate) passages: Vec<(Event, Passage)>,
     #[cfg(test)]
@@ -202,7 +202,7 @@ impl<A: Agenda> World<A> {
             recorder,
             tally: Tally::default(),
             events: 0,
-            segments: Vec::new(),
+            outgoing: Vec::new(),
             actions: Vec::new(),
             passages: Vec::new(),
             #[cfg(test)]

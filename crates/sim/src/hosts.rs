@@ -21,6 +21,7 @@ impl<A: Agenda> World<A> {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn open(&mut self, class: usize, connect: Connect) {
         let nodes = self.hosts_of(connect.client, connect.server, connect.flipped);
         self.flows_opened += 1;
@@ -88,7 +89,7 @@ impl<A: Agenda> World<A> {
         (self.slots.len() - 1) as u32
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn at_host(&mut self, time: Time, sender: Side, event: &Event) {
         let receiver = sender.other();
         let route = &self.routes[event.conn as usize];
@@ -157,9 +158,11 @@ impl<A: Agenda> World<A> {
 
     /// An end point has been given something: sends what it wants sent, tells the application,
     /// sets the timer.
-    #[inline]
+    #[inline(always)]
     fn after(&mut self, index: u32, side: Side, events: Events) {
-        self.transmit(index, side);
+        if !self.outgoing.is_empty() {
+            self.transmit(index, side);
+        }
         if !events.is_none() {
             self.tell_application(index, side, events);
         }
@@ -168,7 +171,7 @@ impl<A: Agenda> World<A> {
     }
 
     /// Makes sure that an event wakes this end in time.
-    #[inline]
+    #[inline(always)]
     fn schedule(&mut self, index: u32, side: Side) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.as_mut() else {
@@ -178,13 +181,19 @@ impl<A: Agenda> World<A> {
         let pending = &mut connection.timer_at[side as usize];
         if wake < *pending {
             *pending = wake;
-            let event = Event::connection(Kind::Timer(side), index, slot.generation);
-            let shift = self.routes[index as usize].shift;
-            self.agenda.push(wake.max(self.now) + shift, event);
+            self.push_timer(index, side, wake);
         }
     }
 
-    #[inline]
+    #[inline(never)]
+    fn push_timer(&mut self, index: u32, side: Side, wake: Time) {
+        let generation = self.slots[index as usize].generation;
+        let event = Event::connection(Kind::Timer(side), index, generation);
+        let shift = self.routes[index as usize].shift;
+        self.agenda.push(wake.max(self.now) + shift, event);
+    }
+
+    #[inline(always)]
     pub(crate) fn release_if_over(&mut self, index: u32) {
         match &self.slots[index as usize].connection {
             Some(connection) if connection.in_network == 0 && connection.is_over() => {
@@ -207,6 +216,7 @@ impl<A: Agenda> World<A> {
 
     // ---- applications ----
 
+    #[inline(never)]
     fn tell_application(&mut self, index: u32, side: Side, events: Events) {
         if events.failed {
             return self.give_up(index);

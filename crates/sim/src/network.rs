@@ -9,7 +9,7 @@ use crate::world::World;
 
 impl<A: Agenda> World<A> {
     /// Puts what an end point wants to send on its host's link, towards the bottleneck.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn transmit(&mut self, index: u32, sender: Side) {
         if self.outgoing.is_empty() {
             return;

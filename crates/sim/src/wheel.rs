@@ -133,7 +133,7 @@ impl<E: Copy> Wheel<E> {
         let (least, most) = FINE_BUCKETS;
         let fine = Level::new(FINE_SPAN.saturating_sub(shift).clamp(least, most));
         Self {
-            nodes: Vec::new(),
+            nodes: Vec::with_capacity(1 << 12),
             free: NIL,
             current: NIL,
             fine_shift: shift,

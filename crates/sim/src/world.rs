@@ -182,8 +182,8 @@ impl<A: Agenda> World<A> {
             now: Time::ZERO,
             window,
             agenda: A::new(ports.len(), links[0].rate.max(links[1].rate)),
-            slots: Vec::new(),
-            routes: Vec::new(),
+            slots: Vec::with_capacity(1 << 10),
+            routes: Vec::with_capacity(1 << 10),
             free: Vec::new(),
             options: OptionsAside::default(),
             datagrams: Vec::new(),
@@ -260,7 +260,7 @@ impl<A: Agenda> World<A> {
             };
             if is_early {
                 self.events += 1;
-                self.handle(time, event);
+                self.handle_late(time, event);
             } else if event.is_packet() {
                 self.tally.in_flight += 1;
             }
@@ -273,7 +273,13 @@ impl<A: Agenda> World<A> {
         self.recorder.finish()
     }
 
-    #[inline]
+    /// [`handle`](Self::handle) where it is not worth its space.
+    #[inline(never)]
+    fn handle_late(&mut self, time: Time, event: Event) {
+        self.handle(time, event);
+    }
+
+    #[inline(always)]
     fn handle(&mut self, time: Time, event: Event) {
         match event.kind() {
             Kind::AtPort(sender) => self.enter_port(time, sender, event, None),
@@ -292,6 +298,7 @@ impl<A: Agenda> World<A> {
     }
 
     /// Carries out what the source of `class` asked for.
+    #[inline(never)]
     pub(crate) fn act(&mut self, class: usize) {
         // Nothing that happens here asks a source for more, so the list does not grow meanwhile.
         let mut actions = std::mem::take(&mut self.actions);

@@ -36,7 +36,7 @@ impl Endpoint {
         }
         let pure = segment.len == 0 && !segment.flags.has(Flags::FIN);
         if ack > self.una {
-            self.on_new_ack(segment, echo, cx, out);
+            self.on_other_new_ack(segment, echo, cx, out);
         } else if ack == self.una && self.una < self.max && (pure || news) {
             // RFC 6675, section 2: with SACK a duplicate must tell something new.
             if news || !self.sacking {
@@ -51,7 +51,19 @@ impl Endpoint {
         true
     }
 
-    #[inline]
+    /// [`on_new_ack`](Self::on_new_ack) where it is not worth its space.
+    #[inline(never)]
+    fn on_other_new_ack(
+        &mut self,
+        segment: &Segment,
+        echo: bool,
+        cx: Context<'_>,
+        out: &mut impl Outbox,
+    ) {
+        self.on_new_ack(segment, echo, cx, out);
+    }
+
+    #[inline(always)]
     pub(crate) fn on_new_ack(
         &mut self,
         segment: &Segment,

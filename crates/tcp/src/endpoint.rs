@@ -257,10 +257,11 @@ impl Endpoint {
         if matches!(self.phase, Phase::SynReceived | Phase::Established) {
             let seq = if self.is_established() { self.nxt } else { 1 };
             let flags = Flags::RST.with(Flags::ACK);
-            out.send(Segment {
+            let segment = Segment {
                 flags,
-                ..self.bare(seq, cx)
-            });
+                ..self.bare(seq)
+            };
+            self.hand_over(segment, cx, out);
         }
         self.fail();
     }
@@ -565,7 +566,7 @@ impl Endpoint {
             Phase::Established if reset.seq == next => self.fail(),
             // In the window, but not exact: a challenge shows whether the peer means it.
             _ if (next..next + cx.profile.receive_buffer.0).contains(&reset.seq) => {
-                out.send(self.bare(self.nxt, cx));
+                self.hand_over(self.bare(self.nxt), cx, out);
                 Events::default()
             }
             _ => Events::default(),

@@ -18,6 +18,7 @@ impl Endpoint {
     }
 
     /// Sends what window, Nagle's rule and the ACK policy allow.
+    #[inline]
     pub(crate) fn output(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         if !self.is_established() {
             return;
@@ -31,6 +32,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(never)]
     fn send_what_is_allowed(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         let idle = self.una == self.max;
         if idle && self.end > self.nxt {
@@ -298,14 +300,15 @@ impl Endpoint {
         }
         let capable = agreed && (is_new || cx.profile.ecn_on_retransmissions);
         let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
-        out.send(Segment {
+        let segment = Segment {
             seq,
             ack: self.receiver.next,
             len: len as u32,
             flags,
             ecn,
-            options: self.options(cx),
-        });
+            options: Options::NONE,
+        };
+        self.hand_over(segment, cx, out);
         self.receiver.on_ack_sent();
         self.control.on_send(seq, end, !is_new, cx.now);
         if is_new {
@@ -332,20 +335,22 @@ impl Endpoint {
         }
     }
 
+    #[inline(never)]
     fn send_pure_ack(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
-        out.send(self.bare(self.nxt, cx));
+        self.hand_over(self.bare(self.nxt), cx, out);
         self.receiver.on_ack_sent();
     }
 
-    /// An ACK without payload.
-    pub(crate) fn bare(&self, seq: u64, cx: Context<'_>) -> Segment {
+    /// An ACK without payload, and so far without options.
+    #[inline]
+    pub(crate) fn bare(&self, seq: u64) -> Segment {
         Segment {
             seq,
             ack: self.receiver.next,
             len: 0,
             flags: self.ack_flags(),
             ecn: Ecn::NotEct,
-            options: self.options(cx),
+            options: Options::NONE,
         }
     }
 
@@ -358,12 +363,14 @@ impl Endpoint {
         }
     }
 
-    #[inline]
-    fn options(&self, cx: Context<'_>) -> Options {
+    /// A segment leaves, with the options that both ends agreed on.
+    #[inline(always)]
+    pub(crate) fn hand_over(&self, segment: Segment, cx: Context<'_>, out: &mut impl Outbox) {
         if self.sacking || self.stamping {
-            self.agreed_options(cx)
+            let options = self.agreed_options(cx);
+            out.send(Segment { options, ..segment });
         } else {
-            Options::NONE
+            out.send(segment);
         }
     }
 

@@ -2,10 +2,10 @@
 //! cache line.
 
 use aqmlab_net::Ecn;
-use aqmlab_tcp::{Flags, Segment};
+use aqmlab_tcp::{Flags, Outbox, Segment};
 use aqmlab_traffic::vector::Party;
 
-use crate::options::Ticket;
+use crate::options::{OptionsAside, Ticket};
 
 /// Which end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,9 +101,10 @@ pub(crate) struct Event {
 const ECN_SHIFT: u8 = 6;
 
 /// Where the number of the hop begins in `kind`.
-const HOP_SHIFT: u8 = 3;
+const HOP_SHIFT: u8 = 4;
 
 impl Event {
+    #[inline]
     pub(crate) const fn segment(kind: Kind, conn: u32, segment: &Segment, options: Ticket) -> Self {
         Self {
             conn,
@@ -200,6 +201,41 @@ impl Event {
     /// Whether this is a packet on its way.
     pub(crate) const fn is_packet(&self) -> bool {
         matches!(self.kind(), Kind::AtPort(_) | Kind::AtHost(_))
+    }
+}
+
+/// Where the end point at one side of a connection puts what it sends: as events at once.
+#[derive(Debug)]
+pub(crate) struct Outgoing<'a> {
+    events: &'a mut Vec<Event>,
+    options: &'a mut OptionsAside,
+    connection: u32,
+    sender: Side,
+}
+
+impl<'a> Outgoing<'a> {
+    pub(crate) const fn new(
+        events: &'a mut Vec<Event>,
+        options: &'a mut OptionsAside,
+        connection: u32,
+        sender: Side,
+    ) -> Self {
+        Self {
+            events,
+            options,
+            connection,
+            sender,
+        }
+    }
+}
+
+impl Outbox for Outgoing<'_> {
+    #[inline]
+    fn send(&mut self, segment: Segment) {
+        let options = self.options.put(&segment.options);
+        let kind = Kind::AtPort(self.sender);
+        self.events
+            .push(Event::segment(kind, self.connection, &segment, options));
     }
 }
 

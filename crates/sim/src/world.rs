@@ -15,7 +15,7 @@
 
 use aqmlab_net::{Rate, Time};
 use aqmlab_scenario::{Link, Scenario};
-use aqmlab_tcp::{HostClock, Profile, Segment};
+use aqmlab_tcp::{HostClock, Profile};
 use aqmlab_traffic::{Action, Source};
 
 use crate::RunError;
@@ -138,7 +138,7 @@ pub(crate) struct World<A> {
     pub(crate) tally: Tally,
     pub(crate) events: u64,
     /// Reused between events.
-    pub(crate) segments: Vec<Segment>,
+    pub(crate) outgoing: Vec<Event>,
     pub(crate) actions: Vec<Action>,
     pub(crate) passages: Vec<(Event, Passage)>,
     #[cfg(test)]
@@ -200,8 +200,8 @@ impl<A: Agenda> World<A> {
             now: Time::ZERO,
             window,
             agenda: A::new(ports.len(), fastest),
-            slots: Vec::new(),
-            routes: Vec::new(),
+            slots: Vec::with_capacity(1 << 10),
+            routes: Vec::with_capacity(1 << 10),
             free: Vec::new(),
             options: OptionsAside::default(),
             datagrams: Vec::new(),
@@ -223,7 +223,7 @@ impl<A: Agenda> World<A> {
             recorder,
             tally: Tally::default(),
             events: 0,
-            segments: Vec::new(),
+            outgoing: Vec::new(),
             actions: Vec::new(),
             passages: Vec::new(),
             #[cfg(test)]
@@ -281,7 +281,7 @@ impl<A: Agenda> World<A> {
             };
             if is_early {
                 self.events += 1;
-                self.handle(time, event);
+                self.handle_late(time, event);
             } else if event.is_packet() {
                 self.tally.in_flight += 1;
             }
@@ -294,7 +294,13 @@ impl<A: Agenda> World<A> {
         self.recorder.finish()
     }
 
-    #[inline]
+    /// [`handle`](Self::handle) where it is not worth its space.
+    #[inline(never)]
+    fn handle_late(&mut self, time: Time, event: Event) {
+        self.handle(time, event);
+    }
+
+    #[inline(always)]
     fn handle(&mut self, time: Time, event: Event) {
         match event.kind() {
             Kind::AtPort(sender) => self.enter_port(time, sender, event, None),
@@ -313,6 +319,7 @@ impl<A: Agenda> World<A> {
     }
 
     /// Carries out what the source of `class` asked for.
+    #[inline(never)]
     pub(crate) fn act(&mut self, class: usize) {
         // Nothing that happens here asks a source for more, so the list does not grow meanwhile.
         let mut actions = std::mem::take(&mut self.actions);

@@ -149,16 +149,6 @@ impl PackMime {
     }
 }
 
-/// A rate of connections, where one is given.
-fn some_rate(rate: Option<Frequency>) -> Result<(), Problem> {
-    match rate {
-        Some(rate) if !(rate.0.is_finite() && rate.0 > 0.0) => {
-            problem("rate", format!("found {rate}; it must be above 0 /s"))
-        }
-        _ => Ok(()),
-    }
-}
-
 impl Bulk {
     fn check(&self) -> Result<(), Problem> {
         at_least_one("flows", self.flows)?;

@@ -63,7 +63,12 @@ fn every_key_of_a_shipped_scenario_is_in_the_schema() {
     // The effective form spells out every default, so this compares what serde writes with what
     // the schema allows.
     let schema = Scenario::json_schema();
-    for name in ["quickstart.toml", "open-loop.toml", "bulk.toml"] {
+    for name in [
+        "quickstart.toml",
+        "open-loop.toml",
+        "bulk.toml",
+        "packmime.toml",
+    ] {
         let effective = serde_json::to_value(load(name, &[])).unwrap();
         if let Err(problem) = conforms(&effective, &schema, &schema) {
             panic!("{name}: {problem}");

@@ -7,49 +7,67 @@ use aqmlab_traffic::Connect;
 use crate::agenda::Agenda;
 use crate::connection::{Application, Connection, Deed, Route};
 use crate::event::{Event, Kind, Side};
+use crate::limits;
 use crate::world::{Slot, World};
 
 impl<A: Agenda> World<A> {
     // ---- connections ----
 
     /// The hosts of a connection, as indices into the world's nodes: client, server.
-    pub(crate) const fn hosts_of(&self, client: u32, server: u32, flipped: bool) -> [u32; 2] {
+    pub(crate) fn hosts_of(
+        &self,
+        path: usize,
+        client: u32,
+        server: u32,
+        flipped: bool,
+    ) -> [u32; 2] {
+        let first = self.paths[path].first_node;
         if flipped {
-            [client, self.servers + server]
+            [first + client, first + self.servers + server]
         } else {
-            [self.servers + client, server]
+            [first + self.servers + client, first + server]
         }
     }
 
-    pub(crate) fn open(&mut self, class: usize, connect: Connect) {
+    pub(crate) fn open(&mut self, class: usize, mut connect: Connect) {
         if self.window.contains(self.now) && connect.script.asks_at_once() {
             self.classes[class].responses.started += 1;
         }
-        let nodes = self.hosts_of(connect.client, connect.server, connect.flipped);
-        let profile = &self.classes[class].profile;
+        self.flows_opened += 1;
+        let flow = self.flows_opened;
+        let own = connect.limits.take().map(|limits| {
+            let class = &mut self.classes[class];
+            let own = class.variants.own(&limits, &class.profile, self.seed, flow);
+            Box::new(own)
+        });
+        let path = self.classes[class].path;
+        let nodes = self.hosts_of(path, connect.client, connect.server, connect.flipped);
+        let [profile, servers] = [Side::Client, Side::Server]
+            .map(|side| limits::profile(&self.classes, class as u16, own.as_deref(), side));
         let (handshake, overhead) = (profile.handshake, profile.overhead);
         let cx = Context {
             now: self.now,
             profile,
             host: &self.nodes[nodes[0] as usize].clock,
         };
-        self.flows_opened += 1;
-        let flow = self.flows_opened;
         let Connect { rtt, flipped, .. } = connect;
-        let mut route = Route::new(rtt, flipped, flow, nodes, self.bottleneck_delay);
+        let mut route = Route::new(rtt, flipped, flow, nodes, (path, &self.paths[path]));
         route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
         route.dscp = self.classes[class].dscp;
+        let is_traced = self.tracer.takes(class, self.now, &connect.script);
         let mut connection = Connection {
             ends: [
                 Endpoint::connect(cx, &mut self.segments),
-                Endpoint::listen(profile),
+                Endpoint::listen(servers),
             ],
             timer_at: [Time::NEVER; 2],
             in_network: 0,
             class: class as u16,
             failed: false,
             stopped: false,
+            is_traced,
             last_event: self.now,
+            own,
             app: Application::new(connect, flow, self.now),
         };
         if overhead > Time::ZERO {
@@ -71,6 +89,9 @@ impl<A: Agenda> World<A> {
         };
         self.slots[index as usize].connection = Some(connection);
         self.routes[index as usize] = route;
+        if is_traced {
+            self.tracer.follow(index);
+        }
         // A source wakes at its own time: the first segment has its way to the bottleneck before
         // it, and only then the connection's clocks can be behind.
         self.transmit(index, Side::Client);
@@ -97,8 +118,15 @@ impl<A: Agenda> World<A> {
             self.datagram_received(event);
             return;
         };
-        self.tally.delivered += 1;
         connection.in_network -= 1;
+        if let Some(own) = &mut connection.own
+            && own.loses(sender)
+        {
+            self.tally.lost += 1;
+            self.options.take(event.options);
+            return self.release_if_over(event.conn);
+        }
+        self.tally.delivered += 1;
         if connection.failed {
             self.options.take(event.options);
             return self.release_if_over(event.conn);
@@ -106,10 +134,15 @@ impl<A: Agenda> World<A> {
         connection.last_event = self.now;
         let cx = Context {
             now: self.now,
-            profile: &self.classes[usize::from(connection.class)].profile,
+            profile: limits::profile(
+                &self.classes,
+                connection.class,
+                connection.own.as_deref(),
+                receiver,
+            ),
             host: &self.nodes[route.nodes[receiver as usize] as usize].clock,
         };
-        let end = connection.end(receiver);
+        let end = &mut connection.ends[receiver as usize];
         let segment = Segment {
             seq: Segment::unwrap_seq(event.seq, end.next_expected()),
             ack: Segment::unwrap_seq(event.ack, end.oldest_unacknowledged()),
@@ -141,10 +174,15 @@ impl<A: Agenda> World<A> {
             connection.last_event = self.now;
             let cx = Context {
                 now: self.now,
-                profile: &self.classes[usize::from(connection.class)].profile,
+                profile: limits::profile(
+                    &self.classes,
+                    connection.class,
+                    connection.own.as_deref(),
+                    side,
+                ),
                 host: &self.nodes[route.nodes[side as usize] as usize].clock,
             };
-            events = connection.end(side).on_timer(cx, &mut self.segments);
+            events = connection.ends[side as usize].on_timer(cx, &mut self.segments);
         }
         self.after(event.conn, side, events);
     }
@@ -158,6 +196,10 @@ impl<A: Agenda> World<A> {
             self.tell_application(index, side, events);
         }
         self.schedule(index, side);
+        match &self.slots[index as usize].connection {
+            Some(connection) if connection.is_traced => self.trace(index, side),
+            _ => {}
+        }
         self.release_if_over(index);
     }
 
@@ -193,7 +235,10 @@ impl<A: Agenda> World<A> {
         };
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(index);
-        self.close_flow(&connection);
+        if connection.is_traced {
+            self.tracer.forget(index);
+        }
+        self.close_flow(index, &connection);
     }
 
     // ---- applications ----
@@ -265,10 +310,15 @@ impl<A: Agenda> World<A> {
             .expect("an application outlives its writes");
         let cx = Context {
             now: self.now,
-            profile: &self.classes[usize::from(connection.class)].profile,
+            profile: limits::profile(
+                &self.classes,
+                connection.class,
+                connection.own.as_deref(),
+                side,
+            ),
             host: &self.nodes[self.routes[index as usize].nodes[side as usize] as usize].clock,
         };
-        let end = connection.end(side);
+        let end = &mut connection.ends[side as usize];
         // Two calls, as applications make them: what the window lets out at once goes before
         // the FIN, which then travels alone.
         if bytes > 0 {

@@ -77,16 +77,6 @@ impl MahWeb {
     }
 }
 
-/// A rate, where it is given, that is above zero.
-fn some_rate(rate: Option<Frequency>) -> Result<(), Problem> {
-    match rate {
-        Some(rate) if !(rate.0.is_finite() && rate.0 > 0.0) => {
-            problem("rate", format!("found {rate}; it must be above 0 /s"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// More copies than this are another experiment.
 const MOST_COPIES: f64 = 1000.0;
 

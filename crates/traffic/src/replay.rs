@@ -223,7 +223,11 @@ impl Replay {
         let first = self.pending.peek().map_or(now, |Reverse(first)| first.at);
         let origin = *self.origin.get_or_insert(now.saturating_sub(first));
         let now = now.saturating_sub(origin);
-        while self.pending.peek().is_some_and(|Reverse(due)| due.at <= now) {
+        while self
+            .pending
+            .peek()
+            .is_some_and(|Reverse(due)| due.at <= now)
+        {
             if let Some(Reverse(due)) = self.pending.pop() {
                 let connect = self.connect(&due.vector);
                 actions.push(Action::Connect(connect));

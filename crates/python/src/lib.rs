@@ -148,7 +148,11 @@ fn run(
     if let Some(error) = raised {
         return Err(error);
     }
-    let summary = result.map_err(|error| RunError::new_err(error.to_string()))?;
+    let summary = result.map_err(|error| match error {
+        // A file that the scenario names is not what it was.
+        aqmlab_sim::RunError::Vectors(message) => ScenarioError::new_err(message),
+        error => RunError::new_err(error.to_string()),
+    })?;
     Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
 }
 

@@ -91,7 +91,7 @@ impl<A: Agenda> World<A> {
         self.close_datagrams();
         for class in &self.classes {
             if let Some(failure) = class.source.failure() {
-                let message = format!("the vectors of traffic.{}: {failure}", class.name);
+                let message = format!("traffic.{}.file: {failure}", class.name);
                 return Err(RunError::Vectors(message));
             }
         }

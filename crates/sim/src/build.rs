@@ -7,6 +7,7 @@ use aqmlab_traffic::{HostCounts, Source, SourceError};
 
 use crate::RunError;
 use crate::connection::{Path, Way};
+use crate::limits::Variants;
 use crate::stats::{FlowStats, ResponseStats};
 use crate::vectors;
 use crate::world::{Class, Node};
@@ -93,6 +94,7 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
                 path: traffic.path_in(network).0,
                 dscp: traffic.dscp,
                 profile: traffic.tcp.clone(),
+                variants: Variants::default(),
                 source,
                 responses: ResponseStats::new(),
                 flows: FlowStats::default(),

@@ -5,6 +5,7 @@ use aqmlab_tcp::{Endpoint, Events, Flags, Retransmissions};
 use aqmlab_traffic::{Connect, Script, Step};
 
 use crate::event::{Event, Side};
+use crate::limits::Own;
 
 /// One way of a path: its ports, as a part of the world's list of hops.
 #[derive(Clone, Copy, Debug)]
@@ -124,20 +125,18 @@ pub(crate) struct Connection {
     pub(crate) class: u16,
     /// Given up: what still arrives is ignored.
     pub(crate) failed: bool,
-    /// Its state is recorded over time.
-    pub(crate) is_traced: bool,
     /// Given up because its class stopped, not because the network failed it.
     pub(crate) stopped: bool,
+    /// Its state is recorded over time.
+    pub(crate) is_traced: bool,
     /// When one of the ends was given something last.
     pub(crate) last_event: Time,
+    /// What it has of its own, if anything.
+    pub(crate) own: Option<Box<Own>>,
     pub(crate) app: Application,
 }
 
 impl Connection {
-    pub(crate) fn end(&mut self, side: Side) -> &mut Endpoint {
-        &mut self.ends[side as usize]
-    }
-
     /// Nothing can happen on it any more.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {

@@ -7,7 +7,8 @@ use aqmlab_traffic::Connect;
 use crate::agenda::Agenda;
 use crate::connection::{Application, Connection, Deed, Route};
 use crate::event::{Event, Kind, Outgoing, Side};
-use crate::world::{Class, Slot, World};
+use crate::limits;
+use crate::world::{Slot, World};
 
 impl<A: Agenda> World<A> {
     // ---- connections ----
@@ -29,25 +30,31 @@ impl<A: Agenda> World<A> {
     }
 
     #[inline(never)]
-    pub(crate) fn open(&mut self, class: usize, connect: Connect) {
+    pub(crate) fn open(&mut self, class: usize, mut connect: Connect) {
         if self.window.contains(self.now) && connect.script.asks_at_once() {
             self.classes[class].responses.started += 1;
         }
-        let path = self.classes[class].path;
-        let nodes = self.hosts_of(path, connect.client, connect.server, connect.flipped);
         self.flows_opened += 1;
         let flow = self.flows_opened;
+        let own = connect.limits.take().map(|limits| {
+            let class = &mut self.classes[class];
+            let own = class.variants.own(&limits, &class.profile, self.seed, flow);
+            Box::new(own)
+        });
+        let path = self.classes[class].path;
+        let nodes = self.hosts_of(path, connect.client, connect.server, connect.flipped);
         let Connect { rtt, flipped, .. } = connect;
         let mut route = Route::new(rtt, flipped, flow, nodes, (path, &self.paths[path]));
-        let Class { profile, dscp, .. } = &self.classes[class];
+        let profile = limits::profile(&self.classes, class as u16, own.as_deref(), Side::Client);
         route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
-        route.dscp = *dscp;
+        route.dscp = self.classes[class].dscp;
         let index = self.take_slot(route);
         let is_traced = self.tracer.takes(class, self.now, &connect.script);
         if is_traced {
             self.tracer.follow(index);
         }
-        let profile = &self.classes[class].profile;
+        let [profile, servers] = [Side::Client, Side::Server]
+            .map(|side| limits::profile(&self.classes, class as u16, own.as_deref(), side));
         let (handshake, overhead) = (profile.handshake, profile.overhead);
         let cx = Context {
             now: self.now,
@@ -57,14 +64,15 @@ impl<A: Agenda> World<A> {
         let events = &mut self.outgoing;
         let mut out = Outgoing::new(events, &mut self.options, index, Side::Client);
         let connection = self.slots[index as usize].connection.insert(Connection {
-            ends: [Endpoint::connect(cx, &mut out), Endpoint::listen(profile)],
+            ends: [Endpoint::connect(cx, &mut out), Endpoint::listen(servers)],
             timer_at: [Time::NEVER; 2],
             in_network: 0,
             class: class as u16,
             failed: false,
-            is_traced,
             stopped: false,
+            is_traced,
             last_event: self.now,
+            own,
             app: Application::new(connect, flow, self.now),
         });
         if overhead > Time::ZERO {
@@ -113,8 +121,15 @@ impl<A: Agenda> World<A> {
             self.datagram_received(event);
             return;
         };
-        self.tally.delivered += 1;
         connection.in_network -= 1;
+        if let Some(own) = &mut connection.own
+            && own.loses(sender)
+        {
+            self.tally.lost += 1;
+            self.options.take(event.options);
+            return self.release_if_over(event.conn);
+        }
+        self.tally.delivered += 1;
         if connection.failed {
             self.options.take(event.options);
             return self.release_if_over(event.conn);
@@ -122,10 +137,15 @@ impl<A: Agenda> World<A> {
         connection.last_event = self.now;
         let cx = Context {
             now: self.now,
-            profile: &self.classes[usize::from(connection.class)].profile,
+            profile: limits::profile(
+                &self.classes,
+                connection.class,
+                connection.own.as_deref(),
+                receiver,
+            ),
             host: &self.nodes[route.nodes[receiver as usize] as usize].clock,
         };
-        let end = connection.end(receiver);
+        let end = &mut connection.ends[receiver as usize];
         let segment = Segment {
             seq: Segment::unwrap_seq(event.seq, end.next_expected()),
             ack: Segment::unwrap_seq(event.ack, end.oldest_unacknowledged()),
@@ -160,12 +180,17 @@ impl<A: Agenda> World<A> {
             connection.last_event = self.now;
             let cx = Context {
                 now: self.now,
-                profile: &self.classes[usize::from(connection.class)].profile,
+                profile: limits::profile(
+                    &self.classes,
+                    connection.class,
+                    connection.own.as_deref(),
+                    side,
+                ),
                 host: &self.nodes[route.nodes[side as usize] as usize].clock,
             };
             let out = &mut self.outgoing;
             let mut out = Outgoing::new(out, &mut self.options, event.conn, side);
-            events = connection.end(side).on_timer(cx, &mut out);
+            events = connection.ends[side as usize].on_timer(cx, &mut out);
         }
         self.after(event.conn, side, events);
     }
@@ -306,10 +331,15 @@ impl<A: Agenda> World<A> {
             .expect("an application outlives its writes");
         let cx = Context {
             now: self.now,
-            profile: &self.classes[usize::from(connection.class)].profile,
+            profile: limits::profile(
+                &self.classes,
+                connection.class,
+                connection.own.as_deref(),
+                side,
+            ),
             host: &self.nodes[self.routes[index as usize].nodes[side as usize] as usize].clock,
         };
-        let end = connection.end(side);
+        let end = &mut connection.ends[side as usize];
         let mut out = Outgoing::new(&mut self.outgoing, &mut self.options, index, side);
         // Two calls, as applications make them: what the window lets out at once goes before
         // the FIN, which then travels alone.

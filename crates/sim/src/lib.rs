@@ -16,6 +16,7 @@ mod connection;
 mod datagrams;
 mod event;
 mod hosts;
+mod limits;
 mod network;
 mod options;
 #[cfg(test)]
@@ -42,7 +43,7 @@ pub enum RunError {
     #[error("{0}")]
     Population(String),
     /// A file of connection vectors could not be read to its end.
-    #[error("cannot read {0}")]
+    #[error("{0}")]
     Vectors(String),
     /// A record could not be written.
     #[error("cannot write {0}")]

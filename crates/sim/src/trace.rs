@@ -7,13 +7,13 @@ use aqmlab_net::Time;
 use aqmlab_scenario::FlowTrace;
 use aqmlab_tcp::{Probe, Repair};
 use aqmlab_traffic::Script;
-use aqmlab_traffic::vector::Party;
 use arrow::array::{Float64Builder, StringDictionaryBuilder, UInt64Builder};
 use arrow::datatypes::{DataType, Field, UInt8Type};
 
 use crate::RunError;
 use crate::agenda::Agenda;
 use crate::event::Side;
+use crate::limits;
 use crate::recorder::{GROUP, Table, column, word};
 use crate::world::World;
 
@@ -47,7 +47,7 @@ impl Tracer {
         let Some(wanted) = &self.wanted else {
             return false;
         };
-        let bytes = script.bytes()[Party::Acceptor as usize];
+        let [_, bytes] = script.bytes();
         let takes = self.taken[class] < wanted.flows
             && now >= wanted.after
             && bytes >= wanted.min_response.0;
@@ -89,12 +89,13 @@ impl<A: Agenda> World<A> {
             return;
         }
         if let Some(connection) = &self.slots[index as usize].connection {
-            let class = usize::from(connection.class);
+            let own = connection.own.as_deref();
+            let profile = limits::profile(&self.classes, connection.class, own, side);
             self.recorder.trace(&TraceRow {
                 flow: connection.app.flow,
-                class,
+                class: usize::from(connection.class),
                 time: self.now,
-                probe: connection.ends[side as usize].probe(&self.classes[class].profile),
+                probe: connection.ends[side as usize].probe(profile),
             });
         }
     }

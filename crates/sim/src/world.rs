@@ -24,6 +24,7 @@ use crate::build::{self, PortName};
 use crate::connection::{Connection, Path, Route};
 use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
+use crate::limits::Variants;
 use crate::options::OptionsAside;
 use crate::port::{Passage, Port};
 use crate::recorder::{QueueSamples, Recorder};
@@ -49,6 +50,7 @@ pub(crate) struct Class {
     pub(crate) path: usize,
     pub(crate) dscp: u8,
     pub(crate) profile: Profile,
+    pub(crate) variants: Variants,
     pub(crate) source: Source,
     pub(crate) responses: ResponseStats,
     pub(crate) flows: FlowStats,

@@ -36,6 +36,16 @@ fn at_least_one(field: &str, number: u32) -> Result<(), Problem> {
     }
 }
 
+/// A rate, where it is given, that is above zero.
+fn some_rate(rate: Option<Frequency>) -> Result<(), Problem> {
+    match rate {
+        Some(rate) if !(rate.0.is_finite() && rate.0 > 0.0) => {
+            problem("rate", format!("found {rate}; it must be above 0 /s"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A size that must hold a byte.
 fn some_bytes(field: &str, size: Bytes) -> Result<(), Problem> {
     if size.0 > 0 {
@@ -74,16 +84,6 @@ impl MahWeb {
         at_least_one("users", self.users.unwrap_or(1))?;
         at_least_one("parallel", self.parallel)?;
         positive("reply_scale", self.reply_scale)
-    }
-}
-
-/// A rate, where it is given, that is above zero.
-fn some_rate(rate: Option<Frequency>) -> Result<(), Problem> {
-    match rate {
-        Some(rate) if !(rate.0.is_finite() && rate.0 > 0.0) => {
-            problem("rate", format!("found {rate}; it must be above 0 /s"))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -21,7 +21,9 @@ pub(super) struct Register {
     ring_size: usize,
     /// When the transmission under way ends.
     busy_until: Option<Time>,
-    /// Up to when the packets that wait are accounted for.
+    /// Packets that wait in the discipline.
+    waiting: u32,
+    /// Up to when they are accounted for.
     accounted: Time,
 }
 
@@ -32,6 +34,7 @@ impl Register {
             ring: VecDeque::new(),
             ring_size,
             busy_until: None,
+            waiting: 0,
             accounted: Time::ZERO,
         }
     }
@@ -68,6 +71,7 @@ impl Register {
         self.queue.enqueue(now, packet, event, draw, |queued, _| {
             others.push((queued.item, Passage::Dropped));
         });
+        self.waiting = self.queue.backlog().packets;
     }
 
     /// Keeps the wire busy and the device ring full, as far as there are packets.
@@ -102,7 +106,7 @@ impl Register {
                 break;
             }
         }
-        stats.on_length(now, self.queue.backlog().packets);
+        stats.on_length(now, self.waiting);
     }
 
     #[inline]
@@ -115,6 +119,7 @@ impl Register {
         let next = self.queue.dequeue(now, |queued, _| {
             others.push((queued.item, Passage::Dropped));
         });
+        self.waiting = self.queue.backlog().packets;
         if let Some(queued) = &next {
             stats.on_leave(queued.arrived, now);
         }
@@ -140,7 +145,9 @@ impl Register {
     /// Adds the time that packets waited since the last change of their number.
     #[inline]
     pub(super) fn account(&mut self, now: Time, stats: &mut PortStats) {
-        stats.on_queue(self.accounted, now, self.queue.backlog().packets);
+        if self.waiting > 0 && self.accounted < now {
+            stats.on_queue(self.accounted, now, self.waiting);
+        }
         self.accounted = now;
     }
 
@@ -152,18 +159,21 @@ impl Register {
         stats: &mut PortStats,
         observer: &mut impl Observer,
     ) {
-        loop {
-            let (tick, sample) = (self.queue.next_tick(), stats.next_sample());
-            if tick.min(sample) >= time {
-                break;
-            }
-            if tick <= sample {
-                self.queue.tick();
-            } else {
-                let backlog = self.queue.backlog();
-                stats.on_sample(backlog, self.queue.counters());
-                observer.observe(sample, backlog, |out| self.queue.probe(out));
-            }
+        while self.queue.next_tick().min(stats.next_sample()) < time {
+            self.observe_next(stats, observer);
+        }
+    }
+
+    /// The next tick or sample. They are rare beside packets, to whose path this does not belong.
+    #[cold]
+    fn observe_next(&mut self, stats: &mut PortStats, observer: &mut impl Observer) {
+        let sample = stats.next_sample();
+        if self.queue.next_tick() <= sample {
+            self.queue.tick();
+        } else {
+            let backlog = self.queue.backlog();
+            stats.on_sample(backlog, self.queue.counters());
+            observer.observe(sample, backlog, |out| self.queue.probe(out));
         }
     }
 }

@@ -20,8 +20,8 @@ enum Rules {
     Ours,
     /// - Idle time ages the average by one packet more than C times it, rounded down.
     /// - The first packet beyond `min_th` is let in untested, and counts.
-    /// - Byte mode: `count` is bytes over the mean, rounded down, and the size factor comes after
-    ///   the spacing rule.
+    /// - Byte mode: `count` is bytes over the mean, rounded down, the size factor comes after the
+    ///   spacing rule, and limit and guard ("more than one waiting") are asked of bytes.
     /// - ARED: the gentle slope is that of the first max_p, and after an interval without a change
     ///   of max_p each arrival may change it.
     Ns2,

@@ -73,7 +73,7 @@ impl<A: Agenda> World<A> {
             is_traced,
             last_event: self.now,
             own,
-            app: Application::new(connect, flow, self.now),
+            app: Application::new(connect, self.now),
         });
         if overhead > Time::ZERO {
             let seed = self.seed.wrapping_mul(2).wrapping_add(flow << 1);

@@ -15,7 +15,7 @@
 
 use aqmlab_net::{Rate, Time};
 use aqmlab_scenario::{Link, Scenario};
-use aqmlab_tcp::{HostClock, Profile, Segment};
+use aqmlab_tcp::{HostClock, Profile};
 use aqmlab_traffic::{Action, Source};
 
 use crate::RunError;
@@ -25,6 +25,7 @@ use crate::capture::Capture;
 use crate::connection::{Connection, Path, Route};
 use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
+use crate::limits::Variants;
 use crate::options::OptionsAside;
 use crate::port::{Passage, Port};
 use crate::recorder::{QueueSamples, Recorder};
@@ -50,6 +51,7 @@ pub(crate) struct Class {
     pub(crate) path: usize,
     pub(crate) dscp: u8,
     pub(crate) profile: Profile,
+    pub(crate) variants: Variants,
     pub(crate) source: Source,
     pub(crate) responses: ResponseStats,
     pub(crate) flows: FlowStats,
@@ -140,7 +142,7 @@ pub(crate) struct World<A> {
     pub(crate) tally: Tally,
     pub(crate) events: u64,
     /// Reused between events.
-    pub(crate) segments: Vec<Segment>,
+    pub(crate) outgoing: Vec<Event>,
     pub(crate) actions: Vec<Action>,
     pub(crate) passages: Vec<(Event, Passage)>,
     #[cfg(test)]
@@ -202,8 +204,8 @@ impl<A: Agenda> World<A> {
             now: Time::ZERO,
             window,
             agenda: A::new(ports.len(), fastest),
-            slots: Vec::new(),
-            routes: Vec::new(),
+            slots: Vec::with_capacity(1 << 10),
+            routes: Vec::with_capacity(1 << 10),
             free: Vec::new(),
             options: OptionsAside::default(),
             datagrams: Vec::new(),
@@ -226,7 +228,7 @@ impl<A: Agenda> World<A> {
             recorder,
             tally: Tally::default(),
             events: 0,
-            segments: Vec::new(),
+            outgoing: Vec::new(),
             actions: Vec::new(),
             passages: Vec::new(),
             #[cfg(test)]
@@ -284,7 +286,7 @@ impl<A: Agenda> World<A> {
             };
             if is_early {
                 self.events += 1;
-                self.handle(time, event);
+                self.handle_late(time, event);
             } else if event.is_packet() {
                 self.tally.in_flight += 1;
             }
@@ -300,13 +302,19 @@ impl<A: Agenda> World<A> {
         self.recorder.finish()
     }
 
-    #[inline]
+    /// [`handle`](Self::handle) where it is not worth its space.
+    #[inline(never)]
+    fn handle_late(&mut self, time: Time, event: Event) {
+        self.handle(time, event);
+    }
+
+    #[inline(always)]
     fn handle(&mut self, time: Time, event: Event) {
         match event.kind() {
             Kind::AtPort(sender) => self.enter_port(time, sender, event, None),
             Kind::AtHost(sender) => self.at_host(time, sender, &event),
             Kind::Timer(side) => self.timer(time, side, &event),
-            Kind::NextRequest => self.next_request(time, &event),
+            Kind::Resume(side) => self.resume(time, side, &event),
             Kind::Source => {
                 self.now = time;
                 let class = event.conn as usize;
@@ -319,6 +327,7 @@ impl<A: Agenda> World<A> {
     }
 
     /// Carries out what the source of `class` asked for.
+    #[inline(never)]
     pub(crate) fn act(&mut self, class: usize) {
         // Nothing that happens here asks a source for more, so the list does not grow meanwhile.
         let mut actions = std::mem::take(&mut self.actions);
@@ -327,6 +336,8 @@ impl<A: Agenda> World<A> {
                 Action::Connect(connect) => self.open(class, connect),
                 Action::OpenDatagrams(open) => self.open_datagrams(class, &open),
                 Action::Datagram { token, size } => self.send_datagram(class, token, size),
+                Action::Refused => self.refused(class),
+                Action::EndConnections => self.end_connections(class),
                 Action::WakeAt { at, token } => {
                     let event = Event::source(class as u32, token);
                     self.agenda.push(at.max(self.now), event);

@@ -69,6 +69,9 @@ impl<A: Agenda> World<A> {
         };
         #[cfg(test)]
         self.fingerprint.add(time, port, &packet, event.seq);
+        if self.capture.is_some() {
+            self.capture(time, port, sender, &event);
+        }
         let samples = &mut self.samples[port];
         let others = &mut self.passages;
         let passage = self.ports[port].arrive(time, packet, event, samples, others);

@@ -42,6 +42,14 @@ impl OptionsAside {
         }
     }
 
+    /// Reads them, and keeps them.
+    pub(crate) fn peek(&self, ticket: Ticket) -> Options {
+        match ticket {
+            0 => Options::NONE,
+            ticket => self.kept[ticket as usize - 1],
+        }
+    }
+
     /// Hands them back, or forgets them.
     #[inline(always)]
     pub(crate) fn take(&mut self, ticket: Ticket) -> Options {

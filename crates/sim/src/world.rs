@@ -21,6 +21,7 @@ use aqmlab_traffic::{Action, Source};
 use crate::RunError;
 use crate::agenda::{Agenda, Next};
 use crate::build::{self, PortName};
+use crate::capture::Capture;
 use crate::connection::{Connection, Path, Route};
 use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
@@ -137,6 +138,7 @@ pub(crate) struct World<A> {
     pub(crate) classes: Vec<Class>,
     pub(crate) recorder: Recorder,
     pub(crate) tracer: Tracer,
+    pub(crate) capture: Option<Box<Capture>>,
     pub(crate) tally: Tally,
     pub(crate) events: u64,
     /// Reused between events.
@@ -220,6 +222,7 @@ impl<A: Agenda> World<A> {
             ports,
             port_names,
             samples,
+            capture: None,
             tracer: Tracer::new(scenario.measure.flow_trace.clone(), classes.len()),
             classes,
             recorder,
@@ -293,6 +296,9 @@ impl<A: Agenda> World<A> {
 
     /// Writes what is left of the records.
     pub(crate) fn finish(self) -> Result<(), RunError> {
+        if let Some(capture) = self.capture {
+            capture.finish()?;
+        }
         self.recorder.finish()
     }
 

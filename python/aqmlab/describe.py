@@ -49,13 +49,17 @@ EXAMPLES = {
         request = { kind = "constant", size = "400 bytes" }
         response = { kind = "bounded-pareto", shape = 1.2, minimum = "2 kB", maximum = "10 MB" }
     """,
+    "general-tcp": 'rate = "100 /s"',
     "bulk": 'flows = 10\nsize = "1 MB"',
     "cbr": 'flows = 10\nrate = "24 kbit/s"\npacket = "210 bytes"',
     "on-off": 'flows = 100\nrate = "24 kbit/s"',
     "telnet": "sessions = 100",
 }
 """What a kind needs beside its name to be described by itself."""
-OWN_RTT = {"packmime": 'rtt = { kind = "packmime" }'}
+OWN_RTT = {
+    "packmime": 'rtt = { kind = "packmime" }',
+    "general-tcp": 'rtt = { kind = "vector" }',
+}
 ANY_RTT = 'rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }'
 
 

@@ -3,14 +3,15 @@
 //! A scenario crosses as its effective TOML text, a result as JSON text and as Parquet files: no
 //! type of the engine is mirrored in Python. Docstrings stand in `_native.pyi`.
 
+mod captures;
 mod play;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use aqmlab_scenario::{MAX_TABLE_BYTES, Scenario, Topology};
-use pyo3::exceptions::{PyIndexError, PyKeyError};
+use aqmlab_scenario::{MAX_TABLE_BYTES, Scenario};
+use pyo3::exceptions::PyIndexError;
 use pyo3::import_exception;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,9 +23,11 @@ import_exception!(aqmlab.errors, RunError);
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::captures::vectors_from_capture;
+    #[pymodule_export]
     use super::{
-        catalog, link_rate, parse, play_source, population, population_key, run, schema,
-        set_population, to_json, uncongested, version,
+        catalog, load_share, loaded_links, parse, play_source, population, population_key, run,
+        schema, set_population, to_json, uncongested, version,
     };
 }
 
@@ -40,8 +43,9 @@ fn version() -> &'static str {
 )]
 fn parse(text: &str, base_dir: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
     let mut read = |name: &str| read_table(&Path::new(base_dir).join(name));
-    let scenario = Scenario::parse(text, &overrides, &mut read)
-        .map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    let wrong = |error: aqmlab_scenario::ScenarioError| ScenarioError::new_err(error.to_string());
+    let mut scenario = Scenario::parse(text, &overrides, &mut read).map_err(wrong)?;
+    aqmlab_sim::vectors::find_files(&mut scenario, Path::new(base_dir)).map_err(wrong)?;
     Ok(scenario.to_toml())
 }
 
@@ -85,14 +89,21 @@ fn set_population(effective: &str, class_index: usize, population: f64) -> PyRes
 }
 
 #[pyfunction]
-fn link_rate(effective: &str, direction: &str) -> PyResult<f64> {
-    let Topology::Dumbbell(dumbbell) = read_effective(effective)?.topology;
-    let link = match direction {
-        "forward" => dumbbell.bottleneck.forward,
-        "reverse" => dumbbell.bottleneck.reverse,
-        _ => return Err(PyKeyError::new_err(direction.to_owned())),
-    };
-    Ok(link.rate.bps() as f64)
+fn loaded_links(effective: &str, class_index: usize) -> PyResult<Vec<(String, &'static str, f64)>> {
+    let scenario = with_class(effective, class_index)?;
+    let network = scenario.topology.network();
+    let names: Vec<&String> = network.links.keys().collect();
+    let hops = scenario.loaded_hops(class_index).into_iter();
+    let loaded = hops.map(|hop| {
+        let rate = network.link(hop).rate.bps() as f64;
+        (names[hop.link].clone(), hop.direction(), rate)
+    });
+    Ok(loaded.collect())
+}
+
+#[pyfunction]
+fn load_share(effective: &str, class_index: usize) -> PyResult<f64> {
+    Ok(with_class(effective, class_index)?.load_share(class_index))
 }
 
 #[pyfunction]
@@ -137,7 +148,11 @@ fn run(
     if let Some(error) = raised {
         return Err(error);
     }
-    let summary = result.map_err(|error| RunError::new_err(error.to_string()))?;
+    let summary = result.map_err(|error| match error {
+        // A file that the scenario names is not what it was.
+        aqmlab_sim::RunError::Vectors(message) => ScenarioError::new_err(message),
+        error => RunError::new_err(error.to_string()),
+    })?;
     Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
 }
 

@@ -1,9 +1,10 @@
 //! A source at work on an ideal network, for Python: columns of numbers.
 
 use aqmlab_net::Time;
-use aqmlab_scenario::{Scenario, Topology};
+use aqmlab_scenario::Scenario;
+use aqmlab_sim::vectors;
 use aqmlab_traffic::ideal::{self, Watch};
-use aqmlab_traffic::{Connect, HostCounts, PopulationUnset, Source};
+use aqmlab_traffic::{Connect, HostCounts, Source, SourceError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -83,24 +84,25 @@ pub(crate) fn play<'py>(
     scenario: &Scenario,
     index: usize,
     seconds: f64,
-) -> PyResult<Result<Bound<'py, PyDict>, PopulationUnset>> {
+) -> PyResult<Result<Bound<'py, PyDict>, SourceError>> {
     let class = &scenario.traffic[index];
-    let Topology::Dumbbell(dumbbell) = &scenario.topology;
+    let hosts = scenario.topology.hosts();
     let hosts = HostCounts {
-        clients: dumbbell.hosts.clients,
-        servers: dumbbell.hosts.servers,
+        clients: hosts.clients,
+        servers: hosts.servers,
     };
-    let source = Source::new(
+    let source = Source::with_files(
         &class.model,
         &class.rtt,
         class.direction,
         hosts,
         scenario.seed,
         &class.name,
+        &mut vectors::open,
     );
     let mut source = match source {
         Ok(source) => source.with_activity(class.activity()),
-        Err(unset) => return Ok(Err(unset)),
+        Err(error) => return Ok(Err(error)),
     };
     let mut columns = Columns::default();
     py.detach(|| ideal::play(&mut source, Time::from_secs_f64(seconds), &mut columns));

@@ -11,6 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use toml::{Table, Value};
 
+use crate::{Network, Path};
+
 /// One class of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Traffic {
@@ -25,6 +27,9 @@ pub struct Traffic {
     pub share: f64,
     /// Round-trip times.
     pub rtt: Rtt,
+    /// The path between its servers and its clients; nothing where the network has only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The stack of its end points.
     pub tcp: Profile,
     /// Differentiated services code point of its packets, 0 to 63.
@@ -54,6 +59,9 @@ pub(crate) struct Common {
     share: f64,
     /// Round-trip times.
     rtt: Rtt,
+    /// Name of the path between its servers and its clients. Left out: the network's only one.
+    #[serde(default)]
+    path: Option<String>,
     /// The stack of its end points: a profile's name, or a table whose `profile` names one and
     /// whose other keys replace its values.
     #[serde(default = "default_tcp")]
@@ -79,11 +87,12 @@ pub(crate) struct Common {
 }
 
 /// The keys of [`Common`].
-const COMMON: [&str; 9] = [
+const COMMON: [&str; 10] = [
     "name",
     "direction",
     "share",
     "rtt",
+    "path",
     "tcp",
     "dscp",
     "start",
@@ -110,6 +119,14 @@ impl<'de> Deserialize<'de> for Traffic {
 }
 
 impl Traffic {
+    /// The path between its servers and its clients, with its number in the order of the names.
+    ///
+    /// The class and the network have passed their checks.
+    pub fn path_in<'a>(&self, network: &'a Network) -> (usize, &'a Path) {
+        let path = network.path(self.path.as_deref());
+        path.expect("a checked class names a path, or there is only one")
+    }
+
     /// When it acts, and within which limits.
     pub fn activity(&self) -> Activity {
         let unlimited = Activity::default();
@@ -144,6 +161,7 @@ impl Traffic {
             direction: common.direction,
             share: common.share,
             rtt: common.rtt,
+            path: common.path,
             tcp: common.tcp,
             dscp: common.dscp,
             start: common.start,

@@ -6,71 +6,81 @@ use aqmlab_traffic::Connect;
 
 use crate::agenda::Agenda;
 use crate::connection::{Application, Connection, Deed, Route};
-use crate::event::{Event, Kind, Side};
+use crate::event::{Event, Kind, Outgoing, Side};
+use crate::limits;
 use crate::world::{Slot, World};
 
 impl<A: Agenda> World<A> {
     // ---- connections ----
 
     /// The hosts of a connection, as indices into the world's nodes: client, server.
-    pub(crate) const fn hosts_of(&self, client: u32, server: u32, flipped: bool) -> [u32; 2] {
+    pub(crate) fn hosts_of(
+        &self,
+        path: usize,
+        client: u32,
+        server: u32,
+        flipped: bool,
+    ) -> [u32; 2] {
+        let first = self.paths[path].first_node;
         if flipped {
-            [client, self.servers + server]
+            [first + client, first + self.servers + server]
         } else {
-            [self.servers + client, server]
+            [first + self.servers + client, first + server]
         }
     }
 
-    pub(crate) fn open(&mut self, class: usize, connect: Connect) {
+    #[inline(never)]
+    pub(crate) fn open(&mut self, class: usize, mut connect: Connect) {
         if self.window.contains(self.now) && connect.script.asks_at_once() {
             self.classes[class].responses.started += 1;
         }
-        let nodes = self.hosts_of(connect.client, connect.server, connect.flipped);
-        let profile = &self.classes[class].profile;
+        self.flows_opened += 1;
+        let flow = self.flows_opened;
+        let own = connect.limits.take().map(|limits| {
+            let class = &mut self.classes[class];
+            let own = class.variants.own(&limits, &class.profile, self.seed, flow);
+            Box::new(own)
+        });
+        let path = self.classes[class].path;
+        let nodes = self.hosts_of(path, connect.client, connect.server, connect.flipped);
+        let Connect { rtt, flipped, .. } = connect;
+        let mut route = Route::new(rtt, flipped, flow, nodes, (path, &self.paths[path]));
+        let profile = limits::profile(&self.classes, class as u16, own.as_deref(), Side::Client);
+        route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
+        route.dscp = self.classes[class].dscp;
+        let index = self.take_slot(route);
+        let is_traced = self.tracer.takes(class, self.now, &connect.script);
+        if is_traced {
+            self.tracer.follow(index);
+        }
+        let [profile, servers] = [Side::Client, Side::Server]
+            .map(|side| limits::profile(&self.classes, class as u16, own.as_deref(), side));
         let (handshake, overhead) = (profile.handshake, profile.overhead);
         let cx = Context {
             now: self.now,
             profile,
             host: &self.nodes[nodes[0] as usize].clock,
         };
-        self.flows_opened += 1;
-        let flow = self.flows_opened;
-        let Connect { rtt, flipped, .. } = connect;
-        let mut route = Route::new(rtt, flipped, flow, nodes, self.bottleneck_delay);
-        route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
-        route.dscp = self.classes[class].dscp;
-        let mut connection = Connection {
-            ends: [
-                Endpoint::connect(cx, &mut self.segments),
-                Endpoint::listen(profile),
-            ],
+        let events = &mut self.outgoing;
+        let mut out = Outgoing::new(events, &mut self.options, index, Side::Client);
+        let connection = self.slots[index as usize].connection.insert(Connection {
+            ends: [Endpoint::connect(cx, &mut out), Endpoint::listen(servers)],
             timer_at: [Time::NEVER; 2],
             in_network: 0,
             class: class as u16,
             failed: false,
             stopped: false,
+            is_traced,
             last_event: self.now,
+            own,
             app: Application::new(connect, flow, self.now),
-        };
+        });
         if overhead > Time::ZERO {
             let seed = self.seed.wrapping_mul(2).wrapping_add(flow << 1);
             let [client, server] = &mut connection.ends;
             client.seed(seed);
             server.seed(seed | 1);
         }
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None => {
-                self.slots.push(Slot {
-                    connection: None,
-                    generation: 0,
-                });
-                self.routes.push(route);
-                (self.slots.len() - 1) as u32
-            }
-        };
-        self.slots[index as usize].connection = Some(connection);
-        self.routes[index as usize] = route;
         // A source wakes at its own time: the first segment has its way to the bottleneck before
         // it, and only then the connection's clocks can be behind.
         self.transmit(index, Side::Client);
@@ -87,7 +97,21 @@ impl<A: Agenda> World<A> {
         self.schedule(index, Side::Client);
     }
 
-    #[inline]
+    /// A slot for a connection that takes this route.
+    fn take_slot(&mut self, route: Route) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.routes[index as usize] = route;
+            return index;
+        }
+        self.slots.push(Slot {
+            connection: None,
+            generation: 0,
+        });
+        self.routes.push(route);
+        (self.slots.len() - 1) as u32
+    }
+
+    #[inline(always)]
     pub(crate) fn at_host(&mut self, time: Time, sender: Side, event: &Event) {
         let receiver = sender.other();
         let route = &self.routes[event.conn as usize];
@@ -97,8 +121,15 @@ impl<A: Agenda> World<A> {
             self.datagram_received(event);
             return;
         };
-        self.tally.delivered += 1;
         connection.in_network -= 1;
+        if let Some(own) = &mut connection.own
+            && own.loses(sender)
+        {
+            self.tally.lost += 1;
+            self.options.take(event.options);
+            return self.release_if_over(event.conn);
+        }
+        self.tally.delivered += 1;
         if connection.failed {
             self.options.take(event.options);
             return self.release_if_over(event.conn);
@@ -106,10 +137,15 @@ impl<A: Agenda> World<A> {
         connection.last_event = self.now;
         let cx = Context {
             now: self.now,
-            profile: &self.classes[usize::from(connection.class)].profile,
+            profile: limits::profile(
+                &self.classes,
+                connection.class,
+                connection.own.as_deref(),
+                receiver,
+            ),
             host: &self.nodes[route.nodes[receiver as usize] as usize].clock,
         };
-        let end = connection.end(receiver);
+        let end = &mut connection.ends[receiver as usize];
         let segment = Segment {
             seq: Segment::unwrap_seq(event.seq, end.next_expected()),
             ack: Segment::unwrap_seq(event.ack, end.oldest_unacknowledged()),
@@ -118,10 +154,13 @@ impl<A: Agenda> World<A> {
             ecn: event.ecn(),
             options: self.options.take(event.options),
         };
-        let events = end.on_segment(&segment, cx, &mut self.segments);
+        let out = &mut self.outgoing;
+        let mut out = Outgoing::new(out, &mut self.options, event.conn, receiver);
+        let events = end.on_segment(&segment, cx, &mut out);
         self.after(event.conn, receiver, events);
     }
 
+    #[inline(never)]
     pub(crate) fn timer(&mut self, time: Time, side: Side, event: &Event) {
         let slot = &mut self.slots[event.conn as usize];
         if slot.generation != event.generation() {
@@ -141,28 +180,41 @@ impl<A: Agenda> World<A> {
             connection.last_event = self.now;
             let cx = Context {
                 now: self.now,
-                profile: &self.classes[usize::from(connection.class)].profile,
+                profile: limits::profile(
+                    &self.classes,
+                    connection.class,
+                    connection.own.as_deref(),
+                    side,
+                ),
                 host: &self.nodes[route.nodes[side as usize] as usize].clock,
             };
-            events = connection.end(side).on_timer(cx, &mut self.segments);
+            let out = &mut self.outgoing;
+            let mut out = Outgoing::new(out, &mut self.options, event.conn, side);
+            events = connection.ends[side as usize].on_timer(cx, &mut out);
         }
         self.after(event.conn, side, events);
     }
 
     /// An end point has been given something: sends what it wants sent, tells the application,
     /// sets the timer.
-    #[inline]
+    #[inline(always)]
     fn after(&mut self, index: u32, side: Side, events: Events) {
-        self.transmit(index, side);
-        if events != Events::default() {
+        if !self.outgoing.is_empty() {
+            self.transmit(index, side);
+        }
+        if !events.is_none() {
             self.tell_application(index, side, events);
         }
         self.schedule(index, side);
+        match &self.slots[index as usize].connection {
+            Some(connection) if connection.is_traced => self.trace(index, side),
+            _ => {}
+        }
         self.release_if_over(index);
     }
 
     /// Makes sure that an event wakes this end in time.
-    #[inline]
+    #[inline(always)]
     fn schedule(&mut self, index: u32, side: Side) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.as_mut() else {
@@ -172,20 +224,29 @@ impl<A: Agenda> World<A> {
         let pending = &mut connection.timer_at[side as usize];
         if wake < *pending {
             *pending = wake;
-            let event = Event::connection(Kind::Timer(side), index, slot.generation);
-            let shift = self.routes[index as usize].shift;
-            self.agenda.push(wake.max(self.now) + shift, event);
+            self.push_timer(index, side, wake);
         }
     }
 
-    #[inline]
+    #[inline(never)]
+    fn push_timer(&mut self, index: u32, side: Side, wake: Time) {
+        let generation = self.slots[index as usize].generation;
+        let event = Event::connection(Kind::Timer(side), index, generation);
+        let shift = self.routes[index as usize].shift;
+        self.agenda.push(wake.max(self.now) + shift, event);
+    }
+
+    #[inline(always)]
     pub(crate) fn release_if_over(&mut self, index: u32) {
         match &self.slots[index as usize].connection {
-            Some(connection) if connection.is_over() => self.release(index),
+            Some(connection) if connection.in_network == 0 && connection.is_over() => {
+                self.release(index);
+            }
             _ => {}
         }
     }
 
+    #[inline(never)]
     fn release(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.take() else {
@@ -193,11 +254,15 @@ impl<A: Agenda> World<A> {
         };
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(index);
-        self.close_flow(&connection);
+        if connection.is_traced {
+            self.tracer.forget(index);
+        }
+        self.close_flow(index, &connection);
     }
 
     // ---- applications ----
 
+    #[inline(never)]
     fn tell_application(&mut self, index: u32, side: Side, events: Events) {
         if events.failed {
             return self.give_up(index);
@@ -241,6 +306,7 @@ impl<A: Agenda> World<A> {
     }
 
     /// The pause of an application is over.
+    #[inline(never)]
     pub(crate) fn resume(&mut self, time: Time, side: Side, event: &Event) {
         let slot = &mut self.slots[event.conn as usize];
         if slot.generation != event.generation() {
@@ -265,17 +331,23 @@ impl<A: Agenda> World<A> {
             .expect("an application outlives its writes");
         let cx = Context {
             now: self.now,
-            profile: &self.classes[usize::from(connection.class)].profile,
+            profile: limits::profile(
+                &self.classes,
+                connection.class,
+                connection.own.as_deref(),
+                side,
+            ),
             host: &self.nodes[self.routes[index as usize].nodes[side as usize] as usize].clock,
         };
-        let end = connection.end(side);
+        let end = &mut connection.ends[side as usize];
+        let mut out = Outgoing::new(&mut self.outgoing, &mut self.options, index, side);
         // Two calls, as applications make them: what the window lets out at once goes before
         // the FIN, which then travels alone.
         if bytes > 0 {
-            end.write(bytes, cx, &mut self.segments);
+            end.write(bytes, cx, &mut out);
         }
         if close {
-            end.close(cx, &mut self.segments);
+            end.close(cx, &mut out);
         }
         self.transmit(index, side);
     }

@@ -16,6 +16,7 @@ mod connection;
 mod datagrams;
 mod event;
 mod hosts;
+mod limits;
 mod network;
 mod options;
 #[cfg(test)]
@@ -24,6 +25,8 @@ mod port;
 mod recorder;
 mod stats;
 mod summary;
+mod trace;
+pub mod vectors;
 pub mod wheel;
 mod world;
 
@@ -39,6 +42,9 @@ pub enum RunError {
     /// A class of traffic has neither users nor a rate: it must be calibrated first.
     #[error("{0}")]
     Population(String),
+    /// A file of connection vectors could not be read to its end.
+    #[error("{0}")]
+    Vectors(String),
     /// A record could not be written.
     #[error("cannot write {0}")]
     Record(String),
@@ -58,18 +64,17 @@ impl From<parquet::errors::ParquetError> for RunError {
 
 /// Runs a scenario.
 ///
-/// Writes `responses.parquet`, `flows.parquet` and `queue.parquet` into `directory`, as far as
-/// the scenario's `measure.record` asks for them; no directory, no files. `progress` is told the
+/// Writes `responses.parquet`, `flows.parquet`, `queue.parquet` and `flow_trace.parquet` into
+/// `directory`, as far as the scenario's `measure` asks for them; no directory, no files. `progress` is told the
 /// share of the simulated time that has passed, some 200 times a run, and returns false to stop.
 pub fn run(
     scenario: &Scenario,
     directory: Option<&Path>,
     progress: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Summary, RunError> {
-    let record = &scenario.measure.record;
     let mut world =
         World::<WheelAgenda>::new(scenario, Shortcuts::default(), |classes, probes| {
-            Recorder::new(directory, record, classes, probes)
+            Recorder::new(directory, &scenario.measure, classes, probes)
         })?;
     world.run(progress)?;
     let summary = Summary::new(scenario, &world);

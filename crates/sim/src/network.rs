@@ -1,34 +1,31 @@
-//! Between the hosts: their own links, the ports, and the ways between them.
+//! Between the hosts: their own links, the ports of their path, and the ways between them.
 
 use aqmlab_net::{FlowKey, Packet, Time};
 
 use crate::agenda::Agenda;
-use crate::event::{Event, Kind, Side};
+use crate::event::{Event, Side};
 use crate::port::Passage;
 use crate::world::World;
 
 impl<A: Agenda> World<A> {
     /// Puts what an end point wants to send on its host's link, towards the bottleneck.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn transmit(&mut self, index: u32, sender: Side) {
-        if self.segments.is_empty() {
+        if self.outgoing.is_empty() {
             return;
         }
         if let Some(connection) = self.slots[index as usize].connection.as_mut() {
-            connection.in_network += self.segments.len() as u32;
+            connection.in_network += self.outgoing.len() as u32;
         }
         // What the port does makes nobody send, so the list does not change meanwhile.
-        for number in 0..self.segments.len() {
-            let segment = &self.segments[number];
-            let options = self.options.put(&segment.options);
-            let event = Event::segment(Kind::AtPort(sender), index, segment, options);
-            self.send(sender, event);
+        for number in 0..self.outgoing.len() {
+            self.send(sender, self.outgoing[number]);
         }
-        self.segments.clear();
+        self.outgoing.clear();
     }
 
     /// Sends a packet now, from its host towards the bottleneck.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&mut self, sender: Side, event: Event) {
         self.tally.sent += 1;
         let route = &self.routes[event.conn as usize];
@@ -52,9 +49,9 @@ impl<A: Agenda> World<A> {
         self.enter_port(reaches, sender, event, Some(event.conn));
     }
 
-    /// A packet reaches the bottleneck. `acting` is the connection that is at work just now, if
+    /// A packet reaches a port. `acting` is the connection that is at work just now, if
     /// any: it looks after its own end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter_port(
         &mut self,
         time: Time,
@@ -63,7 +60,7 @@ impl<A: Agenda> World<A> {
         acting: Option<u32>,
     ) {
         let route = &self.routes[event.conn as usize];
-        let port = route.port(sender);
+        let port = usize::from(self.hops[route.hop(sender, event.hop())]);
         let packet = Packet {
             size: route.ip_size(&event) + self.options.len(event.options),
             ecn: event.ecn(),
@@ -101,12 +98,16 @@ impl<A: Agenda> World<A> {
     }
 
     /// The port has decided what becomes of a packet.
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, now: Time, event: Event, passage: Passage, acting: Option<u32>) {
         match passage {
             Passage::Arrives(time, ecn) => {
                 let sender = event.sender();
                 let route = &self.routes[event.conn as usize];
+                let hop = event.hop() + 1;
+                if hop < route.hops(sender) {
+                    return self.agenda.push(time, event.hopped_on(sender, ecn, hop));
+                }
                 let mut arrives = time + route.shift;
                 if let Some(link) = self.access {
                     let size = route.ip_size(&event) + self.options.len(event.options);

@@ -14,11 +14,17 @@ pub(crate) struct OptionsAside {
 
 impl OptionsAside {
     /// Keeps the options of a segment.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&mut self, options: &Options) -> Ticket {
         if options.is_empty() {
-            return 0;
+            0
+        } else {
+            self.keep(options)
         }
+    }
+
+    #[inline(never)]
+    fn keep(&mut self, options: &Options) -> Ticket {
         if let Some(ticket) = self.free.pop() {
             self.kept[ticket as usize - 1] = *options;
             return ticket;
@@ -37,7 +43,7 @@ impl OptionsAside {
     }
 
     /// Hands them back, or forgets them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, ticket: Ticket) -> Options {
         if ticket == 0 {
             return Options::NONE;

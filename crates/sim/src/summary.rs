@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::agenda::Agenda;
 use crate::stats::{FlowStats, PortStats, ResponseStats};
-use crate::world::{DIRECTIONS, World};
+use crate::world::World;
 
 /// Name of all classes together in a summary.
 const ALL: &str = "all";
@@ -124,6 +124,8 @@ pub struct FlowSummary {
     pub goodput_bps: f64,
     /// Jain's index over the goodput of connections in the measured span.
     pub fairness_jain: Option<f64>,
+    /// Jain's index over goodput times minimum round-trip time (Zhang and Qiu 2000).
+    pub fairness_normalized: Option<f64>,
     /// SYN and SYN-ACK segments sent again.
     pub retransmitted_syn: u64,
     /// FIN segments without data sent again.
@@ -159,11 +161,12 @@ pub struct RetransmissionShares {
 impl Summary {
     pub(crate) fn new<A: Agenda>(scenario: &Scenario, world: &World<A>) -> Self {
         let measured = scenario.measure.duration;
-        let directions = DIRECTIONS
-            .iter()
-            .zip(&world.ports)
-            .map(|(name, port)| ((*name).to_owned(), link_summary(&port.stats, measured)))
-            .collect();
+        let mut links = BTreeMap::<String, BTreeMap<_, _>>::new();
+        for (port, name) in world.ports.iter().zip(&world.port_names) {
+            let link = links.entry(name.link.clone()).or_default();
+            let summary = link_summary(&port.stats, measured);
+            link.insert(name.direction.to_owned(), summary);
+        }
         let mut all_responses = ResponseStats::new();
         let mut all_flows = FlowStats::default();
         let mut responses = BTreeMap::new();
@@ -183,7 +186,7 @@ impl Summary {
             measured_s: measured.as_secs_f64(),
             events: world.events,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            links: BTreeMap::from([("bottleneck".to_owned(), directions)]),
+            links,
             responses,
             flows,
         }
@@ -263,6 +266,7 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         refused: stats.refused,
         goodput_bps: stats.response_bytes as f64 * 8.0 / measured.as_secs_f64(),
         fairness_jain: stats.jain(),
+        fairness_normalized: stats.jain_normalized(),
         retransmitted_syn: stats.retransmitted_syn,
         retransmitted_fin: stats.retransmitted_fin,
         retransmitted_data: stats.retransmitted_data,

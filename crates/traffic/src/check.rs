@@ -5,7 +5,7 @@ use aqmlab_net::{Bytes, Frequency, Rate, Time};
 
 use crate::on_off::OnOff;
 use crate::packmime::PackMime;
-use crate::params::{Bulk, Cbr, MahWeb, Model, Poisson, Rtt, Sizes};
+use crate::params::{Bulk, Cbr, GeneralTcp, MahWeb, Model, Poisson, Rtt, Sizes, Vectors};
 use crate::script::HostCounts;
 use crate::session::WebSessions;
 use crate::telnet::Telnet;
@@ -36,6 +36,16 @@ fn at_least_one(field: &str, number: u32) -> Result<(), Problem> {
     }
 }
 
+/// A rate, where it is given, that is above zero.
+fn some_rate(rate: Option<Frequency>) -> Result<(), Problem> {
+    match rate {
+        Some(rate) if !(rate.0.is_finite() && rate.0 > 0.0) => {
+            problem("rate", format!("found {rate}; it must be above 0 /s"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A size that must hold a byte.
 fn some_bytes(field: &str, size: Bytes) -> Result<(), Problem> {
     if size.0 > 0 {
@@ -58,6 +68,8 @@ impl Model {
             Self::UncWeb(params) => params.check(),
             Self::WebSessions(params) => params.check(),
             Self::Poisson(params) => params.check(),
+            Self::Vectors(params) => params.check(),
+            Self::GeneralTcp(params) => params.check(),
             Self::Packmime(params) => params.check(),
             Self::Bulk(params) => params.check(),
             Self::Cbr(params) => params.check(),
@@ -75,6 +87,54 @@ impl MahWeb {
     }
 }
 
+/// More copies than this are another experiment.
+const MOST_COPIES: f64 = 1000.0;
+
+impl Vectors {
+    fn check(&self) -> Result<(), Problem> {
+        positive("copies", self.copies.unwrap_or(1.0))?;
+        if self.copies.unwrap_or(1.0) > MOST_COPIES {
+            let copies = self.copies.unwrap_or_default();
+            return problem("copies", format!("found {copies}; at most {MOST_COPIES}"));
+        }
+        positive("stretch", self.stretch)
+    }
+}
+
+impl GeneralTcp {
+    fn check(&self) -> Result<(), Problem> {
+        some_rate(self.rate)?;
+        let shares = [
+            ("web", self.web),
+            ("mail", self.mail),
+            ("news", self.news),
+            ("files", self.files),
+            ("chat", self.chat),
+            ("peer_to_peer", self.peer_to_peer),
+        ];
+        for (field, share) in shares {
+            if !(share.is_finite() && share >= 0.0) {
+                return problem(field, format!("found {share}; a share is not negative"));
+            }
+        }
+        if shares.iter().all(|&(_, share)| share == 0.0) {
+            return problem(
+                "web",
+                "found no share above 0; some application must have one",
+            );
+        }
+        positive("tail", self.tail)?;
+        if self.largest.0 < SMALLEST_LARGEST {
+            let right = format!("it must be at least {}", Bytes(SMALLEST_LARGEST));
+            return problem("largest", format!("found {}; {right}", self.largest));
+        }
+        Ok(())
+    }
+}
+
+/// Files begin at 250 kB: the largest must leave them a range.
+const SMALLEST_LARGEST: u64 = 1_000_000;
+
 impl Poisson {
     fn check(&self) -> Result<(), Problem> {
         some_rate(self.rate)?;
@@ -86,16 +146,6 @@ impl Poisson {
 impl PackMime {
     fn check(&self) -> Result<(), Problem> {
         some_rate(self.rate)
-    }
-}
-
-/// A rate of connections, where one is given.
-fn some_rate(rate: Option<Frequency>) -> Result<(), Problem> {
-    match rate {
-        Some(rate) if !(rate.0.is_finite() && rate.0 > 0.0) => {
-            problem("rate", format!("found {rate}; it must be above 0 /s"))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -295,7 +345,10 @@ impl Rtt {
     /// Refuses what means nothing between `hosts`; the error is the field and the message.
     pub fn check(&self, hosts: HostCounts) -> Result<(), (String, String)> {
         match self {
-            Self::Constant { .. } | Self::General { .. } | Self::Packmime { .. } => Ok(()),
+            Self::Constant { .. }
+            | Self::Vector { .. }
+            | Self::General { .. }
+            | Self::Packmime { .. } => Ok(()),
             Self::Empirical { cdf, .. } => check_rtts(cdf),
             Self::Uniform { min, max } => {
                 if min <= max {

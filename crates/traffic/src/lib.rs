@@ -7,7 +7,7 @@
 //! - Closed loop: web users ([`MahWeb`], [`UncWeb`]), who fetch the next file when one has come,
 //!   and simpler sessions ([`WebSessions`], [`Telnet`]).
 //! - Open loop: connections that arrive as a Poisson process ([`Poisson`]) or with long memory
-//!   ([`PackMime`]).
+//!   ([`PackMime`]), recorded ones ([`Vectors`]), those of many applications ([`GeneralTcp`]).
 //! - Long-lived transfers ([`Bulk`]).
 //! - Datagrams at a constant rate ([`Cbr`]) or in bursts ([`OnOff`]).
 
@@ -15,6 +15,7 @@ mod bulk;
 mod cbr;
 mod check;
 mod curve;
+mod general_tcp;
 pub mod ideal;
 mod long_memory;
 mod mah;
@@ -22,6 +23,7 @@ mod on_off;
 mod packmime;
 mod params;
 mod poisson;
+mod replay;
 mod rtt;
 mod script;
 mod session;
@@ -31,14 +33,18 @@ mod telnet;
 mod unc;
 pub mod vector;
 
+pub use general_tcp::Generator;
 pub use on_off::OnOff;
 pub use packmime::{Http, PackMime};
-pub use params::{Bulk, Cbr, Gaps, MahWeb, Model, Poisson, Replies, Rtt, Sizes};
+pub use params::{
+    Bulk, Cbr, Gaps, GeneralTcp, MahWeb, Model, Poisson, Replies, Rtt, Sizes, Vectors,
+};
+pub use replay::VectorFile;
 pub use rtt::{GeneralFit, PackMimeRtt};
 pub use script::{
     Action, Connect, Direction, Exchange, HostCounts, Limits, OpenDatagrams, Script, Step,
 };
 pub use session::WebSessions;
-pub use source::{Activity, PopulationUnset, Source};
+pub use source::{Activity, OpenFile, PopulationUnset, Source, SourceError};
 pub use telnet::Telnet;
 pub use unc::UncWeb;

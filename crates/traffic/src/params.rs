@@ -26,6 +26,11 @@ aqmlab_net::tagged! {
         Poisson(Poisson),
         /// Open loop: HTTP connections with long memory (PackMime, Cao et al. 2004).
         Packmime(PackMime),
+        /// Open loop: connection vectors, from a file.
+        Vectors(Vectors),
+        /// Open loop: connections of many applications with heavy-tailed sizes, in the manner of a
+        /// backbone (Le 2005, chapters 6 and 7).
+        GeneralTcp(GeneralTcp),
         /// Long-lived transfers.
         Bulk(Bulk),
         /// Datagrams (UDP) at a constant rate that nothing slows down.
@@ -86,6 +91,79 @@ pub struct Poisson {
     pub request: Sizes,
     /// Distribution of response sizes.
     pub response: Sizes,
+}
+
+/// Recorded (or synthetic) connections, which start at their times and follow their own course: the
+/// connection vectors of the a-b-t model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Vectors {
+    /// A file of connection vectors, in the original or the alternate format of tmix. It is sought
+    /// beside the scenario and checked when the scenario is read; the effective scenario has its
+    /// whole path.
+    pub file: String,
+    /// Length of the file in bytes; found when the scenario is read. A file with another length is
+    /// refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_bytes: Option<u64>,
+    /// FNV-1a hash of the file, 64 bits in hexadecimal; found when the scenario is read. A file
+    /// with another hash is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_hash: Option<String>,
+    /// How often each connection is replayed, on average: below 1 some are left out, above 1 some
+    /// are superimposed. Left out: calibrated from `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<f64>,
+    /// Further copies of a connection start at random within this time behind it.
+    #[serde(default = "default_spread")]
+    pub spread: Time,
+    /// Factor on start times; times inside a connection stay as they are.
+    #[serde(default = "default_one")]
+    pub stretch: f64,
+    /// Whether the file begins anew when it ends; otherwise nothing starts any more.
+    #[serde(default)]
+    pub repeat: bool,
+    /// Whether a connection keeps to the windows and segment sizes of its vector, where it has any.
+    #[serde(default = "default_true")]
+    pub windows: bool,
+    /// Whether packets of a connection are lost at random as its vector says, beside what the
+    /// network loses.
+    #[serde(default)]
+    pub losses: bool,
+}
+
+/// Connections of many applications, in the manner of a backbone. Shares are of connections,
+/// relative to each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GeneralTcp {
+    /// Connections per second; left out: calibrated from `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Frequency>,
+    /// Share of web transfers.
+    #[serde(default = "default_web")]
+    pub web: f64,
+    /// Share of mail messages.
+    #[serde(default = "default_mail")]
+    pub mail: f64,
+    /// Share of news feeds.
+    #[serde(default = "default_news")]
+    pub news: f64,
+    /// Share of file transfers.
+    #[serde(default = "default_files")]
+    pub files: f64,
+    /// Share of chats.
+    #[serde(default = "default_chat")]
+    pub chat: f64,
+    /// Share of connections between peers of file-sharing networks.
+    #[serde(default = "default_peer_to_peer")]
+    pub peer_to_peer: f64,
+    /// Tail index of the heavy-tailed sizes.
+    #[serde(default = "default_tail")]
+    pub tail: f64,
+    /// Largest of the heavy-tailed sizes.
+    #[serde(default = "default_largest")]
+    pub largest: Bytes,
 }
 
 /// Transfers that never end, or all have the same size.
@@ -188,6 +266,13 @@ aqmlab_net::tagged! {
             /// The round-trip time.
             rtt: Time,
         },
+        /// That of each connection vector; only with `kind = "vectors"` and `kind = "general-tcp"`.
+        /// One that is shorter than the bottleneck's delays is raised to them.
+        Vector {
+            /// Of vectors that have none.
+            #[serde(default = "default_fallback")]
+            fallback: Time,
+        },
         /// Uniform.
         Uniform {
             /// Shortest.
@@ -261,4 +346,48 @@ fn default_cbr_start() -> Time {
 
 fn default_bulk_start() -> Time {
     Time::from_secs(1)
+}
+
+fn default_true() -> bool {
+    true
+}
+
+fn default_spread() -> Time {
+    Time::from_secs(10)
+}
+
+fn default_fallback() -> Time {
+    Time::from_millis(100)
+}
+
+fn default_web() -> f64 {
+    0.6
+}
+
+fn default_mail() -> f64 {
+    0.1
+}
+
+fn default_news() -> f64 {
+    0.04
+}
+
+fn default_files() -> f64 {
+    0.06
+}
+
+fn default_chat() -> f64 {
+    0.04
+}
+
+fn default_peer_to_peer() -> f64 {
+    0.16
+}
+
+fn default_tail() -> f64 {
+    1.2
+}
+
+fn default_largest() -> Bytes {
+    Bytes(100_000_000)
 }

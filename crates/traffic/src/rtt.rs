@@ -65,7 +65,7 @@ impl Rtt {
         stream: &mut RandomStream,
     ) -> Time {
         match self {
-            Self::Constant { rtt } => *rtt,
+            Self::Constant { rtt } | Self::Vector { fallback: rtt } => *rtt,
             Self::Uniform { min, max } => {
                 Time::from_secs_f64(stream.uniform_in(min.as_secs_f64(), max.as_secs_f64()))
             }
@@ -106,7 +106,7 @@ impl Rtt {
             (first, last)
         };
         match self {
-            Self::Constant { rtt } => (*rtt, *rtt),
+            Self::Constant { rtt } | Self::Vector { fallback: rtt } => (*rtt, *rtt),
             Self::Uniform { min, max } => (*min, *max),
             Self::Pairs { matrix, extra, .. } => {
                 let cells = || {

@@ -1,6 +1,6 @@
 //! A source: one class of traffic at work.
 
-use std::fmt;
+use std::{fmt, io};
 
 use aqmlab_net::Time;
 
@@ -9,8 +9,9 @@ use crate::cbr::Streams;
 use crate::mah::WebUsers;
 use crate::on_off::Bursts;
 use crate::packmime::Clouds;
-use crate::params::{Model, Rtt};
+use crate::params::{Model, Rtt, Vectors};
 use crate::poisson::Arrivals;
+use crate::replay::{Replay, VectorFile};
 use crate::script::{Action, Direction, HostCounts};
 use crate::session::Sessions;
 use crate::telnet::Terminals;
@@ -35,16 +36,50 @@ impl fmt::Display for PopulationUnset {
 
 impl std::error::Error for PopulationUnset {}
 
+/// Why a source cannot be made.
+#[derive(Debug)]
+pub enum SourceError {
+    /// It has to be calibrated first.
+    PopulationUnset(PopulationUnset),
+    /// A file that it needs cannot be opened.
+    File(io::Error),
+}
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PopulationUnset(unset) => unset.fmt(f),
+            Self::File(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SourceError {}
+
+impl From<PopulationUnset> for SourceError {
+    fn from(unset: PopulationUnset) -> Self {
+        Self::PopulationUnset(unset)
+    }
+}
+
+/// Opens the file that holds a model's connection vectors.
+pub type OpenFile<'a> = dyn FnMut(&Vectors) -> io::Result<Box<dyn VectorFile>> + 'a;
+
 /// A class of traffic at work: says which connections to open and when to wake it.
 ///
 /// It has no clock and no network. What it does depends on the seed, the class's name and the
 /// order of events inside one user, never on other classes or on random numbers of a queue.
-#[derive(Clone, Debug)]
 pub struct Source {
     model: Active,
     activity: Activity,
     /// Connections that are open.
     open: u32,
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").finish_non_exhaustive()
+    }
 }
 
 /// When a class acts, and how much it may do at once.
@@ -74,13 +109,13 @@ impl Default for Activity {
 /// The token of the wake-up at which a class stops.
 const STOP: u32 = u32::MAX;
 
-#[derive(Clone, Debug)]
 enum Active {
     Web(WebUsers),
     Unc(UncUsers),
     Sessions(Sessions),
     Telnet(Terminals),
     Poisson(Arrivals),
+    Replay(Box<Replay>),
     PackMime(Clouds),
     Bulk(Transfers),
     Cbr(Streams),
@@ -98,7 +133,7 @@ pub(crate) struct Setting<'a> {
 }
 
 impl Source {
-    /// The source of class `class`. Model and round-trip times have passed their `check`.
+    /// The source of class `class`, which reads no file.
     pub fn new(
         model: &Model,
         rtt: &Rtt,
@@ -106,7 +141,25 @@ impl Source {
         hosts: HostCounts,
         seed: u64,
         class: &str,
-    ) -> Result<Self, PopulationUnset> {
+    ) -> Result<Self, SourceError> {
+        let files = &mut |vectors: &Vectors| {
+            let message = format!("{:?} is not read here", vectors.file);
+            Err(io::Error::new(io::ErrorKind::Unsupported, message))
+        };
+        Self::with_files(model, rtt, direction, hosts, seed, class, files)
+    }
+
+    /// The source of class `class`. Model and round-trip times have passed their `check`. The file
+    /// of a model that replays one is opened through `files`.
+    pub fn with_files(
+        model: &Model,
+        rtt: &Rtt,
+        direction: Direction,
+        hosts: HostCounts,
+        seed: u64,
+        class: &str,
+        files: &mut OpenFile<'_>,
+    ) -> Result<Self, SourceError> {
         let setting = Setting {
             rtt,
             direction,
@@ -120,6 +173,13 @@ impl Source {
             Model::WebSessions(params) => Active::Sessions(Sessions::new(params, &setting)?),
             Model::Telnet(params) => Active::Telnet(Terminals::new(params, &setting)),
             Model::Poisson(params) => Active::Poisson(Arrivals::new(params, &setting)?),
+            Model::Vectors(params) => {
+                let file = files(params).map_err(SourceError::File)?;
+                Active::Replay(Box::new(Replay::of_file(params, file, &setting)?))
+            }
+            Model::GeneralTcp(params) => {
+                Active::Replay(Box::new(Replay::of_generator(params, &setting)?))
+            }
             Model::Packmime(params) => Active::PackMime(Clouds::new(params, &setting)?),
             Model::Bulk(params) => Active::Bulk(Transfers::new(params, &setting)),
             Model::Cbr(params) => Active::Cbr(Streams::new(params, &setting)),
@@ -212,6 +272,7 @@ impl Source {
             Active::Telnet(terminals) => terminals.start(actions),
             Active::Poisson(arrivals) => arrivals.start(actions),
             Active::PackMime(clouds) => clouds.start(actions),
+            Active::Replay(replay) => replay.start(actions),
             Active::Bulk(transfers) => transfers.start(actions),
             Active::Cbr(streams) => streams.start(actions),
             Active::OnOff(bursts) => bursts.start(actions),
@@ -226,6 +287,7 @@ impl Source {
             Active::Telnet(terminals) => terminals.on_wake(token, actions),
             Active::Poisson(arrivals) => arrivals.on_wake(now, actions),
             Active::PackMime(clouds) => clouds.on_wake(now, token, actions),
+            Active::Replay(replay) => replay.on_wake(now, actions),
             Active::Bulk(transfers) => transfers.on_wake(token, actions),
             Active::Cbr(streams) => streams.on_wake(now, token, actions),
             Active::OnOff(bursts) => bursts.on_wake(now, token, actions),
@@ -240,6 +302,7 @@ impl Source {
             Active::Telnet(terminals) => terminals.on_finished(now, token, actions),
             Active::Poisson(_)
             | Active::PackMime(_)
+            | Active::Replay(_)
             | Active::Bulk(_)
             | Active::Cbr(_)
             | Active::OnOff(_) => {}
@@ -259,5 +322,13 @@ impl Source {
             Active::Web(_) | Active::Unc(_) | Active::Sessions(_) | Active::Telnet(_)
         );
         is_closed_loop || stop < Time::NEVER || max_connections < u32::MAX
+    }
+
+    /// Why the source fell silent before its time: its file could not be read to the end.
+    pub fn failure(&self) -> Option<&str> {
+        match &self.model {
+            Active::Replay(replay) => replay.failure(),
+            _ => None,
+        }
     }
 }

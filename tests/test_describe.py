@@ -124,6 +124,15 @@ def test_the_command(aqmlab: Cli) -> None:
     assert browsers["population"] == "users = 100"
 
 
+def test_recorded_connections_are_described(aqmlab: Cli) -> None:
+    vectors = ROOT / "scenarios" / "synthetic.cvec"
+    answer = aqmlab("traffic", "describe", vectors, "--json")
+    assert (answer.status, answer.err) == (0, "")
+    [found] = json.loads(answer.out)
+    assert (found["kind"], found["connections"]) == ("vectors", 160)
+    assert found["population"] == "copies = 1"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

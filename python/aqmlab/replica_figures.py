@@ -33,7 +33,7 @@ def comparison(groups: Sequence[Replicas], limit_s: float = 2.0) -> figures.Char
         near, far = (bands(recorded, firsts, view, below) for view in (cdf(limit_s), ccdf()))
         views.append(alt.hconcat(near, far, spacing=36))
     if any(run.queue is not None for run in firsts):
-        queues = figures.queue_view(firsts, "forward", width=2 * figures.WIDTH + 84)
+        queues = figures.queue_view(firsts, width=2 * figures.WIDTH + 84)
         if len(firsts) < sum(len(group.runs) for group in groups):
             queues.title = f"{queues.title} (each group's first seed)"
         views.append(queues)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aqmlab.errors import AqmlabError
+from aqmlab.runs import main_link
 from aqmlab.statistics import Estimate, Floats, batch_means, initialization_bias
 
 if TYPE_CHECKING:
@@ -35,13 +36,14 @@ def warm_up_columns(run: Run) -> dict[str, float | None]:
 
 
 def queue_series(run: Run) -> Floats | None:
-    """Packets in the forward queue, sample by sample, in the measured span."""
+    """Packets in the main link's queue, sample by sample, in the measured span."""
     table = run.queue
     if table is None:
         return None
     begin = float(run.summary["simulated_s"]) - float(run.summary["measured_s"])
-    forward = pc.equal(table.column("direction").cast(pa.string()), "forward")
-    chosen = table.filter(pc.and_(forward, pc.greater_equal(table.column("time_s"), begin)))
+    chosen = table.filter(pc.greater_equal(table.column("time_s"), begin))
+    for name, wanted in zip(("link", "direction"), main_link([run]), strict=True):
+        chosen = chosen.filter(pc.equal(chosen.column(name).cast(pa.string()), wanted))
     series: Floats = chosen.column("packets").to_numpy().astype(float)
     return series
 

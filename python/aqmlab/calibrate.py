@@ -223,7 +223,8 @@ class Bench:
         text = self.text(population, seed, times)
         summary = json.loads(_native.run(text, None, report))
         throughputs = [
-            summary["links"][link][direction]["throughput_bps"] for link, direction, _ in self._links
+            summary["links"][link][direction]["throughput_bps"]
+            for link, direction, _ in self._links
         ]
         ran = _native.population(text, 0)
         return (population if ran is None else ran), sum(throughputs) / len(throughputs)

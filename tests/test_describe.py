@@ -66,6 +66,16 @@ def test_poisson_arrivals_have_no_memory() -> None:
     assert abs(index - 1.2) < 4 * error
 
 
+@pytest.mark.parametrize("kind", ["packmime", "unc-web"])
+def test_bytes_of_the_web_are_self_similar(kind: str) -> None:
+    # Le 2005, chapter 4: Hurst parameters from 0.8 to 0.9.
+    [found] = describe(example(kind), 1500)
+    [carried] = [it for it in found.memories if it.name == "bytes of responses"]
+    value, error = hurst(carried)
+    assert 0.8 - 4 * error < value < 0.9 + 4 * error
+    assert error < 0.03
+
+
 def test_the_hurst_parameter_of_known_series() -> None:
     random = np.random.default_rng(1)
     value, error = hurst(memory("white", random.normal(size=1 << 18), 0.01, 0.1))

@@ -263,7 +263,8 @@ def test_tshark_finds_nothing_wrong(aqmlab: Cli, elsewhere: Path) -> None:
 
     def frames(display_filter: str) -> int:
         options = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]
-        command = [tshark, "-r", run / "capture.pcapng", *options, "-Y", display_filter]
+        file = str(run / "capture.pcapng")
+        command = [tshark, "-r", file, *options, "-Y", display_filter]
         listed = subprocess.run(command, check=True, capture_output=True, text=True)
         return listed.stdout.count("\n")
 

@@ -48,8 +48,8 @@ pub(crate) enum Kind {
     AtHost(Side),
     /// A timer of this side of a connection may be due.
     Timer(Side),
-    /// The application of this side of a connection ends its pause.
-    Resume(Side),
+    /// The application of an end of a connection ends its pause.
+    Resume,
     /// A traffic source asked to be woken.
     Source,
 }
@@ -61,8 +61,8 @@ impl Kind {
             Self::AtPort(side) => side as u8,
             Self::AtHost(side) => 2 | side as u8,
             Self::Timer(side) => 4 | side as u8,
-            Self::Resume(side) => 6 | side as u8,
-            Self::Source => 8,
+            Self::Resume => 6,
+            Self::Source => 7,
         }
     }
 
@@ -72,7 +72,7 @@ impl Kind {
             0 | 1 => Self::AtPort(side),
             2 | 3 => Self::AtHost(side),
             4 | 5 => Self::Timer(side),
-            6 | 7 => Self::Resume(side),
+            6 => Self::Resume,
             _ => Self::Source,
         }
     }
@@ -84,7 +84,7 @@ pub(crate) struct Event {
     /// The connection; of a source's event, the class.
     pub(crate) conn: u32,
     /// Sequence number of a segment, cut to 32 bits; of a source's event, its token; of a
-    /// datagram, its flow.
+    /// datagram, its flow; of the end of a pause, the side.
     pub(crate) seq: u32,
     /// Acknowledgement number of a segment, cut to 32 bits; of a connection's event, which of
     /// the connections that used the slot is meant (timers outlive connections).
@@ -139,6 +139,19 @@ impl Event {
             bits: 0,
             kind: kind.pack(),
         }
+    }
+
+    /// The application of `side` ends its pause.
+    pub(crate) const fn resume(side: Side, conn: u32, generation: u32) -> Self {
+        Self {
+            seq: side as u32,
+            ..Self::connection(Kind::Resume, conn, generation)
+        }
+    }
+
+    /// The side whose pause ends.
+    pub(crate) const fn resumed(&self) -> Side {
+        Side::of(self.seq as u8)
     }
 
     pub(crate) const fn source(class: u32, token: u32) -> Self {
@@ -250,7 +263,7 @@ mod tests {
                 Kind::AtPort(side),
                 Kind::AtHost(side),
                 Kind::Timer(side),
-                Kind::Resume(side),
+                Kind::Resume,
                 Kind::Source,
             ] {
                 assert_eq!(Kind::unpack(kind.pack()), kind);

@@ -269,7 +269,7 @@ impl<A: Agenda> World<A> {
                 Deed::Wait => return,
                 Deed::Pause(time) => {
                     let generation = self.slots[index as usize].generation;
-                    let event = Event::connection(Kind::Resume(side), index, generation);
+                    let event = Event::resume(side, index, generation);
                     let shift = self.routes[index as usize].shift;
                     return self.agenda.push(now + time + shift, event);
                 }

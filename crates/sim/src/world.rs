@@ -302,7 +302,7 @@ impl<A: Agenda> World<A> {
             Kind::AtPort(sender) => self.enter_port(time, sender, event, None),
             Kind::AtHost(sender) => self.at_host(time, sender, &event),
             Kind::Timer(side) => self.timer(time, side, &event),
-            Kind::Resume(side) => self.resume(time, side, &event),
+            Kind::Resume => self.resume(time, event.resumed(), &event),
             Kind::Source => {
                 self.now = time;
                 let class = event.conn as usize;

@@ -6,9 +6,11 @@ import json
 import shutil
 import struct
 import subprocess
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from conftest import Cli
 
@@ -168,3 +170,107 @@ def test_other_tools_captures_give_the_same(aqmlab: Cli, capture: Path) -> None:
         subprocess.run([editcap, "-F", form, capture, converted], check=True)
         assert aqmlab("traffic", "from-capture", converted, "-o", "out.cvec").status == 0
         assert Path("out.cvec").read_text() == VECTOR
+
+
+ROUND_TRIP = """
+title = "Exchanges over a link that is hardly used"
+
+[measure]
+warm_up = "0 s"
+duration = "60 s"
+capture = "bottleneck"
+
+[topology]
+kind = "dumbbell"
+
+[topology.bottleneck]
+rate = "100 Mbit/s"
+loss = 0.0
+discipline = { kind = "droptail", limit = "1000 packets" }
+
+[[traffic]]
+name = "fetches"
+kind = "poisson"
+rate = "20 /s"
+request = { kind = "constant", size = "400 bytes" }
+response = { kind = "bounded-pareto", shape = 1.2, minimum = "1 kB", maximum = "200 kB" }
+rtt = { kind = "uniform", min = "20 ms", max = "100 ms" }
+"""
+
+
+def captured_run(aqmlab: Cli, folder: Path, loss: float) -> Path:
+    """Runs the scenario with that loss and returns its directory."""
+    (folder / "round.toml").write_text(ROUND_TRIP.replace("loss = 0.0", f"loss = {loss}"))
+    answer = aqmlab("run", "round.toml", "--out", "run")
+    assert answer.status == 0, answer.err
+    return folder / "run"
+
+
+def conversations(file: Path) -> dict[int, list[tuple[str, int, int]]]:
+    """ADUs of a file of vectors: who, bytes, pause in microseconds; by start time."""
+    found: dict[int, list[tuple[str, int, int]]] = {}
+    adus: list[tuple[str, int, int]] = []
+    for line in file.read_text().splitlines():
+        words = line.split()
+        if line.startswith("SEQ"):
+            adus = found.setdefault(int(words[1]), [])
+        elif line.startswith((">", "<")):
+            adus.append((words[0], int(words[1]), 0))
+        elif line.startswith("t "):
+            adus[-1] = (*adus[-1][:2], int(words[1]))
+        assert not line.startswith("CONC"), line
+    return found
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.03])
+def test_round_trip_through_the_simulator(aqmlab: Cli, elsewhere: Path, loss: float) -> None:
+    """Every finished connection of a run is found in its capture, with the sizes that it had."""
+    run = captured_run(aqmlab, elsewhere, loss)
+    answer = aqmlab("traffic", "from-capture", run / "capture.pcapng", "-o", "again.cvec", "--json")
+    report = json.loads(answer.out)
+    assert report["packets"]["tcp"] == report["packets"]["read"]
+    assert report["connections"]["initiator_by"] == {"SYN": report["connections"]["made"]}
+    assert (report["packets"]["repeated"] > 0) == (loss > 0)
+
+    flows = pq.read_table(run / "flows.parquet").to_pydict()
+    responses = pq.read_table(run / "responses.parquet").to_pydict()
+    finished = set(responses["flow"])
+    sizes = {
+        flow: (request, response)
+        for flow, request, response in zip(
+            responses["flow"], responses["request_bytes"], responses["response_bytes"], strict=True
+        )
+    }
+    assert len(finished) > 1000
+    # Connections come in the order in which they were opened, unless a SYN was lost on its way.
+    found = list(conversations(Path("again.cvec")).values())
+    whole = [adus for adus in found if [who for who, *_ in adus] == [">", "<"]]
+    seen = Counter((ask, answer_) for (_, ask, _), (_, answer_, _) in whole)
+    made = Counter(sizes.values())
+    assert not made - seen, "a finished exchange that the capture does not show"
+    assert len(found) - len(finished) <= len(flows["flow"]) - len(finished) + 5
+    if loss == 0:
+        # Servers answer at once and close at once: what is left is a packet's transmission time.
+        assert max(adus[0][2] for adus in whole) < 1000
+
+
+def test_tshark_finds_nothing_wrong(aqmlab: Cli, elsewhere: Path) -> None:
+    """Its counts of retransmissions are those of the run."""
+    tshark = shutil.which("tshark")
+    if tshark is None:
+        pytest.skip("tshark is not installed (Debian: apt-get install tshark)")
+    run = captured_run(aqmlab, elsewhere, 0.03)
+
+    def frames(display_filter: str) -> int:
+        options = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]
+        command = [tshark, "-r", run / "capture.pcapng", *options, "-Y", display_filter]
+        listed = subprocess.run(command, check=True, capture_output=True, text=True)
+        return listed.stdout.count("\n")
+
+    assert frames("tcp") > 10_000
+    assert frames("_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0") == 0
+    flows = json.loads((run / "summary.json").read_text())["flows"]["all"]
+    again = sum(flows[f"retransmitted_{kind}"] for kind in ("syn", "fin", "data"))
+    found = frames("tcp.analysis.retransmission || tcp.analysis.spurious_retransmission")
+    assert again > 100
+    assert abs(found - again) <= 0.02 * again

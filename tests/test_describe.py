@@ -66,6 +66,16 @@ def test_poisson_arrivals_have_no_memory() -> None:
     assert abs(index - 1.2) < 4 * error
 
 
+@pytest.mark.parametrize("kind", ["packmime", "unc-web"])
+def test_bytes_of_the_web_are_self_similar(kind: str) -> None:
+    # Le 2005, chapter 4: Hurst parameters from 0.8 to 0.9.
+    [found] = describe(example(kind), 1500)
+    [carried] = [it for it in found.memories if it.name == "bytes of responses"]
+    value, error = hurst(carried)
+    assert 0.8 - 4 * error < value < 0.9 + 4 * error
+    assert error < 0.03
+
+
 def test_the_hurst_parameter_of_known_series() -> None:
     random = np.random.default_rng(1)
     value, error = hurst(memory("white", random.normal(size=1 << 18), 0.01, 0.1))
@@ -122,6 +132,15 @@ def test_the_command(aqmlab: Cli) -> None:
     [browsers] = json.loads(answer.out)
     assert (browsers["class"], browsers["kind"]) == ("browsers", "mah-web")
     assert browsers["population"] == "users = 100"
+
+
+def test_recorded_connections_are_described(aqmlab: Cli) -> None:
+    vectors = ROOT / "scenarios" / "synthetic.cvec"
+    answer = aqmlab("traffic", "describe", vectors, "--json")
+    assert (answer.status, answer.err) == (0, "")
+    [found] = json.loads(answer.out)
+    assert (found["kind"], found["connections"]) == ("vectors", 160)
+    assert found["population"] == "copies = 1"
 
 
 @pytest.mark.parametrize(

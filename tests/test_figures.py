@@ -159,5 +159,5 @@ def test_a_comparison_draws_what_there_is(tmp_path: Path) -> None:
 
 def test_a_direction_without_samples_is_named(tmp_path: Path) -> None:
     run = made_run(tmp_path / "a", queue=np.full(100, 5))
-    with pytest.raises(AqmlabError, match="no queue samples of direction sideways"):
+    with pytest.raises(AqmlabError, match="no queue samples of bottleneck sideways"):
         figures.queue_length([run], direction="sideways")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import replace
@@ -22,12 +23,33 @@ from aqmlab.report_data import (
     traces,
 )
 from aqmlab.report_differences import shifts, welch
+from aqmlab.report_fidelity import verdicts
 from aqmlab.report_groups import Estimate, gather, group
 from aqmlab.report_sheet import Strip, paged
 from aqmlab.runs import Run
-from conftest import Cli
+from conftest import SMALL, Cli
 from made_runs import made_run
 from report_runs import DROPTAIL, RED, real_runs
+
+PAPER = """
+paper = "A small paper"
+scenario = "lab.toml"
+seeds = [1]
+[common]
+title = "Small"
+[quick]
+[columns.loss_pct]
+title = "loss (%)"
+tolerance = { relative = 0.35 }
+terms = [{ key = "links.bottleneck.forward.loss_rate", factor = 100.0 }]
+[[tables]]
+id = "1"
+title = "Loss"
+published = "published.csv"
+row = "queue $queue"
+compare = ["loss_pct"]
+set = { "topology.bottleneck.discipline.limit" = "$queue packets" }
+"""
 
 
 @pytest.fixture(scope="module")
@@ -270,6 +292,33 @@ def test_folders_of_runs_are_gathered_once(runs: list[Run], tmp_path: Path) -> N
     assert len(gather([tmp_path / "sweep"])) == 1
 
 
+def test_the_runs_of_a_sweep_keep_their_labels(
+    aqmlab: Cli, runs: list[Run], tmp_path: Path
+) -> None:
+    entries = []
+    for run in runs[:4]:
+        key = run.metadata["key"]
+        place = tmp_path / "store" / key[:2] / key
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(run.path)
+        label = "short" if run.label.startswith("droptail") else "early"
+        entries.append({"label": f"{label}, seed {run.seed}", "key": key})
+    sweep = tmp_path / "sweep"
+    sweep.mkdir()
+    (sweep / "sweep.json").write_text(json.dumps({"store": "../store", "runs": entries}))
+    assert [(one.label, one.seeds) for one in group(gather([sweep]))] == [
+        ("short", [1, 2, 3]),
+        ("early", [1]),
+    ]
+    for wrong, message in (
+        ("{}", "does not name"),
+        ('{"store": "", "runs": []}', "without finished"),
+    ):
+        (sweep / "sweep.json").write_text(wrong)
+        answer = aqmlab("report", "sweep")
+        assert (answer.status, message in answer.err) == (2, True)
+
+
 def test_the_same_run_twice_is_an_error(tmp_path: Path) -> None:
     runs = [run for name in "ab" for run in real_runs(tmp_path / name, [DROPTAIL])]
     with pytest.raises(AqmlabError, match="is the same run as"):
@@ -361,3 +410,32 @@ def test_a_page_ends_where_the_next_strip_does_not_fit() -> None:
 def test_the_same_runs_give_the_same_bytes(pair: list[Run], tmp_path: Path) -> None:
     first, second = (report.write(pair, tmp_path / f"{name}.html") for name in "ab")
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_reproduction_judges_its_runs(tmp_path: Path) -> None:
+    from aqmlab.reproduce import reproduce
+
+    paper = tmp_path / "paper"
+    paper.mkdir()
+    (paper / "lab.toml").write_text(SMALL)
+    (paper / "published.csv").write_text("queue,loss_pct\n5,99.0\n20,1.00\n")
+    (paper / "tables.toml").write_text(PAPER)
+    result = reproduce(str(paper), out=tmp_path / "out", jobs=1)
+    assert result["failed"] == {}
+    [run] = [
+        run
+        for run in gather([tmp_path / "out"])
+        if run.scenario["topology"]["bottleneck"]["forward"]["discipline"]["limit"] == "5 packets"
+    ]
+    # The scoreboard names the paper, which must be found again from here.
+    board = tmp_path / "out" / "scoreboard.json"
+    board.write_text(board.read_text().replace('"paper": "paper"', f'"paper": "{paper}"'))
+    [verdict] = verdicts([run])
+    assert (verdict.row, verdict.published, verdict.verdict) == ("queue 5", "99.0", "outside")
+    loss = 100 * run.summary["links"]["bottleneck"]["forward"]["loss_rate"]
+    assert verdict.ours == f"{loss:.1f}"
+    page = Page(report.write([run], tmp_path / "report.html"))
+    assert "0 of 1 scored cells" in page.text
+    assert page.tables["table-fidelity"][1][3:] == ["99.0", verdict.ours, "outside"]
+    elsewhere = real_runs(tmp_path / "other", [DROPTAIL])
+    assert verdicts(elsewhere) == []

@@ -52,7 +52,7 @@ class Visit:
         self.address = file.as_uri()
         self.page.goto(self.address)
         if options.get("java_script_enabled", True):
-            self.page.locator("html[data-ready]").wait_for(state="attached")
+            self.page.locator("html[data-ready=all]").wait_for(state="attached")
 
     def __enter__(self) -> Visit:
         return self
@@ -117,10 +117,17 @@ def test_pointing_reads_all_curves(browser: Any, file: Path) -> None:
         tip = visit.page.locator("#tip")
         assert not tip.is_visible()
         visit.page.locator("#chart-cdf").scroll_into_view_if_needed()
-        box = visit.page.locator(AXIS).bounding_box()
+        axis = visit.page.locator(f"{AXIS} .role-axis", has_text="response time (s)")
+        box = axis.locator(".role-axis-domain line").bounding_box()
         assert box
-        visit.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.4 * box["height"])
+        visit.page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] - 100)
         text = tip.inner_text()
+        limit = float(visit.page.locator("#limit").input_value())
+        assert float(text.split()[0]) == pytest.approx(limit / 4, rel=0.01)
+        cursor = visit.page.locator("#chart-cdf .cursor").bounding_box()
+        assert cursor
+        assert cursor["x"] == pytest.approx(box["x"] + 0.25 * box["width"], abs=1.5)
+        assert cursor["y"] + cursor["height"] == pytest.approx(box["y"], abs=2)
         assert "droptail 20" in text
         assert "red (5,15)" in text
         shares = [float(value) for value in re.findall(r"([\d.]+) %", text)]
@@ -198,6 +205,7 @@ def test_print_is_black_on_white_without_controls(browser: Any, file: Path) -> N
         assert visit.colour(f"{AXIS} .mark-line path", "stroke") == "rgb(0, 114, 178)"
         for selector in ("#controls", ".top", "#chart-cdf .save"):
             assert not visit.page.locator(selector).is_visible()
+        assert len(visit.curves("#trace-0")) == 1  # although nobody scrolled there
         assert len(visit.page.pdf(format="A4")) > 20_000
 
 

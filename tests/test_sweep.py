@@ -58,7 +58,7 @@ PATIENCE_S = 300.0
 
 def slow(file: Path) -> None:
     """Makes the runs of a sweep long enough to be caught on their way."""
-    file.write_text(SWEEP.replace('"20 s"', '"3 h"\n"measure.record" = []'))
+    file.write_text(SWEEP.replace('"20 s"', '"90 min"\n"measure.record" = []'))
 
 
 def digest(folder: Path | str) -> str:
@@ -68,7 +68,7 @@ def digest(folder: Path | str) -> str:
 
 def stored(root: str = "runs/store") -> dict[str, int]:
     """Keys of the runs in a store, and when they were made."""
-    found = Path(root).glob("*/*/summary.json")
+    found = Path(root).glob("*/[!.]*/summary.json")
     return {path.parent.name: path.stat().st_mtime_ns for path in found}
 
 
@@ -359,3 +359,12 @@ def test_a_metric_that_nothing_measures_is_an_error(aqmlab: Cli, sweep_file: Pat
 def test_a_folder_that_is_no_sweep(elsewhere: Path) -> None:
     with pytest.raises(AqmlabError, match="is not the folder of a finished sweep"):
         Results.open(elsewhere)
+
+
+def test_results_that_were_half_written_are_written_again(sweep_file: Path) -> None:
+    package.sweep(sweep_file, jobs=1, out="out")
+    first = digest("out")
+    Path("out/sweep.json").rename("out/.sweep.json.77.part")
+    package.sweep(sweep_file, out="out")
+    assert digest("out") == first
+    assert Results.open("out").about["failed"] == 0

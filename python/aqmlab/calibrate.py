@@ -222,10 +222,8 @@ class Bench:
         """The population that ran (users are whole) and its throughput in IP bits per second."""
         text = self.text(population, seed, times)
         summary = json.loads(_native.run(text, None, report))
-        throughputs = [
-            summary["links"][link][direction]["throughput_bps"]
-            for link, direction, _ in self._links
-        ]
+        links = summary["links"]
+        throughputs = [links[link][way]["throughput_bps"] for link, way, _ in self._links]
         ran = _native.population(text, 0)
         return (population if ran is None else ran), sum(throughputs) / len(throughputs)
 

@@ -102,15 +102,26 @@ def run_command(
 @app.command("show")
 def show_command(
     directories: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    batches: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Also how sure each run is, from that many batches of its responses."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show what runs measured."""
+    from aqmlab import sweep_tables, warm_up
+
     found = runs.distinguish([Run.open(path) for path in directories])
     if as_json:
         print_json(found[0].summary if len(found) == 1 else [run.summary for run in found])
         return
     for run in found:
         show(*tables.run_tables(run))
+        if batches is not None:
+            show(sweep_tables.batches_table(warm_up.batched(run, batches)))
+            out(sweep_tables.warm_up_line(warm_up.warm_up_columns(run)))
 
 
 @app.command("compare")
@@ -130,6 +141,10 @@ def compare_command(
     ] = None,
     overrides: Sets = None,
     seed: Seed = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="A..B", help="Every run once with each seed: 1..8 or 1,5,9."),
+    ] = None,
     figure: Annotated[
         Path | None,
         typer.Option(
@@ -142,9 +157,10 @@ def compare_command(
 ) -> None:
     """Compare runs: the same users under different queues.
 
-    Scenario files are run first, unless their finished runs are found.
+    Scenario files are run first, unless their finished runs are found. Runs that differ in their
+    seed alone are taken together: means over the seeds, and differences seed by seed.
     """
-    from aqmlab import figures
+    from aqmlab import figures, replica_figures, replicas, sweep_tables
 
     target = figure or root / "compare.svg"
     if target.suffix.lower() not in figures.WRITERS:
@@ -154,21 +170,26 @@ def compare_command(
     planned = [
         entry
         for source in sources
-        for entry in opened_or_varied(source, varied or [], overrides, seed)
+        for entry in opened_or_varied(source, varied or [], overrides, seed, seeds)
     ]
     if len(planned) < 2:
         raise AqmlabError("a comparison needs two runs at least; add one, or --vary FIELD=A,B")
-    too_many = len(planned) > figures.MOST_RUNS
-    if too_many and figure:
+    curves = len(planned) // (len(vary.seeds(seeds)) if seeds else 1)
+    if figure and curves > figures.MOST_RUNS:
         raise AqmlabError(
-            f"{figure}: a figure shows at most {figures.MOST_RUNS} runs, not {len(planned)}"
+            f"{figure}: a figure shows at most {figures.MOST_RUNS} runs, not {curves}"
         )
     found = runs.distinguish(made(planned, root, jobs))
-    compared = differences(found)
+    groups = replicas.grouped(found)
+    alone = len(groups) == len(found) or len(groups) == 1
+    if alone:
+        groups = [replicas.Replicas(run.label, (run,)) for run in found]
+    compared = differences(found) if alone else replicas.differences(groups)
+    too_many = len(groups) > figures.MOST_RUNS
     recorded = any(run.responses is not None or run.queue is not None for run in found)
     drawn = recorded and not too_many
     if drawn:
-        figures.save(figures.comparison(found), target)
+        figures.save(replica_figures.comparison(groups), target)
     if as_json:
         content = {
             "runs": [
@@ -179,7 +200,7 @@ def compare_command(
         }
         print_json(content)
         return
-    show(tables.compare_table(found))
+    show(tables.compare_table(found) if alone else sweep_tables.replicas_table(groups))
     if compared:
         out("")
         show(tables.difference_table(compared))
@@ -413,13 +434,19 @@ def calibrated(scenarios: Sequence[Scenario], jobs: int | None) -> list[Scenario
 
 
 def opened_or_varied(
-    source: Path, varied: Sequence[str], overrides: Sequence[str] | None, seed: int | None
+    source: Path,
+    varied: Sequence[str],
+    overrides: Sequence[str] | None,
+    seed: int | None,
+    seeds: str | None = None,
 ) -> list[Run | Scenario]:
-    """A run directory as it is; a scenario file in all its variations."""
+    """A run directory as it is; a scenario file in all its variations, with every seed."""
     if source.is_dir():
         return [Run.open(source)]
-    base = load(source, overrides, seed)
-    return [base.with_overrides(pairs) for pairs in vary.combinations(varied)]
+    if seed is not None and seeds is not None:
+        raise AqmlabError("--seed and --seeds: found both; give one of them")
+    bases = [load(source, overrides, number) for number in (vary.seeds(seeds) if seeds else [seed])]
+    return [base.with_overrides(pairs) for pairs in vary.combinations(varied) for base in bases]
 
 
 def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> list[Run]:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aqmlab import _native
-from aqmlab.scenario import Scenario
+from aqmlab.scenario import Scenario, inline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from aqmlab.scenario import Override
 
@@ -38,6 +39,8 @@ WINDOW_BYTES = 17_520
 """A transfer sends so much in each round trip, in the series of bytes."""
 POPULATION = 100.0
 """Users, sessions or connections per second of a class that leaves them to its load."""
+COPIES = 1.0
+"""Copies of recorded connections of a class that leaves them to its load."""
 
 EXAMPLES = {
     "mah-web": "users = 100",
@@ -56,25 +59,36 @@ EXAMPLES = {
     "telnet": "sessions = 100",
 }
 """What a kind needs beside its name to be described by itself."""
-OWN_RTT = {
-    "packmime": 'rtt = { kind = "packmime" }',
-    "general-tcp": 'rtt = { kind = "vector" }',
-}
+VECTOR_RTT = 'rtt = { kind = "vector" }'
+OWN_RTT = {"packmime": 'rtt = { kind = "packmime" }', "general-tcp": VECTOR_RTT}
 ANY_RTT = 'rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }'
 
 
 def example(kind: str, overrides: Sequence[Override] = ()) -> Scenario:
     """A scenario with one class of a kind of :data:`EXAMPLES`."""
+    rtt = OWN_RTT.get(kind, ANY_RTT)
+    return one_class(f'kind = "{kind}"\n{rtt}\n{EXAMPLES[kind]}', overrides)
+
+
+def recorded(file: Path, overrides: Sequence[Override] = ()) -> Scenario:
+    """A scenario whose one class is the connection vectors of a file."""
+    return one_class(
+        f'kind = "vectors"\nfile = {inline(file.name)}\ncopies = 1\n{VECTOR_RTT}',
+        overrides,
+        file.parent,
+    )
+
+
+def one_class(keys: str, overrides: Sequence[Override], folder: Path | None = None) -> Scenario:
+    """A scenario with one class that has these keys."""
     text = f"""
         [topology]
         kind = "dumbbell"
         bottleneck = {{ rate = "100 Mbit/s", discipline = "droptail-240" }}
         [[traffic]]
-        kind = "{kind}"
-        {OWN_RTT.get(kind, ANY_RTT)}
-        {EXAMPLES[kind]}
+        {keys}
     """
-    return Scenario.from_toml(text, overrides)
+    return Scenario.from_toml(text, overrides, folder=folder)
 
 
 @dataclass(frozen=True)
@@ -299,16 +313,18 @@ def describe(scenario: Scenario, seconds: float = SECONDS) -> list[Description]:
     """Plays every class of a scenario by itself.
 
     A class that leaves its users (or connections per second) to the scenario's load is played with
-    :data:`POPULATION` of them: what one of them does is the same.
+    :data:`POPULATION` of them (recorded connections: :data:`COPIES`): what one of them does is the
+    same.
     """
     found = []
     for index, traffic in enumerate(scenario.data["traffic"]):
         effective = scenario.effective
-        if _native.population(effective, index) is None:
-            effective = _native.set_population(effective, index, POPULATION)
         key = _native.population_key(effective, index)
-        population = f"{key} = {_native.population(effective, index):g}"
+        if _native.population(effective, index) is None:
+            population = COPIES if key == "copies" else POPULATION
+            effective = _native.set_population(effective, index, population)
+        number = f"{key} = {_native.population(effective, index):g}"
         played = _native.play_source(effective, index, seconds)
         columns = {name: np.frombuffer(column, "<f8") for name, column in played.items()}
-        found.append(Description(traffic["name"], traffic["kind"], seconds, population, columns))
+        found.append(Description(traffic["name"], traffic["kind"], seconds, number, columns))
     return found

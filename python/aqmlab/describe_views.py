@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 LOGARITHMIC = {"request", "response", "round-trip time", "time between connections"}
 """What is drawn as a complementary distribution on logarithmic axes."""
+COLUMNS = 3
+"""Plots beside each other."""
 
 
 def describe_tables(description: Description) -> list[RenderableType]:
@@ -72,7 +74,7 @@ def number(value: float) -> str:
 
 
 def describe_figure(descriptions: list[Description]) -> Chart:
-    """A row for each class: distributions on logarithmic axes, and the logscale diagram."""
+    """Several plots for each class: distributions on logarithmic axes, and the logscale diagram."""
     rows = []
     for description in descriptions:
         views: list[alt.Chart | alt.LayerChart] = [
@@ -84,7 +86,7 @@ def describe_figure(descriptions: list[Description]) -> Chart:
             views.append(logscale(description.memories))
         if views:
             title = f"{description.name} ({description.kind}, {description.population})"
-            rows.append(alt.hconcat(*views, title=title))
+            rows.append(alt.concat(*views, columns=COLUMNS, title=title))
     return finish(alt.vconcat(*rows).resolve_scale(color="independent"))
 
 
@@ -102,7 +104,12 @@ def distribution(quantity: Quantity) -> alt.Chart:
         alt.Chart(Data(values=points), width=WIDTH, height=HEIGHT)
         .mark_line(color=COLOURS[0], interpolate="step-before")
         .encode(
-            x=alt.X("value:Q", title=quantity.name + unit, scale=alt.Scale(type="log")),
+            x=alt.X(
+                "value:Q",
+                title=quantity.name + unit,
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(labelOverlap="greedy", format="~s"),
+            ),
             y=alt.Y(
                 "share:Q", title="share that is at least as large", scale=alt.Scale(type="log")
             ),

@@ -170,45 +170,56 @@ def queue_bins(time: np.ndarray, packets: np.ndarray) -> list[dict[str, float]]:
     return [dict(zip(columns, map(float, row), strict=True)) for row in rows]
 
 
+CDF_TITLE = "Responses that end within a time"
+CCDF_TITLE = "Responses that take that long or longer"
+
+
 def cdf_view(runs: Sequence[Run], limit_s: float) -> alt.Chart:
     """The distribution from 0 to a limit."""
+    x, y = cdf_axes(limit_s)
     return curves(
         runs,
-        "Responses that end within a time",
+        CDF_TITLE,
         steps="step-after",
         points=lambda times: cdf_points(times, limit_s),
-        x=alt.X(
-            "time:Q",
-            title="response time (s)",
-            scale=alt.Scale(domain=[0, limit_s], nice=False),
-        ),
-        y=alt.Y(
-            "share:Q",
-            title="share of responses (%)",
-            scale=alt.Scale(domain=[0, 100]),
-        ),
+        x=x,
+        y=y,
+    )
+
+
+def cdf_axes(limit_s: float) -> tuple[alt.X, alt.Y]:
+    """Axes of a distribution from 0 to a limit."""
+    x = alt.X(
+        "time:Q",
+        title="response time (s)",
+        scale=alt.Scale(domain=[0, limit_s], nice=False),
+    )
+    return x, alt.Y(
+        "share:Q",
+        title="share of responses (%)",
+        scale=alt.Scale(domain=[0, 100]),
     )
 
 
 def ccdf_view(runs: Sequence[Run]) -> alt.Chart:
     """The tail of the distribution."""
-    return curves(
-        runs,
-        "Responses that take that long or longer",
-        steps="step-before",
-        points=ccdf_points,
-        x=alt.X(
-            "time:Q",
-            title="response time (s), logarithmic",
-            scale=alt.Scale(type="log", nice=False),
-            axis=alt.Axis(values=[0.01, 0.1, 1, 10, 100, 1000, 10000], format="~r"),
-        ),
-        y=alt.Y(
-            "share:Q",
-            title="share of responses (%), logarithmic",
-            scale=alt.Scale(type="log"),
-            axis=alt.Axis(values=[10.0**k for k in range(-6, 3)], format="~r"),
-        ),
+    x, y = ccdf_axes()
+    return curves(runs, CCDF_TITLE, steps="step-before", points=ccdf_points, x=x, y=y)
+
+
+def ccdf_axes() -> tuple[alt.X, alt.Y]:
+    """Axes of the tail of a distribution."""
+    x = alt.X(
+        "time:Q",
+        title="response time (s), logarithmic",
+        scale=alt.Scale(type="log", nice=False),
+        axis=alt.Axis(values=[0.01, 0.1, 1, 10, 100, 1000, 10000], format="~r"),
+    )
+    return x, alt.Y(
+        "share:Q",
+        title="share of responses (%), logarithmic",
+        scale=alt.Scale(type="log"),
+        axis=alt.Axis(values=[10.0**k for k in range(-6, 3)], format="~r"),
     )
 
 

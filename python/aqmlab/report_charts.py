@@ -170,7 +170,7 @@ def distribution(
     """One step-wise curve per configuration."""
     data = rows(found, which) if look.live else rows(found, which, STILL_POINTS)
     chart: alt.Chart = (
-        alt.Chart(alt.NamedData("rows"), width=look.width, height=320)
+        alt.Chart(alt.NamedData("rows"), width=look.width, height=320 if look.live else 270)
         .mark_line(interpolate=steps, strokeWidth=2, clip=True)
         .encode(x=x, y=y, color=look.colour, strokeDash=look.pattern)
         .transform_filter("datum['class'] === traffic && indexof(hidden, datum.run) < 0")

@@ -99,14 +99,17 @@ class Report:
     """How the numbers and curves come about."""
 
     @property
-    def names(self) -> list[str]:
-        """Labels of the configurations."""
-        return [group.label for group in self.groups]
+    def drawn(self) -> list[str]:
+        """Labels of the configurations that have curves or traces, in their order."""
+        curves = self.distributions.curves if self.distributions else []
+        traced = self.traces.traces if self.traces else []
+        found = {curve.group for curve in curves} | {trace.group for trace in traced}
+        return [group.label for group in self.groups if group.label in found]
 
     @property
     def shown(self) -> list[str]:
         """Those whose curves are shown at first."""
-        return self.names[:MOST_SHOWN]
+        return self.drawn[:MOST_SHOWN]
 
     @property
     def paired(self) -> bool:

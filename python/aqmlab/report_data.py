@@ -15,7 +15,7 @@ from aqmlab.compare import METRICS
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import ccdf_points, cdf_points
 from aqmlab.report_groups import Group
-from aqmlab.runs import Run
+from aqmlab.runs import Run, main_link
 
 Floats = npt.NDArray[np.float64]
 
@@ -233,9 +233,17 @@ KEYS = ("link", "direction", "time_s", PACKETS, "bytes")
 
 
 def traces(groups: Sequence[Group]) -> Traces | None:
-    """Queue lengths and inner variables; None if no run recorded its queue."""
+    """Queue lengths and inner variables at the main link; None if no run recorded its queue."""
     recorded = with_table(groups, "queue")
-    tables = [(group.label, read_columns(group.first, "queue", None)) for group in recorded]
+    tables = [
+        (
+            group.label,
+            read_columns(group.first, "queue", None).filter(
+                pl.col("link").cast(pl.String) == main_link([group.first])[0]
+            ),
+        )
+        for group in recorded
+    ]
     series = [
         (label, str(direction), variable, part["time_s"], part[variable])
         for label, table in tables

@@ -130,7 +130,7 @@ def bootstrapped(baseline: Group, group: Group, traffic: str, pair: tuple[int, i
             entry.metric,
             entry.difference,
             (entry.low, entry.high),
-            f"{'one pair of runs' if entry.paired else 'two runs, other users'}, blocks of time",
+            f"blocks of time of {'one pair of runs' if entry.paired else 'two runs, other users'}",
         )
         for entry in found
     ]

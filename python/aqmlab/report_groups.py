@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, stdev
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scipy import stats
 
 from aqmlab.errors import AqmlabError
-from aqmlab.runs import Run, distinguish
+from aqmlab.runs import Run, distinguish, read_json
 
 if TYPE_CHECKING:
     import os
@@ -76,28 +77,49 @@ def look_up(node: Any, path: Iterable[str]) -> Any:  # noqa: ANN401 - whatever J
 
 
 def gather(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
-    """The runs at some places: run directories, and folders of them (such as a paper's ``runs``).
+    """The runs at some places.
 
-    A run that is reached twice counts once. What is neither is an error, and so is a run directory
-    that lacks a table which its scenario records.
+    A place is a run directory, a folder of them (such as a paper's ``runs``, or the folder that
+    holds it), or the folder of a sweep, whose runs keep the labels that the sweep gave them. A run
+    that is reached twice counts once. Anything else is an error, and so is a run directory that
+    lacks a table which its scenario records.
     """
-    folders: dict[Path, Path] = {}
+    found: dict[Path, Run] = {}
     for path in map(Path, paths):
-        for folder in run_folders(path):
-            folders.setdefault(folder.resolve(), folder)
-    runs = [Run.open(folder) for folder in folders.values()]
-    for run in runs:
-        check_records(run)
-    return runs
+        for folder, label in places(path):
+            if folder.resolve() not in found:
+                run = Run.open(folder)
+                check_records(run)
+                found[folder.resolve()] = replace(run, label=label or run.label)
+    return list(found.values())
 
 
-def run_folders(path: Path) -> list[Path]:
-    """The folder itself if it is no folder of run directories, else those in it."""
+def places(path: Path) -> list[tuple[Path, str]]:
+    """The run directories at a place, with the label of each if the place gives it one."""
     if (path / "summary.json").exists() or not path.is_dir():
-        return [path]
+        return [(path, "")]
+    if (path / SWEEP).is_file():
+        return sweep_places(path)
     shelf = path / "runs" if (path / "runs").is_dir() else path
     inside = sorted(file.parent for file in shelf.glob("[!.]*/summary.json"))
-    return inside or [path]
+    return [(folder, "") for folder in inside] or [(path, "")]
+
+
+SWEEP = "sweep.json"
+"""The file in which a sweep names the runs behind it; see docs/sweeps.md."""
+
+
+def sweep_places(folder: Path) -> list[tuple[Path, str]]:
+    """The run directories of a sweep, with the labels of their points."""
+    about = read_json(folder, SWEEP)
+    try:
+        store = folder / about["store"]
+        named = [(str(entry["key"]), str(entry["label"])) for entry in about["runs"]]
+    except (KeyError, TypeError):
+        raise AqmlabError(f"{folder / SWEEP}: does not name the runs of a sweep") from None
+    if not named:
+        raise AqmlabError(f"{folder}: is a sweep without finished runs")
+    return [(store / key[:2] / key, re.sub(r", seed \d+$", "", label)) for key, label in named]
 
 
 def check_records(run: Run) -> None:

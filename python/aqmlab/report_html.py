@@ -94,7 +94,7 @@ def page(report: Report) -> str:
     return environment.get_template("report.html").render(
         report=report,
         sections=[entry for entry in SECTIONS.items() if present(report, entry[0])],
-        strokes={name: stroke(k) for k, name in enumerate(report.names)},
+        strokes={name: stroke(k) for k, name in enumerate(report.drawn)},
         pictures=pictures(report),
         charts=live,
         style=source["css"],
@@ -137,7 +137,7 @@ def stroke(number: int) -> dict[str, str]:
 
 def live_charts(report: Report) -> dict[str, Any]:
     """The charts that the page's script draws, with their data; empty without any."""
-    look = Look(report.names, live=True)
+    look = Look(report.drawn, live=True)
     content: dict[str, Any] = {}
     if found := report.distributions:
         content["limit"] = found.limit
@@ -158,7 +158,7 @@ def live_charts(report: Report) -> dict[str, Any]:
         }
     if not content:
         return {}
-    return {**content, "names": report.names, "lines": TIP_LINES, "light": PALETTE["light"]}
+    return {**content, "names": report.drawn, "lines": TIP_LINES, "light": PALETTE["light"]}
 
 
 def without_data(spec: dict[str, Any]) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def pictures(report: Report) -> dict[str, str]:
 
 def stills(report: Report) -> dict[str, str]:
     """The charts as SVG: the first configurations, all classes of traffic together."""
-    look = Look(report.names[:STILL_RUNS], live=False)
+    look = Look(report.drawn[:STILL_RUNS], live=False)
     found: dict[str, str] = {}
     if report.distributions:
         found["cdf"] = charts.still(charts.cdf(report.distributions, look))

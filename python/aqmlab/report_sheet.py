@@ -217,7 +217,7 @@ def table(report: Report, one: Table) -> Iterator[Strip]:
     natural[0] += 30  # the line in the configuration's colour
     scale = max(min(1.0, ROOM / sum(natural)), LEAST_SCALE)
     ends = [sum(natural[: k + 1]) for k in range(len(natural))]
-    strokes = {name: stroke(k) for k, name in enumerate(report.names)}
+    strokes = {name: stroke(k) for k, name in enumerate(report.drawn)}
     line = 1.75 * size
 
     def row(cells: Sequence[tuple[str, str]], *, bold: bool, mark: str = "") -> str:

@@ -248,18 +248,20 @@ def difference_table(changes: Sequence[Shift]) -> Table:
     ]
     heads = [title for title, _, _ in METRIC_HEADS.values()]
     bases = list(dict.fromkeys(change.basis for change in changes))
-    note = f"Intervals from {bases[0]}." if len(bases) == 1 else ""
-    if note:
+    if len(bases) == 1:  # said once, not in every row
         rows = [row[:-1] for row in rows]
     else:
         heads.append("interval from")
+    classes = {traffic for _, traffic in by_row}
+    if classes == {ALL}:
+        rows = [[row[0], *row[2:]] for row in rows]
     return Table(
         "differences",
         f"Differences to {changes[0].baseline}, with 95 % intervals",
-        ["configuration", "class", *heads],
+        ["configuration", *([] if classes == {ALL} else ["class"]), *heads],
         rows,
-        words=2,
-        note=note,
+        words=1 if classes == {ALL} else 2,
+        note=f"Intervals from {bases[0]}." if len(bases) == 1 else "",
     )
 
 

@@ -253,7 +253,7 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
 
 
 def label_of(scenario: Mapping[str, Any]) -> str:
-    """Short name of a scenario: its bottleneck's forward queue, such as "red (30,90)" or "droptail 120"."""
+    """Short name of a scenario: its bottleneck's forward queue, such as "red (30,90)"."""
     topology = scenario["topology"]
     # In a network of links the first one with a queue worth naming speaks for it.
     links = [topology["bottleneck"]] if "bottleneck" in topology else topology["links"].values()

@@ -60,6 +60,8 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": paths},
+            # An interrupt from the keyboard is for the process that gives the tasks.
+            start_new_session=True,
         )
 
     def run(self, scenario: Scenario, store: Store, report: Report) -> None:
@@ -98,7 +100,7 @@ def fate(status: int) -> str:
 
 def send(channel: IO[bytes], content: Any) -> None:  # noqa: ANN401 - whatever is pickled
     """Writes one object into a pipe."""
-    pickle.dump(content, channel)
+    channel.write(pickle.dumps(content))
     channel.flush()
 
 
@@ -113,8 +115,14 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
         """See :class:`Scheduler`."""
 
         def work(scenario: Scenario, report: Report) -> Run:
-            if store.find(scenario.key) is None:
+            if (found := store.find(scenario.key)) is not None:
+                return found
+            try:
                 self._make(scenario, store, report)
+            except RunError:
+                if store.find(scenario.key) is None:
+                    raise
+                # The process died between the end of the run and its answer.
             return Run.open(store.path(scenario.key))
 
         return run_all(work, scenarios, jobs=self.jobs, progress=progress)

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 Floats = npt.NDArray[np.float64]
 
@@ -88,10 +87,17 @@ def estimates(values: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, F
     error: Floats = values.std(axis=0, ddof=1) / math.sqrt(count)
     tail = (1 - confidence) / 2
     if count <= FEW:
-        reach = float(special.stdtrit(count - 1, 1 - tail))
+        reach = t_quantile(1 - tail, count - 1)
         return mean, mean - reach * error, mean + reach * error, "t"
     low, high = studentized_tails(values - mean, tail)
     return mean, mean - high * error, mean - low * error, "bootstrap-t"
+
+
+def t_quantile(share: float, freedom: int) -> float:
+    """The value that Student's t does not exceed in this share of cases."""
+    from scipy import special  # a command that needs no interval starts without it
+
+    return float(special.stdtrit(freedom, share))
 
 
 def studentized_tails(centred: Floats, tail: float) -> tuple[Floats, Floats]:
@@ -147,7 +153,7 @@ def batch_means(
     of_batches = np.array([statistic(row) for row in rows])
     mean = float(of_batches.mean())
     error = float(of_batches.std(ddof=1)) / math.sqrt(batches)
-    reach = float(special.stdtrit(batches - 1, (1 + confidence) / 2)) * error
+    reach = t_quantile((1 + confidence) / 2, batches - 1) * error
     return Estimate(mean, mean - reach, mean + reach, batches, "batch means")
 
 
@@ -175,6 +181,8 @@ def initialization_bias(values: Sequence[float] | Floats) -> float | None:
     running = np.cumsum(means) / k
     weighted = np.sum(k * (1 - k / BIAS_BATCHES) * (running[-1] - running))
     statistic = math.sqrt(45) * float(weighted) / (BIAS_BATCHES**1.5 * deviation)
+    from scipy import special
+
     tail = float(special.stdtr(SUPER_BATCHES - 1, -abs(statistic)))
     return math.copysign(float(special.ndtri(tail)), statistic)
 
@@ -186,4 +194,6 @@ def combined(numbers: Sequence[float]) -> float:
 
 def two_sided(number: float) -> float:
     """Probability that a standard normal number lies as far from zero."""
+    from scipy import special
+
     return float(2 * special.ndtr(-abs(number)))

@@ -71,9 +71,13 @@ def is_sweep(folder: Path) -> bool:
 
 def refuse_a_taken_place(folder: Path) -> None:
     """Raises an error if something else than a sweep is there."""
-    if os.path.lexists(folder) and not is_sweep(folder):
-        if folder.is_dir() and not any(folder.iterdir()):
-            return
+    if not os.path.lexists(folder) or is_sweep(folder):
+        return
+    # A sweep that was killed as it wrote its results may have left one of the files, or a part.
+    own = (TABLE, PAGE, f".{TABLE}.*.part", f".{PAGE}.*.part")
+    if not folder.is_dir() or any(
+        not any(entry.match(name) for name in own) for entry in folder.iterdir()
+    ):
         raise AqmlabError(
             f"{folder}: exists and is not the folder of a sweep; choose another --out"
         )

@@ -10,7 +10,8 @@ from rich.table import Table
 
 from aqmlab.console import Progress, say
 from aqmlab.fields import Scalar
-from aqmlab.statistics import Estimate
+from aqmlab.replicas import Replicas
+from aqmlab.statistics import Estimate, two_sided
 from aqmlab.sweep import Watcher
 from aqmlab.sweep_axes import plain
 from aqmlab.sweep_file import Sweep
@@ -29,7 +30,8 @@ class Teller(Watcher):
     def planned(self, sweep: Sweep, points: int, seeds: int) -> None:
         """See :class:`Watcher`."""
         more = f" at least, {sweep.max_seeds} at most" if sweep.precision else ""
-        say(f"{number(points * seeds, 'run')}: {number(points, 'point')} x {seeds} seeds{more}")
+        size = f"{number(points, 'point')} x {number(seeds, 'seed')}"
+        say(f"{number(points * seeds, 'run')}: {size}{more}")
 
     def calibrating(self, done: float) -> None:
         """See :class:`Watcher`."""
@@ -100,6 +102,37 @@ def baseline_of(differences: Sequence[PointDifference]) -> str:
         and any(other.variables[name] != value for other in differences)
     }
     return ", ".join(f"{name} = {plain(value)}" for name, value in shared.items())
+
+
+def batches_table(batched: Mapping[str, Mapping[str, Estimate]]) -> Table:
+    """A row for each class of one run: batch means of its response times."""
+    [first, *_] = batched.values()
+    table = start({"class": ""})
+    table.add_column("batches", justify="right", no_wrap=True)
+    add_metrics(table, first)
+    for name, metrics in batched.items():
+        count = max(found.count for found in metrics.values())
+        table.add_row(escape(name), f"{count}", *cells(metrics, shown_mean))
+    return table
+
+
+def warm_up_line(numbers: Mapping[str, float | None]) -> str:
+    """What the test of the warm-up says about one run."""
+    chances = [
+        f"{name.split('_')[2]} p = {two_sided(number):.2g}"
+        for name, number in numbers.items()
+        if number is not None
+    ]
+    return "warm-up: " + (", ".join(chances) or "not tested: nothing is recorded")
+
+
+def replicas_table(groups: Sequence[Replicas]) -> Table:
+    """A row for each group of runs with different seeds."""
+    points = [
+        PointSummary({"run": group.label}, len(group.runs), 0, group.estimates, None)
+        for group in groups
+    ]
+    return points_table(points)
 
 
 def start(variables: Mapping[str, Scalar]) -> Table:

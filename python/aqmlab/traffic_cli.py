@@ -14,7 +14,7 @@ from rich.table import Table
 from aqmlab import vary
 from aqmlab.captures import from_capture
 from aqmlab.console import Progress, out, show
-from aqmlab.describe import EXAMPLES, SECONDS, describe, example
+from aqmlab.describe import EXAMPLES, SECONDS, describe, example, recorded
 from aqmlab.errors import ScenarioError
 from aqmlab.scenario import Override, Scenario
 
@@ -45,7 +45,8 @@ def describe_command(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="SOURCE", help=f"A scenario file, or a kind: {', '.join(EXAMPLES)}."
+            metavar="SOURCE",
+            help=f"A scenario file, connection vectors (.cvec), or a kind: {', '.join(EXAMPLES)}.",
         ),
     ],
     overrides: Annotated[
@@ -90,9 +91,11 @@ def describe_command(
 
 
 def opened(source: str, overrides: list[Override]) -> Scenario:
-    """The scenario of a file, or of a kind of traffic."""
+    """The scenario of a file, of recorded connections, or of a kind of traffic."""
     if source in EXAMPLES:
         return example(source, overrides)
+    if source.endswith(".cvec"):
+        return recorded(Path(source), overrides)
     if not Path(source).exists() and not source.endswith(".toml"):
         known = ", ".join(EXAMPLES)
         raise ScenarioError(f"SOURCE: found {source!r}; expected a scenario file or one of {known}")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import sys
+from contextlib import suppress
 
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.schedulers import send
@@ -18,26 +18,28 @@ from aqmlab.schedulers import send
 
 def main() -> None:
     """Works until the input ends."""
-    # An interrupt from the keyboard goes to everybody; the process that gave the task decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Whatever prints in here must not end up between the answers.
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    while True:
+
+    def answer(content: float | AqmlabError | None) -> None:
         try:
-            scenario, store = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        try:
-            store.run(scenario, lambda done: send(answers, done))
-        except AqmlabError as error:
-            send(answers, error)
+            send(answers, content)
         except BrokenPipeError:
-            return
-        except MemoryError:
-            send(answers, RunError("memory is short"))
-        else:
-            send(answers, None)
+            # Nobody listens any more. A run that is being made ends here, and leaves nothing.
+            raise SystemExit from None
+
+    with suppress(EOFError):
+        while True:
+            scenario, store = pickle.load(sys.stdin.buffer)
+            error: AqmlabError | None = None
+            try:
+                store.run(scenario, answer)
+            except AqmlabError as caught:
+                error = caught
+            except MemoryError:
+                error = RunError("memory is short")
+            answer(error)
 
 
 if __name__ == "__main__":

@@ -154,6 +154,12 @@ impl Settings {
         self.target = self.wanted.unwrap_or(TARGET.max(least));
     }
 
+    /// Whether a packet that waited for so long and leaves so much behind shows no standing queue.
+    #[inline]
+    fn is_short(&self, sojourn: Time, bytes_left: u64) -> bool {
+        sojourn < self.target || bytes_left <= self.mtu
+    }
+
     /// interval / sqrt(count)
     fn spacing(&self, count: u32) -> Time {
         let root = libm::sqrt(f64::from(count));
@@ -162,6 +168,24 @@ impl Settings {
 }
 
 impl Control {
+    /// Whether the head of the queue goes as it is, which most do: no signal may be due. If so,
+    /// that is noted, and the head need not go through [`dequeue`](Self::dequeue).
+    #[inline]
+    pub(crate) fn lets_pass<T>(
+        &mut self,
+        settings: &Settings,
+        now: Time,
+        head: &Queued<T>,
+        waiting: Backlog,
+    ) -> bool {
+        let bytes_left = waiting.bytes - u64::from(head.packet.size);
+        let passes = !self.dropping && settings.is_short(now - head.arrived, bytes_left);
+        if passes {
+            self.first_above = None;
+        }
+        passes
+    }
+
     /// Takes the next packet out of the queue, giving up those that are due. `take` takes the head
     /// and says how many bytes it leaves.
     pub(crate) fn dequeue<T>(
@@ -210,8 +234,7 @@ impl Control {
             self.first_above = None;
             return (None, false);
         };
-        let sojourn = now - queued.arrived;
-        if sojourn < settings.target || bytes_left <= settings.mtu {
+        if settings.is_short(now - queued.arrived, bytes_left) {
             self.first_above = None;
             return (Some(queued), false);
         }
@@ -277,8 +300,16 @@ impl<T> Scheduler<T> for Codel<T> {
     #[inline]
     fn dequeue(&mut self, now: Time, ledger: &mut Ledger<T>) -> Option<Queued<T>> {
         let line = &mut self.line;
+        let (control, settings) = (&mut self.control, &self.settings);
+        let waiting = line.backlog();
+        if line
+            .head()
+            .is_some_and(|head| control.lets_pass(settings, now, head, waiting))
+        {
+            return line.pop();
+        }
         let take = || line.pop().map(|queued| (queued, line.backlog().bytes));
-        self.control.dequeue(&self.settings, now, take, ledger)
+        control.dequeue(settings, now, take, ledger)
     }
 
     fn set_link(&mut self, link: LinkFacts) {

@@ -202,12 +202,18 @@ impl<T> Scheduler<T> for FqCodel<T> {
         loop {
             let flow = self.turns.next()?;
             let lines = &mut self.lines;
-            let take = || {
-                let queued = lines.pop(flow)?;
-                Some((queued, lines.backlog(flow).bytes))
+            let (control, settings) = (&mut self.controls[flow as usize], &self.settings.codel);
+            let waiting = lines.backlog(flow);
+            let passes = |head| control.lets_pass(settings, now, head, waiting);
+            let next = if lines.head(flow).is_some_and(passes) {
+                lines.pop(flow)
+            } else {
+                let take = || {
+                    let queued = lines.pop(flow)?;
+                    Some((queued, lines.backlog(flow).bytes))
+                };
+                control.dequeue(settings, now, take, ledger)
             };
-            let control = &mut self.controls[flow as usize];
-            let next = control.dequeue(&self.settings.codel, now, take, ledger);
             self.sizes.set(flow, self.lines.backlog(flow).bytes);
             if let Some(queued) = next {
                 self.turns.sent(flow, queued.packet.size);

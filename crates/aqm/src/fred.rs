@@ -2,6 +2,7 @@
 //! SIGCOMM 1997, section 5. Departures: [`Parameters::ABOUT`].
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
 use schemars::JsonSchema;
@@ -317,11 +318,12 @@ impl Law for Fred {
     fn on_departure(&mut self, now: Time, _packet: &Packet, _arrived: Time, queue: Backlog) {
         let departed = self.waiting.pop_front();
         let departed = departed.expect("what leaves was let in");
-        let flow = self.flows.get_mut(&departed);
-        let flow = flow.expect("a flow with packets waiting is known");
-        flow.qlen -= 1;
-        if flow.qlen == 0 {
-            self.flows.remove(&departed);
+        let Entry::Occupied(mut flow) = self.flows.entry(departed) else {
+            unreachable!("a flow with packets waiting is known");
+        };
+        flow.get_mut().qlen -= 1;
+        if flow.get().qlen == 0 {
+            flow.remove();
         }
         self.sample(now, queue.packets);
     }

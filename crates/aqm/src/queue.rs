@@ -63,6 +63,12 @@ impl<T> Line<T> {
         Some(queued)
     }
 
+    /// The packet at the head.
+    #[inline]
+    pub(crate) fn head(&self) -> Option<&Queued<T>> {
+        self.packets.front()
+    }
+
     /// The flow of a packet, counted from the head.
     #[inline]
     pub(crate) fn flow(&self, index: usize) -> FlowKey {
@@ -139,6 +145,9 @@ impl<T> Ledger<T> {
     /// Tells `dropped` of the packets given up since it was called last.
     #[inline]
     pub(crate) fn hand_back(&mut self, mut dropped: impl FnMut(Queued<T>, Reason)) {
+        if self.dropped.is_empty() {
+            return; // Nearly always: a drain would cost more than the look.
+        }
         for (queued, reason) in self.dropped.drain(..) {
             dropped(queued, reason);
         }

@@ -40,6 +40,8 @@ struct Side {
     timed_at: Time,
     /// Least time from the tap to this side and back.
     round_trip: Time,
+    /// When data of it came last, were they new or not.
+    busy: Time,
     /// When its FIN or a RST was seen.
     closed: Time,
     /// Sequence number of its SYN.
@@ -74,6 +76,7 @@ impl Side {
             timed: 0,
             timed_at: Time::ZERO,
             round_trip: Time::NEVER,
+            busy: Time::ZERO,
             closed: Time::NEVER,
             isn: 0,
             window: 0,
@@ -417,6 +420,9 @@ impl Connection {
     fn on_data(&mut self, segment: &Segment, idle: Time) -> bool {
         let Segment { from, end, now, .. } = *segment;
         let side = &mut self.sides[from];
+        // A repetition, too, shows that the side was not silent: it waited for an acknowledgement,
+        // which may have been lost behind the tap.
+        let silence = now.saturating_sub(std::mem::replace(&mut side.busy, now));
         if end <= side.high {
             if end > side.acked {
                 side.timed = 0;
@@ -428,10 +434,6 @@ impl Connection {
         let crossed = segment.ack < self.sides[1 - from].high;
         let side = &mut self.sides[from];
         let is_free = side.acked >= side.high && !side.stalled;
-        let silence = self
-            .conversation
-            .last(from)
-            .map_or(Time::ZERO, |last| now.saturating_sub(last));
         self.conversation.on_data(NewData {
             side: from,
             bytes: end - side.high,

@@ -92,12 +92,6 @@ impl Conversation {
         self.units.first().map(Unit::side)
     }
 
-    /// When a side's latest data came; its silence counts from there.
-    pub(crate) fn last(&self, side: usize) -> Option<Time> {
-        let index = self.latest[side].checked_sub(1)?;
-        Some(self.units[index as usize].last)
-    }
-
     /// A side has sent data that had not been seen.
     pub(crate) fn on_data(&mut self, data: NewData) {
         let turn = self.units.last().map(Unit::side);

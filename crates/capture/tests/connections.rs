@@ -154,6 +154,28 @@ fn silence_ends_an_adu_only_if_nothing_kept_the_side_from_sending() {
     assert_eq!(spoken(&vectors[0]), [('I', 200, 600.0), ('I', 300, 20.0)]);
 }
 
+/// The tap sees an acknowledgement that its receiver never gets: the time-out that follows is not a
+/// pause. A pause behind such a time-out is one.
+#[test]
+fn time_outs_for_lost_acknowledgements_are_no_silence() {
+    let mut tap = Tap::new();
+    let pair = Pair::new(4000);
+    tap.handshake(0.0, &pair);
+    for n in 0..3 {
+        let at = 30.0 + 3000.0 * n as f64;
+        let sent = 200 * n;
+        tap.at(at, &pair, (0, ACK, sent, 0, 100));
+        tap.at(at + 20.0, &pair, (1, ACK, 0, sent + 100, 0));
+        tap.at(at + 1000.0, &pair, (0, ACK, sent, 0, 100));
+        tap.at(at + 1020.0, &pair, (1, ACK, 0, sent + 100, 0));
+        tap.at(at + 1030.0, &pair, (0, ACK, sent + 100, 0, 100));
+        tap.at(at + 1050.0, &pair, (1, ACK, 0, sent + 200, 0));
+    }
+    let (vectors, _) = tap.vectors();
+    let sizes: Vec<_> = spoken(&vectors[0]).iter().map(|adu| adu.1).collect();
+    assert_eq!(sizes, [200, 200, 200]);
+}
+
 #[test]
 fn the_idle_time_is_an_option() {
     let mut tap = Tap::new();

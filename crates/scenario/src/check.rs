@@ -80,6 +80,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
     let checked = scenario.topology.check();
     checked.map_err(|error| error.under("topology"))?;
     let network = scenario.topology.network();
+    crate::capture::check(&scenario.measure, &network)?;
     for link in network
         .links
         .values()

@@ -5,6 +5,7 @@
 //! was found and what would be right. Files are read through a function of the caller's.
 
 mod bottleneck;
+mod capture;
 mod catalog;
 mod check;
 mod discipline;
@@ -23,6 +24,7 @@ mod units;
 
 pub use aqmlab_traffic::Direction;
 pub use bottleneck::Bottleneck;
+pub use capture::{Capture, Checksums};
 pub use catalog::catalog;
 pub use error::ScenarioError;
 pub use model::{FlowTrace, Link, Measure, RateChange, Record, Reordering, Scenario};

@@ -5,7 +5,7 @@ use aqmlab_net::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Framing, Packets, Topology, Traffic};
+use crate::{Capture, Framing, Packets, Topology, Traffic};
 
 /// One experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +50,14 @@ pub struct Measure {
     /// Connections to follow in `flow_trace.parquet`; left out: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow_trace: Option<FlowTrace>,
+    /// A link whose packets are recorded in `capture.pcapng`: its name, or a table. Left out: none.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::capture::read"
+    )]
+    #[schemars(with = "Option<crate::capture::Readable>")]
+    pub capture: Option<Capture>,
 }
 
 impl Default for Measure {
@@ -60,6 +68,7 @@ impl Default for Measure {
             queue_sample: default_queue_sample(),
             record: default_record(),
             flow_trace: None,
+            capture: None,
         }
     }
 }

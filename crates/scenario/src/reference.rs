@@ -11,7 +11,9 @@ use serde_json::Value;
 use crate::catalog::{ProfileSheet, profile_keys};
 use crate::schema::{Described, Parameter};
 use crate::traffic::Common;
-use crate::{FlowTrace, Hosts, Link, Measure, Path, RateChange, Reordering, Scenario, Topology};
+use crate::{
+    Capture, FlowTrace, Hosts, Link, Measure, Path, RateChange, Reordering, Scenario, Topology,
+};
 
 /// The page docs/scenario.md: every field with its form, default and meaning.
 pub fn reference() -> String {
@@ -23,6 +25,7 @@ pub fn reference() -> String {
     table::<Scenario>(&mut page, "At the top");
     table::<Measure>(&mut page, "`[measure]`");
     table::<FlowTrace>(&mut page, "`measure.flow_trace`");
+    table::<Capture>(&mut page, "`measure.capture`");
     kinds::<Topology>(&mut page, "`[topology]`");
     table::<Path>(&mut page, "`[topology.paths.NAME]`");
     table::<Hosts>(&mut page, "`[topology.hosts]`");

@@ -41,10 +41,10 @@ pub struct Dumbbell {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ParkingLot {
-    /// Routers in the row, 4 to 20. The links between them are `in`, then `core-1`, `core-2`, ...,
+    /// Routers in the row, 4 to 17. The links between them are `in`, then `core-1`, `core-2`, ...,
     /// then `out`; with the hosts' own links at both ends six routers make seven links a path.
     #[serde(default = "default_routers")]
-    #[schemars(range(min = 4, max = 20))]
+    #[schemars(range(min = 4, max = 17))]
     pub routers: u32,
     /// How many of the core links are congested: the first ones. At most `routers` - 3.
     #[serde(default = "default_bottlenecks")]
@@ -93,7 +93,7 @@ pub struct Hop {
 }
 
 /// Most links on the way from one host to another.
-pub const MOST_HOPS: usize = 30;
+pub const MOST_HOPS: usize = 16;
 
 /// Most links of a network.
 const MOST_LINKS: usize = 200;
@@ -206,8 +206,8 @@ impl ParkingLot {
 
     fn check(&self) -> Result<(), Located> {
         let wrong = |key: &str, message: String| Err(Located::new(message).under(key));
-        if !(4..=20).contains(&self.routers) {
-            let message = format!("found {}; expected 4 to 20 routers", self.routers);
+        if !(4..=17).contains(&self.routers) {
+            let message = format!("found {}; expected 4 to 17 routers", self.routers);
             return wrong("routers", message);
         }
         if !(1..=self.core()).contains(&self.bottlenecks) {

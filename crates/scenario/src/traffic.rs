@@ -119,6 +119,14 @@ impl<'de> Deserialize<'de> for Traffic {
 }
 
 impl Traffic {
+    /// The path between its servers and its clients, with its number in the order of the names.
+    ///
+    /// The class and the network have passed their checks.
+    pub fn path_in<'a>(&self, network: &'a Network) -> (usize, &'a Path) {
+        let path = network.path(self.path.as_deref());
+        path.expect("a checked class names a path, or there is only one")
+    }
+
     /// When it acts, and within which limits.
     pub fn activity(&self) -> Activity {
         let unlimited = Activity::default();
@@ -127,14 +135,6 @@ impl Traffic {
             stop: self.stop.unwrap_or(unlimited.stop),
             max_connections: self.max_connections.unwrap_or(unlimited.max_connections),
         }
-    }
-
-    /// The path between its servers and its clients, with its number in the order of the names.
-    ///
-    /// The class and the network have passed their checks.
-    pub fn path_in<'a>(&self, network: &'a Network) -> (usize, &'a Path) {
-        let path = network.path(self.path.as_deref());
-        path.expect("a checked class names a path, or there is only one")
     }
 
     fn from_table(table: Table) -> Result<Self, Located> {

@@ -15,9 +15,10 @@ impl<A: Agenda> World<A> {
             return;
         }
         let (now, class) = (self.now, self.class_of(index));
+        let flow = self.routes[index as usize].flow;
         let app = self.application(index);
         let row = ResponseRow {
-            flow: app.flow,
+            flow,
             class,
             start: exchange.asked_at,
             response: now - exchange.asked_at,
@@ -57,7 +58,7 @@ impl<A: Agenda> World<A> {
             _ => 4,
         }] += 1;
         self.recorder.flow(&FlowRow {
-            flow: app.flow,
+            flow: self.routes[index as usize].flow,
             class: usize::from(connection.class),
             start: app.connected_at,
             duration: end - app.connected_at,

@@ -169,7 +169,6 @@ pub(crate) struct Application {
     /// Bytes of its request, and what the client had received before it.
     request_bytes: u64,
     received_before: u64,
-    pub(crate) flow: u64,
     pub(crate) token: u32,
     pub(crate) connected_at: Time,
     pub(crate) client: u32,
@@ -233,14 +232,13 @@ pub(crate) struct Answered {
 }
 
 impl Application {
-    pub(crate) fn new(connect: Connect, flow: u64, now: Time) -> Self {
+    pub(crate) fn new(connect: Connect, now: Time) -> Self {
         Self {
             script: connect.script,
             ends: [Progress::default(); 2],
             asked_at: now,
             request_bytes: 0,
             received_before: 0,
-            flow,
             token: connect.token,
             connected_at: now,
             client: connect.client,

@@ -2,10 +2,10 @@
 //! cache line.
 
 use aqmlab_net::Ecn;
-use aqmlab_tcp::{Flags, Segment};
+use aqmlab_tcp::{Flags, Outbox, Segment};
 use aqmlab_traffic::vector::Party;
 
-use crate::options::Ticket;
+use crate::options::{OptionsAside, Ticket};
 
 /// Which end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +48,8 @@ pub(crate) enum Kind {
     AtHost(Side),
     /// A timer of this side of a connection may be due.
     Timer(Side),
-    /// The application of an end of a connection ends its pause.
-    Resume,
+    /// The application of this side of a connection ends its pause.
+    Resume(Side),
     /// A traffic source asked to be woken.
     Source,
 }
@@ -61,8 +61,8 @@ impl Kind {
             Self::AtPort(side) => side as u8,
             Self::AtHost(side) => 2 | side as u8,
             Self::Timer(side) => 4 | side as u8,
-            Self::Resume => 6,
-            Self::Source => 7,
+            Self::Resume(side) => 6 | side as u8,
+            Self::Source => 8,
         }
     }
 
@@ -72,7 +72,7 @@ impl Kind {
             0 | 1 => Self::AtPort(side),
             2 | 3 => Self::AtHost(side),
             4 | 5 => Self::Timer(side),
-            6 => Self::Resume,
+            6 | 7 => Self::Resume(side),
             _ => Self::Source,
         }
     }
@@ -84,7 +84,7 @@ pub(crate) struct Event {
     /// The connection; of a source's event, the class.
     pub(crate) conn: u32,
     /// Sequence number of a segment, cut to 32 bits; of a source's event, its token; of a
-    /// datagram, its flow; of the end of a pause, the side.
+    /// datagram, its flow.
     pub(crate) seq: u32,
     /// Acknowledgement number of a segment, cut to 32 bits; of a connection's event, which of
     /// the connections that used the slot is meant (timers outlive connections).
@@ -101,9 +101,10 @@ pub(crate) struct Event {
 const ECN_SHIFT: u8 = 6;
 
 /// Where the number of the hop begins in `kind`.
-const HOP_SHIFT: u8 = 3;
+const HOP_SHIFT: u8 = 4;
 
 impl Event {
+    #[inline]
     pub(crate) const fn segment(kind: Kind, conn: u32, segment: &Segment, options: Ticket) -> Self {
         Self {
             conn,
@@ -139,19 +140,6 @@ impl Event {
             bits: 0,
             kind: kind.pack(),
         }
-    }
-
-    /// The application of `side` ends its pause.
-    pub(crate) const fn resume(side: Side, conn: u32, generation: u32) -> Self {
-        Self {
-            seq: side as u32,
-            ..Self::connection(Kind::Resume, conn, generation)
-        }
-    }
-
-    /// The side whose pause ends.
-    pub(crate) const fn resumed(&self) -> Side {
-        Side::of(self.seq as u8)
     }
 
     pub(crate) const fn source(class: u32, token: u32) -> Self {
@@ -216,6 +204,41 @@ impl Event {
     }
 }
 
+/// Where the end point at one side of a connection puts what it sends: as events at once.
+#[derive(Debug)]
+pub(crate) struct Outgoing<'a> {
+    events: &'a mut Vec<Event>,
+    options: &'a mut OptionsAside,
+    connection: u32,
+    sender: Side,
+}
+
+impl<'a> Outgoing<'a> {
+    pub(crate) const fn new(
+        events: &'a mut Vec<Event>,
+        options: &'a mut OptionsAside,
+        connection: u32,
+        sender: Side,
+    ) -> Self {
+        Self {
+            events,
+            options,
+            connection,
+            sender,
+        }
+    }
+}
+
+impl Outbox for Outgoing<'_> {
+    #[inline]
+    fn send(&mut self, segment: Segment) {
+        let options = self.options.put(&segment.options);
+        let kind = Kind::AtPort(self.sender);
+        self.events
+            .push(Event::segment(kind, self.connection, &segment, options));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use aqmlab_scenario::MOST_HOPS;
@@ -263,7 +286,7 @@ mod tests {
                 Kind::AtPort(side),
                 Kind::AtHost(side),
                 Kind::Timer(side),
-                Kind::Resume,
+                Kind::Resume(side),
                 Kind::Source,
             ] {
                 assert_eq!(Kind::unpack(kind.pack()), kind);

@@ -6,7 +6,7 @@ use aqmlab_traffic::Connect;
 
 use crate::agenda::Agenda;
 use crate::connection::{Application, Connection, Deed, Route};
-use crate::event::{Event, Kind, Side};
+use crate::event::{Event, Kind, Outgoing, Side};
 use crate::limits;
 use crate::world::{Slot, World};
 
@@ -29,6 +29,7 @@ impl<A: Agenda> World<A> {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn open(&mut self, class: usize, mut connect: Connect) {
         if self.window.contains(self.now) && connect.script.asks_at_once() {
             self.classes[class].responses.started += 1;
@@ -42,6 +43,16 @@ impl<A: Agenda> World<A> {
         });
         let path = self.classes[class].path;
         let nodes = self.hosts_of(path, connect.client, connect.server, connect.flipped);
+        let Connect { rtt, flipped, .. } = connect;
+        let mut route = Route::new(rtt, flipped, flow, nodes, (path, &self.paths[path]));
+        let profile = limits::profile(&self.classes, class as u16, own.as_deref(), Side::Client);
+        route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
+        route.dscp = self.classes[class].dscp;
+        let index = self.take_slot(route);
+        let is_traced = self.tracer.takes(class, self.now, &connect.script);
+        if is_traced {
+            self.tracer.follow(index);
+        }
         let [profile, servers] = [Side::Client, Side::Server]
             .map(|side| limits::profile(&self.classes, class as u16, own.as_deref(), side));
         let (handshake, overhead) = (profile.handshake, profile.overhead);
@@ -50,16 +61,10 @@ impl<A: Agenda> World<A> {
             profile,
             host: &self.nodes[nodes[0] as usize].clock,
         };
-        let Connect { rtt, flipped, .. } = connect;
-        let mut route = Route::new(rtt, flipped, flow, nodes, (path, &self.paths[path]));
-        route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
-        route.dscp = self.classes[class].dscp;
-        let is_traced = self.tracer.takes(class, self.now, &connect.script);
-        let mut connection = Connection {
-            ends: [
-                Endpoint::connect(cx, &mut self.segments),
-                Endpoint::listen(servers),
-            ],
+        let events = &mut self.outgoing;
+        let mut out = Outgoing::new(events, &mut self.options, index, Side::Client);
+        let connection = self.slots[index as usize].connection.insert(Connection {
+            ends: [Endpoint::connect(cx, &mut out), Endpoint::listen(servers)],
             timer_at: [Time::NEVER; 2],
             in_network: 0,
             class: class as u16,
@@ -68,29 +73,13 @@ impl<A: Agenda> World<A> {
             is_traced,
             last_event: self.now,
             own,
-            app: Application::new(connect, flow, self.now),
-        };
+            app: Application::new(connect, self.now),
+        });
         if overhead > Time::ZERO {
             let seed = self.seed.wrapping_mul(2).wrapping_add(flow << 1);
             let [client, server] = &mut connection.ends;
             client.seed(seed);
             server.seed(seed | 1);
-        }
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None => {
-                self.slots.push(Slot {
-                    connection: None,
-                    generation: 0,
-                });
-                self.routes.push(route);
-                (self.slots.len() - 1) as u32
-            }
-        };
-        self.slots[index as usize].connection = Some(connection);
-        self.routes[index as usize] = route;
-        if is_traced {
-            self.tracer.follow(index);
         }
         // A source wakes at its own time: the first segment has its way to the bottleneck before
         // it, and only then the connection's clocks can be behind.
@@ -108,7 +97,21 @@ impl<A: Agenda> World<A> {
         self.schedule(index, Side::Client);
     }
 
-    #[inline]
+    /// A slot for a connection that takes this route.
+    fn take_slot(&mut self, route: Route) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.routes[index as usize] = route;
+            return index;
+        }
+        self.slots.push(Slot {
+            connection: None,
+            generation: 0,
+        });
+        self.routes.push(route);
+        (self.slots.len() - 1) as u32
+    }
+
+    #[inline(always)]
     pub(crate) fn at_host(&mut self, time: Time, sender: Side, event: &Event) {
         let receiver = sender.other();
         let route = &self.routes[event.conn as usize];
@@ -151,10 +154,13 @@ impl<A: Agenda> World<A> {
             ecn: event.ecn(),
             options: self.options.take(event.options),
         };
-        let events = end.on_segment(&segment, cx, &mut self.segments);
+        let out = &mut self.outgoing;
+        let mut out = Outgoing::new(out, &mut self.options, event.conn, receiver);
+        let events = end.on_segment(&segment, cx, &mut out);
         self.after(event.conn, receiver, events);
     }
 
+    #[inline(never)]
     pub(crate) fn timer(&mut self, time: Time, side: Side, event: &Event) {
         let slot = &mut self.slots[event.conn as usize];
         if slot.generation != event.generation() {
@@ -182,17 +188,21 @@ impl<A: Agenda> World<A> {
                 ),
                 host: &self.nodes[route.nodes[side as usize] as usize].clock,
             };
-            events = connection.ends[side as usize].on_timer(cx, &mut self.segments);
+            let out = &mut self.outgoing;
+            let mut out = Outgoing::new(out, &mut self.options, event.conn, side);
+            events = connection.ends[side as usize].on_timer(cx, &mut out);
         }
         self.after(event.conn, side, events);
     }
 
     /// An end point has been given something: sends what it wants sent, tells the application,
     /// sets the timer.
-    #[inline]
+    #[inline(always)]
     fn after(&mut self, index: u32, side: Side, events: Events) {
-        self.transmit(index, side);
-        if events != Events::default() {
+        if !self.outgoing.is_empty() {
+            self.transmit(index, side);
+        }
+        if !events.is_none() {
             self.tell_application(index, side, events);
         }
         self.schedule(index, side);
@@ -204,7 +214,7 @@ impl<A: Agenda> World<A> {
     }
 
     /// Makes sure that an event wakes this end in time.
-    #[inline]
+    #[inline(always)]
     fn schedule(&mut self, index: u32, side: Side) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.as_mut() else {
@@ -214,20 +224,29 @@ impl<A: Agenda> World<A> {
         let pending = &mut connection.timer_at[side as usize];
         if wake < *pending {
             *pending = wake;
-            let event = Event::connection(Kind::Timer(side), index, slot.generation);
-            let shift = self.routes[index as usize].shift;
-            self.agenda.push(wake.max(self.now) + shift, event);
+            self.push_timer(index, side, wake);
         }
     }
 
-    #[inline]
+    #[inline(never)]
+    fn push_timer(&mut self, index: u32, side: Side, wake: Time) {
+        let generation = self.slots[index as usize].generation;
+        let event = Event::connection(Kind::Timer(side), index, generation);
+        let shift = self.routes[index as usize].shift;
+        self.agenda.push(wake.max(self.now) + shift, event);
+    }
+
+    #[inline(always)]
     pub(crate) fn release_if_over(&mut self, index: u32) {
         match &self.slots[index as usize].connection {
-            Some(connection) if connection.is_over() => self.release(index),
+            Some(connection) if connection.in_network == 0 && connection.is_over() => {
+                self.release(index);
+            }
             _ => {}
         }
     }
 
+    #[inline(never)]
     fn release(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.take() else {
@@ -243,6 +262,7 @@ impl<A: Agenda> World<A> {
 
     // ---- applications ----
 
+    #[inline(never)]
     fn tell_application(&mut self, index: u32, side: Side, events: Events) {
         if events.failed {
             return self.give_up(index);
@@ -269,7 +289,7 @@ impl<A: Agenda> World<A> {
                 Deed::Wait => return,
                 Deed::Pause(time) => {
                     let generation = self.slots[index as usize].generation;
-                    let event = Event::resume(side, index, generation);
+                    let event = Event::connection(Kind::Resume(side), index, generation);
                     let shift = self.routes[index as usize].shift;
                     return self.agenda.push(now + time + shift, event);
                 }
@@ -286,6 +306,7 @@ impl<A: Agenda> World<A> {
     }
 
     /// The pause of an application is over.
+    #[inline(never)]
     pub(crate) fn resume(&mut self, time: Time, side: Side, event: &Event) {
         let slot = &mut self.slots[event.conn as usize];
         if slot.generation != event.generation() {
@@ -319,13 +340,14 @@ impl<A: Agenda> World<A> {
             host: &self.nodes[self.routes[index as usize].nodes[side as usize] as usize].clock,
         };
         let end = &mut connection.ends[side as usize];
+        let mut out = Outgoing::new(&mut self.outgoing, &mut self.options, index, side);
         // Two calls, as applications make them: what the window lets out at once goes before
         // the FIN, which then travels alone.
         if bytes > 0 {
-            end.write(bytes, cx, &mut self.segments);
+            end.write(bytes, cx, &mut out);
         }
         if close {
-            end.close(cx, &mut self.segments);
+            end.close(cx, &mut out);
         }
         self.transmit(index, side);
     }

@@ -12,6 +12,7 @@ mod activity;
 mod agenda;
 mod books;
 mod build;
+mod capture;
 mod connection;
 mod datagrams;
 mod event;
@@ -33,6 +34,7 @@ mod world;
 pub use summary::{FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary};
 
 use agenda::WheelAgenda;
+use capture::Capture;
 use recorder::Recorder;
 use world::{Shortcuts, World};
 
@@ -64,8 +66,8 @@ impl From<parquet::errors::ParquetError> for RunError {
 
 /// Runs a scenario.
 ///
-/// Writes `responses.parquet`, `flows.parquet`, `queue.parquet` and `flow_trace.parquet` into
-/// `directory`, as far as the scenario's `measure` asks for them; no directory, no files. `progress` is told the
+/// Writes `responses.parquet`, `flows.parquet`, `queue.parquet`, `flow_trace.parquet` and
+/// `capture.pcapng` into `directory`, as far as the scenario's `measure` asks for them; no directory, no files. `progress` is told the
 /// share of the simulated time that has passed, some 200 times a run, and returns false to stop.
 pub fn run(
     scenario: &Scenario,
@@ -76,6 +78,11 @@ pub fn run(
         World::<WheelAgenda>::new(scenario, Shortcuts::default(), |classes, probes| {
             Recorder::new(directory, &scenario.measure, classes, probes)
         })?;
+    if let (Some(directory), Some(wanted)) = (directory, &scenario.measure.capture) {
+        let path = directory.join("capture.pcapng");
+        let capture = Capture::create(&path, wanted, &world.port_names)?;
+        world.capture = Some(Box::new(capture));
+    }
     world.run(progress)?;
     let summary = Summary::new(scenario, &world);
     world.finish()?;

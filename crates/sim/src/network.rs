@@ -3,32 +3,29 @@
 use aqmlab_net::{FlowKey, Packet, Time};
 
 use crate::agenda::Agenda;
-use crate::event::{Event, Kind, Side};
+use crate::event::{Event, Side};
 use crate::port::Passage;
 use crate::world::World;
 
 impl<A: Agenda> World<A> {
     /// Puts what an end point wants to send on its host's link, towards the bottleneck.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn transmit(&mut self, index: u32, sender: Side) {
-        if self.segments.is_empty() {
+        if self.outgoing.is_empty() {
             return;
         }
         if let Some(connection) = self.slots[index as usize].connection.as_mut() {
-            connection.in_network += self.segments.len() as u32;
+            connection.in_network += self.outgoing.len() as u32;
         }
         // What the port does makes nobody send, so the list does not change meanwhile.
-        for number in 0..self.segments.len() {
-            let segment = &self.segments[number];
-            let options = self.options.put(&segment.options);
-            let event = Event::segment(Kind::AtPort(sender), index, segment, options);
-            self.send(sender, event);
+        for number in 0..self.outgoing.len() {
+            self.send(sender, self.outgoing[number]);
         }
-        self.segments.clear();
+        self.outgoing.clear();
     }
 
     /// Sends a packet now, from its host towards the bottleneck.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&mut self, sender: Side, event: Event) {
         self.tally.sent += 1;
         let route = &self.routes[event.conn as usize];
@@ -54,7 +51,7 @@ impl<A: Agenda> World<A> {
 
     /// A packet reaches a port. `acting` is the connection that is at work just now, if
     /// any: it looks after its own end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter_port(
         &mut self,
         time: Time,
@@ -72,6 +69,9 @@ impl<A: Agenda> World<A> {
         };
         #[cfg(test)]
         self.fingerprint.add(time, port, &packet, event.seq);
+        if self.capture.is_some() {
+            self.capture(time, port, sender, &event);
+        }
         let samples = &mut self.samples[port];
         let others = &mut self.passages;
         let passage = self.ports[port].arrive(time, packet, event, samples, others);
@@ -101,7 +101,7 @@ impl<A: Agenda> World<A> {
     }
 
     /// The port has decided what becomes of a packet.
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, now: Time, event: Event, passage: Passage, acting: Option<u32>) {
         match passage {
             Passage::Arrives(time, ecn) => {

@@ -14,11 +14,17 @@ pub(crate) struct OptionsAside {
 
 impl OptionsAside {
     /// Keeps the options of a segment.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&mut self, options: &Options) -> Ticket {
         if options.is_empty() {
-            return 0;
+            0
+        } else {
+            self.keep(options)
         }
+    }
+
+    #[inline(never)]
+    fn keep(&mut self, options: &Options) -> Ticket {
         if let Some(ticket) = self.free.pop() {
             self.kept[ticket as usize - 1] = *options;
             return ticket;
@@ -36,8 +42,16 @@ impl OptionsAside {
         }
     }
 
+    /// Reads them, and keeps them.
+    pub(crate) fn peek(&self, ticket: Ticket) -> Options {
+        match ticket {
+            0 => Options::NONE,
+            ticket => self.kept[ticket as usize - 1],
+        }
+    }
+
     /// Hands them back, or forgets them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, ticket: Ticket) -> Options {
         if ticket == 0 {
             return Options::NONE;

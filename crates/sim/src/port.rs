@@ -127,7 +127,7 @@ impl Port {
     }
 
     /// A packet arrives. What becomes of it, and in `others` what became of packets that waited.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive(
         &mut self,
         now: Time,
@@ -136,20 +136,33 @@ impl Port {
         observer: &mut impl Observer,
         others: &mut Vec<(Event, Passage)>,
     ) -> Passage {
+        let Service::Computed(line) = &mut self.service else {
+            self.take_in(now, packet, event, observer, others);
+            return Passage::Waits;
+        };
         let draws = &mut self.law_draws;
         let mut draw = || draws.uniform();
-        match &mut self.service {
-            Service::Computed(line) => {
-                line.catch_up(now, &mut self.stats, observer);
-                line.arrive(now, packet, &mut self.wire, &mut self.stats, &mut draw)
-            }
-            Service::Register(register) => {
-                let just_after = now + Time::from_nanos(1);
-                register.observe_before(just_after, &mut self.wire, &mut self.stats, observer);
-                register.arrive(now, packet, event, &mut draw, &mut self.stats, others);
-                register.serve(now, &mut self.wire, &mut self.stats, others);
-                Passage::Waits
-            }
+        line.catch_up(now, &mut self.stats, observer);
+        line.arrive(now, packet, &mut self.wire, &mut self.stats, &mut draw)
+    }
+
+    /// A packet arrives that the port keeps.
+    #[inline(never)]
+    fn take_in(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        event: Event,
+        observer: &mut impl Observer,
+        others: &mut Vec<(Event, Passage)>,
+    ) {
+        let draws = &mut self.law_draws;
+        let mut draw = || draws.uniform();
+        if let Service::Register(register) = &mut self.service {
+            let just_after = now + Time::from_nanos(1);
+            register.observe_before(just_after, &mut self.wire, &mut self.stats, observer);
+            register.arrive(now, packet, event, &mut draw, &mut self.stats, others);
+            register.serve(now, &mut self.wire, &mut self.stats, others);
         }
     }
 
@@ -177,6 +190,7 @@ impl Port {
     }
 
     /// Takes the samples that fell due by `now`, where the port's departures have come.
+    #[inline(never)]
     pub(crate) fn catch_up(&mut self, now: Time, observer: &mut impl Observer) {
         match &mut self.service {
             Service::Computed(line) => line.catch_up(now, &mut self.stats, observer),

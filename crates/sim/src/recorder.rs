@@ -8,8 +8,8 @@ use aqmlab_aqm::Backlog;
 use aqmlab_net::Time;
 use aqmlab_scenario::{Measure, Record};
 use arrow::array::{
-    ArrayRef, BooleanBuilder, Float64Builder, RecordBatch, StringDictionaryBuilder, UInt32Builder,
-    UInt64Builder,
+    ArrayRef, BooleanBuilder, DictionaryArray, Float64Builder, RecordBatch, StringArray,
+    StringDictionaryBuilder, UInt8Array, UInt32Builder, UInt64Builder,
 };
 use arrow::datatypes::{DataType, Field, Schema, UInt8Type};
 use parquet::arrow::ArrowWriter;
@@ -208,12 +208,36 @@ pub(crate) fn column(name: &str, kind: &DataType) -> Field {
     Field::new(name, kind.clone(), false)
 }
 
+/// A column of words from a set that is known from the start: no word is hashed for a row.
+struct Words {
+    words: ArrayRef,
+    /// Which of them, per row.
+    keys: Vec<u8>,
+}
+
+impl Words {
+    fn new(words: &[String]) -> Self {
+        Self {
+            words: Arc::new(StringArray::from_iter_values(words)),
+            keys: Vec::new(),
+        }
+    }
+
+    fn append(&mut self, word: usize) {
+        self.keys.push(word as u8);
+    }
+
+    fn finish(&mut self) -> DictionaryArray<UInt8Type> {
+        let keys = UInt8Array::from(std::mem::take(&mut self.keys));
+        DictionaryArray::new(keys, self.words.clone())
+    }
+}
+
 struct Responses {
     file: Table,
-    classes: Vec<String>,
     rows: usize,
     flow: UInt64Builder,
-    class: StringDictionaryBuilder<UInt8Type>,
+    class: Words,
     start: Float64Builder,
     response: Float64Builder,
     request_bytes: UInt64Builder,
@@ -236,10 +260,9 @@ impl Responses {
         ];
         Ok(Self {
             file: Table::create(path, fields)?,
-            classes: classes.to_vec(),
             rows: 0,
             flow: UInt64Builder::new(),
-            class: StringDictionaryBuilder::new(),
+            class: Words::new(classes),
             start: Float64Builder::new(),
             response: Float64Builder::new(),
             request_bytes: UInt64Builder::new(),
@@ -251,7 +274,7 @@ impl Responses {
 
     fn add(&mut self, row: &ResponseRow) -> Result<(), RunError> {
         self.flow.append_value(row.flow);
-        self.class.append_value(&self.classes[row.class]);
+        self.class.append(row.class);
         self.start.append_value(row.start.as_secs_f64());
         self.response.append_value(row.response.as_secs_f64());
         self.request_bytes.append_value(row.request_bytes);
@@ -283,10 +306,9 @@ impl Responses {
 
 struct Flows {
     file: Table,
-    classes: Vec<String>,
     rows: usize,
     flow: UInt64Builder,
-    class: StringDictionaryBuilder<UInt8Type>,
+    class: Words,
     start: Float64Builder,
     duration: Float64Builder,
     request_bytes: UInt64Builder,
@@ -315,10 +337,9 @@ impl Flows {
         ];
         Ok(Self {
             file: Table::create(path, fields)?,
-            classes: classes.to_vec(),
             rows: 0,
             flow: UInt64Builder::new(),
-            class: StringDictionaryBuilder::new(),
+            class: Words::new(classes),
             start: Float64Builder::new(),
             duration: Float64Builder::new(),
             request_bytes: UInt64Builder::new(),
@@ -333,7 +354,7 @@ impl Flows {
 
     fn add(&mut self, row: &FlowRow) -> Result<(), RunError> {
         self.flow.append_value(row.flow);
-        self.class.append_value(&self.classes[row.class]);
+        self.class.append(row.class);
         self.start.append_value(row.start.as_secs_f64());
         self.duration.append_value(row.duration.as_secs_f64());
         self.request_bytes.append_value(row.request_bytes);

@@ -1,8 +1,8 @@
 //! The event queue: a two-level timing wheel with a heap beyond, FIFO among equal times.
 //!
 //! With fine buckets of 16.4 us they hold the next 268 ms, coarse buckets (1.05 ms) the 4 s behind
-//! that, a heap the rest. Buckets are unsorted lists. Coarse ones move over whole as time reaches them; a
-//! fine one is sorted, stably, into a short array when its turn comes.
+//! that, a heap the rest. Buckets are unsorted lists. Coarse ones move over whole as time reaches
+//! them; a fine one is sorted, stably, when its turn comes. Most hold one event then.
 //!
 //! Why equal times stay in order of insertion: an event goes to the finest level that covers its
 //! time *now*; a level's cover only grows, and whatever waited in the coarser level for the newly
@@ -16,10 +16,12 @@ use aqmlab_net::Time;
 
 /// Fine buckets per coarse bucket, as a power of two.
 const FINE_PER_COARSE: u32 = 6;
-/// Coarse buckets that the fine wheel covers.
-const COVERED: u64 = 256;
-const FINE: usize = (COVERED as usize) << FINE_PER_COARSE;
-const COARSE: usize = 4096;
+/// The fine wheel covers this span at least, as a power of two of nanoseconds (268 ms): most round
+/// trips, so that most events are handled once.
+const FINE_SPAN: u32 = 28;
+/// The least and the most fine buckets, as powers of two.
+const FINE_BUCKETS: (u32, u32) = (14, 17);
+const COARSE_BUCKETS: u32 = 12;
 /// Width of a fine bucket, as a power of two of nanoseconds.
 const FINE_SHIFT: u32 = 14;
 
@@ -33,83 +35,82 @@ const NIL: u32 = u32::MAX;
 pub struct Wheel<E> {
     nodes: Vec<Node<E>>,
     free: u32,
-    fine: Level<FINE>,
-    coarse: Level<COARSE>,
+    /// The events of the fine bucket whose turn it is, in order. What is pushed into this bucket
+    /// (or before it) goes here.
+    current: u32,
+    fine_shift: u32,
+    /// The fine bucket behind the current one (counted from time 0). Those before are empty.
+    cursor: u64,
+    /// The fine wheel covers fine buckets below this one, the first of a coarse bucket.
+    horizon: u64,
+    fine: Level,
+    coarse: Level,
     far: BinaryHeap<Reverse<(Time, u64, u32)>>,
     /// Orders equal times in the heap.
     pushed_far: u64,
-    fine_shift: u32,
-    /// The events of the fine bucket whose turn it is, latest first, so that the next one is at
-    /// the end. What is pushed into this bucket (or before it) goes here.
-    current: Vec<(Time, E)>,
-    /// The fine bucket behind the current one (counted from time 0). Those before are empty.
-    cursor: u64,
-    /// The fine wheel covers coarse buckets below this one (counted from time 0).
-    horizon: u64,
     len: usize,
 }
 
+/// Two of them fill a cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct Node<E> {
     time: Time,
     next: u32,
     event: E,
 }
 
-/// One ring of buckets: linked lists and a bitmap of those that are not empty.
+/// One ring of buckets: linked lists, newest first, and a bitmap of those that are not empty.
 #[derive(Debug)]
-struct Level<const N: usize> {
-    buckets: Vec<(u32, u32)>,
+struct Level {
+    heads: Vec<u32>,
     occupied: Vec<u64>,
 }
 
-impl<const N: usize> Level<N> {
-    fn new() -> Self {
+impl Level {
+    fn new(buckets: u32) -> Self {
         Self {
-            buckets: vec![(NIL, NIL); N],
-            occupied: vec![0; N / 64],
+            heads: vec![NIL; 1 << buckets],
+            occupied: vec![0; 1 << (buckets - 6)],
         }
     }
 
-    const fn slot(bucket: u64) -> usize {
-        bucket as usize & (N - 1)
+    const fn len(&self) -> u64 {
+        self.heads.len() as u64
     }
 
-    /// Puts a node behind all others of a bucket.
+    const fn slot(&self, bucket: u64) -> usize {
+        bucket as usize & (self.heads.len() - 1)
+    }
+
+    /// Puts a node before all others of a bucket.
     #[inline]
-    fn append<E>(&mut self, nodes: &mut [Node<E>], node: u32, bucket: u64) {
-        let slot = Self::slot(bucket);
-        nodes[node as usize].next = NIL;
-        let (head, tail) = self.buckets[slot];
-        if head == NIL {
-            self.buckets[slot] = (node, node);
-            self.occupied[slot / 64] |= 1 << (slot % 64);
-        } else {
-            nodes[tail as usize].next = node;
-            self.buckets[slot].1 = node;
-        }
+    fn add<E>(&mut self, nodes: &mut [Node<E>], node: u32, bucket: u64) {
+        let slot = self.slot(bucket);
+        nodes[node as usize].next = std::mem::replace(&mut self.heads[slot], node);
+        self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Empties a bucket; returns the first of its nodes.
+    /// Empties a bucket; returns the newest of its nodes.
+    #[inline]
     fn take(&mut self, bucket: u64) -> u32 {
-        let slot = Self::slot(bucket);
-        let (head, _) = std::mem::replace(&mut self.buckets[slot], (NIL, NIL));
+        let slot = self.slot(bucket);
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        head
+        std::mem::replace(&mut self.heads[slot], NIL)
     }
 
     /// The first bucket that is not empty, from `bucket` on and less than a turn away.
     #[inline]
     fn next_occupied(&self, bucket: u64) -> Option<u64> {
-        let start = Self::slot(bucket);
+        let start = self.slot(bucket);
         let first = self.occupied[start / 64] >> (start % 64);
         if first != 0 {
             return Some(bucket + u64::from(first.trailing_zeros()));
         }
-        let words = N / 64;
+        let words = self.occupied.len();
         let mut ahead = (64 - start % 64) as u64;
         for step in 1..=words {
-            let word = self.occupied[(start / 64 + step) % words];
+            let word = self.occupied[(start / 64 + step) & (words - 1)];
             if word != 0 {
                 return Some(bucket + ahead + u64::from(word.trailing_zeros()));
             }
@@ -129,17 +130,19 @@ impl<E: Copy> Wheel<E> {
     /// A wheel whose fine buckets are 2^`shift` nanoseconds wide. The order of events does not
     /// depend on it, only the speed.
     pub fn with_bucket_shift(shift: u32) -> Self {
+        let (least, most) = FINE_BUCKETS;
+        let fine = Level::new(FINE_SPAN.saturating_sub(shift).clamp(least, most));
         Self {
-            nodes: Vec::new(),
+            nodes: Vec::with_capacity(1 << 12),
             free: NIL,
-            fine: Level::new(),
-            coarse: Level::new(),
+            current: NIL,
+            fine_shift: shift,
+            cursor: 0,
+            horizon: fine.len(),
+            fine,
+            coarse: Level::new(COARSE_BUCKETS),
             far: BinaryHeap::new(),
             pushed_far: 0,
-            fine_shift: shift,
-            current: Vec::new(),
-            cursor: 0,
-            horizon: COVERED,
             len: 0,
         }
     }
@@ -155,25 +158,17 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// Adds an event. `time` must not be earlier than that of the last event popped.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, time: Time, event: E) {
         self.len += 1;
-        if self.fine_bucket(time) < self.cursor {
-            // Behind all events that are not later: they are at the end.
-            let place = self.current.partition_point(|&(other, _)| other > time);
-            self.current.insert(place, (time, event));
-            return;
-        }
         let node = self.allocate(time, event);
-        let bucket = self.coarse_bucket(time);
-        if bucket < self.horizon {
-            let bucket = self.fine_bucket(time);
-            self.fine.append(&mut self.nodes, node, bucket);
-        } else if bucket < self.horizon + COARSE as u64 {
-            self.coarse.append(&mut self.nodes, node, bucket);
+        let bucket = self.fine_bucket(time);
+        if bucket < self.cursor {
+            self.insert(node);
+        } else if bucket < self.horizon {
+            self.fine.add(&mut self.nodes, node, bucket);
         } else {
-            self.pushed_far += 1;
-            self.far.push(Reverse((time, self.pushed_far, node)));
+            self.add_beyond(node);
         }
     }
 
@@ -186,139 +181,217 @@ impl<E: Copy> Wheel<E> {
     /// Takes the earliest event, if its time is before `limit`.
     #[inline(always)]
     pub fn pop_before(&mut self, limit: Time) -> Option<(Time, E)> {
-        if self.current.is_empty() {
-            self.next_bucket();
+        if self.current == NIL && !self.open_bucket(limit) {
+            return None;
         }
-        let &(time, event) = self.current.last()?;
+        let index = self.current;
+        let node = &mut self.nodes[index as usize];
+        let (time, event) = (node.time, node.event);
         if time >= limit {
             return None;
         }
-        self.current.pop();
+        self.current = std::mem::replace(&mut node.next, self.free);
+        self.free = index;
         self.len -= 1;
-        let reached = self.coarse_bucket(time) + COVERED;
-        if reached > self.horizon {
-            self.advance(reached);
-        }
         Some((time, event))
     }
 
-    /// Makes the next fine bucket that is not empty the current one.
+    /// Makes the next fine bucket that is not empty the current one, if it begins before `limit`.
+    /// (Buckets are not opened ahead of time, or what comes before them would have to be sorted in
+    /// one by one.)
     #[inline(never)]
-    fn next_bucket(&mut self) {
-        if self.len == 0 {
-            return;
-        }
-        let bucket = match self.fine.next_occupied(self.cursor) {
-            Some(bucket) => bucket,
-            None => {
-                self.jump();
-                match self.fine.next_occupied(self.cursor) {
-                    Some(bucket) => bucket,
-                    None => return,
-                }
-            }
+    fn open_bucket(&mut self, limit: Time) -> bool {
+        let Some(bucket) = self.next_bucket(limit) else {
+            return false;
         };
+        if bucket > self.fine_bucket(limit) {
+            return false;
+        }
         self.cursor = bucket + 1;
-        let mut index = self.fine.take(bucket);
-        while index != NIL {
-            let Node { time, next, event } = self.nodes[index as usize];
-            self.current.push((time, event));
-            self.nodes[index as usize].next = self.free;
-            self.free = index;
-            index = next;
+        let newest = self.fine.take(bucket);
+        self.current = if self.nodes[newest as usize].next == NIL {
+            newest
+        } else {
+            self.sorted(newest)
+        };
+        let horizon = (bucket >> FINE_PER_COARSE << FINE_PER_COARSE) + self.fine.len();
+        if horizon > self.horizon {
+            self.advance(horizon);
         }
-        self.sort_current();
+        true
     }
 
-    /// Latest first; of equal times the one that was added first is nearest to the end.
-    fn sort_current(&mut self) {
-        if self.current.len() > INSERTION {
-            self.current.sort_by_key(|&(time, _)| time);
-            self.current.reverse();
-            return;
+    /// The next fine bucket that is not empty; the wheel's cover moves there if that is before
+    /// `limit`.
+    #[inline]
+    fn next_bucket(&mut self, limit: Time) -> Option<u64> {
+        match self.fine.next_occupied(self.cursor) {
+            Some(bucket) => Some(bucket),
+            None if self.jump(limit) => self.fine.next_occupied(self.cursor),
+            None => None,
         }
-        for added in 1..self.current.len() {
-            let (time, event) = self.current[added];
-            let mut place = added;
-            while place > 0 && self.current[place - 1].0 <= time {
-                self.current[place] = self.current[place - 1];
-                place -= 1;
+    }
+
+    /// Puts a node into the sorted list of the current bucket, behind all that are not later.
+    #[inline(never)]
+    fn insert(&mut self, node: u32) {
+        let time = self.nodes[node as usize].time;
+        let (mut before, mut behind) = (NIL, self.current);
+        while behind != NIL && self.nodes[behind as usize].time <= time {
+            (before, behind) = (behind, self.nodes[behind as usize].next);
+        }
+        self.link(before, node, behind);
+    }
+
+    /// Sorts a list whose nodes are newest first.
+    #[inline]
+    fn sorted(&mut self, newest: u32) -> u32 {
+        self.current = NIL;
+        let mut node = newest;
+        for _ in 0..INSERTION {
+            if node == NIL {
+                return self.current;
             }
-            self.current[place] = (time, event);
+            // It is older than all that are sorted: before those of the same time.
+            let Node { time, next, .. } = self.nodes[node as usize];
+            let (mut before, mut behind) = (NIL, self.current);
+            while behind != NIL && self.nodes[behind as usize].time < time {
+                (before, behind) = (behind, self.nodes[behind as usize].next);
+            }
+            self.link(before, node, behind);
+            node = next;
+        }
+        self.sort_many(node)
+    }
+
+    /// Sorts the list `newest`, whose nodes are newest first, and the current bucket together.
+    #[inline(never)]
+    fn sort_many(&mut self, newest: u32) -> u32 {
+        let mut older: Vec<u32> = self.list(newest).collect();
+        older.reverse();
+        older.extend(self.list(self.current));
+        older.sort_by_key(|&node| self.nodes[node as usize].time);
+        older.iter().rev().fold(NIL, |behind, &node| {
+            self.nodes[node as usize].next = behind;
+            node
+        })
+    }
+
+    fn list(&self, first: u32) -> impl Iterator<Item = u32> {
+        let present = |node: u32| (node != NIL).then_some(node);
+        std::iter::successors(present(first), move |&node| {
+            present(self.nodes[node as usize].next)
+        })
+    }
+
+    /// Puts a node between two neighbours of the current bucket.
+    #[inline]
+    fn link(&mut self, before: u32, node: u32, behind: u32) {
+        self.nodes[node as usize].next = behind;
+        if before == NIL {
+            self.current = node;
+        } else {
+            self.nodes[before as usize].next = node;
         }
     }
 
+    #[inline]
     const fn fine_bucket(&self, time: Time) -> u64 {
         time.as_nanos() >> self.fine_shift
     }
 
-    const fn coarse_bucket(&self, time: Time) -> u64 {
-        time.as_nanos() >> (self.fine_shift + FINE_PER_COARSE)
-    }
-
-    #[inline]
+    #[inline(always)]
     fn allocate(&mut self, time: Time, event: E) -> u32 {
+        let index = self.free;
         let node = Node {
             time,
             next: NIL,
             event,
         };
-        if self.free == NIL {
+        if let Some(free) = self.nodes.get_mut(index as usize) {
+            self.free = std::mem::replace(free, node).next;
+            index
+        } else {
             self.nodes.push(node);
             (self.nodes.len() - 1) as u32
-        } else {
-            let index = self.free;
-            self.free = self.nodes[index as usize].next;
-            self.nodes[index as usize] = node;
-            index
         }
     }
 
-    /// Nothing is left in the fine wheel: moves its cover to where the next event is.
-    fn jump(&mut self) {
-        let near = self.coarse.next_occupied(self.horizon);
+    /// Puts a node where the fine wheel does not reach.
+    #[inline(never)]
+    fn add_beyond(&mut self, node: u32) {
+        let time = self.nodes[node as usize].time;
+        let bucket = self.fine_bucket(time) >> FINE_PER_COARSE;
+        if bucket < (self.horizon >> FINE_PER_COARSE) + self.coarse.len() {
+            self.coarse.add(&mut self.nodes, node, bucket);
+        } else {
+            self.pushed_far += 1;
+            self.far.push(Reverse((time, self.pushed_far, node)));
+        }
+    }
+
+    /// Nothing is left in the fine wheel: moves its cover to where the next event is, if that is
+    /// not behind `limit`.
+    #[inline(never)]
+    fn jump(&mut self, limit: Time) -> bool {
+        let near = self.coarse.next_occupied(self.horizon >> FINE_PER_COARSE);
         let far = self
             .far
             .peek()
-            .map(|Reverse((time, ..))| self.coarse_bucket(*time));
-        let next = match (near, far) {
-            (Some(near), Some(far)) => near.min(far),
-            (Some(bucket), None) | (None, Some(bucket)) => bucket,
-            (None, None) => return,
+            .map(|Reverse((time, ..))| self.fine_bucket(*time) >> FINE_PER_COARSE);
+        let Some(next) = near.into_iter().chain(far).min() else {
+            return false;
         };
-        self.cursor = next << FINE_PER_COARSE;
-        self.advance(next + COVERED);
+        let first = next << FINE_PER_COARSE;
+        if first > self.fine_bucket(limit) {
+            return false;
+        }
+        self.cursor = first;
+        self.advance(first + self.fine.len());
+        true
     }
 
-    /// Lets the fine wheel cover coarse buckets below `horizon`.
+    /// Lets the fine wheel cover fine buckets below `horizon`.
+    #[inline(never)]
     fn advance(&mut self, horizon: u64) {
-        let covered_by_coarse = horizon + COARSE as u64;
-        while let Some(bucket) = self.coarse.next_occupied(self.horizon) {
-            if bucket >= horizon {
+        let covered = horizon >> FINE_PER_COARSE;
+        while let Some(bucket) = self.coarse.next_occupied(self.horizon >> FINE_PER_COARSE) {
+            if bucket >= covered {
                 break;
             }
-            let mut node = self.coarse.take(bucket);
+            let newest = self.coarse.take(bucket);
+            let mut node = self.reversed(newest);
             while node != NIL {
                 let Node { time, next, .. } = self.nodes[node as usize];
                 let bucket = self.fine_bucket(time);
-                self.fine.append(&mut self.nodes, node, bucket);
+                self.fine.add(&mut self.nodes, node, bucket);
                 node = next;
             }
         }
         self.horizon = horizon;
         while let Some(&Reverse((time, _, node))) = self.far.peek() {
-            let bucket = self.coarse_bucket(time);
-            if bucket >= covered_by_coarse {
+            let bucket = self.fine_bucket(time) >> FINE_PER_COARSE;
+            if bucket >= covered + self.coarse.len() {
                 break;
             }
             self.far.pop();
-            if bucket < horizon {
+            if bucket < covered {
                 let bucket = self.fine_bucket(time);
-                self.fine.append(&mut self.nodes, node, bucket);
+                self.fine.add(&mut self.nodes, node, bucket);
             } else {
-                self.coarse.append(&mut self.nodes, node, bucket);
+                self.coarse.add(&mut self.nodes, node, bucket);
             }
         }
+    }
+
+    /// Turns a list round; its new beginning.
+    fn reversed(&mut self, first: u32) -> u32 {
+        let (mut node, mut turned) = (first, NIL);
+        while node != NIL {
+            let next = std::mem::replace(&mut self.nodes[node as usize].next, turned);
+            (node, turned) = (next, node);
+        }
+        turned
     }
 }
 

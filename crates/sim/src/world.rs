@@ -15,12 +15,13 @@
 
 use aqmlab_net::{Rate, Time};
 use aqmlab_scenario::{Link, Scenario};
-use aqmlab_tcp::{HostClock, Profile, Segment};
+use aqmlab_tcp::{HostClock, Profile};
 use aqmlab_traffic::{Action, Source};
 
 use crate::RunError;
 use crate::agenda::{Agenda, Next};
 use crate::build::{self, PortName};
+use crate::capture::Capture;
 use crate::connection::{Connection, Path, Route};
 use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
@@ -137,10 +138,11 @@ pub(crate) struct World<A> {
     pub(crate) classes: Vec<Class>,
     pub(crate) recorder: Recorder,
     pub(crate) tracer: Tracer,
+    pub(crate) capture: Option<Box<Capture>>,
     pub(crate) tally: Tally,
     pub(crate) events: u64,
     /// Reused between events.
-    pub(crate) segments: Vec<Segment>,
+    pub(crate) outgoing: Vec<Event>,
     pub(crate) actions: Vec<Action>,
     pub(crate) passages: Vec<(Event, Passage)>,
     #[cfg(test)]
@@ -202,8 +204,8 @@ impl<A: Agenda> World<A> {
             now: Time::ZERO,
             window,
             agenda: A::new(ports.len(), fastest),
-            slots: Vec::new(),
-            routes: Vec::new(),
+            slots: Vec::with_capacity(1 << 10),
+            routes: Vec::with_capacity(1 << 10),
             free: Vec::new(),
             options: OptionsAside::default(),
             datagrams: Vec::new(),
@@ -220,12 +222,13 @@ impl<A: Agenda> World<A> {
             ports,
             port_names,
             samples,
+            capture: None,
             tracer: Tracer::new(scenario.measure.flow_trace.clone(), classes.len()),
             classes,
             recorder,
             tally: Tally::default(),
             events: 0,
-            segments: Vec::new(),
+            outgoing: Vec::new(),
             actions: Vec::new(),
             passages: Vec::new(),
             #[cfg(test)]
@@ -283,7 +286,7 @@ impl<A: Agenda> World<A> {
             };
             if is_early {
                 self.events += 1;
-                self.handle(time, event);
+                self.handle_late(time, event);
             } else if event.is_packet() {
                 self.tally.in_flight += 1;
             }
@@ -293,16 +296,25 @@ impl<A: Agenda> World<A> {
 
     /// Writes what is left of the records.
     pub(crate) fn finish(self) -> Result<(), RunError> {
+        if let Some(capture) = self.capture {
+            capture.finish()?;
+        }
         self.recorder.finish()
     }
 
-    #[inline]
+    /// [`handle`](Self::handle) where it is not worth its space.
+    #[inline(never)]
+    fn handle_late(&mut self, time: Time, event: Event) {
+        self.handle(time, event);
+    }
+
+    #[inline(always)]
     fn handle(&mut self, time: Time, event: Event) {
         match event.kind() {
             Kind::AtPort(sender) => self.enter_port(time, sender, event, None),
             Kind::AtHost(sender) => self.at_host(time, sender, &event),
             Kind::Timer(side) => self.timer(time, side, &event),
-            Kind::Resume => self.resume(time, event.resumed(), &event),
+            Kind::Resume(side) => self.resume(time, side, &event),
             Kind::Source => {
                 self.now = time;
                 let class = event.conn as usize;
@@ -315,6 +327,7 @@ impl<A: Agenda> World<A> {
     }
 
     /// Carries out what the source of `class` asked for.
+    #[inline(never)]
     pub(crate) fn act(&mut self, class: usize) {
         // Nothing that happens here asks a source for more, so the list does not grow meanwhile.
         let mut actions = std::mem::take(&mut self.actions);

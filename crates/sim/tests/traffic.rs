@@ -57,12 +57,14 @@ fn stepped() -> String {
 
 #[test]
 fn a_class_is_silent_before_its_start_and_after_its_stop() {
-    // (window, throughput that is expected)
-    for (warm_up, duration, expected) in [
-        (0, 20, 0.0..=0.0),
-        (25, 14, 7e6..=1e7),
+    // Where it is measured; the throughput that is expected; datagrams: 25 per second of each of
+    // the three flows.
+    for (warm_up, duration, expected, sent) in [
+        // A second, of 21, of which the classes use a part.
+        (0, 21, 1e3..=4.9e5, 1..=78),
+        (25, 14, 7e6..=1e7, 1040..=1060),
         // What is still in the queue when they stop leaves within a second or so.
-        (60, 20, 0.0..=0.0),
+        (60, 20, 0.0..=0.0, 0..=0),
     ] {
         let text = network(warm_up, duration, "10 Mbit/s", &stepped())
             .replace("1000000 packets", "50 packets");
@@ -74,7 +76,7 @@ fn a_class_is_silent_before_its_start_and_after_its_stop() {
             link.throughput_bps
         );
         let datagrams = summary.flows["datagrams"].datagrams_sent;
-        assert_eq!(datagrams > 0, *expected.end() > 0.0);
+        assert!(sent.contains(&datagrams), "from {warm_up} s: {datagrams}");
         assert_eq!(summary.flows["transfers"].failed, 0);
     }
     // The transfers end when their class does, and have not failed.

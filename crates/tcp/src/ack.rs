@@ -5,7 +5,7 @@ use aqmlab_net::Time;
 use crate::control::{Ack, Congestion};
 use crate::endpoint::{Context, Endpoint, Repair};
 use crate::profile::{FastRetransmitGuard, Recovery, Stamps};
-use crate::segment::{Flags, Segment, Timestamps};
+use crate::segment::{Flags, Outbox, Segment, Timestamps};
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 3.2).
 const DUP_THRESH: u32 = 3;
@@ -16,7 +16,7 @@ impl Endpoint {
         &mut self,
         segment: &Segment,
         cx: Context<'_>,
-        out: &mut Vec<Segment>,
+        out: &mut impl Outbox,
     ) -> bool {
         let ack = segment.ack;
         if !segment.flags.has(Flags::ACK) {
@@ -36,7 +36,7 @@ impl Endpoint {
         }
         let pure = segment.len == 0 && !segment.flags.has(Flags::FIN);
         if ack > self.una {
-            self.on_new_ack(segment, echo, cx, out);
+            self.on_other_new_ack(segment, echo, cx, out);
         } else if ack == self.una && self.una < self.max && (pure || news) {
             // RFC 6675, section 2: with SACK a duplicate must tell something new.
             if news || !self.sacking {
@@ -51,13 +51,25 @@ impl Endpoint {
         true
     }
 
-    #[inline]
-    fn on_new_ack(
+    /// [`on_new_ack`](Self::on_new_ack) where it is not worth its space.
+    #[inline(never)]
+    fn on_other_new_ack(
         &mut self,
         segment: &Segment,
         echo: bool,
         cx: Context<'_>,
-        out: &mut Vec<Segment>,
+        out: &mut impl Outbox,
+    ) {
+        self.on_new_ack(segment, echo, cx, out);
+    }
+
+    #[inline(always)]
+    pub(crate) fn on_new_ack(
+        &mut self,
+        segment: &Segment,
+        echo: bool,
+        cx: Context<'_>,
+        out: &mut impl Outbox,
     ) {
         let ack = segment.ack;
         let (acked, flight) = (ack - self.una, self.in_flight());
@@ -262,7 +274,8 @@ impl Endpoint {
         }
     }
 
-    fn on_dup_ack(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    #[inline(never)]
+    fn on_dup_ack(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         let mss = cx.profile.mss.0;
         let scheme = self.scheme(cx);
         self.dup_acks += 1;
@@ -291,7 +304,8 @@ impl Endpoint {
 
     /// RFC 5681, section 3.2, steps 2 and 3; RFC 6675, section 5, step 4. Tahoe goes back to slow
     /// start instead.
-    fn fast_retransmit(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    #[inline(never)]
+    fn fast_retransmit(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         let mss = cx.profile.mss.0;
         let scheme = self.scheme(cx);
         // The allowance of limited transmit does not count (RFC 5681, section 3.2, step 2), also
@@ -374,6 +388,7 @@ impl Endpoint {
         self.scheme(cx) == Recovery::Reno || self.una >= self.recover
     }
 
+    #[inline(never)]
     fn leave_recovery(&mut self, flight: u64, cx: Context<'_>) {
         let mss = cx.profile.mss.0;
         self.repair = Repair::Open;
@@ -392,7 +407,8 @@ impl Endpoint {
 
     /// RFC 6582, section 3.2, step 3: the next loss is repaired, what left the network deflates
     /// the window.
-    fn on_partial_ack(&mut self, acked: u64, cx: Context<'_>, out: &mut Vec<Segment>) {
+    #[inline(never)]
+    fn on_partial_ack(&mut self, acked: u64, cx: Context<'_>, out: &mut impl Outbox) {
         let mss = cx.profile.mss.0 as i64;
         let news = self.news(acked, cx);
         self.control.on_recovery_ack(&news);

@@ -7,7 +7,7 @@ use crate::profile::{Profile, Stamps};
 use crate::receive::Receiver;
 use crate::rto::{HostClock, Rto};
 use crate::scoreboard::Scoreboard;
-use crate::segment::{Flags, Options, Segment};
+use crate::segment::{Flags, Options, Outbox, Segment};
 
 /// What an end point needs to know besides its own state.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,14 @@ pub struct Events {
     pub eof: bool,
     /// The connection was given up: no answer to the SYN, or to a segment sent too often.
     pub failed: bool,
+}
+
+impl Events {
+    /// Whether there is nothing to tell.
+    #[inline]
+    pub const fn is_none(&self) -> bool {
+        self.received == 0 && !(self.established | self.eof | self.failed)
+    }
 }
 
 /// No connection sends as much: such numbers come from restoring what was cut to 32 bits.
@@ -90,7 +98,7 @@ pub enum Repair {
 
 /// One end of a connection: handshake, data both ways, close.
 ///
-/// Sans-IO: segments come in through [`on_segment`](Self::on_segment), go out into a vector, and
+/// Sans-IO: segments come in through [`on_segment`](Self::on_segment), go out into an [`Outbox`], and
 /// [`wake_at`](Self::wake_at) tells when [`on_timer`](Self::on_timer) wants to be called.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -201,7 +209,7 @@ impl Endpoint {
     }
 
     /// An end point that opens a connection now.
-    pub fn connect(cx: Context<'_>, out: &mut Vec<Segment>) -> Self {
+    pub fn connect(cx: Context<'_>, out: &mut impl Outbox) -> Self {
         let mut client = Self {
             phase: Phase::SynSent,
             active: true,
@@ -222,19 +230,20 @@ impl Endpoint {
     }
 
     /// Whether data can be written and read. Without a handshake that is so from the start.
+    #[inline]
     pub fn is_established(&self) -> bool {
         self.phase == Phase::Established
     }
 
     /// The application writes `bytes`.
-    pub fn write(&mut self, bytes: u64, cx: Context<'_>, out: &mut Vec<Segment>) {
+    pub fn write(&mut self, bytes: u64, cx: Context<'_>, out: &mut impl Outbox) {
         self.end += bytes;
         self.output(cx, out);
     }
 
     /// The application has nothing more to write. A connection that nobody has answered yet is
     /// forgotten (RFC 9293, section 3.10.4).
-    pub fn close(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    pub fn close(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         self.closed = true;
         if matches!(self.phase, Phase::Listen | Phase::SynSent) {
             self.fail();
@@ -244,19 +253,21 @@ impl Endpoint {
 
     /// The application drops the connection and all that it has written (RFC 9293, section
     /// 3.10.5).
-    pub fn abort(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    pub fn abort(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         if matches!(self.phase, Phase::SynReceived | Phase::Established) {
             let seq = if self.is_established() { self.nxt } else { 1 };
             let flags = Flags::RST.with(Flags::ACK);
-            out.push(Segment {
+            let segment = Segment {
                 flags,
-                ..self.bare(seq, cx)
-            });
+                ..self.bare(seq)
+            };
+            self.hand_over(segment, cx, out);
         }
         self.fail();
     }
 
     /// The earliest time at which [`on_timer`](Self::on_timer) has something to do.
+    #[inline]
     pub fn wake_at(&self) -> Time {
         self.retransmit_at
             .min(self.receiver.delayed_until)
@@ -265,6 +276,7 @@ impl Endpoint {
 
     /// Everything sent is acknowledged, the FIN included, and the peer has closed. Such an end
     /// point (TIME-WAIT, or closed) still answers what the peer repeats.
+    #[inline]
     pub fn is_finished(&self) -> bool {
         self.closed && self.una == self.end + 1 && self.receiver.eof
     }
@@ -285,11 +297,13 @@ impl Endpoint {
     }
 
     /// The oldest sequence number not acknowledged: restores those that were cut to 32 bits.
+    #[inline]
     pub fn oldest_unacknowledged(&self) -> u64 {
         self.una
     }
 
     /// The next sequence number expected from the peer.
+    #[inline]
     pub fn next_expected(&self) -> u64 {
         self.receiver.next
     }
@@ -315,15 +329,30 @@ impl Endpoint {
     }
 
     /// A segment has arrived.
+    #[inline]
     pub fn on_segment(
         &mut self,
         segment: &Segment,
         cx: Context<'_>,
-        out: &mut Vec<Segment>,
+        out: &mut impl Outbox,
     ) -> Events {
         if segment.seq > NO_NUMBER {
             return Events::default(); // From before the connection: restored to less than 0.
         }
+        match self.on_predicted(segment, cx, out) {
+            Some(events) => events,
+            None => self.on_any_segment(segment, cx, out),
+        }
+    }
+
+    /// A segment of any kind, at any time.
+    #[inline(never)]
+    pub(crate) fn on_any_segment(
+        &mut self,
+        segment: &Segment,
+        cx: Context<'_>,
+        out: &mut impl Outbox,
+    ) -> Events {
         if segment.flags.has(Flags::RST) {
             return self.on_reset(segment, cx, out);
         }
@@ -342,7 +371,7 @@ impl Endpoint {
     }
 
     /// The time of [`wake_at`](Self::wake_at) has come (or a later one).
-    pub fn on_timer(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) -> Events {
+    pub fn on_timer(&mut self, cx: Context<'_>, out: &mut impl Outbox) -> Events {
         if self.hold_until <= cx.now {
             if self.phase != Phase::Established {
                 return self.fail();
@@ -371,7 +400,7 @@ impl Endpoint {
 
     // ---- handshake ----
 
-    fn begin_handshake(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    fn begin_handshake(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         (self.timed_seq, self.timed_at) = (0, cx.now);
         let patience = match self.phase {
             Phase::SynSent => cx.profile.connect_timeout,
@@ -394,7 +423,7 @@ impl Endpoint {
         self.establish(cx);
     }
 
-    fn send_syn(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    fn send_syn(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         let active = self.phase == Phase::SynSent;
         let flags = match self.phase {
             // RFC 3168, section 6.1.1: an ECN-setup SYN has both bits, its answer only ECE.
@@ -411,7 +440,7 @@ impl Endpoint {
         if stamps != Stamps::None && (active || self.stamping) {
             options.set_timestamps(self.stamp(stamps, cx));
         }
-        out.push(Segment {
+        out.send(Segment {
             seq: 0,
             ack: self.receiver.next,
             len: 0,
@@ -435,7 +464,7 @@ impl Endpoint {
         }
     }
 
-    fn on_syn(&mut self, syn: &Segment, cx: Context<'_>, out: &mut Vec<Segment>) -> Events {
+    fn on_syn(&mut self, syn: &Segment, cx: Context<'_>, out: &mut impl Outbox) -> Events {
         if !cx.profile.handshake {
             self.skip_handshake(cx);
             let events = self.on_established_segment(syn, cx, out);
@@ -454,7 +483,7 @@ impl Endpoint {
     }
 
     /// Simultaneous open (RFC 9293, section 3.5): both ends have sent a SYN.
-    fn on_crossing_syn(&mut self, syn: &Segment, cx: Context<'_>, out: &mut Vec<Segment>) {
+    fn on_crossing_syn(&mut self, syn: &Segment, cx: Context<'_>, out: &mut impl Outbox) {
         if syn.flags.has(Flags::SYN) {
             self.agree(syn, cx);
             self.ecn.agreed = cx.profile.ecn && syn.flags.has(Flags::ECE.with(Flags::CWR));
@@ -463,10 +492,12 @@ impl Endpoint {
         }
     }
 
-    fn on_syn_ack(&mut self, segment: &Segment, cx: Context<'_>, out: &mut Vec<Segment>) -> Events {
+    fn on_syn_ack(&mut self, segment: &Segment, cx: Context<'_>, out: &mut impl Outbox) -> Events {
         if segment.ack != 1 {
             // It acknowledges what was not sent: RFC 9293, section 3.10.7.3.
-            out.extend(segment.refusal());
+            if let Some(refusal) = segment.refusal() {
+                out.send(refusal);
+            }
             return Events::default();
         }
         if !segment.flags.has(Flags::SYN) {
@@ -489,7 +520,7 @@ impl Endpoint {
         &mut self,
         segment: &Segment,
         cx: Context<'_>,
-        out: &mut Vec<Segment>,
+        out: &mut impl Outbox,
     ) -> Events {
         let crossing = self.active && segment.flags.has(Flags::SYN.with(Flags::ACK));
         if segment.flags.has(Flags::SYN) && !crossing {
@@ -504,7 +535,9 @@ impl Endpoint {
             return Events::default();
         }
         if segment.ack != 1 {
-            out.extend(segment.refusal());
+            if let Some(refusal) = segment.refusal() {
+                out.send(refusal);
+            }
             return Events::default();
         }
         self.establish(cx);
@@ -519,7 +552,7 @@ impl Endpoint {
     }
 
     /// RFC 9293, sections 3.5.3 and 3.10.7; RFC 5961, section 3.2.
-    fn on_reset(&mut self, reset: &Segment, cx: Context<'_>, out: &mut Vec<Segment>) -> Events {
+    fn on_reset(&mut self, reset: &Segment, cx: Context<'_>, out: &mut impl Outbox) -> Events {
         let next = self.receiver.next;
         match self.phase {
             Phase::Listen | Phase::Failed => Events::default(),
@@ -533,7 +566,7 @@ impl Endpoint {
             Phase::Established if reset.seq == next => self.fail(),
             // In the window, but not exact: a challenge shows whether the peer means it.
             _ if (next..next + cx.profile.receive_buffer.0).contains(&reset.seq) => {
-                out.push(self.bare(self.nxt, cx));
+                self.hand_over(self.bare(self.nxt), cx, out);
                 Events::default()
             }
             _ => Events::default(),
@@ -561,7 +594,7 @@ impl Endpoint {
         &mut self,
         segment: &Segment,
         cx: Context<'_>,
-        out: &mut Vec<Segment>,
+        out: &mut impl Outbox,
     ) -> Events {
         if segment.flags.has(Flags::SYN) {
             // A repeated SYN-ACK: our ACK of it was lost.
@@ -604,11 +637,12 @@ impl Endpoint {
 
     // ---- timers ----
 
+    #[inline]
     pub(crate) fn arm(&mut self, cx: Context<'_>) {
         self.retransmit_at = self.rto.deadline(cx.profile, cx.host, cx.now);
     }
 
-    fn on_timeout(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) -> Events {
+    fn on_timeout(&mut self, cx: Context<'_>, out: &mut impl Outbox) -> Events {
         if u32::from(self.rto.expiries()) >= cx.profile.max_retransmissions {
             return self.fail();
         }
@@ -625,7 +659,7 @@ impl Endpoint {
         Events::default()
     }
 
-    fn send_syn_again(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    fn send_syn_again(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         let retransmissions = &mut self.cold_mut().retransmissions;
         retransmissions.syn += 1;
         let syns = retransmissions.syn;

@@ -13,6 +13,7 @@ mod ack;
 mod control;
 mod endpoint;
 mod output;
+mod predicted;
 mod profile;
 mod receive;
 mod rto;
@@ -28,4 +29,4 @@ pub use profile::{
     Clock, CongestionControl, CutFrom, DelayedAck, FastRetransmitGuard, Profile, Recovery,
 };
 pub use rto::HostClock;
-pub use segment::{Flags, MAX_SACK_BLOCKS, Options, Segment, Timestamps};
+pub use segment::{Flags, MAX_SACK_BLOCKS, Options, Outbox, Segment, Timestamps};

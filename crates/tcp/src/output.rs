@@ -4,7 +4,7 @@ use aqmlab_net::{Ecn, RandomStream, Time};
 
 use crate::endpoint::{Context, Endpoint, Repair};
 use crate::profile::{Profile, Recovery};
-use crate::segment::{Flags, Options, Segment};
+use crate::segment::{Flags, Options, Outbox, Segment};
 
 /// A segment that could be sent: its length, and whether it would carry the FIN.
 type Candidate = (u64, bool);
@@ -12,12 +12,14 @@ type Candidate = (u64, bool);
 impl Endpoint {
     /// The peer offers its whole buffer, and both ends run the same stack.
     #[expect(clippy::unused_self, reason = "a property of the connection")]
+    #[inline]
     pub(crate) fn peer_window(&self, cx: Context<'_>) -> u64 {
         cx.profile.receive_buffer.0
     }
 
     /// Sends what window, Nagle's rule and the ACK policy allow.
-    pub(crate) fn output(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    #[inline]
+    pub(crate) fn output(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         if !self.is_established() {
             return;
         }
@@ -30,7 +32,8 @@ impl Endpoint {
         }
     }
 
-    fn send_what_is_allowed(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    #[inline(never)]
+    fn send_what_is_allowed(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         let idle = self.una == self.max;
         if idle && self.end > self.nxt {
             self.restart_after_idle(cx);
@@ -48,6 +51,7 @@ impl Endpoint {
     }
 
     /// RFC 5681, section 4.1; BSD counts from the last segment received, as here.
+    #[inline(never)]
     fn restart_after_idle(&mut self, cx: Context<'_>) {
         let idle_for = cx.now.saturating_sub(self.last_received);
         if idle_for < self.rto.timeout(cx.profile) {
@@ -65,6 +69,7 @@ impl Endpoint {
     // ---- the random delay before a segment ----
 
     /// Draws a delay if something may be sent and none is running.
+    #[inline(never)]
     fn delay_output(&mut self, cx: Context<'_>) {
         let idle = self.una == self.max;
         if self.hold_until < Time::NEVER
@@ -81,7 +86,7 @@ impl Endpoint {
     }
 
     /// The delay is over: one segment goes.
-    pub(crate) fn send_delayed(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    pub(crate) fn send_delayed(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         let idle = self.una == self.max;
         if let Some(candidate) = self.next_segment(self.send_limit(cx), idle, cx) {
             self.send_next(candidate, cx, out);
@@ -118,9 +123,12 @@ impl Endpoint {
     fn next_segment(&self, limit: u64, idle: bool, cx: Context<'_>) -> Option<Candidate> {
         let mss = cx.profile.mss.0;
         let len = self.end.min(limit).saturating_sub(self.nxt).min(mss);
+        // The common cases: a full segment of new data, and a window that is full.
         if len == mss && self.nxt >= self.max && !self.ecn.hold {
-            // The common case: a full segment of new data.
             return Some((len, self.closed && self.nxt + len == self.end));
+        }
+        if len == 0 && self.nxt < self.end {
+            return None;
         }
         let fin = self.closed && self.nxt + len == self.end;
         let resending = self.nxt < self.max;
@@ -143,8 +151,8 @@ impl Endpoint {
     }
 
     /// Sends the segment at `nxt`. When going back, what the peer has told by SACK is left out.
-    #[inline]
-    fn send_next(&mut self, (len, fin): Candidate, cx: Context<'_>, out: &mut Vec<Segment>) {
+    #[inline(always)]
+    fn send_next(&mut self, (len, fin): Candidate, cx: Context<'_>, out: &mut impl Outbox) {
         self.emit(self.nxt, len, fin, cx, out);
         self.nxt += len + u64::from(fin);
         self.limited |= self.transmits_limited(cx);
@@ -163,9 +171,9 @@ impl Endpoint {
     }
 
     /// Fast retransmit, and NewReno's answer to a partial ACK.
-    pub(crate) fn resend_oldest(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    pub(crate) fn resend_oldest(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         let (len, fin) = self.piece(self.una, self.max, cx.profile);
-        self.emit(self.una, len, fin, cx, out);
+        self.emit_out_of_line(self.una, len, fin, cx, out);
         let end = self.una + len + u64::from(fin);
         self.nxt = self.nxt.max(end);
         if self.sacking {
@@ -177,7 +185,8 @@ impl Endpoint {
 
     // ---- SACK recovery ----
 
-    fn sack_output(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    #[inline(never)]
+    fn sack_output(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         if cx.profile.recovery == Recovery::SackPipe {
             self.pipe_output(cx, out);
             return;
@@ -196,7 +205,7 @@ impl Endpoint {
 
     /// NextSeg of RFC 6675, section 4: a lost hole, new data, any hole, a rescue. Returns the
     /// bytes sent.
-    fn send_by_sack(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) -> u64 {
+    fn send_by_sack(&mut self, cx: Context<'_>, out: &mut impl Outbox) -> u64 {
         let mss = cx.profile.mss.0;
         let (una, max, recover) = (self.una, self.max, self.recover);
         let board = &mut self.cold_mut().board;
@@ -224,7 +233,7 @@ impl Endpoint {
     }
 
     /// ns's Sack1: a counter of segments on their way instead of a reckoning.
-    fn pipe_output(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
+    fn pipe_output(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
         let mss = cx.profile.mss.0;
         let cwnd = (self.control.window() / mss * mss) as i64;
         while self.cold_mut().board.pipe < cwnd {
@@ -244,7 +253,7 @@ impl Endpoint {
     }
 
     /// Sends new data, as far as the peer's window allows; the bytes sent.
-    fn send_new(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) -> Option<u64> {
+    fn send_new(&mut self, cx: Context<'_>, out: &mut impl Outbox) -> Option<u64> {
         self.nxt = self.max;
         let limit = self.una + self.data_limit(cx);
         let (len, fin) = self.next_segment(limit, false, cx)?;
@@ -253,17 +262,30 @@ impl Endpoint {
     }
 
     /// Sends the first segment of `[from, to)` again; returns its end.
-    fn resend(&mut self, from: u64, to: u64, cx: Context<'_>, out: &mut Vec<Segment>) -> u64 {
+    fn resend(&mut self, from: u64, to: u64, cx: Context<'_>, out: &mut impl Outbox) -> u64 {
         let (len, fin) = self.piece(from, to, cx.profile);
-        self.emit(from, len, fin, cx, out);
+        self.emit_out_of_line(from, len, fin, cx, out);
         from + len + u64::from(fin)
     }
 
     // ---- segments ----
 
+    /// [`emit`](Self::emit) where it is not worth its space.
+    #[inline(never)]
+    fn emit_out_of_line(
+        &mut self,
+        seq: u64,
+        len: u64,
+        fin: bool,
+        cx: Context<'_>,
+        out: &mut impl Outbox,
+    ) {
+        self.emit(seq, len, fin, cx, out);
+    }
+
     /// Sends `[seq, seq + len)` and perhaps a FIN.
-    #[inline]
-    fn emit(&mut self, seq: u64, len: u64, fin: bool, cx: Context<'_>, out: &mut Vec<Segment>) {
+    #[inline(always)]
+    fn emit(&mut self, seq: u64, len: u64, fin: bool, cx: Context<'_>, out: &mut impl Outbox) {
         let end = seq + len + u64::from(fin);
         let is_new = seq >= self.max;
         let mut flags = self.ack_flags();
@@ -278,14 +300,15 @@ impl Endpoint {
         }
         let capable = agreed && (is_new || cx.profile.ecn_on_retransmissions);
         let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
-        out.push(Segment {
+        let segment = Segment {
             seq,
             ack: self.receiver.next,
             len: len as u32,
             flags,
             ecn,
-            options: self.options(cx),
-        });
+            options: Options::NONE,
+        };
+        self.hand_over(segment, cx, out);
         self.receiver.on_ack_sent();
         self.control.on_send(seq, end, !is_new, cx.now);
         if is_new {
@@ -302,6 +325,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(never)]
     fn count_resent(&mut self, len: u64) {
         let retransmissions = &mut self.cold_mut().retransmissions;
         if len > 0 {
@@ -311,20 +335,22 @@ impl Endpoint {
         }
     }
 
-    fn send_pure_ack(&mut self, cx: Context<'_>, out: &mut Vec<Segment>) {
-        out.push(self.bare(self.nxt, cx));
+    #[inline(never)]
+    fn send_pure_ack(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+        self.hand_over(self.bare(self.nxt), cx, out);
         self.receiver.on_ack_sent();
     }
 
-    /// An ACK without payload.
-    pub(crate) fn bare(&self, seq: u64, cx: Context<'_>) -> Segment {
+    /// An ACK without payload, and so far without options.
+    #[inline]
+    pub(crate) fn bare(&self, seq: u64) -> Segment {
         Segment {
             seq,
             ack: self.receiver.next,
             len: 0,
             flags: self.ack_flags(),
             ecn: Ecn::NotEct,
-            options: self.options(cx),
+            options: Options::NONE,
         }
     }
 
@@ -337,15 +363,18 @@ impl Endpoint {
         }
     }
 
-    #[inline]
-    fn options(&self, cx: Context<'_>) -> Options {
+    /// A segment leaves, with the options that both ends agreed on.
+    #[inline(always)]
+    pub(crate) fn hand_over(&self, segment: Segment, cx: Context<'_>, out: &mut impl Outbox) {
         if self.sacking || self.stamping {
-            self.agreed_options(cx)
+            let options = self.agreed_options(cx);
+            out.send(Segment { options, ..segment });
         } else {
-            Options::NONE
+            out.send(segment);
         }
     }
 
+    #[inline(never)]
     fn agreed_options(&self, cx: Context<'_>) -> Options {
         let mut options = Options::NONE;
         if self.stamping {

@@ -75,6 +75,7 @@ impl Receiver {
     }
 
     /// Whether there are holes, which every ACK is to report.
+    #[inline]
     pub(crate) fn has_holes(&self) -> bool {
         self.held
             .as_ref()
@@ -104,10 +105,29 @@ impl Receiver {
     }
 
     /// An ACK has gone out, alone or on data.
+    #[inline]
     pub(crate) fn on_ack_sent(&mut self) {
         self.acked = self.next;
         self.ack_now = false;
         self.delayed_until = Time::NEVER;
+    }
+
+    /// Whether `[seq, seq + len)` is the next data, with nothing waiting behind it: no islands, no
+    /// FIN that it reaches, and all of it in the window.
+    #[inline]
+    pub(crate) fn is_next(&self, seq: u64, len: u64, profile: &Profile) -> bool {
+        seq == self.next
+            && len <= profile.receive_buffer.0
+            && seq + len < self.fin_at
+            && !self.has_holes()
+    }
+
+    /// The next data has arrived: [`on_data`](Self::on_data) where [`is_next`](Self::is_next)
+    /// holds.
+    #[inline]
+    pub(crate) fn on_next(&mut self, len: u64, now: Time, profile: &Profile, host: &HostClock) {
+        self.next += len;
+        self.delay_ack(now, profile, host);
     }
 
     /// Payload [seq, seq + len) and perhaps a FIN behind it has arrived.
@@ -160,6 +180,7 @@ impl Receiver {
 
     /// In-order data: every second full segment is acknowledged at once, a lone one waits. The
     /// second rule is BSD's window update: half of the buffer has been read.
+    #[inline]
     fn delay_ack(&mut self, now: Time, profile: &Profile, host: &HostClock) {
         let unacked = self.next - self.acked;
         if unacked >= u64::from(profile.ack_every) * profile.mss.0

@@ -230,6 +230,7 @@ impl Rto {
     }
 
     /// When a timer that is started `now` expires.
+    #[inline]
     pub(crate) fn deadline(&self, profile: &Profile, host: &HostClock, now: Time) -> Time {
         match profile.clock {
             Clock::Ticks { period } => nth_tick_after(self.current, now, host.slow, period),

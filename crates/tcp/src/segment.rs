@@ -50,6 +50,18 @@ impl Segment {
     }
 }
 
+/// Where end points put what they send.
+pub trait Outbox {
+    /// A segment leaves.
+    fn send(&mut self, segment: Segment);
+}
+
+impl Outbox for Vec<Segment> {
+    fn send(&mut self, segment: Segment) {
+        self.push(segment);
+    }
+}
+
 /// The most SACK blocks that the option space holds (RFC 2018, section 3).
 pub const MAX_SACK_BLOCKS: usize = 4;
 
@@ -94,6 +106,7 @@ impl Options {
     };
 
     /// Whether there is no option at all.
+    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.bits == 0 && self.blocks == 0
     }

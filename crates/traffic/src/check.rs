@@ -36,6 +36,16 @@ fn at_least_one(field: &str, number: u32) -> Result<(), Problem> {
     }
 }
 
+/// A rate, where it is given, that is above zero.
+fn some_rate(rate: Option<Frequency>) -> Result<(), Problem> {
+    match rate {
+        Some(rate) if !(rate.0.is_finite() && rate.0 > 0.0) => {
+            problem("rate", format!("found {rate}; it must be above 0 /s"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A size that must hold a byte.
 fn some_bytes(field: &str, size: Bytes) -> Result<(), Problem> {
     if size.0 > 0 {
@@ -136,16 +146,6 @@ impl Poisson {
 impl PackMime {
     fn check(&self) -> Result<(), Problem> {
         some_rate(self.rate)
-    }
-}
-
-/// A rate of connections, where one is given.
-fn some_rate(rate: Option<Frequency>) -> Result<(), Problem> {
-    match rate {
-        Some(rate) if !(rate.0.is_finite() && rate.0 > 0.0) => {
-            problem("rate", format!("found {rate}; it must be above 0 /s"))
-        }
-        _ => Ok(()),
     }
 }
 

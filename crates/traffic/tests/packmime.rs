@@ -275,6 +275,10 @@ fn round_trip_times_have_the_quantiles_of_the_tables() {
     }
 }
 
+/// Of a series: share of persistent connections, requests of one, share of requests on them, sizes of
+/// later responses, pauses in seconds.
+type Persistent = (f64, f64, f64, Vec<f64>, Vec<f64>);
+
 #[test]
 fn persistent_connections_have_their_pages_objects_and_gaps() {
     let per_series = all_series(100.0, Http::Http11, |connections| {
@@ -310,9 +314,7 @@ fn persistent_connections_have_their_pages_objects_and_gaps() {
             pauses.collect::<Vec<_>>(),
         )
     });
-    let sample = |of: fn(&(f64, f64, f64, Vec<f64>, Vec<f64>)) -> f64| {
-        Sample(per_series.iter().map(of).collect())
-    };
+    let sample = |of: fn(&Persistent) -> f64| Sample(per_series.iter().map(of).collect());
     sample(|it| it.0).expect("persistent connections", 0.09, 0.002);
     sample(|it| it.1).expect("requests of one", 3.1952, 0.05);
     sample(|it| it.2).expect("their share of requests", 0.240_13, 0.005);

@@ -265,8 +265,8 @@ fn bursts_have_their_rate_their_means_and_their_shape() {
     };
     let n = offs.len() as f64;
     assert!(n > 200_000.0, "{n}");
-    for x in [1.0, 2.0, 5.0, 20.0, 100.0] {
-        let expected = (2.0 / 3.0 / x as f64).powf(1.5);
+    for x in [1.0, 2.0, 5.0, 20.0, 100.0_f64] {
+        let expected = (2.0 / 3.0 / x).powf(1.5);
         let bound = 4.5 * (expected * (1.0 - expected) / n).sqrt();
         let found = share(&offs, x);
         assert!(
@@ -274,8 +274,8 @@ fn bursts_have_their_rate_their_means_and_their_shape() {
             "off {x}: {found}, not {expected}"
         );
     }
-    for x in [1.0, 3.0, 10.0, 50.0] {
-        let expected = (1.0 / 3.0 / x as f64).powf(1.5);
+    for x in [1.0, 3.0, 10.0, 50.0_f64] {
+        let expected = (1.0 / 3.0 / x).powf(1.5);
         let found = share(&runs, x);
         assert!(
             (found / expected - 1.0).abs() < 0.15,

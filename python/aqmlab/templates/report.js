@@ -91,7 +91,9 @@ class Chart {
     const svg = this.stage.querySelector("svg");
     const box = svg.getBoundingClientRect();
     const ratio = box.width / svg.viewBox.baseVal.width;
-    const [left, top] = this.view.origin().map((length) => length * ratio);
+    const padding = this.view.padding();
+    const [x, y] = this.view.origin();
+    const [left, top] = [(x + padding.left) * ratio, (y + padding.top) * ratio];
     const [width, height] = ["width", "height"].map((name) => this.view.signal(name) * ratio);
     return { left, top, width, height, box };
   }
@@ -209,7 +211,7 @@ function showTip(x, y, ...content) {
   tip.style.top = `${Math.max(4, Math.min(y + 14, room.height - height - 4))}px`;
 }
 
-/** The queue of a configuration and one inner variable of its law; drawn when they come into view. */
+/** The queue of a configuration and one inner variable of its law; those that are hidden at first are drawn when they come into view. */
 class Trace {
   constructor(name) {
     this.name = name;
@@ -229,6 +231,13 @@ class Trace {
     return own.find(state.variable ? wanted : probability) ?? "";
   }
 
+  /** Draws it now, if it is to be shown. */
+  async show() {
+    this.seen = true;
+    this.follow();
+    await Promise.all(Object.values(this.charts ?? {}).map((chart) => chart.ready));
+  }
+
   follow() {
     this.place.hidden = state.hidden.has(this.name);
     this.inner.hidden = !this.variable;
@@ -245,9 +254,7 @@ function makeTraces() {
   const watch = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
       if (!isIntersecting) continue;
-      const trace = traces.find((one) => one.place === target);
-      trace.seen = true;
-      trace.follow();
+      traces.find((one) => one.place === target).show();
     }
   }, { rootMargin: "400px" });
   const names = new Set(data.traces.rows.map((row) => row.run));
@@ -316,4 +323,11 @@ if (data.cdf) {
   new Chart(element("chart-ccdf"), data.ccdf, data.ccdf.rows, signals);
 }
 if (element("controls")) listen();
-Promise.all(charts.map((chart) => chart.ready)).then(() => { page.dataset.ready = "yes"; });
+await Promise.all(charts.map((chart) => chart.ready));
+page.dataset.ready = "charts";
+// What is shown at first is drawn even if nobody scrolls there: somebody may print the page.
+for (const trace of traces.filter((one) => !state.hidden.has(one.name))) {
+  await new Promise((next) => { setTimeout(next); });
+  await trace.show();
+}
+page.dataset.ready = "all";

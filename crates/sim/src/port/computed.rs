@@ -50,7 +50,7 @@ impl Computed {
         self.waiting.len() as u64
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn arrive(
         &mut self,
         now: Time,
@@ -95,13 +95,22 @@ impl Computed {
     }
 
     /// Forgets what has left by `now`; ticks and samples come at their times on the way.
-    #[inline]
+    #[inline(always)]
     pub(super) fn catch_up(
         &mut self,
         now: Time,
         stats: &mut PortStats,
         observer: &mut impl Observer,
     ) {
+        if self.gate.next_tick().min(stats.next_sample()) <= now {
+            self.observe_until(now, stats, observer);
+        }
+        self.depart_until(now);
+    }
+
+    /// The ticks and samples that fall due by `now`.
+    #[inline(never)]
+    fn observe_until(&mut self, now: Time, stats: &mut PortStats, observer: &mut impl Observer) {
         loop {
             let (tick, sample) = (self.gate.next_tick(), stats.next_sample());
             let time = tick.min(sample);
@@ -117,7 +126,6 @@ impl Computed {
                 observer.observe(time, backlog, |out| self.gate.probe(out));
             }
         }
-        self.depart_until(now);
     }
 
     #[inline]

@@ -24,7 +24,9 @@ pub(super) struct Register {
     changes: VecDeque<RateChange>,
     /// When the transmission under way ends.
     busy_until: Option<Time>,
-    /// Up to when the packets that wait are accounted for.
+    /// Packets that wait in the discipline.
+    waiting: u32,
+    /// Up to when they are accounted for.
     accounted: Time,
 }
 
@@ -36,6 +38,7 @@ impl Register {
             ring_size,
             changes: changes.iter().copied().collect(),
             busy_until: None,
+            waiting: 0,
             accounted: Time::ZERO,
         }
     }
@@ -72,6 +75,7 @@ impl Register {
         self.queue.enqueue(now, packet, event, draw, |queued, _| {
             others.push((queued.item, Passage::Dropped));
         });
+        self.waiting = self.queue.backlog().packets;
     }
 
     /// Keeps the wire busy and the device ring full, as far as there are packets.
@@ -106,7 +110,7 @@ impl Register {
                 break;
             }
         }
-        stats.on_length(now, self.queue.backlog().packets);
+        stats.on_length(now, self.waiting);
     }
 
     #[inline]
@@ -119,6 +123,7 @@ impl Register {
         let next = self.queue.dequeue(now, |queued, _| {
             others.push((queued.item, Passage::Dropped));
         });
+        self.waiting = self.queue.backlog().packets;
         if let Some(queued) = &next {
             stats.on_leave(queued.arrived, now);
         }
@@ -152,7 +157,9 @@ impl Register {
     /// Adds the time that packets waited since the last change of their number.
     #[inline]
     pub(super) fn account(&mut self, now: Time, stats: &mut PortStats) {
-        stats.on_queue(self.accounted, now, self.queue.backlog().packets);
+        if self.waiting > 0 && self.accounted < now {
+            stats.on_queue(self.accounted, now, self.waiting);
+        }
         self.accounted = now;
     }
 
@@ -165,21 +172,37 @@ impl Register {
         stats: &mut PortStats,
         observer: &mut impl Observer,
     ) {
-        loop {
-            let (tick, sample) = (self.queue.next_tick(), stats.next_sample());
-            let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
-            if tick.min(sample).min(change) >= time {
-                break;
-            }
-            if change <= tick.min(sample) {
-                self.change_rate(wire);
-            } else if tick <= sample {
-                self.queue.tick();
-            } else {
-                let backlog = self.queue.backlog();
-                stats.on_sample(backlog, self.queue.counters());
-                observer.observe(sample, backlog, |out| self.queue.probe(out));
-            }
+        while self.next_observation(stats) < time {
+            self.observe_next(wire, stats, observer);
+        }
+    }
+
+    /// When the rate changes, the discipline ticks or the queue is sampled next.
+    #[inline]
+    fn next_observation(&self, stats: &PortStats) -> Time {
+        let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
+        change.min(self.queue.next_tick()).min(stats.next_sample())
+    }
+
+    /// The next change of the rate, tick or sample. They are rare beside packets, to whose path
+    /// this does not belong.
+    #[cold]
+    fn observe_next(
+        &mut self,
+        wire: &mut Wire,
+        stats: &mut PortStats,
+        observer: &mut impl Observer,
+    ) {
+        let (tick, sample) = (self.queue.next_tick(), stats.next_sample());
+        let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
+        if change <= tick.min(sample) {
+            self.change_rate(wire);
+        } else if tick <= sample {
+            self.queue.tick();
+        } else {
+            let backlog = self.queue.backlog();
+            stats.on_sample(backlog, self.queue.counters());
+            observer.observe(sample, backlog, |out| self.queue.probe(out));
         }
     }
 }

@@ -1,0 +1,125 @@
+//! The capture that a scenario asks for: a link's name, or a table that says more.
+
+use std::borrow::Cow;
+
+use aqmlab_net::tagged::{self, Located, quoted, shown};
+use aqmlab_net::{Bytes, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
+use toml::{Table, Value};
+
+use crate::{Measure, Network, ScenarioError};
+
+/// The packets that arrive at both ends of a link, recorded in `capture.pcapng`: before the queue,
+/// so that what it drops is there too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    /// The link.
+    #[serde(default = "default_link")]
+    pub link: String,
+    /// Bytes that are written of each packet, at most; all headers fit into 120.
+    #[serde(default = "default_snap_length")]
+    pub snap_length: Bytes,
+    /// Packets from this time of the run on.
+    #[serde(default)]
+    pub after: Time,
+    /// Packets up to this time of the run; left out: until its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+    /// What checksum fields hold.
+    #[serde(default)]
+    pub checksums: Checksums,
+}
+
+/// What checksum fields of a capture hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Checksums {
+    /// What they should.
+    #[default]
+    Valid,
+    /// Zeros, as in captures taken before a network card fills them in.
+    Zero,
+}
+
+fn default_link() -> String {
+    "bottleneck".to_owned()
+}
+
+const fn default_snap_length() -> Bytes {
+    Bytes(120)
+}
+
+/// The longest packet.
+const LONGEST: Bytes = Bytes(65_535);
+
+/// Reads a capture.
+pub(crate) fn read<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Capture>, D::Error> {
+    let table = match Value::deserialize(deserializer)? {
+        Value::String(link) => Ok(Table::from_iter([("link".to_owned(), link.into())])),
+        Value::Table(table) => Ok(table),
+        other => {
+            let found = shown(&other);
+            let right = "expected the name of a link, or a table";
+            Err(Located::new(format!("found {found}; {right}")))
+        }
+    };
+    table
+        .and_then(|table| tagged::from_value(Value::Table(table)))
+        .map(Some)
+        .map_err(Located::pass)
+}
+
+/// Whether there is such a link, and a time in which packets are captured.
+pub(crate) fn check(measure: &Measure, network: &Network) -> Result<(), ScenarioError> {
+    let Some(capture) = &measure.capture else {
+        return Ok(());
+    };
+    let wrong = |key: &str, message: String| {
+        let path = format!("measure.capture.{key}");
+        Err(ScenarioError::new(path, message))
+    };
+    let links: Vec<_> = network.links.keys().map(String::as_str).collect();
+    if !links.contains(&capture.link.as_str()) {
+        let found = quoted(&capture.link);
+        let right = links.join(", ");
+        return wrong("link", format!("found {found}; the links are {right}"));
+    }
+    if !(Bytes(1)..=LONGEST).contains(&capture.snap_length) {
+        let found = capture.snap_length;
+        return wrong(
+            "snap_length",
+            format!("found {found}; expected 1 byte to {LONGEST}"),
+        );
+    }
+    let until = capture.until.unwrap_or(Time::NEVER);
+    if until <= capture.after {
+        let after = capture.after;
+        return wrong(
+            "until",
+            format!("found {until}; it must be later than after, {after}"),
+        );
+    }
+    Ok(())
+}
+
+/// The schema of what can be read.
+pub(crate) struct Readable;
+
+impl JsonSchema for Readable {
+    fn schema_name() -> Cow<'static, str> {
+        "LinkOrCapture".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let name = json!({ "type": "string", "description": "The name of a link." });
+        let table = generator.subschema_for::<Capture>();
+        let mut schema = Schema::default();
+        schema.insert("anyOf".to_owned(), json!([name, table]));
+        schema
+    }
+}

@@ -1,0 +1,180 @@
+//! A capture of a link: `capture.pcapng`.
+//!
+//! Packets are taken as they arrive at the link's ports, before the queues: what a queue drops, or
+//! the wire loses, is in the capture. Addresses and ports are made of the hosts' and the
+//! connections' numbers. SYNs announce segment size and window scale even where a profile's SYN
+//! has no room for options; then they are longer here than on the simulated link.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use aqmlab_capture::{CaptureWriter, Checksums, PacketImage, TcpImage, Transport};
+use aqmlab_net::Time;
+use aqmlab_scenario as scenario;
+use aqmlab_tcp::{Flags, MAX_SACK_BLOCKS, Profile};
+
+use crate::RunError;
+use crate::agenda::Agenda;
+use crate::build::PortName;
+use crate::event::{Event, Side};
+use crate::world::World;
+
+/// Writes the packets of one link.
+pub(crate) struct Capture {
+    writer: CaptureWriter<BufWriter<File>>,
+    /// The link's forward port; the reverse one follows.
+    first_port: usize,
+    after: Time,
+    until: Time,
+    failed: Option<io::Error>,
+}
+
+impl Capture {
+    /// Begins the file; `ports` are the names of all ports.
+    pub(crate) fn create(
+        path: &Path,
+        wanted: &scenario::Capture,
+        ports: &[PortName],
+    ) -> Result<Self, RunError> {
+        let first_port = ports
+            .iter()
+            .position(|port| port.link == wanted.link)
+            .expect("the link has been checked");
+        let file = File::create(path).map_err(|error| unwritable(&error))?;
+        let names = [0, 1].map(|port| {
+            let PortName { link, direction } = &ports[first_port + port];
+            format!("{link} {direction}")
+        });
+        let checksums = match wanted.checksums {
+            scenario::Checksums::Valid => Checksums::Valid,
+            scenario::Checksums::Zero => Checksums::Zero,
+        };
+        let snap = wanted.snap_length.0 as u32;
+        let names = [names[0].as_str(), names[1].as_str()];
+        let writer = CaptureWriter::new(BufWriter::new(file), &names, snap, checksums)
+            .map_err(|error| unwritable(&error))?;
+        Ok(Self {
+            writer,
+            first_port,
+            after: wanted.after,
+            until: wanted.until.unwrap_or(Time::NEVER),
+            failed: None,
+        })
+    }
+
+    /// Writes what is left, and tells the first error.
+    pub(crate) fn finish(self) -> Result<(), RunError> {
+        let written = match self.failed {
+            Some(error) => Err(error),
+            None => self.writer.into_inner().map(drop),
+        };
+        written.map_err(|error| unwritable(&error))
+    }
+
+    /// The interface of a packet at this port, if it is to be captured.
+    fn interface(&self, time: Time, port: usize) -> Option<u32> {
+        let number = port
+            .checked_sub(self.first_port)
+            .filter(|&number| number < 2)?;
+        let is_wanted = (self.after..self.until).contains(&time) && self.failed.is_none();
+        is_wanted.then_some(number as u32)
+    }
+}
+
+fn unwritable(error: &io::Error) -> RunError {
+    RunError::Record(format!("capture.pcapng: {error}"))
+}
+
+impl<A: Agenda> World<A> {
+    /// A packet arrives at a port, and there is a capture of some link.
+    #[cold]
+    pub(crate) fn capture(&mut self, time: Time, port: usize, sender: Side, event: &Event) {
+        let Some(capture) = &mut self.capture else {
+            return;
+        };
+        let Some(interface) = capture.interface(time, port) else {
+            return;
+        };
+        let route = &self.routes[event.conn as usize];
+        let connection = self.slots[event.conn as usize].connection.as_ref();
+        let ends = [Side::Client, Side::Server]
+            .map(|side| address(side, route.nodes[side as usize], route.flow));
+        let options = self.options.peek(event.options);
+        let blocks = options.sack_blocks();
+        let count = blocks.len();
+        let mut sack = [(0, 0); MAX_SACK_BLOCKS];
+        for (kept, block) in sack.iter_mut().zip(blocks) {
+            *kept = block;
+        }
+        let transport = match connection {
+            None => Transport::Udp,
+            Some(connection) => {
+                let profile = &self.classes[usize::from(connection.class)].profile;
+                Transport::Tcp(TcpImage {
+                    sack_permitted: options.sack_permitted(),
+                    timestamps: options
+                        .timestamps()
+                        .map(|stamps| (stamps.value, stamps.echo)),
+                    sack: &sack[..count],
+                    ..header(profile, event)
+                })
+            }
+        };
+        let written = capture.writer.write(&PacketImage {
+            time,
+            interface,
+            source: ends[sender as usize],
+            destination: ends[sender.other() as usize],
+            ecn: event.ecn(),
+            dscp: route.dscp,
+            transport,
+            payload: event.len.into(),
+        });
+        capture.failed = written.err();
+    }
+}
+
+/// Hosts are numbered in 10.0.0.0/8. Every connection has a pair of ports of its own: the server's
+/// is a system port, the client's is none, and together they number 60 million connections.
+fn address(side: Side, node: u32, flow: u64) -> SocketAddr {
+    const CLIENT_PORTS: u64 = 65_536 - 1024;
+    const SERVER_PORTS: u64 = 1024 - 80;
+    let port = match side {
+        Side::Client => 1024 + flow % CLIENT_PORTS,
+        Side::Server => 80 + flow / CLIENT_PORTS % SERVER_PORTS,
+    };
+    let host = Ipv4Addr::from_bits(10 << 24 | (node + 1));
+    SocketAddr::from((host, port as u16))
+}
+
+/// Numbers, flags and window of a segment, and what a SYN announces besides SACK.
+fn header<'a>(profile: &Profile, event: &Event) -> TcpImage<'a> {
+    const BITS: [(Flags, u8); 6] = [
+        (Flags::FIN, 0x01),
+        (Flags::SYN, 0x02),
+        (Flags::RST, 0x04),
+        (Flags::ACK, 0x10),
+        (Flags::ECE, 0x40),
+        (Flags::CWR, 0x80),
+    ];
+    let flags = event.flags();
+    let set = BITS.iter().filter(|(flag, _)| flags.has(*flag));
+    let is_syn = flags.has(Flags::SYN);
+    let buffer = profile.receive_buffer.0;
+    let scale = (0..14)
+        .find(|scale| buffer >> scale <= u64::from(u16::MAX))
+        .unwrap_or(14);
+    // The window of a SYN itself is not scaled (RFC 7323, section 2.2).
+    let window = if is_syn { buffer } else { buffer >> scale };
+    TcpImage {
+        seq: event.seq,
+        ack: if flags.has(Flags::ACK) { event.ack } else { 0 },
+        flags: set.fold(0, |bits, (_, bit)| bits | bit),
+        window: window.min(u16::MAX.into()) as u16,
+        segment_size: is_syn.then_some(profile.mss.0 as u16),
+        window_scale: is_syn.then_some(scale as u8),
+        ..TcpImage::default()
+    }
+}

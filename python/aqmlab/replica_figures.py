@@ -1,0 +1,134 @@
+"""Figures of runs with different seeds taken together: distributions with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import altair as alt
+import numpy as np
+
+from aqmlab import figures
+from aqmlab.replicas import Replicas
+from aqmlab.runs import Run
+from aqmlab.statistics import Floats
+
+SEEDS = "bands: 95 % intervals of the mean over seeds"
+BLOCKS = "bands: 95 % intervals from blocks of the measured time; one run each"
+
+
+def comparison(groups: Sequence[Replicas], limit_s: float = 2.0) -> figures.Chart:
+    """Both distributions with their intervals above the queues of the first seeds.
+
+    The curve of several runs is the mean of theirs. Labels carry the number of runs.
+    """
+    # Figures know runs by their labels.
+    firsts = [replace(group.runs[0], label=group.title) for group in groups]
+    recorded = [group for group in groups if group.times]
+    views: list[alt.HConcatChart | alt.FacetChart] = []
+    if recorded:
+        several = any(len(group.times) > 1 for group in recorded)
+        below = SEEDS if several else BLOCKS
+        near, far = (bands(recorded, firsts, view, below) for view in (cdf(limit_s), ccdf()))
+        views.append(alt.hconcat(near, far, spacing=36))
+    if any(run.queue is not None for run in firsts):
+        queues = figures.queue_view(firsts, width=2 * figures.WIDTH + 84)
+        if len(firsts) < sum(len(group.runs) for group in groups):
+            queues.title = f"{queues.title} (each group's first seed)"
+        views.append(queues)
+    if not views:
+        raise figures.nothing_recorded("responses or queue samples")
+    return figures.finish(alt.vconcat(*views, spacing=28).resolve_scale(color="shared"))
+
+
+@dataclass(frozen=True)
+class View:
+    """One way to look at a distribution."""
+
+    title: str
+    axes: tuple[alt.X, alt.Y]
+    steps: Literal["step-after", "step-before"]
+    """Which way the curve is level from a point."""
+    grid: Callable[[Floats], Floats]
+    """Times to draw, of ascending response times."""
+    tail: bool
+    """Whether it shows the responses that take that long or longer."""
+
+
+def cdf(limit_s: float) -> View:
+    """The distribution from 0 to a limit."""
+
+    def grid(times: Floats) -> Floats:
+        return figures.cdf_points(times, limit_s)[0]
+
+    return View(figures.CDF_TITLE, figures.cdf_axes(limit_s), "step-after", grid, tail=False)
+
+
+def ccdf() -> View:
+    """The tail of the distribution."""
+
+    def grid(times: Floats) -> Floats:
+        return figures.ccdf_points(times)[0]
+
+    return View(figures.CCDF_TITLE, figures.ccdf_axes(), "step-before", grid, tail=True)
+
+
+def bands(
+    groups: Sequence[Replicas], firsts: Sequence[Run], view: View, subtitle: str
+) -> alt.LayerChart | alt.FacetChart:
+    """One curve with its band per group."""
+    values = [row for group in groups for row in curve(group, view)]
+    x, y = view.axes
+    base = alt.Chart(width=figures.WIDTH, height=figures.HEIGHT).encode(
+        x=x,
+        color=figures.colour(firsts),
+        tooltip=[
+            alt.Tooltip("run:N", title="runs"),
+            alt.Tooltip("time:Q", title="response time (s)", format=".3f"),
+            alt.Tooltip("share:Q", title="share (%)", format=".3~f"),
+            alt.Tooltip("low:Q", title="interval from (%)", format=".3~f"),
+            alt.Tooltip("high:Q", title="to (%)", format=".3~f"),
+        ],
+    )
+    lower = y.copy()
+    lower.shorthand = "low:Q"
+    band = (
+        base.mark_area(interpolate=view.steps, opacity=0.2, clip=True)
+        .encode(y=lower, y2="high:Q")
+        .transform_filter("isValid(datum.low)")
+    )
+    line = base.mark_line(interpolate=view.steps, strokeWidth=1.8, clip=True).encode(
+        y=y, strokeDash=figures.pattern(firsts)
+    )
+    heading = alt.TitleParams(view.title, subtitle=subtitle)
+    return alt.layer(band, line, data=figures.Data(values=values), title=heading)
+
+
+def curve(group: Replicas, view: View) -> list[dict[str, float | str | None]]:
+    """Points of a group's curve and band, in percent."""
+    at = view.grid(np.sort(np.concatenate(group.times)))
+    if view.tail:
+        # Up to just before each time: what takes that long or longer is the rest.
+        mean, low, high = group.distribution(np.nextafter(at, 0))
+        mean, low, high = 1 - mean, 1 - high, 1 - low
+        # A logarithmic axis has no zero: below a tenth of the curve a band is not drawn further.
+        low = np.maximum(low, mean / 10)
+    else:
+        mean, low, high = group.distribution(at)
+    rows = zip(at, *(100 * share for share in (mean, low, high)), strict=True)
+    return [
+        {
+            "run": group.title,
+            "time": shown(time),
+            "share": shown(share),
+            "low": shown(below),
+            "high": shown(above),
+        }
+        for time, share, below, above in rows
+    ]
+
+
+def shown(value: float) -> float | None:
+    """A number with the digits that can be seen; None if it is none."""
+    return None if np.isnan(value) else float(f"{value:.6g}")

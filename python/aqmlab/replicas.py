@@ -1,0 +1,149 @@
+"""Runs that differ in their seed alone, taken together: means and differences over seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from aqmlab.compare import (
+    CONFIDENCE,
+    FEW,
+    METRICS,
+    Difference,
+    are_paired,
+    block_counts,
+    block_samples,
+    common_classes,
+    distribution,
+    draw_blocks,
+)
+from aqmlab.metrics import metric_key
+from aqmlab.runs import Run, distinguish, label_of
+from aqmlab.statistics import Estimate, Floats, estimate, estimates, paired_difference
+from aqmlab.sweep_results import flattened
+
+COMPARED = ("loss", "utilization", "queue", "responses", "p50", "p90", "p99", "le_1s", "gt_3s")
+"""What `aqmlab compare` prints of them."""
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """The runs of one scenario with different seeds."""
+
+    label: str
+    runs: tuple[Run, ...]
+    """In the order of their seeds."""
+
+    @property
+    def title(self) -> str:
+        """The label and the number of runs."""
+        return f"{self.label} ({len(self.runs)} run{'s' if len(self.runs) > 1 else ''})"
+
+    def values(self, metric: str) -> dict[int, float]:
+        """A metric by seed, where it was measured."""
+        key = metric_key(metric)
+        found = {run.seed: flattened(run.summary).get(key) for run in self.runs}
+        return {seed: value for seed, value in found.items() if value is not None}
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """Means over the seeds of what is printed."""
+        return {name: estimate(list(self.values(name).values())) for name in COMPARED}
+
+    @cached_property
+    def times(self) -> list[Floats]:
+        """Ascending response times of each run that recorded some."""
+        tables = [run.responses for run in self.runs]
+        return [
+            np.sort(table.column("response_s").to_numpy())
+            for table in tables
+            if table is not None and table.num_rows
+        ]
+
+    def distribution(self, grid: Floats) -> tuple[Floats, Floats, Floats]:
+        """Share of responses up to each time of `grid`, and the ends of its interval.
+
+        Of several runs: the mean over the seeds, with its interval at each time. Of one run: the
+        distribution itself; its interval says how it would vary with another stretch of time of
+        the same users (see :mod:`aqmlab.compare`). Without an interval, its ends are no numbers.
+        """
+        shares = np.stack(
+            [np.searchsorted(times, grid, side="right") / len(times) for times in self.times]
+        )
+        mean, low, high, _ = estimates(shares)
+        if len(self.times) == 1:
+            low, high = block_band(self._recorded, grid)
+        return mean, np.clip(low, 0, mean), np.clip(high, mean, 1)
+
+    @property
+    def _recorded(self) -> Run:
+        """The first run that recorded responses."""
+        return next(run for run in self.runs if run.responses is not None)
+
+
+def grouped(runs: Sequence[Run]) -> list[Replicas]:
+    """The runs by scenario; labels tell the groups apart."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        rest = {key: value for key, value in run.scenario.items() if key != "seed"}
+        groups.setdefault(json.dumps(rest, sort_keys=True), []).append(run)
+    firsts = [own[0] for own in groups.values()]
+    named = distinguish([replace(run, label=label_of(run.scenario)) for run in firsts])
+    return [
+        Replicas(first.label, tuple(sorted(own, key=lambda run: run.seed)))
+        for first, own in zip(named, groups.values(), strict=True)
+    ]
+
+
+def differences(groups: Sequence[Replicas]) -> list[Difference]:
+    """Differences of every group to the first, by class and seed by seed.
+
+    Groups that share fewer than two seeds with the first one are left out.
+    """
+    first, *others = groups
+    found = []
+    for other in others:
+        paired = are_paired(first.runs[0], other.runs[0])
+        for traffic in common_classes(first.runs[0], other.runs[0]):
+            for metric in METRICS:
+                one, two = (
+                    group.values(f"responses.{traffic}.{metric}") for group in (first, other)
+                )
+                seeds = sorted(one.keys() & two.keys())
+                if len(seeds) < 2:
+                    continue
+                gap = paired_difference(
+                    [one[seed] for seed in seeds], [two[seed] for seed in seeds]
+                )
+                found.append(
+                    Difference(
+                        other.label,
+                        first.label,
+                        traffic,
+                        metric,
+                        gap.mean,
+                        gap.low,
+                        gap.high,
+                        paired,
+                    )
+                )
+    return found
+
+
+def block_band(run: Run, grid: Floats) -> tuple[Floats, Floats]:
+    """Interval of a run's distribution at each time, from blocks of its measured time."""
+    nothing = np.full(len(grid), np.nan)
+    sample = block_samples(run, "all")
+    if len(sample) < FEW:
+        return nothing, nothing
+    # The last column counts all: it has to lie beyond the slowest response.
+    counts = block_counts(sample, np.append(grid, np.inf))
+    weights = draw_blocks(np.random.default_rng(1))
+    cdf = distribution(counts, weights)[:, :-1]
+    tail = 100 * (1 - CONFIDENCE) / 2
+    low, high = np.percentile(cdf, [tail, 100 - tail], axis=0)
+    return low, high

@@ -1,0 +1,145 @@
+"""Runs with different seeds taken together: what is printed, compared and drawn."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from aqmlab import Run, replica_figures
+from aqmlab.replicas import Replicas, differences, grouped
+from aqmlab.statistics import estimate
+from conftest import Cli
+from made_runs import made_run
+
+DROPTAIL = '{kind = "droptail", limit = "20 packets"}'
+RED = '{kind = "red", min_th = "5 packets", max_th = "15 packets", limit = "60 packets"}'
+TWO_QUEUES = f"topology.bottleneck.discipline={DROPTAIL}, {RED}"
+
+
+def drawn(folder: Path, seed: int, mean_s: float = 0.5) -> Run:
+    """A made-up run whose response times are exponential."""
+    times = np.random.default_rng(seed).exponential(mean_s, 3000)
+    run = made_run(folder, times=times)
+    return replace(run, scenario={**run.scenario, "seed": seed})
+
+
+def test_compare_takes_seeds_together(aqmlab: Cli, small: Path) -> None:
+    answer = aqmlab("compare", small, "--vary", TWO_QUEUES, "--seeds", "1..3", "-o", "figure.html")
+    assert (answer.status, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert lines[0].split()[:2] == ["run", "runs"]
+    assert lines[1].startswith("droptail 20     3")
+    assert lines[2].startswith("red (5,15)      3")
+    assert all(line.count("±") == 9 for line in lines[1:3])
+    assert "against droptail 20, with 95 % intervals" in answer.out
+    assert answer.out.count("run directory: ") == 6
+    assert "droptail 20 (3 runs)" in Path("figure.html").read_text()
+
+    directories = [path for path in sorted(Path("runs").iterdir()) if path.is_dir()]
+    content = json.loads(aqmlab("compare", *directories, "--json").out)
+    found = {entry["metric"]: entry for entry in content["differences"]}
+    runs = [Run.open(path) for path in directories]
+    by_queue = {
+        name: {
+            run.seed: run.summary["responses"]["all"]["p50_s"]
+            for run in runs
+            if run.label.startswith(name)
+        }
+        for name in ("droptail", "red")
+    }
+    sign = 1 if found["p50_s"]["baseline"].startswith("droptail") else -1
+    gaps = [sign * (by_queue["red"][seed] - by_queue["droptail"][seed]) for seed in (1, 2, 3)]
+    expected = estimate(gaps)
+    assert found["p50_s"]["difference"] == pytest.approx(expected.mean)
+    assert found["p50_s"]["low"] == pytest.approx(expected.low)
+    assert found["p50_s"]["paired"] is True
+
+
+def test_seed_or_seeds(aqmlab: Cli, small: Path) -> None:
+    answer = aqmlab("compare", small, "--vary", TWO_QUEUES, "--seeds", "1..2", "--seed", "3")
+    assert answer.status == 2
+    assert "--seed and --seeds: found both" in answer.err
+
+
+def test_replicas_without_common_seeds_have_no_difference(aqmlab: Cli, small: Path) -> None:
+    first, second = [], []
+    for seed in (1, 2):
+        aqmlab("run", small, "--seed", seed, "--out", f"a{seed}")
+        limit = "topology.bottleneck.discipline.limit=9 packets"
+        aqmlab("run", small, "--set", limit, "--seed", seed + 2, "--out", f"b{seed}")
+        first.append(Run.open(f"a{seed}"))
+        second.append(Run.open(f"b{seed}"))
+    groups = grouped([*second, *first])
+    assert [(group.label, len(group.runs)) for group in groups] == [
+        ("droptail 9", 2),
+        ("droptail 20", 2),
+    ]
+    assert [run.seed for run in groups[0].runs] == [3, 4]
+    assert differences(groups) == []
+
+
+def test_the_band_holds_the_true_distribution(tmp_path: Path) -> None:
+    """Pointwise, in about 95 % of the cases: over seeds, and over the blocks of one run."""
+    grid = np.array([0.1, 0.35, 1.0, 2.0])
+    true = 1 - np.exp(-grid / 0.5)
+    several: list[bool] = []
+    single: list[bool] = []
+    for trial in range(40):
+        runs = [drawn(tmp_path / f"{trial}-{k}", 10 * trial + k) for k in range(5)]
+        for count, inside in ((5, several), (1, single)):
+            mean, low, high = Replicas("x", tuple(runs[:count])).distribution(grid)
+            inside += list((low <= true) & (true <= high))
+            assert np.all((low <= mean) & (mean <= high))
+    # 160 answers each, which depend on each other within a trial.
+    assert np.mean(several) > 0.85
+    assert np.mean(single) > 0.85
+    assert not all(several)
+
+
+def test_curves_are_means_and_tails_are_their_rest(tmp_path: Path) -> None:
+    runs = tuple(drawn(tmp_path / str(seed), seed) for seed in (1, 2, 3))
+    group = Replicas("droptail 120", runs)
+    keys = ("time", "share", "low", "high")
+    assert group.title == "droptail 120 (3 runs)"
+    near = replica_figures.curve(group, replica_figures.cdf(2.0))
+    far = replica_figures.curve(group, replica_figures.ccdf())
+    for rows, tail in ((near, False), (far, True)):
+        for row in (rows[5], rows[len(rows) // 2], rows[-2]):
+            time, share, low, high = (float(row[key] or 0) for key in keys)
+            shares = [
+                100 * np.mean((times >= time) if tail else (times <= time)) for times in group.times
+            ]
+            assert share == pytest.approx(np.mean(shares), abs=0.05)
+            assert low <= share <= high
+    assert far[0]["share"] == pytest.approx(100, abs=1e-6)
+
+
+def test_figures_say_what_their_bands_are(tmp_path: Path) -> None:
+    groups = [
+        Replicas(name, tuple(drawn(tmp_path / f"{name}{k}", k, mean) for k in range(2)))
+        for name, mean in (("a", 0.5), ("b", 0.7))
+    ]
+    text = json.dumps(replica_figures.comparison(groups).to_dict())
+    assert "intervals of the mean over seeds" in text
+    assert "a (2 runs)" in text
+    alone = [Replicas(group.label, group.runs[:1]) for group in groups]
+    text = json.dumps(replica_figures.comparison(alone).to_dict())
+    assert "from blocks of the measured time" in text
+    assert "a (1 run)" in text
+
+
+def test_show_says_how_sure_a_run_is(aqmlab: Cli, small: Path) -> None:
+    aqmlab("run", small, "--set", "measure.duration=10 min", "--out", "here")
+    answer = aqmlab("show", "here", "--batches", "10")
+    assert answer.status == 0
+    [line] = [line for line in answer.out.splitlines() if line.startswith("fetches       10")]
+    assert line.count("±") == 4
+    assert "warm-up: queue p = " in answer.out
+    aqmlab("run", small, "--set", "measure.record=[]", "--out", "bare")
+    answer = aqmlab("show", "bare", "--batches", "10")
+    assert answer.status == 2
+    assert "no responses: add them to measure.record" in answer.err
+    assert aqmlab("show", "here", "--batches", "1").status == 2

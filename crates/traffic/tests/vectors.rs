@@ -5,6 +5,7 @@ use aqmlab_traffic::vector::{
     Adu, Body, ConnectionVector, MAX_ADUS, MAX_BYTES, MAX_LINE, MAX_TIME, Party, VectorReader,
     write_alternate, write_original,
 };
+use aqmlab_traffic::{GeneralTcp, Generator};
 use proptest::prelude::*;
 
 const ORIGINAL: &str = include_str!("../data/tmix/synthetic-orig.cvec");
@@ -315,4 +316,63 @@ proptest! {
         let outcome: Result<Vec<_>, _> = VectorReader::new(&ALTERNATE.as_bytes()[..at]).collect();
         prop_assert!(outcome.is_err() || ALTERNATE.as_bytes()[at - 1] == b'\n');
     }
+}
+
+/// Vectors of the general mix, with these parameters.
+fn general(parameters: &str, number: usize) -> Vec<ConnectionVector> {
+    let params: GeneralTcp = toml::from_str(parameters).unwrap();
+    let mut generator = Generator::new(&params, 100.0, 1, "mix");
+    (0..number).map(|_| generator.generate()).collect()
+}
+
+/// The share of vectors with a property must be `expected`, within five standard errors.
+fn assert_share(
+    vectors: &[ConnectionVector],
+    expected: f64,
+    has: impl Fn(&ConnectionVector) -> bool,
+) {
+    let n = vectors.len() as f64;
+    let share = vectors.iter().filter(|vector| has(vector)).count() as f64 / n;
+    let bound = 5.0 * (expected * (1.0 - expected) / n).sqrt();
+    assert!(
+        (share - expected).abs() < bound,
+        "found {share}, expected {expected}"
+    );
+}
+
+#[test]
+fn the_general_mix_has_its_shares_arrivals_and_tails() {
+    let vectors = general("", 20_000);
+    let last = vectors.last().unwrap().start.as_secs_f64();
+    // Poisson: the time of arrival n has a standard deviation of sqrt(n) mean gaps.
+    assert!((last - 200.0).abs() < 5.0 * 1.42, "{last}");
+    assert_share(&vectors, 0.16 * 0.4, |vector| {
+        matches!(vector.body, Body::Concurrent(_))
+    });
+    // Mail, news and half of the files.
+    assert_share(
+        &vectors,
+        0.1 + 0.04 + 0.03,
+        |vector| matches!(&vector.body, Body::Sequential(adus) if adus[0].0 == Party::Acceptor),
+    );
+    let median = Time::from_millis(50);
+    assert_share(&vectors, 0.5, |vector| vector.rtt < Some(median));
+
+    let only = "web = 0.0\nmail = 0.0\nnews = 0.0\nchat = 0.0\npeer_to_peer = 0.0";
+    let files = general(only, 5_000);
+    let tail = |x: f64| x.powf(-1.2);
+    let expected = (tail(1e6) - tail(1e8)) / (tail(250e3) - tail(1e8));
+    assert_share(&files, expected, |vector| {
+        vector.bytes().iter().sum::<u64>() > 1_000_000
+    });
+    assert!(
+        files
+            .iter()
+            .all(|v| v.bytes().contains(&0) && v.bytes() != [0, 0])
+    );
+    assert_eq!(
+        files,
+        general(only, 5_000),
+        "the same seed, the same vectors"
+    );
 }

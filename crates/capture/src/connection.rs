@@ -29,6 +29,8 @@ struct Side {
     high: u64,
     /// Behind the last byte that the other side has acknowledged.
     acked: u64,
+    /// When that acknowledgement passed.
+    acked_at: Time,
     /// Where its FIN stands; `u64::MAX` if none was seen.
     fin: u64,
     /// Data up to here were acknowledged, at these times, but not seen.
@@ -69,6 +71,7 @@ impl Side {
         Self {
             high: BASE,
             acked: BASE,
+            acked_at: Time::ZERO,
             fin: u64::MAX,
             unseen: 0,
             unseen_first: Time::NEVER,
@@ -110,6 +113,16 @@ impl Side {
         segment.start + 1 == self.high && self.acked >= self.high
     }
 
+    /// Whether the latest acknowledgement has reached this side long since: in slow start over a
+    /// long path every round trip is a silence at the tap. Twice the way there and back leaves room
+    /// for queues.
+    fn could_answer(&self, now: Time) -> bool {
+        match self.round_trip {
+            Time::NEVER => true,
+            round_trip => now.saturating_sub(self.acked_at) > round_trip * 2,
+        }
+    }
+
     /// The other side has this. Returns the round trip of the segment that was timed, if it is
     /// among it.
     fn on_acknowledged(&mut self, ack: u64, now: Time) -> Option<Time> {
@@ -125,6 +138,7 @@ impl Side {
             return None;
         }
         self.acked = ack;
+        self.acked_at = now;
         let timed = self.timed != 0 && ack >= self.timed;
         timed.then(|| {
             self.timed = 0;
@@ -433,7 +447,7 @@ impl Connection {
         self.believe(1 - from, segment.ack);
         let crossed = segment.ack < self.sides[1 - from].high;
         let side = &mut self.sides[from];
-        let is_free = side.acked >= side.high && !side.stalled;
+        let is_free = side.acked >= side.high && !side.stalled && side.could_answer(now);
         self.conversation.on_data(NewData {
             side: from,
             bytes: end - side.high,

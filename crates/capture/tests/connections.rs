@@ -176,6 +176,27 @@ fn time_outs_for_lost_acknowledgements_are_no_silence() {
     assert_eq!(sizes, [200, 200, 200]);
 }
 
+/// The client is 600 ms away from the tap: that it answers an acknowledgement 600 ms later is no
+/// silence of its application, 1300 ms are.
+#[test]
+fn round_trips_over_a_long_path_are_no_silence() {
+    let mut tap = Tap::new();
+    let pair = Pair::new(4000);
+    tap.at(0.0, &pair, (0, SYN, 0, 0, 0));
+    tap.at(20.0, &pair, (1, SYN | ACK, 0, 0, 0));
+    tap.at(620.0, &pair, (0, ACK, 0, 0, 0));
+    tap.at(621.0, &pair, (0, ACK, 0, 0, 100));
+    tap.at(641.0, &pair, (1, ACK, 0, 100, 0));
+    tap.at(1245.0, &pair, (0, ACK, 100, 0, 100));
+    tap.at(1265.0, &pair, (1, ACK, 0, 200, 0));
+    tap.at(2565.0, &pair, (0, ACK, 200, 0, 100));
+    let (vectors, _) = tap.vectors();
+    assert_eq!(
+        spoken(&vectors[0]),
+        [('I', 200, 1320.0), ('I', 100, 1000.0)]
+    );
+}
+
 #[test]
 fn the_idle_time_is_an_option() {
     let mut tap = Tap::new();

@@ -57,7 +57,7 @@ fn connections(
 
 /// Independent series of each test, and connections in each.
 const SERIES: u64 = 40;
-const LENGTH: usize = 6_000;
+const LENGTH: usize = 10_000;
 
 /// One statistic of many series.
 struct Sample(Vec<f64>);

@@ -217,7 +217,7 @@ impl Draws {
 
     /// Peers that have nothing for each other: a handshake, an idle time, the end.
     fn greeting(&mut self) -> Talk {
-        let (think, idle) = (self.pause(0.02, 1.0), self.pause(1.0, 1.5));
+        let (think, idle) = (self.pause(0.02, 1.0), self.pause(0.2, 1.5));
         vec![
             (Party::Initiator, adu(68, think)),
             (Party::Acceptor, adu(68, idle)),

@@ -122,6 +122,12 @@ def test_the_command_writes_page_and_figure(
         ("limit = [10, 20]", "limit = [10], flows = [1]", "each has 2 names"),
         ('of = "slow"\nacross', 'off = "slow"\nacross', "unexpected keyword argument 'off'"),
         ("variants", "variant", "variant"),
+        (
+            "[variants]",
+            '[scenarios]\nslower = "small.toml"\n[variants]',
+            "names the variant slower",
+        ),
+        ("at_least = 0.5", "windows_s = [[0, 1]]", "longest is not made of samples"),
     ],
 )
 def test_what_is_wrong_in_a_file(
@@ -185,6 +191,29 @@ def test_a_check_relative_to_another_variant(small_validation: Path, elsewhere: 
     both = judge(loaded, Check("", "mean", "slow", at_least=3), runs)
     assert both.holds
     assert both.measured == "3 to 4"
+
+
+def test_a_check_over_windows(small_validation: Path, elsewhere: Path) -> None:
+    run = made_run(elsewhere / "run", queue=np.r_[np.full(50, 10.0), np.full(50, 30.0)])
+    runs: Results = {(variant, at): [run] for variant in ("slow", "fast") for at in (10, 20)}
+    loaded = validation(small_validation)
+    windows = ([60, 64.9], [65, 69.9])
+    check = Check("", "late", "slow", at=(10,), windows_s=windows, at_most=25)
+    assert judge(loaded, check, runs).values == (10.0, 30.0)
+    assert not judge(loaded, check, runs).holds
+    assert judge(loaded, replace(check, windows_s=windows[:1]), runs).holds
+    assert judge(loaded, replace(check, across="spread"), runs).values == (3.0,)
+    assert judge(loaded, replace(check, relative_to="fast"), runs).values == (1.0, 1.0)
+    assert validate.compared(check) == ", during 60 to 64.9, 65 to 69.9 s"
+
+
+def test_a_variant_with_a_scenario_of_its_own(small: Path, small_validation: Path) -> None:
+    (small.parent / "other.toml").write_text(small.read_text())
+    own = '[scenarios]\nfast = "../other.toml"\n[variants]'
+    small_validation.write_text(SPEC.replace("[variants]", own))
+    plan = validation(small_validation).plan()
+    names = {variant: scenario.name for (variant, _), [scenario] in plan.items()}
+    assert names == {"slow": "small", "fast": "other"}
 
 
 def test_a_known_miss_is_expected_and_said() -> None:

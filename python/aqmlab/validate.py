@@ -85,8 +85,11 @@ def lines(validation: Validation, verdicts: Sequence[Verdict]) -> str:
 
 def compared(check: Check) -> str:
     """What becomes of the quantity before it is judged."""
+    windows = ", ".join(f"{low:g} to {high:g}" for low, high in check.windows_s)
+    during = f", during {windows} s" if windows else ""
     spread = ", largest over smallest" if check.across == "spread" else ""
-    return spread + (f", over that of {check.relative_to}" if check.relative_to else "")
+    relative = f", over that of {check.relative_to}" if check.relative_to else ""
+    return during + spread + relative
 
 
 def page(sections: Sequence[str], verdicts: Sequence[Verdict]) -> str:

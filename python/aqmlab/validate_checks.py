@@ -10,6 +10,8 @@ A file reads like this::
     [variants]                               # name = overrides of its runs
     PI = { "topology.bottleneck.forward.discipline" = "pi-240" }
     RED = { "topology.bottleneck.forward.discipline" = "red-120-360" }
+    [scenarios]                              # optional: variants that have a scenario of their own
+    "PI, steps" = "../scenarios/disciplines/load-steps.toml"
 
     [quantities.queue]                       # from the summary: a sum of terms, over another sum
     title = "mean queue over q_ref"
@@ -25,7 +27,8 @@ A file reads like this::
     of = "PI"                                # a variant; every value of `each`, or those in `at`
     at_least = 0.85
     at_most = 1.15
-    # across = "spread"                      # judge largest / smallest over `each` instead
+    # windows_s = [[60, 120], [180, 240]]    # judge the samples of each of these times instead
+    # across = "spread"                      # judge largest / smallest of all these instead
     # relative_to = "RED"                    # judge the ratio to that variant instead
     # miss = "why"                           # the check is known to fail, for this reason
 
@@ -37,6 +40,7 @@ A file reads like this::
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from string import Template
@@ -82,10 +86,11 @@ class Quantity:
     samples: Mapping[str, Any] | None = None
     """Instead of terms: ``column`` of ``queue.parquet`` (forward), ``take``, ``window_s``."""
 
-    def value(self, run: Run) -> float:
-        """The number of one run."""
+    def value(self, run: Run, window_s: Sequence[float] | None = None) -> float:
+        """The number of one run; of samples in the window if one is given."""
         if self.samples is not None:
-            times, values = samples(run, self.samples["column"], self.samples.get("window_s"))
+            window_s = window_s or self.samples.get("window_s")
+            times, values = samples(run, self.samples["column"], window_s)
             number = TAKES[self.samples["take"]](times, values, self.samples)
         else:
             number = sum(term(spec, run.summary) for spec in self.terms)
@@ -104,8 +109,10 @@ class Check:
     """Which values of ``each`` count; None: all."""
     at_least: float | None = None
     at_most: float | None = None
+    windows_s: tuple[Sequence[float], ...] = ()
+    """Of which times the quantity's samples count, a value for each; none: what it says itself."""
     across: str | None = None
-    """``spread``: largest over smallest of the values along ``each``, instead of every value."""
+    """``spread``: largest over smallest of the values, instead of every value."""
     relative_to: str | None = None
     """A variant whose value at the same point divides."""
     miss: str | None = None
@@ -179,6 +186,8 @@ class Validation:
     each: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """At most one name with its values: ``$name`` in overrides stands for each of them in turn."""
     seeds: tuple[int, ...] = (1,)
+    scenarios: Mapping[str, Path] = field(default_factory=dict)
+    """Scenarios of variants that have one of their own, by the variant's name."""
 
     @classmethod
     def load(cls, path: Path) -> Validation:
@@ -188,8 +197,14 @@ class Validation:
             quantities = {key: Quantity(**spec) for key, spec in source.pop("quantities").items()}
             checks = tuple(Check(**spec) for spec in source.pop("checks"))
             scenario = path.parent / source.pop("scenario")
+            own = {name: path.parent / file for name, file in source.pop("scenarios", {}).items()}
             found = cls(
-                name=path.stem, scenario=scenario, quantities=quantities, checks=checks, **source
+                name=path.stem,
+                scenario=scenario,
+                scenarios=own,
+                quantities=quantities,
+                checks=checks,
+                **source,
             )
         except (KeyError, TypeError) as error:
             raise AqmlabError(f"{path}: {error!r}") from error
@@ -199,20 +214,29 @@ class Validation:
     def refuse_the_impossible(self, path: Path) -> None:
         """Raises an error for a name that the file does not define, or a range without ends."""
         for check in self.checks:
-            for kind, name, known in (
-                ("quantity", check.quantity, self.quantities),
-                ("variant", check.of, self.variants),
-                ("variant", check.relative_to or check.of, self.variants),
-            ):
-                if name not in known:
-                    raise AqmlabError(
-                        f'{path}: the check "{check.claim}" names the {kind} {name}; '
-                        f"known: {', '.join(known)}"
-                    )
+            self.refuse_unknown(path, f'the check "{check.claim}"', "variant", check.of)
+            self.refuse_unknown(path, f'the check "{check.claim}"', "quantity", check.quantity)
+            if check.relative_to is not None:
+                self.refuse_unknown(
+                    path, f'the check "{check.claim}"', "variant", check.relative_to
+                )
+            if check.windows_s and self.quantities[check.quantity].samples is None:
+                raise AqmlabError(
+                    f'{path}: the check "{check.claim}" has windows_s, '
+                    f"but {check.quantity} is not made of samples"
+                )
             if check.at_least is None and check.at_most is None:
                 raise AqmlabError(f'{path}: the check "{check.claim}" has no at_least or at_most')
+        for name in self.scenarios:
+            self.refuse_unknown(path, "scenarios", "variant", name)
         if len(self.each) > 1:
             raise AqmlabError(f"{path}: each has {len(self.each)} names; at most one is possible")
+
+    def refuse_unknown(self, path: Path, where: str, kind: str, name: str) -> None:
+        """Raises an error if there is no such variant or quantity."""
+        known = self.variants if kind == "variant" else self.quantities
+        if name not in known:
+            raise AqmlabError(f"{path}: {where} names the {kind} {name}; known: {', '.join(known)}")
 
     @property
     def points(self) -> list[float | None]:
@@ -235,7 +259,7 @@ class Validation:
             (Template(path).substitute(names), Template(toml_value(value)).substitute(names))
             for path, value in settings.items()
         ]
-        return Scenario.load(self.scenario, overrides)
+        return Scenario.load(self.scenarios.get(variant, self.scenario), overrides)
 
 
 Point = tuple[str, float | None]
@@ -279,9 +303,11 @@ def time_above(times: np.ndarray, values: np.ndarray, above: float) -> float:
     return float(times[found[0]] - times[0]) if len(found) else float("inf")
 
 
-def mean_value(quantity: Quantity, results: Results, point: Point) -> float:
-    """A quantity's mean over the seeds of a point."""
-    return fmean(quantity.value(run) for run in results[point])
+def mean_value(
+    quantity: Quantity, results: Results, point: Point, window_s: Sequence[float] | None = None
+) -> float:
+    """A quantity's mean over the seeds of a point; of samples in the window if one is given."""
+    return fmean(quantity.value(run, window_s) for run in results[point])
 
 
 def ratio(value: float, reference: float) -> float:
@@ -293,10 +319,12 @@ def judge(validation: Validation, check: Check, results: Results) -> Verdict:
     """What a check says about the runs."""
     quantity = validation.quantities[check.quantity]
     values = []
-    for at in validation.points if check.at is None else check.at:
-        value = mean_value(quantity, results, (check.of, at))
+    points = validation.points if check.at is None else check.at
+    for at, window in product(points, check.windows_s or (None,)):
+        value = mean_value(quantity, results, (check.of, at), window)
         if check.relative_to is not None:
-            value = ratio(value, mean_value(quantity, results, (check.relative_to, at)))
+            other = mean_value(quantity, results, (check.relative_to, at), window)
+            value = ratio(value, other)
         values.append(value)
     if check.across == "spread":
         values = [ratio(max(values), min(values))]

@@ -40,3 +40,14 @@ def run(
     `progress` is called with the share of the simulated time that is done. An exception that it
     raises ends the run and is passed on.
     """
+
+def run_live(
+    effective: str, out_dir: str | None, progress: Callable[[float], object] | None = None
+) -> str:
+    """Runs a scenario on the live bed, in real time; as :func:`run` otherwise."""
+
+def live_missing() -> str | None:
+    """What this machine lacks for a live run, as one sentence."""
+
+def live_clean() -> list[str]:
+    """Removes the namespaces that killed live runs left behind; their names."""

@@ -7,11 +7,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use aqmlab_live::LiveError;
 use aqmlab_scenario::{MAX_TABLE_BYTES, Scenario, Topology};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::import_exception;
 use pyo3::prelude::*;
 
+import_exception!(aqmlab.errors, AqmlabError);
 import_exception!(aqmlab.errors, ScenarioError);
 import_exception!(aqmlab.errors, RunError);
 
@@ -20,8 +22,8 @@ import_exception!(aqmlab.errors, RunError);
 mod _native {
     #[pymodule_export]
     use super::{
-        catalog, link_rate, parse, population, population_key, run, schema, set_population,
-        to_json, uncongested, version,
+        catalog, link_rate, live_clean, live_missing, parse, population, population_key, run,
+        run_live, schema, set_population, to_json, uncongested, version,
     };
 }
 
@@ -101,9 +103,53 @@ fn run(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let scenario = read_effective(effective)?;
+    let summary = with_progress(py, progress, |tell| {
+        aqmlab_sim::run(&scenario, out_dir.map(Path::new), tell)
+            .map_err(|error| RunError::new_err(error.to_string()))
+    })?;
+    Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
+}
+
+#[pyfunction]
+#[pyo3(signature = (effective, out_dir, progress=None))]
+fn run_live(
+    py: Python<'_>,
+    effective: &str,
+    out_dir: Option<&str>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let scenario = read_effective(effective)?;
+    let summary = with_progress(py, progress, |tell| {
+        aqmlab_live::run(&scenario, out_dir.map(Path::new), tell).map_err(live_error)
+    })?;
+    Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
+}
+
+#[pyfunction]
+fn live_missing() -> Option<String> {
+    aqmlab_live::missing()
+}
+
+#[pyfunction]
+fn live_clean() -> PyResult<Vec<String>> {
+    aqmlab_live::clean().map_err(live_error)
+}
+
+fn live_error(error: LiveError) -> PyErr {
+    match error {
+        LiveError::Refused(message) => AqmlabError::new_err(message),
+        other => RunError::new_err(other.to_string()),
+    }
+}
+
+/// Does some work without holding the interpreter. What it tells of its progress goes to
+/// `progress`, and a signal such as Ctrl-C is seen then: what Python raises ends the work.
+fn with_progress<T: Send>(
+    py: Python<'_>,
+    progress: Option<Bound<'_, PyAny>>,
+    work: impl FnOnce(&mut dyn FnMut(f64) -> bool) -> PyResult<T> + Send,
+) -> PyResult<T> {
     let progress = progress.map(Bound::unbind);
-    // What Python raised while it was told of the progress: the caller's own wish to stop, or a
-    // signal such as Ctrl-C.
     let mut raised: Option<PyErr> = None;
     let mut tell = |done: f64| {
         let told = Python::attach(|py| {
@@ -115,12 +161,11 @@ fn run(
         raised = told.err();
         raised.is_none()
     };
-    let result = py.detach(|| aqmlab_sim::run(&scenario, out_dir.map(Path::new), &mut tell));
-    if let Some(error) = raised {
-        return Err(error);
+    let result = py.detach(|| work(&mut tell));
+    match raised {
+        Some(error) => Err(error),
+        None => result,
     }
-    let summary = result.map_err(|error| RunError::new_err(error.to_string()))?;
-    Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
 }
 
 /// An effective scenario names no files: they are part of it.

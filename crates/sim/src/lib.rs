@@ -8,6 +8,7 @@ use std::path::Path;
 
 use aqmlab_scenario::Scenario;
 
+mod accounts;
 mod agenda;
 mod books;
 mod build;
@@ -26,6 +27,7 @@ mod summary;
 pub mod wheel;
 mod world;
 
+pub use accounts::{Accounts, ExchangeRecord, FlowRecord, LinkAccounts};
 pub use summary::{FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary};
 
 use agenda::WheelAgenda;

@@ -76,6 +76,14 @@ FLOWS = (
     Quantity("data retransmitted", "retransmitted_data"),
     Quantity("timeouts", "timeouts"),
 )
+LIVE = (
+    Quantity("packets out", "departures"),
+    Quantity("within 1 ms (%)", "on_time_share", 100, 2),
+    Quantity("late, median (ms)", "late_p50_s", 1000, 3),
+    Quantity("late, 99 % (ms)", "late_p99_s", 1000, 3),
+    Quantity("latest (ms)", "late_max_s", 1000, 1),
+    Quantity("rate error (%)", "rate_error", 100, 3),
+)
 
 
 def write(runs: Sequence[Run], path: str | os.PathLike[str]) -> Path:
@@ -111,7 +119,10 @@ def tables(runs: Sequence[Run]) -> list[tuple[str, str, list[str], list[list[str
     links: list[tuple[str, Mapping[str, Any]]] = []
     responses: list[tuple[str, Mapping[str, Any]]] = []
     flows: list[tuple[str, Mapping[str, Any]]] = []
+    live: list[tuple[str, Mapping[str, Any]]] = []
     for run in runs:
+        router = run.summary.get("live", {}).get("router", {})
+        live += [(f"{run.label}: {side}", row) for side, row in router.items()]
         for link, sides in run.summary.get("links", {}).items():
             links += [(f"{run.label}: {link} {side}", row) for side, row in sides.items()]
         for part, rows in (("responses", responses), ("flows", flows)):
@@ -121,6 +132,7 @@ def tables(runs: Sequence[Run]) -> list[tuple[str, str, list[str], list[list[str
         table("Links", "run and direction", LINK, links),
         table("Response times", "run and class", RESPONSES, responses),
         table("Connections", "run and class", FLOWS, flows),
+        table("The router of live runs", "run and direction", LIVE, live),
     ]
 
 

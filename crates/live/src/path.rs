@@ -260,3 +260,122 @@ impl Path {
         self.port.close(end)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddrV4;
+
+    use aqmlab_scenario::Topology;
+
+    use super::*;
+    use crate::ip::tests::tcp;
+
+    const LINK: &str = "rate = \"8 Mbit/s\"\ndelay = \"3 ms\"\n";
+
+    /// The forward path of a link with such queue and hosts, and one connection on it with a
+    /// delay of 10 ms to the port.
+    struct Bench {
+        path: Path,
+        client: SocketAddrV4,
+    }
+
+    impl Bench {
+        fn new(link: &str, hosts: &str) -> Self {
+            let text = format!(
+                "[measure]\nwarm_up = \"0 s\"\nduration = \"10 s\"\n\
+                 [topology]\nkind = \"dumbbell\"\n[topology.hosts]\n{hosts}\n\
+                 [topology.bottleneck]\n{link}\n[[traffic]]\nkind = \"bulk\"\nflows = 1\n\
+                 rtt = {{ kind = \"constant\", rtt = \"26 ms\" }}\n"
+            );
+            let scenario = Scenario::parse(&text, &[], &mut |_| unreachable!()).unwrap();
+            let Topology::Dumbbell(dumbbell) = &scenario.topology;
+            let routes = Arc::new(Routes::default());
+            let client = SocketAddrV4::new(Side::Clients.address(1), 2000);
+            let route = Route::new(7, 0, Time::from_millis(10), None);
+            routes.insert(client, Arc::new(route));
+            Self {
+                path: Path::new(&scenario, dumbbell, Side::Servers, routes),
+                client,
+            }
+        }
+
+        /// A server sends a packet with so many IP bytes.
+        fn send(&mut self, now: Time, tos: u8, size: usize) {
+            let server = SocketAddrV4::new(Side::Servers.address(2), 80);
+            let packet = tcp(server, self.client, tos, (1, 16, size - 40));
+            self.path.enter(now, &packet);
+        }
+
+        /// When packets leave, in microseconds, and their ECN fields, if the router looks up every
+        /// `step`.
+        fn out(&mut self, step: Time) -> Vec<(u64, u8)> {
+            let mut out = Vec::new();
+            let mut now = Time::ZERO;
+            while now < Time::from_secs(1) {
+                now += step;
+                self.path.advance(now);
+                while let Some((due, packet)) = self.path.pop(now) {
+                    out.push((due.as_nanos() / 1000, packet[1] & 3));
+                }
+            }
+            out
+        }
+    }
+
+    const DROPTAIL: &str = "discipline = { kind = \"droptail\", limit = \"2 packets\" }";
+
+    #[test]
+    fn packets_leave_at_their_time_however_late_the_router_looks() {
+        let mut seen = Vec::new();
+        for step in [
+            Time::from_micros(7),
+            Time::from_millis(1),
+            Time::from_millis(50),
+        ] {
+            let mut bench = Bench::new(&format!("{LINK}framing = \"none\"\n{DROPTAIL}"), "");
+            for at in [0, 0, 0, 0, 20] {
+                bench.send(Time::from_millis(at), 0, 1000);
+            }
+            seen.push(bench.out(step));
+        }
+        // 10 ms to the port, 1 ms for each packet on the wire, 3 ms behind it; one on the wire and
+        // two waiting leave no room for the fourth.
+        let expected = [14_000, 15_000, 16_000, 34_000].map(|at| (at, 0));
+        assert_eq!(seen, [expected; 3]);
+    }
+
+    #[test]
+    fn framing_and_the_hosts_links_cost_time() {
+        let link = format!("{LINK}framing = \"ethernet\"\n{DROPTAIL}");
+        let mut bench = Bench::new(&link, "rate = \"16 Mbit/s\"\nframing = \"ethernet\"");
+        bench.send(Time::ZERO, 0, 962);
+        bench.send(Time::ZERO, 0, 962);
+        // 500 us on the sender's link, 10 ms, 1 ms on the wire, 3 ms, 500 us on the receiver's.
+        let expected = [15_000, 16_000].map(|at| (at, 0));
+        assert_eq!(bench.out(Time::from_micros(100)), expected);
+    }
+
+    #[test]
+    fn marks_of_the_discipline_are_written_into_the_packets() {
+        let step =
+            "discipline = { kind = \"step\", threshold = \"1 packets\", limit = \"9 packets\" }";
+        let mut bench = Bench::new(&format!("{LINK}framing = \"none\"\n{step}"), "");
+        for _ in 0..4 {
+            bench.send(Time::ZERO, 2, 1000);
+        }
+        let out = bench.out(Time::from_millis(1));
+        // The first is on the wire, the next two find at most one waiting.
+        let marks: Vec<u8> = out.iter().map(|(_, ecn)| *ecn).collect();
+        assert_eq!(marks, [2, 2, 2, 3]);
+    }
+
+    #[test]
+    fn packets_of_nobody_are_thrown_away() {
+        let mut bench = Bench::new(&format!("{LINK}{DROPTAIL}"), "");
+        bench.client.set_port(2001);
+        bench.send(Time::ZERO, 0, 100);
+        bench.path.enter(Time::ZERO, &[0x60; 40]);
+        assert_eq!(bench.path.strays(), 2);
+        assert_eq!(bench.path.next(), Time::NEVER);
+    }
+}

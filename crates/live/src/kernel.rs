@@ -36,13 +36,14 @@ pub(crate) fn open_tun(name: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// Lets this thread run as soon as it can, whatever else wants to (`SCHED_FIFO`).
-pub(crate) fn run_first() -> io::Result<()> {
+/// Lets this thread run as soon as it can, before all that has no such priority or a lower one
+/// (`SCHED_FIFO`, 1 to 99).
+pub(crate) fn run_first(priority: i32) -> io::Result<()> {
     // SAFETY: a sched_param is plain integers, for which zero is a value.
-    let mut lowest: libc::sched_param = unsafe { zeroed() };
-    lowest.sched_priority = 1;
+    let mut parameters: libc::sched_param = unsafe { zeroed() };
+    parameters.sched_priority = priority;
     // SAFETY: the kernel reads one sched_param, which is ours; 0 is this thread.
-    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) };
+    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
     if done < 0 {
         return Err(io::Error::last_os_error());
     }

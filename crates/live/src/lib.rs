@@ -25,37 +25,24 @@ mod router;
 mod routes;
 mod side;
 mod stack;
+mod world;
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
-use std::time::Duration;
 
-use aqmlab_net::Time;
-use aqmlab_scenario::{Dumbbell, Scenario, Topology};
-use aqmlab_sim::{Accounts, LinkAccounts, RunError, Summary};
-use aqmlab_traffic::Source;
-use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
-use rustix::thread::{Pid, gettid};
+use aqmlab_scenario::{Scenario, Topology};
+use aqmlab_sim::{Accounts, RunError, Summary};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 pub use measure::{Health, LoadReport, PacingReport, ThreadReport};
 
 use bed::Bed;
-use clock::Clock;
-use load::{FIRST_SERVER_PORT, Load, Setting};
-use measure::Meter;
+use load::{FIRST_SERVER_PORT, Setting};
 use path::Path;
-use router::Direction;
 use routes::{Routes, Side};
-use side::{ClassSockets, Command, Report};
+use side::ClassSockets;
 use stack::Stack;
+use world::World;
 
 /// Why a live run did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -94,12 +81,6 @@ pub fn clean() -> Result<Vec<String>, LiveError> {
     }
 }
 
-/// Time between the making of the bed and time zero, in which the threads get ready.
-const GET_READY: Duration = Duration::from_secs(1);
-
-/// Nice value of the load generator's threads: what else goes on on the machine comes later.
-const LOAD_PRIORITY: i32 = -10;
-
 /// Runs a scenario on the live bed, in real time. As [`aqmlab_sim::run`] otherwise.
 pub fn run(
     scenario: &Scenario,
@@ -118,17 +99,19 @@ pub fn run(
     let accounts = Accounts::new(scenario, directory, [0, 1].map(|i| paths[i].accounts()))?;
     let sources = load::sources(scenario, dumbbell)?;
     let (bed, devices) = Bed::new(&stack)?;
-    let start = scenario.measure.warm_up;
-    let world = World {
+    let world = World::new(&bed, &devices, scenario, routes);
+    let setting = Setting {
         bed: &bed,
-        devices: &devices,
-        clock: Clock::starting_in(GET_READY),
-        measured: (start, start + scenario.measure.duration),
-        routes,
-        stop: AtomicBool::new(false),
+        clock: world.clock,
+        measured: world.measured,
+        stop: &world.stop,
+        routes: world.routes.clone(),
+        accounts,
+        sources,
+        classes: class_sockets(scenario),
+        bottleneck_delay: dumbbell.bottleneck.forward.delay + dumbbell.bottleneck.reverse.delay,
     };
-    let (links, mut health, (accounts, events)) =
-        world.run(scenario, dumbbell, paths, accounts, sources, progress)?;
+    let (links, mut health, (accounts, events)) = world.run(paths, setting, progress)?;
     health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
     health.judge();
     let summary = accounts.finish(scenario, links, events)?;
@@ -136,182 +119,6 @@ pub fn run(
         summary,
         live: health,
     })
-}
-
-/// What the threads of a run share.
-struct World<'a> {
-    bed: &'a Bed,
-    devices: &'a [File; 2],
-    clock: Clock,
-    measured: (Time, Time),
-    routes: Arc<Routes>,
-    stop: AtomicBool,
-}
-
-/// Tells the other threads to stop when this one is done, even if it panics.
-struct StopAll<'a>(&'a AtomicBool);
-
-impl Drop for StopAll<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Relaxed);
-    }
-}
-
-type Outcome = ([LinkAccounts; 2], Health, (Accounts, u64));
-
-impl World<'_> {
-    fn run(
-        &self,
-        scenario: &Scenario,
-        dumbbell: &Dumbbell,
-        paths: [Path; 2],
-        accounts: Accounts,
-        sources: Vec<Source>,
-        progress: &mut dyn FnMut(f64) -> bool,
-    ) -> Result<Outcome, LiveError> {
-        let classes = class_sockets(scenario);
-        let (reporting, reports) = channel();
-        let (ids, started) = channel();
-        thread::scope(|scope| {
-            let stop = StopAll(&self.stop);
-            let mut sides = Vec::new();
-            let mut side_threads = Vec::new();
-            for side in Side::BOTH {
-                let (commands, inbox) = unbounded_channel();
-                sides.push(commands);
-                let (classes, reporting, ids) = (classes.clone(), reporting.clone(), ids.clone());
-                side_threads
-                    .push(scope.spawn(move || self.side(side, classes, inbox, reporting, &ids)));
-            }
-            drop(reporting);
-            let routers = paths.into_iter().zip(Side::BOTH).map(|(path, from)| {
-                let ids = ids.clone();
-                scope.spawn(move || self.router(path, from, &ids))
-            });
-            let routers: Vec<_> = routers.collect();
-            let load = await_ready(&reports, &started).and_then(|threads| {
-                let mut meter = Meter::new(threads);
-                let mut load = Load::new(Setting {
-                    bed: self.bed,
-                    clock: self.clock,
-                    measured: self.measured,
-                    routes: self.routes.clone(),
-                    accounts,
-                    sources,
-                    classes,
-                    bottleneck_delay: dumbbell.bottleneck.forward.delay
-                        + dumbbell.bottleneck.reverse.delay,
-                    sides: both(std::mem::take(&mut sides)),
-                    reports,
-                });
-                load.run(&mut meter, progress)?;
-                Ok((load.finish(), meter.finish()))
-            });
-            // Sides end when nobody can send them a command any more.
-            drop(sides);
-            drop(stop);
-            for side in side_threads {
-                side.join().expect("sides do not panic")?;
-            }
-            let results: Vec<_> = routers
-                .into_iter()
-                .map(|router| router.join().expect("routers do not panic"))
-                .collect();
-            let ((accounts, load, events), (threads, machine_busy_share)) = load?;
-            let mut router = BTreeMap::new();
-            let mut links = Vec::new();
-            for ((link, pacing), name) in results.into_iter().zip(["forward", "reverse"]) {
-                router.insert(name.to_owned(), pacing);
-                links.push(link);
-            }
-            let health = Health {
-                valid: false,
-                reasons: Vec::new(),
-                router,
-                load,
-                threads,
-                machine_busy_share,
-                device_drops: 0,
-                kernel: kernel_release(),
-            };
-            Ok((both(links), health, (accounts, events)))
-        })
-    }
-
-    fn router(
-        &self,
-        path: Path,
-        from: Side,
-        ids: &Sender<(&'static str, Pid)>,
-    ) -> (LinkAccounts, PacingReport) {
-        let name = match from {
-            Side::Servers => "router forward",
-            Side::Clients => "router reverse",
-        };
-        // A container may forbid it: then the run's own measurements tell whether it mattered.
-        let _ = kernel::run_first();
-        introduce(name, ids);
-        let direction = Direction {
-            path,
-            input: &self.devices[from as usize],
-            output: &self.devices[from.other() as usize],
-            clock: self.clock,
-            measured: self.measured,
-            stop: &self.stop,
-        };
-        direction.run()
-    }
-
-    fn side(
-        &self,
-        side: Side,
-        classes: Vec<ClassSockets>,
-        commands: UnboundedReceiver<Command>,
-        reports: Sender<Report>,
-        ids: &Sender<(&'static str, Pid)>,
-    ) -> Result<(), LiveError> {
-        self.bed.enter(side)?;
-        let name = match side {
-            Side::Servers => "load servers",
-            Side::Clients => "load clients",
-        };
-        // As above.
-        let _ = setpriority_process(Some(gettid()), LOAD_PRIORITY);
-        introduce(name, ids);
-        let side = side::Side {
-            classes: Rc::from(classes),
-            routes: self.routes.clone(),
-            clock: self.clock,
-            measured: self.measured,
-            reports,
-        };
-        side.run(commands)
-            .map_err(|error| LiveError::Bed(format!("{name}: {error}")))
-    }
-}
-
-/// A thread says who it is.
-fn introduce(name: &'static str, ids: &Sender<(&'static str, Pid)>) {
-    let _ = ids.send((name, gettid()));
-}
-
-/// Waits until both sides listen and every thread has said who it is.
-fn await_ready(
-    reports: &Receiver<Report>,
-    started: &Receiver<(&'static str, Pid)>,
-) -> Result<Vec<(&'static str, Pid)>, LiveError> {
-    let late = || LiveError::Bed("the load generator's threads did not get ready".to_owned());
-    let patience = 20 * GET_READY;
-    for _ in Side::BOTH {
-        reports.recv_timeout(patience).map_err(|_| late())?;
-    }
-    let thread = |_| started.recv_timeout(patience).map_err(|_| late());
-    (0..4).map(thread).collect()
-}
-
-fn both<T>(two: Vec<T>) -> [T; 2] {
-    let array: Result<[T; 2], _> = two.try_into();
-    array.ok().expect("there are two directions and two sides")
 }
 
 fn class_sockets(scenario: &Scenario) -> Vec<ClassSockets> {
@@ -337,9 +144,4 @@ fn raise_file_limit() {
     };
     // Without it connections fail sooner, and the run says so.
     let _ = setrlimit(Resource::Nofile, raised);
-}
-
-fn kernel_release() -> String {
-    let release: io::Result<String> = fs::read_to_string("/proc/sys/kernel/osrelease");
-    release.unwrap_or_default().trim().to_owned()
 }

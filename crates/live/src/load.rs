@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{SocketAddrV4, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -30,8 +31,8 @@ pub(crate) const FIRST_SERVER_PORT: u16 = 80;
 /// Every class has a port below those of clients.
 pub(crate) const MOST_CLASSES: u16 = FIRST_CLIENT_PORT - FIRST_SERVER_PORT;
 
-/// Progress is told, and a wish to stop heard, this often.
-const PROGRESS: Time = Time::from_millis(200);
+/// A wish to stop is heard, and what is recorded is looked after, this often.
+const LOOK_UP: Time = Time::from_millis(200);
 
 /// Bytes of the IP and UDP headers.
 const DATAGRAM_HEADER: u32 = 28;
@@ -112,6 +113,7 @@ pub(crate) struct Load<'a> {
     bed: &'a Bed,
     clock: Clock,
     measured: (Time, Time),
+    stop: &'a AtomicBool,
     routes: Arc<Routes>,
     accounts: Accounts,
     sources: Vec<Source>,
@@ -140,29 +142,33 @@ pub(crate) struct Setting<'a> {
     pub(crate) bed: &'a Bed,
     pub(crate) clock: Clock,
     pub(crate) measured: (Time, Time),
+    pub(crate) stop: &'a AtomicBool,
     pub(crate) routes: Arc<Routes>,
     pub(crate) accounts: Accounts,
     pub(crate) sources: Vec<Source>,
     pub(crate) classes: Vec<ClassSockets>,
     pub(crate) bottleneck_delay: Time,
-    pub(crate) sides: [UnboundedSender<Command>; 2],
-    pub(crate) reports: Receiver<Report>,
 }
 
 impl<'a> Load<'a> {
-    pub(crate) fn new(setting: Setting<'a>) -> Self {
+    pub(crate) fn new(
+        setting: Setting<'a>,
+        sides: [UnboundedSender<Command>; 2],
+        reports: Receiver<Report>,
+    ) -> Self {
         let count = setting.sources.len();
         Self {
             bed: setting.bed,
             clock: setting.clock,
             measured: setting.measured,
+            stop: setting.stop,
             routes: setting.routes,
             accounts: setting.accounts,
             sources: setting.sources,
             classes: setting.classes,
             bottleneck_delay: setting.bottleneck_delay,
-            sides: setting.sides,
-            reports: setting.reports,
+            sides,
+            reports,
             agenda: Agenda::new(),
             actions: Vec::new(),
             flows_opened: 0,
@@ -180,30 +186,22 @@ impl<'a> Load<'a> {
     }
 
     /// Runs to the end of the measured span, which the meter watches.
-    pub(crate) fn run(
-        &mut self,
-        meter: &mut Meter,
-        progress: &mut dyn FnMut(f64) -> bool,
-    ) -> Result<(), LiveError> {
+    pub(crate) fn run(&mut self, meter: &mut Meter) -> Result<(), LiveError> {
         let (start, end) = self.measured;
         for class in 0..self.sources.len() {
             self.sources[class].start(&mut self.actions);
             self.act(class, Time::ZERO)?;
         }
-        let mut tell_at = PROGRESS;
         loop {
             let now = self.clock.now();
             if now >= end {
                 return Ok(());
             }
-            meter.look(now, self.measured);
-            if now >= tell_at {
-                tell_at = now + PROGRESS;
-                if !progress(now.as_secs_f64() / end.as_secs_f64()) {
-                    return Err(RunError::Stopped.into());
-                }
-                self.accounts.check()?;
+            if self.stop.load(Relaxed) {
+                return Err(RunError::Stopped.into());
             }
+            meter.look(now, self.measured);
+            self.accounts.check()?;
             while let Some((due, (class, token))) = self.agenda.pop(self.clock.now()) {
                 self.events += 1;
                 if due >= start {
@@ -213,7 +211,7 @@ impl<'a> Load<'a> {
                 self.sources[class].on_wake(due, token, &mut self.actions);
                 self.act(class, due)?;
             }
-            let next = self.agenda.next().min(tell_at).min(end);
+            let next = self.agenda.next().min(now + LOOK_UP).min(end);
             let next = next.min(meter.next(self.measured));
             self.listen(self.clock.until(next))?;
         }

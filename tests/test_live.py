@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from aqmlab import Run, Scenario, _native
 from aqmlab.runs import World, execute
-from conftest import ROOT, Cli
+from conftest import ROOT, SMALL, Cli
 
 LACKING = _native.live_missing()
 FULL = os.environ.get("AQMLAB_LIVE") == "full"
@@ -213,13 +213,16 @@ def test_users_and_sizes_are_those_of_the_simulator(tmp_path: Path) -> None:
 
 @live
 def test_an_invalid_run_says_why_everywhere(aqmlab: Cli, tmp_path: Path) -> None:
-    run = execute(Scenario.from_toml(bulk(duration="2 s")), tmp_path / "run", world=World.LIVE)
+    scenario = Scenario.from_toml(SMALL).with_overrides(
+        {"traffic.fetches.tcp": '"linux"', "measure.duration": "3 s"}
+    )
+    run = execute(scenario, tmp_path / "run", world=World.LIVE)
     file = run.path / "summary.json"
     summary = json.loads(file.read_text())
     reason = "devices: 7 packets dropped before the router"
     summary["live"] |= {"valid": False, "reasons": [reason]}
     file.write_text(json.dumps(summary))
-    assert Run.open(run.path).label == "droptail 60 live (invalid)"
+    assert Run.open(run.path).label == "droptail 20 live (invalid)"
     assert reason in aqmlab("show", run.path).out
     assert aqmlab("report", run.path, "-o", tmp_path / "page.html").status == 0
     assert reason in (tmp_path / "page.html").read_text()

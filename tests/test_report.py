@@ -1,130 +1,363 @@
-"""Reports: complete, self-contained, and alive in a real browser."""
+"""Reports: what they say is what was measured, and nothing in them is taken as markup."""
 
 from __future__ import annotations
 
-import shutil
+import os
+import re
+from dataclasses import replace
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 from aqmlab import report
 from aqmlab.errors import AqmlabError
+from aqmlab.report_content import compose
+from aqmlab.report_data import (
+    CURVE_POINTS,
+    TRACE_BINS,
+    axis_limits,
+    binned,
+    distributions,
+    traces,
+)
+from aqmlab.report_differences import shifts, welch
+from aqmlab.report_groups import Estimate, gather, group
+from aqmlab.report_sheet import Strip, paged
+from aqmlab.runs import Run
+from conftest import Cli
 from made_runs import made_run
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aqmlab.runs import Run
-
-TIMES = np.random.default_rng(1).exponential(1.0, 500)
+from report_runs import DROPTAIL, RED, real_runs
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> list[Run]:
-    queue = np.arange(600) % 121
-    return [
-        made_run(tmp_path / "a", label="droptail 120", times=TIMES, queue=queue),
-        made_run(tmp_path / "b", label="red (30,90)", times=2 * TIMES, queue=queue // 2),
-    ]
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    return real_runs(tmp_path_factory.mktemp("runs"), seeds=(1, 2, 3))
+
+
+@pytest.fixture(scope="module")
+def pair(runs: list[Run]) -> list[Run]:
+    return [run for run in runs if run.seed == 1]
 
 
 class Page(HTMLParser):
-    """Text outside scripts, table rows, and every address of a page."""
+    """Tables by their id as rows of texts, every address, and the text outside scripts."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: Path) -> None:
         super().__init__()
         self.addresses: list[str] = []
-        self.rows: list[list[str]] = []
+        self.tables: dict[str, list[list[str]]] = {}
         self.text = ""
-        self._skipped = False
+        self._tags: list[str] = []
+        self._table: list[list[str]] = []
+        self.source = file.read_text(encoding="utf-8")
+        self.feed(self.source)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._tags.append(tag)
         self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
-        self._skipped = tag in ("script", "style")
+        if tag == "table":
+            self._table = self.tables.setdefault(dict(attrs).get("id") or "", [])
         if tag == "tr":
-            self.rows.append([])
+            self._table.append([])
+        if tag in ("td", "th"):
+            self._table[-1].append("")
 
     def handle_endtag(self, tag: str) -> None:
-        self._skipped = self._skipped and tag not in ("script", "style")
+        while self._tags and self._tags.pop() != tag:
+            pass
 
     def handle_data(self, data: str) -> None:
-        if not self._skipped:
-            self.text += data
-            if data.strip() and self.rows:
-                self.rows[-1].append(data.strip())
+        if {"script", "style"} & set(self._tags):
+            return
+        self.text += data
+        if {"td", "th"} & set(self._tags):
+            self._table[-1][-1] += data
 
 
-def read(path: Path) -> Page:
-    page = Page()
-    page.feed(path.read_text(encoding="utf-8"))
-    return page
+def test_the_summary_says_what_the_run_measured(pair: list[Run], tmp_path: Path) -> None:
+    page = Page(report.write(pair, tmp_path / "report.html"))
+    head, *rows = page.tables["table-summary"]
+    summary = pair[1].summary
+    row = dict(zip(head, rows[1], strict=True))
+    assert row["configuration"] == "red (5,15)"
+    assert row["responses"] == f"{summary['responses']['all']['count']:,}"
+    assert row["median (s)"] == f"{summary['responses']['all']['p50_s']:.3f}"
+    link = summary["links"]["bottleneck"]["forward"]
+    assert row["loss (%)"] == f"{100 * link['loss_rate']:.2f}"
+    [drop] = [row for row in page.tables["table-reasons"] if row[0] == "droptail 20"]
+    assert drop[2:4] == ["dropped", "overflow"]
+    assert drop[4] == f"{pair[0].summary['links']['bottleneck']['forward']['dropped_packets']:,}"
+    assert 'kind = "red"' in page.text
+    assert "How long do fetches and pages wait behind droptail 20 or red (5,15)?" in page.text
 
 
-def test_the_page_holds_what_ran(runs: list[Run], tmp_path: Path) -> None:
-    page = read(report.write(runs, tmp_path / "report.html"))
-    starts = [row[:3] for row in page.rows]
-    assert ["droptail 120: bottleneck forward", "100,000", "4.00"] in starts
-    assert ["droptail 120: browsers", "500", f"{TIMES.mean():.3f}"] in starts
-    assert "red (30,90): all" not in page.text
-    assert ["droptail 120: bottleneck forward", "dropped", "overflow", "4,000"] in page.rows
-    assert "seed = 1" in page.text
-    assert '"cpu_s": 0.25' in page.text
+def test_the_page_needs_no_network(pair: list[Run], tmp_path: Path) -> None:
+    page = Page(report.write(pair, tmp_path / "report.html"))
+    files = [name for name in page.addresses if not name.startswith(("data:", "#"))]
+    assert len(files) == 2 * 6
+    assert all((tmp_path / name).exists() for name in files)
+    assert not re.search(r"<link|@import|url\(\s*['\"]?https?:", page.source)
+    assert "connect-src" not in page.source
+    assert "default-src 'none'" in page.source
 
 
-def test_the_page_needs_no_network(runs: list[Run], tmp_path: Path) -> None:
-    page = read(report.write(runs, tmp_path / "report.html"))
-    assert page.addresses
-    assert all(address.startswith("data:") for address in page.addresses)
+def test_seeds_of_a_configuration_are_taken_together(runs: list[Run]) -> None:
+    droptail, red = group(runs)
+    assert (droptail.label, red.label) == ("droptail 20", "red (5,15)")
+    assert droptail.seeds == [1, 2, 3]
+    medians = [run.summary["responses"]["all"]["p50_s"] for run in droptail.runs]
+    found = droptail.estimate("responses", "all", "p50_s")
+    assert found is not None
+    assert found.half is not None
+    assert found.mean == pytest.approx(np.mean(medians))
+    # Student's t for two degrees of freedom at 95 %: 4.303 (tables)
+    assert found.half == pytest.approx(4.3027 * np.std(medians, ddof=1) / 3**0.5, rel=1e-4)
+
+
+def test_an_interval_covers_as_often_as_it_says() -> None:
+    random = np.random.default_rng(7)
+    found = [Estimate.of(list(random.normal(3, 1, 4))) for _ in range(1000)]
+    covered = sum(abs(one.mean - 3) <= (one.half or 0) for one in found if one)
+    assert 927 <= covered <= 971  # 95 % of 1000, three standard errors
+
+
+def test_curves_are_exact_and_few(runs: list[Run]) -> None:
+    groups = group(runs)
+    found = distributions(groups)
+    assert found is not None
+    assert {curve.traffic for curve in found.curves} == {"all", "fetches", "pages"}
+    curve = next(curve for curve in found.curves if curve.traffic == "all")
+    tables = [run.responses for run in groups[0].runs]
+    times = np.concatenate([table["response_s"].to_numpy() for table in tables if table])
+    at, share = curve.cdf
+    assert len(at) <= CURVE_POINTS[1]
+    np.testing.assert_allclose(share, [np.mean(times <= t) for t in at], atol=1e-12)
+    at, share = curve.ccdf
+    np.testing.assert_allclose(share, [np.mean(times >= t) for t in at], atol=1e-12)
+    assert curve.tail[-1] == times.max()
+    np.testing.assert_allclose(curve.within, [np.mean(times <= t) for t in found.marks])
+
+
+def test_the_time_axis_ends_where_the_curves_are_interesting(runs: list[Run]) -> None:
+    limits, limit = axis_limits(group(runs))
+    summaries = [run.summary["responses"]["all"] for run in runs]
+    assert limit in limits
+    assert limits[-1] >= max(summary["p99_s"] for summary in summaries)
+    assert limit >= np.median([summary["p90_s"] for summary in summaries])
+
+
+def test_traces_keep_extremes(pair: list[Run]) -> None:
+    found = traces(group(pair))
+    assert found is not None
+    assert found.directions == ["forward", "reverse"]
+    assert [trace.variable for trace in found.probabilities] == ["p_b"]
+    queue = next(trace for trace in found.traces if trace.variable == "packets")
+    table = pair[0].queue
+    assert table is not None
+    samples = table.to_pylist()
+    packets = [row["packets"] for row in samples if row["direction"] == "forward"]
+    assert len(queue.columns["time"]) <= TRACE_BINS[1]
+    assert max(queue.columns["max"]) == max(packets)
+    assert min(queue.columns["min"]) == min(packets)
+
+
+def test_intervals_of_a_trace_are_equal_and_exact() -> None:
+    import polars as pl
+
+    time, value = np.arange(100) / 10, np.arange(100) % 7
+    columns = binned(pl.Series(time), pl.Series(value), 10)
+    assert columns["time"][0] == pytest.approx(0.45)
+    assert columns["mean"][0] == pytest.approx(np.mean(value[:10]))
+    assert [columns["min"][0], columns["max"][0]] == [0, 6]
+    missing = pl.Series([1.0, None, 3.0])
+    assert binned(pl.Series([0.0, 1.0, 2.0]), missing, 4)["mean"] == [1, 3]
+
+
+def test_differences_of_several_seeds_are_paired(runs: list[Run]) -> None:
+    groups = group(runs)
+    found = distributions(groups)
+    assert found is not None
+    changes = {(one.traffic, one.metric): one for one in shifts(groups, found.metrics)}
+    median = changes["all", "p50_s"]
+    pairs = [
+        after["p50_s"] - before["p50_s"]
+        for before, after in zip(
+            found.metrics["droptail 20", "all"], found.metrics["red (5,15)", "all"], strict=True
+        )
+    ]
+    assert median.basis == "3 pairs of runs"
+    assert median.difference == pytest.approx(np.mean(pairs))
+    assert median.interval is not None
+    half = 4.3027 * np.std(pairs, ddof=1) / 3**0.5
+    assert median.interval[1] - median.difference == pytest.approx(half, rel=1e-3)
+
+
+def test_differences_of_one_pair_come_from_blocks_of_time(pair: list[Run]) -> None:
+    from aqmlab.compare import differences
+
+    groups = group(pair)
+    found = distributions(groups)
+    assert found is not None
+    changes = [one for one in shifts(groups, found.metrics) if one.traffic == "all"]
+    expected = [one for one in differences(pair) if one.traffic == "all"]
+    assert [one.difference for one in changes] == [one.difference for one in expected]
+    assert [one.interval for one in changes] == [(one.low, one.high) for one in expected]
+
+
+def test_runs_without_tables_still_differ(tmp_path: Path) -> None:
+    runs = real_runs(tmp_path, seeds=(1, 2), record="[]")
+    page = Page(report.write(runs, tmp_path / "report.html"))
+    assert page.tables["table-differences"][1][0] == "red (5,15)"
+    assert "Response times by class" in page.text
+    assert 'id="charts"' not in page.source
+
+
+def test_other_users_are_said_to_be_others(tmp_path: Path) -> None:
+    first = real_runs(tmp_path / "a", [DROPTAIL], seeds=(1, 2))
+    second = real_runs(tmp_path / "b", [RED], seeds=(3, 4))
+    found = compose([*first, *second], tmp_path)
+    assert not found.paired
+    assert {shift.basis for shift in found.shifts} == {"2 and 2 runs, other users"}
+
+
+def test_welch() -> None:
+    # By hand: means 2 and 5, variances 1 and 4, n = 3: half = t(2.94) sqrt(5/3)
+    found = welch([1, 2, 3], [3, 5, 7])
+    assert found.mean == pytest.approx(3)
+    assert found.half == pytest.approx(3.2226 * (5 / 3) ** 0.5, rel=2e-3)
+
+
+def test_titles_are_text(tmp_path: Path) -> None:
+    title = "</title></script><script>alert(1)</script>|`*"
+    [run] = real_runs(tmp_path / "runs", [DROPTAIL], title=title)
+    page = Page(report.write([replace(run, label='"><img src=x>')], tmp_path / "report.html"))
+    assert "<script>alert" not in page.source
+    assert "<img src=x" not in page.source
+    assert title in page.text
+    text = report.write([run], tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "<script>" not in text.partition("```")[0].replace("\\<script\\>", "")
+    for kind in ("pdf", "png"):
+        report.write([run], tmp_path / f"report.{kind}")
 
 
 def test_runs_without_records_still_make_a_page(tmp_path: Path) -> None:
-    page = read(report.write([made_run(tmp_path / "bare")], tmp_path / "report.html"))
-    assert "Summaries" in page.text
-    assert "Figures" not in page.text
+    page = Page(report.write([made_run(tmp_path / "bare")], tmp_path / "report.html"))
+    assert "Summary" in page.text
+    assert "Response times\n" not in page.text
+    assert 'id="charts"' not in page.source
 
 
-def test_titles_cannot_inject_markup(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "a", title="</title><script>alert(1)</script>", times=TIMES)
-    text = report.write([run], tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "<script>alert" not in text
+def test_a_hundred_runs_stay_small(runs: list[Run], tmp_path: Path) -> None:
+    many = [
+        replace(runs[k % 6], label=f"queue {k}", scenario={**runs[0].scenario, "number": k})
+        for k in range(100)
+    ]
+    place = report.write(many, tmp_path / "report.html")
+    assert place.stat().st_size < 5e6
+    page = Page(place)
+    assert "8 of 100 shown" in page.text
+    assert len(page.tables["table-summary"]) == 101
 
 
-def test_other_suffixes_are_refused(runs: list[Run], tmp_path: Path) -> None:
-    with pytest.raises(AqmlabError, match=r"its name ends in \.html"):
-        report.write(runs, tmp_path / "report.pdf")
-    with pytest.raises(AqmlabError, match="at least one run"):
-        report.write([], tmp_path / "report.html")
+def test_folders_of_runs_are_gathered_once(runs: list[Run], tmp_path: Path) -> None:
+    folder = runs[0].path.parent
+    found = gather([folder, runs[0].path, folder / "."])
+    assert [run.path for run in found] == sorted(run.path for run in runs)
+    assert [run.path.name for run in gather([runs[1].path, folder])][:2] == ["q0-s2", "q0-s1"]
+    (tmp_path / "sweep" / "runs").mkdir(parents=True)
+    (tmp_path / "sweep" / "runs" / "one").symlink_to(runs[0].path)
+    assert len(gather([tmp_path / "sweep"])) == 1
 
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
+def test_the_same_run_twice_is_an_error(tmp_path: Path) -> None:
+    runs = [run for name in "ab" for run in real_runs(tmp_path / name, [DROPTAIL])]
+    with pytest.raises(AqmlabError, match="is the same run as"):
+        report.write(runs, tmp_path / "report.html")
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium is installed")
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_a_browser_draws_the_figures(runs: list[Run], tmp_path: Path, scripts: bool) -> None:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = report.write(runs, tmp_path / "report.html")
-    asked: list[str] = []
-    wrong: list[str] = []
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_context(java_script_enabled=scripts).new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text))
-        page.goto(path.as_uri())
-        chart = "figure .vega-embed svg.marks" if scripts else "figure img"
-        page.locator(chart).nth(2).wait_for()
-        assert page.locator(chart).count() == 3
-        if scripts:
-            assert page.locator("figure img").count() == 0
-            curves = page.locator("#figure-cdf svg.marks g.mark-line path")
-            assert curves.count() == len(runs)
-            assert all(len(path.get_attribute("d")) > 1000 for path in curves.all())
-        else:
-            sizes = page.locator(chart).evaluate_all("all => all.map(one => one.naturalWidth)")
-            assert min(sizes) > 300
-        browser.close()
-    assert [address for address in asked if not address.startswith("data:")] == [path.as_uri()]
-    assert wrong == []
+def test_wrong_input_is_one_sentence(aqmlab: Cli, pair: list[Run], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "folder.html").mkdir()
+    (tmp_path / "file").write_text("")
+    run = pair[0].path
+    cases = {
+        ("nothing",): "nothing: there is no such run directory",
+        ("empty",): "empty: is not a run directory: no readable summary.json",
+        (
+            run,
+            "-o",
+            "report.doc",
+        ): "report.doc: a report is written as .html, ",
+        (run, "-o", "a.pdf", "--format", "md"): "a.pdf: its name does not fit --format md",
+        (run, "--format", "doc"): '--format: found "doc"; allowed: html, md, pdf, png',
+        (run, "-o", "folder.html"): "folder.html: is a folder; a report is a file",
+        (run, "-o", "file/a.html"): "file/a.html: cannot be written",
+    }
+    for arguments, message in cases.items():
+        before = sorted(tmp_path.rglob("*"))
+        answer = aqmlab("report", *arguments)
+        assert answer.status == 2, arguments
+        assert answer.err.startswith(f"aqmlab: {message}"), answer.err
+        assert answer.err.count("\n") == 1
+        assert answer.out == ""
+        assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_told(aqmlab: Cli, pair: list[Run], tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o500)
+    answer = aqmlab("report", pair[0].path, "-o", "closed/a.html")
+    assert (answer.status, "no permission" in answer.err) == (2, True)
+
+
+def test_a_missing_or_broken_table_is_an_error(aqmlab: Cli, tmp_path: Path) -> None:
+    [run] = real_runs(tmp_path / "runs", [DROPTAIL])
+    file = run.path / "responses.parquet"
+    file.write_bytes(b"PAR1 nonsense")
+    answer = aqmlab("report", run.path)
+    assert answer.status == 2
+    assert "responses.parquet: cannot be read" in answer.err
+    file.unlink()
+    answer = aqmlab("report", run.path)
+    assert answer.status == 2
+    assert "responses.parquet: is missing" in answer.err
+    assert not list(tmp_path.glob("*report*"))
+
+
+def test_every_format_says_the_same(aqmlab: Cli, pair: list[Run], tmp_path: Path) -> None:
+    import pypdf
+
+    median = f"{pair[1].summary['responses']['all']['p50_s']:.3f}"
+    options = ("--title", "Two queues", "--question", "Which one?")
+    for kind in ("html", "md", "pdf", "png"):
+        answer = aqmlab("report", *(run.path for run in pair), "--format", kind, *options)
+        assert answer.out == f"report: report.{kind}\n", answer.err
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    book = pypdf.PdfReader(tmp_path / "report.pdf")
+    for words in (text, Page(tmp_path / "report.html").text, book.pages[0].extract_text()):
+        for wanted in ("Two queues", "Which one?", "red (5,15)", median):
+            assert wanted in words.replace("\\", "")
+    figures = re.findall(r"!\[.*?\]\((.*?)\)", text)
+    assert len(figures) == 4
+    assert all((tmp_path / name).read_text().startswith("<svg") for name in figures)
+    width, height = book.pages[0].mediabox.width, book.pages[0].mediabox.height
+    assert (round(width), round(height)) == (842, 596)  # A4, landscape, in points
+    assert book.metadata is not None
+    assert book.metadata.title == "Two queues"
+    assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_page_ends_where_the_next_strip_does_not_fit() -> None:
+    head = Strip(10, "head")
+    rows = [Strip(10, f"row {k}", head=head) for k in range(8)]
+    pages = paged([Strip(5, ""), Strip(20, "title", below=40), *rows], 60)
+    assert [[strip.drawing for strip in page] for page in pages] == [
+        ["title", "row 0", "row 1", "row 2", "row 3"],
+        ["head", "row 4", "row 5", "row 6", "row 7"],
+    ]
+
+
+def test_the_same_runs_give_the_same_bytes(pair: list[Run], tmp_path: Path) -> None:
+    first, second = (report.write(pair, tmp_path / f"{name}.html") for name in "ab")
+    assert first.read_bytes() == second.read_bytes()

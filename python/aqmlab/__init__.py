@@ -23,6 +23,8 @@ from aqmlab.compare import Difference, differences
 from aqmlab.errors import AqmlabError, RunError, ScenarioError
 from aqmlab.runs import Run, distinguish, execute
 from aqmlab.scenario import Scenario
+from aqmlab.sweep import sweep
+from aqmlab.sweep_file import Sweep
 
 __all__ = [
     "AqmlabError",
@@ -31,8 +33,10 @@ __all__ = [
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Sweep",
     "compare",
     "run",
+    "sweep",
 ]
 
 

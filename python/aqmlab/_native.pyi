@@ -26,8 +26,14 @@ def population(effective: str, class_index: int) -> float | None:
 def population_key(effective: str, class_index: int) -> str:
     """The field that holds a class's population: users, rate or flows."""
 
-def link_rate(effective: str, direction: str) -> float:
-    """Nominal rate of the bottleneck in bits per second; direction is forward or reverse."""
+def loaded_links(effective: str, class_index: int) -> list[tuple[str, str, float]]:
+    """Where a class's load is measured: link, direction and nominal rate in bits per second.
+
+    For each direction in which its responses go, the slowest link of its path.
+    """
+
+def load_share(effective: str, class_index: int) -> float:
+    """A class's part of the load, among the uncalibrated classes that cross that link."""
 
 def set_population(effective: str, class_index: int, population: float) -> str:
     """The scenario with that many users (or connections per second) of a class."""
@@ -51,3 +57,16 @@ def live_missing() -> str | None:
 
 def live_clean() -> list[str]:
     """Removes the namespaces that killed live runs left behind; their names."""
+
+def vectors_from_capture(
+    capture: str,
+    out: str,
+    scratch_dir: str,
+    settings: tuple[str, str, str, str],
+    progress: Callable[[int], object] | None = None,
+) -> str:
+    """Writes the TCP connections of a capture as connection vectors; returns a report as JSON.
+
+    `settings` are the idle time, the time-out, what happens to partial connections (keep or drop)
+    and the format (original or alternate). `progress` is called with the number of bytes read.
+    """

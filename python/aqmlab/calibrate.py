@@ -158,7 +158,6 @@ def calibrate(
     """
     classes = scenario.uncalibrated
     traffic = scenario.data["traffic"]
-    total_share = sum(traffic[index]["share"] for index in classes)
     answers = []
     for number, index in enumerate(classes):
 
@@ -167,7 +166,7 @@ def calibrate(
                 progress((number + done) / len(classes))
 
         line = cached_line(Bench(scenario, index), jobs, tell)
-        load = scenario.data["load"] * traffic[index]["share"] / total_share
+        load = scenario.data["load"] * _native.load_share(scenario.effective, index)
         unit = UNITS[_native.population_key(scenario.effective, index)]
         population = line.population(load)
         answers.append(Calibration(traffic[index]["name"], load, population, unit, line))
@@ -186,17 +185,15 @@ class Bench:
     scenario: Scenario
     index: int
 
-    @property
-    def _links(self) -> list[str]:
-        """The directions that its responses load."""
-        direction = str(self.scenario.data["traffic"][self.index]["direction"])
-        return ["forward", "reverse"] if direction == "both" else [direction]
+    @cached_property
+    def _links(self) -> list[tuple[str, str, float]]:
+        """The links that its responses load most, the direction, and the nominal rate."""
+        return _native.loaded_links(self.scenario.effective, self.index)
 
     @cached_property
     def rate_bps(self) -> float:
         """Nominal rate of the link, the mean of both directions if both are loaded."""
-        rates = [_native.link_rate(self.scenario.effective, link) for link in self._links]
-        return sum(rates) / len(rates)
+        return sum(rate for _, _, rate in self._links) / len(self._links)
 
     def text(self, population: float, seed: int, times: Sequence[Override]) -> str:
         """Effective scenario of one measurement."""
@@ -209,8 +206,9 @@ class Bench:
         """The population that ran (users are whole) and its throughput in IP bits per second."""
         text = self.text(population, seed, times)
         summary = json.loads(_native.run(text, None, report))
-        links = summary["links"]["bottleneck"]
-        throughputs = [links[link]["throughput_bps"] for link in self._links]
+        throughputs = [
+            summary["links"][link][direction]["throughput_bps"] for link, direction, _ in self._links
+        ]
         ran = _native.population(text, 0)
         return (population if ran is None else ran), sum(throughputs) / len(throughputs)
 

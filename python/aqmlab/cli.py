@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import _native, parallel, runs, tables, vary
+from aqmlab import _native, parallel, runs, tables, traffic_cli, vary
 from aqmlab.calibrate import calibrate
 from aqmlab.catalog import Catalog, scenario_files
 from aqmlab.compare import differences
@@ -25,6 +25,8 @@ from aqmlab.errors import AqmlabError, RunError
 from aqmlab.pool import available_cpus
 from aqmlab.runs import RUNS_ROOT, Run, World
 from aqmlab.scenario import Override, Scenario
+from aqmlab.store import STORE_ROOT
+from aqmlab.sweep import SWEEPS_ROOT, sweep
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
@@ -36,6 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(traffic_cli.app, name="traffic")
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).")]
 Sets = Annotated[
@@ -215,6 +218,67 @@ def compare_command(
     out(f"figure: {target}" if drawn else f"no figure: {why}")
 
 
+@app.command("sweep")
+def sweep_command(
+    file: Annotated[Path, typer.Argument(metavar="SWEEP", help="Sweep file (TOML).")],
+    overrides: Sets = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="A..B", help="Seeds instead of the file's: 1..8 or 1,5,9."),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Dask scheduler that makes the runs: tcp://HOST:8786."
+        ),
+    ] = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder of the results; default: runs/sweeps/NAME."),
+    ] = None,
+    store: Annotated[Path, typer.Option(help="Folder of the runs, by key.")] = STORE_ROOT,
+    as_json: Json = False,
+    jobs: Jobs = None,
+) -> None:
+    """Run a sweep: a scenario with many values of some fields, each with several seeds.
+
+    Only what the store lacks is run: an interrupted sweep goes on where it was, an extended one
+    runs what is new.
+    """
+    from aqmlab import sweep_tables
+    from aqmlab.sweep_file import Sweep
+    from aqmlab.sweep_summary import Summary
+
+    plan = Sweep.load(file).with_overrides(
+        vary.assignment(text, "--set") for text in overrides or []
+    )
+    if seeds is not None:
+        plan = plan.with_seeds(vary.seeds(seeds))
+    target = directory or SWEEPS_ROOT / plan.name
+    with Progress("sweep") as progress:
+        table = sweep(
+            plan,
+            jobs=jobs,
+            scheduler=scheduler,
+            out=target,
+            store=store,
+            watcher=sweep_tables.Teller(progress),
+        )
+    summary = Summary(plan, table)
+    if as_json:
+        print_json({"results": str(target / "results.parquet"), **summary.to_json()})
+    else:
+        show(sweep_tables.points_table(summary.points))
+        if summary.differences:
+            out("")
+            show(sweep_tables.differences_table(summary.differences))
+        out(f"\nresults: {target / 'results.parquet'}")
+    for point in summary.cold:
+        say(f"warning: the warm-up is too short at {point.label} (p = {point.warm_up_p:.1g})")
+    if failures := summary.failures:
+        raise RunError(f"{len(failures)} of {table.num_rows} runs failed; the first, {failures[0]}")
+
+
 @app.command("calibrate")
 def calibrate_command(
     scenario: ScenarioFile,
@@ -284,14 +348,30 @@ def reproduce_command(
 
 @app.command("report")
 def report_command(
-    directories: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The page.")] = Path("report.html"),
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN_OR_FOLDER...", help="Run directories, or folders of them."),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="The file (.html, .md, .pdf, .png); default: report.html."
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--format", metavar="html|md|pdf|png", help="What is written.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title; default: the scenario's.")] = None,
+    question: Annotated[
+        str | None, typer.Option(help="What the runs are to answer; default: made from them.")
+    ] = None,
 ) -> None:
-    """Write a page about runs: one HTML file that needs no network."""
+    """Write a report about runs: one file that needs no network."""
     from aqmlab import report
 
-    report.write(runs.distinguish([Run.open(path) for path in directories]), output)
-    out(f"report: {output}")
+    report.target(output, kind)  # an error is told before the work, not after it
+    place = report.write(report.gather(sources), output, kind=kind, title=title, question=question)
+    out(f"report: {place}")
 
 
 class Kind(str, Enum):

@@ -10,6 +10,8 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
+LONGEST_RUN_S = 24 * 3600.0
+"""The time left is estimated from as long a past: runs of hours end once in hours."""
 PIPE_WIDTH = 200
 """Width of tables in a pipe, where nobody's window limits it."""
 
@@ -44,6 +46,7 @@ class Progress:
             TimeRemainingColumn(compact=True),
             console=console,
             transient=True,
+            speed_estimate_period=LONGEST_RUN_S,
             disable=not sys.stderr.isatty(),
         )
         self._verb = verb

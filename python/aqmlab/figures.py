@@ -18,7 +18,7 @@ import vl_convert
 
 from aqmlab.errors import AqmlabError
 from aqmlab.files import write_bytes
-from aqmlab.runs import distinguish
+from aqmlab.runs import distinguish, main_link
 
 if TYPE_CHECKING:
     import os
@@ -75,16 +75,16 @@ def response_ccdf(runs: Sequence[Run]) -> Chart:
     return finish(ccdf_view(distinguish(runs)))
 
 
-def queue_length(runs: Sequence[Run], direction: str = "forward") -> Chart:
-    """Packets in the bottleneck's queue over simulated time, one plot per run.
+def queue_length(runs: Sequence[Run], link: str = "", direction: str = "") -> Chart:
+    """Packets in a link's queue over simulated time, one plot per run.
 
     Samples are gathered in at most :data:`QUEUE_BINS` bins of equal length: the line is the mean
     of a bin's samples, the band reaches from their smallest to their largest.
     """
-    return finish(queue_view(distinguish(runs), direction))
+    return finish(queue_view(distinguish(runs), link, direction))
 
 
-def comparison(runs: Sequence[Run], limit_s: float = 2.0, direction: str = "forward") -> Chart:
+def comparison(runs: Sequence[Run], limit_s: float = 2.0) -> Chart:
     """Everything that the runs recorded, together: both distributions above the queues."""
     runs = distinguish(runs)
     views: list[alt.HConcatChart | alt.FacetChart] = []
@@ -92,7 +92,7 @@ def comparison(runs: Sequence[Run], limit_s: float = 2.0, direction: str = "forw
         distributions = alt.hconcat(cdf_view(runs, limit_s), ccdf_view(runs), spacing=36)
         views.append(distributions)
     if any(run.queue is not None for run in runs):
-        views.append(queue_view(runs, direction, width=2 * WIDTH + 84))
+        views.append(queue_view(runs, width=2 * WIDTH + 84))
     if not views:
         raise nothing_recorded("responses or queue samples")
     return finish(alt.vconcat(*views, spacing=28).resolve_scale(color="shared"))
@@ -246,11 +246,15 @@ def curves(
     return chart
 
 
-def queue_view(runs: Sequence[Run], direction: str, width: int = 2 * WIDTH) -> alt.FacetChart:
-    """One plot per run of the queue over time, on the same axes."""
+def queue_view(
+    runs: Sequence[Run], link: str = "", direction: str = "", width: int = 2 * WIDTH
+) -> alt.FacetChart:
+    """One plot per run of the queue over time, on the same axes; default: of the main link."""
     drawn = recorded(runs, "queue")
+    main = main_link(runs)
+    at = (link or main[0], direction or main[1])
     values = [
-        {"run": run.label, **bin_} for run, table in drawn for bin_ in binned(run, table, direction)
+        {"run": run.label, **bin_} for run, table in drawn for bin_ in binned(run, table, *at)
     ]
     base = alt.Chart(width=width, height=90).encode(
         x=alt.X(
@@ -354,9 +358,11 @@ def sorted_times(responses: pa.Table) -> np.ndarray:
     return np.sort(responses.column("response_s").to_numpy())
 
 
-def binned(run: Run, queue: pa.Table, direction: str) -> list[dict[str, float]]:
-    """A run's queue samples of one direction in bins."""
-    chosen = queue.filter(pc.equal(queue.column("direction").cast(pa.string()), direction))
+def binned(run: Run, queue: pa.Table, link: str, direction: str) -> list[dict[str, float]]:
+    """A run's queue samples of one direction of a link in bins."""
+    chosen = queue
+    for name, wanted in (("link", link), ("direction", direction)):
+        chosen = chosen.filter(pc.equal(chosen.column(name).cast(pa.string()), wanted))
     if not chosen.num_rows:
-        raise AqmlabError(f"{run.path}: no queue samples of direction {direction}")
+        raise AqmlabError(f"{run.path}: no queue samples of {link} {direction}")
     return queue_bins(chosen.column("time_s").to_numpy(), chosen.column("packets").to_numpy())

@@ -13,6 +13,8 @@ from aqmlab.errors import AqmlabError
 T = TypeVar("T")
 R = TypeVar("R")
 
+STEP_S = 0.2
+"""How long an interrupt may go unnoticed."""
 Report = Callable[[float], None]
 """Called by a piece of work with the share of it that is done."""
 
@@ -68,7 +70,9 @@ def run_all(
     with ThreadPoolExecutor(max_workers=max(1, jobs or available_cpus())) as executor:
         try:
             futures = [executor.submit(one, index) for index in range(len(items))]
-            wait(futures)
+            # Libraries that catch interrupts too let a wait without end sleep on; hence the steps.
+            while wait(futures, timeout=STEP_S).not_done:
+                pass
         except BaseException:
             stop.set()
             executor.shutdown(wait=True, cancel_futures=True)

@@ -130,8 +130,13 @@ class Run:
 
     @cached_property
     def queue(self) -> pa.Table | None:
-        """Samples of the bottleneck's queues (``queue.parquet``), if recorded."""
+        """Samples of the links' queues (``queue.parquet``), if recorded."""
         return self._table("queue")
+
+    @cached_property
+    def flow_trace(self) -> pa.Table | None:
+        """Inner state of chosen connections (``flow_trace.parquet``), if recorded."""
+        return self._table("flow_trace")
 
     def _table(self, name: str) -> pa.Table | None:
         file = self.path / f"{name}.parquet"
@@ -299,8 +304,13 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
 
 
 def label_of(scenario: Mapping[str, Any]) -> str:
-    """Short name of a scenario: its forward queue, such as "red (30,90)" or "droptail 120"."""
-    discipline = scenario["topology"]["bottleneck"]["forward"]["discipline"]
+    """Short name of a scenario: its bottleneck's forward queue, such as "red (30,90)" or "droptail 120"."""
+    topology = scenario["topology"]
+    # In a network of links the first one with a queue worth naming speaks for it.
+    links = [topology["bottleneck"]] if "bottleneck" in topology else topology["links"].values()
+    disciplines = [link["forward"]["discipline"] for link in links]
+    active = (found for found in disciplines if found["kind"] != "droptail")
+    discipline = next(active, disciplines[0])
     kind, limit = discipline["kind"], short(discipline.get("limit", ""))
     if "min_th" in discipline:
         limit = f"({short(discipline['min_th'])},{short(discipline['max_th'])})"
@@ -312,6 +322,18 @@ def mark_of(summary: Mapping[str, Any]) -> str:
     if "live" not in summary:
         return ""
     return " live" if summary["live"]["valid"] else " live (invalid)"
+
+
+def main_link(runs: Sequence[Run]) -> tuple[str, str]:
+    """The link and direction that figures show: the bottleneck forward, or else the busiest."""
+    busy: dict[tuple[str, str], float] = {}
+    for run in runs:
+        for link, directions in run.summary["links"].items():
+            for direction, values in directions.items():
+                at = (link, direction)
+                busy[at] = busy.get(at, 0.0) + values["utilization"]
+    named = ("bottleneck", "forward")
+    return named if named in busy else max(busy, key=lambda at: busy[at])
 
 
 def short(quantity: object) -> str:

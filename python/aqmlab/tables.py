@@ -14,7 +14,7 @@ from rich.table import Table
 
 from aqmlab.catalog import Entry
 from aqmlab.compare import Difference
-from aqmlab.runs import Run
+from aqmlab.runs import Run, main_link
 
 
 @dataclass(frozen=True)
@@ -123,12 +123,13 @@ def by_class(results: Mapping[str, Any]) -> dict[str, Any]:
 
 def compare_table(runs: Sequence[Run]) -> Table:
     """One row per run: what its queue did, and what its users felt."""
+    name, direction = main_link(runs)
     link = [column for column in LINK if column.key in COMPARED_LINK]
     responses = [column for column in RESPONSES if column.key in COMPARED_RESPONSES]
     rows = {
         run.label: {
             **{
-                column.key: run.summary["links"]["bottleneck"]["forward"].get(column.key)
+                column.key: run.summary["links"].get(name, {}).get(direction, {}).get(column.key)
                 for column in link
             },
             **{column.key: run.summary["responses"]["all"].get(column.key) for column in responses},

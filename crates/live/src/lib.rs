@@ -29,7 +29,7 @@ mod world;
 
 use std::sync::Arc;
 
-use aqmlab_scenario::{Scenario, Topology};
+use aqmlab_scenario::Scenario;
 use aqmlab_sim::{Accounts, RunError, Summary};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
@@ -87,8 +87,7 @@ pub fn run(
     directory: Option<&std::path::Path>,
     progress: &mut dyn FnMut(f64) -> bool,
 ) -> Result<LiveSummary, LiveError> {
-    let Topology::Dumbbell(dumbbell) = &scenario.topology;
-    preflight::check(scenario, dumbbell)?;
+    let dumbbell = preflight::check(scenario)?;
     let stack = Stack::new(scenario)?;
     if let Some(what) = preflight::missing() {
         return Err(LiveError::Refused(what));
@@ -96,7 +95,7 @@ pub fn run(
     raise_file_limit();
     let routes = Arc::new(Routes::default());
     let paths = Side::BOTH.map(|from| Path::new(scenario, dumbbell, from, routes.clone()));
-    let accounts = Accounts::new(scenario, directory, [0, 1].map(|i| paths[i].accounts()))?;
+    let accounts = Accounts::new(scenario, directory, &[0, 1].map(|i| paths[i].accounts()))?;
     let sources = load::sources(scenario, dumbbell)?;
     let (bed, devices) = Bed::new(&stack)?;
     let world = World::new(&bed, &devices, scenario, routes);

@@ -13,7 +13,7 @@ use aqmlab_net::Time;
 use aqmlab_scenario::{Dumbbell, Scenario};
 use aqmlab_sim::{Accounts, ExchangeRecord, FlowRecord, RunError};
 use aqmlab_tcp::Retransmissions;
-use aqmlab_traffic::{Action, Connect, HostCounts, OpenDatagrams, Source};
+use aqmlab_traffic::{Action, Connect, HostCounts, OpenDatagrams, Script, Source};
 use rustix::net::sockopt::set_ip_tos;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -310,15 +310,11 @@ impl<'a> Load<'a> {
         let timeouts = open.done.iter().flatten().sum();
         if failed || open.done.iter().all(Option::is_some) {
             let record = FlowRecord {
-                flow,
-                start: open.start,
                 end: at,
-                request_bytes: open.route.received(End::Server),
-                response_bytes: open.route.received(End::Client),
-                measured_bytes: open.route.measured(),
                 again: Retransmissions { timeouts, ..again },
                 delayed_by: open.delayed_by,
                 failed,
+                ..record_of(&open.route, open.start)
             };
             self.ports.give_back(open.from);
             self.open.remove(&flow);
@@ -381,26 +377,25 @@ impl<'a> Load<'a> {
         }
     }
 
-    fn access_delay(&self, rtt: Time) -> Time {
-        Time::from_nanos(rtt.saturating_sub(self.bottleneck_delay).as_nanos() / 2)
+    fn route(&mut self, class: usize, rtt: Time, script: Option<Script>) -> Arc<Route> {
+        self.flows_opened += 1;
+        let (flow, delay) = (self.flows_opened, self.bottleneck_delay);
+        Arc::new(Route::new(flow, class, rtt, delay, script))
     }
 
     fn connect(&mut self, class: usize, connect: Connect) {
         let now = self.clock.now();
         let (near, far) = Self::sides_of(connect.flipped);
         self.accounts.exchange_begins(class, now);
-        self.flows_opened += 1;
-        let flow = self.flows_opened;
+        let route = self.route(class, connect.rtt, Some(connect.script));
         let Some(from) = self.ports.take(near, connect.client) else {
             self.note_failure(&io::ErrorKind::AddrInUse.into());
             return;
         };
         let to = SocketAddrV4::new(far.address(connect.server), self.classes[class].port);
-        let delay = self.access_delay(connect.rtt);
-        let route = Arc::new(Route::new(flow, class, delay, Some(connect.script)));
         self.routes.insert(from, route.clone());
         self.open.insert(
-            flow,
+            route.flow,
             Open {
                 route: route.clone(),
                 from,
@@ -423,9 +418,7 @@ impl<'a> Load<'a> {
 
     fn open_datagrams(&mut self, class: usize, open: &OpenDatagrams) -> Result<(), LiveError> {
         let (near, far) = Self::sides_of(open.flipped);
-        self.flows_opened += 1;
-        let delay = self.access_delay(open.rtt);
-        let route = Arc::new(Route::new(self.flows_opened, class, delay, None));
+        let route = self.route(class, open.rtt, None);
         let from = SocketAddrV4::new(far.address(open.server), self.classes[class].port);
         let to = self
             .ports
@@ -485,21 +478,14 @@ impl<'a> Load<'a> {
     /// there were.
     pub(crate) fn finish(mut self) -> (Accounts, LoadReport, u64) {
         for open in self.open.values() {
-            let (class, measured) = (open.route.class, open.route.measured());
-            self.accounts.still_open(class, open.start, measured);
+            let record = record_of(&open.route, open.start);
+            self.accounts.still_open(open.route.class, &record);
         }
         for (class, flows) in self.datagrams.iter().enumerate() {
             for flow in flows {
                 let record = FlowRecord {
-                    flow: flow.route.flow,
-                    start: flow.start,
                     end: flow.last,
-                    request_bytes: 0,
-                    response_bytes: flow.route.received(End::Client),
-                    measured_bytes: flow.route.measured(),
-                    again: Retransmissions::default(),
-                    delayed_by: Retransmissions::default(),
-                    failed: false,
+                    ..record_of(&flow.route, flow.start)
                 };
                 let lost = flow.route.lost();
                 self.accounts.datagrams(class, &record, flow.sent, lost);
@@ -507,6 +493,22 @@ impl<'a> Load<'a> {
         }
         self.report.set_lateness(&self.lateness);
         (self.accounts, self.report, self.events)
+    }
+}
+
+/// What is known of a connection whose end is not.
+fn record_of(route: &Route, start: Time) -> FlowRecord {
+    FlowRecord {
+        flow: route.flow,
+        start,
+        rtt: route.rtt,
+        end: start,
+        request_bytes: route.received(End::Server),
+        response_bytes: route.received(End::Client),
+        measured_bytes: route.measured(),
+        again: Retransmissions::default(),
+        delayed_by: Retransmissions::default(),
+        failed: false,
     }
 }
 

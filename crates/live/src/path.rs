@@ -288,10 +288,12 @@ mod tests {
                  rtt = {{ kind = \"constant\", rtt = \"26 ms\" }}\n"
             );
             let scenario = Scenario::parse(&text, &[], &mut |_| unreachable!()).unwrap();
-            let Topology::Dumbbell(dumbbell) = &scenario.topology;
+            let Topology::Dumbbell(dumbbell) = &scenario.topology else {
+                unreachable!("it says so above");
+            };
             let routes = Arc::new(Routes::default());
             let client = SocketAddrV4::new(Side::Clients.address(1), 2000);
-            let route = Route::new(7, 0, Time::from_millis(10), None);
+            let route = Route::new(7, 0, Time::from_millis(26), Time::from_millis(6), None);
             routes.insert(client, Arc::new(route));
             Self {
                 path: Path::new(&scenario, dumbbell, Side::Servers, routes),

@@ -6,11 +6,14 @@ use std::collections::VecDeque;
 
 use aqmlab_aqm::{LinkFacts, Queue, Queued, Reason};
 use aqmlab_net::{Bytes, Packet, RandomStream, Time};
-use aqmlab_scenario::{Link, Scenario};
+use aqmlab_scenario::{Link, RateChange, Reordering, Scenario};
 use aqmlab_sim::LinkAccounts;
 
-/// Names of the directions, as the simulator's random streams have them.
+/// Names of the directions, in results and, as in the simulator, of random streams.
 const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
+
+/// The name of a dumbbell's link in results.
+const LINK: &str = "bottleneck";
 
 /// Discipline, device ring and wire. `T` is what the packets are to their owner.
 #[derive(Debug)]
@@ -21,8 +24,12 @@ pub(crate) struct Port<T> {
     facts: LinkFacts,
     delay: Time,
     loss: f64,
+    reordering: Option<Reordering>,
+    /// Changes of the rate that are still to come.
+    changes: VecDeque<RateChange>,
     law_draws: RandomStream,
     loss_draws: RandomStream,
+    reordering_draws: RandomStream,
     /// When the transmission under way ends.
     busy_until: Option<Time>,
     /// Up to when the packets that wait are accounted for.
@@ -50,15 +57,18 @@ impl<T> Port<T> {
         let hashes = stream("hash").uniform().to_bits();
         let queue = Queue::new(&link.discipline, facts, hashes);
         Self {
-            accounts: LinkAccounts::new(scenario, direction, queue.probe_names()),
+            accounts: LinkAccounts::new(scenario, LINK, name, queue.probe_names()),
             queue,
             ring: VecDeque::new(),
             ring_size: link.device_ring.0 as usize,
             facts,
             delay: link.delay,
             loss: link.loss,
+            reordering: link.reordering,
+            changes: link.rate_changes.iter().copied().collect(),
             law_draws: stream("law"),
             loss_draws: stream("loss"),
+            reordering_draws: stream("reordering"),
             busy_until: None,
             accounted: Time::ZERO,
         }
@@ -98,20 +108,30 @@ impl<T> Port<T> {
         self.serve(now, beyond);
     }
 
-    /// The ticks and samples that come before `time`.
+    /// The changes of the rate, ticks and samples that come before `time`.
     pub(crate) fn observe_before(&mut self, time: Time) {
         loop {
             let (tick, sample) = (self.queue.next_tick(), self.accounts.next_sample());
-            if tick.min(sample) >= time {
+            let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
+            if tick.min(sample).min(change) >= time {
                 break;
             }
-            if tick <= sample {
+            if change <= tick.min(sample) {
+                self.change_rate();
+            } else if tick <= sample {
                 self.queue.tick();
             } else {
                 let queue = &self.queue;
                 self.accounts
                     .sample(queue.backlog(), queue.counters(), |out| queue.probe(out));
             }
+        }
+    }
+
+    fn change_rate(&mut self) {
+        if let Some(RateChange { rate, .. }) = self.changes.pop_front() {
+            self.facts.rate = rate;
+            self.queue.set_link(self.facts);
         }
     }
 
@@ -163,7 +183,13 @@ impl<T> Port<T> {
             self.accounts.wire_loss(end);
             beyond.lost(end, queued.item);
         } else {
-            beyond.arrives(end + self.delay, queued.packet, queued.item);
+            let held_up = match self.reordering {
+                Some(Reordering { share, delay }) if self.reordering_draws.uniform() < share => {
+                    delay
+                }
+                _ => Time::ZERO,
+            };
+            beyond.arrives(end + self.delay + held_up, queued.packet, queued.item);
         }
     }
 

@@ -4,7 +4,7 @@ use std::env;
 use std::fs::{self, OpenOptions};
 use std::io;
 
-use aqmlab_scenario::{Dumbbell, Scenario};
+use aqmlab_scenario::{Dumbbell, Scenario, Topology};
 
 use crate::LiveError;
 
@@ -58,8 +58,20 @@ fn effective_capabilities(status: &str) -> u64 {
 }
 
 /// Refuses what a bed cannot hold.
-pub(crate) fn check(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<(), LiveError> {
+pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
     let refuse = |message: String| Err(LiveError::Refused(message));
+    let Topology::Dumbbell(dumbbell) = &scenario.topology else {
+        return refuse(
+            "topology.kind: the live bed has one link; expected \"dumbbell\"".to_owned(),
+        );
+    };
+    if scenario.measure.flow_trace.is_some() {
+        return refuse(
+            "measure.flow_trace: found one, but nobody sees the inner state of a kernel's end \
+             points; leave it out"
+                .to_owned(),
+        );
+    }
     let hosts = &dumbbell.hosts;
     for (key, count) in [("clients", hosts.clients), ("servers", hosts.servers)] {
         if count > MOST_HOSTS {
@@ -82,7 +94,7 @@ pub(crate) fn check(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<(), Live
             scenario.traffic.len()
         ));
     }
-    Ok(())
+    Ok(dumbbell)
 }
 
 #[cfg(test)]

@@ -74,6 +74,8 @@ pub(crate) struct Route {
     /// Serial number, as in the simulator.
     pub(crate) flow: u64,
     pub(crate) class: usize,
+    /// Minimum round trip.
+    pub(crate) rtt: Time,
     /// Propagation between a host and the bottleneck's entrance, one way.
     pub(crate) access_delay: Time,
     /// What the application does on it; a flow of datagrams has none.
@@ -89,11 +91,20 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    pub(crate) fn new(flow: u64, class: usize, access_delay: Time, script: Option<Script>) -> Self {
+    /// `link_delay` is the propagation on the bottleneck, both ways together, which is part of the
+    /// round trip.
+    pub(crate) fn new(
+        flow: u64,
+        class: usize,
+        rtt: Time,
+        link_delay: Time,
+        script: Option<Script>,
+    ) -> Self {
         Self {
             flow,
             class,
-            access_delay,
+            rtt,
+            access_delay: Time::from_nanos(rtt.saturating_sub(link_delay).as_nanos() / 2),
             script,
             sent: Default::default(),
             received: Default::default(),
@@ -225,7 +236,7 @@ mod tests {
     use super::*;
 
     fn sent(segments: &[(u32, u32, bool, bool)]) -> Retransmissions {
-        let route = Route::new(1, 0, Time::ZERO, None);
+        let route = Route::new(1, 0, Time::ZERO, Time::ZERO, None);
         for &(seq, len, syn, fin) in segments {
             let segment = Segment { seq, len, syn, fin };
             route.note_sent(End::Server, &segment);

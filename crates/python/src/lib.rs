@@ -3,13 +3,15 @@
 //! A scenario crosses as its effective TOML text, a result as JSON text and as Parquet files: no
 //! type of the engine is mirrored in Python. Docstrings stand in `_native.pyi`.
 
+mod captures;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use aqmlab_live::LiveError;
-use aqmlab_scenario::{MAX_TABLE_BYTES, Scenario, Topology};
-use pyo3::exceptions::{PyIndexError, PyKeyError};
+use aqmlab_scenario::{MAX_TABLE_BYTES, Scenario};
+use pyo3::exceptions::PyIndexError;
 use pyo3::import_exception;
 use pyo3::prelude::*;
 
@@ -21,9 +23,11 @@ import_exception!(aqmlab.errors, RunError);
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::captures::vectors_from_capture;
+    #[pymodule_export]
     use super::{
-        catalog, link_rate, live_clean, live_missing, parse, population, population_key, run,
-        run_live, schema, set_population, to_json, uncongested, version,
+        catalog, live_clean, live_missing, load_share, loaded_links, parse, population,
+        population_key, run, run_live, schema, set_population, to_json, uncongested, version,
     };
 }
 
@@ -84,14 +88,21 @@ fn set_population(effective: &str, class_index: usize, population: f64) -> PyRes
 }
 
 #[pyfunction]
-fn link_rate(effective: &str, direction: &str) -> PyResult<f64> {
-    let Topology::Dumbbell(dumbbell) = read_effective(effective)?.topology;
-    let link = match direction {
-        "forward" => dumbbell.bottleneck.forward,
-        "reverse" => dumbbell.bottleneck.reverse,
-        _ => return Err(PyKeyError::new_err(direction.to_owned())),
-    };
-    Ok(link.rate.bps() as f64)
+fn loaded_links(effective: &str, class_index: usize) -> PyResult<Vec<(String, &'static str, f64)>> {
+    let scenario = with_class(effective, class_index)?;
+    let network = scenario.topology.network();
+    let names: Vec<&String> = network.links.keys().collect();
+    let hops = scenario.loaded_hops(class_index).into_iter();
+    let loaded = hops.map(|hop| {
+        let rate = network.link(hop).rate.bps() as f64;
+        (names[hop.link].clone(), hop.direction(), rate)
+    });
+    Ok(loaded.collect())
+}
+
+#[pyfunction]
+fn load_share(effective: &str, class_index: usize) -> PyResult<f64> {
+    Ok(with_class(effective, class_index)?.load_share(class_index))
 }
 
 #[pyfunction]

@@ -7,7 +7,9 @@ use aqmlab_net::Time;
 use aqmlab_net::tagged::{Located, quoted};
 use aqmlab_traffic::{HostCounts, Rtt};
 
-use crate::{Dumbbell, Hosts, Link, Measure, Scenario, ScenarioError, Topology, Traffic};
+use crate::{
+    Hosts, Link, Measure, Network, Path, RateChange, Reordering, Scenario, ScenarioError, Traffic,
+};
 
 type Checked = Result<(), ScenarioError>;
 
@@ -74,10 +76,24 @@ pub(crate) fn names(scenario: &Scenario) -> Checked {
 /// Everything else but the links, which are checked as they are read.
 pub(crate) fn scenario(scenario: &Scenario) -> Checked {
     measure(&scenario.measure)?;
-    let Topology::Dumbbell(dumbbell) = &scenario.topology;
-    hosts(&dumbbell.hosts)?;
+    hosts(scenario.topology.hosts())?;
+    let checked = scenario.topology.check();
+    checked.map_err(|error| error.under("topology"))?;
+    let network = scenario.topology.network();
+    for link in network
+        .links
+        .values()
+        .flat_map(|link| [&link.forward, &link.reverse])
+    {
+        // A host's own link takes packets in the order in which they were sent.
+        if link.reordering.is_some() && network.hosts.rate.is_some() {
+            let why = "hosts whose links have a rate get packets in order";
+            let right = "leave out the reordering of links, or the rate";
+            return wrong("topology.hosts.rate", format!("{why}; {right}"));
+        }
+    }
     for class in &scenario.traffic {
-        traffic(class, dumbbell)?;
+        traffic(class, &network)?;
     }
     load(scenario)
 }
@@ -147,11 +163,41 @@ pub(crate) fn link(link: &Link) -> Result<(), Located> {
             format!("found {}; a probability from 0 to below 1", link.loss),
         );
     }
+    if let Some(Reordering { share, delay }) = link.reordering {
+        let under = |key: &str, message: String| {
+            wrong(key, message).map_err(|error| error.under("reordering"))
+        };
+        if !(0.0..=1.0).contains(&share) {
+            return under("share", format!("found {share}; a probability from 0 to 1"));
+        }
+        if delay > LONGEST {
+            return under("delay", format!("found {delay}; at most {LONGEST}"));
+        }
+    }
+    rate_changes(&link.rate_changes).map_err(|error| error.under("rate_changes"))?;
     let checked = link.discipline.check();
     checked.map_err(|(key, message)| Located::new(message).under(&key).under("discipline"))
 }
 
-fn traffic(class: &Traffic, dumbbell: &Dumbbell) -> Checked {
+fn rate_changes(changes: &[RateChange]) -> Result<(), Located> {
+    let mut before = Time::ZERO;
+    for (index, RateChange { at, rate }) in changes.iter().enumerate() {
+        let wrong = |key: &str, message: String| {
+            Err(Located::new(message).under(key).under(&index.to_string()))
+        };
+        if *at < before || *at > LONGEST {
+            let message = format!("found {at}; at most {LONGEST}, and not before the last change");
+            return wrong("at", message);
+        }
+        if rate.bps() == 0 {
+            return wrong("rate", "found 0 bit/s; a rate must be above 0".to_owned());
+        }
+        before = *at;
+    }
+    Ok(())
+}
+
+fn traffic(class: &Traffic, network: &Network) -> Checked {
     let path = format!("traffic.{}", class.name);
     if class.share <= 0.0 {
         let message = format!("found {}; a share must be above 0", class.share);
@@ -164,26 +210,39 @@ fn traffic(class: &Traffic, dumbbell: &Dumbbell) -> Checked {
     at(&path, class.model.check())?;
     let Hosts {
         clients, servers, ..
-    } = dumbbell.hosts;
+    } = network.hosts;
     at(
         &format!("{path}.rtt"),
         class.rtt.check(HostCounts { clients, servers }),
     )?;
     let (shortest, longest) = extremes(&class.rtt);
-    let bottleneck = &dumbbell.bottleneck;
-    let delays = bottleneck
-        .forward
-        .delay
-        .saturating_add(bottleneck.reverse.delay);
+    let delays = network.delay(path_of(class, network)?);
     if shortest < delays {
         let message = format!(
-            "found a round trip of {shortest}, which is shorter than the bottleneck's delays of \
-             {delays} that are part of it"
+            "found a round trip of {shortest}, which is shorter than its links' delays of {delays} \
+             that are part of it"
         );
         return wrong(format!("{path}.rtt"), message);
     }
     at_most(&format!("{path}.rtt"), longest, LONGEST)?;
     at(&format!("{path}.tcp"), class.tcp.check())
+}
+
+/// The path that a class names, or the only one.
+fn path_of<'a>(class: &Traffic, network: &'a Network) -> Result<&'a Path, ScenarioError> {
+    if let Some((_, path)) = network.path(class.path.as_deref()) {
+        return Ok(path);
+    }
+    let names: Vec<&str> = network.paths.keys().map(String::as_str).collect();
+    let error = match &class.path {
+        Some(name) => Located::unknown_word(name, &names),
+        None => Located::new("missing; the network has several paths").allow(&names),
+    };
+    Err(error
+        .under("path")
+        .under(&class.name)
+        .under("traffic")
+        .into())
 }
 
 /// Shortest and longest round trip.

@@ -1,11 +1,11 @@
 //! What a scenario is, with every default spelled out.
 
 use aqmlab_aqm::Discipline;
-use aqmlab_net::{Rate, Time};
+use aqmlab_net::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bottleneck, Framing, Packets, Traffic};
+use crate::{Framing, Packets, Topology, Traffic};
 
 /// One experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +47,9 @@ pub struct Measure {
     /// Which tables are written beside the summary.
     #[serde(default = "default_record")]
     pub record: Vec<Record>,
+    /// Connections to follow in `flow_trace.parquet`; left out: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow_trace: Option<FlowTrace>,
 }
 
 impl Default for Measure {
@@ -56,6 +59,7 @@ impl Default for Measure {
             duration: default_duration(),
             queue_sample: default_queue_sample(),
             record: default_record(),
+            flow_trace: None,
         }
     }
 }
@@ -70,27 +74,6 @@ pub enum Record {
     Flows,
     /// `queue.parquet`: samples of the bottleneck's queues.
     Queue,
-}
-
-aqmlab_net::tagged! {
-    /// The network between the hosts.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum Topology {
-        /// Clients on one side, servers on the other, one link between them.
-        Dumbbell(Dumbbell),
-    }
-}
-
-/// Clients on one side, servers on the other, one link between them. *Forward* is the direction
-/// from the servers to the clients, *reverse* the other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Dumbbell {
-    /// The link in the middle.
-    pub bottleneck: Bottleneck,
-    /// The hosts at the ends.
-    #[serde(default)]
-    pub hosts: Hosts,
 }
 
 /// One direction of a link and the queue in front of it.
@@ -111,6 +94,12 @@ pub struct Link {
     /// Probability that a packet is lost at random on the wire.
     #[serde(default)]
     pub loss: f64,
+    /// Packets that are overtaken on the wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reordering: Option<Reordering>,
+    /// Changes of the rate, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_changes: Vec<RateChange>,
     /// The queue discipline: a table with its `kind` and parameters, the name of a preset, or a
     /// table whose `preset` names one and whose other keys replace its values.
     #[serde(deserialize_with = "crate::discipline::read")]
@@ -118,44 +107,48 @@ pub struct Link {
     pub discipline: Discipline,
 }
 
-/// The hosts of a dumbbell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The rate of a link becomes another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Hosts {
-    /// Number of client hosts. Users are spread over them.
-    #[serde(default = "default_hosts")]
-    pub clients: u32,
-    /// Number of server hosts.
-    #[serde(default = "default_hosts")]
-    pub servers: u32,
-    /// Rate of every host's own link, both ways; left out: unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// Framing on the hosts' links.
-    #[serde(default)]
-    pub framing: Framing,
-    /// Hosts' clocks are ahead of the true time by a random part of this. It matters to transports
-    /// that put time stamps into their segments.
-    #[serde(default)]
-    pub clock_offset: Time,
-    /// Hosts' clocks are fast or slow by a random part of this, in microseconds per second, up to
-    /// 100000.
-    #[serde(default)]
-    #[schemars(range(max = 100_000))]
-    pub clock_drift: u32,
+pub struct RateChange {
+    /// When, from the beginning of the run. A transmission under way ends as it began.
+    pub at: Time,
+    /// The rate from then on.
+    pub rate: Rate,
 }
 
-impl Default for Hosts {
-    fn default() -> Self {
-        Self {
-            clients: default_hosts(),
-            servers: default_hosts(),
-            rate: None,
-            framing: Framing::default(),
-            clock_offset: Time::ZERO,
-            clock_drift: 0,
-        }
-    }
+/// Packets that are overtaken: a share of them travels longer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reordering {
+    /// Probability that a packet is held up.
+    pub share: f64,
+    /// For how long, beyond the link's delay.
+    pub delay: Time,
+}
+
+/// Connections whose inner state is recorded in `flow_trace.parquet`, at the end that sends the
+/// responses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowTrace {
+    /// How many connections of each class: the first ones that fit.
+    #[serde(default = "default_traced")]
+    pub flows: u32,
+    /// Only connections whose responses have at least this many bytes together.
+    #[serde(default)]
+    pub min_response: Bytes,
+    /// Only connections that begin from this time of the run on.
+    #[serde(default)]
+    pub after: Time,
+    /// Shortest time between two rows of a connection. With 0 there is a row for each segment that
+    /// its sender gets and for each of its timers.
+    #[serde(default)]
+    pub period: Time,
+}
+
+fn default_traced() -> u32 {
+    1
 }
 
 fn default_seed() -> u64 {
@@ -176,8 +169,4 @@ fn default_queue_sample() -> Time {
 
 fn default_record() -> Vec<Record> {
     vec![Record::Responses, Record::Flows, Record::Queue]
-}
-
-fn default_hosts() -> u32 {
-    10
 }

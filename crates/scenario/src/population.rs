@@ -2,9 +2,9 @@
 
 use aqmlab_aqm::{Discipline, droptail};
 use aqmlab_net::{Frequency, QueueSize, Rate};
-use aqmlab_traffic::Model;
+use aqmlab_traffic::{Direction, Model};
 
-use crate::{Scenario, Topology, Traffic};
+use crate::{Hop, Scenario, Traffic};
 
 /// A link this much faster than the scenario's is not congested by any load that is calibrated.
 const UNCONGESTED_SPEED_UP: u64 = 10;
@@ -63,8 +63,46 @@ impl Scenario {
         }
     }
 
+    /// Where the load of a class is measured: for each direction in which its responses go the
+    /// slowest link of its path, and the direction in which they cross it.
+    pub fn loaded_hops(&self, class: usize) -> Vec<Hop> {
+        let network = self.topology.network();
+        let class = &self.traffic[class];
+        let [there, back] = network.ways(class.path_in(&network).1);
+        let ways = match class.direction {
+            Direction::Forward => vec![there],
+            Direction::Reverse => vec![back],
+            Direction::Both => vec![there, back],
+        };
+        let slowest = |way: Vec<Hop>| {
+            let hops = way.into_iter();
+            hops.min_by_key(|&hop| network.link(hop).rate)
+        };
+        ways.into_iter().filter_map(slowest).collect()
+    }
+
+    /// The part of the load that a class which leaves its population to calibration has: its share
+    /// over that of all such classes that cross the link where its load is measured.
+    pub fn load_share(&self, class: usize) -> f64 {
+        let network = self.topology.network();
+        let measured = self.loaded_hops(class);
+        let crosses = |other: &Traffic| {
+            let ways = network.ways(other.path_in(&network).1);
+            let mut hops = ways.iter().flatten();
+            hops.any(|hop| measured.iter().any(|at| at.link == hop.link))
+        };
+        let calibrated = |other: &&Traffic| other.population().is_none() && crosses(other);
+        let all: f64 = self
+            .traffic
+            .iter()
+            .filter(calibrated)
+            .map(|other| other.share)
+            .sum();
+        self.traffic[class].share / all
+    }
+
     /// What calibration runs: only this class, with that population, where nothing is lost to
-    /// congestion. The bottleneck is ten times as fast behind an endless buffer; the hosts' own
+    /// congestion. Every link is ten times as fast behind an endless buffer; the hosts' own
     /// links stay as they are.
     pub fn uncongested(&self, class: usize, population: f64) -> Self {
         let mut traffic = self.traffic[class].clone();
@@ -74,11 +112,8 @@ impl Scenario {
             traffic: vec![traffic],
             ..self.clone()
         };
-        let Topology::Dumbbell(dumbbell) = &mut scenario.topology;
-        for link in [
-            &mut dumbbell.bottleneck.forward,
-            &mut dumbbell.bottleneck.reverse,
-        ] {
+        for link in scenario.topology.links_mut() {
+            link.rate_changes.clear();
             link.rate = Rate::from_bps(link.rate.bps().saturating_mul(UNCONGESTED_SPEED_UP));
             let limit = QueueSize::Packets(ENDLESS_PACKETS);
             link.discipline = Discipline::Droptail(droptail::Params { limit });

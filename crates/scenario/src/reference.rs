@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::catalog::{ProfileSheet, profile_keys};
 use crate::schema::{Described, Parameter};
 use crate::traffic::Common;
-use crate::{Dumbbell, Hosts, Link, Measure, Scenario};
+use crate::{FlowTrace, Hosts, Link, Measure, Path, RateChange, Reordering, Scenario, Topology};
 
 /// The page docs/scenario.md: every field with its form, default and meaning.
 pub fn reference() -> String {
@@ -22,14 +22,19 @@ pub fn reference() -> String {
     }
     table::<Scenario>(&mut page, "At the top");
     table::<Measure>(&mut page, "`[measure]`");
-    page += "\n## `[topology]`\n\nThe only `kind` so far is `\"dumbbell\"`: clients on one side, \
-             servers on the other, one link between them.\n\n";
-    parameters(&mut page, &Described::of::<Dumbbell>().parameters());
+    table::<FlowTrace>(&mut page, "`measure.flow_trace`");
+    kinds::<Topology>(&mut page, "`[topology]`");
+    table::<Path>(&mut page, "`[topology.paths.NAME]`");
     table::<Hosts>(&mut page, "`[topology.hosts]`");
-    table::<Link>(&mut page, "`[topology.bottleneck]`");
+    table::<Link>(
+        &mut page,
+        "`[topology.bottleneck]`, `[topology.links.NAME]`",
+    );
     page += "\nWhat stands in the table itself holds for both directions; \
              `[topology.bottleneck.forward]` (servers to clients) and \
              `[topology.bottleneck.reverse]` replace single keys, a discipline as a whole.\n";
+    table::<Reordering>(&mut page, "`reordering`");
+    table::<RateChange>(&mut page, "`rate_changes`, a list of");
     kinds::<Discipline>(&mut page, "`discipline`");
     table::<Common>(&mut page, "`[[traffic]]`");
     page += "\nBeside these, a class has its `kind` and the keys of that kind, below.\n";

@@ -10,6 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use toml::{Table, Value};
 
+use crate::{Network, Path};
+
 /// One class of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Traffic {
@@ -24,6 +26,9 @@ pub struct Traffic {
     pub share: f64,
     /// Round-trip times.
     pub rtt: Rtt,
+    /// The path between its servers and its clients; nothing where the network has only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The stack of its end points.
     pub tcp: Profile,
     /// Differentiated services code point of its packets, 0 to 63.
@@ -45,6 +50,9 @@ pub(crate) struct Common {
     share: f64,
     /// Round-trip times.
     rtt: Rtt,
+    /// Name of the path between its servers and its clients. Left out: the network's only one.
+    #[serde(default)]
+    path: Option<String>,
     /// The stack of its end points: a profile's name, or a table whose `profile` names one and
     /// whose other keys replace its values.
     #[serde(default = "default_tcp")]
@@ -58,7 +66,7 @@ pub(crate) struct Common {
 }
 
 /// The keys of [`Common`].
-const COMMON: [&str; 6] = ["name", "direction", "share", "rtt", "tcp", "dscp"];
+const COMMON: [&str; 7] = ["name", "direction", "share", "rtt", "path", "tcp", "dscp"];
 
 fn default_share() -> f64 {
     1.0
@@ -79,6 +87,14 @@ impl<'de> Deserialize<'de> for Traffic {
 }
 
 impl Traffic {
+    /// The path between its servers and its clients, with its number in the order of the names.
+    ///
+    /// The class and the network have passed their checks.
+    pub fn path_in<'a>(&self, network: &'a Network) -> (usize, &'a Path) {
+        let path = network.path(self.path.as_deref());
+        path.expect("a checked class names a path, or there is only one")
+    }
+
     fn from_table(table: Table) -> Result<Self, Located> {
         let kind = table
             .get("kind")
@@ -103,6 +119,7 @@ impl Traffic {
             direction: common.direction,
             share: common.share,
             rtt: common.rtt,
+            path: common.path,
             tcp: common.tcp,
             dscp: common.dscp,
         })

@@ -369,3 +369,98 @@ fn broken_files_say_what_they_earn() {
     assert!(wrong.is_empty(), "their first lines should be:\n{wrong}");
     assert!(count >= 10, "{count} broken scenarios");
 }
+
+/// A network of links, and one mistake each.
+const NETWORK: &str = r#"
+[topology]
+kind = "network"
+[topology.links.core]
+rate = "10 Mbit/s"
+delay = "5 ms"
+discipline = "droptail-240"
+rate_changes = [{ at = "5 s", rate = "5 Mbit/s" }, { at = "9 s", rate = "10 Mbit/s" }]
+[topology.links.side]
+rate = "20 Mbit/s"
+discipline = "droptail-240"
+reordering = { share = 0.1, delay = "1 ms" }
+[topology.paths.down]
+links = ["core"]
+back = ["-core", "side"]
+[topology.paths.up]
+links = ["-core"]
+[[traffic]]
+kind = "bulk"
+flows = 2
+path = "down"
+rtt = { kind = "constant", rtt = "10 ms" }
+"#;
+
+const NETWORK_CASES: &[(&str, &str)] = &[
+    ("links = [\"core\"]", "links = [\"cord\"]"),
+    (
+        "back = [\"-core\", \"side\"]",
+        "back = [\"-core\", \"-sid\"]",
+    ),
+    ("links = [\"core\"]", "links = []"),
+    ("links = [\"core\"]", "link = [\"core\"]"),
+    ("links = [\"core\"]", "links = \"core\""),
+    ("[topology.links.core]", "[topology.links.\"-core\"]"),
+    ("path = \"down\"", "path = \"dwn\""),
+    ("path = \"down\"\n", ""),
+    (
+        "[topology.paths.down]\nlinks = [\"core\"]\nback = [\"-core\", \"side\"]\n[topology.paths.up]\nlinks = [\"-core\"]\n",
+        "",
+    ),
+    ("rtt = \"10 ms\"", "rtt = \"9 ms\""),
+    ("share = 0.1", "share = 1.1"),
+    ("delay = \"1 ms\"", "delay = \"100 days\""),
+    ("at = \"9 s\"", "at = \"4 s\""),
+    ("rate = \"5 Mbit/s\"", "rate = \"0 Mbit/s\""),
+    (
+        "kind = \"network\"",
+        "kind = \"network\"\nhosts = { rate = \"1 Gbit/s\" }",
+    ),
+    ("kind = \"network\"", "kind = \"dumbbell\""),
+    ("kind = \"network\"", "kind = \"parking-lot\""),
+];
+
+const PARKING_LOT: &str = r#"
+[topology]
+kind = "parking-lot"
+routers = 6
+bottlenecks = 2
+[topology.bottleneck]
+rate = "10 Mbit/s"
+discipline = "droptail-240"
+[topology.aggregation]
+rate = "100 Mbit/s"
+discipline = "droptail-240"
+[[traffic]]
+kind = "bulk"
+flows = 2
+path = "through"
+rtt = { kind = "constant", rtt = "10 ms" }
+"#;
+
+const PARKING_LOT_CASES: &[(&str, &str)] = &[
+    ("routers = 6", "routers = 3"),
+    ("bottlenecks = 2", "bottlenecks = 4"),
+    ("bottlenecks = 2", "bottlenecks = 0"),
+    ("path = \"through\"", "path = \"cross-3\""),
+    ("[topology.aggregation]", "[topology.agregation]"),
+];
+
+#[test]
+fn each_mistake_in_a_network_has_its_message() {
+    let mut table = String::new();
+    for (base, cases) in [(NETWORK, NETWORK_CASES), (PARKING_LOT, PARKING_LOT_CASES)] {
+        Scenario::parse(base, &[], &mut files).unwrap();
+        for (right, wrong) in cases {
+            assert!(base.contains(right), "not in the scenario: {right}");
+            let told = message(&base.replacen(right, wrong, 1), &[]);
+            let [right, wrong] = [right, wrong].map(|text| text.replace('\n', "\\n"));
+            writeln!(table, "{right}  ->  {wrong}\n    {told}\n").unwrap();
+        }
+    }
+    insta::assert_snapshot!(table);
+}

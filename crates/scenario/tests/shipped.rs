@@ -27,7 +27,9 @@ fn load(name: &str, overrides: &[(&str, &str)]) -> Scenario {
 }
 
 fn dumbbell(scenario: &Scenario) -> &aqmlab_scenario::Dumbbell {
-    let Topology::Dumbbell(dumbbell) = &scenario.topology;
+    let Topology::Dumbbell(dumbbell) = &scenario.topology else {
+        panic!("found {:?}", scenario.topology);
+    };
     dumbbell
 }
 

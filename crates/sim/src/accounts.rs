@@ -4,6 +4,7 @@
 //! A link's accounts may be kept by another thread than the rest: they meet in
 //! [`Accounts::finish`].
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use aqmlab_aqm::{Backlog, Counters};
@@ -12,11 +13,11 @@ use aqmlab_scenario::Scenario;
 use aqmlab_tcp::Retransmissions;
 
 use crate::RunError;
+use crate::build::PortName;
 use crate::port::Observer;
 use crate::recorder::{FlowRow, QueueSamples, Recorder, ResponseRow};
 use crate::stats::{FlowStats, PortStats, ResponseStats, Window};
 use crate::summary::{Summary, link_summary};
-use crate::world::DIRECTIONS;
 
 fn window(scenario: &Scenario) -> Window {
     let start = scenario.measure.warm_up;
@@ -26,21 +27,32 @@ fn window(scenario: &Scenario) -> Window {
     }
 }
 
-/// One direction of the bottleneck.
+/// One direction of a link.
 #[derive(Debug)]
 pub struct LinkAccounts {
+    name: PortName,
     stats: PortStats,
     samples: QueueSamples,
     probes: &'static [&'static str],
 }
 
 impl LinkAccounts {
-    /// Empty accounts of direction 0 (forward) or 1 (reverse). `probes` are the names of its
+    /// Empty accounts of a direction: forward or reverse. `probes` are the names of its
     /// discipline's inner variables.
-    pub fn new(scenario: &Scenario, direction: usize, probes: &'static [&'static str]) -> Self {
+    pub fn new(
+        scenario: &Scenario,
+        link: &str,
+        direction: &'static str,
+        probes: &'static [&'static str],
+    ) -> Self {
+        let name = PortName {
+            link: link.to_owned(),
+            direction,
+        };
         Self {
             stats: PortStats::new(window(scenario), scenario.measure.queue_sample),
-            samples: QueueSamples::new(DIRECTIONS[direction], probes),
+            samples: QueueSamples::new(name.clone(), probes),
+            name,
             probes,
         }
     }
@@ -119,6 +131,8 @@ pub struct FlowRecord {
     pub flow: u64,
     /// When it was opened.
     pub start: Time,
+    /// Its minimum round trip.
+    pub rtt: Time,
     /// When something happened on it last.
     pub end: Time,
     /// Application bytes that the server received.
@@ -154,11 +168,14 @@ impl Accounts {
     pub fn new(
         scenario: &Scenario,
         directory: Option<&Path>,
-        links: [&LinkAccounts; 2],
+        links: &[&LinkAccounts],
     ) -> Result<Self, RunError> {
-        let [forward, reverse] = links.map(|link| link.probes);
-        let mut probes = forward.to_vec();
-        probes.extend(reverse.iter().filter(|name| !forward.contains(name)));
+        let mut probes: Vec<&'static str> = Vec::new();
+        for name in links.iter().flat_map(|link| link.probes) {
+            if !probes.contains(name) {
+                probes.push(name);
+            }
+        }
         let names: Vec<String> = scenario.traffic.iter().map(|t| t.name.clone()).collect();
         let class = |name: &String| Class {
             name: name.clone(),
@@ -167,7 +184,7 @@ impl Accounts {
         };
         Ok(Self {
             window: window(scenario),
-            recorder: Recorder::new(directory, &scenario.measure.record, &names, &probes)?,
+            recorder: Recorder::new(directory, &scenario.measure, &names, &probes)?,
             classes: names.iter().map(class).collect(),
         })
     }
@@ -203,7 +220,7 @@ impl Accounts {
 
     /// A connection has ended.
     pub fn flow(&mut self, class: usize, record: &FlowRecord) {
-        self.goodput(class, record.start, record.end, record.measured_bytes);
+        self.goodput(class, record, record.end);
         if !self.window.contains(record.end) {
             return;
         }
@@ -226,15 +243,15 @@ impl Accounts {
         });
     }
 
-    /// A connection goes on when the run ends; its client received so much in the measured span.
-    pub fn still_open(&mut self, class: usize, start: Time, measured_bytes: u64) {
-        self.goodput(class, start, self.window.end, measured_bytes);
+    /// A connection goes on when the run ends.
+    pub fn still_open(&mut self, class: usize, record: &FlowRecord) {
+        self.goodput(class, record, self.window.end);
     }
 
     /// A flow of datagrams, of which so many were sent and lost in the measured span. Its record
     /// counts whenever it ended.
     pub fn datagrams(&mut self, class: usize, record: &FlowRecord, sent: u64, lost: u64) {
-        self.goodput(class, record.start, self.window.end, record.measured_bytes);
+        self.goodput(class, record, self.window.end);
         let flows = &mut self.classes[class].flows;
         flows.count += 1;
         flows.datagrams_sent += sent;
@@ -254,10 +271,11 @@ impl Accounts {
         });
     }
 
-    fn goodput(&mut self, class: usize, start: Time, end: Time, measured_bytes: u64) {
+    fn goodput(&mut self, class: usize, record: &FlowRecord, end: Time) {
+        let span = self.window.overlap(record.start, end);
         let flows = &mut self.classes[class].flows;
-        flows.response_bytes += measured_bytes;
-        flows.add_goodput(measured_bytes, self.window.overlap(start, end));
+        flows.response_bytes += record.measured_bytes;
+        flows.add_goodput(record.measured_bytes, span, record.rtt);
     }
 
     /// Whether everything could be written so far.
@@ -265,24 +283,23 @@ impl Accounts {
         self.recorder.check()
     }
 
-    /// Writes what is left of the records and sums up. The links are forward and reverse; `events`
-    /// is what the run counts as its work.
+    /// Writes what is left of the records and sums up; `events` is what the run counts as its
+    /// work.
     pub fn finish(
         mut self,
         scenario: &Scenario,
-        mut links: [LinkAccounts; 2],
+        ports: impl IntoIterator<Item = LinkAccounts>,
         events: u64,
     ) -> Result<Summary, RunError> {
-        for link in &mut links {
-            self.recorder.queue(&mut link.samples);
+        let measured = scenario.measure.duration;
+        let mut links = BTreeMap::<String, BTreeMap<_, _>>::new();
+        for mut port in ports {
+            self.recorder.queue(&mut port.samples);
+            let link = links.entry(port.name.link).or_default();
+            let summary = link_summary(&port.stats, measured);
+            link.insert(port.name.direction.to_owned(), summary);
         }
         self.recorder.finish()?;
-        let measured = scenario.measure.duration;
-        let links = DIRECTIONS
-            .iter()
-            .zip(&links)
-            .map(|(name, link)| ((*name).to_owned(), link_summary(&link.stats, measured)))
-            .collect();
         let classes = self
             .classes
             .iter()

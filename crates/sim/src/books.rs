@@ -7,7 +7,7 @@ use crate::agenda::Agenda;
 use crate::connection::Connection;
 use crate::port::Port;
 use crate::recorder::{FlowRow, ResponseRow};
-use crate::world::{DIRECTIONS, Tally, World};
+use crate::world::{Tally, World};
 
 impl<A: Agenda> World<A> {
     pub(crate) fn record_response(&mut self, index: u32) {
@@ -31,9 +31,9 @@ impl<A: Agenda> World<A> {
         self.recorder.response(&row);
     }
 
-    pub(crate) fn close_flow(&mut self, connection: &Connection) {
+    pub(crate) fn close_flow(&mut self, index: u32, connection: &Connection) {
         let end = connection.last_event;
-        self.count_goodput(connection, end);
+        self.count_goodput(index, connection, end);
         if !self.window.contains(end) {
             return;
         }
@@ -57,20 +57,29 @@ impl<A: Agenda> World<A> {
         });
     }
 
-    fn count_goodput(&mut self, connection: &Connection, end: Time) {
+    fn count_goodput(&mut self, index: u32, connection: &Connection, end: Time) {
         let app = &connection.app;
         let span = self.window.overlap(app.connected_at, end);
+        let rtt = self.rtt_of(index);
         let flows = &mut self.classes[usize::from(connection.class)].flows;
         flows.response_bytes += app.measured_bytes;
-        flows.add_goodput(app.measured_bytes, span);
+        flows.add_goodput(app.measured_bytes, span, rtt);
+    }
+
+    /// The minimum round trip of a connection, or of a flow of datagrams.
+    pub(crate) fn rtt_of(&self, index: u32) -> Time {
+        let route = &self.routes[index as usize];
+        self.paths[usize::from(route.path)].delay + route.access_delay + route.access_delay
     }
 
     /// The end of the run: counts what goes on, and checks that no segment was lost or made.
     pub(crate) fn close_books(&mut self) -> Result<(), RunError> {
         self.close_datagrams();
         let slots = std::mem::take(&mut self.slots);
-        for connection in slots.iter().filter_map(|slot| slot.connection.as_ref()) {
-            self.count_goodput(connection, self.window.end);
+        for (index, slot) in (0..).zip(&slots) {
+            if let Some(connection) = &slot.connection {
+                self.count_goodput(index, connection, self.window.end);
+            }
         }
         let claimed: u64 = slots
             .iter()
@@ -91,8 +100,8 @@ impl<A: Agenda> World<A> {
                  on the wire + {waiting} in flight (connections count {claimed})"
             )));
         }
-        for (port, direction) in self.ports.iter().zip(DIRECTIONS) {
-            port.check_conservation(direction)?;
+        for (port, name) in self.ports.iter().zip(&self.port_names) {
+            port.check_conservation(&name.stream())?;
         }
         Ok(())
     }

@@ -1,18 +1,70 @@
 //! What a world is made of, from the scenario.
 
 use aqmlab_net::{RandomStream, Time};
-use aqmlab_scenario::{Dumbbell, Scenario};
+use aqmlab_scenario::{Hop, Network, Scenario};
 use aqmlab_tcp::{Clock, DelayedAck, HostClock, Profile};
 use aqmlab_traffic::{HostCounts, Source};
 
 use crate::RunError;
+use crate::connection::{Path, Way};
 use crate::stats::{FlowStats, ResponseStats};
 use crate::world::{Class, Node};
 
-pub(crate) fn classes(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<Class>, RunError> {
+/// A port in results, and in the names of its random streams.
+#[derive(Clone, Debug)]
+pub(crate) struct PortName {
+    pub(crate) link: String,
+    pub(crate) direction: &'static str,
+}
+
+impl PortName {
+    /// The ports of a network, by their index: two for each link, forward first.
+    pub(crate) fn all(network: &Network) -> Vec<Self> {
+        let name = |link: &String| {
+            [false, true].map(|reversed| Self {
+                link: link.clone(),
+                direction: Hop { link: 0, reversed }.direction(),
+            })
+        };
+        network.links.keys().flat_map(name).collect()
+    }
+
+    /// What its random streams are called. A dumbbell's have had no other name than the direction.
+    pub(crate) fn stream(&self) -> String {
+        match self.link.as_str() {
+            "bottleneck" => self.direction.to_owned(),
+            link => format!("{link}/{}", self.direction),
+        }
+    }
+}
+
+/// The paths of a network, and the ports of all their hops, one way after another.
+pub(crate) fn paths(network: &Network) -> (Vec<Path>, Vec<u16>) {
+    let mut hops = Vec::new();
+    let hosts = network.hosts.servers + network.hosts.clients;
+    let paths = network.paths.values().zip(0..);
+    let paths = paths.map(|(path, number)| Path {
+        ways: network.ways(path).map(|way| {
+            let first = hops.len() as u16;
+            hops.extend(
+                way.iter()
+                    .map(|hop| 2 * hop.link as u16 + u16::from(hop.reversed)),
+            );
+            Way {
+                first,
+                hops: way.len() as u8,
+            }
+        }),
+        delay: network.delay(path),
+        first_node: hosts * number,
+    });
+    (paths.collect(), hops)
+}
+
+pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Class>, RunError> {
     let hosts = HostCounts {
-        clients: dumbbell.hosts.clients,
-        servers: dumbbell.hosts.servers,
+        clients: network.hosts.clients,
+        servers: network.hosts.servers,
     };
     scenario
         .traffic
@@ -30,6 +82,7 @@ pub(crate) fn classes(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<Cl
             .map_err(|unset| RunError::Population(format!("traffic.{name}: {unset}")))?;
             Ok(Class {
                 name,
+                path: traffic.path_in(network).0,
                 dscp: traffic.dscp,
                 profile: traffic.tcp.clone(),
                 source,
@@ -42,7 +95,7 @@ pub(crate) fn classes(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<Cl
 }
 
 /// Hosts booted at unrelated times: the phases of their timers are uniform.
-pub(crate) fn nodes(scenario: &Scenario, dumbbell: &Dumbbell) -> Vec<Node> {
+pub(crate) fn nodes(scenario: &Scenario, network: &Network) -> Vec<Node> {
     let slow = longest(scenario, |profile| match profile.clock {
         Clock::Ticks { period } | Clock::Counted { period } => Some(period),
         Clock::Fine { .. } => None,
@@ -51,13 +104,13 @@ pub(crate) fn nodes(scenario: &Scenario, dumbbell: &Dumbbell) -> Vec<Node> {
         DelayedAck::Grid { period } => Some(period),
         _ => None,
     });
-    let count = dumbbell.hosts.servers + dumbbell.hosts.clients;
-    (0..u64::from(count))
+    let hosts = &network.hosts;
+    let count = u64::from(hosts.servers + hosts.clients) * network.paths.len() as u64;
+    (0..count)
         .map(|index| {
             let mut draws = RandomStream::new(scenario.seed, "host-phase", index);
             let mut phase =
                 |period: Time| Time::from_secs_f64(draws.uniform() * period.as_secs_f64());
-            let hosts = &dumbbell.hosts;
             let mut wrong = RandomStream::new(scenario.seed, "host-clock", index);
             let offset = wrong.uniform() * hosts.clock_offset.as_secs_f64() * 1e6;
             let drift = wrong.uniform_in(-1.0, 1.0) * f64::from(hosts.clock_drift);

@@ -6,43 +6,71 @@ use aqmlab_traffic::{Connect, Exchange, Script};
 
 use crate::event::{Event, Side};
 
+/// One way of a path: its ports, as a part of the world's list of hops.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) first: u16,
+    pub(crate) hops: u8,
+}
+
+/// A path through the network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// From servers to clients, from clients to servers.
+    pub(crate) ways: [Way; 2],
+    /// Propagation on its links, both ways together: part of every round trip.
+    pub(crate) delay: Time,
+    /// Its first host among the world's nodes: servers, then clients.
+    pub(crate) first_node: u32,
+}
+
 /// What the network needs to know of a connection for each of its segments. Kept apart from the
 /// rest, so that a segment at the bottleneck touches little memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
     /// Serial number of the connection.
     pub(crate) flow: u64,
-    /// Propagation between a host and the bottleneck's entrance (one way).
+    /// Propagation between a host and the entrance of its first port (one way).
     pub(crate) access_delay: Time,
     /// How far the clocks of the hosts are behind, for this connection.
     pub(crate) shift: Time,
     /// The hosts, as indices into the world's nodes.
     pub(crate) nodes: [u32; 2],
-    /// The server sits at the clients' side.
-    pub(crate) flipped: bool,
-    /// What the hosts send reaches the bottleneck at once.
+    /// The ports that the segments of client and server cross.
+    ways: [Way; 2],
+    /// Number of the path.
+    pub(crate) path: u16,
+    /// What the hosts send reaches the first port at once.
     pub(crate) is_shifted: bool,
     /// Differentiated services code point of all packets.
     pub(crate) dscp: u8,
-    header: u32,
-    syn_header: u32,
+    header: u16,
+    syn_header: u16,
 }
 
 impl Route {
+    /// A connection with this round trip over path number `path`. `flipped`: the server sits at
+    /// the clients' side.
     pub(crate) fn new(
         rtt: Time,
         flipped: bool,
         flow: u64,
         nodes: [u32; 2],
-        bottleneck_delay: Time,
+        (number, path): (usize, &Path),
     ) -> Self {
-        let access = rtt.saturating_sub(bottleneck_delay);
+        let access = rtt.saturating_sub(path.delay);
+        let [there, back] = path.ways;
         Self {
             flow,
             access_delay: Time::from_nanos(access.as_nanos() / 2),
             shift: Time::ZERO,
             nodes,
-            flipped,
+            ways: if flipped {
+                [there, back]
+            } else {
+                [back, there]
+            },
+            path: number as u16,
             is_shifted: false,
             dscp: 0,
             header: 0,
@@ -52,7 +80,7 @@ impl Route {
 
     /// IP and transport header of a packet, and of a SYN, in bytes.
     pub(crate) const fn set_headers(&mut self, header: u32, syn_header: u32) {
-        (self.header, self.syn_header) = (header, syn_header);
+        (self.header, self.syn_header) = (header as u16, syn_header as u16);
     }
 
     /// From now on what happens at the hosts is computed `access_delay` later than it happens.
@@ -65,16 +93,22 @@ impl Route {
     pub(crate) const fn ip_size(&self, packet: &Event) -> u32 {
         packet.len as u32
             + if packet.flags().has(Flags::SYN) {
-                self.syn_header
+                self.syn_header as u32
             } else {
-                self.header
+                self.header as u32
             }
     }
 
-    /// Which port the segments of `sender` cross: what servers send goes forward, unless the
-    /// connection is flipped.
-    pub(crate) const fn port(&self, sender: Side) -> usize {
-        matches!(sender, Side::Client) as usize ^ self.flipped as usize
+    /// Where the port of the segments of `sender` at this hop stands in the world's list.
+    #[inline]
+    pub(crate) const fn hop(&self, sender: Side, hop: u8) -> usize {
+        self.ways[sender as usize].first as usize + hop as usize
+    }
+
+    /// How many ports the segments of `sender` cross.
+    #[inline]
+    pub(crate) const fn hops(&self, sender: Side) -> u8 {
+        self.ways[sender as usize].hops
     }
 }
 
@@ -90,6 +124,8 @@ pub(crate) struct Connection {
     pub(crate) class: u16,
     /// Given up: what still arrives is ignored.
     pub(crate) failed: bool,
+    /// Its state is recorded over time.
+    pub(crate) is_traced: bool,
     /// When one of the ends was given something last.
     pub(crate) last_event: Time,
     pub(crate) app: Application,

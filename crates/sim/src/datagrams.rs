@@ -29,10 +29,12 @@ pub(crate) struct DatagramFlow {
 
 impl<A: Agenda> World<A> {
     pub(crate) fn open_datagrams(&mut self, class: usize, open: &OpenDatagrams) {
-        let nodes = self.hosts_of(open.client, open.server, open.flipped);
+        let path = self.classes[class].path;
+        let nodes = self.hosts_of(path, open.client, open.server, open.flipped);
         self.flows_opened += 1;
         let flow = self.flows_opened;
-        let mut route = Route::new(open.rtt, open.flipped, flow, nodes, self.bottleneck_delay);
+        let path = (path, &self.paths[path]);
+        let mut route = Route::new(open.rtt, open.flipped, flow, nodes, path);
         route.set_headers(HEADER, HEADER);
         route.dscp = self.classes[class].dscp;
         let slot = self.slots.len() as u32;
@@ -89,12 +91,13 @@ impl<A: Agenda> World<A> {
     pub(crate) fn close_datagrams(&mut self) {
         for flow in std::mem::take(&mut self.datagrams) {
             let span = self.window.overlap(flow.start, self.window.end);
+            let rtt = self.rtt_of(flow.slot);
             let flows = &mut self.classes[flow.class].flows;
             flows.count += 1;
             flows.datagrams_sent += flow.sent;
             flows.datagrams_lost += flow.lost;
             flows.response_bytes += flow.measured_bytes;
-            flows.add_goodput(flow.measured_bytes, span);
+            flows.add_goodput(flow.measured_bytes, span, rtt);
             self.recorder.flow(&FlowRow {
                 flow: flow.flow,
                 class: flow.class,

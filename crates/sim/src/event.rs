@@ -33,7 +33,7 @@ impl Side {
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A segment sent by this side reaches the bottleneck.
+    /// A segment sent by this side reaches a port.
     AtPort(Side),
     /// A segment sent by this side reaches the other end.
     AtHost(Side),
@@ -91,6 +91,9 @@ pub(crate) struct Event {
 /// Where the ECN field begins in `bits`: behind the six control bits.
 const ECN_SHIFT: u8 = 6;
 
+/// Where the number of the hop begins in `kind`.
+const HOP_SHIFT: u8 = 3;
+
 impl Event {
     pub(crate) const fn segment(kind: Kind, conn: u32, segment: &Segment, options: Ticket) -> Self {
         Self {
@@ -141,6 +144,15 @@ impl Event {
         }
     }
 
+    /// The segment goes on: it is now to reach this hop of its path, with this ECN field.
+    pub(crate) const fn hopped_on(self, sender: Side, ecn: Ecn, hop: u8) -> Self {
+        Self {
+            bits: self.flags().0 | (ecn as u8) << ECN_SHIFT,
+            kind: Kind::AtPort(sender).pack() | hop << HOP_SHIFT,
+            ..self
+        }
+    }
+
     /// The segment goes on: it is now to reach the other end, with this ECN field.
     pub(crate) const fn passed_on(self, sender: Side, ecn: Ecn) -> Self {
         Self {
@@ -151,7 +163,12 @@ impl Event {
     }
 
     pub(crate) const fn kind(&self) -> Kind {
-        Kind::unpack(self.kind)
+        Kind::unpack(self.kind & ((1 << HOP_SHIFT) - 1))
+    }
+
+    /// Which port of its path a packet is to reach.
+    pub(crate) const fn hop(&self) -> u8 {
+        self.kind >> HOP_SHIFT
     }
 
     /// Who sent the packet.
@@ -179,6 +196,7 @@ impl Event {
 
 #[cfg(test)]
 mod tests {
+    use aqmlab_scenario::MOST_HOPS;
     use aqmlab_tcp::Options;
 
     use super::*;
@@ -205,6 +223,14 @@ mod tests {
             assert_eq!(event.options, 9);
             assert_eq!((event.flags(), event.ecn(), event.len), (flags, ecn, 1460));
             let on = event.passed_on(Side::Server, Ecn::Ce);
+            let hop = MOST_HOPS as u8 - 1;
+            let hopped = event.hopped_on(Side::Server, Ecn::Ce, hop);
+            assert_eq!((hopped.flags(), hopped.ecn()), (flags, Ecn::Ce));
+            assert_eq!(
+                (hopped.kind(), hopped.hop()),
+                (Kind::AtPort(Side::Server), hop)
+            );
+            assert_eq!((event.hop(), on.hop()), (0, 0));
             assert_eq!(
                 (on.flags(), on.ecn(), on.kind()),
                 (flags, Ecn::Ce, Kind::AtHost(Side::Server))

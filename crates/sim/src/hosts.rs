@@ -13,16 +13,24 @@ impl<A: Agenda> World<A> {
     // ---- connections ----
 
     /// The hosts of a connection, as indices into the world's nodes: client, server.
-    pub(crate) const fn hosts_of(&self, client: u32, server: u32, flipped: bool) -> [u32; 2] {
+    pub(crate) fn hosts_of(
+        &self,
+        path: usize,
+        client: u32,
+        server: u32,
+        flipped: bool,
+    ) -> [u32; 2] {
+        let first = self.paths[path].first_node;
         if flipped {
-            [client, self.servers + server]
+            [first + client, first + self.servers + server]
         } else {
-            [self.servers + client, server]
+            [first + self.servers + client, first + server]
         }
     }
 
     pub(crate) fn open(&mut self, class: usize, connect: Connect) {
-        let nodes = self.hosts_of(connect.client, connect.server, connect.flipped);
+        let path = self.classes[class].path;
+        let nodes = self.hosts_of(path, connect.client, connect.server, connect.flipped);
         let profile = &self.classes[class].profile;
         let (handshake, overhead) = (profile.handshake, profile.overhead);
         let cx = Context {
@@ -33,9 +41,10 @@ impl<A: Agenda> World<A> {
         self.flows_opened += 1;
         let flow = self.flows_opened;
         let Connect { rtt, flipped, .. } = connect;
-        let mut route = Route::new(rtt, flipped, flow, nodes, self.bottleneck_delay);
+        let mut route = Route::new(rtt, flipped, flow, nodes, (path, &self.paths[path]));
         route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
         route.dscp = self.classes[class].dscp;
+        let is_traced = self.tracer.takes(class, self.now, &connect.script);
         let mut connection = Connection {
             ends: [
                 Endpoint::connect(cx, &mut self.segments),
@@ -45,6 +54,7 @@ impl<A: Agenda> World<A> {
             in_network: 0,
             class: class as u16,
             failed: false,
+            is_traced,
             last_event: self.now,
             app: Application::new(connect, flow, self.now),
         };
@@ -67,6 +77,9 @@ impl<A: Agenda> World<A> {
         };
         self.slots[index as usize].connection = Some(connection);
         self.routes[index as usize] = route;
+        if is_traced {
+            self.tracer.follow(index);
+        }
         if self.window.contains(self.now) {
             self.classes[class].responses.started += 1;
         }
@@ -157,6 +170,10 @@ impl<A: Agenda> World<A> {
             self.tell_application(index, side, events);
         }
         self.schedule(index, side);
+        match &self.slots[index as usize].connection {
+            Some(connection) if connection.is_traced => self.trace(index, side),
+            _ => {}
+        }
         self.release_if_over(index);
     }
 
@@ -192,7 +209,10 @@ impl<A: Agenda> World<A> {
         };
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(index);
-        self.close_flow(&connection);
+        if connection.is_traced {
+            self.tracer.forget(index);
+        }
+        self.close_flow(index, &connection);
     }
 
     // ---- applications ----

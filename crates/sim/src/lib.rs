@@ -24,6 +24,7 @@ mod port;
 mod recorder;
 mod stats;
 mod summary;
+mod trace;
 pub mod wheel;
 mod world;
 
@@ -59,18 +60,17 @@ impl From<parquet::errors::ParquetError> for RunError {
 
 /// Runs a scenario.
 ///
-/// Writes `responses.parquet`, `flows.parquet` and `queue.parquet` into `directory`, as far as
-/// the scenario's `measure.record` asks for them; no directory, no files. `progress` is told the
+/// Writes `responses.parquet`, `flows.parquet`, `queue.parquet` and `flow_trace.parquet` into
+/// `directory`, as far as the scenario's `measure` asks for them; no directory, no files. `progress` is told the
 /// share of the simulated time that has passed, some 200 times a run, and returns false to stop.
 pub fn run(
     scenario: &Scenario,
     directory: Option<&Path>,
     progress: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Summary, RunError> {
-    let record = &scenario.measure.record;
     let mut world =
         World::<WheelAgenda>::new(scenario, Shortcuts::default(), |classes, probes| {
-            Recorder::new(directory, record, classes, probes)
+            Recorder::new(directory, &scenario.measure, classes, probes)
         })?;
     world.run(progress)?;
     let summary = Summary::new(scenario, &world);

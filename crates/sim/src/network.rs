@@ -1,4 +1,4 @@
-//! Between the hosts: their own links, the ports, and the ways between them.
+//! Between the hosts: their own links, the ports of their path, and the ways between them.
 
 use aqmlab_net::{FlowKey, Packet, Time};
 
@@ -52,7 +52,7 @@ impl<A: Agenda> World<A> {
         self.enter_port(reaches, sender, event, Some(event.conn));
     }
 
-    /// A packet reaches the bottleneck. `acting` is the connection that is at work just now, if
+    /// A packet reaches a port. `acting` is the connection that is at work just now, if
     /// any: it looks after its own end.
     #[inline]
     pub(crate) fn enter_port(
@@ -63,7 +63,7 @@ impl<A: Agenda> World<A> {
         acting: Option<u32>,
     ) {
         let route = &self.routes[event.conn as usize];
-        let port = route.port(sender);
+        let port = usize::from(self.hops[route.hop(sender, event.hop())]);
         let packet = Packet {
             size: route.ip_size(&event) + self.options.len(event.options),
             ecn: event.ecn(),
@@ -107,6 +107,10 @@ impl<A: Agenda> World<A> {
             Passage::Arrives(time, ecn) => {
                 let sender = event.sender();
                 let route = &self.routes[event.conn as usize];
+                let hop = event.hop() + 1;
+                if hop < route.hops(sender) {
+                    return self.agenda.push(time, event.hopped_on(sender, ecn, hop));
+                }
                 let mut arrives = time + route.shift;
                 if let Some(link) = self.access {
                     let size = route.ip_size(&event) + self.options.len(event.options);

@@ -158,7 +158,7 @@ fn run<A: Agenda>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint) {
     let scenario = Scenario::parse(text, &[], &mut |name| panic!("no file {name}"));
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let mut world = World::<A>::new(&scenario, shortcuts, |classes, probes| {
-        Recorder::new(None, &[], classes, probes)
+        Recorder::new(None, &scenario.measure, classes, probes)
     })
     .expect("a world");
     world.run(&mut |_| true).expect("the run succeeds");
@@ -227,6 +227,46 @@ fn scenario(bottleneck: &str, hosts: &str, traffic: &str) -> String {
         delay = "2 ms"
         {bottleneck}
         {traffic}
+        "#
+    )
+}
+
+/// Two slow links in a row, one with changes of its rate; traffic over both and over each, and
+/// routes that differ between there and back.
+fn network(first: &str, hosts: &str, traffic: &[(&str, &str)]) -> String {
+    let classes = traffic.iter().enumerate().map(|(number, (path, class))| {
+        format!("{class}\nname = \"class-{number}\"\npath = \"{path}\"\n")
+    });
+    let classes: String = classes.collect();
+    format!(
+        r#"
+        [measure]
+        warm_up = "3 s"
+        duration = "17 s"
+        [topology]
+        kind = "network"
+        {hosts}
+        [topology.links.first]
+        rate = "10 Mbit/s"
+        delay = "2 ms"
+        {first}
+        [topology.links.second]
+        rate = "8 Mbit/s"
+        delay = "1 ms"
+        {DROPTAIL}
+        rate_changes = [{{ at = "6 s", rate = "4 Mbit/s" }}, {{ at = "12 s", rate = "9 Mbit/s" }}]
+        [topology.links.aside]
+        rate = "100 Mbit/s"
+        {DROPTAIL}
+        reordering = {{ share = 0.01, delay = "3 ms" }}
+        [topology.paths.both]
+        links = ["first", "second"]
+        back = ["-aside", "-first"]
+        [topology.paths.only-first]
+        links = ["-first"]
+        [topology.paths.only-second]
+        links = ["second"]
+        {classes}
         "#
     )
 }
@@ -315,4 +355,17 @@ fn machinery_agrees_with_options_in_the_segments() {
 fn machinery_agrees_where_the_decision_falls_on_departure() {
     let codel = r#"discipline = { kind = "codel", target = "10 ms", ecn = true }"#;
     all_agree(&scenario(codel, "", &[WEB, BULK].concat()));
+}
+
+#[test]
+fn machinery_agrees_on_a_network_of_links() {
+    let traffic = [("both", WEB), ("only-first", BULK), ("only-second", CBR)];
+    all_agree(&network(RED, "", &traffic));
+}
+
+#[test]
+fn machinery_agrees_on_a_network_where_the_decision_falls_on_departure() {
+    let codel = r#"discipline = { kind = "codel", target = "10 ms", ecn = true }"#;
+    let traffic = [("both", BULK), ("only-first", WEB), ("only-second", USERS)];
+    all_agree(&network(codel, "", &traffic));
 }

@@ -3,15 +3,15 @@
 //! Where a packet's fate is decided on arrival and the order is first come, first served, the port
 //! computes when a packet leaves as soon as it is let in ([`Computed`]). Where it is decided on
 //! departure, or packets overtake each other, the port keeps the packets and is woken when its
-//! wire falls free ([`Register`]). At equal times: departures, then ticks of the discipline, then
-//! samples, then arrivals.
+//! wire falls free ([`Register`]). At equal times: departures, then changes of the rate, then
+//! ticks of the discipline, then samples, then arrivals.
 
 mod computed;
 mod register;
 
 use aqmlab_aqm::{Backlog, Counters, Gate, LinkFacts, Queue};
 use aqmlab_net::{Bytes, Ecn, Packet, RandomStream, Time};
-use aqmlab_scenario::Link;
+use aqmlab_scenario::{Link, Reordering};
 
 use crate::RunError;
 use crate::event::Event;
@@ -42,6 +42,8 @@ struct Wire {
     delay: Time,
     loss: f64,
     loss_draws: RandomStream,
+    reordering: Option<Reordering>,
+    reordering_draws: RandomStream,
 }
 
 impl Wire {
@@ -57,7 +59,11 @@ impl Wire {
             stats.on_wire_loss(end);
             return Passage::Lost;
         }
-        Passage::Arrives(end + self.delay, ecn)
+        let held_up = match self.reordering {
+            Some(Reordering { share, delay }) if self.reordering_draws.uniform() < share => delay,
+            _ => Time::ZERO,
+        };
+        Passage::Arrives(end + self.delay + held_up, ecn)
     }
 }
 
@@ -95,12 +101,14 @@ impl Port {
         };
         let hashes = hash_seed(seed, name);
         let ring = link.device_ring.0 as usize;
+        // When a packet leaves can be computed only while the rate stands.
+        let compute = compute && link.rate_changes.is_empty();
         let gate = Gate::new(&link.discipline, facts, hashes).filter(|_| compute);
         let service = match gate {
             Some(gate) => Service::Computed(Computed::new(gate, ring)),
             None => {
                 let queue = Queue::new(&link.discipline, facts, hashes);
-                Service::Register(Register::new(queue, ring))
+                Service::Register(Register::new(queue, ring, &link.rate_changes))
             }
         };
         Self {
@@ -111,6 +119,8 @@ impl Port {
                 delay: link.delay,
                 loss: link.loss,
                 loss_draws: RandomStream::new(seed, &format!("loss/{name}"), 0),
+                reordering: link.reordering,
+                reordering_draws: RandomStream::new(seed, &format!("reordering/{name}"), 0),
             },
             stats: PortStats::new(window, sample),
         }
@@ -134,7 +144,8 @@ impl Port {
                 line.arrive(now, packet, &mut self.wire, &mut self.stats, &mut draw)
             }
             Service::Register(register) => {
-                register.observe_before(now + Time::from_nanos(1), &mut self.stats, observer);
+                let just_after = now + Time::from_nanos(1);
+                register.observe_before(just_after, &mut self.wire, &mut self.stats, observer);
                 register.arrive(now, packet, event, &mut draw, &mut self.stats, others);
                 register.serve(now, &mut self.wire, &mut self.stats, others);
                 Passage::Waits
@@ -150,7 +161,7 @@ impl Port {
         others: &mut Vec<(Event, Passage)>,
     ) {
         if let Service::Register(register) = &mut self.service {
-            register.observe_before(now, &mut self.stats, observer);
+            register.observe_before(now, &mut self.wire, &mut self.stats, observer);
             register.wire_falls_free();
             register.serve(now, &mut self.wire, &mut self.stats, others);
         }
@@ -170,7 +181,7 @@ impl Port {
         match &mut self.service {
             Service::Computed(line) => line.catch_up(now, &mut self.stats, observer),
             Service::Register(register) => {
-                register.observe_before(now, &mut self.stats, observer);
+                register.observe_before(now, &mut self.wire, &mut self.stats, observer);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use aqmlab_aqm::Backlog;
 use aqmlab_net::Time;
-use aqmlab_scenario::Record;
+use aqmlab_scenario::{Measure, Record};
 use arrow::array::{
     ArrayRef, BooleanBuilder, Float64Builder, RecordBatch, StringDictionaryBuilder, UInt32Builder,
     UInt64Builder,
@@ -18,9 +18,11 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
 use crate::RunError;
+use crate::build::PortName;
+use crate::trace::{TraceRow, Traces};
 
 /// Rows that are collected before they are written.
-const GROUP: usize = 1 << 16;
+pub(crate) const GROUP: usize = 1 << 16;
 
 /// A finished request/response exchange.
 #[derive(Clone, Copy, Debug)]
@@ -56,21 +58,22 @@ pub(crate) struct Recorder {
     responses: Option<Responses>,
     flows: Option<Flows>,
     queue: Option<Queue>,
+    traces: Option<Traces>,
     /// The first error, until it is told.
     failed: Option<RunError>,
 }
 
 impl Recorder {
-    /// `probes` are the names of the inner variables of the laws of both directions.
+    /// `probes` are the names of the inner variables of the laws of all ports.
     pub(crate) fn new(
         directory: Option<&Path>,
-        record: &[Record],
+        measure: &Measure,
         classes: &[String],
         probes: &[&'static str],
     ) -> Result<Self, RunError> {
         let path = |what: Record, name: &str| {
             directory
-                .filter(|_| record.contains(&what))
+                .filter(|_| measure.record.contains(&what))
                 .map(|directory| directory.join(name))
         };
         Ok(Self {
@@ -82,6 +85,10 @@ impl Recorder {
                 .transpose()?,
             queue: path(Record::Queue, "queue.parquet")
                 .map(|path| Queue::new(&path, probes))
+                .transpose()?,
+            traces: directory
+                .filter(|_| measure.flow_trace.is_some())
+                .map(|directory| Traces::new(&directory.join("flow_trace.parquet"), classes))
                 .transpose()?,
             failed: None,
         })
@@ -96,6 +103,13 @@ impl Recorder {
 
     pub(crate) fn flow(&mut self, row: &FlowRow) {
         if let Some(table) = &mut self.flows {
+            let added = table.add(row);
+            self.note(added);
+        }
+    }
+
+    pub(crate) fn trace(&mut self, row: &TraceRow) {
+        if let Some(table) = &mut self.traces {
             let added = table.add(row);
             self.note(added);
         }
@@ -138,18 +152,21 @@ impl Recorder {
             table.write()?;
             table.file.close()?;
         }
+        if let Some(table) = self.traces {
+            table.close()?;
+        }
         Ok(())
     }
 }
 
 /// A Parquet file that is being written.
-struct Table {
+pub(crate) struct Table {
     schema: Arc<Schema>,
     writer: ArrowWriter<File>,
 }
 
 impl Table {
-    fn create(path: &Path, fields: Vec<Field>) -> Result<Self, RunError> {
+    pub(crate) fn create(path: &Path, fields: Vec<Field>) -> Result<Self, RunError> {
         let level = ZstdLevel::try_new(1).expect("1 is a level of zstd");
         // Dictionaries pay for words only: times and sizes seldom repeat, and hashing them costs.
         let mut properties = WriterProperties::builder()
@@ -169,25 +186,25 @@ impl Table {
         Ok(Self { schema, writer })
     }
 
-    fn write(&mut self, columns: Vec<ArrayRef>) -> Result<(), RunError> {
+    pub(crate) fn write(&mut self, columns: Vec<ArrayRef>) -> Result<(), RunError> {
         let batch = RecordBatch::try_new(self.schema.clone(), columns)
             .map_err(|error| RunError::Record(error.to_string()))?;
         self.writer.write(&batch)?;
         Ok(())
     }
 
-    fn close(self) -> Result<(), RunError> {
+    pub(crate) fn close(self) -> Result<(), RunError> {
         self.writer.close()?;
         Ok(())
     }
 }
 
-fn word(name: &str) -> Field {
+pub(crate) fn word(name: &str) -> Field {
     let words = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
     Field::new(name, words, false)
 }
 
-fn column(name: &str, kind: &DataType) -> Field {
+pub(crate) fn column(name: &str, kind: &DataType) -> Field {
     Field::new(name, kind.clone(), false)
 }
 
@@ -355,7 +372,7 @@ impl Flows {
 /// Samples of one queue that wait to be recorded.
 #[derive(Debug)]
 pub(crate) struct QueueSamples {
-    direction: &'static str,
+    port: PortName,
     probes: &'static [&'static str],
     rows: Vec<(Time, Backlog)>,
     /// The probes of every row, one after another.
@@ -363,9 +380,9 @@ pub(crate) struct QueueSamples {
 }
 
 impl QueueSamples {
-    pub(crate) fn new(direction: &'static str, probes: &'static [&'static str]) -> Self {
+    pub(crate) const fn new(port: PortName, probes: &'static [&'static str]) -> Self {
         Self {
-            direction,
+            port,
             probes,
             rows: Vec::new(),
             values: Vec::new(),
@@ -428,8 +445,8 @@ impl Queue {
     fn add(&mut self, samples: &mut QueueSamples) -> Result<(), RunError> {
         let width = samples.probes.len();
         for (row, (time, backlog)) in samples.rows.iter().enumerate() {
-            self.link.append_value("bottleneck");
-            self.direction.append_value(samples.direction);
+            self.link.append_value(&samples.port.link);
+            self.direction.append_value(samples.port.direction);
             self.time.append_value(time.as_secs_f64());
             self.packets.append_value(backlog.packets);
             self.bytes.append_value(backlog.bytes);

@@ -270,10 +270,40 @@ pub(crate) struct FlowStats {
     pub(crate) by_retransmission: [u64; 5],
     /// Application bytes that clients received in the measured span.
     pub(crate) response_bytes: u64,
-    /// Sums of goodput (bytes per second) and its square over connections, for Jain's index.
-    goodput: u128,
-    goodput_squared: u128,
-    with_goodput: u64,
+    /// Goodput of connections, in bytes per second.
+    goodput: Shares,
+    /// Goodput times minimum round trip, in millionths of a byte.
+    normalized: Shares,
+}
+
+/// Sums from which Jain's index follows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shares {
+    sum: u128,
+    squared: u128,
+    count: u64,
+}
+
+impl Shares {
+    fn add(&mut self, share: u128) {
+        self.sum += share;
+        self.squared += share * share;
+        self.count += 1;
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.sum += other.sum;
+        self.squared += other.squared;
+        self.count += other.count;
+    }
+
+    /// Jain's index (sum x)^2 / (n sum x^2).
+    fn jain(self) -> Option<f64> {
+        (self.squared > 0).then(|| {
+            let sum = self.sum as f64;
+            sum * sum / (self.count as f64 * self.squared as f64)
+        })
+    }
 }
 
 impl FlowStats {
@@ -300,22 +330,24 @@ impl FlowStats {
         }] += 1;
     }
 
-    /// A connection ended in the measured span (or the span ended).
-    pub(crate) fn add_goodput(&mut self, bytes: u64, span: Time) {
+    /// A connection with this minimum round trip ended in the measured span (or the span ended).
+    pub(crate) fn add_goodput(&mut self, bytes: u64, span: Time, rtt: Time) {
         if span > Time::ZERO {
             let goodput = u128::from(bytes) * 1_000_000_000 / u128::from(span.as_nanos());
-            self.goodput += goodput;
-            self.goodput_squared += goodput * goodput;
-            self.with_goodput += 1;
+            self.goodput.add(goodput);
+            self.normalized
+                .add(goodput * u128::from(rtt.as_nanos() / 1000));
         }
     }
 
-    /// Jain's index (sum x)^2 / (n sum x^2) over the goodput of connections.
+    /// Jain's index over the goodput of connections.
     pub(crate) fn jain(&self) -> Option<f64> {
-        (self.goodput_squared > 0).then(|| {
-            let goodput = self.goodput as f64;
-            goodput * goodput / (self.with_goodput as f64 * self.goodput_squared as f64)
-        })
+        self.goodput.jain()
+    }
+
+    /// Jain's index over goodput times minimum round trip.
+    pub(crate) fn jain_normalized(&self) -> Option<f64> {
+        self.normalized.jain()
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -335,9 +367,8 @@ impl FlowStats {
             *count += more;
         }
         self.response_bytes += other.response_bytes;
-        self.goodput += other.goodput;
-        self.goodput_squared += other.goodput_squared;
-        self.with_goodput += other.with_goodput;
+        self.goodput.merge(other.goodput);
+        self.normalized.merge(other.normalized);
     }
 }
 
@@ -407,11 +438,18 @@ mod tests {
 
     #[test]
     fn jain_of_equal_and_unequal_shares() {
+        let (second, rtt) = (Time::from_secs(1), Time::from_millis(100));
         let mut flows = FlowStats::default();
-        flows.add_goodput(100, Time::from_secs(1));
-        flows.add_goodput(100, Time::from_secs(1));
+        flows.add_goodput(100, second, rtt);
+        flows.add_goodput(100, second, rtt);
         assert_eq!(flows.jain(), Some(1.0));
-        flows.add_goodput(0, Time::from_secs(1));
+        flows.add_goodput(0, second, rtt);
         assert!((flows.jain().unwrap() - 2.0 / 3.0).abs() < 1e-12);
+        // Half the goodput at twice the round trip is the same normalized share.
+        let mut flows = FlowStats::default();
+        flows.add_goodput(100, second, rtt);
+        flows.add_goodput(50, second, rtt + rtt);
+        assert_eq!(flows.jain_normalized(), Some(1.0));
+        assert!((flows.jain().unwrap() - 0.9).abs() < 1e-12);
     }
 }

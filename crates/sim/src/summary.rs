@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::agenda::Agenda;
 use crate::stats::{FlowStats, PortStats, ResponseStats};
-use crate::world::{DIRECTIONS, World};
+use crate::world::World;
 
 /// Name of all classes together in a summary.
 const ALL: &str = "all";
@@ -122,6 +122,8 @@ pub struct FlowSummary {
     pub goodput_bps: f64,
     /// Jain's index over the goodput of connections in the measured span.
     pub fairness_jain: Option<f64>,
+    /// Jain's index over goodput times minimum round-trip time (Zhang and Qiu 2000).
+    pub fairness_normalized: Option<f64>,
     /// SYN and SYN-ACK segments sent again.
     pub retransmitted_syn: u64,
     /// FIN segments without data sent again.
@@ -157,22 +159,23 @@ pub struct RetransmissionShares {
 impl Summary {
     pub(crate) fn new<A: Agenda>(scenario: &Scenario, world: &World<A>) -> Self {
         let measured = scenario.measure.duration;
-        let directions = DIRECTIONS
-            .iter()
-            .zip(&world.ports)
-            .map(|(name, port)| ((*name).to_owned(), link_summary(&port.stats, measured)))
-            .collect();
+        let mut links = BTreeMap::<String, BTreeMap<_, _>>::new();
+        for (port, name) in world.ports.iter().zip(&world.port_names) {
+            let link = links.entry(name.link.clone()).or_default();
+            let summary = link_summary(&port.stats, measured);
+            link.insert(name.direction.to_owned(), summary);
+        }
         let classes = world
             .classes
             .iter()
             .map(|class| (class.name.as_str(), &class.responses, &class.flows));
-        Self::of(scenario, directions, classes, world.events)
+        Self::of(scenario, links, classes, world.events)
     }
 
-    /// From the directions of the bottleneck and the classes: name, responses, connections.
+    /// From the links, by name and direction, and the classes: name, responses, connections.
     pub(crate) fn of<'a>(
         scenario: &Scenario,
-        directions: BTreeMap<String, LinkSummary>,
+        links: BTreeMap<String, BTreeMap<String, LinkSummary>>,
         classes: impl Iterator<Item = (&'a str, &'a ResponseStats, &'a FlowStats)>,
         events: u64,
     ) -> Self {
@@ -196,7 +199,7 @@ impl Summary {
             measured_s: measured.as_secs_f64(),
             events,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            links: BTreeMap::from([("bottleneck".to_owned(), directions)]),
+            links,
             responses,
             flows,
         }
@@ -275,6 +278,7 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         failed: stats.failed,
         goodput_bps: stats.response_bytes as f64 * 8.0 / measured.as_secs_f64(),
         fairness_jain: stats.jain(),
+        fairness_normalized: stats.jain_normalized(),
         retransmitted_syn: stats.retransmitted_syn,
         retransmitted_fin: stats.retransmitted_fin,
         retransmitted_data: stats.retransmitted_data,

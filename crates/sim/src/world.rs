@@ -14,23 +14,21 @@
 //! another's responses are not shifted, nor those whose hosts share a link.
 
 use aqmlab_net::{Rate, Time};
-use aqmlab_scenario::{Scenario, Topology};
+use aqmlab_scenario::{Link, Scenario};
 use aqmlab_tcp::{HostClock, Profile, Segment};
 use aqmlab_traffic::{Action, Source};
 
 use crate::RunError;
 use crate::agenda::{Agenda, Next};
-use crate::build;
-use crate::connection::{Connection, Route};
+use crate::build::{self, PortName};
+use crate::connection::{Connection, Path, Route};
 use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
 use crate::options::OptionsAside;
 use crate::port::{Passage, Port};
 use crate::recorder::{QueueSamples, Recorder};
 use crate::stats::{FlowStats, ResponseStats, Window};
-
-/// The ports, by index: forward carries what servers send, reverse what clients send.
-pub(crate) const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
+use crate::trace::Tracer;
 
 /// Housekeeping (progress, writing out queue samples) happens this many times a run.
 const CHECKPOINTS: u64 = 200;
@@ -47,6 +45,8 @@ pub(crate) struct Node {
 #[derive(Debug)]
 pub(crate) struct Class {
     pub(crate) name: String,
+    /// Number of the path between its servers and clients.
+    pub(crate) path: usize,
     pub(crate) dscp: u8,
     pub(crate) profile: Profile,
     pub(crate) source: Source,
@@ -122,14 +122,19 @@ pub(crate) struct World<A> {
     pub(crate) flows_opened: u64,
     pub(crate) nodes: Vec<Node>,
     pub(crate) access: Option<AccessLink>,
+    /// Server hosts of each path.
     pub(crate) servers: u32,
-    /// Propagation on the bottleneck, both ways together: part of every round trip.
-    pub(crate) bottleneck_delay: Time,
+    pub(crate) paths: Vec<Path>,
+    /// The ports of all ways of all paths.
+    pub(crate) hops: Vec<u16>,
     pub(crate) shifted_clocks: bool,
-    pub(crate) ports: [Port; 2],
-    pub(crate) samples: [QueueSamples; 2],
+    /// Two for each link, forward first.
+    pub(crate) ports: Vec<Port>,
+    pub(crate) port_names: Vec<PortName>,
+    pub(crate) samples: Vec<QueueSamples>,
     pub(crate) classes: Vec<Class>,
     pub(crate) recorder: Recorder,
+    pub(crate) tracer: Tracer,
     pub(crate) tally: Tally,
     pub(crate) events: u64,
     /// Reused between events.
@@ -140,64 +145,80 @@ pub(crate) struct World<A> {
     pub(crate) fingerprint: crate::oracle::Fingerprint,
 }
 
+/// The highest rate that a link has in the run.
+fn fastest_rate(link: &Link) -> Rate {
+    let changes = link.rate_changes.iter().map(|change| change.rate);
+    changes.fold(link.rate, Ord::max)
+}
+
 impl<A: Agenda> World<A> {
     pub(crate) fn new(
         scenario: &Scenario,
         shortcuts: Shortcuts,
         recorder: impl FnOnce(&[String], &[&'static str]) -> Result<Recorder, RunError>,
     ) -> Result<Self, RunError> {
-        let Topology::Dumbbell(dumbbell) = &scenario.topology;
+        let network = scenario.topology.network();
         let window = Window {
             start: scenario.measure.warm_up,
             end: scenario.measure.warm_up + scenario.measure.duration,
         };
-        let links = [&dumbbell.bottleneck.forward, &dumbbell.bottleneck.reverse];
+        let links: Vec<&Link> = network
+            .links
+            .values()
+            .flat_map(|link| [&link.forward, &link.reverse])
+            .collect();
+        let port_names = PortName::all(&network);
         let sample = scenario.measure.queue_sample;
         let compute = shortcuts.computed_departures;
-        let port = |i| {
-            Port::new(
-                links[i],
-                DIRECTIONS[i],
-                scenario.seed,
-                window,
-                sample,
-                compute,
-            )
-        };
-        let ports = [0, 1].map(port);
-        let samples = [0, 1].map(|i| QueueSamples::new(DIRECTIONS[i], ports[i].probe_names()));
-        let mut probes = ports[0].probe_names().to_vec();
-        probes.extend(
-            ports[1]
-                .probe_names()
-                .iter()
-                .filter(|name| !ports[0].probe_names().contains(name)),
-        );
-        let classes = build::classes(scenario, dumbbell)?;
+        let ports: Vec<Port> = links
+            .iter()
+            .zip(&port_names)
+            .map(|(link, name)| {
+                Port::new(link, &name.stream(), scenario.seed, window, sample, compute)
+            })
+            .collect();
+        let samples = ports
+            .iter()
+            .zip(&port_names)
+            .map(|(port, name)| QueueSamples::new(name.clone(), port.probe_names()))
+            .collect();
+        let mut probes: Vec<&'static str> = Vec::new();
+        for name in ports.iter().flat_map(Port::probe_names) {
+            if !probes.contains(name) {
+                probes.push(name);
+            }
+        }
+        let classes = build::classes(scenario, &network)?;
         let names: Vec<String> = classes.iter().map(|class| class.name.clone()).collect();
         let recorder = recorder(&names, &probes)?;
-        let hosts = &dumbbell.hosts;
+        let hosts = &network.hosts;
+        let fastest = links.iter().map(|link| fastest_rate(link)).max();
+        let fastest = fastest.expect("a network has links");
+        let (paths, hops) = build::paths(&network);
         Ok(Self {
             seed: scenario.seed,
             now: Time::ZERO,
             window,
-            agenda: A::new(ports.len(), links[0].rate.max(links[1].rate)),
+            agenda: A::new(ports.len(), fastest),
             slots: Vec::new(),
             routes: Vec::new(),
             free: Vec::new(),
             options: OptionsAside::default(),
             datagrams: Vec::new(),
             flows_opened: 0,
-            nodes: build::nodes(scenario, dumbbell),
+            nodes: build::nodes(scenario, &network),
             access: hosts.rate.map(|rate| AccessLink {
                 rate,
                 framing: u64::from(hosts.framing.0),
             }),
             servers: hosts.servers,
-            bottleneck_delay: links[0].delay + links[1].delay,
+            paths,
+            hops,
             shifted_clocks: shortcuts.shifted_clocks && hosts.rate.is_none(),
             ports,
+            port_names,
             samples,
+            tracer: Tracer::new(scenario.measure.flow_trace.clone(), classes.len()),
             classes,
             recorder,
             tally: Tally::default(),

@@ -416,8 +416,20 @@ impl Endpoint {
         self.partial = true;
     }
 
+    /// FlightSize when the timer expires. In fast recovery, what arrived beyond a hole has left the
+    /// network, and the sender has sent new data in its place: counted in, it would raise ssthresh
+    /// with every time-out that ends a recovery. The window that recovery leaves bounds what is out
+    /// ("no more than" FlightSize / 2: RFC 5681, section 3.1, equation 4).
+    fn outstanding(&self) -> u64 {
+        match self.repair {
+            Repair::Fast => self.in_flight().min(self.control.window()),
+            Repair::Open | Repair::GoBack => self.in_flight(),
+        }
+    }
+
     /// The retransmission timer has expired: everything from the oldest byte on goes again.
     pub(crate) fn go_back(&mut self, cx: Context<'_>) {
+        let outstanding = self.outstanding();
         let una = self.una;
         let cold = self.cold_mut();
         let repeated = cold.timed_out_at == una;
@@ -426,7 +438,7 @@ impl Endpoint {
         cold.board.clear();
         self.inflation = 0;
         if !repeated || cx.profile.repeated_timeout_cuts {
-            self.cut(self.in_flight(), true, cx);
+            self.cut(outstanding, true, cx);
         }
         self.control.set_window(cx.profile.mss.0);
         self.repair = Repair::GoBack;

@@ -18,6 +18,7 @@ mod poisson;
 mod script;
 mod sizes;
 mod source;
+pub mod vector;
 
 pub use params::{Bulk, Cbr, Gaps, MahWeb, Model, Poisson, Replies, Rtt, Sizes};
 pub use script::{Action, Connect, Direction, Exchange, HostCounts, OpenDatagrams, Script};

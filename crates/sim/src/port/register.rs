@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use aqmlab_aqm::{Queue, Queued};
 use aqmlab_net::{Packet, Time};
+use aqmlab_scenario::RateChange;
 
 use super::{Observer, Passage, Wire};
 use crate::event::Event;
@@ -19,6 +20,8 @@ pub(super) struct Register {
     queue: Queue<Event>,
     ring: VecDeque<Queued<Event>>,
     ring_size: usize,
+    /// Changes of the link's rate that are still to come.
+    changes: VecDeque<RateChange>,
     /// When the transmission under way ends.
     busy_until: Option<Time>,
     /// Up to when the packets that wait are accounted for.
@@ -26,11 +29,12 @@ pub(super) struct Register {
 }
 
 impl Register {
-    pub(super) const fn new(queue: Queue<Event>, ring_size: usize) -> Self {
+    pub(super) fn new(queue: Queue<Event>, ring_size: usize, changes: &[RateChange]) -> Self {
         Self {
             queue,
             ring: VecDeque::new(),
             ring_size,
+            changes: changes.iter().copied().collect(),
             busy_until: None,
             accounted: Time::ZERO,
         }
@@ -137,6 +141,14 @@ impl Register {
         others.push((queued.item, wire.carry(end, ecn, stats)));
     }
 
+    #[cold]
+    fn change_rate(&mut self, wire: &mut Wire) {
+        if let Some(RateChange { rate, .. }) = self.changes.pop_front() {
+            wire.facts.rate = rate;
+            self.queue.set_link(wire.facts);
+        }
+    }
+
     /// Adds the time that packets waited since the last change of their number.
     #[inline]
     pub(super) fn account(&mut self, now: Time, stats: &mut PortStats) {
@@ -144,20 +156,24 @@ impl Register {
         self.accounted = now;
     }
 
-    /// The ticks and samples that come before `time`.
+    /// The changes of the rate, ticks and samples that come before `time`.
     #[inline]
     pub(super) fn observe_before(
         &mut self,
         time: Time,
+        wire: &mut Wire,
         stats: &mut PortStats,
         observer: &mut impl Observer,
     ) {
         loop {
             let (tick, sample) = (self.queue.next_tick(), stats.next_sample());
-            if tick.min(sample) >= time {
+            let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
+            if tick.min(sample).min(change) >= time {
                 break;
             }
-            if tick <= sample {
+            if change <= tick.min(sample) {
+                self.change_rate(wire);
+            } else if tick <= sample {
                 self.queue.tick();
             } else {
                 let backlog = self.queue.backlog();

@@ -1,0 +1,41 @@
+//! Captures: read into connection vectors, written from simulated packets.
+//!
+//! - [`CaptureReader`] reads pcap and pcapng files, [`decode()`] the TCP headers of their packets;
+//! - [`Extractor`] makes [connection vectors](aqmlab_traffic::vector) of TCP headers: what the
+//!   applications did, free of network effects;
+//! - [`convert`] does all of it, from a capture to a file of vectors in order, with a [`Report`] of
+//!   what was read, made and skipped;
+//! - [`CaptureWriter`] writes pcapng files.
+//!
+//! Nothing here opens a file: everything goes over [`Read`](std::io::Read) and
+//! [`Write`](std::io::Write).
+//!
+//! Both formats are read here rather than by a library, for reasons found in pcap-file 2.0: it
+//! refuses packets longer than the snap length (all that matter, where only headers are captured)
+//! and options without end mark, and takes every interface's time stamps for nanoseconds. Headers
+//! are decoded here because etherparse refuses a TCP header whose options the snap length cuts; the
+//! tests compare with it.
+
+mod buffer;
+mod connection;
+mod conversation;
+mod convert;
+mod decode;
+mod error;
+mod extract;
+mod pcap;
+mod pcapng;
+mod reader;
+mod report;
+mod sort;
+mod table;
+mod writer;
+
+pub use connection::{Omission, Origin, Part};
+pub use convert::{ConvertError, Format, convert};
+pub use decode::{ACK, Endpoint, FIN, RST, SYN, Skip, Skipped, SynOptions, TcpHeader, decode};
+pub use error::CaptureError;
+pub use extract::{Extractor, Options, Partial};
+pub use reader::{CaptureReader, Record};
+pub use report::{ConnectionReport, Counts, PacketReport, Reason, Report, VectorReport};
+pub use writer::{CaptureWriter, Checksums, PacketImage, TcpImage, Transport};

@@ -1,0 +1,403 @@
+//! The network between the hosts: ready-made ones, and any graph of links with static routes.
+
+use std::collections::BTreeMap;
+
+use aqmlab_net::tagged::Located;
+use aqmlab_net::{Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Bottleneck, Framing, Link};
+
+aqmlab_net::tagged! {
+    /// The network between the hosts.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Topology {
+        /// Clients on one side, servers on the other, one link between them.
+        Dumbbell(Dumbbell),
+        /// Routers in a row. The path `through` crosses them all; the path `cross-1` crosses only
+        /// the first congested link, `cross-2` only the second, and so on (Weigle et al. 2003,
+        /// figure 3). Links are called `in`, `core-1`, `core-2`, ..., `out`, and those of the
+        /// cross-traffic `cross-1-in`, `cross-1-out`, ...
+        ParkingLot(ParkingLot),
+        /// Any links and the paths over them.
+        Network(Network),
+    }
+}
+
+/// Clients on one side, servers on the other, one link between them. *Forward* is the direction
+/// from the servers to the clients, *reverse* the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dumbbell {
+    /// The link in the middle.
+    pub bottleneck: Bottleneck,
+    /// The hosts at the ends.
+    #[serde(default)]
+    pub hosts: Hosts,
+}
+
+/// Routers in a row, with traffic through all of them and cross-traffic over each congested link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParkingLot {
+    /// Routers in the row, 4 to 20. The links between them are `in`, then `core-1`, `core-2`, ...,
+    /// then `out`; with the hosts' own links at both ends six routers make seven links a path.
+    #[serde(default = "default_routers")]
+    #[schemars(range(min = 4, max = 20))]
+    pub routers: u32,
+    /// How many of the core links are congested: the first ones. At most `routers` - 3.
+    #[serde(default = "default_bottlenecks")]
+    pub bottlenecks: u32,
+    /// Each of the congested links.
+    pub bottleneck: Bottleneck,
+    /// Each of the other links: they gather the traffic of many hosts.
+    pub aggregation: Bottleneck,
+    /// The hosts at the ends of each path.
+    #[serde(default)]
+    pub hosts: Hosts,
+}
+
+/// Links by name, and the paths over them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// The links. Each has two directions, *forward* and *reverse*.
+    pub links: BTreeMap<String, Bottleneck>,
+    /// The paths. Each has hosts of its own at its ends.
+    pub paths: BTreeMap<String, Path>,
+    /// The hosts at the ends of each path.
+    #[serde(default)]
+    pub hosts: Hosts,
+}
+
+/// The links between servers and clients.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    /// Names of the links in the order in which packets from servers to clients cross them. A link
+    /// is crossed in its forward direction; with a minus before its name (`"-core"`), in reverse.
+    pub links: Vec<String>,
+    /// The same for packets from clients to servers. Left out: the same links the other way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub back: Vec<String>,
+}
+
+/// A link crossed in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Number of the link, in the order of their names.
+    pub link: usize,
+    /// Crossed in its reverse direction.
+    pub reversed: bool,
+}
+
+/// Most links on the way from one host to another.
+pub const MOST_HOPS: usize = 30;
+
+/// Most links of a network.
+const MOST_LINKS: usize = 200;
+
+/// The name of the only link, and of the only path, of a dumbbell.
+pub(crate) const BOTTLENECK: &str = "bottleneck";
+
+/// The path of a parking lot over all links.
+const THROUGH: &str = "through";
+
+impl Topology {
+    /// The links and paths that it stands for.
+    pub fn network(&self) -> Network {
+        match self {
+            Self::Dumbbell(dumbbell) => dumbbell.network(),
+            Self::ParkingLot(lot) => lot.network(),
+            Self::Network(network) => network.clone(),
+        }
+    }
+
+    /// The hosts at the ends of each path.
+    pub const fn hosts(&self) -> &Hosts {
+        match self {
+            Self::Dumbbell(dumbbell) => &dumbbell.hosts,
+            Self::ParkingLot(lot) => &lot.hosts,
+            Self::Network(network) => &network.hosts,
+        }
+    }
+
+    /// Both directions of every link that the scenario states.
+    pub fn links_mut(&mut self) -> Vec<&mut Link> {
+        let stated: Vec<&mut Bottleneck> = match self {
+            Self::Dumbbell(dumbbell) => vec![&mut dumbbell.bottleneck],
+            Self::ParkingLot(lot) => vec![&mut lot.bottleneck, &mut lot.aggregation],
+            Self::Network(network) => network.links.values_mut().collect(),
+        };
+        stated
+            .into_iter()
+            .flat_map(|link| [&mut link.forward, &mut link.reverse])
+            .collect()
+    }
+
+    /// Everything that its parts cannot check by themselves.
+    pub(crate) fn check(&self) -> Result<(), Located> {
+        match self {
+            Self::Dumbbell(_) => Ok(()),
+            Self::ParkingLot(lot) => lot.check(),
+            Self::Network(network) => network.check(),
+        }
+    }
+}
+
+impl Dumbbell {
+    fn network(&self) -> Network {
+        let path = Path {
+            links: vec![BOTTLENECK.to_owned()],
+            back: Vec::new(),
+        };
+        Network {
+            links: BTreeMap::from([(BOTTLENECK.to_owned(), self.bottleneck.clone())]),
+            paths: BTreeMap::from([(BOTTLENECK.to_owned(), path)]),
+            hosts: self.hosts.clone(),
+        }
+    }
+}
+
+impl ParkingLot {
+    /// Links between the routers, but for the first and the last.
+    const fn core(&self) -> u32 {
+        self.routers - 3
+    }
+
+    fn network(&self) -> Network {
+        let mut links = BTreeMap::new();
+        let mut paths = BTreeMap::new();
+        let mut through = vec!["in".to_owned()];
+        for number in 1..=self.core() {
+            let core = format!("core-{number}");
+            through.push(core.clone());
+            if number > self.bottlenecks {
+                links.insert(core, self.aggregation.clone());
+                continue;
+            }
+            links.insert(core.clone(), self.bottleneck.clone());
+            let [enter, leave] = ["in", "out"].map(|end| format!("cross-{number}-{end}"));
+            for link in [&enter, &leave] {
+                links.insert(link.clone(), self.aggregation.clone());
+            }
+            let cross = Path {
+                links: vec![enter, core, leave],
+                back: Vec::new(),
+            };
+            paths.insert(format!("cross-{number}"), cross);
+        }
+        through.push("out".to_owned());
+        for end in ["in", "out"] {
+            links.insert(end.to_owned(), self.aggregation.clone());
+        }
+        let through = Path {
+            links: through,
+            back: Vec::new(),
+        };
+        paths.insert(THROUGH.to_owned(), through);
+        Network {
+            links,
+            paths,
+            hosts: self.hosts.clone(),
+        }
+    }
+
+    fn check(&self) -> Result<(), Located> {
+        let wrong = |key: &str, message: String| Err(Located::new(message).under(key));
+        if !(4..=20).contains(&self.routers) {
+            let message = format!("found {}; expected 4 to 20 routers", self.routers);
+            return wrong("routers", message);
+        }
+        if !(1..=self.core()).contains(&self.bottlenecks) {
+            let message = format!(
+                "found {}; {} routers have 1 to {} congested links",
+                self.bottlenecks,
+                self.routers,
+                self.core()
+            );
+            return wrong("bottlenecks", message);
+        }
+        Ok(())
+    }
+}
+
+impl Network {
+    /// A path by its name, or the only one, with its number in the order of the names.
+    pub fn path(&self, name: Option<&str>) -> Option<(usize, &Path)> {
+        let mut paths = self.paths.iter().enumerate();
+        let found = match name {
+            Some(name) => paths.find(|(_, (path, _))| *path == name),
+            None => paths.next().filter(|_| paths.next().is_none()),
+        };
+        found.map(|(number, (_, path))| (number, path))
+    }
+
+    /// The ways of a path: from servers to clients, from clients to servers.
+    ///
+    /// The network has passed its check.
+    pub fn ways(&self, path: &Path) -> [Vec<Hop>; 2] {
+        let hops = |names: &[String]| -> Vec<Hop> {
+            let hop = |name: &String| self.hop(name).expect("a checked path names links");
+            names.iter().map(hop).collect()
+        };
+        let there = hops(&path.links);
+        let back = if path.back.is_empty() {
+            there.iter().rev().map(Hop::turned).collect()
+        } else {
+            hops(&path.back)
+        };
+        [there, back]
+    }
+
+    /// The link that is crossed at a hop, in that direction.
+    pub fn link(&self, hop: Hop) -> &Link {
+        let link = self
+            .links
+            .values()
+            .nth(hop.link)
+            .expect("a hop of this network");
+        if hop.reversed {
+            &link.reverse
+        } else {
+            &link.forward
+        }
+    }
+
+    /// Propagation on all links of a path, both ways together.
+    pub fn delay(&self, path: &Path) -> Time {
+        let hops = self.ways(path).into_iter().flatten();
+        hops.fold(Time::ZERO, |sum, hop| {
+            sum.saturating_add(self.link(hop).delay)
+        })
+    }
+
+    fn hop(&self, name: &str) -> Option<Hop> {
+        let (reversed, name) = match name.strip_prefix('-') {
+            Some(name) => (true, name),
+            None => (false, name),
+        };
+        let link = self.links.keys().position(|link| link == name)?;
+        Some(Hop { link, reversed })
+    }
+
+    fn check(&self) -> Result<(), Located> {
+        let count = self.links.len();
+        if count == 0 || count > MOST_LINKS {
+            let message = format!("found {count} links; expected 1 to {MOST_LINKS}");
+            return Err(Located::new(message).under("links"));
+        }
+        if self.paths.is_empty() {
+            let message = "found none; a network needs at least one path";
+            return Err(Located::new(message).under("paths"));
+        }
+        let named = |name: &String, key: &str| plain_name(name).map_err(|error| error.under(key));
+        for name in self.links.keys() {
+            named(name, "links")?;
+        }
+        for (name, path) in &self.paths {
+            named(name, "paths")?;
+            let checked = self
+                .check_way("links", &path.links)
+                .and_then(|()| match path.back[..] {
+                    [] => Ok(()),
+                    _ => self.check_way("back", &path.back),
+                });
+            checked.map_err(|error| error.under(name).under("paths"))?;
+        }
+        Ok(())
+    }
+
+    fn check_way(&self, key: &str, way: &[String]) -> Result<(), Located> {
+        if way.is_empty() || way.len() > MOST_HOPS {
+            let message = format!("found {} links; expected 1 to {MOST_HOPS}", way.len());
+            return Err(Located::new(message).under(key));
+        }
+        for (index, name) in way.iter().enumerate() {
+            if self.hop(name).is_none() {
+                let names: Vec<&str> = self.links.keys().map(String::as_str).collect();
+                let error = Located::unknown_word(name.trim_start_matches('-'), &names);
+                return Err(error.under(&index.to_string()).under(key));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Hop {
+    const fn turned(&self) -> Self {
+        Self {
+            link: self.link,
+            reversed: !self.reversed,
+        }
+    }
+
+    /// The direction in which the link is crossed, as results call it.
+    pub const fn direction(self) -> &'static str {
+        if self.reversed { "reverse" } else { "forward" }
+    }
+}
+
+/// A name that can stand in results and after a minus.
+fn plain_name(name: &str) -> Result<(), Located> {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    let starts = name.starts_with(char::is_alphabetic);
+    if starts && name.chars().all(is_plain) && name.chars().count() <= 60 {
+        return Ok(());
+    }
+    let message = "a name is a letter and then letters, digits, - and _, at most 60 in all";
+    Err(Located::new(message).under(name))
+}
+
+/// The hosts at the ends of a path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hosts {
+    /// Number of client hosts. Users are spread over them.
+    #[serde(default = "default_hosts")]
+    pub clients: u32,
+    /// Number of server hosts.
+    #[serde(default = "default_hosts")]
+    pub servers: u32,
+    /// Rate of every host's own link, both ways; left out: unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Framing on the hosts' links.
+    #[serde(default)]
+    pub framing: Framing,
+    /// Hosts' clocks are ahead of the true time by a random part of this. It matters to transports
+    /// that put time stamps into their segments.
+    #[serde(default)]
+    pub clock_offset: Time,
+    /// Hosts' clocks are fast or slow by a random part of this, in microseconds per second, up to
+    /// 100000.
+    #[serde(default)]
+    #[schemars(range(max = 100_000))]
+    pub clock_drift: u32,
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self {
+            clients: default_hosts(),
+            servers: default_hosts(),
+            rate: None,
+            framing: Framing::default(),
+            clock_offset: Time::ZERO,
+            clock_drift: 0,
+        }
+    }
+}
+
+fn default_hosts() -> u32 {
+    10
+}
+
+fn default_routers() -> u32 {
+    6
+}
+
+fn default_bottlenecks() -> u32 {
+    1
+}

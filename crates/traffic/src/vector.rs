@@ -1,0 +1,141 @@
+//! Connection vectors: what the applications at the ends of a TCP connection did, free of network
+//! effects (the a-b-t model).
+//!
+//! F. Hernandez-Campos, F. D. Smith, K. Jeffay, "Generating Realistic TCP Workloads", CMG 2004;
+//! M. Weigle, P. Adurthi, F. Hernandez-Campos, K. Jeffay, F. D. Smith, "Tmix: A Tool for
+//! Generating Realistic TCP Application Workloads in ns-2", CCR 36(3), 2006, whose two text
+//! formats [`VectorReader`] reads and [`write_original`] and [`write_alternate`] write. The side
+//! that opens a connection is the initiator, the other the acceptor; what a side writes in one go
+//! is an application data unit (ADU).
+//!
+//! Conventions of the formats that the types do not show:
+//!
+//! - a stated time of 0 is read as 1 microsecond;
+//! - a connection without a closing time is closed [`CLOSE_AFTER`] after its last ADU;
+//! - a window, segment size or round-trip time of 0 is one that is not known;
+//! - an ADU of 0 bytes carries nothing: only its pause counts;
+//! - the numbers of epochs and ADUs in head lines are informative, and so is the first identity.
+
+mod read;
+mod write;
+
+use std::fmt;
+
+use aqmlab_net::Time;
+
+pub use read::VectorReader;
+pub use write::{write_alternate, write_original};
+
+/// How long after its last ADU a connection is closed whose vector does not say (as in ns-2).
+pub const CLOSE_AFTER: Time = Time::from_secs(1);
+
+/// Longest line of a file, in bytes.
+pub const MAX_LINE: usize = 65_536;
+
+/// Most ADUs of one connection.
+pub const MAX_ADUS: usize = 1 << 20;
+
+/// Longest time in a file: about 31 years.
+pub const MAX_TIME: Time = Time::from_secs(1_000_000_000);
+
+/// Largest ADU: 4 TiB, so that the sum over a connection fits into 63 bits.
+pub const MAX_BYTES: u64 = 1 << 42;
+
+/// An end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Party {
+    /// Opens the connection.
+    Initiator = 0,
+    /// Is waiting for it.
+    Acceptor = 1,
+}
+
+impl Party {
+    /// Both, by index.
+    pub const BOTH: [Self; 2] = [Self::Initiator, Self::Acceptor];
+
+    /// The other end.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Initiator => Self::Acceptor,
+            Self::Acceptor => Self::Initiator,
+        }
+    }
+}
+
+/// An application data unit and the pause that follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adu {
+    /// Application bytes.
+    pub bytes: u64,
+    /// Time until the next one is sent; behind the last one, until its sender closes. If the same
+    /// side sends the next one the time counts from sending this one, else from having received
+    /// all of it. At least a microsecond.
+    pub pause: Time,
+}
+
+/// Who sends what, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// ADUs in the order of the conversation. The sender of the last one closes.
+    Sequential(Vec<(Party, Adu)>),
+    /// What initiator and acceptor send, neither waiting for the other. Each closes after its
+    /// last; one that sends nothing closes when the other has.
+    Concurrent([Vec<Adu>; 2]),
+}
+
+/// One TCP connection as its applications made it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionVector {
+    /// When the initiator opens it, from the beginning of the file.
+    pub start: Time,
+    /// Its identity in the file (the second one of its head line).
+    pub id: u64,
+    /// Who sends what.
+    pub body: Body,
+    /// Maximum windows of initiator and acceptor, in bytes (`w`).
+    pub windows: [Option<u32>; 2],
+    /// Maximum segment sizes of initiator and acceptor, in bytes (`m`).
+    pub segments: [Option<u32>; 2],
+    /// Minimum round-trip time (`r`).
+    pub rtt: Option<Time>,
+    /// Probability that a packet is lost, from initiator to acceptor and back (`l`).
+    pub loss: Option<[f64; 2]>,
+}
+
+impl ConnectionVector {
+    /// Application bytes that initiator and acceptor send.
+    pub fn bytes(&self) -> [u64; 2] {
+        let mut bytes = [0; 2];
+        match &self.body {
+            Body::Sequential(adus) => {
+                for (party, adu) in adus {
+                    bytes[*party as usize] += adu.bytes;
+                }
+            }
+            Body::Concurrent(sides) => {
+                for (sum, side) in bytes.iter_mut().zip(sides) {
+                    *sum = side.iter().map(|adu| adu.bytes).sum();
+                }
+            }
+        }
+        bytes
+    }
+}
+
+/// Why a file of connection vectors cannot be read any further.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VectorError {
+    /// The line, counted from 1.
+    pub line: u64,
+    /// What was found there and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for VectorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl std::error::Error for VectorError {}

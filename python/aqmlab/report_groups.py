@@ -1,0 +1,137 @@
+"""Configurations of a report: runs that differ in nothing but their seed, taken together."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from scipy import stats
+
+from aqmlab.errors import AqmlabError
+from aqmlab.runs import Run, distinguish
+
+if TYPE_CHECKING:
+    import os
+
+CONFIDENCE = 0.95
+"""Coverage of the intervals over seeds."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A quantity over the runs of a configuration."""
+
+    mean: float
+    half: float | None
+    """Half the 95 % interval (Student's t over the runs); None with a single run."""
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Estimate | None:
+        """Mean and interval of one value per run; None without any."""
+        if not values:
+            return None
+        count = len(values)
+        if count == 1:
+            return cls(values[0], None)
+        quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1))
+        return cls(fmean(values), quantile * stdev(values) / math.sqrt(count))
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs of one configuration, one per seed."""
+
+    label: str
+    """Short name that no other configuration of the report has."""
+    runs: tuple[Run, ...]
+    """In the order of their seeds."""
+
+    @property
+    def first(self) -> Run:
+        """The run of the smallest seed: it shows what all runs share."""
+        return self.runs[0]
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of the runs."""
+        return [run.seed for run in self.runs]
+
+    def estimate(self, *path: str) -> Estimate | None:
+        """A number of the summaries over the runs; None if no run has it."""
+        found = (look_up(run.summary, path) for run in self.runs)
+        return Estimate.of([float(value) for value in found if value is not None])
+
+
+def look_up(node: Any, path: Iterable[str]) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """What lies at a path of nested tables, or None."""
+    for part in path:
+        node = node.get(part) if isinstance(node, Mapping) else None
+    return node
+
+
+def gather(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
+    """The runs at some places: run directories, and folders of them (such as a paper's ``runs``).
+
+    A run that is reached twice counts once. What is neither is an error, and so is a run directory
+    that lacks a table which its scenario records.
+    """
+    folders: dict[Path, Path] = {}
+    for path in map(Path, paths):
+        for folder in run_folders(path):
+            folders.setdefault(folder.resolve(), folder)
+    runs = [Run.open(folder) for folder in folders.values()]
+    for run in runs:
+        check_records(run)
+    return runs
+
+
+def run_folders(path: Path) -> list[Path]:
+    """The folder itself if it is no folder of run directories, else those in it."""
+    if (path / "summary.json").exists() or not path.is_dir():
+        return [path]
+    shelf = path / "runs" if (path / "runs").is_dir() else path
+    inside = sorted(file.parent for file in shelf.glob("[!.]*/summary.json"))
+    return inside or [path]
+
+
+def check_records(run: Run) -> None:
+    """An error if a table is missing that the run's scenario records."""
+    for name in look_up(run.scenario, ("measure", "record")) or ():
+        file = run.path / f"{name}.parquet"
+        if not file.exists():
+            raise AqmlabError(
+                f"{file}: is missing, but measure.record of its scenario names it; "
+                "run the scenario again"
+            )
+
+
+def group(runs: Sequence[Run]) -> list[Group]:
+    """Runs by configuration, in the order in which configurations first appear."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(configuration(run), []).append(run)
+    for same in found.values():
+        same.sort(key=lambda run: run.seed)
+        for first, second in pairwise(same):
+            if first.seed == second.seed:
+                raise AqmlabError(
+                    f"{second.path}: is the same run as {first.path} (scenario, seed and engine); "
+                    "name one of them"
+                )
+    labelled = distinguish([same[0] for same in found.values()])
+    return [
+        Group(run.label, tuple(same)) for run, same in zip(labelled, found.values(), strict=True)
+    ]
+
+
+def configuration(run: Run) -> str:
+    """What the runs of a configuration share: scenario without seed and title, engine, world."""
+    scenario = {key: run.scenario[key] for key in run.scenario if key not in ("seed", "title")}
+    engine = look_up(run.metadata, ("versions", "engine")) or run.summary.get("version")
+    return json.dumps([scenario, engine, "live" in run.summary], sort_keys=True)

@@ -1,0 +1,121 @@
+"""The sub-commands ``aqmlab traffic ...``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from aqmlab.captures import from_capture
+from aqmlab.console import Progress, out, show
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+class Partial(str, Enum):
+    """What happens to connections that a capture does not hold whole."""
+
+    keep = "keep"
+    drop = "drop"
+
+
+class Format(str, Enum):
+    """The two text formats of connection vectors."""
+
+    original = "original"
+    alternate = "alternate"
+
+
+@app.callback()
+def traffic() -> None:
+    """Where traffic comes from, and what it is like."""
+
+
+@app.command("from-capture")
+def from_capture_command(
+    capture: Annotated[Path, typer.Argument(metavar="FILE", help="Capture: pcap or pcapng.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file of connection vectors.")],
+    idle: Annotated[
+        str, typer.Option(metavar="TIME", help="Longest silence within what is sent in one go.")
+    ] = "500 ms",
+    timeout: Annotated[
+        str, typer.Option(metavar="TIME", help="Connections silent for longer are given up.")
+    ] = "10 min",
+    partial: Annotated[
+        Partial,
+        typer.Option(help="Connections of which beginning, end or a direction was not captured."),
+    ] = Partial.keep,
+    form: Annotated[Format, typer.Option("--format", help="Text format.")] = Format.original,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the report as JSON and nothing else.")
+    ] = False,
+) -> None:
+    """Turn a capture into connection vectors: what its applications did, without its network.
+
+    Packets need only their headers: a snap length of 96 bytes is enough.
+    """
+    with Progress("reading") as progress:
+        report = from_capture(
+            capture,
+            output,
+            idle=idle,
+            timeout=timeout,
+            partial=partial.value,
+            alternate=form is Format.alternate,
+            progress=progress.task(capture.name),
+        )
+    if as_json:
+        out(json.dumps(report, indent=2, ensure_ascii=False))
+        return
+    show(report_table(report))
+    out(f"connection vectors: {output}")
+
+
+def report_table(report: Mapping[str, Any]) -> Table:
+    """What was read, made and skipped."""
+    packets, connections, vectors = (report[part] for part in ("packets", "connections", "vectors"))
+    table = Table(box=None, pad_edge=False)
+    table.add_column("what was read and made")
+    table.add_column("", justify="right")
+
+    def row(what: str, number: float) -> None:
+        table.add_row(what, f"{number:,.0f}")
+
+    def reasons(what: str, counts: Mapping[str, int]) -> None:
+        for reason, number in counts.items():
+            row(f"  {what}: {reason}", number)
+
+    row("packets", packets["read"])
+    row("  of TCP", packets["tcp"])
+    reasons("skipped", packets["skipped"])
+    for key, what in OCCURRENCES.items():
+        if packets[key]:
+            row(f"  {what}", packets[key])
+    row("seconds from first to last", packets["duration_s"])
+    row("TCP connections", connections["seen"])
+    reasons("skipped", connections["skipped"])
+    row("connection vectors", connections["made"])
+    row("  sequential", vectors["sequential"])
+    row("  concurrent", vectors["concurrent"])
+    reasons("not captured whole", connections["partial"])
+    reasons("initiator told by", connections["initiator_by"])
+    row("  with a round-trip time", vectors["with_rtt"])
+    row("application data units", vectors["adus"])
+    row("bytes from initiators", vectors["initiator_bytes"])
+    row("bytes from acceptors", vectors["acceptor_bytes"])
+    return table
+
+
+OCCURRENCES = {
+    "repeated": "with data sent again or out of order",
+    "keep_alives": "keep-alives",
+    "implausible": "ignored: impossible sequence numbers",
+    "stray": "of no connection: resets, remains of closed ones",
+    "time_went_back": "earlier than the packet before",
+}
+"""Counts of the report that are shown if there are any."""

@@ -1,0 +1,194 @@
+"""Intervals cover what they say, and the test of the warm-up warns as often as it says.
+
+Every coverage is counted over many samples with a known answer; the tolerance is three standard
+errors of that count, and where a method is known to fall short, what it reaches is what is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from aqmlab import statistics
+from aqmlab.statistics import (
+    batch_means,
+    combined,
+    estimate,
+    estimates,
+    initialization_bias,
+    paired_difference,
+    two_sided,
+)
+from scipy import stats
+from scipy.signal import lfilter
+
+TRIALS = 2000
+
+
+def noise(seed: int) -> np.random.Generator:
+    """Random numbers of a test."""
+    return np.random.default_rng(seed)
+
+
+def slack(share: float, trials: int = TRIALS) -> float:
+    """Three standard errors of a counted share."""
+    return 3 * math.sqrt(share * (1 - share) / trials)
+
+
+def coverage(samples: np.ndarray, truth: float, confidence: float = 0.95) -> float:
+    """Share of the samples (rows) whose interval holds the truth."""
+    _, low, high, _ = estimates(samples.T, confidence)
+    return float(np.mean((low <= truth) & (truth <= high)))
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 7, 8, 12, 30])
+def test_intervals_of_normal_values_cover_what_they_say(count: int) -> None:
+    samples = noise(count).normal(10, 3, (TRIALS, count))
+    for confidence in (0.95, 0.8):
+        # The bootstrap draws with noise of its own, and knows the tails from the sample alone.
+        extra = 0.0 if count <= statistics.FEW else 0.01
+        found = coverage(samples, 10, confidence)
+        assert abs(found - confidence) <= slack(confidence) + extra, confidence
+
+
+@pytest.mark.parametrize(
+    ("draw", "truth"),
+    [
+        (lambda random, shape: random.exponential(2, shape), 2.0),
+        (lambda random, shape: random.lognormal(0, 0.5, shape), math.exp(0.125)),
+    ],
+    ids=["exponential", "lognormal"],
+)
+@pytest.mark.parametrize("count", [8, 15, 30])
+def test_skewed_values_are_covered_nearly_as_well(
+    draw: Callable[[np.random.Generator, tuple[int, int]], np.ndarray], truth: float, count: int
+) -> None:
+    samples = draw(noise(count), (TRIALS, count))
+    found = coverage(samples, truth)
+    assert 0.95 - 0.025 - slack(0.95) <= found <= 0.95 + slack(0.95)
+    if count == 8:  # what the bootstrap is for
+        half = stats.t.ppf(0.975, count - 1) * samples.std(axis=1, ddof=1) / math.sqrt(count)
+        of_t = np.mean(np.abs(samples.mean(axis=1) - truth) <= half)
+        assert found > of_t + 0.01
+
+
+@pytest.mark.parametrize(("count", "share"), [(10, 0.5), (15, 0.9)])
+def test_percentiles_of_runs(count: int, share: float) -> None:
+    """A percentile is a number of each run like any other: its mean over the seeds is covered."""
+    random = noise(7)
+    true = float(np.mean(np.quantile(random.exponential(1, (20_000, 200)), share, axis=1)))
+    runs = random.exponential(1, (1000, count, 200))
+    found = coverage(np.quantile(runs, share, axis=2), true)
+    assert abs(found - 0.95) <= slack(0.95, 1000) + 0.01
+
+
+def test_common_random_numbers_narrow_the_difference() -> None:
+    random = noise(3)
+    inside, widths = [], []
+    for _ in range(TRIALS):
+        users = random.normal(100, 20, 5)  # how hard the seed is, for both queues
+        first = users + random.normal(0, 1, 5)
+        second = users + 2 + random.normal(0, 1, 5)
+        found = paired_difference(first, second)
+        inside.append(found.low <= 2 <= found.high)
+        widths.append((found.half_width, estimate(first).half_width))
+    assert abs(np.mean(inside) - 0.95) <= slack(0.95)
+    paired, single = np.mean(widths, axis=0)
+    assert paired < single / 5
+    assert paired_difference([1.0, 2.0], [3.0, 5.0]).mean == 2.5
+
+
+def test_the_same_values_give_the_same_interval() -> None:
+    values = noise(1).exponential(1, 12)
+    assert estimate(values) == estimate(list(values))
+    assert estimate(values) == estimate(values)
+    shifted = estimate(10 + 3 * values)
+    found = estimate(values)
+    assert shifted.low == pytest.approx(10 + 3 * found.low)
+    assert shifted.high == pytest.approx(10 + 3 * found.high)
+    columns = np.stack([values, values**2], axis=1)
+    mean, low, high, method = estimates(columns)
+    second = estimate(values**2)
+    assert (mean[1], low[1], high[1], method) == pytest.approx(
+        (second.mean, second.low, second.high, "bootstrap-t")
+    )
+
+
+def test_too_few_values_have_no_interval() -> None:
+    one = estimate([3.0])
+    assert (one.mean, one.count, one.method, one.clear) == (3.0, 1, "none", False)
+    assert math.isnan(one.low)
+    assert math.isnan(one.half_width)
+    assert math.isnan(estimate([]).mean)
+    same = estimate([2.0] * 9)
+    assert (same.low, same.mean, same.high) == (2.0, 2.0, 2.0)
+
+
+def autoregressive(random: np.random.Generator, phi: float, shape: tuple[int, int]) -> np.ndarray:
+    """Series (rows) with mean 0 and deviation 1 that begin in their steady state."""
+    length = shape[1] + 2000
+    steps = random.normal(0, math.sqrt(1 - phi**2), (shape[0], length))
+    series: np.ndarray = lfilter([1], [1, -phi], steps, axis=1)[:, 2000:]
+    return series
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
+def test_batch_means_cover_the_mean_of_dependent_values(phi: float) -> None:
+    trials = 1000
+    series = autoregressive(noise(11), phi, (trials, 4000))
+    found = [batch_means(row) for row in series]
+    inside = np.mean([entry.low <= 0 <= entry.high for entry in found])
+    assert abs(inside - 0.95) <= slack(0.95, trials) + 0.01
+    if phi == 0.9:  # what neighbours taken for independent would give
+        half = 1.96 * series.std(axis=1) / math.sqrt(series.shape[1])
+        assert np.mean(np.abs(series.mean(axis=1)) <= half) < 0.5
+
+
+def test_batch_means_of_another_statistic() -> None:
+    values = np.arange(100.0)
+    found = batch_means(values, 10, statistic=lambda batch: float(np.max(batch)))
+    assert found.mean == np.mean(np.arange(9, 100, 10))
+    assert (found.count, found.method) == (10, "batch means")
+    assert math.isnan(batch_means(values[:19], 10).low)
+    # What fills no batch goes at the beginning: a warm-up that is a little short does least harm.
+    assert batch_means(np.r_[1e9, values], 10).mean == pytest.approx(49.5)
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.9, 0.98])
+def test_a_steady_series_fails_as_often_as_it_says(phi: float) -> None:
+    series = autoregressive(noise(5), phi, (TRIALS, 6000))
+    chances = [two_sided(number) for row in series if (number := initialization_bias(row))]
+    assert len(chances) == TRIALS
+    for level in (0.01, 0.05):
+        assert np.mean(np.array(chances) < level) <= level + slack(level) + 0.005
+
+
+def test_a_cold_start_is_found() -> None:
+    series = autoregressive(noise(5), 0.9, (300, 6000))
+    decay = np.exp(-np.arange(6000) / 600)
+    numbers = np.array([initialization_bias(row - 3 * decay) for row in series], dtype=float)
+    assert np.mean(2 * stats.norm.sf(np.abs(numbers)) < 0.01) > 0.95
+    assert np.mean(numbers > 0) > 0.99  # it began too low
+    high = np.array([initialization_bias(row + 3 * decay) for row in series[:50]], dtype=float)
+    assert np.mean(high) < -2
+
+
+def test_seeds_together_find_what_one_of_them_does_not() -> None:
+    series = autoregressive(noise(5), 0.9, (400, 6000)) - np.exp(-np.arange(6000) / 600)
+    numbers = [float(initialization_bias(row) or 0) for row in series]
+    alone = np.mean([two_sided(number) < 0.01 for number in numbers])
+    groups = [combined(numbers[start : start + 8]) for start in range(0, 400, 8)]
+    together = np.mean([two_sided(number) < 0.01 for number in groups])
+    assert alone < 0.5
+    assert together > 0.9
+
+
+def test_what_cannot_be_tested_is_not_tested() -> None:
+    assert initialization_bias(np.arange(63.0)) is None
+    assert initialization_bias(np.ones(1000)) is None
+    assert initialization_bias(np.r_[np.arange(500.0), np.ones(500)]) is None
+    assert combined([]) == 0.0
+    assert two_sided(0.0) == 1.0
+    assert two_sided(1.959964) == pytest.approx(0.05, abs=1e-6)

@@ -1,0 +1,88 @@
+"""A sweep on a Dask cluster of several processes: the same bytes as in processes of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import aqmlab as package
+import pytest
+from aqmlab import _native, schedulers
+from aqmlab.errors import AqmlabError
+from aqmlab.scenario import Scenario
+from aqmlab.store import Store
+from conftest import SMALL, Cli
+from test_sweep import SWEEP, Listener, digest, stored
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a cluster of two processes."""
+    folder = tmp_path_factory.mktemp("cluster")
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        local_directory=str(folder),
+    ) as made:
+        yield made.scheduler_address
+
+
+def test_a_cluster_gives_the_same_results(small: Path, cluster: str, aqmlab: Cli) -> None:
+    file = small.with_name("limits.toml")
+    file.write_text(SWEEP)
+    listener = Listener()
+    package.sweep(file, scheduler=cluster, out="dask", store="dask-store", watcher=listener)
+    assert listener.made == [8]
+    assert max(listener.shares) == 1.0
+    package.sweep(file, jobs=2, out="local", store="local-store")
+    assert digest("dask") == digest("local")
+    assert stored("dask-store").keys() == stored("local-store").keys()
+    for path in Path("local-store").glob("*/*/*"):
+        other = Path("dask-store", *path.parts[1:])
+        if path.name not in {"metadata.json", "summary.json"}:  # they hold times
+            assert other.read_bytes() == path.read_bytes(), path
+    # What one of them made, the other finds.
+    longer = ["--seeds", "1..3", "--store", "local-store", "--out", "local"]
+    answer = aqmlab("sweep", file, *longer, "--scheduler", cluster)
+    assert answer.status == 0
+    assert "4 runs to make" in answer.err
+    assert "with 2 at a time; 8 in the store" in answer.err
+
+
+def test_a_worker_of_another_version_is_refused() -> None:
+    answer = schedulers.carried(Scenario.from_toml(SMALL), "0.0.0+0")
+    assert isinstance(answer, AqmlabError)
+    assert "not 0.0.0+0; install the same there" in str(answer)
+    files = schedulers.carried(Scenario.from_toml(SMALL), _native.version())
+    assert not isinstance(files, AqmlabError)
+    assert {"summary.json", "metadata.json", "scenario.toml"} < set(files)
+
+
+def test_failures_come_back_as_errors(
+    small: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_native, "version", lambda: "0.0.0+0")  # here, not on the cluster
+    with schedulers.DaskCluster(cluster) as pool:
+        [outcome] = pool.run([Scenario.load(small)], Store(Path("store")), lambda *_: None)
+    assert isinstance(outcome, AqmlabError)
+    assert "install the same there" in str(outcome)
+
+
+class Lost:
+    """A future whose workers have died once too often."""
+
+    def result(self) -> None:
+        raise RuntimeError("all those workers\ndied")
+
+
+def test_a_run_that_the_cluster_loses_is_a_failure() -> None:
+    outcome = schedulers.collected(Lost(), "key", Store(Path("store")))
+    assert isinstance(outcome, AqmlabError)
+    assert str(outcome) == "the cluster lost it: all those workers died"
+    assert outcome.exit_status == 1

@@ -24,7 +24,7 @@ def population(effective: str, class_index: int) -> float | None:
     """Users (or connections per second) of a class."""
 
 def population_key(effective: str, class_index: int) -> str:
-    """The field that holds a class's population: users, rate or flows."""
+    """The field that holds a class's population: users, rate, sessions or flows."""
 
 def loaded_links(effective: str, class_index: int) -> list[tuple[str, str, float]]:
     """Where a class's load is measured: link, direction and nominal rate in bits per second.
@@ -37,6 +37,15 @@ def load_share(effective: str, class_index: int) -> float:
 
 def set_population(effective: str, class_index: int, population: float) -> str:
     """The scenario with that many users (or connections per second) of a class."""
+
+def play_source(effective: str, class_index: int, seconds: float) -> dict[str, bytes]:
+    """What a class does in its first seconds on an ideal network.
+
+    Columns of little-endian doubles. Connections: ``opened_s``, ``closed_s``, ``rtt_s``,
+    ``exchanges``; exchanges in the order of their connections: ``request_bytes``,
+    ``response_bytes``, ``pause_s``; datagrams: ``datagram_s``, ``datagram_bytes``; and
+    ``refused_s``.
+    """
 
 def run(
     effective: str, out_dir: str | None, progress: Callable[[float], object] | None = None

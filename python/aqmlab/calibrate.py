@@ -46,6 +46,8 @@ PILOT_TIMES: tuple[Override, ...] = (
 )
 PILOT_START = 30.0
 """Users (or connections per second) of the first pilot run."""
+PILOT_COPIES = 1.0
+"""Copies of each recorded connection in the first pilot run."""
 PILOT_LOADS = (0.1, 1.5)
 """A pilot run in this range of loads says well enough where to measure."""
 PILOT_RUNS = 12
@@ -174,7 +176,12 @@ def calibrate(
     return scenario.with_populations(found), answers
 
 
-UNITS = {"users": "users", "rate": "connections/s"}
+UNITS = {
+    "users": "users",
+    "rate": "connections/s",
+    "sessions": "sessions",
+    "copies": "copies",
+}
 """What the fields that hold a population count."""
 
 
@@ -194,6 +201,15 @@ class Bench:
     def rate_bps(self) -> float:
         """Nominal rate of the link, the mean of both directions if both are loaded."""
         return sum(rate for _, _, rate in self._links) / len(self._links)
+
+    @cached_property
+    def is_recorded(self) -> bool:
+        """Whether connections are recorded ones, at their own times."""
+        return _native.population_key(self.scenario.effective, self.index) == "copies"
+
+    def times(self, times: tuple[Override, ...]) -> tuple[Override, ...]:
+        """When to measure; recorded connections are what they are only in the scenario's time."""
+        return (("measure.record", "[]"),) if self.is_recorded else times
 
     def text(self, population: float, seed: int, times: Sequence[Override]) -> str:
         """Effective scenario of one measurement."""
@@ -216,7 +232,7 @@ class Bench:
 def cached_line(bench: Bench, jobs: int | None, progress: Progress) -> Line:
     """The line of a class, from the cache or measured now."""
     # The population and the seed are placeholders: what matters is everything else.
-    text = "\n".join((bench.text(1.0, 1, TIMES), repr((LOADS, SEEDS, bench.rate_bps))))
+    text = "\n".join((bench.text(1.0, 1, bench.times(TIMES)), repr((LOADS, SEEDS, bench.rate_bps))))
     file = cache_folder() / f"{content_key(text)[:32]}.json"
     with suppress(OSError, ValueError, TypeError):
         return Line(**json.loads(file.read_text(encoding="utf-8")))
@@ -236,7 +252,7 @@ def measured_line(bench: Bench, jobs: int | None, progress: Progress) -> Line:
         progress(sum(shares) / len(shares))
 
     def work(point: tuple[float, int], report: Report) -> tuple[float, float]:
-        return bench.measure(*point, TIMES, report)
+        return bench.measure(*point, bench.times(TIMES), report)
 
     measured = []
     for result in run_all(work, points, jobs=jobs, progress=tell):
@@ -249,9 +265,9 @@ def measured_line(bench: Bench, jobs: int | None, progress: Progress) -> Line:
 
 def pilot(bench: Bench) -> float:
     """About the population of load 1: short runs, until one comes near."""
-    population = PILOT_START
+    population = PILOT_COPIES if bench.is_recorded else PILOT_START
     for _ in range(PILOT_RUNS):
-        population, throughput = bench.measure(population, SEEDS[0], PILOT_TIMES)
+        population, throughput = bench.measure(population, SEEDS[0], bench.times(PILOT_TIMES))
         load = throughput / bench.rate_bps
         if PILOT_LOADS[0] <= load <= PILOT_LOADS[1]:
             return population / load

@@ -13,7 +13,7 @@ use aqmlab_net::Time;
 use aqmlab_scenario::{Dumbbell, Scenario};
 use aqmlab_sim::{Accounts, ExchangeRecord, FlowRecord, RunError};
 use aqmlab_tcp::Retransmissions;
-use aqmlab_traffic::{Action, Connect, HostCounts, OpenDatagrams, Script, Source};
+use aqmlab_traffic::{Action, Connect, HostCounts, OpenDatagrams, Script, Source, SourceError};
 use rustix::net::sockopt::set_ip_tos;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -46,9 +46,16 @@ pub(crate) fn sources(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<So
     let source = |class: &aqmlab_scenario::Traffic| {
         let (model, rtt) = (&class.model, &class.rtt);
         let seed = scenario.seed;
-        Source::new(model, rtt, class.direction, hosts, seed, &class.name).map_err(|unset| {
-            RunError::Population(format!("traffic.{}: {unset}", class.name)).into()
-        })
+        let (direction, name) = (class.direction, &class.name);
+        let open = &mut aqmlab_sim::vectors::open;
+        let source = Source::with_files(model, rtt, direction, hosts, seed, name, open);
+        let source = source.map_err(|error| match error {
+            SourceError::PopulationUnset(unset) => {
+                RunError::Population(format!("traffic.{name}: {unset}"))
+            }
+            SourceError::File(error) => RunError::Vectors(format!("traffic.{name}.{error}")),
+        })?;
+        Ok(source.with_activity(class.activity()))
     };
     scenario.traffic.iter().map(source).collect()
 }
@@ -195,7 +202,7 @@ impl<'a> Load<'a> {
         loop {
             let now = self.clock.now();
             if now >= end {
-                return Ok(());
+                return self.check_files();
             }
             if self.stop.load(Relaxed) {
                 return Err(RunError::Stopped.into());
@@ -215,6 +222,17 @@ impl<'a> Load<'a> {
             let next = next.min(meter.next(self.measured));
             self.listen(self.clock.until(next))?;
         }
+    }
+
+    /// A file of connections may have ended before the run did.
+    fn check_files(&self) -> Result<(), LiveError> {
+        for (class, source) in self.accounts.classes().zip(&self.sources) {
+            if let Some(failure) = source.failure() {
+                let message = format!("traffic.{class}.file: {failure}");
+                return Err(RunError::Vectors(message).into());
+            }
+        }
+        Ok(())
     }
 
     /// Hears what the sides have to tell; waits for it no longer than this.
@@ -243,10 +261,24 @@ impl<'a> Load<'a> {
             }
             Report::Answered {
                 flow,
-                number,
                 start,
                 end,
-            } => self.answered(flow, number, start, end),
+                request,
+                response,
+            } => {
+                if let Some(open) = self.open.get(&flow) {
+                    let record = ExchangeRecord {
+                        flow,
+                        start,
+                        end,
+                        request_bytes: request,
+                        response_bytes: response,
+                        client: open.client,
+                        server: open.server,
+                    };
+                    self.accounts.exchange(open.route.class, &record);
+                }
+            }
             Report::Done {
                 flow,
                 end,
@@ -260,29 +292,6 @@ impl<'a> Load<'a> {
             }
         }
         Ok(())
-    }
-
-    fn answered(&mut self, flow: u64, number: usize, start: Time, end: Time) {
-        let Some(open) = self.open.get(&flow) else {
-            return;
-        };
-        let Some(script) = &open.route.script else {
-            return;
-        };
-        let exchange = match number {
-            0 => script.first,
-            later => script.rest[later - 1],
-        };
-        let record = ExchangeRecord {
-            flow,
-            start,
-            end,
-            request_bytes: exchange.request,
-            response_bytes: exchange.response,
-            client: open.client,
-            server: open.server,
-        };
-        self.accounts.exchange(open.route.class, &record);
     }
 
     /// An end of a connection is done. The source hears of it when the client is; the accounts
@@ -361,6 +370,9 @@ impl<'a> Load<'a> {
                 Action::Connect(connect) => self.connect(class, connect),
                 Action::OpenDatagrams(open) => self.open_datagrams(class, &open)?,
                 Action::Datagram { token, size } => self.send_datagram(class, token, size),
+                Action::Refused => self.accounts.refused(class, now),
+                // Endless connections that stop are refused before the run.
+                Action::EndConnections => {}
                 Action::WakeAt { at, token } => self.agenda.push(at.max(now), (class, token)),
             }
         }
@@ -386,7 +398,10 @@ impl<'a> Load<'a> {
     fn connect(&mut self, class: usize, connect: Connect) {
         let now = self.clock.now();
         let (near, far) = Self::sides_of(connect.flipped);
-        self.accounts.exchange_begins(class, now);
+        if connect.script.asks_at_once() {
+            self.accounts.exchange_begins(class, now);
+        }
+        self.report.own_limits += u64::from(connect.limits.is_some());
         let route = self.route(class, connect.rtt, Some(connect.script));
         let Some(from) = self.ports.take(near, connect.client) else {
             self.note_failure(&io::ErrorKind::AddrInUse.into());

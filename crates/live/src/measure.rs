@@ -146,6 +146,9 @@ pub struct LoadReport {
     /// What the first of them said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_failure: Option<String>,
+    /// Connections whose own windows, segment sizes or losses (of a file of connection vectors)
+    /// were not kept to.
+    pub own_limits: u64,
     /// Whether the kernel counts expiries of retransmission timers (Linux 6.7 and later).
     pub counts_timeouts: bool,
 }

@@ -1,73 +1,17 @@
-//! Plays one end of a connection over a socket. A script becomes a program of steps for each end,
-//! and one interpreter runs the steps.
+//! Plays one end of a connection over a socket: the steps of its script, one after the other.
 
 use std::cell::RefCell;
 use std::io;
 
 use aqmlab_net::Time;
-use aqmlab_traffic::Script;
+use aqmlab_traffic::vector::Party;
+use aqmlab_traffic::{Script, Step};
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::TcpStream;
 use tokio::time::sleep_until;
 
 use crate::clock::Clock;
 use crate::routes::{End, Route};
-
-/// What an application does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Send this many bytes.
-    Send(u64),
-    /// Wait until this many bytes have been received in all.
-    Await(u64),
-    /// Wait until the peer has closed.
-    AwaitEnd,
-    /// Do nothing for a while.
-    Pause(Time),
-    /// Send nothing more.
-    Close,
-    /// An exchange begins, by its number; the first one begins with the connect.
-    Ask(usize),
-    /// An exchange is complete.
-    Answered(usize),
-}
-
-/// What one end of a connection does to play its part of a script.
-pub(crate) fn program(script: &Script, end: End) -> Vec<Step> {
-    let mut steps = Vec::with_capacity(4 + 5 * script.rest.len());
-    let (mut requested, mut promised) = (0, 0);
-    let exchanges = std::iter::once(&script.first).chain(&script.rest);
-    for (number, exchange) in exchanges.enumerate() {
-        let is_last = number == script.rest.len();
-        requested += exchange.request;
-        promised += exchange.response;
-        match end {
-            End::Client => {
-                if number > 0 {
-                    steps.push(Step::Ask(number));
-                }
-                steps.push(Step::Send(exchange.request));
-                // The last response is complete when the server's FIN has come.
-                steps.push(if is_last {
-                    Step::AwaitEnd
-                } else {
-                    Step::Await(promised)
-                });
-                steps.push(Step::Answered(number));
-                if !is_last {
-                    steps.push(Step::Pause(exchange.pause));
-                }
-            }
-            End::Server => {
-                steps.extend([Step::Await(requested), Step::Send(exchange.response)]);
-                if is_last {
-                    steps.extend([Step::Close, Step::AwaitEnd]);
-                }
-            }
-        }
-    }
-    steps
-}
 
 /// What is sent: nobody looks at it.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
@@ -77,16 +21,35 @@ thread_local! {
     static SINK: RefCell<Vec<u8>> = RefCell::new(vec![0; 1 << 16]);
 }
 
+/// What is heard of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// It begins. The first one may have begun with the connect.
+    Asked,
+    /// It is over.
+    Answered {
+        /// Bytes that the client has sent since it began.
+        request: u64,
+        /// Bytes that it has received.
+        response: u64,
+    },
+}
+
 /// One end of a connection at work.
 #[derive(Debug)]
 pub(crate) struct Player<'a> {
     pub(crate) stream: TcpStream,
     pub(crate) end: End,
     pub(crate) route: &'a Route,
-    pub(crate) clock: Clock,
+    clock: Clock,
     /// The measured span.
-    pub(crate) measured: (Time, Time),
+    measured: (Time, Time),
     received: u64,
+    /// Bytes that it waits for, or has waited for.
+    expected: u64,
+    /// Bytes sent, and received before, in the exchange under way.
+    request: u64,
+    received_before: u64,
     peer_closed: bool,
 }
 
@@ -105,41 +68,72 @@ impl<'a> Player<'a> {
             clock,
             measured,
             received: 0,
+            expected: 0,
+            request: 0,
+            received_before: 0,
             peer_closed: false,
         }
     }
 
-    /// Runs the steps. `tell` hears of exchanges that begin or are complete.
+    /// Plays its part of the script, and waits until the peer has closed too. `tell` hears of
+    /// exchanges.
     pub(crate) async fn play(
         &mut self,
-        steps: &[Step],
-        mut tell: impl FnMut(Step, Time),
+        script: &Script,
+        mut tell: impl FnMut(Heard, Time),
     ) -> io::Result<()> {
-        for &step in steps {
+        let party = match self.end {
+            End::Client => Party::Initiator,
+            End::Server => Party::Acceptor,
+        };
+        for step in script.steps(party) {
             match step {
-                Step::Send(bytes) => self.send(bytes).await?,
-                Step::Await(total) => {
-                    while self.received < total {
-                        self.stream.readable().await?;
-                        self.read()?;
-                        if self.peer_closed {
-                            return Err(io::ErrorKind::UnexpectedEof.into());
-                        }
-                    }
+                Step::Send(bytes) => {
+                    self.request += bytes;
+                    self.send(bytes).await?;
                 }
-                Step::AwaitEnd => {
-                    while !self.peer_closed {
-                        self.stream.readable().await?;
-                        self.read()?;
-                    }
+                Step::Receive(bytes) => {
+                    self.expected += bytes;
+                    self.receive().await?;
                 }
+                Step::ReceiveClose => self.receive_close().await?,
+                Step::Pause(Time::ZERO) => {}
                 Step::Pause(span) => {
                     let until = self.clock.instant(self.clock.now() + span);
                     sleep_until(until.into()).await;
                 }
                 Step::Close => self.stream.shutdown().await?,
-                Step::Ask(_) | Step::Answered(_) => tell(step, self.clock.now()),
+                Step::Ask => {
+                    (self.request, self.received_before) = (0, self.received);
+                    tell(Heard::Asked, self.clock.now());
+                }
+                Step::Answered => {
+                    let heard = Heard::Answered {
+                        request: self.request,
+                        response: self.received - self.received_before,
+                    };
+                    tell(heard, self.clock.now());
+                }
             }
+        }
+        self.receive_close().await
+    }
+
+    async fn receive(&mut self) -> io::Result<()> {
+        while self.received < self.expected {
+            if self.peer_closed {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.stream.readable().await?;
+            self.read()?;
+        }
+        Ok(())
+    }
+
+    async fn receive_close(&mut self) -> io::Result<()> {
+        while !self.peer_closed {
+            self.stream.readable().await?;
+            self.read()?;
         }
         Ok(())
     }
@@ -185,57 +179,5 @@ impl<'a> Player<'a> {
             Err(error) => return Err(error),
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use aqmlab_traffic::Exchange;
-
-    use super::*;
-
-    #[test]
-    fn one_exchange() {
-        let script = Script::single(300, 5000);
-        let client = [Step::Send(300), Step::AwaitEnd, Step::Answered(0)];
-        assert_eq!(program(&script, End::Client), client);
-        let server = [
-            Step::Await(300),
-            Step::Send(5000),
-            Step::Close,
-            Step::AwaitEnd,
-        ];
-        assert_eq!(program(&script, End::Server), server);
-    }
-
-    #[test]
-    fn a_persistent_connection() {
-        let mut script = Script::single(1, 20);
-        script.first.pause = Time::from_secs(3);
-        script.rest.push(Exchange {
-            request: 4,
-            response: 50,
-            pause: Time::from_secs(9),
-        });
-        let client = [
-            Step::Send(1),
-            Step::Await(20),
-            Step::Answered(0),
-            Step::Pause(Time::from_secs(3)),
-            Step::Ask(1),
-            Step::Send(4),
-            Step::AwaitEnd,
-            Step::Answered(1),
-        ];
-        assert_eq!(program(&script, End::Client), client);
-        let server = [
-            Step::Await(1),
-            Step::Send(20),
-            Step::Await(5),
-            Step::Send(50),
-            Step::Close,
-            Step::AwaitEnd,
-        ];
-        assert_eq!(program(&script, End::Server), server);
     }
 }

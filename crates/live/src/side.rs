@@ -15,7 +15,7 @@ use tokio::task::{LocalSet, spawn_local};
 
 use crate::clock::Clock;
 use crate::kernel;
-use crate::player::{Player, Step, program};
+use crate::player::{Heard, Player};
 use crate::routes::{End, Route, Routes};
 
 /// Connections that may wait to be accepted.
@@ -55,12 +55,13 @@ pub(crate) enum Report {
     Ready,
     /// A client begins another exchange on a connection.
     Asked { flow: u64, at: Time },
-    /// A client has the whole response of an exchange, by its number.
+    /// A client has the whole response of an exchange; bytes of both.
     Answered {
         flow: u64,
-        number: usize,
         start: Time,
         end: Time,
+        request: u64,
+        response: u64,
     },
     /// An end of a connection is done.
     Done {
@@ -156,9 +157,8 @@ impl Side {
         let Some(script) = &route.script else {
             return;
         };
-        let steps = program(script, End::Server);
         let mut player = Player::new(stream, End::Server, &route, self.clock, self.measured);
-        let result = player.play(&steps, |_, _| {}).await;
+        let result = player.play(script, |_, _| {}).await;
         self.done(&player, result);
     }
 
@@ -181,21 +181,21 @@ impl Side {
                 });
             }
         };
-        let steps = program(script, End::Client);
         let mut player = Player::new(stream, End::Client, &route, self.clock, self.measured);
-        let tell = |step, at| match step {
-            Step::Answered(number) => self.tell(Report::Answered {
-                flow,
-                number,
-                start,
-                end: at,
-            }),
-            _ => {
+        let tell = |heard, at| match heard {
+            Heard::Asked => {
                 start = at;
                 self.tell(Report::Asked { flow, at });
             }
+            Heard::Answered { request, response } => self.tell(Report::Answered {
+                flow,
+                start,
+                end: at,
+                request,
+                response,
+            }),
         };
-        let result = player.play(&steps, tell).await;
+        let result = player.play(script, tell).await;
         self.done(&player, result);
     }
 

@@ -4,6 +4,7 @@
 //! type of the engine is mirrored in Python. Docstrings stand in `_native.pyi`.
 
 mod captures;
+mod play;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,6 +15,7 @@ use aqmlab_scenario::{MAX_TABLE_BYTES, Scenario};
 use pyo3::exceptions::PyIndexError;
 use pyo3::import_exception;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 import_exception!(aqmlab.errors, AqmlabError);
 import_exception!(aqmlab.errors, ScenarioError);
@@ -26,8 +28,9 @@ mod _native {
     use super::captures::vectors_from_capture;
     #[pymodule_export]
     use super::{
-        catalog, live_clean, live_missing, load_share, loaded_links, parse, population,
-        population_key, run, run_live, schema, set_population, to_json, uncongested, version,
+        catalog, live_clean, live_missing, load_share, loaded_links, parse, play_source,
+        population, population_key, run, run_live, schema, set_population, to_json, uncongested,
+        version,
     };
 }
 
@@ -43,8 +46,9 @@ fn version() -> &'static str {
 )]
 fn parse(text: &str, base_dir: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
     let mut read = |name: &str| read_table(&Path::new(base_dir).join(name));
-    let scenario = Scenario::parse(text, &overrides, &mut read)
-        .map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    let wrong = |error: aqmlab_scenario::ScenarioError| ScenarioError::new_err(error.to_string());
+    let mut scenario = Scenario::parse(text, &overrides, &mut read).map_err(wrong)?;
+    aqmlab_sim::vectors::find_files(&mut scenario, Path::new(base_dir)).map_err(wrong)?;
     Ok(scenario.to_toml())
 }
 
@@ -106,6 +110,21 @@ fn load_share(effective: &str, class_index: usize) -> PyResult<f64> {
 }
 
 #[pyfunction]
+fn play_source<'py>(
+    py: Python<'py>,
+    effective: &str,
+    class_index: usize,
+    seconds: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let scenario = with_class(effective, class_index)?;
+    let played = play::play(py, &scenario, class_index, seconds)?;
+    played.map_err(|unset| {
+        let name = &scenario.traffic[class_index].name;
+        ScenarioError::new_err(format!("traffic.{name}: {unset}"))
+    })
+}
+
+#[pyfunction]
 #[pyo3(signature = (effective, out_dir, progress=None))]
 fn run(
     py: Python<'_>,
@@ -115,8 +134,7 @@ fn run(
 ) -> PyResult<String> {
     let scenario = read_effective(effective)?;
     let summary = with_progress(py, progress, |tell| {
-        aqmlab_sim::run(&scenario, out_dir.map(Path::new), tell)
-            .map_err(|error| RunError::new_err(error.to_string()))
+        aqmlab_sim::run(&scenario, out_dir.map(Path::new), tell).map_err(run_error)
     })?;
     Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
 }
@@ -149,7 +167,16 @@ fn live_clean() -> PyResult<Vec<String>> {
 fn live_error(error: LiveError) -> PyErr {
     match error {
         LiveError::Refused(message) => AqmlabError::new_err(message),
+        LiveError::Run(error) => run_error(error),
         other => RunError::new_err(other.to_string()),
+    }
+}
+
+fn run_error(error: aqmlab_sim::RunError) -> PyErr {
+    match error {
+        // A file that the scenario names is not what it was.
+        aqmlab_sim::RunError::Vectors(message) => ScenarioError::new_err(message),
+        error => RunError::new_err(error.to_string()),
     }
 }
 

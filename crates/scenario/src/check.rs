@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use aqmlab_net::Time;
 use aqmlab_net::tagged::{Located, quoted};
-use aqmlab_traffic::{HostCounts, Rtt};
+use aqmlab_traffic::{HostCounts, Model, Rtt};
 
 use crate::{
     Hosts, Link, Measure, Network, Path, RateChange, Reordering, Scenario, ScenarioError, Traffic,
@@ -94,6 +94,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
     }
     for class in &scenario.traffic {
         traffic(class, &network)?;
+        activity(&format!("traffic.{}", class.name), class, &scenario.measure)?;
     }
     load(scenario)
 }
@@ -215,7 +216,15 @@ fn traffic(class: &Traffic, network: &Network) -> Checked {
         &format!("{path}.rtt"),
         class.rtt.check(HostCounts { clients, servers }),
     )?;
-    let (shortest, longest) = extremes(&class.rtt);
+    let has_vectors = matches!(class.model, Model::Vectors(_) | Model::GeneralTcp(_));
+    if matches!(class.rtt, Rtt::Vector { .. }) && !has_vectors {
+        return wrong(
+            format!("{path}.rtt.kind"),
+            "found \"vector\"; only connections of kind \"vectors\" or \"general-tcp\" have \
+             round-trip times of their own",
+        );
+    }
+    let (shortest, longest) = class.rtt.extremes();
     let delays = network.delay(path_of(class, network)?);
     if shortest < delays {
         let message = format!(
@@ -245,24 +254,24 @@ fn path_of<'a>(class: &Traffic, network: &'a Network) -> Result<&'a Path, Scenar
         .into())
 }
 
-/// Shortest and longest round trip.
-fn extremes(rtt: &Rtt) -> (Time, Time) {
-    match rtt {
-        Rtt::Constant { rtt } => (*rtt, *rtt),
-        Rtt::Uniform { min, max } => (*min, *max),
-        Rtt::Pairs { matrix, extra, .. } => {
-            let cells = || {
-                matrix
-                    .iter()
-                    .flatten()
-                    .map(|cell| cell.saturating_add(*extra))
-            };
-            (
-                cells().min().unwrap_or_default(),
-                cells().max().unwrap_or_default(),
-            )
-        }
+/// The class acts within the run.
+fn activity(path: &str, class: &Traffic, measure: &Measure) -> Checked {
+    let end = measure.warm_up + measure.duration;
+    if class.start >= end {
+        let message = format!("found {}, but the run ends at {end}", class.start);
+        return wrong(format!("{path}.start"), message);
     }
+    if let Some(stop) = class.stop
+        && stop <= class.start
+    {
+        let message = format!("found {stop}; it must be after start, {}", class.start);
+        return wrong(format!("{path}.stop"), message);
+    }
+    if class.max_connections == Some(0) {
+        let message = "found 0; it must be at least 1";
+        return wrong(format!("{path}.max_connections"), message);
+    }
+    Ok(())
 }
 
 /// Each class has a population, or there is a load to find it from; and not both.

@@ -1,7 +1,7 @@
 //! How many users, connections per second or flows a class has: what calibration finds.
 
 use aqmlab_aqm::{Discipline, droptail};
-use aqmlab_net::{Frequency, QueueSize, Rate};
+use aqmlab_net::{Frequency, QueueSize, Rate, Time};
 use aqmlab_traffic::{Direction, Model};
 
 use crate::{Hop, Scenario, Traffic};
@@ -13,22 +13,31 @@ const UNCONGESTED_SPEED_UP: u64 = 10;
 const ENDLESS_PACKETS: f64 = 1e9;
 
 impl Traffic {
-    /// Users, connections per second or flows; `None` if they are to be calibrated from the load.
+    /// Users, connections per second, copies of vectors or flows; `None` if they are to be calibrated from the load.
     pub fn population(&self) -> Option<f64> {
         match &self.model {
             Model::MahWeb(web) => web.users.map(f64::from),
+            Model::UncWeb(web) => web.users.map(f64::from),
+            Model::WebSessions(web) => web.sessions.map(f64::from),
             Model::Poisson(poisson) => poisson.rate.map(|rate| rate.0),
+            Model::Vectors(vectors) => vectors.copies,
+            Model::GeneralTcp(mix) => mix.rate.map(|rate| rate.0),
+            Model::Packmime(packmime) => packmime.rate.map(|rate| rate.0),
             Model::Bulk(bulk) => Some(bulk.flows.into()),
             Model::Cbr(cbr) => Some(cbr.flows.into()),
+            Model::OnOff(bursts) => Some(bursts.flows.into()),
+            Model::Telnet(telnet) => Some(telnet.sessions.into()),
         }
     }
 
     /// The key that holds [`population`](Self::population).
     pub fn population_key(&self) -> &'static str {
         match &self.model {
-            Model::MahWeb(_) => "users",
-            Model::Poisson(_) => "rate",
-            Model::Bulk(_) | Model::Cbr(_) => "flows",
+            Model::MahWeb(_) | Model::UncWeb(_) => "users",
+            Model::WebSessions(_) | Model::Telnet(_) => "sessions",
+            Model::Poisson(_) | Model::Packmime(_) | Model::GeneralTcp(_) => "rate",
+            Model::Vectors(_) => "copies",
+            Model::Bulk(_) | Model::Cbr(_) | Model::OnOff(_) => "flows",
         }
     }
 
@@ -37,9 +46,16 @@ impl Traffic {
         let whole = population.round().max(1.0) as u32;
         match &mut self.model {
             Model::MahWeb(web) => web.users = Some(whole),
+            Model::UncWeb(web) => web.users = Some(whole),
+            Model::WebSessions(web) => web.sessions = Some(whole),
             Model::Poisson(poisson) => poisson.rate = Some(Frequency(population)),
+            Model::Vectors(vectors) => vectors.copies = Some(population),
+            Model::GeneralTcp(mix) => mix.rate = Some(Frequency(population)),
+            Model::Packmime(packmime) => packmime.rate = Some(Frequency(population)),
             Model::Bulk(bulk) => bulk.flows = whole,
             Model::Cbr(cbr) => cbr.flows = whole,
+            Model::OnOff(bursts) => bursts.flows = whole,
+            Model::Telnet(telnet) => telnet.sessions = whole,
         }
     }
 }
@@ -101,12 +117,14 @@ impl Scenario {
         self.traffic[class].share / all
     }
 
-    /// What calibration runs: only this class, with that population, where nothing is lost to
-    /// congestion. Every link is ten times as fast behind an endless buffer; the hosts' own
+    /// What calibration runs: only this class, with that population, all the time and without a
+    /// limit of connections, where nothing is lost to congestion. Every link is ten times as fast
+    /// behind an endless buffer; the hosts' own
     /// links stay as they are.
     pub fn uncongested(&self, class: usize, population: f64) -> Self {
         let mut traffic = self.traffic[class].clone();
         traffic.set_population(population);
+        (traffic.start, traffic.stop, traffic.max_connections) = (Time::ZERO, None, None);
         let mut scenario = Self {
             load: None,
             traffic: vec![traffic],

@@ -25,25 +25,27 @@ pub(crate) fn inline(
 ) -> Result<(), ScenarioError> {
     for class in &mut scenario.traffic {
         let path = format!("traffic.{}", class.name);
-        if let Rtt::Pairs { file, matrix, .. } = &mut class.rtt {
-            inline_file(
-                &format!("{path}.rtt"),
-                file,
-                matrix,
-                "matrix",
-                read_matrix,
-                read,
-            )?;
+        let rtt = format!("{path}.rtt");
+        match &mut class.rtt {
+            Rtt::Pairs { file, matrix, .. } => {
+                inline_file(&rtt, file, matrix, "matrix", read_matrix, read)?;
+            }
+            Rtt::Empirical { file, cdf } => {
+                inline_file(&rtt, file, cdf, "cdf", read_rtts, read)?;
+            }
+            _ => {}
         }
-        if let Model::Poisson(poisson) = &mut class.model {
-            let sizes = [
+        let sizes = match &mut class.model {
+            Model::Poisson(poisson) => vec![
                 ("request", &mut poisson.request),
                 ("response", &mut poisson.response),
-            ];
-            for (key, sizes) in sizes {
-                if let Sizes::Empirical { file, cdf } = sizes {
-                    inline_file(&format!("{path}.{key}"), file, cdf, "cdf", read_cdf, read)?;
-                }
+            ],
+            Model::WebSessions(web) => vec![("transfer", &mut web.transfer)],
+            _ => vec![],
+        };
+        for (key, sizes) in sizes {
+            if let Sizes::Empirical { file, cdf } = sizes {
+                inline_file(&format!("{path}.{key}"), file, cdf, "cdf", read_cdf, read)?;
             }
         }
     }
@@ -125,6 +127,15 @@ fn read_cdf(text: &str) -> Result<Vec<(f64, f64)>, String> {
         Ok((size, probability))
     });
     rows.collect()
+}
+
+/// Round-trip times in milliseconds in the first column, cumulative probabilities in the last.
+fn read_rtts(text: &str) -> Result<Vec<(Time, f64)>, String> {
+    let rows = read_cdf(text)?.into_iter().enumerate();
+    rows.map(|(index, (ms, cumulative))| {
+        Ok((milliseconds(&ms.to_string(), index + 2, 1)?, cumulative))
+    })
+    .collect()
 }
 
 fn not_a_number(cell: &str, line: usize, column: usize, expected: &str) -> String {

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use aqmlab_net::Time;
 use aqmlab_net::tagged::{self, Located};
 use aqmlab_tcp::Profile;
-use aqmlab_traffic::{Direction, Model, Rtt};
+use aqmlab_traffic::{Activity, Direction, Model, Rtt};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
@@ -33,6 +34,14 @@ pub struct Traffic {
     pub tcp: Profile,
     /// Differentiated services code point of its packets, 0 to 63.
     pub dscp: u8,
+    /// When it begins.
+    pub start: Time,
+    /// When it begins nothing new any more; `None`: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Time>,
+    /// Most connections at a time; `None`: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<u32>,
 }
 
 /// What every class has, whatever its model.
@@ -63,10 +72,33 @@ pub(crate) struct Common {
     #[serde(default)]
     #[schemars(range(max = 63))]
     dscp: u8,
+    /// Time of the run at which the class begins; before that it is silent.
+    #[serde(default)]
+    start: Time,
+    /// Time of the run from which on the class begins nothing new: what is under way is finished,
+    /// endless transfers end, datagrams cease. Left out: it goes on to the end.
+    #[serde(default)]
+    stop: Option<Time>,
+    /// Most connections that the class has open at a time. What would be beyond is refused and
+    /// counted in the summary (`refused`); a user takes a refused connection for failed and goes
+    /// on. Left out: no limit.
+    #[serde(default)]
+    max_connections: Option<u32>,
 }
 
 /// The keys of [`Common`].
-const COMMON: [&str; 7] = ["name", "direction", "share", "rtt", "path", "tcp", "dscp"];
+const COMMON: [&str; 10] = [
+    "name",
+    "direction",
+    "share",
+    "rtt",
+    "path",
+    "tcp",
+    "dscp",
+    "start",
+    "stop",
+    "max_connections",
+];
 
 fn default_share() -> f64 {
     1.0
@@ -87,6 +119,16 @@ impl<'de> Deserialize<'de> for Traffic {
 }
 
 impl Traffic {
+    /// When it acts, and within which limits.
+    pub fn activity(&self) -> Activity {
+        let unlimited = Activity::default();
+        Activity {
+            start: self.start,
+            stop: self.stop.unwrap_or(unlimited.stop),
+            max_connections: self.max_connections.unwrap_or(unlimited.max_connections),
+        }
+    }
+
     /// The path between its servers and its clients, with its number in the order of the names.
     ///
     /// The class and the network have passed their checks.
@@ -122,6 +164,9 @@ impl Traffic {
             path: common.path,
             tcp: common.tcp,
             dscp: common.dscp,
+            start: common.start,
+            stop: common.stop,
+            max_connections: common.max_connections,
         })
     }
 }

@@ -165,6 +165,9 @@ const CASES: &[(&str, &str)] = &[
     ("parallel = 2", "reply_scale = -1.0"),
     ("parallel = 2", "share = 0"),
     ("parallel = 2", "share = nan"),
+    ("parallel = 2", "start = \"5 min\""),
+    ("parallel = 2", "start = \"20 s\"\nstop = \"20 s\""),
+    ("parallel = 2", "max_connections = 0"),
     ("\"240 s\"", "\"0 s\""),
     ("\"60 s\"", "\"9000 h\""),
     ("\"100 ms\"", "\"0 ms\""),
@@ -224,6 +227,18 @@ const CASES: &[(&str, &str)] = &[
         "file = \"pairs.csv\", matrix = [[\"1 ms\"]]",
     ),
     ("file = \"pairs.csv\"", "matrix = [[\"50 ms\", \"60\"]]"),
+    (
+        "{ kind = \"uniform\", min = \"10 ms\", max = \"150 ms\" }",
+        "{ kind = \"empirical\", file = \"falling.csv\" }",
+    ),
+    (
+        "{ kind = \"uniform\", min = \"10 ms\", max = \"150 ms\" }",
+        "{ kind = \"empirical\", cdf = [[\"0 ms\", 0.5], [\"5 ms\", 1.0]] }",
+    ),
+    (
+        "{ kind = \"uniform\", min = \"10 ms\", max = \"150 ms\" }",
+        "{ kind = \"general\", fit = \"tail\" }",
+    ),
     (
         "{ kind = \"constant\", size = \"400 bytes\" }",
         "{ kind = \"empirical\", file = \"falling.csv\" }",

@@ -189,6 +189,11 @@ impl Accounts {
         })
     }
 
+    /// Names of the classes.
+    pub fn classes(&self) -> impl Iterator<Item = &str> {
+        self.classes.iter().map(|class| class.name.as_str())
+    }
+
     /// Whether `time` is measured.
     pub fn measures(&self, time: Time) -> bool {
         self.window.contains(time)
@@ -197,6 +202,11 @@ impl Accounts {
     /// An exchange begins.
     pub fn exchange_begins(&mut self, class: usize, now: Time) {
         self.classes[class].responses.started += u64::from(self.window.contains(now));
+    }
+
+    /// A connection was not opened because its class has as many as it may.
+    pub fn refused(&mut self, class: usize, now: Time) {
+        self.classes[class].flows.refused += u64::from(self.window.contains(now));
     }
 
     /// An exchange has ended.

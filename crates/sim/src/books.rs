@@ -4,26 +4,25 @@ use aqmlab_net::Time;
 
 use crate::RunError;
 use crate::agenda::Agenda;
-use crate::connection::Connection;
+use crate::connection::{Answered, Connection};
 use crate::port::Port;
 use crate::recorder::{FlowRow, ResponseRow};
 use crate::world::{Tally, World};
 
 impl<A: Agenda> World<A> {
-    pub(crate) fn record_response(&mut self, index: u32) {
+    pub(crate) fn record_response(&mut self, index: u32, exchange: &Answered) {
         if !self.window.contains(self.now) {
             return;
         }
         let (now, class) = (self.now, self.class_of(index));
         let app = self.application(index);
-        let exchange = app.current();
         let row = ResponseRow {
             flow: app.flow,
             class,
-            start: app.asked_at,
-            response: now - app.asked_at,
-            request_bytes: exchange.request,
-            response_bytes: exchange.response,
+            start: exchange.asked_at,
+            response: now - exchange.asked_at,
+            request_bytes: exchange.request_bytes,
+            response_bytes: exchange.response_bytes,
             client: app.client,
             server: app.server,
         };
@@ -41,7 +40,8 @@ impl<A: Agenda> World<A> {
         let again = connection.retransmissions();
         let (response_bytes, request_bytes) = app.received();
         let flows = &mut self.classes[usize::from(connection.class)].flows;
-        flows.add_closed(again, app.delayed_by, connection.failed);
+        let failed = connection.failed && !connection.stopped;
+        flows.add_closed(again, app.delayed_by, failed);
         self.recorder.flow(&FlowRow {
             flow: app.flow,
             class: usize::from(connection.class),
@@ -53,7 +53,7 @@ impl<A: Agenda> World<A> {
             retransmitted_fin: again.fin,
             retransmitted_data: again.data,
             timeouts: again.timeouts,
-            failed: connection.failed,
+            failed,
         });
     }
 
@@ -75,6 +75,12 @@ impl<A: Agenda> World<A> {
     /// The end of the run: counts what goes on, and checks that no segment was lost or made.
     pub(crate) fn close_books(&mut self) -> Result<(), RunError> {
         self.close_datagrams();
+        for class in &self.classes {
+            if let Some(failure) = class.source.failure() {
+                let message = format!("traffic.{}.file: {failure}", class.name);
+                return Err(RunError::Vectors(message));
+            }
+        }
         let slots = std::mem::take(&mut self.slots);
         for (index, slot) in (0..).zip(&slots) {
             if let Some(connection) = &slot.connection {

@@ -3,11 +3,13 @@
 use aqmlab_net::{RandomStream, Time};
 use aqmlab_scenario::{Hop, Network, Scenario};
 use aqmlab_tcp::{Clock, DelayedAck, HostClock, Profile};
-use aqmlab_traffic::{HostCounts, Source};
+use aqmlab_traffic::{HostCounts, Source, SourceError};
 
 use crate::RunError;
 use crate::connection::{Path, Way};
+use crate::limits::Variants;
 use crate::stats::{FlowStats, ResponseStats};
+use crate::vectors;
 use crate::world::{Class, Node};
 
 /// A port in results, and in the names of its random streams.
@@ -71,20 +73,28 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
         .iter()
         .map(|traffic| {
             let name = traffic.name.clone();
-            let source = Source::new(
+            let source = Source::with_files(
                 &traffic.model,
                 &traffic.rtt,
                 traffic.direction,
                 hosts,
                 scenario.seed,
                 &name,
+                &mut vectors::open,
             )
-            .map_err(|unset| RunError::Population(format!("traffic.{name}: {unset}")))?;
+            .map_err(|error| match error {
+                SourceError::PopulationUnset(unset) => {
+                    RunError::Population(format!("traffic.{name}: {unset}"))
+                }
+                SourceError::File(error) => RunError::Vectors(format!("traffic.{name}.{error}")),
+            })?
+            .with_activity(traffic.activity());
             Ok(Class {
                 name,
                 path: traffic.path_in(network).0,
                 dscp: traffic.dscp,
                 profile: traffic.tcp.clone(),
+                variants: Variants::default(),
                 source,
                 responses: ResponseStats::new(),
                 flows: FlowStats::default(),

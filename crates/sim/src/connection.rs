@@ -1,10 +1,11 @@
 //! A connection of the simulated world: two end points and the application that uses them.
 
 use aqmlab_net::Time;
-use aqmlab_tcp::{Endpoint, Flags, Retransmissions};
-use aqmlab_traffic::{Connect, Exchange, Script};
+use aqmlab_tcp::{Endpoint, Events, Flags, Retransmissions};
+use aqmlab_traffic::{Connect, Script, Step};
 
 use crate::event::{Event, Side};
+use crate::limits::Own;
 
 /// One way of a path: its ports, as a part of the world's list of hops.
 #[derive(Clone, Copy, Debug)]
@@ -124,18 +125,18 @@ pub(crate) struct Connection {
     pub(crate) class: u16,
     /// Given up: what still arrives is ignored.
     pub(crate) failed: bool,
+    /// Given up because its class stopped, not because the network failed it.
+    pub(crate) stopped: bool,
     /// Its state is recorded over time.
     pub(crate) is_traced: bool,
     /// When one of the ends was given something last.
     pub(crate) last_event: Time,
+    /// What it has of its own, if anything.
+    pub(crate) own: Option<Box<Own>>,
     pub(crate) app: Application,
 }
 
 impl Connection {
-    pub(crate) fn end(&mut self, side: Side) -> &mut Endpoint {
-        &mut self.ends[side as usize]
-    }
-
     /// Nothing can happen on it any more.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
@@ -157,22 +158,17 @@ impl Connection {
     }
 }
 
-/// The application at both ends plays a script: request, response, pause, request, ...
+/// The applications at both ends, playing a script.
 #[derive(Debug)]
 pub(crate) struct Application {
     script: Script,
-    /// Which exchange is under way.
-    exchange: usize,
-    /// Bytes of all requests up to this exchange, and of all responses.
-    requested: u64,
-    promised: u64,
-    /// Bytes that the server, and the client, have received.
-    server_received: u64,
-    client_received: u64,
-    /// The server has written the response of this exchange.
-    answered: bool,
-    /// When this exchange began: for the first one the connect, for others the request.
-    pub(crate) asked_at: Time,
+    /// How far client and server have come.
+    ends: [Progress; 2],
+    /// When the exchange under way began: the first one with the connect.
+    asked_at: Time,
+    /// Bytes of its request, and what the client had received before it.
+    request_bytes: u64,
+    received_before: u64,
     pub(crate) flow: u64,
     pub(crate) token: u32,
     pub(crate) connected_at: Time,
@@ -186,27 +182,64 @@ pub(crate) struct Application {
     pub(crate) reported: bool,
 }
 
-/// What the server does when it has read something.
+/// How far an end has come in its program.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// Bytes that it has received, and those that it waits for or has waited for.
+    received: u64,
+    expected: u64,
+    /// Number of its next step.
+    step: u32,
+    waits_for: WaitsFor,
+    /// The other end has closed.
+    eof: bool,
+}
+
+/// What an end waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum WaitsFor {
+    /// The handshake.
+    #[default]
+    Connection,
+    /// Bytes: as many as it expects.
+    Bytes,
+    /// The close of the other end.
+    Close,
+    /// An event that ends a pause; or nothing any more.
+    Other,
+}
+
+/// What an application does: what its network has to carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// The request is not complete.
+pub(crate) enum Deed {
+    /// It waits until it hears something.
     Wait,
-    /// Write this many bytes; and close if they are the last.
+    /// It waits for its time.
+    Pause(Time),
+    /// It writes so many bytes; and closes if they are the last.
     Write { bytes: u64, close: bool },
+    /// An exchange has begun.
+    Asked,
+    /// An exchange is over.
+    Answered(Answered),
+}
+
+/// An exchange that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answered {
+    pub(crate) asked_at: Time,
+    pub(crate) request_bytes: u64,
+    pub(crate) response_bytes: u64,
 }
 
 impl Application {
     pub(crate) fn new(connect: Connect, flow: u64, now: Time) -> Self {
-        let first = connect.script.first;
         Self {
             script: connect.script,
-            exchange: 0,
-            requested: first.request,
-            promised: first.response,
-            server_received: 0,
-            client_received: 0,
-            answered: false,
+            ends: [Progress::default(); 2],
             asked_at: now,
+            request_bytes: 0,
+            received_before: 0,
             flow,
             token: connect.token,
             connected_at: now,
@@ -218,54 +251,80 @@ impl Application {
         }
     }
 
-    /// The exchange under way.
-    pub(crate) fn current(&self) -> Exchange {
-        match self.exchange {
-            0 => self.script.first,
-            later => self.script.rest[later - 1],
-        }
-    }
-
     /// Bytes that the client and the server have received: responses, requests.
     pub(crate) fn received(&self) -> (u64, u64) {
-        (self.client_received, self.server_received)
+        let [client, server] = &self.ends;
+        (client.received, server.received)
     }
 
-    fn is_last(&self) -> bool {
-        self.exchange == self.script.rest.len()
-    }
-
-    /// The server has read `bytes`. Its service time is zero.
-    pub(crate) fn server_reads(&mut self, bytes: u64) -> Answer {
-        self.server_received += bytes;
-        if self.answered || self.server_received < self.requested {
-            return Answer::Wait;
-        }
-        self.answered = true;
-        Answer::Write {
-            bytes: self.current().response,
-            close: self.is_last(),
+    /// An end point tells its application something. True if that is what it has waited for.
+    #[inline]
+    pub(crate) fn hear(&mut self, side: Side, events: Events) -> bool {
+        let end = &mut self.ends[side as usize];
+        end.received += events.received;
+        end.eof |= events.eof;
+        match end.waits_for {
+            WaitsFor::Connection => events.established,
+            WaitsFor::Bytes => end.received >= end.expected,
+            WaitsFor::Close => end.eof,
+            WaitsFor::Other => false,
         }
     }
 
-    /// The client has read `bytes`. True if that completes an exchange which is not the last;
-    /// the last one is complete when the server's FIN has arrived.
-    pub(crate) fn client_reads(&mut self, bytes: u64) -> bool {
-        self.client_received += bytes;
-        self.answered && self.client_received >= self.promised && !self.is_last()
-    }
-
-    /// Goes on to the next exchange; returns the length of its request.
-    pub(crate) fn next_request(&mut self, now: Time) -> u64 {
-        self.exchange += 1;
-        self.answered = false;
-        self.asked_at = now;
-        let Exchange {
-            request, response, ..
-        } = self.current();
-        self.requested += request;
-        self.promised += response;
-        request
+    /// What an end does next, now that it need not wait any longer.
+    pub(crate) fn act(&mut self, side: Side, now: Time) -> Deed {
+        let end = &mut self.ends[side as usize];
+        while let Some(step) = self.script.step(side.party(), end.step) {
+            end.step += 1;
+            match step {
+                Step::Send(bytes) => {
+                    let close = self.script.step(side.party(), end.step) == Some(Step::Close);
+                    end.step += u32::from(close);
+                    if side == Side::Client {
+                        self.request_bytes += bytes;
+                    }
+                    return Deed::Write { bytes, close };
+                }
+                Step::Receive(bytes) => {
+                    end.expected += bytes;
+                    if end.received < end.expected {
+                        end.waits_for = WaitsFor::Bytes;
+                        return Deed::Wait;
+                    }
+                }
+                Step::ReceiveClose if end.eof => {}
+                Step::ReceiveClose => {
+                    end.waits_for = WaitsFor::Close;
+                    return Deed::Wait;
+                }
+                Step::Pause(Time::ZERO) => {}
+                Step::Pause(time) => {
+                    end.waits_for = WaitsFor::Other;
+                    return Deed::Pause(time);
+                }
+                Step::Ask => {
+                    self.asked_at = now;
+                    self.request_bytes = 0;
+                    self.received_before = end.received;
+                    return Deed::Asked;
+                }
+                Step::Answered => {
+                    return Deed::Answered(Answered {
+                        asked_at: self.asked_at,
+                        request_bytes: self.request_bytes,
+                        response_bytes: end.received - self.received_before,
+                    });
+                }
+                Step::Close => {
+                    return Deed::Write {
+                        bytes: 0,
+                        close: true,
+                    };
+                }
+            }
+        }
+        end.waits_for = WaitsFor::Other;
+        Deed::Wait
     }
 }
 

@@ -3,6 +3,7 @@
 
 use aqmlab_net::Ecn;
 use aqmlab_tcp::{Flags, Segment};
+use aqmlab_traffic::vector::Party;
 
 use crate::options::Ticket;
 
@@ -19,6 +20,14 @@ impl Side {
             Self::Client
         } else {
             Self::Server
+        }
+    }
+
+    /// The role that a script gives it.
+    pub(crate) const fn party(self) -> Party {
+        match self {
+            Self::Client => Party::Initiator,
+            Self::Server => Party::Acceptor,
         }
     }
 
@@ -39,8 +48,8 @@ pub(crate) enum Kind {
     AtHost(Side),
     /// A timer of this side of a connection may be due.
     Timer(Side),
-    /// The client of a connection ends its pause and sends the next request.
-    NextRequest,
+    /// The application of this side of a connection ends its pause.
+    Resume(Side),
     /// A traffic source asked to be woken.
     Source,
 }
@@ -52,8 +61,8 @@ impl Kind {
             Self::AtPort(side) => side as u8,
             Self::AtHost(side) => 2 | side as u8,
             Self::Timer(side) => 4 | side as u8,
-            Self::NextRequest => 6,
-            Self::Source => 7,
+            Self::Resume(side) => 6 | side as u8,
+            Self::Source => 8,
         }
     }
 
@@ -63,7 +72,7 @@ impl Kind {
             0 | 1 => Self::AtPort(side),
             2 | 3 => Self::AtHost(side),
             4 | 5 => Self::Timer(side),
-            6 => Self::NextRequest,
+            6 | 7 => Self::Resume(side),
             _ => Self::Source,
         }
     }
@@ -241,7 +250,7 @@ mod tests {
                 Kind::AtPort(side),
                 Kind::AtHost(side),
                 Kind::Timer(side),
-                Kind::NextRequest,
+                Kind::Resume(side),
                 Kind::Source,
             ] {
                 assert_eq!(Kind::unpack(kind.pack()), kind);

@@ -5,8 +5,9 @@ use aqmlab_tcp::{Context, Endpoint, Events, Segment};
 use aqmlab_traffic::Connect;
 
 use crate::agenda::Agenda;
-use crate::connection::{Answer, Application, Connection, Route};
+use crate::connection::{Application, Connection, Deed, Route};
 use crate::event::{Event, Kind, Side};
+use crate::limits;
 use crate::world::{Slot, World};
 
 impl<A: Agenda> World<A> {
@@ -28,18 +29,27 @@ impl<A: Agenda> World<A> {
         }
     }
 
-    pub(crate) fn open(&mut self, class: usize, connect: Connect) {
+    pub(crate) fn open(&mut self, class: usize, mut connect: Connect) {
+        if self.window.contains(self.now) && connect.script.asks_at_once() {
+            self.classes[class].responses.started += 1;
+        }
+        self.flows_opened += 1;
+        let flow = self.flows_opened;
+        let own = connect.limits.take().map(|limits| {
+            let class = &mut self.classes[class];
+            let own = class.variants.own(&limits, &class.profile, self.seed, flow);
+            Box::new(own)
+        });
         let path = self.classes[class].path;
         let nodes = self.hosts_of(path, connect.client, connect.server, connect.flipped);
-        let profile = &self.classes[class].profile;
+        let [profile, servers] = [Side::Client, Side::Server]
+            .map(|side| limits::profile(&self.classes, class as u16, own.as_deref(), side));
         let (handshake, overhead) = (profile.handshake, profile.overhead);
         let cx = Context {
             now: self.now,
             profile,
             host: &self.nodes[nodes[0] as usize].clock,
         };
-        self.flows_opened += 1;
-        let flow = self.flows_opened;
         let Connect { rtt, flipped, .. } = connect;
         let mut route = Route::new(rtt, flipped, flow, nodes, (path, &self.paths[path]));
         route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
@@ -48,14 +58,16 @@ impl<A: Agenda> World<A> {
         let mut connection = Connection {
             ends: [
                 Endpoint::connect(cx, &mut self.segments),
-                Endpoint::listen(profile),
+                Endpoint::listen(servers),
             ],
             timer_at: [Time::NEVER; 2],
             in_network: 0,
             class: class as u16,
             failed: false,
+            stopped: false,
             is_traced,
             last_event: self.now,
+            own,
             app: Application::new(connect, flow, self.now),
         };
         if overhead > Time::ZERO {
@@ -79,9 +91,6 @@ impl<A: Agenda> World<A> {
         self.routes[index as usize] = route;
         if is_traced {
             self.tracer.follow(index);
-        }
-        if self.window.contains(self.now) {
-            self.classes[class].responses.started += 1;
         }
         // A source wakes at its own time: the first segment has its way to the bottleneck before
         // it, and only then the connection's clocks can be behind.
@@ -109,8 +118,15 @@ impl<A: Agenda> World<A> {
             self.datagram_received(event);
             return;
         };
-        self.tally.delivered += 1;
         connection.in_network -= 1;
+        if let Some(own) = &mut connection.own
+            && own.loses(sender)
+        {
+            self.tally.lost += 1;
+            self.options.take(event.options);
+            return self.release_if_over(event.conn);
+        }
+        self.tally.delivered += 1;
         if connection.failed {
             self.options.take(event.options);
             return self.release_if_over(event.conn);
@@ -118,10 +134,15 @@ impl<A: Agenda> World<A> {
         connection.last_event = self.now;
         let cx = Context {
             now: self.now,
-            profile: &self.classes[usize::from(connection.class)].profile,
+            profile: limits::profile(
+                &self.classes,
+                connection.class,
+                connection.own.as_deref(),
+                receiver,
+            ),
             host: &self.nodes[route.nodes[receiver as usize] as usize].clock,
         };
-        let end = connection.end(receiver);
+        let end = &mut connection.ends[receiver as usize];
         let segment = Segment {
             seq: Segment::unwrap_seq(event.seq, end.next_expected()),
             ack: Segment::unwrap_seq(event.ack, end.oldest_unacknowledged()),
@@ -153,10 +174,15 @@ impl<A: Agenda> World<A> {
             connection.last_event = self.now;
             let cx = Context {
                 now: self.now,
-                profile: &self.classes[usize::from(connection.class)].profile,
+                profile: limits::profile(
+                    &self.classes,
+                    connection.class,
+                    connection.own.as_deref(),
+                    side,
+                ),
                 host: &self.nodes[route.nodes[side as usize] as usize].clock,
             };
-            events = connection.end(side).on_timer(cx, &mut self.segments);
+            events = connection.ends[side as usize].on_timer(cx, &mut self.segments);
         }
         self.after(event.conn, side, events);
     }
@@ -221,48 +247,46 @@ impl<A: Agenda> World<A> {
         if events.failed {
             return self.give_up(index);
         }
-        match side {
-            Side::Client => {
-                if events.established {
-                    let request = self.application(index).current().request;
-                    self.write(index, Side::Client, request, false);
-                }
-                self.client_reads(index, events);
-            }
-            Side::Server => {
-                if let Answer::Write { bytes, close } =
-                    self.application(index).server_reads(events.received)
-                {
-                    self.write(index, Side::Server, bytes, close);
-                }
-            }
+        let measured = self.window.contains(self.now);
+        let app = self.application(index);
+        if side == Side::Client && measured {
+            app.measured_bytes += events.received;
         }
-    }
-
-    fn client_reads(&mut self, index: u32, events: Events) {
-        if events.received > 0 {
-            let measured = self.window.contains(self.now);
-            let app = self.application(index);
-            if measured {
-                app.measured_bytes += events.received;
-            }
-            if app.client_reads(events.received) {
-                let pause = app.current().pause;
-                self.record_response(index);
-                let generation = self.slots[index as usize].generation;
-                let event = Event::connection(Kind::NextRequest, index, generation);
-                let shift = self.routes[index as usize].shift;
-                self.agenda.push(self.now + pause + shift, event);
-            }
-        }
-        if events.eof {
-            self.record_response(index);
+        let ready = app.hear(side, events);
+        if side == Side::Client && events.eof {
             self.report(index);
-            self.write(index, Side::Client, 0, true);
+        }
+        if ready {
+            self.play(index, side);
         }
     }
 
-    pub(crate) fn next_request(&mut self, time: Time, event: &Event) {
+    /// An application goes on in its program until it has to wait.
+    fn play(&mut self, index: u32, side: Side) {
+        loop {
+            let now = self.now;
+            match self.application(index).act(side, now) {
+                Deed::Wait => return,
+                Deed::Pause(time) => {
+                    let generation = self.slots[index as usize].generation;
+                    let event = Event::connection(Kind::Resume(side), index, generation);
+                    let shift = self.routes[index as usize].shift;
+                    return self.agenda.push(now + time + shift, event);
+                }
+                Deed::Write { bytes, close } => self.write(index, side, bytes, close),
+                Deed::Asked => {
+                    let class = self.class_of(index);
+                    if self.window.contains(now) {
+                        self.classes[class].responses.started += 1;
+                    }
+                }
+                Deed::Answered(exchange) => self.record_response(index, &exchange),
+            }
+        }
+    }
+
+    /// The pause of an application is over.
+    pub(crate) fn resume(&mut self, time: Time, side: Side, event: &Event) {
         let slot = &mut self.slots[event.conn as usize];
         if slot.generation != event.generation() {
             return;
@@ -275,13 +299,8 @@ impl<A: Agenda> World<A> {
         }
         self.now = time - self.routes[event.conn as usize].shift;
         connection.last_event = self.now;
-        let request = connection.app.next_request(self.now);
-        let class = usize::from(connection.class);
-        if self.window.contains(self.now) {
-            self.classes[class].responses.started += 1;
-        }
-        self.write(event.conn, Side::Client, request, false);
-        self.schedule(event.conn, Side::Client);
+        self.play(event.conn, side);
+        self.schedule(event.conn, side);
     }
 
     fn write(&mut self, index: u32, side: Side, bytes: u64, close: bool) {
@@ -291,10 +310,15 @@ impl<A: Agenda> World<A> {
             .expect("an application outlives its writes");
         let cx = Context {
             now: self.now,
-            profile: &self.classes[usize::from(connection.class)].profile,
+            profile: limits::profile(
+                &self.classes,
+                connection.class,
+                connection.own.as_deref(),
+                side,
+            ),
             host: &self.nodes[self.routes[index as usize].nodes[side as usize] as usize].clock,
         };
-        let end = connection.end(side);
+        let end = &mut connection.ends[side as usize];
         // Two calls, as applications make them: what the window lets out at once goes before
         // the FIN, which then travels alone.
         if bytes > 0 {

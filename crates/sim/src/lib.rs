@@ -9,6 +9,7 @@ use std::path::Path;
 use aqmlab_scenario::Scenario;
 
 mod accounts;
+mod activity;
 mod agenda;
 mod books;
 mod build;
@@ -16,6 +17,7 @@ mod connection;
 mod datagrams;
 mod event;
 mod hosts;
+mod limits;
 mod network;
 mod options;
 #[cfg(test)]
@@ -25,6 +27,7 @@ mod recorder;
 mod stats;
 mod summary;
 mod trace;
+pub mod vectors;
 pub mod wheel;
 mod world;
 
@@ -41,6 +44,9 @@ pub enum RunError {
     /// A class of traffic has neither users nor a rate: it must be calibrated first.
     #[error("{0}")]
     Population(String),
+    /// A file of connection vectors could not be read to its end.
+    #[error("{0}")]
+    Vectors(String),
     /// A record could not be written.
     #[error("cannot write {0}")]
     Record(String),

@@ -259,6 +259,7 @@ impl ResponseStats {
 pub(crate) struct FlowStats {
     pub(crate) count: u64,
     pub(crate) failed: u64,
+    pub(crate) refused: u64,
     pub(crate) retransmitted_syn: u64,
     pub(crate) retransmitted_fin: u64,
     pub(crate) retransmitted_data: u64,
@@ -353,6 +354,7 @@ impl FlowStats {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.failed += other.failed;
+        self.refused += other.refused;
         self.retransmitted_syn += other.retransmitted_syn;
         self.retransmitted_fin += other.retransmitted_fin;
         self.retransmitted_data += other.retransmitted_data;

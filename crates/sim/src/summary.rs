@@ -118,6 +118,8 @@ pub struct FlowSummary {
     pub count: u64,
     /// Those of them that were given up.
     pub failed: u64,
+    /// Connections that were not opened because the class had as many as it may.
+    pub refused: u64,
     /// Application bits per second that clients received.
     pub goodput_bps: f64,
     /// Jain's index over the goodput of connections in the measured span.
@@ -276,6 +278,7 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
     FlowSummary {
         count: stats.count,
         failed: stats.failed,
+        refused: stats.refused,
         goodput_bps: stats.response_bytes as f64 * 8.0 / measured.as_secs_f64(),
         fairness_jain: stats.jain(),
         fairness_normalized: stats.jain_normalized(),

@@ -13,6 +13,7 @@ use arrow::datatypes::{DataType, Field, UInt8Type};
 use crate::RunError;
 use crate::agenda::Agenda;
 use crate::event::Side;
+use crate::limits;
 use crate::recorder::{GROUP, Table, column, word};
 use crate::world::World;
 
@@ -46,10 +47,7 @@ impl Tracer {
         let Some(wanted) = &self.wanted else {
             return false;
         };
-        let responses = script.rest.iter().chain([&script.first]);
-        let bytes = responses.fold(0, |sum: u64, exchange| {
-            sum.saturating_add(exchange.response)
-        });
+        let [_, bytes] = script.bytes();
         let takes = self.taken[class] < wanted.flows
             && now >= wanted.after
             && bytes >= wanted.min_response.0;
@@ -91,12 +89,13 @@ impl<A: Agenda> World<A> {
             return;
         }
         if let Some(connection) = &self.slots[index as usize].connection {
-            let class = usize::from(connection.class);
+            let own = connection.own.as_deref();
+            let profile = limits::profile(&self.classes, connection.class, own, side);
             self.recorder.trace(&TraceRow {
                 flow: connection.app.flow,
-                class,
+                class: usize::from(connection.class),
                 time: self.now,
-                probe: connection.ends[side as usize].probe(&self.classes[class].profile),
+                probe: connection.ends[side as usize].probe(profile),
             });
         }
     }

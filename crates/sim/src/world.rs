@@ -24,6 +24,7 @@ use crate::build::{self, PortName};
 use crate::connection::{Connection, Path, Route};
 use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
+use crate::limits::Variants;
 use crate::options::OptionsAside;
 use crate::port::{Passage, Port};
 use crate::recorder::{QueueSamples, Recorder};
@@ -49,6 +50,7 @@ pub(crate) struct Class {
     pub(crate) path: usize,
     pub(crate) dscp: u8,
     pub(crate) profile: Profile,
+    pub(crate) variants: Variants,
     pub(crate) source: Source,
     pub(crate) responses: ResponseStats,
     pub(crate) flows: FlowStats,
@@ -300,7 +302,7 @@ impl<A: Agenda> World<A> {
             Kind::AtPort(sender) => self.enter_port(time, sender, event, None),
             Kind::AtHost(sender) => self.at_host(time, sender, &event),
             Kind::Timer(side) => self.timer(time, side, &event),
-            Kind::NextRequest => self.next_request(time, &event),
+            Kind::Resume(side) => self.resume(time, side, &event),
             Kind::Source => {
                 self.now = time;
                 let class = event.conn as usize;
@@ -321,6 +323,8 @@ impl<A: Agenda> World<A> {
                 Action::Connect(connect) => self.open(class, connect),
                 Action::OpenDatagrams(open) => self.open_datagrams(class, &open),
                 Action::Datagram { token, size } => self.send_datagram(class, token, size),
+                Action::Refused => self.refused(class),
+                Action::EndConnections => self.end_connections(class),
                 Action::WakeAt { at, token } => {
                     let event = Event::source(class as u32, token);
                     self.agenda.push(at.max(self.now), event);

@@ -29,12 +29,18 @@ impl Transfers {
                 rtt: setting.rtt.sample(client, server, flipped, &mut stream),
                 flipped,
                 script: Script::single(1, response),
+                limits: None,
             };
             (Time::from_secs_f64(start), connect)
         };
         Self {
             transfers: (0..params.flows).map(transfer).collect(),
         }
+    }
+
+    pub(crate) fn is_endless(&self) -> bool {
+        let mut transfers = self.transfers.iter();
+        transfers.any(|(_, connect)| connect.script.exchanges()[0].response == ENDLESS)
     }
 
     pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {

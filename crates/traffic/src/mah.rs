@@ -185,6 +185,7 @@ impl User {
             rtt: file.rtt,
             flipped: self.flipped,
             script: Script::single(file.request, file.reply),
+            limits: None,
         }));
         true
     }

@@ -4,18 +4,41 @@ use aqmlab_net::{Bytes, Frequency, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::on_off::OnOff;
+use crate::packmime::PackMime;
+use crate::rtt::{GeneralFit, PackMimeRtt};
+use crate::session::WebSessions;
+use crate::telnet::Telnet;
+use crate::unc::UncWeb;
+
 aqmlab_net::tagged! {
     /// A traffic model and its parameters.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Model {
         /// Closed loop: web users who fetch pages over HTTP/1.0 (Mah 1997).
         MahWeb(MahWeb),
+        /// Closed loop: web users whose pages come from several servers, some over persistent
+        /// connections (UNC, Smith et al. 2001; reconstructed).
+        UncWeb(UncWeb),
+        /// Closed loop: sessions that fetch a transfer, think, fetch the next (Zhang and Qiu 2000).
+        WebSessions(WebSessions),
         /// Open loop: connections arrive as a Poisson process, each with one exchange.
         Poisson(Poisson),
+        /// Open loop: HTTP connections with long memory (PackMime, Cao et al. 2004).
+        Packmime(PackMime),
+        /// Open loop: connection vectors, from a file.
+        Vectors(Vectors),
+        /// Open loop: connections of many applications with heavy-tailed sizes, in the manner of a
+        /// backbone (Le 2005, chapters 6 and 7).
+        GeneralTcp(GeneralTcp),
         /// Long-lived transfers.
         Bulk(Bulk),
         /// Datagrams (UDP) at a constant rate that nothing slows down.
         Cbr(Cbr),
+        /// Datagrams (UDP) in bursts of Pareto length.
+        OnOff(OnOff),
+        /// Keystrokes and their echoes, with the pauses of tcplib's telnet.
+        Telnet(Telnet),
     }
 }
 
@@ -68,6 +91,79 @@ pub struct Poisson {
     pub request: Sizes,
     /// Distribution of response sizes.
     pub response: Sizes,
+}
+
+/// Recorded (or synthetic) connections, which start at their times and follow their own course: the
+/// connection vectors of the a-b-t model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Vectors {
+    /// A file of connection vectors, in the original or the alternate format of tmix. It is sought
+    /// beside the scenario and checked when the scenario is read; the effective scenario has its
+    /// whole path.
+    pub file: String,
+    /// Length of the file in bytes; found when the scenario is read. A file with another length is
+    /// refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_bytes: Option<u64>,
+    /// FNV-1a hash of the file, 64 bits in hexadecimal; found when the scenario is read. A file
+    /// with another hash is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_hash: Option<String>,
+    /// How often each connection is replayed, on average: below 1 some are left out, above 1 some
+    /// are superimposed. Left out: calibrated from `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<f64>,
+    /// Further copies of a connection start at random within this time behind it.
+    #[serde(default = "default_spread")]
+    pub spread: Time,
+    /// Factor on start times; times inside a connection stay as they are.
+    #[serde(default = "default_one")]
+    pub stretch: f64,
+    /// Whether the file begins anew when it ends; otherwise nothing starts any more.
+    #[serde(default)]
+    pub repeat: bool,
+    /// Whether a connection keeps to the windows and segment sizes of its vector, where it has any.
+    #[serde(default = "default_true")]
+    pub windows: bool,
+    /// Whether packets of a connection are lost at random as its vector says, beside what the
+    /// network loses.
+    #[serde(default)]
+    pub losses: bool,
+}
+
+/// Connections of many applications, in the manner of a backbone. Shares are of connections,
+/// relative to each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GeneralTcp {
+    /// Connections per second; left out: calibrated from `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Frequency>,
+    /// Share of web transfers.
+    #[serde(default = "default_web")]
+    pub web: f64,
+    /// Share of mail messages.
+    #[serde(default = "default_mail")]
+    pub mail: f64,
+    /// Share of news feeds.
+    #[serde(default = "default_news")]
+    pub news: f64,
+    /// Share of file transfers.
+    #[serde(default = "default_files")]
+    pub files: f64,
+    /// Share of chats.
+    #[serde(default = "default_chat")]
+    pub chat: f64,
+    /// Share of connections between peers of file-sharing networks.
+    #[serde(default = "default_peer_to_peer")]
+    pub peer_to_peer: f64,
+    /// Tail index of the heavy-tailed sizes.
+    #[serde(default = "default_tail")]
+    pub tail: f64,
+    /// Largest of the heavy-tailed sizes.
+    #[serde(default = "default_largest")]
+    pub largest: Bytes,
 }
 
 /// Transfers that never end, or all have the same size.
@@ -170,6 +266,13 @@ aqmlab_net::tagged! {
             /// The round-trip time.
             rtt: Time,
         },
+        /// That of each connection vector; only with `kind = "vectors"` and `kind = "general-tcp"`.
+        /// One that is shorter than the bottleneck's delays is raised to them.
+        Vector {
+            /// Of vectors that have none.
+            #[serde(default = "default_fallback")]
+            fallback: Time,
+        },
         /// Uniform.
         Uniform {
             /// Shortest.
@@ -187,6 +290,34 @@ aqmlab_net::tagged! {
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             matrix: Vec<Vec<Time>>,
             /// Added to every entry.
+            #[serde(default)]
+            extra: Time,
+        },
+        /// A table of its own; between its rows the logarithm of the round-trip time is linear.
+        Empirical {
+            /// A CSV file with a header, milliseconds in the first column, cumulative probabilities
+            /// in the last. It is read when the scenario is, and replaced by `cdf`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            file: Option<String>,
+            /// Rows of (round-trip time, cumulative probability), both ascending, the last
+            /// probability 1. What the first row has of it is exactly the first row's time.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            cdf: Vec<(Time, f64)>,
+        },
+        /// The wide distribution of Aikat et al. 2003: 10 ms to 25 s, median 80 ms, one in ten
+        /// above 1.1 s. Reconstructed.
+        General {
+            /// Which compromise it makes.
+            #[serde(default)]
+            fit: GeneralFit,
+        },
+        /// Those of PackMime. With traffic of kind `packmime` they have long memory, as the model
+        /// says; with others they are independent.
+        Packmime {
+            /// Which table.
+            #[serde(default)]
+            table: PackMimeRtt,
+            /// Added to every round trip: the propagation delay of the topology.
             #[serde(default)]
             extra: Time,
         },
@@ -215,4 +346,48 @@ fn default_cbr_start() -> Time {
 
 fn default_bulk_start() -> Time {
     Time::from_secs(1)
+}
+
+fn default_true() -> bool {
+    true
+}
+
+fn default_spread() -> Time {
+    Time::from_secs(10)
+}
+
+fn default_fallback() -> Time {
+    Time::from_millis(100)
+}
+
+fn default_web() -> f64 {
+    0.6
+}
+
+fn default_mail() -> f64 {
+    0.1
+}
+
+fn default_news() -> f64 {
+    0.04
+}
+
+fn default_files() -> f64 {
+    0.06
+}
+
+fn default_chat() -> f64 {
+    0.04
+}
+
+fn default_peer_to_peer() -> f64 {
+    0.16
+}
+
+fn default_tail() -> f64 {
+    1.2
+}
+
+fn default_largest() -> Bytes {
+    Bytes(100_000_000)
 }

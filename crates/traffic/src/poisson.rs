@@ -76,6 +76,7 @@ impl Arrivals {
                 self.request.sample(&mut self.streams.requests),
                 self.response.sample(&mut self.streams.responses),
             ),
+            limits: None,
         }));
         self.next = self.next.wrapping_add(1);
         self.wait(now, actions);

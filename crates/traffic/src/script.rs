@@ -1,46 +1,288 @@
 //! What an application does with its connections.
+//!
+//! Each end of a connection follows a program: [`Step`]s, one after the other. Whatever plays a
+//! [`Script`], over simulated TCP or over real sockets, keeps for each end which step is next and
+//! carries out four things: write, wait for bytes, let time pass, close. So a web transfer, a
+//! recorded connection whose sides speak in turn and one whose sides speak at once are all played
+//! by the same few lines.
+
+use std::slice;
 
 use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One epoch of a connection in the a-b-t model: bytes out, bytes back, a pause.
+use crate::vector::{Adu, Body, Party};
+
+/// What an application does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Write so many bytes.
+    Send(u64),
+    /// Wait until so many more bytes have arrived: behind those that earlier steps waited for.
+    Receive(u64),
+    /// Wait until the other end has closed.
+    ReceiveClose,
+    /// Let so much time pass.
+    Pause(Time),
+    /// Only at the initiator, takes no time: an exchange begins here. The first one of a script
+    /// needs no such step: it begins when the connection is asked for.
+    Ask,
+    /// Only at the initiator, takes no time: the exchange is over. Its response time is over too.
+    Answered,
+    /// Close; nothing is written after it. Every program has one.
+    Close,
+}
+
+/// Request and response on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// Bytes that the client sends.
     pub request: u64,
-    /// Bytes that the server answers with, once it has the whole request.
+    /// Time that the server takes, from the end of the request until it begins to answer.
+    pub think: Time,
+    /// Bytes that the server answers with.
     pub response: u64,
-    /// Time between the end of the response and the next exchange.
+    /// Time between the end of the response and the next exchange; behind the last one, until the
+    /// client closes, if it is the one that does.
     pub pause: Time,
 }
 
-/// What happens on one connection: exchanges one after the other. The server closes after the
-/// last response.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Script {
-    /// The first exchange; most connections have no other.
-    pub first: Exchange,
-    /// The others, in order.
-    pub rest: Vec<Exchange>,
-}
-
-impl Script {
-    /// A script of one exchange.
-    pub const fn single(request: u64, response: u64) -> Self {
+impl Exchange {
+    /// Request and response without a wait.
+    pub const fn new(request: u64, response: u64) -> Self {
         Self {
-            first: Exchange {
-                request,
-                response,
-                pause: Time::ZERO,
-            },
-            rest: Vec::new(),
+            request,
+            think: Time::ZERO,
+            response,
+            pause: Time::ZERO,
         }
     }
 }
 
-/// A connection to open now.
+/// What happens on one connection: a program for each end. Those of request and response are not
+/// written out, and the most common one needs no memory of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Script {
+    /// One exchange; the acceptor, which is the server, closes right behind its last byte.
+    Single(Exchange),
+    /// Exchanges one after the other.
+    Exchanges {
+        /// In order; at least one.
+        exchanges: Vec<Exchange>,
+        /// Who closes: the acceptor right behind its last byte, or the initiator after the last
+        /// pause.
+        closer: Party,
+    },
+    /// Anything, step by step: what the initiator does, and what the acceptor does.
+    Programs(Box<[Vec<Step>; 2]>),
+}
+
+/// Steps of the client for each exchange: send, receive, answered, pause, ask.
+const CLIENT_STEPS: usize = 5;
+
+/// Steps of the server for each exchange: receive, think, send.
+const SERVER_STEPS: usize = 3;
+
+impl Script {
+    /// One exchange without a wait; the server closes.
+    pub const fn single(request: u64, response: u64) -> Self {
+        Self::Single(Exchange::new(request, response))
+    }
+
+    /// Exchanges one after the other, at least one.
+    pub fn new(exchanges: Vec<Exchange>, closer: Party) -> Self {
+        match (exchanges.as_slice(), closer) {
+            (&[exchange], Party::Acceptor) => Self::Single(exchange),
+            _ => Self::Exchanges { exchanges, closer },
+        }
+    }
+
+    /// The step number `index` of an end, counted from 0; `None` behind the last.
+    pub fn step(&self, party: Party, index: u32) -> Option<Step> {
+        let index = index as usize;
+        let (exchanges, closer) = match self {
+            Self::Single(exchange) => (slice::from_ref(exchange), Party::Acceptor),
+            Self::Exchanges { exchanges, closer } => (exchanges.as_slice(), *closer),
+            Self::Programs(programs) => return programs[party as usize].get(index).copied(),
+        };
+        match party {
+            Party::Initiator => client_step(exchanges, closer, index),
+            Party::Acceptor => server_step(exchanges, closer, index),
+        }
+    }
+
+    /// All steps of an end.
+    pub fn steps(&self, party: Party) -> impl Iterator<Item = Step> {
+        (0..).map_while(move |index| self.step(party, index))
+    }
+
+    /// The exchanges of a script that has nothing else.
+    pub fn exchanges(&self) -> &[Exchange] {
+        match self {
+            Self::Single(exchange) => slice::from_ref(exchange),
+            Self::Exchanges { exchanges, .. } => exchanges,
+            Self::Programs(_) => &[],
+        }
+    }
+
+    /// Bytes that initiator and acceptor send.
+    pub fn bytes(&self) -> [u64; 2] {
+        Party::BOTH.map(|party| {
+            let sent = self.steps(party).map(|step| match step {
+                Step::Send(bytes) => bytes,
+                _ => 0,
+            });
+            sent.sum()
+        })
+    }
+
+    /// Whether an exchange begins when the connection is asked for.
+    pub fn asks_at_once(&self) -> bool {
+        match self {
+            Self::Single(_) | Self::Exchanges { .. } => true,
+            Self::Programs(programs) => {
+                let is_mark = |step: &&Step| matches!(step, Step::Ask | Step::Answered);
+                programs[Party::Initiator as usize].iter().find(is_mark) == Some(&Step::Answered)
+            }
+        }
+    }
+}
+
+fn client_step(exchanges: &[Exchange], closer: Party, index: usize) -> Option<Step> {
+    let exchange = exchanges.get(index / CLIENT_STEPS)?;
+    let is_last = index / CLIENT_STEPS + 1 == exchanges.len();
+    // Where the server closes behind its last byte, the response ends with that.
+    let until_close = is_last && closer == Party::Acceptor;
+    match index % CLIENT_STEPS {
+        0 => Some(Step::Send(exchange.request)),
+        1 if until_close => Some(Step::ReceiveClose),
+        1 => Some(Step::Receive(exchange.response)),
+        2 => Some(Step::Answered),
+        3 if until_close => Some(Step::Close),
+        3 => Some(Step::Pause(exchange.pause)),
+        _ if until_close => None,
+        _ if is_last => Some(Step::Close),
+        _ => Some(Step::Ask),
+    }
+}
+
+fn server_step(exchanges: &[Exchange], closer: Party, index: usize) -> Option<Step> {
+    if let Some(exchange) = exchanges.get(index / SERVER_STEPS) {
+        return Some(match index % SERVER_STEPS {
+            0 => Step::Receive(exchange.request),
+            1 => Step::Pause(exchange.think),
+            _ => Step::Send(exchange.response),
+        });
+    }
+    match (index - SERVER_STEPS * exchanges.len(), closer) {
+        (0, Party::Initiator) => Some(Step::ReceiveClose),
+        (0, Party::Acceptor) | (1, Party::Initiator) => Some(Step::Close),
+        _ => None,
+    }
+}
+
+impl From<&Body> for Script {
+    fn from(body: &Body) -> Self {
+        Self::Programs(Box::new(match body {
+            Body::Sequential(adus) => sequential(adus),
+            Body::Concurrent(sides) => sides.each_ref().map(|side| concurrent(side)),
+        }))
+    }
+}
+
+/// Both sides in turn.
+fn sequential(adus: &[(Party, Adu)]) -> [Vec<Step>; 2] {
+    let mut turns = Turns::default();
+    // An ADU of 0 bytes is no more than its pause, added to the one before.
+    let mut pause = Time::ZERO;
+    for &(party, adu) in adus {
+        if adu.bytes > 0 {
+            turns.wait(party, pause);
+            turns.send(party, adu.bytes);
+            pause = Time::ZERO;
+        }
+        pause = pause.saturating_add(adu.pause);
+    }
+    let closer = adus.last().map_or(Party::Initiator, |&(party, _)| party);
+    turns.wait(closer, pause);
+    turns.push(closer, Step::Close);
+    turns.wait(closer.other(), Time::ZERO);
+    turns.push(closer.other(), Step::ReceiveClose);
+    turns.push(closer.other(), Step::Close);
+    turns.finish()
+}
+
+/// Writes the programs of two sides that speak in turn. What the acceptor sends between two ADUs
+/// of the initiator answers what the initiator has sent before: together they are an exchange.
+#[derive(Default)]
+struct Turns {
+    ends: [Vec<Step>; 2],
+    /// Bytes that each side has sent and the other has not yet waited for.
+    unread: [u64; 2],
+    /// The exchange before is over, and no other has begun.
+    answered: bool,
+    /// Where the exchange under way begins in the initiator's program.
+    asked: Option<usize>,
+}
+
+impl Turns {
+    fn push(&mut self, party: Party, step: Step) {
+        self.ends[party as usize].push(step);
+    }
+
+    /// A side waits for all that the other has sent, then for this time.
+    fn wait(&mut self, party: Party, pause: Time) {
+        let unread = std::mem::take(&mut self.unread[party.other() as usize]);
+        if unread > 0 {
+            self.push(party, Step::Receive(unread));
+            if party == Party::Initiator {
+                self.push(party, Step::Answered);
+                self.answered = true;
+                self.asked = None;
+            }
+        }
+        if pause > Time::ZERO {
+            self.push(party, Step::Pause(pause));
+        }
+    }
+
+    fn send(&mut self, party: Party, bytes: u64) {
+        if party == Party::Initiator && std::mem::take(&mut self.answered) {
+            self.asked = Some(self.ends[0].len());
+            self.push(party, Step::Ask);
+        }
+        self.push(party, Step::Send(bytes));
+        self.unread[party as usize] += bytes;
+    }
+
+    /// What nobody has answered is no exchange.
+    fn finish(mut self) -> [Vec<Step>; 2] {
+        if let Some(unanswered) = self.asked {
+            self.ends[0].remove(unanswered);
+        }
+        self.ends
+    }
+}
+
+/// One side of two that do not wait for each other.
+fn concurrent(adus: &[Adu]) -> Vec<Step> {
+    let mut steps = Vec::with_capacity(2 * adus.len() + 2);
+    for &Adu { bytes, pause } in adus {
+        if bytes > 0 {
+            steps.push(Step::Send(bytes));
+        }
+        steps.push(Step::Pause(pause));
+    }
+    if adus.is_empty() {
+        steps.push(Step::ReceiveClose);
+    }
+    steps.push(Step::Close);
+    steps
+}
+
+/// A connection to open now.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Connect {
     /// Handed back to [`Source::on_finished`](crate::Source::on_finished). Several connections of
     /// a source may share one: it names the user, where there are users.
@@ -56,6 +298,19 @@ pub struct Connect {
     pub flipped: bool,
     /// What happens on it.
     pub script: Script,
+    /// What only few connections have.
+    pub limits: Option<Box<Limits>>,
+}
+
+/// What a connection has of its own, where others have what their class has.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// Largest receive windows of client and server, in bytes.
+    pub windows: [Option<u32>; 2],
+    /// Largest segment, in bytes.
+    pub segment: Option<u32>,
+    /// Probability that a packet from the client, or from the server, is lost on its way.
+    pub loss: [f64; 2],
 }
 
 /// A flow of datagrams, from a server to a client.
@@ -74,7 +329,7 @@ pub struct OpenDatagrams {
 }
 
 /// What a source wants done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Open a connection.
     Connect(Connect),
@@ -87,6 +342,10 @@ pub enum Action {
         /// IP bytes, headers included.
         size: u32,
     },
+    /// A connection was not opened: the class has as many as it may.
+    Refused,
+    /// End all connections of the class now, at both ends. They have not failed.
+    EndConnections,
     /// Call [`Source::on_wake`](crate::Source::on_wake) with this token at that time.
     WakeAt {
         /// When.

@@ -1,8 +1,8 @@
-//! Drawing sizes and round-trip times from the distributions of a scenario.
+//! Drawing sizes from the distributions of a scenario.
 
-use aqmlab_net::{RandomStream, Time};
+use aqmlab_net::RandomStream;
 
-use crate::params::{Rtt, Sizes};
+use crate::params::Sizes;
 
 /// A transfer that never ends; no drawn size is larger.
 pub(crate) const ENDLESS: u64 = u64::MAX / 2;
@@ -97,32 +97,4 @@ fn whole(size: f64) -> u64 {
 pub(crate) fn quantile(rows: &[(f64, f64)], u: f64) -> f64 {
     let row = rows.partition_point(|&(_, cumulative)| cumulative < u);
     rows[row.min(rows.len() - 1)].0
-}
-
-impl Rtt {
-    /// The round-trip time of a connection between these hosts, numbered as in
-    /// [`Connect`](crate::Connect).
-    pub(crate) fn sample(
-        &self,
-        client: u32,
-        server: u32,
-        flipped: bool,
-        stream: &mut RandomStream,
-    ) -> Time {
-        match self {
-            Self::Constant { rtt } => *rtt,
-            Self::Uniform { min, max } => {
-                Time::from_secs_f64(stream.uniform_in(min.as_secs_f64(), max.as_secs_f64()))
-            }
-            Self::Pairs { matrix, extra, .. } => {
-                // The matrix knows places, not roles: rows are the hosts at the servers' side.
-                let (row, column) = if flipped {
-                    (client, server)
-                } else {
-                    (server, client)
-                };
-                matrix[row as usize][column as usize] + *extra
-            }
-        }
-    }
 }

@@ -192,7 +192,15 @@ fn other_sizes_meet_the_same_arrivals_and_hosts() {
     let run = |response, rtt: &Rtt| {
         arrivals(&poisson(response), rtt, Direction::Both, end)
             .into_iter()
-            .map(|(at, c)| (at, c.client, c.server, c.flipped, c.script.first.request))
+            .map(|(at, c)| {
+                (
+                    at,
+                    c.client,
+                    c.server,
+                    c.flipped,
+                    c.script.exchanges()[0].request,
+                )
+            })
             .collect::<Vec<_>>()
     };
     let lognormal = Sizes::Lognormal {
@@ -273,11 +281,11 @@ fn bulk_transfers_start_within_their_time_and_carry_their_size() {
     for (token, (at, connect)) in endless.iter().enumerate() {
         assert!(*at < Time::from_secs(1));
         assert_eq!(connect.token as usize, token);
-        assert_eq!(connect.script.first.request, 1);
-        assert_eq!(connect.script.first.response, u64::MAX / 2);
+        assert_eq!(connect.script.exchanges()[0].request, 1);
+        assert_eq!(connect.script.exchanges()[0].response, u64::MAX / 2);
     }
     let sized = transfers(&bulk(2, Some(Bytes(5_000_000))), Direction::Forward);
-    assert_eq!(sized[0].1.script.first.response, 5_000_000);
+    assert_eq!(sized[0].1.script.exchanges()[0].response, 5_000_000);
     // More transfers leave the first ones as they are.
     assert_eq!(
         transfers(&bulk(10, None), Direction::Forward),
@@ -446,7 +454,7 @@ fn datagrams(gaps: Gaps) -> Vec<(Time, u32)> {
                     sent.push((now, token));
                 }
                 Action::WakeAt { at, token } => wakes.push((at, token)),
-                Action::Connect(connect) => panic!("a datagram needs no {connect:?}"),
+                other => panic!("a datagram needs no {other:?}"),
             }
         }
         let (place, &(at, token)) = wakes

@@ -50,7 +50,7 @@ struct Seen {
 
 impl Seen {
     fn response(&self) -> u64 {
-        self.connect.script.first.response
+        self.connect.script.exchanges()[0].response
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads connection vectors, in either text format, one at a time.
 
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, Read, Seek};
 
 use aqmlab_net::Time;
 
@@ -131,6 +131,16 @@ impl<R: BufRead> VectorReader<R> {
         }
         self.text.pop();
         Ok(true)
+    }
+}
+
+impl<R: BufRead + Seek> VectorReader<R> {
+    /// Goes back to the beginning of the file.
+    pub fn rewind(&mut self) -> io::Result<()> {
+        self.input.rewind()?;
+        (self.line, self.last_start, self.ended) = (0, Time::ZERO, false);
+        (self.format, self.draft) = (None, None);
+        Ok(())
     }
 }
 

@@ -1,0 +1,115 @@
+//! A source at work on an ideal network, for Python: columns of numbers.
+
+use aqmlab_net::Time;
+use aqmlab_scenario::Scenario;
+use aqmlab_sim::vectors;
+use aqmlab_traffic::ideal::{self, Watch};
+use aqmlab_traffic::{Connect, HostCounts, Source, SourceError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+/// What a source did, a column for each number.
+#[derive(Default)]
+struct Columns {
+    /// Connections: when they opened and closed, and their round-trip times; seconds.
+    opened_s: Vec<f64>,
+    closed_s: Vec<f64>,
+    rtt_s: Vec<f64>,
+    /// Their number of exchanges.
+    exchanges: Vec<f64>,
+    /// Exchanges: bytes, and seconds that server and client wait.
+    request_bytes: Vec<f64>,
+    response_bytes: Vec<f64>,
+    pause_s: Vec<f64>,
+    /// Datagrams: when, and IP bytes.
+    datagram_s: Vec<f64>,
+    datagram_bytes: Vec<f64>,
+    /// When connections were refused.
+    refused_s: Vec<f64>,
+}
+
+impl Watch for Columns {
+    fn connection(&mut self, at: Time, end: Time, connect: &Connect) {
+        self.opened_s.push(at.as_secs_f64());
+        self.closed_s.push(end.as_secs_f64());
+        self.rtt_s.push(connect.rtt.as_secs_f64());
+        let exchanges = connect.script.exchanges();
+        self.exchanges.push(exchanges.len().max(1) as f64);
+        for exchange in exchanges {
+            self.request_bytes.push(exchange.request as f64);
+            self.response_bytes.push(exchange.response as f64);
+            self.pause_s
+                .push((exchange.think + exchange.pause).as_secs_f64());
+        }
+        if exchanges.is_empty() {
+            // Not made of exchanges: all that each side sends, as if it were one.
+            let [request, response] = connect.script.bytes();
+            self.request_bytes.push(request as f64);
+            self.response_bytes.push(response as f64);
+            self.pause_s.push(0.0);
+        }
+    }
+
+    fn datagram(&mut self, at: Time, _: u32, size: u32) {
+        self.datagram_s.push(at.as_secs_f64());
+        self.datagram_bytes.push(f64::from(size));
+    }
+
+    fn refused(&mut self, at: Time) {
+        self.refused_s.push(at.as_secs_f64());
+    }
+}
+
+impl Columns {
+    fn named(self) -> [(&'static str, Vec<f64>); 10] {
+        [
+            ("opened_s", self.opened_s),
+            ("closed_s", self.closed_s),
+            ("rtt_s", self.rtt_s),
+            ("exchanges", self.exchanges),
+            ("request_bytes", self.request_bytes),
+            ("response_bytes", self.response_bytes),
+            ("pause_s", self.pause_s),
+            ("datagram_s", self.datagram_s),
+            ("datagram_bytes", self.datagram_bytes),
+            ("refused_s", self.refused_s),
+        ]
+    }
+}
+
+/// What class `index` does in its first `seconds`: for each column its name and the numbers as the
+/// bytes of little-endian doubles.
+pub(crate) fn play<'py>(
+    py: Python<'py>,
+    scenario: &Scenario,
+    index: usize,
+    seconds: f64,
+) -> PyResult<Result<Bound<'py, PyDict>, SourceError>> {
+    let class = &scenario.traffic[index];
+    let hosts = scenario.topology.hosts();
+    let hosts = HostCounts {
+        clients: hosts.clients,
+        servers: hosts.servers,
+    };
+    let source = Source::with_files(
+        &class.model,
+        &class.rtt,
+        class.direction,
+        hosts,
+        scenario.seed,
+        &class.name,
+        &mut vectors::open,
+    );
+    let mut source = match source {
+        Ok(source) => source.with_activity(class.activity()),
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut columns = Columns::default();
+    py.detach(|| ideal::play(&mut source, Time::from_secs_f64(seconds), &mut columns));
+    let table = PyDict::new(py);
+    for (name, column) in columns.named() {
+        let bytes: Vec<u8> = column.into_iter().flat_map(f64::to_le_bytes).collect();
+        table.set_item(name, PyBytes::new(py, &bytes))?;
+    }
+    Ok(Ok(table))
+}

@@ -1,0 +1,176 @@
+//! Open loop: HTTP connections between two clouds of hosts, with long memory.
+//!
+//! J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith, M. Weigle, "Stochastic Models for
+//! Generating Synthetic HTTP Source Traffic", INFOCOM 2004 (PackMime-HTTP). One number, the rate of
+//! new connections, sets everything: the busier the clouds, the nearer the arrivals are to a Poisson
+//! process and the sizes to independence.
+//!
+//! - Times between connections, request sizes and the two parts of the round-trip time have
+//!   long memory: a Gaussian series ([`LongMemory`]) is made uniform by the normal distribution
+//!   function, and then becomes the marginal distribution by its quantiles.
+//! - Response sizes come in alternating runs of small ones (cache validations) and downloads.
+//! - With HTTP/1.1 some connections are persistent ([`persistent`]).
+//!
+//! The numbers are those of ns-2 2.35; `data/packmime/README.md` says more.
+//!
+//! Departures from ns-2:
+//!
+//! - the long memory has the autocovariance of fractional noise at all lags, where ns-2 cuts it off
+//!   after 1000 (sizes of requests: 5000) connections;
+//! - location and spread of a persistent connection's gaps and sizes are drawn once per connection,
+//!   as the model means, where ns-2 draws those of the gaps once per run;
+//! - with `direction = "both"` each direction is a pair of clouds of its own, with half the rate.
+//!
+//! Every purpose draws from its own stream: other round-trip times meet the same connections.
+
+mod marginals;
+mod params;
+mod persistent;
+
+use aqmlab_net::{RandomStream, Time};
+
+use crate::params::Rtt;
+use crate::rtt::PackMimeRtt;
+use crate::script::{Action, Connect, Direction, Exchange, HostCounts, Script};
+use crate::source::{PopulationUnset, Setting};
+use crate::vector::Party;
+use marginals::{Gaps, Parameters, Requests, Responses, RttParts, ServerDelays};
+use persistent::Persistence;
+
+pub(crate) use marginals::RttCurves;
+pub use params::{Http, PackMime};
+
+/// The clouds of a class; a wake-up's token is the number of the cloud whose connection is due.
+#[derive(Clone, Debug)]
+pub(crate) struct Clouds {
+    clouds: Vec<Cloud>,
+    /// Number of the next connection.
+    next: u32,
+}
+
+/// A cloud of clients and one of servers.
+#[derive(Clone, Debug)]
+struct Cloud {
+    flipped: bool,
+    hosts: HostCounts,
+    gaps: Gaps,
+    requests: Requests,
+    responses: Responses,
+    delays: Option<ServerDelays>,
+    persistence: Option<Persistence>,
+    rtts: Rtts,
+    draws: RandomStream,
+}
+
+/// Where round-trip times come from.
+#[derive(Clone, Debug)]
+enum Rtts {
+    /// PackMime's own, with their memory; something is added to each.
+    Remembered(Box<RttParts>, Time),
+    Independent(Rtt, RandomStream),
+}
+
+impl Clouds {
+    pub(crate) fn new(params: &PackMime, setting: &Setting<'_>) -> Result<Self, PopulationUnset> {
+        let rate = params.rate.ok_or(PopulationUnset { field: "rate" })?.0;
+        let cloud = |flipped, rate| Cloud::new(params, setting, flipped, rate);
+        let clouds = match setting.direction {
+            Direction::Forward => vec![cloud(false, rate)],
+            Direction::Reverse => vec![cloud(true, rate)],
+            Direction::Both => vec![cloud(false, rate / 2.0), cloud(true, rate / 2.0)],
+        };
+        Ok(Self { clouds, next: 0 })
+    }
+
+    pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {
+        for token in 0..self.clouds.len() as u32 {
+            self.wait(Time::ZERO, token, actions);
+        }
+    }
+
+    pub(crate) fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+        let connect = self.clouds[token as usize].connect(self.next);
+        actions.push(Action::Connect(connect));
+        self.next = self.next.wrapping_add(1);
+        self.wait(now, token, actions);
+    }
+
+    fn wait(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+        let gap = self.clouds[token as usize].gaps.next();
+        let at = now.saturating_add(Time::from_secs_f64(gap));
+        actions.push(Action::WakeAt { at, token });
+    }
+}
+
+impl Cloud {
+    fn new(params: &PackMime, setting: &Setting<'_>, flipped: bool, rate: f64) -> Self {
+        let numbers = Parameters::shipped();
+        let stream = |name: &str| {
+            let name = format!("{}/{name}", setting.class);
+            RandomStream::new(setting.seed, &name, u64::from(flipped))
+        };
+        let rtts = match setting.rtt {
+            Rtt::Packmime {
+                table: PackMimeRtt::Ns2,
+                extra,
+            } => {
+                let parts = RttParts::new(&numbers, rate, [stream("client-rtts"), stream("rtts")]);
+                Rtts::Remembered(Box::new(parts), *extra)
+            }
+            other => Rtts::Independent(other.clone(), stream("rtts")),
+        };
+        Self {
+            flipped,
+            hosts: setting.hosts.as_seen(flipped),
+            gaps: Gaps::new(&numbers, rate, stream("arrivals")),
+            requests: Requests::new(&numbers, rate, stream("requests")),
+            responses: Responses::new(&numbers, rate, stream("responses")),
+            delays: params
+                .server_delay
+                .then(|| ServerDelays::new(&numbers, stream("server-delays"))),
+            persistence: (params.http == Http::Http11)
+                .then(|| Persistence::new(&numbers, stream("persistent"))),
+            rtts,
+            draws: stream("hosts"),
+        }
+    }
+
+    fn connect(&mut self, token: u32) -> Connect {
+        let client = self.draws.below(self.hosts.clients as usize) as u32;
+        let server = self.draws.below(self.hosts.servers as usize) as u32;
+        Connect {
+            token,
+            client,
+            server,
+            rtt: self.rtts.next(client, server, self.flipped),
+            flipped: self.flipped,
+            script: self.script(),
+            limits: None,
+        }
+    }
+
+    fn script(&mut self) -> Script {
+        let first = Exchange::new(self.requests.next(), self.responses.next());
+        let mut exchanges = match &mut self.persistence {
+            Some(persistence) => persistence.exchanges(first),
+            None => vec![first],
+        };
+        if let Some(delays) = &mut self.delays {
+            for exchange in &mut exchanges {
+                exchange.think = delays.next();
+            }
+        }
+        Script::new(exchanges, Party::Acceptor)
+    }
+}
+
+impl Rtts {
+    fn next(&mut self, client: u32, server: u32, flipped: bool) -> Time {
+        match self {
+            Self::Remembered(parts, extra) => {
+                Time::from_secs_f64(parts.next_ms() / 1e3).saturating_add(*extra)
+            }
+            Self::Independent(rtt, stream) => rtt.sample(client, server, flipped, stream),
+        }
+    }
+}

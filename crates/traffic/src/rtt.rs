@@ -1,0 +1,244 @@
+//! Round-trip times of connections.
+
+use std::sync::LazyLock;
+
+use aqmlab_net::{RandomStream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::curve;
+use crate::packmime::RttCurves;
+use crate::params::Rtt;
+
+/// Which compromise the general distribution makes where its sources contradict each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GeneralFit {
+    /// Its body is as stated: 60 % are below 94 ms.
+    #[default]
+    Body,
+    /// It also gives the published median response time: 60 % are below 115 ms.
+    Median,
+}
+
+/// Which of PackMime's round-trip times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PackMimeRtt {
+    /// The tables of ns-2 2.35, a part for the clients and one for the servers: median 67 ms, mean
+    /// 108 ms.
+    #[default]
+    Ns2,
+    /// Those of the experiments with ns-2.1b9 in M. Weigle's dissertation (2003), reconstructed:
+    /// median 54 ms, mean 74 ms, 1 ms to 3.5 s.
+    Weigle2003,
+}
+
+/// A knot of a distribution: milliseconds, cumulative probability.
+type Knot = (f64, f64);
+
+static GENERAL: LazyLock<[Vec<Knot>; 2]> = LazyLock::new(|| {
+    [
+        include_str!("../data/rtt/general_body.csv"),
+        include_str!("../data/rtt/general_median.csv"),
+    ]
+    .map(curve::rows)
+});
+
+static WEIGLE2003: LazyLock<Vec<Knot>> =
+    LazyLock::new(|| curve::rows(include_str!("../data/rtt/packmime_weigle2003.csv")));
+
+static PACKMIME: LazyLock<RttCurves> = LazyLock::new(RttCurves::shipped);
+
+fn general(fit: GeneralFit) -> &'static [Knot] {
+    &GENERAL[fit as usize]
+}
+
+impl Rtt {
+    /// The round-trip time of a connection between these hosts, numbered as in
+    /// [`Connect`](crate::Connect).
+    pub(crate) fn sample(
+        &self,
+        client: u32,
+        server: u32,
+        flipped: bool,
+        stream: &mut RandomStream,
+    ) -> Time {
+        match self {
+            Self::Constant { rtt } | Self::Vector { fallback: rtt } => *rtt,
+            Self::Uniform { min, max } => {
+                Time::from_secs_f64(stream.uniform_in(min.as_secs_f64(), max.as_secs_f64()))
+            }
+            Self::Pairs { matrix, extra, .. } => {
+                // The matrix knows places, not roles: rows are the hosts at the servers' side.
+                let (row, column) = if flipped {
+                    (client, server)
+                } else {
+                    (server, client)
+                };
+                matrix[row as usize][column as usize] + *extra
+            }
+            Self::Empirical { cdf, .. } => {
+                let u = stream.uniform_positive();
+                let after = cdf.partition_point(|&(_, cumulative)| cumulative < u);
+                milliseconds(between(after.min(cdf.len() - 1), u, |row| {
+                    (cdf[row].0.as_secs_f64() * 1e3, cdf[row].1)
+                }))
+            }
+            Self::General { fit } => quantile(general(*fit), stream.uniform_positive()),
+            Self::Packmime { table, extra } => {
+                let own = match table {
+                    PackMimeRtt::Ns2 => {
+                        let above = [stream.uniform_positive(), stream.uniform_positive()];
+                        milliseconds(PACKMIME.exceeded_ms(above))
+                    }
+                    PackMimeRtt::Weigle2003 => quantile(&WEIGLE2003, stream.uniform_positive()),
+                };
+                own.saturating_add(*extra)
+            }
+        }
+    }
+
+    /// The shortest and the longest round trip; a distribution without an end has none longest.
+    pub fn extremes(&self) -> (Time, Time) {
+        let ends = |knots: &[Knot]| {
+            let [first, last] = [knots[0], knots[knots.len() - 1]].map(|knot| milliseconds(knot.0));
+            (first, last)
+        };
+        match self {
+            Self::Constant { rtt } | Self::Vector { fallback: rtt } => (*rtt, *rtt),
+            Self::Uniform { min, max } => (*min, *max),
+            Self::Pairs { matrix, extra, .. } => {
+                let cells = || {
+                    let cells = matrix.iter().flatten();
+                    cells.map(|cell| cell.saturating_add(*extra))
+                };
+                (
+                    cells().min().unwrap_or_default(),
+                    cells().max().unwrap_or_default(),
+                )
+            }
+            Self::Empirical { cdf, .. } => (
+                cdf.first().map_or(Time::ZERO, |row| row.0),
+                cdf.last().map_or(Time::ZERO, |row| row.0),
+            ),
+            Self::General { fit } => ends(general(*fit)),
+            Self::Packmime { table, extra } => {
+                let (shortest, longest) = match table {
+                    PackMimeRtt::Ns2 => (milliseconds(PACKMIME.shortest_ms()), *extra),
+                    PackMimeRtt::Weigle2003 => ends(&WEIGLE2003),
+                };
+                let longest = longest.saturating_add(*extra);
+                (shortest.saturating_add(*extra), longest)
+            }
+        }
+    }
+}
+
+fn milliseconds(ms: f64) -> Time {
+    Time::from_secs_f64(ms / 1e3)
+}
+
+fn quantile(knots: &[Knot], u: f64) -> Time {
+    let after = knots.partition_point(|&(_, cumulative)| cumulative < u);
+    milliseconds(between(after.min(knots.len() - 1), u, |row| knots[row]))
+}
+
+/// The value at probability `u` before row `after`, the logarithm linear between rows. Below the
+/// first row it is the first row's.
+fn between(after: usize, u: f64, row: impl Fn(usize) -> Knot) -> f64 {
+    if after == 0 {
+        return row(0).0;
+    }
+    let ((low, p), (high, q)) = (row(after - 1), row(after));
+    low * libm::pow(high / low, (u - p) / (q - p))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn_ms(rtt: &Rtt) -> Vec<f64> {
+        let mut stream = RandomStream::new(1, "rtt", 0);
+        let draw = |_| rtt.sample(0, 0, false, &mut stream).as_secs_f64() * 1e3;
+        let mut drawn: Vec<f64> = (0..400_000).map(draw).collect();
+        drawn.sort_by(f64::total_cmp);
+        drawn
+    }
+
+    /// The share of draws below `value` must be `share`, within 4.5 standard errors.
+    fn expect_share(drawn: &[f64], value: f64, share: f64) {
+        let n = drawn.len() as f64;
+        let found = drawn.partition_point(|rtt| *rtt < value) as f64 / n;
+        let bound = 4.5 * (share * (1.0 - share) / n).sqrt();
+        assert!(
+            (found - share).abs() < bound,
+            "{value} ms: {found}, not {share}"
+        );
+    }
+
+    #[test]
+    fn the_general_distribution_has_its_knots() {
+        let body = drawn_ms(&Rtt::General {
+            fit: GeneralFit::Body,
+        });
+        for (ms, share) in [(24.0, 0.1), (94.0, 0.6), (307.951, 0.75), (1154.813, 0.9)] {
+            expect_share(&body, ms, share);
+        }
+        // Between knots the logarithm is linear.
+        expect_share(&body, (94.0_f64 * 307.951).sqrt(), 0.675);
+        assert!(body[0] >= 10.5 && body[body.len() - 1] <= 25_000.0);
+        let median = drawn_ms(&Rtt::General {
+            fit: GeneralFit::Median,
+        });
+        expect_share(&median, 114.936, 0.6);
+        expect_share(&median, 100.0, 0.516);
+    }
+
+    #[test]
+    fn packmime_has_its_published_quantiles() {
+        // Computed independently from the tables: 10th, 25th, ... percentile of the sum.
+        let ns2 = drawn_ms(&Rtt::Packmime {
+            table: PackMimeRtt::Ns2,
+            extra: Time::ZERO,
+        });
+        for (ms, share) in [
+            (4.8903, 0.1),
+            (21.102, 0.25),
+            (67.294, 0.5),
+            (97.212, 0.75),
+            (186.01, 0.9),
+            (1057.6, 0.99),
+        ] {
+            expect_share(&ns2, ms, share);
+        }
+        assert!((ns2[0] - 1.0178).abs() < 0.2);
+        // Weigle 2003, section II.A: median 54, mean 74, 90th percentile 117 ms, 1 ms to 3.5 s.
+        let weigle = drawn_ms(&Rtt::Packmime {
+            table: PackMimeRtt::Weigle2003,
+            extra: Time::from_millis(14),
+        });
+        expect_share(&weigle, 14.0 + 54.0, 0.5);
+        expect_share(&weigle, 14.0 + 117.0, 0.9);
+        let mean = weigle.iter().sum::<f64>() / weigle.len() as f64;
+        assert!((mean - 88.0).abs() < 1.5, "{mean}");
+        assert!(weigle[0] >= 15.0 && weigle[weigle.len() - 1] <= 3514.0);
+    }
+
+    #[test]
+    fn an_empirical_distribution_is_its_table() {
+        let ms = Time::from_millis;
+        let rtt = Rtt::Empirical {
+            file: None,
+            cdf: vec![(ms(10), 0.2), (ms(40), 0.6), (ms(40), 0.8), (ms(90), 1.0)],
+        };
+        let drawn = drawn_ms(&rtt);
+        // A fifth is exactly 10 ms, another exactly 40 ms.
+        expect_share(&drawn, 10.01, 0.2);
+        expect_share(&drawn, 20.0, 0.4);
+        expect_share(&drawn, 39.99, 0.6);
+        expect_share(&drawn, 40.01, 0.8);
+        expect_share(&drawn, 60.0, 0.9);
+        assert_eq!(rtt.extremes(), (ms(10), ms(90)));
+    }
+}

@@ -1,0 +1,138 @@
+"""What sources ask for, against what they are made of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from aqmlab.catalog import Catalog
+from aqmlab.describe import (
+    EXAMPLES,
+    Description,
+    Memory,
+    Quantity,
+    describe,
+    example,
+    memory,
+)
+from aqmlab.describe_views import describe_figure, describe_tables
+from conftest import ROOT, Cli
+
+
+def quantity(description: Description, name: str) -> Quantity:
+    """The quantity of that name."""
+    [found] = [it for it in description.quantities if it.name == name]
+    return found
+
+
+def hurst(found: Memory) -> tuple[float, float]:
+    """Hurst parameter and standard error, which must be there."""
+    assert found.hurst is not None
+    assert found.standard_error is not None
+    return found.hurst, found.standard_error
+
+
+def tail(found: Quantity) -> tuple[float, float]:
+    """Tail index and standard error, which must be there."""
+    assert found.tail is not None
+    return found.tail
+
+
+def test_packmime_has_its_published_quantiles_and_remembers() -> None:
+    [found] = describe(example("packmime"), 2000)
+    assert found.count("opened_s") == pytest.approx(200_000, rel=0.1)
+    responses = quantity(found, "response")
+    # 895 bytes at 100 connections/s; tail index 1.231.
+    assert np.median(responses.values) == pytest.approx(895, rel=0.03)
+    index, error = tail(responses)
+    assert abs(index - 1.231) < 4 * error < 0.2
+    assert np.median(quantity(found, "round-trip time").values) == pytest.approx(0.0673, rel=0.1)
+    [connections] = [it for it in found.memories if it.name == "connections"]
+    # d = 0.33: 0.83 at long scales; a tenth of the variance remembers, the rest is white.
+    assert 0.55 < hurst(connections)[0] < 0.9
+    assert found.packets[1] > found.count("request_bytes")
+
+
+def test_poisson_arrivals_have_no_memory() -> None:
+    [found] = describe(example("poisson"), 1000)
+    [connections] = [it for it in found.memories if it.name == "connections"]
+    value, error = hurst(connections)
+    assert abs(value - 0.5) < 4 * error < 0.1
+    gaps = quantity(found, "time between connections")
+    assert float(np.mean(gaps.values)) == pytest.approx(0.01, rel=0.02)
+    index, error = tail(quantity(found, "response"))
+    assert abs(index - 1.2) < 4 * error
+
+
+def test_the_hurst_parameter_of_known_series() -> None:
+    random = np.random.default_rng(1)
+    value, error = hurst(memory("white", random.normal(size=1 << 18), 0.01, 0.1))
+    assert abs(value - 0.5) < 4 * error
+    # Fractional noise, through its spectrum |2 sin(w / 2)|^(-2 d).
+    number, d = 1 << 18, 0.35
+    frequency = 2 * np.pi * np.fft.rfftfreq(number)[1:]
+    amplitude = (2 * np.sin(frequency / 2)) ** -d
+    noise = np.fft.rfft(random.normal(size=number))
+    noise[0], noise[1:] = 0, noise[1:] * amplitude
+    value, error = hurst(memory("fractional", np.fft.irfft(noise), 1.0, 32.0))
+    assert abs(value - 0.85) < 4 * error + 0.01
+
+
+def test_the_tail_index_of_a_pareto_sample() -> None:
+    random = np.random.default_rng(2)
+    pareto = Quantity("size", "bytes", random.pareto(1.5, 100_000) + 1)
+    index, error = tail(pareto)
+    assert abs(index - 1.5) < 4 * error
+    assert Quantity("size", "bytes", np.ones(100_000)).tail is None
+    assert Quantity("size", "bytes", np.arange(100.0)).tail is None
+
+
+def test_bytes_are_kept_when_they_are_spread() -> None:
+    [found] = describe(example("web-sessions"), 300)
+    edges = np.arange(0, 400.0, 0.01)
+    assert found.byte_series(edges).sum() == pytest.approx(found.columns["response_bytes"].sum())
+    # The first exchange of a connection is asked for after the handshake.
+    first = found.asked_s - found.columns["opened_s"]
+    assert np.allclose(first, found.columns["rtt_s"])
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_every_kind_is_described(kind: str) -> None:
+    [found] = describe(example(kind), 60)
+    assert describe_tables(found)
+    assert describe_figure([found]).to_dict()["vconcat"]
+    content = json.loads(json.dumps(found.to_json()))
+    assert content["connections"] + content["datagrams"] > 0
+
+
+def test_kinds_with_an_example_exist() -> None:
+    assert set(EXAMPLES) <= set(Catalog.load().summaries("traffic"))
+
+
+def test_the_command(aqmlab: Cli) -> None:
+    arguments = ("traffic", "describe", "telnet", "--seconds", "100", "-o", "telnet.svg")
+    answer = aqmlab(*arguments)
+    assert (answer.status, answer.err) == (0, "")
+    assert "pause or server time" in answer.out
+    assert Path("telnet.svg").read_text().startswith("<svg")
+    scenario = ROOT / "scenarios" / "quickstart.toml"
+    answer = aqmlab("traffic", "describe", scenario, "--seconds", "100", "--json")
+    [browsers] = json.loads(answer.out)
+    assert (browsers["class"], browsers["kind"]) == ("browsers", "mah-web")
+    assert browsers["population"] == "users = 100"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["packmim"], "SOURCE: found 'packmim'"),
+        (["missing.toml"], "missing.toml"),
+        (["packmime", "--set", "traffic.0.rate=0 /s"], "traffic.packmime.rate"),
+    ],
+)
+def test_mistakes_are_told(aqmlab: Cli, arguments: list[str], words: str) -> None:
+    answer = aqmlab("traffic", "describe", *arguments)
+    assert answer.status == 2
+    assert words in answer.err

@@ -103,3 +103,8 @@ bench-micro:
 .PHONY: bench-peers
 bench-peers:
 	$(PYTHON) benches/peers/compare.py $(ARGS)
+
+# The live bed on this machine's kernel, as root; what it lacks is said. About half an hour.
+.PHONY: test-live
+test-live: build $(STAMPS)/requirements-dev
+	AQMLAB_LIVE=full $(BIN)/python -m pytest tests/test_live.py -rs

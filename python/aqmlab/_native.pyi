@@ -56,6 +56,17 @@ def run(
     raises ends the run and is passed on.
     """
 
+def run_live(
+    effective: str, out_dir: str | None, progress: Callable[[float], object] | None = None
+) -> str:
+    """Runs a scenario on the live bed, in real time; as :func:`run` otherwise."""
+
+def live_missing() -> str | None:
+    """What this machine lacks for a live run, as one sentence."""
+
+def live_clean() -> list[str]:
+    """Removes the namespaces that killed live runs left behind; their names."""
+
 def vectors_from_capture(
     capture: str,
     out: str,

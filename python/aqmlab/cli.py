@@ -23,7 +23,7 @@ from aqmlab.compare import differences
 from aqmlab.console import Progress, out, say, show
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.pool import available_cpus
-from aqmlab.runs import RUNS_ROOT, Run
+from aqmlab.runs import RUNS_ROOT, Run, World
 from aqmlab.scenario import Override, Scenario
 from aqmlab.store import STORE_ROOT
 from aqmlab.sweep import SWEEPS_ROOT, sweep
@@ -72,6 +72,9 @@ def run_command(
             help="The run directory; default: runs/NAME-KEY-sSEED. With --seeds their folder.",
         ),
     ] = None,
+    world: Annotated[
+        World, typer.Option("--on", help="Where: simulated, or on this machine's kernel (as root).")
+    ] = World.SIM,
     as_json: Json = False,
     jobs: Jobs = None,
 ) -> None:
@@ -83,20 +86,42 @@ def run_command(
     if seeds is not None:
         if seed is not None:
             raise AqmlabError("--seed and --seeds: found both; give one of them")
+        if world is World.LIVE:
+            raise AqmlabError("--seeds: live runs go one at a time; give each its --seed")
         chosen_seeds = vary.seeds(seeds)
         replicas(scenario, overrides, chosen_seeds, directory or RUNS_ROOT, jobs, as_json=as_json)
         return
     chosen = load(scenario, overrides, seed)
+    if world is World.LIVE and (lacking := _native.live_missing()):
+        raise AqmlabError(lacking)  # before the work of calibration, too
     if directory is not None and os.path.lexists(directory):
         runs.occupant(directory)  # an error is told before the work, not after it
     [ready] = calibrated([chosen], jobs)
     with Progress("running") as progress:
-        run = runs.execute(ready, directory, progress=progress.task(chosen.name), reuse=True)
+        run = runs.execute(
+            ready, directory, world=world, progress=progress.task(chosen.name), reuse=True
+        )
+    for reason in run.invalid:
+        say(f"invalid: {reason}")
     if as_json:
         print_json(run.summary)
         return
     show(*tables.run_tables(run))
     out(f"run directory: {run.path}")
+
+
+live_app = typer.Typer(help="The live bed: the same scenarios on this machine's kernel.")
+app.add_typer(live_app, name="live", no_args_is_help=True)
+
+
+@live_app.command("clean")
+def live_clean_command(as_json: Json = False) -> None:
+    """Remove the network namespaces that killed live runs left behind."""
+    removed = _native.live_clean()
+    if as_json:
+        print_json(removed)
+        return
+    out("\n".join(f"removed: {name}" for name in removed) or "nothing to remove")
 
 
 @app.command("show")
@@ -201,6 +226,9 @@ def compare_command(
         print_json(content)
         return
     show(tables.compare_table(found) if alone else sweep_tables.replicas_table(groups))
+    for run in found:
+        for reason in run.invalid:
+            say(f"invalid: {run.label}: {reason}")
     if compared:
         out("")
         show(tables.difference_table(compared))

@@ -229,7 +229,11 @@ def in_words(entry: Group, changes: Sequence[Shift]) -> str:
     queue, loss, marks = (
         entry.estimate(*FORWARD, key) for key in ("queue_mean_packets", "loss_rate", "mark_rate")
     )
-    parts = []
+    parts = [
+        f"Invalid, because this machine did not keep the bounds of the live bed: {reason}."
+        for run in entry.runs
+        for reason in run.invalid
+    ]
     if all(response):
         parts.append(
             f"Half of the responses ended within {of(response[0], 3)} s, nine of ten within "

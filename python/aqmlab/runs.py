@@ -13,11 +13,14 @@ import os
 import platform
 import secrets
 import shutil
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,6 +38,43 @@ RUNS_ROOT = Path("runs")
 """Where run directories go unless told otherwise."""
 MAX_BYTES = 64 * 2**20
 """Largest text file of a run directory that is read."""
+
+
+class World(str, Enum):
+    """Where a scenario runs."""
+
+    SIM = "sim"
+    """Simulated: the same scenario and seed give the same bytes."""
+    LIVE = "live"
+    """On this machine's kernel, in real time; see docs/live.md."""
+
+    def run(self, effective: str, out_dir: str, progress: Callable[[float], object] | None) -> str:
+        """Runs an effective scenario there; its summary as JSON."""
+        if self is World.SIM:
+            return _native.run(effective, out_dir, progress)
+        with terminable():
+            return _native.run_live(effective, out_dir, progress)
+
+    def key(self, scenario: Scenario) -> str:
+        """What tells a run from runs of other scenarios, and of other worlds."""
+        return scenario.key if self is World.SIM else f"{scenario.key}-{self.value}"
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Within it SIGTERM raises an exception, so that what the block made is taken down."""
+
+    def stop(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread gets signals, and it may handle them as it likes
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @dataclass(frozen=True)
@@ -61,12 +101,17 @@ class Run:
         summary, metadata = (read_json(folder, name) for name in ("summary.json", "metadata.json"))
         effective = read_text(folder / "scenario.toml", "run", MAX_BYTES)
         scenario = json.loads(_native.to_json(effective))
-        return cls(folder, label_of(scenario), summary, scenario, metadata)
+        return cls(folder, label_of(scenario) + mark_of(summary), summary, scenario, metadata)
 
     @property
     def seed(self) -> int:
         """Seed of every random stream."""
         return int(self.scenario["seed"])
+
+    @property
+    def invalid(self) -> list[str]:
+        """Why a live run tells nothing: the bounds that the machine did not keep."""
+        return list(self.summary.get("live", {}).get("reasons", []))
 
     @property
     def classes(self) -> list[str]:
@@ -105,6 +150,7 @@ def execute(
     scenario: Scenario,
     out_dir: str | os.PathLike[str] | None = None,
     *,
+    world: World = World.SIM,
     runs_root: Path = RUNS_ROOT,
     progress: Callable[[float], None] | None = None,
     reuse: bool = False,
@@ -118,6 +164,7 @@ def execute(
         scenario: what to run.
         out_dir: the run directory; default: a name in `runs_root` that is made of the scenario's
             name, its key and its seed.
+        world: where it runs.
         runs_root: folder for run directories without a name of their own.
         progress: called now and then with the share of the simulated time that is done; an
             exception that it raises ends the run and is passed on.
@@ -126,19 +173,22 @@ def execute(
     load = scenario.offered_load
     if scenario.uncalibrated:
         scenario, _ = calibrate(scenario)
-    target = Path(out_dir) if out_dir is not None else default_path(scenario, runs_root)
+    target = Path(out_dir) if out_dir is not None else default_path(scenario, runs_root, world)
+    key = world.key(scenario)
     if os.path.lexists(target):
-        return existing(target, scenario.key, reuse=reuse)
+        return existing(target, key, reuse=reuse)
     with workspace(target) as folder:
-        started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), time.thread_time()
-        summary = json.loads(_native.run(scenario.effective, os.fspath(folder), progress))
+        # A simulated run is the work of this thread alone.
+        cpu_time = time.thread_time if world is World.SIM else time.process_time
+        started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), cpu_time()
+        summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
         cost = {
             "wall_s": round(time.perf_counter() - wall, 3),
-            "cpu_s": round(time.thread_time() - cpu, 3),
+            "cpu_s": round(cpu_time() - cpu, 3),
         }
         summary |= cost
         metadata = {
-            "key": scenario.key,
+            "key": key,
             "versions": {"engine": _native.version(), "python": platform.python_version()},
             "seed": scenario.seed,
             "load": load,
@@ -153,9 +203,10 @@ def execute(
     return Run.open(target)
 
 
-def default_path(scenario: Scenario, runs_root: Path = RUNS_ROOT) -> Path:
+def default_path(scenario: Scenario, runs_root: Path = RUNS_ROOT, world: World = World.SIM) -> Path:
     """The run directory of a scenario that is given none."""
-    return runs_root / f"{scenario.name}-{scenario.key[:8]}-s{scenario.seed}"
+    suffix = "-live" if world is World.LIVE else ""
+    return runs_root / f"{scenario.name}-{scenario.key[:8]}-s{scenario.seed}{suffix}"
 
 
 def existing(target: Path, key: str, *, reuse: bool) -> Run:
@@ -264,6 +315,13 @@ def label_of(scenario: Mapping[str, Any]) -> str:
     if "min_th" in discipline:
         limit = f"({short(discipline['min_th'])},{short(discipline['max_th'])})"
     return " ".join(filter(None, (kind, limit, "ECN" if discipline.get("ecn") else "")))
+
+
+def mark_of(summary: Mapping[str, Any]) -> str:
+    """What a label adds for a live run: that it is one, and whether it tells anything."""
+    if "live" not in summary:
+        return ""
+    return " live" if summary["live"]["valid"] else " live (invalid)"
 
 
 def main_link(runs: Sequence[Run]) -> tuple[str, str]:

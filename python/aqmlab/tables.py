@@ -97,15 +97,18 @@ def run_tables(run: Run) -> list[RenderableType]:
     """What one run measured: its links, its responses, its connections."""
     summary = run.summary
     title = run.scenario.get("title") or run.label
-    span = f"{summary['measured_s']:g} s measured of {summary['simulated_s']:g} s simulated"
+    how = "in real time" if "live" in summary else "simulated"
+    span = f"{summary['measured_s']:g} s measured of {summary['simulated_s']:g} s {how}"
     links = {
         f"{link} {direction}": values
         for link, directions in summary["links"].items()
         for direction, values in directions.items()
     }
     head = f"{title}: {run.label}, seed {summary['seed']}, {span}"
+    invalid = [f"[bold]invalid:[/bold] {escape(reason)}" for reason in run.invalid]
     return [
         escape(head),
+        *invalid,
         grid("link", LINK, links),
         grid("class", RESPONSES, by_class(summary["responses"])),
         grid("class", FLOWS, by_class(summary["flows"])),

@@ -10,12 +10,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use aqmlab_live::LiveError;
 use aqmlab_scenario::{MAX_TABLE_BYTES, Scenario};
 use pyo3::exceptions::PyIndexError;
 use pyo3::import_exception;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+import_exception!(aqmlab.errors, AqmlabError);
 import_exception!(aqmlab.errors, ScenarioError);
 import_exception!(aqmlab.errors, RunError);
 
@@ -26,8 +28,9 @@ mod _native {
     use super::captures::vectors_from_capture;
     #[pymodule_export]
     use super::{
-        catalog, load_share, loaded_links, parse, play_source, population, population_key, run,
-        schema, set_population, to_json, uncongested, version,
+        catalog, live_clean, live_missing, load_share, loaded_links, parse, play_source,
+        population, population_key, run, run_live, schema, set_population, to_json, uncongested,
+        version,
     };
 }
 
@@ -130,9 +133,61 @@ fn run(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let scenario = read_effective(effective)?;
+    let summary = with_progress(py, progress, |tell| {
+        aqmlab_sim::run(&scenario, out_dir.map(Path::new), tell).map_err(run_error)
+    })?;
+    Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
+}
+
+#[pyfunction]
+#[pyo3(signature = (effective, out_dir, progress=None))]
+fn run_live(
+    py: Python<'_>,
+    effective: &str,
+    out_dir: Option<&str>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let scenario = read_effective(effective)?;
+    let summary = with_progress(py, progress, |tell| {
+        aqmlab_live::run(&scenario, out_dir.map(Path::new), tell).map_err(live_error)
+    })?;
+    Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
+}
+
+#[pyfunction]
+fn live_missing() -> Option<String> {
+    aqmlab_live::missing()
+}
+
+#[pyfunction]
+fn live_clean() -> PyResult<Vec<String>> {
+    aqmlab_live::clean().map_err(live_error)
+}
+
+fn live_error(error: LiveError) -> PyErr {
+    match error {
+        LiveError::Refused(message) => AqmlabError::new_err(message),
+        LiveError::Run(error) => run_error(error),
+        other => RunError::new_err(other.to_string()),
+    }
+}
+
+fn run_error(error: aqmlab_sim::RunError) -> PyErr {
+    match error {
+        // A file that the scenario names is not what it was.
+        aqmlab_sim::RunError::Vectors(message) => ScenarioError::new_err(message),
+        error => RunError::new_err(error.to_string()),
+    }
+}
+
+/// Does some work without holding the interpreter. What it tells of its progress goes to
+/// `progress`, and a signal such as Ctrl-C is seen then: what Python raises ends the work.
+fn with_progress<T: Send>(
+    py: Python<'_>,
+    progress: Option<Bound<'_, PyAny>>,
+    work: impl FnOnce(&mut dyn FnMut(f64) -> bool) -> PyResult<T> + Send,
+) -> PyResult<T> {
     let progress = progress.map(Bound::unbind);
-    // What Python raised while it was told of the progress: the caller's own wish to stop, or a
-    // signal such as Ctrl-C.
     let mut raised: Option<PyErr> = None;
     let mut tell = |done: f64| {
         let told = Python::attach(|py| {
@@ -144,16 +199,11 @@ fn run(
         raised = told.err();
         raised.is_none()
     };
-    let result = py.detach(|| aqmlab_sim::run(&scenario, out_dir.map(Path::new), &mut tell));
-    if let Some(error) = raised {
-        return Err(error);
+    let result = py.detach(|| work(&mut tell));
+    match raised {
+        Some(error) => Err(error),
+        None => result,
     }
-    let summary = result.map_err(|error| match error {
-        // A file that the scenario names is not what it was.
-        aqmlab_sim::RunError::Vectors(message) => ScenarioError::new_err(message),
-        error => RunError::new_err(error.to_string()),
-    })?;
-    Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
 }
 
 /// An effective scenario names no files: they are part of it.

@@ -41,22 +41,8 @@ impl<A: Agenda> World<A> {
         let again = connection.retransmissions();
         let (response_bytes, request_bytes) = app.received();
         let flows = &mut self.classes[usize::from(connection.class)].flows;
-        flows.count += 1;
         let failed = connection.failed && !connection.stopped;
-        flows.failed += u64::from(failed);
-        flows.retransmitted_syn += u64::from(again.syn);
-        flows.retransmitted_fin += u64::from(again.fin);
-        flows.retransmitted_data += u64::from(again.data);
-        flows.timeouts += u64::from(again.timeouts);
-        let delayed_by = app.delayed_by;
-        flows.by_retransmission[match (delayed_by.syn > 0, delayed_by.fin > 0, delayed_by.data > 0)
-        {
-            (false, false, false) => 0,
-            (true, false, false) => 1,
-            (false, true, false) => 2,
-            (false, false, true) => 3,
-            _ => 4,
-        }] += 1;
+        flows.add_closed(again, app.delayed_by, failed);
         self.recorder.flow(&FlowRow {
             flow: self.routes[index as usize].flow,
             class: usize::from(connection.class),

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use aqmlab_scenario::Scenario;
 
+mod accounts;
 mod activity;
 mod agenda;
 mod books;
@@ -31,6 +32,7 @@ pub mod vectors;
 pub mod wheel;
 mod world;
 
+pub use accounts::{Accounts, ExchangeRecord, FlowRecord, LinkAccounts};
 pub use summary::{FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary};
 
 use agenda::WheelAgenda;

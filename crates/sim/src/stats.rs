@@ -2,6 +2,7 @@
 
 use aqmlab_aqm::{Backlog, Counters};
 use aqmlab_net::Time;
+use aqmlab_tcp::Retransmissions;
 use hdrhistogram::Histogram;
 
 /// The measured span of a run: from the end of the warm-up to the end of the run.
@@ -307,6 +308,29 @@ impl Shares {
 }
 
 impl FlowStats {
+    /// A connection ended in the measured span: what its ends sent again in all, and until the
+    /// client had everything.
+    pub(crate) fn add_closed(
+        &mut self,
+        again: Retransmissions,
+        delayed_by: Retransmissions,
+        failed: bool,
+    ) {
+        self.count += 1;
+        self.failed += u64::from(failed);
+        self.retransmitted_syn += u64::from(again.syn);
+        self.retransmitted_fin += u64::from(again.fin);
+        self.retransmitted_data += u64::from(again.data);
+        self.timeouts += u64::from(again.timeouts);
+        self.by_retransmission[match (delayed_by.syn > 0, delayed_by.fin > 0, delayed_by.data > 0) {
+            (false, false, false) => 0,
+            (true, false, false) => 1,
+            (false, true, false) => 2,
+            (false, false, true) => 3,
+            _ => 4,
+        }] += 1;
+    }
+
     /// A connection with this minimum round trip ended in the measured span (or the span ended).
     pub(crate) fn add_goodput(&mut self, bytes: u64, span: Time, rtt: Time) {
         if span > Time::ZERO {

@@ -167,15 +167,30 @@ impl Summary {
             let summary = link_summary(&port.stats, measured);
             link.insert(name.direction.to_owned(), summary);
         }
+        let classes = world
+            .classes
+            .iter()
+            .map(|class| (class.name.as_str(), &class.responses, &class.flows));
+        Self::of(scenario, links, classes, world.events)
+    }
+
+    /// From the links, by name and direction, and the classes: name, responses, connections.
+    pub(crate) fn of<'a>(
+        scenario: &Scenario,
+        links: BTreeMap<String, BTreeMap<String, LinkSummary>>,
+        classes: impl Iterator<Item = (&'a str, &'a ResponseStats, &'a FlowStats)>,
+        events: u64,
+    ) -> Self {
+        let measured = scenario.measure.duration;
         let mut all_responses = ResponseStats::new();
         let mut all_flows = FlowStats::default();
         let mut responses = BTreeMap::new();
         let mut flows = BTreeMap::new();
-        for class in &world.classes {
-            all_responses.merge(&class.responses);
-            all_flows.merge(&class.flows);
-            responses.insert(class.name.clone(), response_summary(&class.responses));
-            flows.insert(class.name.clone(), flow_summary(&class.flows, measured));
+        for (name, of_responses, of_flows) in classes {
+            all_responses.merge(of_responses);
+            all_flows.merge(of_flows);
+            responses.insert(name.to_owned(), response_summary(of_responses));
+            flows.insert(name.to_owned(), flow_summary(of_flows, measured));
         }
         responses.insert(ALL.to_owned(), response_summary(&all_responses));
         flows.insert(ALL.to_owned(), flow_summary(&all_flows, measured));
@@ -184,7 +199,7 @@ impl Summary {
             seed: scenario.seed,
             simulated_s: (scenario.measure.warm_up + measured).as_secs_f64(),
             measured_s: measured.as_secs_f64(),
-            events: world.events,
+            events,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             links,
             responses,
@@ -208,7 +223,7 @@ fn by_reason(counts: &[u64; Reason::ALL.len()]) -> BTreeMap<String, u64> {
         .collect()
 }
 
-fn link_summary(stats: &PortStats, measured: Time) -> LinkSummary {
+pub(crate) fn link_summary(stats: &PortStats, measured: Time) -> LinkSummary {
     let seconds = measured.as_secs_f64();
     let counters = &stats.counters;
     let (dropped, marked) = (counters.dropped_packets(), counters.marked_packets());

@@ -1,0 +1,193 @@
+//! IPv4 packets as a router reads them: what a queue needs to know, and the mark.
+
+use std::net::SocketAddrV4;
+
+use aqmlab_net::Ecn;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+/// Bytes of an IPv4 header without options.
+const IP_HEADER: usize = 20;
+/// Bytes of a TCP header without options.
+const TCP_HEADER: usize = 20;
+/// Bytes of a UDP header.
+const UDP_HEADER: usize = 8;
+
+/// What a TCP segment says that tells whether it was sent before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) seq: u32,
+    /// Bytes of data.
+    pub(crate) len: u32,
+    pub(crate) syn: bool,
+    pub(crate) fin: bool,
+}
+
+/// The headers of a packet of TCP or UDP over IPv4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Headers {
+    pub(crate) source: SocketAddrV4,
+    pub(crate) destination: SocketAddrV4,
+    pub(crate) ecn: Ecn,
+    /// Differentiated services code point.
+    pub(crate) dscp: u8,
+    /// Nothing if it is a datagram of UDP.
+    pub(crate) segment: Option<Segment>,
+}
+
+fn word(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn double_word(bytes: &[u8], at: usize) -> u32 {
+    u32::from(word(bytes, at)) << 16 | u32::from(word(bytes, at + 2))
+}
+
+impl Headers {
+    /// Reads them; nothing if the packet is no whole TCP or UDP packet over IPv4.
+    pub(crate) fn read(packet: &[u8]) -> Option<Self> {
+        if packet.len() < IP_HEADER || packet[0] >> 4 != 4 {
+            return None;
+        }
+        let header = usize::from(packet[0] & 15) * 4;
+        let is_fragment = word(packet, 6) & 0x3fff != 0;
+        if header < IP_HEADER || usize::from(word(packet, 2)) != packet.len() || is_fragment {
+            return None;
+        }
+        let rest = packet.get(header..)?;
+        let segment = match packet[9] {
+            TCP if rest.len() >= TCP_HEADER => Some(read_segment(rest)?),
+            UDP if rest.len() >= UDP_HEADER => None,
+            _ => return None,
+        };
+        let address = |at: usize, port: usize| {
+            SocketAddrV4::new(double_word(packet, at).into(), word(rest, port))
+        };
+        Some(Self {
+            source: address(12, 0),
+            destination: address(16, 2),
+            ecn: Ecn::from_bits(packet[1]),
+            dscp: packet[1] >> 2,
+            segment,
+        })
+    }
+}
+
+fn read_segment(tcp: &[u8]) -> Option<Segment> {
+    let header = usize::from(tcp[12] >> 4) * 4;
+    if header < TCP_HEADER || header > tcp.len() {
+        return None;
+    }
+    Some(Segment {
+        seq: double_word(tcp, 4),
+        len: (tcp.len() - header) as u32,
+        syn: tcp[13] & 2 != 0,
+        fin: tcp[13] & 1 != 0,
+    })
+}
+
+/// Sets congestion experienced in a packet whose headers were [read](Headers::read), and brings
+/// the header's checksum up to date (RFC 1624, equation 3). TCP's own checksum does not cover it.
+pub(crate) fn set_ce(packet: &mut [u8]) {
+    let old = word(packet, 0);
+    packet[1] |= Ecn::Ce as u8;
+    let new = word(packet, 0);
+    let sum = u32::from(!word(packet, 10)) + u32::from(!old) + u32::from(new);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The Internet checksum as RFC 1071 defines it, in the plain way.
+    fn checksum(header: &[u8]) -> u16 {
+        let mut sum: u32 = header
+            .chunks(2)
+            .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
+            .sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        !(sum as u16)
+    }
+
+    /// A packet of `len` bytes of TCP data with a right IP checksum.
+    pub(crate) fn tcp(
+        source: SocketAddrV4,
+        destination: SocketAddrV4,
+        tos: u8,
+        (seq, flags, len): (u32, u8, usize),
+    ) -> Vec<u8> {
+        let size = IP_HEADER + TCP_HEADER + len;
+        let mut packet = vec![0; size];
+        packet[0] = 0x45;
+        packet[1] = tos;
+        packet[2..4].copy_from_slice(&(size as u16).to_be_bytes());
+        packet[6] = 0x40;
+        packet[8] = 64;
+        packet[9] = TCP;
+        packet[12..16].copy_from_slice(&source.ip().octets());
+        packet[16..20].copy_from_slice(&destination.ip().octets());
+        let sum = checksum(&packet[..IP_HEADER]);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet[20..22].copy_from_slice(&source.port().to_be_bytes());
+        packet[22..24].copy_from_slice(&destination.port().to_be_bytes());
+        packet[24..28].copy_from_slice(&seq.to_be_bytes());
+        packet[32] = 5 << 4;
+        packet[33] = flags;
+        packet
+    }
+
+    fn ends() -> (SocketAddrV4, SocketAddrV4) {
+        (
+            "10.0.0.1:80".parse().unwrap(),
+            "10.128.0.2:2000".parse().unwrap(),
+        )
+    }
+
+    #[test]
+    fn headers_of_a_segment() {
+        let (source, destination) = ends();
+        let packet = tcp(source, destination, 46 << 2 | 2, (77, 0x11, 100));
+        let read = Headers::read(&packet).unwrap();
+        assert_eq!((read.source, read.destination), (source, destination));
+        assert_eq!((read.dscp, read.ecn), (46, Ecn::Ect0));
+        let segment = Segment {
+            seq: 77,
+            len: 100,
+            syn: false,
+            fin: true,
+        };
+        assert_eq!(read.segment, Some(segment));
+    }
+
+    #[test]
+    fn what_is_no_whole_packet_is_refused() {
+        let (source, destination) = ends();
+        let packet = tcp(source, destination, 0, (0, 2, 10));
+        for len in 0..packet.len() {
+            assert_eq!(Headers::read(&packet[..len]), None, "{len}");
+        }
+        for (at, wrong) in [(0, 0x65), (0, 0x42), (6, 0x20), (9, 1), (32, 0xf0), (32, 0)] {
+            let mut packet = packet.clone();
+            packet[at] = wrong;
+            assert_eq!(Headers::read(&packet), None, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_mark_keeps_the_checksum_right() {
+        let (source, destination) = ends();
+        for tos in 0..=255 {
+            for len in [0, 1, 999] {
+                let mut packet = tcp(source, destination, tos, (1, 16, len));
+                set_ce(&mut packet);
+                assert_eq!(packet[1], tos | 3);
+                assert_eq!(checksum(&packet[..IP_HEADER]), 0, "tos {tos}, {len} bytes");
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Three requests to the kernel for which there is no safe wrapper.
+#![expect(
+    unsafe_code,
+    reason = "TUNSETIFF, TCP_INFO, sched_setscheduler: each is one system call on a buffer that \
+              lives longer"
+)]
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Opens a TUN device in the network namespace of this thread: bare IP packets, no offloading,
+/// gone when the file is closed. Reads and writes do not block.
+pub(crate) fn open_tun(name: &str) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open("/dev/net/tun")?;
+    // SAFETY: an ifreq is plain integers, for which zero is a value.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: the kernel reads and writes one ifreq, which is ours.
+    let done = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(file)
+}
+
+/// Lets this thread run as soon as it can, before all that has no such priority or a lower one
+/// (`SCHED_FIFO`, 1 to 99).
+pub(crate) fn run_first(priority: i32) -> io::Result<()> {
+    // SAFETY: a sched_param is plain integers, for which zero is a value.
+    let mut parameters: libc::sched_param = unsafe { zeroed() };
+    parameters.sched_priority = priority;
+    // SAFETY: the kernel reads one sched_param, which is ours; 0 is this thread.
+    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Where the kernel's `struct tcp_info` counts expiries of the retransmission timer: 16 bits,
+/// `tcpi_total_rto`, since Linux 6.7. The order of its fields never changes.
+const TOTAL_RTO: usize = 240;
+
+/// How often the retransmission timer of a TCP socket has expired; nothing if the kernel is too
+/// old to count it.
+pub(crate) fn timeouts(socket: impl AsFd) -> Option<u32> {
+    let mut info = [0_u8; 512];
+    let mut len = info.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes, the size of the buffer, and sets `len` to how
+    // many it wrote.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    let field = info.get(TOTAL_RTO..TOTAL_RTO + size_of::<u16>())?;
+    let is_there = done == 0 && len as usize >= TOTAL_RTO + size_of::<u16>();
+    is_there.then(|| u32::from(u16::from_ne_bytes([field[0], field[1]])))
+}

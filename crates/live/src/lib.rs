@@ -1,0 +1,146 @@
+//! The same world on real kernels: Linux's own TCP end points in two network namespaces, and
+//! between them a router in user space that has our queue disciplines decide about their packets.
+//!
+//! ```text
+//!   namespace of the servers        this process          namespace of the clients
+//!   sockets, kernel's TCP, TUN  ->  router: forward   ->  TUN, kernel's TCP, sockets
+//!                               <-  router: reverse   <-
+//! ```
+//!
+//! [`run`] takes a scenario as the simulator does, and returns the same summary with the run's own
+//! account of how well it went ([`Health`]). Nothing outside the two namespaces is touched, and
+//! they go when the run ends, however it ends; [`clean`] removes what a killed run left.
+
+mod bed;
+mod clock;
+mod ip;
+mod kernel;
+mod load;
+mod measure;
+mod path;
+mod player;
+mod port;
+mod preflight;
+mod router;
+mod routes;
+mod side;
+mod stack;
+mod world;
+
+use std::sync::Arc;
+
+use aqmlab_scenario::Scenario;
+use aqmlab_sim::{Accounts, RunError, Summary};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::Serialize;
+
+pub use measure::{Health, LoadReport, PacingReport, ThreadReport};
+
+use bed::Bed;
+use load::{FIRST_SERVER_PORT, Setting};
+use path::Path;
+use routes::{Routes, Side};
+use side::ClassSockets;
+use stack::Stack;
+use world::World;
+
+/// Why a live run did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// This machine, or this scenario, can have no live run.
+    #[error("{0}")]
+    Refused(String),
+    /// The bed could not be made or broke down.
+    #[error("the live bed failed: {0}")]
+    Bed(String),
+    /// What can also happen to a simulated run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// What a live run showed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveSummary {
+    /// The same as of a simulated run.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// How well the run went.
+    pub live: Health,
+}
+
+/// What this machine lacks for a live run, as one sentence; nothing if it can have one.
+pub fn missing() -> Option<String> {
+    preflight::missing()
+}
+
+/// Removes the namespaces of runs that were killed; returns their names.
+pub fn clean() -> Result<Vec<String>, LiveError> {
+    match preflight::missing() {
+        Some(what) => Err(LiveError::Refused(what)),
+        None => bed::clean(),
+    }
+}
+
+/// Runs a scenario on the live bed, in real time. As [`aqmlab_sim::run`] otherwise.
+pub fn run(
+    scenario: &Scenario,
+    directory: Option<&std::path::Path>,
+    progress: &mut dyn FnMut(f64) -> bool,
+) -> Result<LiveSummary, LiveError> {
+    let dumbbell = preflight::check(scenario)?;
+    let stack = Stack::new(scenario)?;
+    if let Some(what) = preflight::missing() {
+        return Err(LiveError::Refused(what));
+    }
+    raise_file_limit();
+    let routes = Arc::new(Routes::default());
+    let paths = Side::BOTH.map(|from| Path::new(scenario, dumbbell, from, routes.clone()));
+    let accounts = Accounts::new(scenario, directory, &[0, 1].map(|i| paths[i].accounts()))?;
+    let sources = load::sources(scenario, dumbbell)?;
+    let (bed, devices) = Bed::new(&stack)?;
+    let world = World::new(&bed, &devices, scenario, routes);
+    let setting = Setting {
+        bed: &bed,
+        clock: world.clock,
+        measured: world.measured,
+        stop: &world.stop,
+        routes: world.routes.clone(),
+        accounts,
+        sources,
+        classes: class_sockets(scenario),
+        bottleneck_delay: dumbbell.bottleneck.forward.delay + dumbbell.bottleneck.reverse.delay,
+    };
+    let (links, mut health, (accounts, events)) = world.run(paths, setting, progress)?;
+    health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
+    health.judge();
+    let summary = accounts.finish(scenario, links, events)?;
+    Ok(LiveSummary {
+        summary,
+        live: health,
+    })
+}
+
+fn class_sockets(scenario: &Scenario) -> Vec<ClassSockets> {
+    let sockets = |(class, port): (&aqmlab_scenario::Traffic, u16)| ClassSockets {
+        port,
+        congestion_control: stack::congestion_control(&class.tcp).unwrap_or("reno"),
+        dscp: class.dscp,
+    };
+    scenario
+        .traffic
+        .iter()
+        .zip(FIRST_SERVER_PORT..)
+        .map(sockets)
+        .collect()
+}
+
+/// A connection takes two files, one at each end.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // Without it connections fail sooner, and the run says so.
+    let _ = setrlimit(Resource::Nofile, raised);
+}

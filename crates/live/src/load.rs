@@ -1,0 +1,548 @@
+//! The load generator: asks the scenario's sources what their users want, has the sides do it, and
+//! keeps the accounts.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::net::{SocketAddrV4, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use aqmlab_net::Time;
+use aqmlab_scenario::{Dumbbell, Scenario};
+use aqmlab_sim::{Accounts, ExchangeRecord, FlowRecord, RunError};
+use aqmlab_tcp::Retransmissions;
+use aqmlab_traffic::{Action, Connect, HostCounts, OpenDatagrams, Script, Source, SourceError};
+use rustix::net::sockopt::set_ip_tos;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::LiveError;
+use crate::bed::Bed;
+use crate::clock::Clock;
+use crate::measure::{Lateness, LoadReport, Meter};
+use crate::path::Agenda;
+use crate::routes::{End, FIRST_CLIENT_PORT, Route, Routes, Side};
+use crate::side::{ClassSockets, Command, Report};
+
+/// Servers of class n listen on this port + n.
+pub(crate) const FIRST_SERVER_PORT: u16 = 80;
+
+/// Every class has a port below those of clients.
+pub(crate) const MOST_CLASSES: u16 = FIRST_CLIENT_PORT - FIRST_SERVER_PORT;
+
+/// A wish to stop is heard, and what is recorded is looked after, this often.
+const LOOK_UP: Time = Time::from_millis(200);
+
+/// Bytes of the IP and UDP headers.
+const DATAGRAM_HEADER: u32 = 28;
+
+/// The sources of a scenario.
+pub(crate) fn sources(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<Source>, LiveError> {
+    let hosts = HostCounts {
+        clients: dumbbell.hosts.clients,
+        servers: dumbbell.hosts.servers,
+    };
+    let source = |class: &aqmlab_scenario::Traffic| {
+        let (model, rtt) = (&class.model, &class.rtt);
+        let seed = scenario.seed;
+        let (direction, name) = (class.direction, &class.name);
+        let open = &mut aqmlab_sim::vectors::open;
+        let source = Source::with_files(model, rtt, direction, hosts, seed, name, open);
+        let source = source.map_err(|error| match error {
+            SourceError::PopulationUnset(unset) => {
+                RunError::Population(format!("traffic.{name}: {unset}"))
+            }
+            SourceError::File(error) => RunError::Vectors(format!("traffic.{name}.{error}")),
+        })?;
+        Ok(source.with_activity(class.activity()))
+    };
+    scenario.traffic.iter().map(source).collect()
+}
+
+/// A connection that is open.
+#[derive(Debug)]
+struct Open {
+    route: Arc<Route>,
+    from: SocketAddrV4,
+    token: u32,
+    client: u32,
+    server: u32,
+    start: Time,
+    /// By end: time-outs, once it is done.
+    done: [Option<u32>; 2],
+    delayed_by: Retransmissions,
+}
+
+/// A flow of datagrams.
+#[derive(Debug)]
+struct Datagrams {
+    route: Arc<Route>,
+    socket: Arc<UdpSocket>,
+    to: SocketAddrV4,
+    start: Time,
+    last: Time,
+    /// Sent in the measured span.
+    sent: u64,
+}
+
+/// The next free port of each client host.
+#[derive(Debug, Default)]
+struct Ports {
+    next: HashMap<(usize, u32), u16>,
+    taken: HashSet<SocketAddrV4>,
+}
+
+impl Ports {
+    /// Ports are taken in turns, so that one rests as long as possible before it is used again.
+    fn take(&mut self, side: Side, host: u32) -> Option<SocketAddrV4> {
+        let next = self
+            .next
+            .entry((side as usize, host))
+            .or_insert(FIRST_CLIENT_PORT);
+        for _ in FIRST_CLIENT_PORT..=u16::MAX {
+            let address = SocketAddrV4::new(side.address(host), *next);
+            *next = next.checked_add(1).unwrap_or(FIRST_CLIENT_PORT);
+            if self.taken.insert(address) {
+                return Some(address);
+            }
+        }
+        None
+    }
+
+    fn give_back(&mut self, address: SocketAddrV4) {
+        self.taken.remove(&address);
+    }
+}
+
+/// The load generator at work.
+pub(crate) struct Load<'a> {
+    bed: &'a Bed,
+    clock: Clock,
+    measured: (Time, Time),
+    stop: &'a AtomicBool,
+    routes: Arc<Routes>,
+    accounts: Accounts,
+    sources: Vec<Source>,
+    classes: Vec<ClassSockets>,
+    /// Propagation on the bottleneck, both ways together: part of every round trip.
+    bottleneck_delay: Time,
+    sides: [UnboundedSender<Command>; 2],
+    reports: Receiver<Report>,
+    /// When a source wants to be woken: its class and token.
+    agenda: Agenda<(usize, u32)>,
+    actions: Vec<Action>,
+    flows_opened: u64,
+    open: HashMap<u64, Open>,
+    ports: Ports,
+    /// By class, in the order of the source's tokens.
+    datagrams: Vec<Vec<Datagrams>>,
+    /// Sockets that send datagrams, by address.
+    senders: HashMap<SocketAddrV4, Arc<UdpSocket>>,
+    lateness: Lateness,
+    report: LoadReport,
+    events: u64,
+}
+
+/// What the load generator works with.
+pub(crate) struct Setting<'a> {
+    pub(crate) bed: &'a Bed,
+    pub(crate) clock: Clock,
+    pub(crate) measured: (Time, Time),
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) routes: Arc<Routes>,
+    pub(crate) accounts: Accounts,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) classes: Vec<ClassSockets>,
+    pub(crate) bottleneck_delay: Time,
+}
+
+impl<'a> Load<'a> {
+    pub(crate) fn new(
+        setting: Setting<'a>,
+        sides: [UnboundedSender<Command>; 2],
+        reports: Receiver<Report>,
+    ) -> Self {
+        let count = setting.sources.len();
+        Self {
+            bed: setting.bed,
+            clock: setting.clock,
+            measured: setting.measured,
+            stop: setting.stop,
+            routes: setting.routes,
+            accounts: setting.accounts,
+            sources: setting.sources,
+            classes: setting.classes,
+            bottleneck_delay: setting.bottleneck_delay,
+            sides,
+            reports,
+            agenda: Agenda::new(),
+            actions: Vec::new(),
+            flows_opened: 0,
+            open: HashMap::new(),
+            ports: Ports::default(),
+            datagrams: std::iter::repeat_with(Vec::new).take(count).collect(),
+            senders: HashMap::new(),
+            lateness: Lateness::new(),
+            report: LoadReport {
+                counts_timeouts: true,
+                ..LoadReport::default()
+            },
+            events: 0,
+        }
+    }
+
+    /// Runs to the end of the measured span, which the meter watches.
+    pub(crate) fn run(&mut self, meter: &mut Meter) -> Result<(), LiveError> {
+        let (start, end) = self.measured;
+        for class in 0..self.sources.len() {
+            self.sources[class].start(&mut self.actions);
+            self.act(class, Time::ZERO)?;
+        }
+        loop {
+            let now = self.clock.now();
+            if now >= end {
+                return self.check_files();
+            }
+            if self.stop.load(Relaxed) {
+                return Err(RunError::Stopped.into());
+            }
+            meter.look(now, self.measured);
+            self.accounts.check()?;
+            while let Some((due, (class, token))) = self.agenda.pop(self.clock.now()) {
+                self.events += 1;
+                if due >= start {
+                    self.lateness.add(due, self.clock.now());
+                }
+                // Time goes on at the source as it should, not as late as it came.
+                self.sources[class].on_wake(due, token, &mut self.actions);
+                self.act(class, due)?;
+            }
+            let next = self.agenda.next().min(now + LOOK_UP).min(end);
+            let next = next.min(meter.next(self.measured));
+            self.listen(self.clock.until(next))?;
+        }
+    }
+
+    /// A file of connections may have ended before the run did.
+    fn check_files(&self) -> Result<(), LiveError> {
+        for (class, source) in self.accounts.classes().zip(&self.sources) {
+            if let Some(failure) = source.failure() {
+                let message = format!("traffic.{class}.file: {failure}");
+                return Err(RunError::Vectors(message).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Hears what the sides have to tell; waits for it no longer than this.
+    fn listen(&mut self, patience: Duration) -> Result<(), LiveError> {
+        match self.reports.recv_timeout(patience) {
+            Ok(report) => self.hear(report)?,
+            Err(RecvTimeoutError::Timeout) => return Ok(()),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(LiveError::Bed("the load generator's threads ended".into()));
+            }
+        }
+        while let Ok(report) = self.reports.try_recv() {
+            self.hear(report)?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, report: Report) -> Result<(), LiveError> {
+        self.events += 1;
+        match report {
+            Report::Ready => {}
+            Report::Asked { flow, at } => {
+                if let Some(open) = self.open.get(&flow) {
+                    self.accounts.exchange_begins(open.route.class, at);
+                }
+            }
+            Report::Answered {
+                flow,
+                start,
+                end,
+                request,
+                response,
+            } => {
+                if let Some(open) = self.open.get(&flow) {
+                    let record = ExchangeRecord {
+                        flow,
+                        start,
+                        end,
+                        request_bytes: request,
+                        response_bytes: response,
+                        client: open.client,
+                        server: open.server,
+                    };
+                    self.accounts.exchange(open.route.class, &record);
+                }
+            }
+            Report::Done {
+                flow,
+                end,
+                at,
+                again,
+                counts_timeouts,
+                result,
+            } => {
+                self.report.counts_timeouts &= counts_timeouts;
+                self.done(flow, end, at, again, result)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An end of a connection is done. The source hears of it when the client is; the accounts
+    /// are closed when both are, or one has failed.
+    fn done(
+        &mut self,
+        flow: u64,
+        end: End,
+        at: Time,
+        again: Retransmissions,
+        result: io::Result<()>,
+    ) -> Result<(), LiveError> {
+        let Some(open) = self.open.get_mut(&flow) else {
+            return Ok(()); // The other end has failed before.
+        };
+        let class = open.route.class;
+        let was_told = open.done[End::Client as usize].is_some();
+        open.done[end as usize] = Some(again.timeouts);
+        if end == End::Client {
+            open.delayed_by = again;
+        }
+        let failed = result.is_err();
+        let tell = !was_told && (failed || end == End::Client);
+        let token = open.token;
+        let timeouts = open.done.iter().flatten().sum();
+        if failed || open.done.iter().all(Option::is_some) {
+            let record = FlowRecord {
+                end: at,
+                again: Retransmissions { timeouts, ..again },
+                delayed_by: open.delayed_by,
+                failed,
+                ..record_of(&open.route, open.start)
+            };
+            self.ports.give_back(open.from);
+            self.open.remove(&flow);
+            self.accounts.flow(class, &record);
+        }
+        if let Err(error) = result {
+            self.note_failure(&error);
+        }
+        if tell {
+            self.sources[class].on_finished(at, token, &mut self.actions);
+            self.act(class, at)?;
+        }
+        Ok(())
+    }
+
+    /// Connections also fail because the network is bad; these fail because the machine is full.
+    fn note_failure(&mut self, error: &io::Error) {
+        use io::ErrorKind::{
+            BrokenPipe, ConnectionReset, HostUnreachable, TimedOut, UnexpectedEof,
+        };
+        let kind = error.kind();
+        if [
+            TimedOut,
+            ConnectionReset,
+            BrokenPipe,
+            HostUnreachable,
+            UnexpectedEof,
+        ]
+        .contains(&kind)
+        {
+            return;
+        }
+        self.report.local_failures += 1;
+        self.report
+            .first_failure
+            .get_or_insert_with(|| error.to_string());
+    }
+
+    /// Carries out what the source of `class` asked for.
+    fn act(&mut self, class: usize, now: Time) -> Result<(), LiveError> {
+        let mut actions = std::mem::take(&mut self.actions);
+        for action in actions.drain(..) {
+            match action {
+                Action::Connect(connect) => self.connect(class, connect),
+                Action::OpenDatagrams(open) => self.open_datagrams(class, &open)?,
+                Action::Datagram { token, size } => self.send_datagram(class, token, size),
+                Action::Refused => self.accounts.refused(class, now),
+                // Endless connections that stop are refused before the run.
+                Action::EndConnections => {}
+                Action::WakeAt { at, token } => self.agenda.push(at.max(now), (class, token)),
+            }
+        }
+        self.actions = actions;
+        Ok(())
+    }
+
+    /// Where the client and the server of a connection sit.
+    const fn sides_of(flipped: bool) -> (Side, Side) {
+        if flipped {
+            (Side::Servers, Side::Clients)
+        } else {
+            (Side::Clients, Side::Servers)
+        }
+    }
+
+    fn route(&mut self, class: usize, rtt: Time, script: Option<Script>) -> Arc<Route> {
+        self.flows_opened += 1;
+        let (flow, delay) = (self.flows_opened, self.bottleneck_delay);
+        Arc::new(Route::new(flow, class, rtt, delay, script))
+    }
+
+    fn connect(&mut self, class: usize, connect: Connect) {
+        let now = self.clock.now();
+        let (near, far) = Self::sides_of(connect.flipped);
+        if connect.script.asks_at_once() {
+            self.accounts.exchange_begins(class, now);
+        }
+        self.report.own_limits += u64::from(connect.limits.is_some());
+        let route = self.route(class, connect.rtt, Some(connect.script));
+        let Some(from) = self.ports.take(near, connect.client) else {
+            self.note_failure(&io::ErrorKind::AddrInUse.into());
+            return;
+        };
+        let to = SocketAddrV4::new(far.address(connect.server), self.classes[class].port);
+        self.routes.insert(from, route.clone());
+        self.open.insert(
+            route.flow,
+            Open {
+                route: route.clone(),
+                from,
+                token: connect.token,
+                client: connect.client,
+                server: connect.server,
+                start: now,
+                done: [None; 2],
+                delayed_by: Retransmissions::default(),
+            },
+        );
+        self.report.most_open = self.report.most_open.max(self.open.len() as u64);
+        self.command(near, Command::Connect { route, from, to });
+    }
+
+    fn command(&self, side: Side, command: Command) {
+        // A side that has ended is noticed by its silence.
+        let _ = self.sides[side as usize].send(command);
+    }
+
+    fn open_datagrams(&mut self, class: usize, open: &OpenDatagrams) -> Result<(), LiveError> {
+        let (near, far) = Self::sides_of(open.flipped);
+        let route = self.route(class, open.rtt, None);
+        let from = SocketAddrV4::new(far.address(open.server), self.classes[class].port);
+        let to = self
+            .ports
+            .take(near, open.client)
+            .ok_or_else(|| LiveError::Bed(format!("host {} has no port left", open.client)))?;
+        let told = |error: io::Error| LiveError::Bed(format!("a socket for datagrams: {error}"));
+        let bind = |side: Side, address: SocketAddrV4| {
+            let socket = self.bed.inside(side, || UdpSocket::bind(address))?;
+            let socket = socket.map_err(told)?;
+            socket.set_nonblocking(true).map_err(told)?;
+            Ok::<_, LiveError>(socket)
+        };
+        let receiver = bind(near, to)?;
+        let socket = match self.senders.get(&from) {
+            Some(socket) => socket.clone(),
+            None => {
+                let socket = Arc::new(bind(far, from)?);
+                set_ip_tos(&socket, self.classes[class].dscp << 2)
+                    .map_err(|error| told(error.into()))?;
+                self.senders.insert(from, socket.clone());
+                socket
+            }
+        };
+        self.routes.insert(to, route.clone());
+        let command = Command::Receive {
+            route: route.clone(),
+            socket: receiver,
+        };
+        self.command(near, command);
+        let now = self.clock.now();
+        self.datagrams[class].push(Datagrams {
+            route,
+            socket,
+            to,
+            start: now,
+            last: now,
+            sent: 0,
+        });
+        debug_assert_eq!(self.datagrams[class].len(), open.token as usize + 1);
+        Ok(())
+    }
+
+    /// Sends a datagram with `size` bytes, headers included.
+    fn send_datagram(&mut self, class: usize, token: u32, size: u32) {
+        static NOTHING: [u8; 1 << 16] = [0; 1 << 16];
+        let now = self.clock.now();
+        let flow = &mut self.datagrams[class][token as usize];
+        flow.last = now;
+        flow.sent += u64::from(self.accounts.measures(now));
+        let payload = &NOTHING[..(size - DATAGRAM_HEADER) as usize];
+        if let Err(error) = flow.socket.send_to(payload, flow.to) {
+            self.note_failure(&error);
+        }
+    }
+
+    /// The run is over: counts what goes on. Returns the accounts, the report and how many events
+    /// there were.
+    pub(crate) fn finish(mut self) -> (Accounts, LoadReport, u64) {
+        for open in self.open.values() {
+            let record = record_of(&open.route, open.start);
+            self.accounts.still_open(open.route.class, &record);
+        }
+        for (class, flows) in self.datagrams.iter().enumerate() {
+            for flow in flows {
+                let record = FlowRecord {
+                    end: flow.last,
+                    ..record_of(&flow.route, flow.start)
+                };
+                let lost = flow.route.lost();
+                self.accounts.datagrams(class, &record, flow.sent, lost);
+            }
+        }
+        self.report.set_lateness(&self.lateness);
+        (self.accounts, self.report, self.events)
+    }
+}
+
+/// What is known of a connection whose end is not.
+fn record_of(route: &Route, start: Time) -> FlowRecord {
+    FlowRecord {
+        flow: route.flow,
+        start,
+        rtt: route.rtt,
+        end: start,
+        request_bytes: route.received(End::Server),
+        response_bytes: route.received(End::Client),
+        measured_bytes: route.measured(),
+        again: Retransmissions::default(),
+        delayed_by: Retransmissions::default(),
+        failed: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_go_round_and_skip_those_in_use() {
+        let mut ports = Ports::default();
+        let first = ports.take(Side::Clients, 0).unwrap();
+        assert_eq!(first.to_string(), "10.128.0.1:1024");
+        assert_eq!(ports.take(Side::Clients, 1).unwrap().port(), 1024);
+        let all = usize::from(u16::MAX - FIRST_CLIENT_PORT) + 1;
+        for _ in 1..all {
+            ports.take(Side::Clients, 0).unwrap();
+        }
+        assert_eq!(ports.take(Side::Clients, 0), None);
+        ports.give_back(first);
+        assert_eq!(ports.take(Side::Clients, 0), Some(first));
+    }
+}

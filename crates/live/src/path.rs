@@ -1,0 +1,383 @@
+//! One way through the router, without the reading and writing: the hosts' own links, the delay of
+//! each connection, the port, and the packets that wait for their moment to go out.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use aqmlab_net::{FlowKey, Packet, Rate, Time};
+use aqmlab_scenario::{Dumbbell, Scenario};
+use aqmlab_sim::LinkAccounts;
+
+use crate::ip::{self, Headers};
+use crate::port::{Beyond, Port};
+use crate::routes::{Route, Routes, Side};
+
+/// A packet inside the router.
+#[derive(Debug)]
+struct Frame {
+    bytes: Box<[u8]>,
+    route: Arc<Route>,
+    /// The host that it goes to, on its side.
+    receiver: usize,
+    is_datagram: bool,
+}
+
+/// Something that is due at a time; among equal times in the order of insertion.
+#[derive(Debug)]
+struct Due<T> {
+    at: Time,
+    serial: u64,
+    what: T,
+}
+
+impl<T> PartialEq for Due<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<T> Eq for Due<T> {}
+
+impl<T> PartialOrd for Due<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Due<T> {
+    /// The earliest is the greatest, for a heap that hands out the greatest.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.serial).cmp(&(self.at, self.serial))
+    }
+}
+
+/// Things by the time at which they are due.
+#[derive(Debug)]
+pub(crate) struct Agenda<T> {
+    heap: BinaryHeap<Due<T>>,
+    serial: u64,
+}
+
+impl<T> Agenda<T> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            heap: BinaryHeap::new(),
+            serial: 0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, at: Time, what: T) {
+        self.serial += 1;
+        let serial = self.serial;
+        self.heap.push(Due { at, serial, what });
+    }
+
+    /// When the first of them is due.
+    pub(crate) fn next(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |due| due.at)
+    }
+
+    /// The first of them, if it is due by `now`.
+    pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, T)> {
+        if self.next() > now {
+            return None;
+        }
+        self.heap.pop().map(|due| (due.at, due.what))
+    }
+}
+
+/// The hosts' own links.
+#[derive(Clone, Copy, Debug)]
+struct AccessLink {
+    rate: Rate,
+    framing: u64,
+}
+
+impl AccessLink {
+    /// A packet wants to use a host's link, which is free from `free` on: when it has passed.
+    fn pass(self, now: Time, free: &mut Time, size: u32) -> Time {
+        let occupied = self.rate.transmission_time(u64::from(size) + self.framing);
+        *free = now.max(*free) + occupied;
+        *free
+    }
+}
+
+/// What lies behind the port: the receivers' links, and the way out.
+#[derive(Debug)]
+struct Exit {
+    access: Option<AccessLink>,
+    /// When each receiver's link falls free.
+    free: Vec<Time>,
+    leaving: Agenda<Box<[u8]>>,
+    /// The measured span, in which lost datagrams count.
+    measured: (Time, Time),
+}
+
+impl Beyond<Frame> for Exit {
+    fn arrives(&mut self, at: Time, packet: Packet, mut frame: Frame) {
+        if packet.ecn == aqmlab_net::Ecn::Ce {
+            ip::set_ce(&mut frame.bytes);
+        }
+        let out = match (self.access, self.free.get_mut(frame.receiver)) {
+            (Some(link), Some(free)) => link.pass(at, free, packet.size),
+            _ => at,
+        };
+        self.leaving.push(out, frame.bytes);
+    }
+
+    fn lost(&mut self, at: Time, frame: Frame) {
+        let (start, end) = self.measured;
+        if frame.is_datagram && start <= at && at < end {
+            frame.route.note_lost();
+        }
+    }
+}
+
+/// One way through the router.
+#[derive(Debug)]
+pub(crate) struct Path {
+    routes: Arc<Routes>,
+    from: Side,
+    access: Option<AccessLink>,
+    /// When each sender's link falls free.
+    free: Vec<Time>,
+    delayed: Agenda<(Packet, Frame)>,
+    port: Port<Frame>,
+    exit: Exit,
+    /// Packets of no connection, which are thrown away.
+    strays: u64,
+}
+
+impl Path {
+    /// The way of the packets that the hosts of one side send.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        dumbbell: &Dumbbell,
+        from: Side,
+        routes: Arc<Routes>,
+    ) -> Self {
+        let hosts = &dumbbell.hosts;
+        let access = hosts.rate.map(|rate| AccessLink {
+            rate,
+            framing: u64::from(hosts.framing.0),
+        });
+        let [servers, clients] =
+            [hosts.servers, hosts.clients].map(|count| vec![Time::ZERO; count as usize]);
+        let (link, senders, receivers) = match from {
+            Side::Servers => (&dumbbell.bottleneck.forward, servers, clients),
+            Side::Clients => (&dumbbell.bottleneck.reverse, clients, servers),
+        };
+        let start = scenario.measure.warm_up;
+        Self {
+            routes,
+            from,
+            access,
+            free: senders,
+            delayed: Agenda::new(),
+            port: Port::new(scenario, link, from as usize),
+            exit: Exit {
+                access,
+                free: receivers,
+                leaving: Agenda::new(),
+                measured: (start, start + scenario.measure.duration),
+            },
+            strays: 0,
+        }
+    }
+
+    pub(crate) const fn accounts(&self) -> &LinkAccounts {
+        self.port.accounts()
+    }
+
+    pub(crate) const fn strays(&self) -> u64 {
+        self.strays
+    }
+
+    /// A host has sent a packet.
+    pub(crate) fn enter(&mut self, now: Time, bytes: &[u8]) {
+        let found = Headers::read(bytes).and_then(|headers| {
+            let (route, sender) = self.routes.find(headers.source, headers.destination)?;
+            Some((headers, route, sender))
+        });
+        let Some((headers, route, sender)) = found else {
+            self.strays += 1;
+            return;
+        };
+        if let Some(segment) = &headers.segment {
+            route.note_sent(sender, segment);
+        }
+        let packet = Packet {
+            size: bytes.len() as u32,
+            ecn: headers.ecn,
+            dscp: headers.dscp,
+            flow: FlowKey(route.flow << 1 | sender as u64),
+        };
+        let host = self.from.host(*headers.source.ip());
+        let leaves = match (self.access, self.free.get_mut(host)) {
+            (Some(link), Some(free)) => link.pass(now, free, packet.size),
+            _ => now,
+        };
+        let frame = Frame {
+            bytes: bytes.into(),
+            receiver: self.from.other().host(*headers.destination.ip()),
+            is_datagram: headers.segment.is_none(),
+            route,
+        };
+        let reaches = leaves + frame.route.access_delay;
+        self.delayed.push(reaches, (packet, frame));
+    }
+
+    /// Does what had to be done by `now`, in its order: departures before arrivals.
+    pub(crate) fn advance(&mut self, now: Time) {
+        loop {
+            let departure = self.port.next_departure();
+            if departure <= now.min(self.delayed.next()) {
+                self.port.depart(departure, &mut self.exit);
+            } else if let Some((at, (packet, frame))) = self.delayed.pop(now) {
+                self.port.arrive(at, packet, frame, &mut self.exit);
+            } else {
+                break;
+            }
+        }
+        self.port.observe_before(now);
+    }
+
+    /// When [`advance`](Self::advance) or [`pop`](Self::pop) has something to do next.
+    pub(crate) fn next(&self) -> Time {
+        let inside = self.port.next_departure().min(self.delayed.next());
+        inside.min(self.exit.leaving.next())
+    }
+
+    /// A packet that should be out by `now`, and since when.
+    pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, Box<[u8]>)> {
+        self.exit.leaving.pop(now)
+    }
+
+    /// The run is over at `end`.
+    pub(crate) fn close(mut self, end: Time) -> LinkAccounts {
+        self.advance(end);
+        self.port.close(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddrV4;
+
+    use aqmlab_scenario::Topology;
+
+    use super::*;
+    use crate::ip::tests::tcp;
+
+    const LINK: &str = "rate = \"8 Mbit/s\"\ndelay = \"3 ms\"\n";
+
+    /// The forward path of a link with such queue and hosts, and one connection on it with a
+    /// delay of 10 ms to the port.
+    struct Bench {
+        path: Path,
+        client: SocketAddrV4,
+    }
+
+    impl Bench {
+        fn new(link: &str, hosts: &str) -> Self {
+            let text = format!(
+                "[measure]\nwarm_up = \"0 s\"\nduration = \"10 s\"\n\
+                 [topology]\nkind = \"dumbbell\"\n[topology.hosts]\n{hosts}\n\
+                 [topology.bottleneck]\n{link}\n[[traffic]]\nkind = \"bulk\"\nflows = 1\n\
+                 rtt = {{ kind = \"constant\", rtt = \"26 ms\" }}\n"
+            );
+            let scenario = Scenario::parse(&text, &[], &mut |_| unreachable!()).unwrap();
+            let Topology::Dumbbell(dumbbell) = &scenario.topology else {
+                unreachable!("it says so above");
+            };
+            let routes = Arc::new(Routes::default());
+            let client = SocketAddrV4::new(Side::Clients.address(1), 2000);
+            let route = Route::new(7, 0, Time::from_millis(26), Time::from_millis(6), None);
+            routes.insert(client, Arc::new(route));
+            Self {
+                path: Path::new(&scenario, dumbbell, Side::Servers, routes),
+                client,
+            }
+        }
+
+        /// A server sends a packet with so many IP bytes.
+        fn send(&mut self, now: Time, tos: u8, size: usize) {
+            let server = SocketAddrV4::new(Side::Servers.address(2), 80);
+            let packet = tcp(server, self.client, tos, (1, 16, size - 40));
+            self.path.enter(now, &packet);
+        }
+
+        /// When packets leave, in microseconds, and their ECN fields, if the router looks up every
+        /// `step`.
+        fn out(&mut self, step: Time) -> Vec<(u64, u8)> {
+            let mut out = Vec::new();
+            let mut now = Time::ZERO;
+            while now < Time::from_secs(1) {
+                now += step;
+                self.path.advance(now);
+                while let Some((due, packet)) = self.path.pop(now) {
+                    out.push((due.as_nanos() / 1000, packet[1] & 3));
+                }
+            }
+            out
+        }
+    }
+
+    const DROPTAIL: &str = "discipline = { kind = \"droptail\", limit = \"2 packets\" }";
+
+    #[test]
+    fn packets_leave_at_their_time_however_late_the_router_looks() {
+        let mut seen = Vec::new();
+        for step in [
+            Time::from_micros(7),
+            Time::from_millis(1),
+            Time::from_millis(50),
+        ] {
+            let mut bench = Bench::new(&format!("{LINK}framing = \"none\"\n{DROPTAIL}"), "");
+            for at in [0, 0, 0, 0, 20] {
+                bench.send(Time::from_millis(at), 0, 1000);
+            }
+            seen.push(bench.out(step));
+        }
+        // 10 ms to the port, 1 ms for each packet on the wire, 3 ms behind it; one on the wire and
+        // two waiting leave no room for the fourth.
+        let expected = [14_000, 15_000, 16_000, 34_000].map(|at| (at, 0));
+        assert_eq!(seen, [expected; 3]);
+    }
+
+    #[test]
+    fn framing_and_the_hosts_links_cost_time() {
+        let link = format!("{LINK}framing = \"ethernet\"\n{DROPTAIL}");
+        let mut bench = Bench::new(&link, "rate = \"16 Mbit/s\"\nframing = \"ethernet\"");
+        bench.send(Time::ZERO, 0, 962);
+        bench.send(Time::ZERO, 0, 962);
+        // 500 us on the sender's link, 10 ms, 1 ms on the wire, 3 ms, 500 us on the receiver's.
+        let expected = [15_000, 16_000].map(|at| (at, 0));
+        assert_eq!(bench.out(Time::from_micros(100)), expected);
+    }
+
+    #[test]
+    fn marks_of_the_discipline_are_written_into_the_packets() {
+        let step =
+            "discipline = { kind = \"step\", threshold = \"1 packets\", limit = \"9 packets\" }";
+        let mut bench = Bench::new(&format!("{LINK}framing = \"none\"\n{step}"), "");
+        for _ in 0..4 {
+            bench.send(Time::ZERO, 2, 1000);
+        }
+        let out = bench.out(Time::from_millis(1));
+        // The first is on the wire, the next two find at most one waiting.
+        let marks: Vec<u8> = out.iter().map(|(_, ecn)| *ecn).collect();
+        assert_eq!(marks, [2, 2, 2, 3]);
+    }
+
+    #[test]
+    fn packets_of_nobody_are_thrown_away() {
+        let mut bench = Bench::new(&format!("{LINK}{DROPTAIL}"), "");
+        bench.client.set_port(2001);
+        bench.send(Time::ZERO, 0, 100);
+        bench.path.enter(Time::ZERO, &[0x60; 40]);
+        assert_eq!(bench.path.strays(), 2);
+        assert_eq!(bench.path.next(), Time::NEVER);
+    }
+}

@@ -1,0 +1,126 @@
+//! Whether this machine and this scenario can have a live run: one sentence if not.
+
+use std::env;
+use std::fs::{self, OpenOptions};
+use std::io;
+
+use aqmlab_scenario::{Dumbbell, Scenario, Topology};
+use aqmlab_traffic::Model;
+
+use crate::LiveError;
+
+/// Bits of capabilities (capabilities(7)) and what they are for.
+const CAPABILITIES: [(u32, &str, &str); 2] = [
+    (12, "CAP_NET_ADMIN", "to make TUN devices"),
+    (21, "CAP_SYS_ADMIN", "to make network namespaces"),
+];
+
+/// Most hosts on a side: their addresses are 23 bits.
+const MOST_HOSTS: u32 = 1 << 22;
+
+/// What this machine lacks, as one sentence.
+pub(crate) fn missing() -> Option<String> {
+    let lacks = |what: &str| format!("the live bed needs {what}");
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let held = effective_capabilities(&status);
+    for (bit, name, purpose) in CAPABILITIES {
+        if held >> bit & 1 == 0 {
+            let what = format!("the capability {name} {purpose}; run it with sudo");
+            return Some(lacks(&what));
+        }
+    }
+    let device = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/net/tun");
+    if let Err(error) = device {
+        let hint = match error.kind() {
+            io::ErrorKind::NotFound => "; modprobe tun",
+            _ => "",
+        };
+        return Some(lacks(&format!("/dev/net/tun: {error}{hint}")));
+    }
+    let has_ip = |path: env::SplitPaths<'_>| {
+        let mut folders = path;
+        folders.any(|folder| folder.join("ip").is_file())
+    };
+    if !env::var_os("PATH").is_some_and(|path| has_ip(env::split_paths(&path))) {
+        return Some(lacks("the command ip, of the package iproute2"));
+    }
+    None
+}
+
+fn effective_capabilities(status: &str) -> u64 {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .unwrap_or(0)
+}
+
+/// Refuses what a bed cannot hold.
+pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
+    let refuse = |message: String| Err(LiveError::Refused(message));
+    let Topology::Dumbbell(dumbbell) = &scenario.topology else {
+        return refuse(
+            "topology.kind: the live bed has one link; expected \"dumbbell\"".to_owned(),
+        );
+    };
+    if scenario.measure.flow_trace.is_some() {
+        return refuse(
+            "measure.flow_trace: found one, but nobody sees the inner state of a kernel's end \
+             points; leave it out"
+                .to_owned(),
+        );
+    }
+    let hosts = &dumbbell.hosts;
+    for (key, count) in [("clients", hosts.clients), ("servers", hosts.servers)] {
+        if count > MOST_HOSTS {
+            return refuse(format!(
+                "topology.hosts.{key}: found {count}; the live bed has at most {MOST_HOSTS}"
+            ));
+        }
+    }
+    if hosts.clock_offset.as_nanos() > 0 || hosts.clock_drift > 0 {
+        return refuse(
+            "topology.hosts: found clock_offset or clock_drift; hosts of the live bed share the \
+             machine's clock"
+                .to_owned(),
+        );
+    }
+    let most = usize::from(crate::load::MOST_CLASSES);
+    if scenario.traffic.len() > most {
+        return refuse(format!(
+            "traffic: found {} classes; the live bed has at most {most}",
+            scenario.traffic.len()
+        ));
+    }
+    for class in &scenario.traffic {
+        let is_endless = match &class.model {
+            Model::Bulk(bulk) => bulk.size.is_none(),
+            Model::Telnet(_) => true,
+            _ => false,
+        };
+        if is_endless && class.stop.is_some() {
+            return refuse(format!(
+                "traffic.{}.stop: found one, but a kernel cannot be made to forget connections \
+                 that never end; leave it out, or give them a size",
+                class.name
+            ));
+        }
+    }
+    Ok(dumbbell)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_read() {
+        let status = "Name:\tx\nCapPrm:\t0\nCapEff:\t0000000000201000\nCapBnd:\t1\n";
+        let held = effective_capabilities(status);
+        assert!(CAPABILITIES.iter().all(|(bit, ..)| held >> bit & 1 == 1));
+        assert_eq!(effective_capabilities("CapPrm:\t1\n"), 0);
+    }
+}

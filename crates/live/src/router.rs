@@ -1,0 +1,93 @@
+//! One direction of the router: reads packets from one device, writes them to the other when their
+//! time has come. Each direction has a thread of its own.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use aqmlab_net::Time;
+use aqmlab_sim::LinkAccounts;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::thread::set_current_timer_slack;
+
+use crate::clock::Clock;
+use crate::measure::{Pacing, PacingReport};
+use crate::path::Path;
+
+/// Packets that are read before those that are due get their turn.
+const BATCH: usize = 64;
+
+/// The largest IP packet.
+const LARGEST: usize = 1 << 16;
+
+/// The thread looks up this often, to see whether the run was stopped.
+const LOOK_UP: Time = Time::from_millis(100);
+
+/// One direction at work.
+pub(crate) struct Direction<'a> {
+    pub(crate) path: Path,
+    pub(crate) input: &'a File,
+    pub(crate) output: &'a File,
+    pub(crate) clock: Clock,
+    /// The measured span; the run ends with it.
+    pub(crate) measured: (Time, Time),
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Direction<'_> {
+    /// Works until the run ends.
+    pub(crate) fn run(mut self) -> (LinkAccounts, PacingReport) {
+        // Without it the kernel may wake the thread 50 us late to save power.
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
+        let (start, end) = self.measured;
+        let mut pacing = Pacing::new();
+        let mut buffer = vec![0; LARGEST];
+        loop {
+            self.read(&mut buffer);
+            let now = self.clock.now();
+            if now >= end || self.stop.load(Relaxed) {
+                break;
+            }
+            self.path.advance(now);
+            while let Some((due, packet)) = self.path.pop(self.clock.now()) {
+                let out = self.clock.now();
+                let written = self.output.write(&packet);
+                if due >= start {
+                    pacing.departure(due, out);
+                    pacing.written(written.is_ok());
+                }
+            }
+            self.wait(self.path.next().min(end));
+        }
+        let report = pacing.report(self.path.strays());
+        (self.path.close(end), report)
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) {
+        for _ in 0..BATCH {
+            match self.input.read(buffer) {
+                Ok(size) => self.path.enter(self.clock.now(), &buffer[..size]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+    }
+
+    /// Sleeps until a packet comes or something is due.
+    fn wait(&self, due: Time) {
+        let now = self.clock.now();
+        let span = due.min(now + LOOK_UP).saturating_sub(now).as_nanos();
+        if span == 0 {
+            return;
+        }
+        let timeout = Timespec {
+            tv_sec: (span / 1_000_000_000) as i64,
+            tv_nsec: (span % 1_000_000_000) as i64,
+        };
+        let mut devices = [PollFd::from_borrowed_fd(self.input.as_fd(), PollFlags::IN)];
+        // Interrupted or not: the caller looks at the clock.
+        let _ = poll(&mut devices, Some(&timeout));
+    }
+}

@@ -1,0 +1,253 @@
+//! A run's threads: one for each direction of the router, one for each side's sockets, one for the
+//! users, and the caller's, which tells of the progress.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+use aqmlab_net::Time;
+use aqmlab_scenario::Scenario;
+use aqmlab_sim::{Accounts, LinkAccounts};
+use rustix::thread::{Pid, gettid};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::LiveError;
+use crate::bed::Bed;
+use crate::clock::Clock;
+use crate::kernel;
+use crate::load::{Load, Setting};
+use crate::measure::{Health, LoadReport, Meter, PacingReport, ThreadReport};
+use crate::path::Path;
+use crate::router::Direction;
+use crate::routes::{Routes, Side};
+use crate::side::{self, ClassSockets, Command, Report};
+
+/// Time between the making of the bed and time zero, in which the threads get ready.
+const GET_READY: Duration = Duration::from_secs(1);
+
+/// Progress is told, and a wish to stop heard, this often.
+const PROGRESS: Duration = Duration::from_millis(200);
+
+/// Real-time priorities: packets come before those who send them, and these before everything
+/// else on the machine.
+const ROUTER_PRIORITY: i32 = 2;
+const LOAD_PRIORITY: i32 = 1;
+
+/// What the threads of a run share.
+pub(crate) struct World<'a> {
+    bed: &'a Bed,
+    /// The servers' device and the clients'.
+    devices: &'a [File; 2],
+    pub(crate) clock: Clock,
+    /// The measured span; the run ends with it.
+    pub(crate) measured: (Time, Time),
+    pub(crate) routes: Arc<Routes>,
+    pub(crate) stop: AtomicBool,
+}
+
+/// What the links saw, how well the run went, what the connections did, and how many events the
+/// load generator had.
+type Outcome = ([LinkAccounts; 2], Health, (Accounts, u64));
+
+/// What the load generator's thread has to say.
+type Loaded = (
+    (Accounts, LoadReport, u64),
+    (BTreeMap<String, ThreadReport>, f64),
+);
+
+/// Tells the other threads to stop when this one is done, even if it panics.
+struct StopAll<'a>(&'a AtomicBool);
+
+impl Drop for StopAll<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(
+        bed: &'a Bed,
+        devices: &'a [File; 2],
+        scenario: &Scenario,
+        routes: Arc<Routes>,
+    ) -> Self {
+        let start = scenario.measure.warm_up;
+        Self {
+            bed,
+            devices,
+            clock: Clock::starting_in(GET_READY),
+            measured: (start, start + scenario.measure.duration),
+            routes,
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Runs to the end. `progress` is told the share that is done, and returns false to stop.
+    pub(crate) fn run(
+        &self,
+        paths: [Path; 2],
+        setting: Setting<'_>,
+        progress: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Outcome, LiveError> {
+        let (reporting, reports) = channel();
+        let (introducing, introduced) = channel();
+        let ids = &introducing;
+        thread::scope(|scope| {
+            let stop = StopAll(&self.stop);
+            let [servers, clients] = Side::BOTH.map(|side| {
+                let (commands, inbox) = unbounded_channel();
+                let (classes, reporting) = (setting.classes.clone(), reporting.clone());
+                let ids = ids.clone();
+                let work = move || self.side(side, classes, inbox, reporting, &ids);
+                (commands, scope.spawn(work))
+            });
+            drop(reporting);
+            let routers = paths.into_iter().zip(Side::BOTH).map(|(path, from)| {
+                let ids = ids.clone();
+                scope.spawn(move || self.router(path, from, &ids))
+            });
+            let routers: Vec<_> = routers.collect();
+            let commands = [servers.0, clients.0];
+            let ids = ids.clone();
+            let load =
+                scope.spawn(move || self.load(setting, commands, reports, &introduced, &ids));
+            self.watch(&load, progress);
+            // Either the load generator is done, or nobody wants to wait for it.
+            drop(stop);
+            let loaded = load.join().expect("the load generator does not panic");
+            // The sides end when nobody can send them a command any more.
+            for side in [servers.1, clients.1] {
+                side.join().expect("sides do not panic")?;
+            }
+            let routed = routers
+                .into_iter()
+                .map(|router| router.join().expect("routers do not panic"));
+            outcome(loaded?, routed.collect())
+        })
+    }
+
+    /// Tells of the progress until the load generator is done.
+    fn watch<T>(&self, load: &ScopedJoinHandle<'_, T>, progress: &mut dyn FnMut(f64) -> bool) {
+        let end = self.measured.1;
+        while !load.is_finished() {
+            let done = self.clock.now().as_secs_f64() / end.as_secs_f64();
+            if !progress(done.min(1.0)) {
+                return;
+            }
+            thread::park_timeout(self.clock.until(end).clamp(PROGRESS / 10, PROGRESS));
+        }
+    }
+
+    fn load(
+        &self,
+        setting: Setting<'_>,
+        commands: [UnboundedSender<Command>; 2],
+        reports: Receiver<Report>,
+        introduced: &Receiver<(&'static str, Pid)>,
+        ids: &Sender<(&'static str, Pid)>,
+    ) -> Result<Loaded, LiveError> {
+        introduce("load users", LOAD_PRIORITY, ids);
+        let mut meter = Meter::new(await_ready(&reports, introduced)?);
+        let mut load = Load::new(setting, commands, reports);
+        load.run(&mut meter)?;
+        Ok((load.finish(), meter.finish()))
+    }
+
+    fn router(
+        &self,
+        path: Path,
+        from: Side,
+        ids: &Sender<(&'static str, Pid)>,
+    ) -> (LinkAccounts, PacingReport) {
+        let name = match from {
+            Side::Servers => "router forward",
+            Side::Clients => "router reverse",
+        };
+        introduce(name, ROUTER_PRIORITY, ids);
+        let direction = Direction {
+            path,
+            input: &self.devices[from as usize],
+            output: &self.devices[from.other() as usize],
+            clock: self.clock,
+            measured: self.measured,
+            stop: &self.stop,
+        };
+        direction.run()
+    }
+
+    fn side(
+        &self,
+        side: Side,
+        classes: Vec<ClassSockets>,
+        commands: UnboundedReceiver<Command>,
+        reports: Sender<Report>,
+        ids: &Sender<(&'static str, Pid)>,
+    ) -> Result<(), LiveError> {
+        self.bed.enter(side)?;
+        let name = match side {
+            Side::Servers => "load servers",
+            Side::Clients => "load clients",
+        };
+        introduce(name, LOAD_PRIORITY, ids);
+        let side = side::Side {
+            classes: Rc::from(classes),
+            routes: self.routes.clone(),
+            clock: self.clock,
+            measured: self.measured,
+            reports,
+        };
+        side.run(commands)
+            .map_err(|error| LiveError::Bed(format!("{name}: {error}")))
+    }
+}
+
+/// Threads of a run but the caller's.
+const THREADS: usize = 5;
+
+/// A thread takes its place before others and says who it is.
+fn introduce(name: &'static str, priority: i32, ids: &Sender<(&'static str, Pid)>) {
+    // A container may forbid it: then the run's own measurements tell whether it mattered.
+    let _ = kernel::run_first(priority);
+    let _ = ids.send((name, gettid()));
+}
+
+/// Waits until both sides listen and every thread has said who it is.
+fn await_ready(
+    reports: &Receiver<Report>,
+    introduced: &Receiver<(&'static str, Pid)>,
+) -> Result<Vec<(&'static str, Pid)>, LiveError> {
+    let late = || LiveError::Bed("the threads of the run did not get ready".to_owned());
+    let patience = 20 * GET_READY;
+    for _ in Side::BOTH {
+        reports.recv_timeout(patience).map_err(|_| late())?;
+    }
+    let thread = |_| introduced.recv_timeout(patience).map_err(|_| late());
+    (0..THREADS).map(thread).collect()
+}
+
+fn outcome(
+    ((accounts, load, events), (threads, machine_busy_share)): Loaded,
+    routed: Vec<(LinkAccounts, PacingReport)>,
+) -> Result<Outcome, LiveError> {
+    let (links, pacing): (Vec<_>, Vec<_>) = routed.into_iter().unzip();
+    let names = ["forward", "reverse"].map(str::to_owned);
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let health = Health {
+        valid: false,
+        reasons: Vec::new(),
+        router: names.into_iter().zip(pacing).collect(),
+        load,
+        threads,
+        machine_busy_share,
+        device_drops: 0,
+        kernel: kernel.trim().to_owned(),
+    };
+    let links: Result<[LinkAccounts; 2], _> = links.try_into();
+    let links = links.map_err(|_| LiveError::Bed("a direction is missing".to_owned()))?;
+    Ok((links, health, (accounts, events)))
+}

@@ -1,0 +1,319 @@
+//! The same accounts for a world that is not simulated: what its links carried and what its
+//! connections did is recorded and summed up as that of a simulated run is.
+//!
+//! A link's accounts may be kept by another thread than the rest: they meet in
+//! [`Accounts::finish`].
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use aqmlab_aqm::{Backlog, Counters};
+use aqmlab_net::Time;
+use aqmlab_scenario::Scenario;
+use aqmlab_tcp::Retransmissions;
+
+use crate::RunError;
+use crate::build::PortName;
+use crate::port::Observer;
+use crate::recorder::{FlowRow, QueueSamples, Recorder, ResponseRow};
+use crate::stats::{FlowStats, PortStats, ResponseStats, Window};
+use crate::summary::{Summary, link_summary};
+
+fn window(scenario: &Scenario) -> Window {
+    let start = scenario.measure.warm_up;
+    Window {
+        start,
+        end: start + scenario.measure.duration,
+    }
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub struct LinkAccounts {
+    name: PortName,
+    stats: PortStats,
+    samples: QueueSamples,
+    probes: &'static [&'static str],
+}
+
+impl LinkAccounts {
+    /// Empty accounts of a direction: forward or reverse. `probes` are the names of its
+    /// discipline's inner variables.
+    pub fn new(
+        scenario: &Scenario,
+        link: &str,
+        direction: &'static str,
+        probes: &'static [&'static str],
+    ) -> Self {
+        let name = PortName {
+            link: link.to_owned(),
+            direction,
+        };
+        Self {
+            stats: PortStats::new(window(scenario), scenario.measure.queue_sample),
+            samples: QueueSamples::new(name.clone(), probes),
+            name,
+            probes,
+        }
+    }
+
+    /// When [`sample`](Self::sample) wants to be called next.
+    pub const fn next_sample(&self) -> Time {
+        self.stats.next_sample()
+    }
+
+    /// The queue at [`next_sample`](Self::next_sample), which moves on.
+    pub fn sample(
+        &mut self,
+        backlog: Backlog,
+        counters: &Counters,
+        probe: impl FnOnce(&mut Vec<f64>),
+    ) {
+        let time = self.stats.next_sample();
+        self.stats.on_sample(backlog, counters);
+        self.samples.observe(time, backlog, probe);
+    }
+
+    /// So many packets waited over this time.
+    pub fn queue(&mut self, from: Time, to: Time, packets: u32) {
+        self.stats.on_queue(from, to, packets);
+    }
+
+    /// So many packets wait from `now` on.
+    pub fn length(&mut self, now: Time, packets: u32) {
+        self.stats.on_length(now, packets);
+    }
+
+    /// A packet leaves the discipline for the wire or the device ring.
+    pub fn leave(&mut self, arrived: Time, leaves: Time) {
+        self.stats.on_leave(arrived, leaves);
+    }
+
+    /// A packet of `size` IP bytes occupies the wire over this time.
+    pub fn transmission(&mut self, begin: Time, end: Time, size: u32) {
+        self.stats.on_transmission(begin, end, size);
+    }
+
+    /// A packet whose transmission ends at `end` is lost at random on the wire.
+    pub fn wire_loss(&mut self, end: Time) {
+        self.stats.on_wire_loss(end);
+    }
+
+    /// The measured span is over; the discipline has counted this.
+    pub fn close(&mut self, counters: &Counters) {
+        self.stats.close(counters);
+    }
+}
+
+/// A finished request/response exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct ExchangeRecord {
+    /// Serial number of its connection.
+    pub flow: u64,
+    /// When it began: for a connection's first exchange the connect, for others the request.
+    pub start: Time,
+    /// When the client had all of the response.
+    pub end: Time,
+    /// Bytes of the request.
+    pub request_bytes: u64,
+    /// Bytes of the response.
+    pub response_bytes: u64,
+    /// The client's host.
+    pub client: u32,
+    /// The server's host.
+    pub server: u32,
+}
+
+/// A connection, or a flow of datagrams, that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowRecord {
+    /// Serial number.
+    pub flow: u64,
+    /// When it was opened.
+    pub start: Time,
+    /// Its minimum round trip.
+    pub rtt: Time,
+    /// When something happened on it last.
+    pub end: Time,
+    /// Application bytes that the server received.
+    pub request_bytes: u64,
+    /// Application bytes that the client received.
+    pub response_bytes: u64,
+    /// Those of them that it received in the measured span.
+    pub measured_bytes: u64,
+    /// What both ends sent again.
+    pub again: Retransmissions,
+    /// What they had sent again when the client had everything: what delayed it.
+    pub delayed_by: Retransmissions,
+    /// Whether it was given up.
+    pub failed: bool,
+}
+
+#[derive(Debug)]
+struct Class {
+    name: String,
+    responses: ResponseStats,
+    flows: FlowStats,
+}
+
+/// What the connections of a run did, by class of traffic: in the order of the scenario.
+pub struct Accounts {
+    window: Window,
+    recorder: Recorder,
+    classes: Vec<Class>,
+}
+
+impl Accounts {
+    /// Empty accounts. What the scenario's `measure.record` asks for is written into `directory`.
+    pub fn new(
+        scenario: &Scenario,
+        directory: Option<&Path>,
+        links: &[&LinkAccounts],
+    ) -> Result<Self, RunError> {
+        let mut probes: Vec<&'static str> = Vec::new();
+        for name in links.iter().flat_map(|link| link.probes) {
+            if !probes.contains(name) {
+                probes.push(name);
+            }
+        }
+        let names: Vec<String> = scenario.traffic.iter().map(|t| t.name.clone()).collect();
+        let class = |name: &String| Class {
+            name: name.clone(),
+            responses: ResponseStats::new(),
+            flows: FlowStats::default(),
+        };
+        Ok(Self {
+            window: window(scenario),
+            recorder: Recorder::new(directory, &scenario.measure, &names, &probes)?,
+            classes: names.iter().map(class).collect(),
+        })
+    }
+
+    /// Names of the classes.
+    pub fn classes(&self) -> impl Iterator<Item = &str> {
+        self.classes.iter().map(|class| class.name.as_str())
+    }
+
+    /// Whether `time` is measured.
+    pub fn measures(&self, time: Time) -> bool {
+        self.window.contains(time)
+    }
+
+    /// An exchange begins.
+    pub fn exchange_begins(&mut self, class: usize, now: Time) {
+        self.classes[class].responses.started += u64::from(self.window.contains(now));
+    }
+
+    /// A connection was not opened because its class has as many as it may.
+    pub fn refused(&mut self, class: usize, now: Time) {
+        self.classes[class].flows.refused += u64::from(self.window.contains(now));
+    }
+
+    /// An exchange has ended.
+    pub fn exchange(&mut self, class: usize, record: &ExchangeRecord) {
+        if !self.window.contains(record.end) {
+            return;
+        }
+        let response = record.end.saturating_sub(record.start);
+        self.classes[class].responses.add(response);
+        self.recorder.response(&ResponseRow {
+            flow: record.flow,
+            class,
+            start: record.start,
+            response,
+            request_bytes: record.request_bytes,
+            response_bytes: record.response_bytes,
+            client: record.client,
+            server: record.server,
+        });
+    }
+
+    /// A connection has ended.
+    pub fn flow(&mut self, class: usize, record: &FlowRecord) {
+        self.goodput(class, record, record.end);
+        if !self.window.contains(record.end) {
+            return;
+        }
+        let (again, delayed_by) = (record.again, record.delayed_by);
+        self.classes[class]
+            .flows
+            .add_closed(again, delayed_by, record.failed);
+        self.recorder.flow(&FlowRow {
+            flow: record.flow,
+            class,
+            start: record.start,
+            duration: record.end.saturating_sub(record.start),
+            request_bytes: record.request_bytes,
+            response_bytes: record.response_bytes,
+            retransmitted_syn: again.syn,
+            retransmitted_fin: again.fin,
+            retransmitted_data: again.data,
+            timeouts: again.timeouts,
+            failed: record.failed,
+        });
+    }
+
+    /// A connection goes on when the run ends.
+    pub fn still_open(&mut self, class: usize, record: &FlowRecord) {
+        self.goodput(class, record, self.window.end);
+    }
+
+    /// A flow of datagrams, of which so many were sent and lost in the measured span. Its record
+    /// counts whenever it ended.
+    pub fn datagrams(&mut self, class: usize, record: &FlowRecord, sent: u64, lost: u64) {
+        self.goodput(class, record, self.window.end);
+        let flows = &mut self.classes[class].flows;
+        flows.count += 1;
+        flows.datagrams_sent += sent;
+        flows.datagrams_lost += lost;
+        self.recorder.flow(&FlowRow {
+            flow: record.flow,
+            class,
+            start: record.start,
+            duration: record.end.saturating_sub(record.start),
+            request_bytes: 0,
+            response_bytes: record.response_bytes,
+            retransmitted_syn: 0,
+            retransmitted_fin: 0,
+            retransmitted_data: 0,
+            timeouts: 0,
+            failed: false,
+        });
+    }
+
+    fn goodput(&mut self, class: usize, record: &FlowRecord, end: Time) {
+        let span = self.window.overlap(record.start, end);
+        let flows = &mut self.classes[class].flows;
+        flows.response_bytes += record.measured_bytes;
+        flows.add_goodput(record.measured_bytes, span, record.rtt);
+    }
+
+    /// Whether everything could be written so far.
+    pub fn check(&mut self) -> Result<(), RunError> {
+        self.recorder.check()
+    }
+
+    /// Writes what is left of the records and sums up; `events` is what the run counts as its
+    /// work.
+    pub fn finish(
+        mut self,
+        scenario: &Scenario,
+        ports: impl IntoIterator<Item = LinkAccounts>,
+        events: u64,
+    ) -> Result<Summary, RunError> {
+        let measured = scenario.measure.duration;
+        let mut links = BTreeMap::<String, BTreeMap<_, _>>::new();
+        for mut port in ports {
+            self.recorder.queue(&mut port.samples);
+            let link = links.entry(port.name.link).or_default();
+            let summary = link_summary(&port.stats, measured);
+            link.insert(port.name.direction.to_owned(), summary);
+        }
+        self.recorder.finish()?;
+        let classes = self
+            .classes
+            .iter()
+            .map(|class| (class.name.as_str(), &class.responses, &class.flows));
+        Ok(Summary::of(scenario, links, classes, events))
+    }
+}

@@ -1,0 +1,451 @@
+"""The live bed. What needs a network namespace is skipped, loudly, where there can be none.
+
+The default selection takes a minute. ``make test-live`` sets ``AQMLAB_LIVE=full`` and adds the long
+comparisons: every discipline under load, and the simulator against the kernel.
+
+A machine that is busy with other things does not keep the bed's bounds. Then a run says so, and
+what it measured is not compared; that it says so is checked instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aqmlab import Run, Scenario, _native
+from aqmlab.runs import World, execute
+from conftest import ROOT, SMALL, Cli
+
+LACKING = _native.live_missing()
+FULL = os.environ.get("AQMLAB_LIVE") == "full"
+NAMES = Path("/run/netns")
+
+live = pytest.mark.skipif(LACKING is not None, reason=f"NO LIVE TEST WAS RUN: {LACKING}")
+full = pytest.mark.skipif(not FULL, reason="long live tests: make test-live")
+
+BULK = """
+title = "Transfers on the live bed"
+
+[measure]
+warm_up = "{warm_up}"
+duration = "{duration}"
+queue_sample = "20 ms"
+
+[topology]
+kind = "dumbbell"
+
+[topology.bottleneck]
+rate = "10 Mbit/s"
+framing = "ethernet"
+discipline = {discipline}
+
+[topology.bottleneck.reverse]
+discipline = {{ kind = "droptail", limit = "200 packets" }}
+
+[[traffic]]
+name = "transfers"
+kind = "bulk"
+flows = 4
+{size}
+tcp = {{ profile = "linux", congestion_control = "reno", cut_from = "window", ecn = {ecn} }}
+rtt = {{ kind = "constant", rtt = "50 ms" }}
+"""
+DROPTAIL = '{ kind = "droptail", limit = "60 packets" }'
+RED = '{ kind = "red", min_th = "20 packets", max_th = "60 packets", limit = "200 packets" }'
+MARKING = RED.replace(" }", ", ecn = true }")
+
+
+def bulk(
+    warm_up: str = "1 s",
+    duration: str = "4 s",
+    discipline: str = DROPTAIL,
+    size: str = "",
+    ecn: str = "false",
+) -> str:
+    """A scenario of a few transfers."""
+    return BULK.format(
+        warm_up=warm_up, duration=duration, discipline=discipline, size=size, ecn=ecn
+    )
+
+
+def namespaces(process: int | None = None) -> list[str]:
+    """Names of the namespaces of a process, or of every live run."""
+    prefix = "aqmlab-" if process is None else f"aqmlab-{process}-"
+    found = NAMES.iterdir() if NAMES.is_dir() else []
+    return sorted(path.name for path in found if path.name.startswith(prefix))
+
+
+def forward(run: Run) -> dict[str, Any]:
+    """The forward direction of the bottleneck."""
+    link: dict[str, Any] = run.summary["links"]["bottleneck"]["forward"]
+    return link
+
+
+def keys(value: object, path: str = "") -> Iterator[str]:
+    """Every key inside nested dictionaries."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield f"{path}.{key}"
+            yield from keys(inner, f"{path}.{key}")
+
+
+# ---- what needs no namespace ----
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "scenarios/live").glob("*.toml")), ids=str)
+def test_the_live_scenarios_load(file: Path) -> None:
+    scenario = Scenario.load(file)
+    assert not scenario.uncalibrated
+    assert scenario.data["traffic"][0]["tcp"]["profile"] == "linux"
+
+
+def test_every_live_scenario_is_there() -> None:
+    names = {file.stem for file in (ROOT / "scenarios/live").glob("*.toml")}
+    assert {"quick", "bulk", "christiansen-fifo", "christiansen-red"} <= names
+
+
+def test_live_runs_go_one_at_a_time(aqmlab: Cli, small: Path) -> None:
+    answer = aqmlab("run", small, "--on", "live", "--seeds", "1..3")
+    assert answer.status == 2
+    assert "--seeds" in answer.err
+
+
+@live
+def test_a_stack_that_no_kernel_has_is_refused(aqmlab: Cli, small: Path) -> None:
+    # The small scenario has the default profile, which is not that of a kernel.
+    answer = aqmlab("run", small, "--on", "live")
+    assert answer.status == 2
+    assert answer.err.startswith("aqmlab: traffic.fetches.tcp: the live bed has the kernel's own")
+    assert answer.err.count("\n") == 1
+    assert namespaces(os.getpid()) == []
+
+
+def without(*command: str) -> subprocess.CompletedProcess[str]:
+    """Runs a live scenario behind a command that takes something away."""
+    file = Path("bulk.toml")
+    file.write_text(bulk())
+    run = [sys.executable, "-m", "aqmlab", "run", str(file), "--on", "live"]
+    return subprocess.run([*command, *run], capture_output=True, text=True, timeout=60, check=False)
+
+
+@live
+@pytest.mark.parametrize("name", ["net_admin", "sys_admin"])
+def test_a_missing_capability_is_named(name: str) -> None:
+    answer = without("setpriv", f"--bounding-set=-{name}", f"--inh-caps=-{name}")
+    assert answer.returncode == 2
+    assert f"needs the capability CAP_{name.upper()}" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+@live
+def test_a_missing_device_is_named() -> None:
+    hide = 'mount -t tmpfs none /dev/net && exec "$@"'
+    answer = without("unshare", "--mount", "sh", "-c", hide, "sh")
+    assert answer.returncode == 2
+    assert "needs /dev/net/tun" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+# ---- runs ----
+
+
+@live
+def test_a_live_run_has_what_a_simulated_one_has(tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(bulk())
+    simulated = execute(scenario, tmp_path / "sim")
+    told: list[float] = []
+    run = execute(scenario, tmp_path / "live", world=World.LIVE, progress=told.append)
+    assert namespaces(os.getpid()) == []
+    assert told == sorted(told)
+    assert 0 < told[-1] <= 1
+    files = [sorted(file.name for file in each.path.iterdir()) for each in (simulated, run)]
+    assert files[0] == files[1]
+    assert set(keys(simulated.summary)) == {
+        key for key in keys(run.summary) if not key.startswith(".live")
+    }
+    assert run.responses is not None
+    assert run.queue is not None
+    assert run.flows is not None
+    for name in ("responses", "queue", "flows"):
+        assert getattr(run, name).schema == getattr(simulated, name).schema
+    assert run.queue.column("direction").to_pylist().count("forward") == 200
+    assert run.label.startswith("droptail 60 live")
+    assert run.metadata["key"] != simulated.metadata["key"]
+    link = forward(run)
+    # Four transfers fill the link whatever else goes on, and nothing appears from nowhere.
+    assert link["utilization"] > 0.5
+    waiting = link["arrived_packets"] - link["dropped_packets"] - link["departed_packets"]
+    assert abs(waiting) <= 61
+    health = run.summary["live"]
+    assert health["valid"] == (health["reasons"] == [])
+    assert health["device_drops"] == 0
+    assert health["load"]["local_failures"] == 0
+    assert health["router"]["forward"]["stray_packets"] == 0
+    assert abs(health["router"]["forward"]["departures"] - link["departed_packets"]) <= 2
+
+
+@live
+def test_users_and_sizes_are_those_of_the_simulator(tmp_path: Path) -> None:
+    overrides = {"measure.warm_up": "0 s", "measure.duration": "8 s", "traffic.browsers.users": 600}
+    scenario = Scenario.load(ROOT / "scenarios/live/quick.toml").with_overrides(overrides)
+    simulated = execute(scenario, tmp_path / "sim").responses
+    played = execute(scenario, tmp_path / "live", world=World.LIVE).responses
+    assert simulated is not None
+    assert played is not None
+    # Numbers of connections depend on the order of events; a user's wishes do not.
+    columns = ["client", "server", "request_bytes", "response_bytes"]
+    wishes = [
+        sorted(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
+        for table in (simulated, played)
+    ]
+    both = set(wishes[0]) & set(wishes[1])
+    # What was under way at the end is missing from the one or the other.
+    assert len(both) > 0.9 * max(len(wish) for wish in map(set, wishes)) > 50
+
+
+@live
+def test_an_invalid_run_says_why_everywhere(aqmlab: Cli, tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(SMALL).with_overrides(
+        {"traffic.fetches.tcp": '"linux"', "measure.duration": "3 s"}
+    )
+    run = execute(scenario, tmp_path / "run", world=World.LIVE)
+    file = run.path / "summary.json"
+    summary = json.loads(file.read_text())
+    reason = "devices: 7 packets dropped before the router"
+    summary["live"] |= {"valid": False, "reasons": [reason]}
+    file.write_text(json.dumps(summary))
+    assert Run.open(run.path).label == "droptail 20 live (invalid)"
+    assert reason in aqmlab("show", run.path).out
+    assert aqmlab("report", run.path, "-o", tmp_path / "page.html").status == 0
+    assert reason in (tmp_path / "page.html").read_text()
+
+
+CAPTURE = """
+import socket, sys, time
+side, seconds = sys.argv[1:]
+wanted = socket.PACKET_OUTGOING if side == "servers" else socket.PACKET_HOST
+packets = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+packets.bind(("aqmlab0", 3))
+packets.settimeout(0.2)
+packets.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
+marked, reductions, end = 0, {}, time.monotonic() + float(seconds)
+while (now := time.monotonic()) < end:
+    try:
+        packet, (_, _, direction, *_) = packets.recvfrom(1 << 16)
+    except TimeoutError:
+        continue
+    except OSError:
+        break
+    if direction == wanted:
+        marked += packet[1] & 3 == 3
+        if packet[33] & 0x80 and not packet[33] & 2:
+            reductions.setdefault(packet[16:20], []).append(time.monotonic())
+gaps = [b - a for times in reductions.values() for a, b in zip(times, times[1:])]
+print(marked, sum(map(len, reductions.values())), min(gaps, default=9.9))
+"""
+"""Watches the device of a side: packets with CE, segments with CWR, the shortest gap of these."""
+
+
+def watch(name: str, seconds: float) -> subprocess.Popen[str]:
+    """Captures inside a namespace."""
+    side = name.rpartition("-")[2]
+    command = ["ip", "netns", "exec", name, sys.executable, "-c", CAPTURE, side, str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@live
+def test_marks_arrive_and_senders_react_once_per_round_trip(tmp_path: Path) -> None:
+    # All transfers end before the run does: no packet is on its way when it is counted.
+    file = tmp_path / "marks.toml"
+    file.write_text(bulk("0 s", "9 s", MARKING, 'size = "1 MB"', "true"))
+    with started(file, tmp_path / "run") as (process, names):
+        captures = {name.rpartition("-")[2]: watch(name, 9.5) for name in names}
+        found = {
+            side: capture.communicate(timeout=60)[0].split() for side, capture in captures.items()
+        }
+        process.wait(60)
+    run = Run.open(tmp_path / "run")
+    assert run.summary["flows"]["all"]["count"] == 4
+    assert forward(run)["marked_packets"] == int(found["clients"][0]) > 10
+    reductions, shortest_gap = int(found["servers"][1]), float(found["servers"][2])
+    assert 4 <= reductions <= forward(run)["marked_packets"]
+    # The round trip has 50 ms at least; the capture's clock is read a little late.
+    assert shortest_gap > 0.045
+
+
+# ---- endings ----
+
+
+class started:  # noqa: N801 - used as a context manager
+    """A live run in a process of its own, from the moment at which its namespaces exist."""
+
+    def __init__(self, file: Path, out: Path) -> None:
+        command = [sys.executable, "-m", "aqmlab", "run", str(file), "--on", "live"]
+        self.process = subprocess.Popen(
+            [*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+
+    def __enter__(self) -> tuple[subprocess.Popen[bytes], list[str]]:
+        end = time.monotonic() + 60
+        while len(names := namespaces(self.process.pid)) < 2:
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        return self.process, names
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+        _native.live_clean()
+
+
+@live
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM)]
+)
+@pytest.mark.parametrize("delay", [0.0, 2.0], ids=["while it is made", "while it runs"])
+def test_nothing_is_left_after_a_signal(
+    tmp_path: Path, number: int, status: int, delay: float
+) -> None:
+    file = tmp_path / "bulk.toml"
+    file.write_text(bulk(duration="50 s"))
+    with started(file, tmp_path / "run") as (process, _):
+        time.sleep(delay)
+        process.send_signal(number)
+        assert process.wait(20) == status
+        assert namespaces(process.pid) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["bulk.toml"]
+
+
+@live
+def test_nothing_is_left_after_an_exception(tmp_path: Path) -> None:
+    class EnoughError(Exception):
+        pass
+
+    def give_up(done: float) -> None:
+        if done > 0.2:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        execute(Scenario.from_toml(bulk()), tmp_path / "run", world=World.LIVE, progress=give_up)
+    assert namespaces(os.getpid()) == []
+    assert list(tmp_path.glob("run*")) == []
+
+
+@live
+def test_what_a_killed_run_leaves_is_removed(aqmlab: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "bulk.toml"
+    file.write_text(bulk(duration="50 s"))
+    stranger = f"stranger-{os.getpid()}"
+    subprocess.run(["ip", "netns", "add", stranger], check=True)
+    try:
+        with started(file, tmp_path / "alive") as (_, alive):
+            with started(file, tmp_path / "killed") as (process, names):
+                time.sleep(1.5)
+                process.kill()
+                process.wait(20)
+                assert namespaces(process.pid) == names
+                removed = json.loads(aqmlab("live", "clean", "--json").out)
+                assert set(names) <= set(removed)
+                assert namespaces(process.pid) == []
+            # Neither a run that goes on nor what others made is touched.
+            assert set(alive) <= set(namespaces())
+            assert not set(alive) & set(removed)
+            assert (NAMES / stranger).exists()
+        assert aqmlab("live", "clean").out == "nothing to remove\n"
+    finally:
+        subprocess.run(["ip", "netns", "delete", stranger], check=True)
+
+
+# ---- long ones ----
+
+
+def comparable(scenario: Scenario, folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Summaries of a simulated and of a valid live run; skips what this machine cannot hold."""
+    simulated = execute(scenario, folder / "sim")
+    run = execute(scenario, folder / "live", world=World.LIVE)
+    if run.invalid:
+        pytest.skip(f"THE MACHINE DID NOT KEEP THE BOUNDS: {'; '.join(run.invalid)}")
+    return dict(simulated.summary), dict(run.summary)
+
+
+DISCIPLINES = [
+    "droptail-24",
+    "red-12-36",
+    "ared-feng",
+    "ared-auto",
+    "pi-24",
+    "rem-24",
+    "avq-240",
+    "lqd-24",
+    "sred-240",
+    "blue-240",
+    "dcn-24",
+    "afd-24",
+    "rio-ps",
+    "rio",
+    "fred",
+    "sfb",
+    "red-pd",
+    "choke",
+    "codel",
+    "pie",
+    "sfq",
+    "drr",
+    "fq-codel",
+    "fq-pie",
+    "step-65",
+]
+"""A preset of each discipline."""
+
+
+def test_every_discipline_is_in_the_list() -> None:
+    catalog = json.loads(_native.catalog())
+    parameters = [catalog["presets"][name]["parameters"] for name in DISCIPLINES]
+    kinds = {entry["value"] for preset in parameters for entry in preset if entry["name"] == "kind"}
+    assert kinds == set(catalog["disciplines"])
+
+
+@live
+@full
+@pytest.mark.parametrize("preset", DISCIPLINES)
+def test_every_discipline_runs_under_load(tmp_path: Path, preset: str) -> None:
+    scenario = Scenario.load(ROOT / "scenarios/live/quick.toml").with_overrides(
+        {
+            "measure.warm_up": "2 s",
+            "measure.duration": "28 s",
+            "traffic.browsers.users": 3300,
+            "traffic.browsers.tcp.ecn": True,
+            "topology.bottleneck.forward.discipline": f'"{preset}"',
+        }
+    )
+    run = execute(scenario, tmp_path / "run", world=World.LIVE)
+    link, health = forward(run), run.summary["live"]
+    assert link["dropped_packets"] + link["marked_packets"] > 0
+    assert run.summary["responses"]["all"]["count"] > 500
+    assert health["load"]["local_failures"] == 0
+    assert health["router"]["forward"]["write_failures"] == 0
+
+
+@live
+@full
+@pytest.mark.parametrize("discipline", [DROPTAIL, RED], ids=["droptail", "red"])
+def test_the_kernel_against_the_simulator(tmp_path: Path, discipline: str) -> None:
+    scenario = Scenario.from_toml(bulk("10 s", "40 s", discipline))
+    simulated, played = comparable(scenario, tmp_path)
+    links = [summary["links"]["bottleneck"]["forward"] for summary in (simulated, played)]
+    for key, tolerance in TOLERANCES.items():
+        assert links[1][key] == pytest.approx(links[0][key], rel=tolerance), key
+
+
+TOLERANCES = {"utilization": 0.02, "queue_mean_packets": 0.15}
+"""How close the kernel and the simulator's model of it are; docs/live.md explains what is not."""

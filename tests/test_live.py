@@ -55,7 +55,7 @@ name = "transfers"
 kind = "bulk"
 flows = 4
 {size}
-tcp = {{ profile = "linux", congestion_control = "reno", cut_from = "window", ecn = {ecn} }}
+tcp = {{ profile = "linux", congestion_control = "reno", ecn = {ecn} }}
 rtt = {{ kind = "constant", rtt = "50 ms" }}
 """
 DROPTAIL = '{ kind = "droptail", limit = "60 packets" }'

@@ -167,10 +167,6 @@ pub(crate) fn congestion_control(tcp: &Profile) -> Option<&'static str> {
     }
 }
 
-/// What a kernel does whatever the shipped profile says: it halves the window, not what is in
-/// flight.
-const KERNELS_WAY: (&str, &str) = ("cut_from", "window");
-
 /// A field in which a profile differs from Linux, and which the bed cannot set. The name of a
 /// profile of another system comes as no field.
 fn unheard(tcp: &Profile) -> Option<String> {
@@ -181,10 +177,7 @@ fn unheard(tcp: &Profile) -> Option<String> {
     let own = table(&Profile::named(LINUX).expect("the profile ships"));
     table(tcp)
         .into_iter()
-        .find(|(field, value)| {
-            let is_true = (field.as_str(), value.as_str()) == (KERNELS_WAY.0, Some(KERNELS_WAY.1));
-            !is_true && !SETTABLE.contains(&field.as_str()) && own.get(field) != Some(value)
-        })
+        .find(|(field, value)| !SETTABLE.contains(&field.as_str()) && own.get(field) != Some(value))
         .map(|(field, _)| field)
 }
 
@@ -217,8 +210,6 @@ mod tests {
         assert_eq!(setting(&linux, "ipv4/tcp_timestamps"), "1");
         assert_eq!(setting(&linux, "ipv4/tcp_syn_linear_timeouts"), "4");
         assert_eq!(setting(&linux, "ipv4/tcp_rmem"), "4096 131072 6291456");
-        let halves = stack("{ profile = \"linux\", cut_from = \"window\" }").unwrap();
-        assert_eq!(halves, linux);
         let own = "{ profile = \"linux\", ecn = true, recovery = \"new-reno\", mss = \"960 bytes\", \
                    header = \"40 bytes\", receive_buffer = \"16384 bytes\", initial_window = 2, \
                    syn_backoff = [] }";

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::history::History;
 use super::{Ack, Congestion, Law, LawMetrics, Window};
+use crate::profile::CutFrom;
 
 /// Constants of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -240,7 +241,12 @@ impl Law for Cubic {
         self.cwnd_prior = cwnd;
         self.epoch = None;
         self.from_plateau = congestion.timeout;
-        Some(beta * congestion.flight as f64)
+        // RFC 9438, section 4.6: flight_size, or cwnd, as implementations do.
+        let before = match congestion.profile.cut_from {
+            CutFrom::Flight => congestion.flight,
+            CutFrom::Window | CutFrom::FractionalWindow => congestion.window,
+        };
+        Some(beta * before as f64)
     }
 
     fn metrics(&self) -> LawMetrics {

@@ -52,6 +52,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "last": lambda values: float(values[-1]),
     "falling": falling,
     "at_max": at_max,
+    "within": lambda low, high, *values: all(
+        bool(np.all((low <= value) & (value <= high))) for value in values
+    ),
 }
 """What predicates may use beside arithmetic and comparisons; arithmetic goes row by row."""
 
@@ -157,7 +160,8 @@ def samples(
     What varies from row to row, such as a number of flows, is a column too.
     """
     table, pattern = place
-    rows = [row for row in paper.table(table).rows if fnmatchcase(row.label, pattern)]
+    parts = {part.id: part.rows for part in (*paper.tables, *paper.fits)}
+    rows = [row for row in parts[table] if fnmatchcase(row.label, pattern)]
     if not rows:
         raise AqmlabError(f"{paper.name}: table {table} has no row {pattern}")
     lines = []

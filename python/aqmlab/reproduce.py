@@ -179,9 +179,7 @@ def finished(names: Sequence[str], runs: Mapping[str, Run | AqmlabError]) -> lis
     return [run for run in (runs[name] for name in names) if isinstance(run, Run)]
 
 
-def write(
-    folder: Path, page: str, board: Scoreboard, result: Mapping[str, Any]
-) -> dict[str, str]:
+def write(folder: Path, page: str, board: Scoreboard, result: Mapping[str, Any]) -> dict[str, str]:
     """Writes the cells, the report and the scoreboard, and returns where they are."""
     texts = {
         "cells": ("cells.csv", board.to_csv()),
@@ -193,9 +191,7 @@ def write(
     return {kind: str(folder / name) for kind, (name, _) in texts.items()}
 
 
-def report(
-    board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims.Verdict]
-) -> str:
+def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims.Verdict]) -> str:
     """The reproduction as a Markdown page."""
     seeds = ", ".join(str(seed) for seed in result["seeds"])
     head = [f"# {result['title']}", f"Ours / published; mean over seeds {seeds}."]

@@ -77,6 +77,9 @@ docs:
 
 reproduce: build
 	$(BIN)/aqmlab reproduce christiansen2000
+	for paper in synctcp2005 zhangqiu2000; do \
+		$(BIN)/aqmlab reproduce $$paper && cp out/reproduce/$$paper/report.md docs/fidelity-$$paper.md; \
+	done
 
 # Each discipline's headline behaviour: docs/validation.md; ARGS="pi rem" for some of them
 validate: build

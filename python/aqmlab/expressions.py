@@ -1,7 +1,8 @@
 """Small expressions over the variables of a sweep: ``34 * load_pct``, ``min_th < max_th``.
 
 The language is the part of Python's that only computes: numbers, texts, lists of them, variables,
-arithmetic, comparisons, ``in``, ``and``, ``or``, ``not``, ``x if y else z``.
+arithmetic, comparisons, ``in``, ``and``, ``or``, ``not``, ``x if y else z``, and calls of the
+functions that its user allows (a sweep allows none).
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from aqmlab.errors import AqmlabError
-from aqmlab.fields import Scalar, nearest
+from aqmlab.fields import nearest
 
 LONGEST = 500
 """Most characters of an expression: a longer one could exhaust the stack."""
@@ -43,6 +44,9 @@ COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.NotIn: lambda left, right: left not in right,
 }
 
+Functions = Mapping[str, Callable[..., Any]]
+"""Functions that an expression may call, by name."""
+
 
 @dataclass(frozen=True)
 class Expression:
@@ -50,10 +54,12 @@ class Expression:
 
     text: str
     tree: ast.expr
+    functions: Functions = field(default_factory=dict, compare=False)
 
     @classmethod
-    def parse(cls, text: str) -> Expression:
+    def parse(cls, text: str, functions: Functions | None = None) -> Expression:
         """Reads an expression; the error says what is wrong with it."""
+        known = functions or {}
         if len(text) > LONGEST:
             raise AqmlabError(f"is longer than {LONGEST} characters")
         try:
@@ -61,15 +67,16 @@ class Expression:
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             raise AqmlabError(f'"{text}" is no expression such as "min_th < max_th"') from None
         for node in ast.walk(tree):
-            refuse_the_unknown(node, text)
-        return cls(text, tree)
+            refuse_the_unknown(node, text, known)
+        return cls(text, tree, known)
 
     @property
     def names(self) -> set[str]:
         """The variables that it uses."""
-        return {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
+        used = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
+        return used - set(self.functions)
 
-    def value(self, variables: Mapping[str, Scalar]) -> Any:  # noqa: ANN401 - a number, text, ...
+    def value(self, variables: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a number, text, ...
         """What it comes to."""
         for name in sorted(self.names - set(variables)):
             raise AqmlabError(
@@ -77,12 +84,12 @@ class Expression:
                 + nearest(name, variables)
             )
         try:
-            return evaluate(self.tree, variables)
+            return evaluate(self.tree, {**self.functions, **variables})
         except (TypeError, ZeroDivisionError, OverflowError) as error:
             raise AqmlabError(f'"{self.text}" cannot be computed: {error}') from None
 
 
-def refuse_the_unknown(node: ast.AST, text: str) -> None:
+def refuse_the_unknown(node: ast.AST, text: str, functions: Functions) -> None:
     """Raises an error for a part that the language does not have."""
     parts = (ast.Constant, ast.Name, ast.Load, ast.List, ast.Tuple, ast.IfExp)
     terms = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.And, ast.Or)
@@ -90,6 +97,9 @@ def refuse_the_unknown(node: ast.AST, text: str) -> None:
     fits = isinstance(node, known)
     if isinstance(node, ast.Constant):
         fits = isinstance(node.value, str | int | float)
+    if isinstance(node, ast.Call):
+        called = node.func.id if isinstance(node.func, ast.Name) else ""
+        fits = called in functions and not node.keywords
     if not fits:
         raise AqmlabError(
             f'"{text}" holds {type(node).__name__}; possible are numbers, texts, variables, '
@@ -97,7 +107,7 @@ def refuse_the_unknown(node: ast.AST, text: str) -> None:
         )
 
 
-def evaluate(node: ast.expr, variables: Mapping[str, Scalar]) -> Any:  # noqa: ANN401
+def evaluate(node: ast.expr, variables: Mapping[str, Any]) -> Any:  # noqa: ANN401
     """The value of a part."""
 
     def value(part: ast.expr) -> Any:  # noqa: ANN401
@@ -111,6 +121,8 @@ def evaluate(node: ast.expr, variables: Mapping[str, Scalar]) -> Any:  # noqa: A
             result = variables[name]
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             result = [value(part) for part in parts]
+        case ast.Call(func=function, args=parts):
+            result = value(function)(*map(value, parts))
         case ast.BinOp(left=left, op=op, right=right):
             result = arithmetic(op, value(left), value(right))
         case ast.UnaryOp(op=unary, operand=part):

@@ -1,12 +1,13 @@
 """Papers: published tables, and the scenarios that repeat them.
 
 A paper is a folder with a ``tables.toml``, which explains itself, CSV files of published numbers,
-and a scenario that every row varies.
+and scenarios that the rows vary.
 """
 
 from __future__ import annotations
 
 import csv
+import itertools
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,7 @@ class Row:
     published: Mapping[str, str]
     """The CSV's columns as printed; an empty one is not published."""
     overrides: tuple[tuple[str, str], ...] = ()
-    """What turns the paper's scenario into this row's."""
+    """What turns the table's scenario into this row's."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    scenario: Path
+    """What every row varies."""
 
     def row(self, label: str) -> Row:
         """The row of this label."""
@@ -78,12 +81,11 @@ class Fit:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper's tables and the scenario behind them."""
+    """A paper's tables, with the scenarios behind them."""
 
     name: str
     title: str
     folder: Path
-    scenario: Path
     seeds: tuple[int, ...]
     common: tuple[tuple[str, str], ...]
     """Overrides of every run."""
@@ -93,28 +95,32 @@ class Paper:
     fits: tuple[Fit, ...]
     signatures: Mapping[str, Any]
     """What ``signatures.toml`` says; see :mod:`aqmlab.signatures`."""
+    claims: Mapping[str, Any]
+    """What ``claims.toml`` says; see :mod:`aqmlab.claims`."""
 
     @classmethod
     def load(cls, name: str) -> Paper:
         """Reads a paper by its name, or by the path of its folder."""
         folder = find(name)
         source = read_toml(folder / "tables.toml")
-        signatures = folder / "signatures.toml"
+        signatures, claims = folder / "signatures.toml", folder / "claims.toml"
         try:
             columns = {key: column(key, spec) for key, spec in source["columns"].items()}
             specs = {spec["id"]: spec for spec in source["tables"]}
-            tables = [table(inherit(spec, specs), columns, folder) for spec in source["tables"]]
+            tables = [
+                table(complete(spec, specs, source), columns, folder) for spec in source["tables"]
+            ]
             return cls(
                 name=folder.name,
                 title=source["paper"],
                 folder=folder,
-                scenario=folder / source["scenario"],
                 seeds=tuple(source["seeds"]),
                 common=tuple(source["common"].items()),
                 quick=tuple(source["quick"].items()),
                 tables=tuple(tables),
                 fits=tuple(fit(spec, columns, folder) for spec in source.get("fits", [])),
                 signatures=read_toml(signatures) if signatures.exists() else {},
+                claims=read_toml(claims) if claims.exists() else {},
             )
         except (KeyError, TypeError, ValueError) as error:
             raise AqmlabError(f"{folder / 'tables.toml'}: {error!r}") from error
@@ -173,9 +179,13 @@ def column(name: str, spec: Mapping[str, Any]) -> Column:
     )
 
 
-def inherit(spec: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, Any]:
-    """A table's description, completed by the one that it is ``like``."""
-    return {**specs[spec["like"]], **spec} if "like" in spec else dict(spec)
+def complete(
+    spec: Mapping[str, Any], specs: Mapping[str, Any], paper: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A table's description, completed by the one that it is ``like`` and by the paper's."""
+    shared = {key: paper[key] for key in ("scenario", "settings") if key in paper}
+    like = complete(specs[spec["like"]], specs, paper) if "like" in spec else {}
+    return {**shared, **like, **spec}
 
 
 def table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Table:
@@ -185,6 +195,7 @@ def table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) 
         title=spec["title"],
         columns=tuple(columns[name] for name in spec["compare"]),
         rows=rows(spec, folder),
+        scenario=folder / spec["scenario"],
     )
 
 
@@ -203,20 +214,36 @@ def fit(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) ->
 
 
 def rows(spec: Mapping[str, Any], folder: Path) -> tuple[Row, ...]:
-    """The published rows that match ``where``, each with the scenario fields that it sets."""
-    with (folder / spec["published"]).open(encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(file))
-    where = spec.get("where", {})
-    matching = [line for line in lines if all(line[key] == where[key] for key in where)]
-    return tuple(
-        Row(
-            label=Template(spec["row"]).substitute(line),
-            published=line,
-            overrides=tuple(
-                (path, setting(value, line)) for path, value in spec.get("set", {}).items()
-            ),
-        )
-        for line in matching
+    """A table's rows, each with the scenario fields that it sets.
+
+    They are the published ones that match ``where``, or a single empty one; each is repeated for
+    every combination of the values that ``vary`` lists.
+    """
+    lines: list[dict[str, str]] = [{}]
+    if "published" in spec:
+        with (folder / spec["published"]).open(encoding="utf-8", newline="") as file:
+            lines = list(csv.DictReader(file))
+    where, axes = spec.get("where", {}), spec.get("vary", {})
+    varied = [
+        {**line, **dict(zip(axes, map(str, values), strict=True))}
+        for line in lines
+        if all(line[key] == where[key] for key in where)
+        for values in itertools.product(*axes.values())
+    ]
+    return tuple(row(line, spec) for line in varied)
+
+
+def row(line: Mapping[str, str], spec: Mapping[str, Any]) -> Row:
+    """A row; ``settings`` give its values further texts to be filled in."""
+    filled = dict(line)
+    for name, settings in spec.get("settings", {}).items():
+        filled |= settings.get(line.get(name), {})
+    return Row(
+        label=Template(spec["row"]).substitute(filled),
+        published=line,
+        overrides=tuple(
+            (path, setting(value, filled)) for path, value in spec.get("set", {}).items()
+        ),
     )
 
 
@@ -224,9 +251,10 @@ def setting(value: str | Mapping[str, Any], line: Mapping[str, str]) -> str:
     """What a row gives a scenario field: a text with its columns filled in, or a product."""
     if isinstance(value, str):
         return Template(value).substitute(line)
-    return f"{product(value, line):.15g}"
+    number = f"{product(value, line):.15g}"
+    return f'"{number} {value["unit"]}"' if "unit" in value else number
 
 
 def product(value: Mapping[str, Any], line: Mapping[str, str]) -> float:
-    """``{ column, factor }`` in a row."""
+    """``{ column, factor }`` in a row; ``unit``, if there is one, does not matter to the number."""
     return float(line[value["column"]]) * float(value["factor"])

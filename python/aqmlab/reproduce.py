@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aqmlab import parallel, signatures
+from aqmlab import claims, parallel, signatures
 from aqmlab.errors import AqmlabError
 from aqmlab.files import write_text
 from aqmlab.papers import Fit, Overrides, Paper, Row, Table, product
+from aqmlab.recorded import numbers
 from aqmlab.runs import Run
 from aqmlab.scenario import Scenario
 from aqmlab.scoreboard import Cell, Scoreboard, markdown, total
@@ -43,17 +44,21 @@ class Plan:
         """Plans every row of some tables."""
         for table in tables:
             for row in table.rows:
-                self.rows[table.id, row.label] = [self._add(row, seed) for seed in self.seeds]
+                self.rows[table.id, row.label] = [
+                    self._add(table, row, seed) for seed in self.seeds
+                ]
 
     def add_recorded(self) -> None:
         """Plans the runs that signatures need on top of the tables."""
-        for table, label in signatures.rows_to_record(self.paper.signatures):
-            row = self.paper.table(table).row(label)
-            self.recorded[table, label] = self._add(row, self.seeds[0], RECORDING)
+        for name, label in signatures.rows_to_record(self.paper.signatures):
+            table = self.paper.table(name)
+            self.recorded[name, label] = self._add(
+                table, table.row(label), self.seeds[0], RECORDING
+            )
 
-    def _add(self, row: Row, seed: int, *extra: tuple[str, str]) -> str:
+    def _add(self, table: Table, row: Row, seed: int, *extra: tuple[str, str]) -> str:
         overrides = [*row.overrides, *self.common, ("seed", str(seed)), *extra]
-        scenario = Scenario.load(self.paper.scenario, overrides)
+        scenario = Scenario.load(table.scenario, overrides)
         name = f"{scenario.key[:16]}-s{seed}"
         self.scenarios.setdefault(name, scenario)
         return name
@@ -101,17 +106,22 @@ def reproduce(
     titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
     board = Scoreboard(titles, not quick, cells)
     found = [] if quick else findings(plan, cells, runs)
+    judged = claims.judge(source, cells, quick=quick)
     result = {
         "paper": source.name,
         "title": source.title,
         "seeds": used,
         **board.to_json(),
         "signatures": [finding.to_json() for finding in found],
+        "claims": {
+            **claims.score(judged),
+            "verdicts": [verdict.to_json() for verdict in judged],
+        },
         "failed": {name: str(run) for name, run in runs.items() if isinstance(run, AqmlabError)},
         "runs": len(runs),
         "cpu_s": sum(run.metadata["cpu_s"] for run in runs.values() if isinstance(run, Run)),
     }
-    result["files"] = write(folder, board, result)
+    result["files"] = write(folder, report(board, result, judged), board, result)
     return result
 
 
@@ -127,14 +137,16 @@ def findings(
 
 
 def table_cells(table: Table, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
-    """A table's published cells beside ours."""
+    """A table's published cells beside ours; ours alone in columns that the paper has not."""
     cells = []
     for row in table.rows:
         done = finished(plan.rows[table.id, row.label], runs)
+        measured = [numbers(run) for run in done]
         for column in table.columns:
-            if row.published[column.name]:
-                ours = tuple(total(column.terms, run.summary) for run in done)
-                cells.append(Cell(table.id, row.label, column, row.published[column.name], ours))
+            published = row.published.get(column.name)
+            if published != "":  # a column that the paper has, but not in this row
+                ours = tuple(total(column.terms, summary) for summary in measured)
+                cells.append(Cell(table.id, row.label, column, published or "", ours))
     return cells
 
 
@@ -167,11 +179,11 @@ def finished(names: Sequence[str], runs: Mapping[str, Run | AqmlabError]) -> lis
     return [run for run in (runs[name] for name in names) if isinstance(run, Run)]
 
 
-def write(folder: Path, board: Scoreboard, result: Mapping[str, Any]) -> dict[str, str]:
+def write(folder: Path, page: str, board: Scoreboard, result: Mapping[str, Any]) -> dict[str, str]:
     """Writes the cells, the report and the scoreboard, and returns where they are."""
     texts = {
         "cells": ("cells.csv", board.to_csv()),
-        "report": ("report.md", report(board, result)),
+        "report": ("report.md", page),
         "scoreboard": ("scoreboard.json", json.dumps(result, indent=2, ensure_ascii=False) + "\n"),
     }
     for name, text in texts.values():
@@ -179,7 +191,7 @@ def write(folder: Path, board: Scoreboard, result: Mapping[str, Any]) -> dict[st
     return {kind: str(folder / name) for kind, (name, _) in texts.items()}
 
 
-def report(board: Scoreboard, result: Mapping[str, Any]) -> str:
+def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims.Verdict]) -> str:
     """The reproduction as a Markdown page."""
     seeds = ", ".join(str(seed) for seed in result["seeds"])
     head = [f"# {result['title']}", f"Ours / published; mean over seeds {seeds}."]
@@ -195,6 +207,8 @@ def report(board: Scoreboard, result: Mapping[str, Any]) -> str:
             for finding in result["signatures"]
         ]
         parts.append("## Signatures\n\n" + markdown(["effect", "holds", "measured"], lines))
+    if judged:
+        parts.append(f"## Claims\n\n{claims.to_markdown(judged)}")
     if result["failed"]:
         listed = "\n".join(f"- {name}: {reason}" for name, reason in result["failed"].items())
         parts.append(f"## Runs that failed\n\n{listed}")

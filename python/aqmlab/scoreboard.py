@@ -103,14 +103,14 @@ class Cell:
     row: str
     column: Column
     published: str
-    """The number as it is printed."""
+    """The number as it is printed; empty: the paper prints none, and ours stands alone."""
     ours: tuple[float, ...] = ()
     """Ours, one value per seed; empty: no run ended."""
 
     @property
-    def target(self) -> float:
+    def target(self) -> float | None:
         """The published number."""
-        return float(self.published)
+        return float(self.published) if self.published else None
 
     @property
     def mean(self) -> float | None:
@@ -125,7 +125,7 @@ class Cell:
     @property
     def difference(self) -> float | None:
         """Ours minus the published number, in the column's unit."""
-        return None if self.mean is None else self.mean - self.target
+        return None if self.mean is None or self.target is None else self.mean - self.target
 
     @property
     def relative(self) -> float | None:
@@ -135,7 +135,7 @@ class Cell:
     @property
     def scored(self) -> bool:
         """Whether the cell counts."""
-        return self.column.tolerance is not None
+        return self.column.tolerance is not None and self.target is not None
 
     @property
     def within(self) -> bool:
@@ -144,13 +144,21 @@ class Cell:
         return (
             tolerance is not None
             and self.mean is not None
+            and self.target is not None
             and tolerance.admits(self.mean, self.target)
         )
 
     def formatted(self, value: float | None) -> str:
         """A value with as many decimals as the published number has, or a dash."""
-        decimals = len(self.published.partition(".")[2])
-        return "-" if value is None else f"{value:.{decimals}f}"
+        if value is None:
+            return "-"
+        if not self.published:
+            return f"{value:.4g}"
+        return f"{value:.{len(self.published.partition('.')[2])}f}"
+
+    def __str__(self) -> str:
+        ours = self.formatted(self.mean)
+        return f"{ours} / {self.published}" if self.published else ours
 
 
 @dataclass
@@ -214,7 +222,10 @@ class Scoreboard:
         lines = []
         for table, title in self.titles.items():
             score = self.count(cell for cell in self.cells if cell.table == table)
-            lines.append([title, *score_words(score)])
+            if score["total"]:
+                lines.append([title, *score_words(score)])
+        if not lines:
+            return "The paper prints no numbers: ours stand alone."
         lines.append(["**all**", *score_words(self.count())])
         return markdown(["table", "cells within", "share"], lines)
 
@@ -222,21 +233,21 @@ class Scoreboard:
         columns = columns_of(cells)
         rows: dict[str, dict[str, str]] = {}
         for cell in cells:
-            written = f"{cell.formatted(cell.mean)} / {cell.published}"
             bad = self.verdict(cell) in ("outside", "missing")
-            rows.setdefault(cell.row, {})[cell.column.name] = written + (" \\*" if bad else "")
+            rows.setdefault(cell.row, {})[cell.column.name] = f"{cell}" + (" \\*" if bad else "")
         lines = [
             [row, *(written.get(column.name, "") for column in columns)]
             for row, written in rows.items()
         ]
-        if self.scored:
+        if self.scored and any(cell.scored for cell in cells):
             tolerances = [str(column.tolerance or "not scored") for column in columns]
             lines.append(["*tolerance*", *tolerances])
             scores = (
                 self.count(cell for cell in cells if cell.column is column) for column in columns
             )
             lines.append(["*within*", *(score_words(score)[0] for score in scores)])
-        return markdown(["ours / published", *(column.title for column in columns)], lines)
+        head = "ours / published" if any(cell.published for cell in cells) else "ours"
+        return markdown([head, *(column.title for column in columns)], lines)
 
 
 def columns_of(cells: Iterable[Cell]) -> list[Column]:

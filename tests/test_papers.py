@@ -1,0 +1,205 @@
+"""The papers: their tables load, rules of claims name what exists, seeds decide claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from aqmlab import claims, recorded
+from aqmlab.errors import AqmlabError
+from aqmlab.expressions import Expression
+from aqmlab.papers import Paper
+from aqmlab.reproduce import Plan, reproduce
+from aqmlab.scoreboard import Cell, Column, Scoreboard
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PAPERS = Path(__file__).parents[1] / "papers"
+KEYS = ("christiansen2000", "synctcp2005", "zhangqiu2000")
+CLAIMS = {"christiansen2000": 61, "synctcp2005": 35, "zhangqiu2000": 49}
+
+
+def paper(key: str) -> Paper:
+    return Paper.load(str(PAPERS / key))
+
+
+def every_cell(source: Paper, ours: Sequence[float]) -> list[Cell]:
+    """A cell for each row and column, all with the same numbers."""
+    return [
+        Cell(table.id, row.label, column, "", tuple(ours))
+        for table in source.tables
+        for row in table.rows
+        for column in table.columns
+    ] + [
+        Cell(fit.id, row.label, fit.column, "", tuple(ours))
+        for fit in source.fits
+        for row in fit.rows
+    ]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_row_is_a_scenario_of_its_own(key: str) -> None:
+    source = paper(key)
+    for table in source.tables:
+        labels = [row.label for row in table.rows]
+        assert len(set(labels)) == len(labels)
+        plan = Plan(source, [1], [*source.common, *source.quick])
+        plan.add_tables([table])
+        assert len(plan.scenarios) == len(labels)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_claim_can_be_judged_or_says_why_not(key: str) -> None:
+    source = paper(key)
+    verdicts = claims.judge(source, every_cell(source, [1.0, 1.0]))
+    assert len(verdicts) == len({found.id for found in verdicts}) == CLAIMS[key]
+    assert all(found.because for found in verdicts)
+
+
+def test_sync_tcp_is_compared_by_both_readings_of_its_decrease_rule() -> None:
+    source = paper("synctcp2005")
+    plan = Plan(source, [1], list(source.common))
+    plan.add_tables(source.tables)
+    readings = []
+    for place in (("table1", "sync_tcp"), ("every-result", "sync_tcp_every_result")):
+        data = plan.scenarios[plan.rows[place][0]].data
+        stack = data["traffic"][0]["tcp"]
+        readings.append(stack["sync_tcp"]["decrease"])
+        assert stack["congestion_control"] == "sync-tcp"
+        assert source.table(place[0]).row(place[1]).published["p50_s"] == "0.390"
+    assert readings == ["once-per-rtt", "every-result"]
+
+
+def test_schemes_are_those_of_table_i() -> None:
+    source = paper("zhangqiu2000")
+    plan = Plan(source, [1], list(source.common))
+    plan.add_tables([source.table("figure14")])
+    data = plan.scenarios[plan.rows["figure14", "r1e"][0]].data
+    red = data["topology"]["bottleneck"]["forward"]["discipline"]
+    # B / 6 and B / 2 of a buffer of 38.6 packets.
+    assert (red["min_th"], red["max_th"], red["limit"]) == ("6 packets", "19 packets", "39 packets")
+    assert (red["gentle"], red["ecn"], red["max_p"], red["w_q"]) == (True, True, 0.1, 0.002)
+    assert all(flow["tcp"]["ecn"] for flow in data["traffic"])
+    assert [flow["rtt"]["rtt"] for flow in data["traffic"]][::7] == ["102 ms", "300 ms"]
+
+
+SPEC: dict[str, Any] = {"id": "X", "type": "ordering", "text": "x", "own_tables": "agrees"}
+
+
+def judged(rule: str, low: Sequence[float], high: Sequence[float]) -> claims.Verdict:
+    source = paper("synctcp2005")
+    loss = source.table("table1").columns[0]
+    cells = [
+        Cell("table1", "sync_tcp", loss, "2.0", tuple(low)),
+        Cell("table1", "reno", loss, "3.9", tuple(high)),
+    ]
+    values = {(cell.table, cell.row, cell.column.name): cell.ours or None for cell in cells}
+    return claims.decide({**SPEC, "rule": rule}, source, values, len(low))
+
+
+ORDER = "sync.loss_rate_pct < reno.loss_rate_pct"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        ([1.0, 2.0, 3.0], [2.0, 3.0, 4.0], "holds"),
+        ([2.0, 3.0, 4.0], [1.0, 2.0, 3.0], "fails"),
+        ([1.0, 3.0, 3.0], [2.0, 2.0, 2.0], "undecided"),
+        ([2.0], [2.0], "fails"),
+        # Seeds differ more than the schemes do, but each seed says the same: they are paired.
+        ([1.0, 10.0, 20.0], [1.1, 10.1, 20.1], "holds"),
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [2.0, 3.0, 4.0, 5.0, 6.0, 7.0], "holds"),
+    ],
+)
+def test_seeds_decide(low: list[float], high: list[float], word: str) -> None:
+    assert judged(ORDER, low, high).verdict == word
+
+
+def test_a_missing_run_decides_nothing() -> None:
+    assert judged(ORDER, [1.0], []).because == "a run is missing"
+
+
+def test_the_numbers_behind_a_verdict_are_named() -> None:
+    assert judged(ORDER, [1.0, 2.0], [2.0, 3.0]).because == (
+        "sync.loss_rate_pct 1.5; reno.loss_rate_pct 2.5"
+    )
+
+
+def test_a_rule_with_an_unknown_row_or_column_is_an_error() -> None:
+    with pytest.raises(AqmlabError, match="there is no row nobody"):
+        judged("nobody.loss_rate_pct > 1", [1.0], [2.0])
+    with pytest.raises(AqmlabError, match="no column delay"):
+        judged("sync.delay > 1", [1.0], [2.0])
+
+
+def test_expressions_call_only_what_they_are_given() -> None:
+    values = {"x": np.array([1.0, 3.0, 2.0]), "y": np.array([10.0, 30.0, 20.0])}
+
+    def value(text: str) -> object:
+        return Expression.parse(text, claims.FUNCTIONS).value(values)
+
+    assert value("max(y / x) == 10 and within(1, 3, x)")
+    assert value("at_max(x, y)") == 3
+    assert not value("falling(x)")
+    with pytest.raises(AqmlabError, match="holds Call"):
+        value("open(x)")
+    with pytest.raises(AqmlabError, match="holds Call"):
+        Expression.parse("max(x)")
+
+
+def test_contradicted_claims_are_counted_apart() -> None:
+    verdicts = [
+        claims.Verdict("a", "", "holds", "", "agrees"),
+        claims.Verdict("b", "", "fails", "", "partly"),
+        claims.Verdict("c", "", "fails", "", "not_tabulated"),
+    ]
+    assert claims.score(verdicts) == {"holds": 1, "fails": 1, "undecided": 0, "contradicted": 1}
+    assert "contradict it) | **fails**" in claims.to_markdown(verdicts)
+
+
+def test_quick_runs_decide_orderings_only() -> None:
+    source = paper("synctcp2005")
+    verdicts = {v.id: v for v in claims.judge(source, every_cell(source, [1.0]), quick=True)}
+    assert verdicts["S07"].verdict == "fails"
+    assert verdicts["S27"].because == "quick runs decide orderings only"
+
+
+def test_numbers_from_recorded_responses() -> None:
+    found = recorded.of_responses(
+        pa.table({"response_bytes": [1000, 3000, 50_000], "response_s": [0.1, 0.3, 4.0]})
+    )
+    assert found["mean_bytes"] == pytest.approx(18_000)
+    assert found["goodput_bps"] == pytest.approx((80_000 + 80_000 + 100_000) / 3)
+    assert (found["le"]["200ms"], found["le"]["5000ms"]) == (pytest.approx(1 / 3), 1.0)
+    assert (found["large"]["share"], found["large"]["le"]["5000ms"]) == (pytest.approx(1 / 3), 1.0)
+
+
+def test_columns_that_the_paper_does_not_print_stand_alone() -> None:
+    column = Column("busy", "busy (%)")
+    board = Scoreboard({"1": "Table"}, scored=True, cells=[Cell("1", "row", column, "", (97.25,))])
+    assert board.to_json()["cells"] == {"within": 0, "total": 0}
+    assert "| row | 97.25 |" in board.to_markdown()
+    assert "The paper prints no numbers" in board.to_markdown()
+
+
+@pytest.mark.parametrize(
+    ("key", "table"), [("synctcp2005", "every-result"), ("zhangqiu2000", "figure5")]
+)
+def test_a_very_short_run(
+    key: str, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = paper(key)
+    short = (("measure.warm_up", '"5 s"'), ("measure.duration", '"10 s"'))
+    monkeypatch.setattr(
+        Paper, "load", classmethod(lambda *_: Paper(**{**vars(source), "quick": short}))
+    )
+    result = reproduce(key, [table], quick=True, out=tmp_path)
+    assert (result["failed"], result["scored"]) == ({}, False)
+    assert result["runs"] == len(source.table(table).rows)
+    report = Path(result["files"]["report"]).read_text(encoding="utf-8")
+    assert f"## {source.table(table).title}" in report

@@ -310,8 +310,7 @@ def test_tshark_finds_nothing_wrong(aqmlab: Cli, elsewhere: Path) -> None:
 
     def frames(display_filter: str) -> int:
         options = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]
-        file = str(run / "capture.pcapng")
-        command = [tshark, "-r", file, *options, "-Y", display_filter]
+        command = [tshark, "-r", str(run / "capture.pcapng"), *options, "-Y", display_filter]
         listed = subprocess.run(command, check=True, capture_output=True, text=True)
         return listed.stdout.count("\n")
 

@@ -160,7 +160,8 @@ def samples(
     What varies from row to row, such as a number of flows, is a column too.
     """
     table, pattern = place
-    parts = {part.id: part.rows for part in (*paper.tables, *paper.fits)}
+    parts = {table.id: table.rows for table in paper.tables}
+    parts |= {fit.id: fit.rows for fit in paper.fits}
     rows = [row for row in parts[table] if fnmatchcase(row.label, pattern)]
     if not rows:
         raise AqmlabError(f"{paper.name}: table {table} has no row {pattern}")

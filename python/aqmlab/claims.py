@@ -125,7 +125,10 @@ def decide(spec: Mapping[str, Any], paper: Paper, values: Values, seeds: int) ->
     present = {name: array for name, array in found.items() if array is not None}
     if len(present) < len(found):
         return verdict(spec, UNDECIDED, "a run is missing")
-    predicate = Expression.parse(VALUE.sub(r"\1__\2", spec["rule"]), FUNCTIONS)
+    try:
+        predicate = Expression.parse(VALUE.sub(r"\1__\2", spec["rule"]), FUNCTIONS)
+    except AqmlabError as error:
+        raise AqmlabError(f"{paper.folder / 'claims.toml'}: {spec['id']}: rule {error}") from None
     answers = [
         bool(predicate.value({name: means(array, draw) for name, array in present.items()}))
         for draw in draws(seeds)
@@ -160,7 +163,7 @@ def samples(
     What varies from row to row, such as a number of flows, is a column too.
     """
     table, pattern = place
-    parts = {table.id: table.rows for table in paper.tables}
+    parts = {part.id: part.rows for part in paper.tables}
     parts |= {fit.id: fit.rows for fit in paper.fits}
     rows = [row for row in parts[table] if fnmatchcase(row.label, pattern)]
     if not rows:

@@ -111,7 +111,7 @@ def cells_of(folder: Path, table: str, row: str) -> list[Verdict]:
             verdict=cell["verdict"],
         )
         for cell in cells(folder)
-        if (cell["table"], cell["row"]) == (table, row)
+        if (cell["table"], cell["row"]) == (table, row) and cell["published"]
     ]
 
 

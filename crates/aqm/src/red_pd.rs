@@ -17,6 +17,10 @@ use crate::law::{Fate, Law, LawParameters, Verdict, Watches, happens};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
 
+use response::{Response, Test};
+
+mod response;
+
 /// Parameters of RED-PD: those of RED, and those of the filter in front of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -88,6 +92,34 @@ pub struct Params {
     /// Least number of lists from a change of a flow's filter probability to a decrease.
     #[serde(default = "default_decrease_lists")]
     pub decrease_lists: u32,
+    /// Whether filtered flows are tested for a response to what they lose, and the filter
+    /// probability of those that show none rises in larger steps.
+    #[serde(default)]
+    pub unresponsive_test: bool,
+    /// Periods that the test remembers of a flow, each from an increase of its filter probability
+    /// to the next; from 2 to 20.
+    #[serde(default = "default_test_periods")]
+    #[schemars(range(min = 2, max = 20))]
+    pub test_periods: u32,
+    /// Factor of a rise of a flow's drop rate, from a period to a later one, from which the test
+    /// asks for a response: a rate smaller by the square root of the rise; from 1 to 10.
+    #[serde(default = "default_test_rise")]
+    #[schemars(range(min = 1.0, max = 10.0))]
+    pub test_rise: f64,
+    /// Least number of pairs of periods without a response in a flow that fails the test; from 1
+    /// to 190.
+    #[serde(default = "default_test_pairs")]
+    #[schemars(range(min = 1, max = 190))]
+    pub test_pairs: u32,
+    /// Least number of pairs without a response for each pair with one in a flow that fails the
+    /// test; at least 1.
+    #[serde(default = "default_test_majority")]
+    #[schemars(range(min = 1.0))]
+    pub test_majority: f64,
+    /// By what the step of a flow that failed the test is multiplied; at least 1.
+    #[serde(default = "default_unresponsive_step")]
+    #[schemars(range(min = 1.0))]
+    pub unresponsive_step: f64,
     /// Whether ECN-capable packets are marked instead of dropped, by RED and by the filter.
     #[serde(default)]
     pub ecn: bool,
@@ -133,6 +165,26 @@ fn default_decrease_lists() -> u32 {
     3
 }
 
+fn default_test_periods() -> u32 {
+    5
+}
+
+fn default_test_rise() -> f64 {
+    1.5
+}
+
+fn default_test_pairs() -> u32 {
+    3
+}
+
+fn default_test_majority() -> f64 {
+    4.0
+}
+
+fn default_unresponsive_step() -> f64 {
+    2.0
+}
+
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "RED with Preferential Dropping",
@@ -153,13 +205,20 @@ impl Parameters for Params {
             "Each flow's filter signals are spaced by `gap`, as RED's are.",
             "Numbers of the scripts that the paper leaves open: `list_flows`, `identify_above`, \
              `increase_lists`, `increase_time`, `decrease_lists`.",
-            "The paper's test whether a filtered flow responds, and the larger steps for those \
-             that do not, are left out; the authors' scripts have them switched off.",
+            "The test whether a filtered flow responds is off, as in the authors' scripts; so are \
+             its comparison of pairs of periods, with rises of up to 10, `test_periods`, \
+             `test_pairs`, `test_majority` and `unresponsive_step`.",
+            "A period is the time from an increase of a flow's filter probability to the next, in \
+             the filter only (the scripts take the last list of it), and only rises in time count. \
+             `test_rise` is ours: from 1.5 on chance hides the response of few TCP flows. A \
+             verdict stands until most pairs show a response (the scripts: until release). The \
+             scripts' slower decreases for such flows are left out.",
             "The first list lasts 10R. A list takes 4096 flows, before it is cut down to those \
              that it keeps, and as many are filtered; further ones are passed over.",
         ],
-        memory: "at most 4096 flows of 40 bytes in the current list and 4096 of 72 bytes in the \
-                 filter; `lists` times `list_flows` entries of 24 bytes",
+        memory: "at most 4096 flows of 40 bytes in the current list and 4096 of 112 bytes in \
+                 the filter, with `unresponsive_test` `test_periods` times 16 bytes more; `lists` \
+                 times `list_flows` entries of 24 bytes",
     };
 
     fn check(&self) -> Result<(), Problem> {
@@ -170,7 +229,12 @@ impl Parameters for Params {
         check::count("list_flows", self.list_flows, 1, 1000)?;
         check::between("identify_above", self.identify_above, 0.0, 1.0)?;
         check::in_unit_interval("max_decrease", self.max_decrease)?;
-        check::in_unit_interval("p_min_thresh", self.p_min_thresh)
+        check::in_unit_interval("p_min_thresh", self.p_min_thresh)?;
+        check::count("test_periods", self.test_periods, 2, 20)?;
+        check::between("test_rise", self.test_rise, 1.0, response::MOST_RISE)?;
+        check::count("test_pairs", self.test_pairs, 1, 190)?;
+        check::at_least("test_majority", self.test_majority, 1.0)?;
+        check::at_least("unresponsive_step", self.unresponsive_step, 1.0)
     }
 }
 
@@ -362,12 +426,16 @@ struct Filter {
     increase_lists: u64,
     increase_time: Time,
     decrease_lists: u64,
+    /// The test of responses, if it is on.
+    test: Option<Test>,
+    /// Flows that had failed it as the last list ended.
+    unresponsive: u32,
     /// Filter probability of the last arrival's flow.
     p_f: f64,
 }
 
 /// A flow in the filter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Filtered {
     /// Its signal probability, the paper's P_f.
     p_f: f64,
@@ -377,6 +445,7 @@ struct Filtered {
     raised: ListEnd,
     /// The number of the list at whose end its probability changed last.
     changed: u64,
+    response: Response,
 }
 
 impl Filter {
@@ -389,6 +458,8 @@ impl Filter {
             increase_lists: u64::from(params.increase_lists),
             increase_time: params.increase_time,
             decrease_lists: u64::from(params.decrease_lists),
+            test: Test::new(params),
+            unresponsive: 0,
             p_f: 0.0,
         }
     }
@@ -401,6 +472,7 @@ impl Filter {
             return false;
         };
         self.p_f = flow.p_f;
+        flow.response.arrival();
         if !congested {
             return false;
         }
@@ -408,16 +480,35 @@ impl Filter {
         let signal = happens(self.gap.signal_probability(flow.p_f, flow.count), draw);
         if signal {
             flow.count = 0;
+            flow.response.loss();
         }
         signal
     }
 
-    /// Raises the probability of a flow by `step`, at most to double it and `p` more.
+    /// RED has signalled to a packet, or had no room for it.
+    fn note(&mut self, flow: FlowKey) {
+        if self.test.is_some()
+            && let Some(flow) = self.flows.get_mut(flow)
+        {
+            flow.response.loss();
+        }
+    }
+
+    /// Raises the probability of a flow by `step`, at most to double it and `p` more; by larger
+    /// steps if it does not respond.
     fn raise(&mut self, flow: FlowKey, step: f64, p: f64, end: ListEnd) {
         if let Some(flow) = self.flows.get_mut(flow) {
             let lists = end.number - flow.raised.number;
             if lists >= self.increase_lists && end.time - flow.raised.time >= self.increase_time {
-                flow.p_f = (flow.p_f + step.min(flow.p_f + p)).min(1.0);
+                let mut step = step.min(flow.p_f + p);
+                if let Some(test) = &self.test {
+                    let length = end.time - flow.raised.time;
+                    flow.response.end_period(length, test);
+                    if flow.response.is_missing {
+                        step *= test.step;
+                    }
+                }
+                flow.p_f = (flow.p_f + step).min(1.0);
                 flow.raised = end;
                 flow.changed = end.number;
             }
@@ -427,6 +518,7 @@ impl Filter {
                 count: -1,
                 raised: end,
                 changed: end.number,
+                response: Response::default(),
             };
             self.flows.push(flow, filtered);
         }
@@ -437,17 +529,21 @@ impl Filter {
     fn loosen(&mut self, records: &FlowMap<Record>, list: u64) {
         let (max_decrease, least) = (self.max_decrease, self.p_min_thresh);
         let rest = self.decrease_lists;
+        self.unresponsive = 0;
         self.flows.retain(|name, flow| {
-            if records.contains_key(&name) || list - flow.changed < rest {
-                return true;
+            if !records.contains_key(&name) && list - flow.changed >= rest {
+                flow.changed = list;
+                if flow.p_f > 2.0 * max_decrease {
+                    flow.p_f -= max_decrease;
+                } else {
+                    flow.p_f /= 2.0;
+                }
+                if flow.p_f < least {
+                    return false;
+                }
             }
-            flow.changed = list;
-            if flow.p_f > 2.0 * max_decrease {
-                flow.p_f -= max_decrease;
-            } else {
-                flow.p_f /= 2.0;
-            }
-            flow.p_f >= least
+            self.unresponsive += u32::from(flow.response.is_missing);
+            true
         });
     }
 }
@@ -474,6 +570,7 @@ impl RedPd {
     /// RED has signalled to a packet, or had no room for it.
     fn note(&mut self, packet: &Packet) {
         self.rate.drops += 1;
+        self.filter.note(packet.flow);
         let bytes = u64::from(packet.size);
         if let Some(loss) = self.losses.get_mut(packet.flow) {
             loss.packets += 1;
@@ -574,13 +671,15 @@ impl Law for RedPd {
             "ambient_p",
             "p_f",
             "filtered_flows",
+            "unresponsive_flows",
         ]
     }
 
     fn probe(&self, out: &mut Vec<f64>) {
         self.red.probe(out);
         let flows = self.filter.flows.len() as f64;
-        out.extend([self.ambient_p, self.filter.p_f, flows]);
+        let unresponsive = f64::from(self.filter.unresponsive);
+        out.extend([self.ambient_p, self.filter.p_f, flows, unresponsive]);
     }
 }
 

@@ -137,6 +137,7 @@ const CASES: &[&str] = &[
      limit = '12 packets'
      w_q = 0.2
      target_rtt = '2 ms'
+     unresponsive_test = true
      increase_time = '10 ms'",
     "kind = 'fred'
      min_th = '2 packets'

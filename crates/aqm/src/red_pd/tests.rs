@@ -27,6 +27,12 @@ fn params() -> Params {
         increase_lists: 1,
         increase_time: Time::ZERO,
         decrease_lists: 1,
+        unresponsive_test: false,
+        test_periods: 5,
+        test_rise: 1.5,
+        test_pairs: 3,
+        test_majority: 4.0,
+        unresponsive_step: 2.0,
         ecn: false,
     }
 }
@@ -319,4 +325,113 @@ fn no_flow_is_found_where_hardly_anything_is_lost() {
     law.note(&packet(FlowKey(1), 500));
     law.end_list(0.0011);
     assert_eq!(p_f(&law, 1), Some(0.0011));
+}
+
+fn testing() -> Params {
+    Params {
+        unresponsive_test: true,
+        ..params()
+    }
+}
+
+/// A flow that is found in every list, each of 200 ms, and sends so many packets in it, by its
+/// filter probability: whether it is held unresponsive, and its next probability.
+fn found(params: &Params, sends: impl Fn(f64) -> f64) -> (Vec<bool>, Vec<f64>) {
+    let mut law = law(params);
+    filter(&mut law, 1, 0.02);
+    let here = [(FlowKey(1), Record::default())].into_iter().collect();
+    let (mut missing, mut p_fs) = (Vec::new(), Vec::new());
+    for _ in 0..7 {
+        let p_f = p_f(&law, 1).unwrap();
+        for number in 0..sends(p_f) as u32 {
+            // The filter takes its share, evenly spread.
+            let lost = |number| (f64::from(number) * p_f) as u32;
+            let u = f64::from(u8::from(lost(number + 1) == lost(number)));
+            law.filter.signals(FlowKey(1), true, &mut || u);
+        }
+        law.list.time += Time::from_millis(200);
+        law.list.number += 1;
+        law.filter.raise(FlowKey(1), 0.03, 0.03, law.list);
+        law.filter.loosen(&here, law.list.number);
+        missing.push(law.filter.unresponsive == 1);
+        p_fs.push(self::p_f(&law, 1).unwrap());
+    }
+    (missing, p_fs)
+}
+
+#[test]
+fn a_constant_rate_is_found_unresponsive_and_a_rate_of_tcp_is_not() {
+    // Drop rates 0.02, 0.05, 0.08: rises of 2.5, 4 and 1.6; from then on twice the step.
+    let late = [false, false, true, true, true, true, true];
+    let (missing, p_fs) = found(&testing(), |_| 1000.0);
+    assert_eq!(missing, late);
+    for (p_f, expected) in p_fs.iter().zip([0.05, 0.08, 0.14, 0.20, 0.26, 0.32, 0.38]) {
+        worked::assert_close(*p_f, expected, "P_f");
+    }
+    // A little more than the square root, and a little less.
+    let power = |exponent: f64| move |p_f: f64| 1000.0 * libm::pow(p_f, -exponent);
+    let none = [false; 7];
+    assert_eq!(found(&testing(), power(0.55)).0, none);
+    assert_eq!(found(&testing(), power(0.45)).0, late);
+    // With the test off the steps are plain.
+    let (missing, p_fs) = found(&params(), |_| 1000.0);
+    assert_eq!(missing, none);
+    worked::assert_close(p_fs[6], 0.23, "P_f");
+}
+
+#[test]
+fn what_red_takes_of_a_filtered_flow_counts_as_its_loss() {
+    for (params, losses) in [(testing(), 2), (params(), 1)] {
+        let mut law = law(&params);
+        filter(&mut law, 1, 0.4);
+        arrive(&mut law, 2, 5, 0.999);
+        arrive(&mut law, 2, 5, 0.999);
+        // The filter takes the first; of the two others, RED the second.
+        for u in [0.39, 0.999] {
+            arrive(&mut law, 1, 5, u);
+        }
+        law.note(&packet(FlowKey(1), 500));
+        law.note(&packet(FlowKey(2), 500));
+        let response = &law.filter.flows.get(FlowKey(1)).unwrap().response;
+        assert_eq!(response.counts(), (2, losses));
+    }
+}
+
+#[test]
+fn the_test_asks_for_enough_pairs_and_a_majority() {
+    let test = Test::new(&testing()).unwrap();
+    let verdict = |periods: &[(f64, f64)]| {
+        let period = |&(drop_rate, rate)| response::Period { rate, drop_rate };
+        test.fails(&periods.iter().map(period).collect::<Vec<_>>())
+    };
+    // Three pairs without a response; two, for 4/3 is no rise; none, for the rate follows.
+    let no = |p| (p, 100.0);
+    assert_eq!(verdict(&[0.1, 0.2, 0.4].map(no)), Some(true));
+    assert_eq!(verdict(&[0.1, 0.3, 0.4].map(no)), None);
+    assert_eq!(verdict(&[(0.1, 100.0), (0.4, 50.0)]), Some(false));
+    // A fall of the drop rate, a rise from nothing and one too large say nothing.
+    assert_eq!(verdict(&[0.4, 0.2, 0.1].map(no)), None);
+    assert_eq!(verdict(&[0.0, 0.1, 0.2, 0.3].map(no)), None);
+    assert_eq!(verdict(&[0.01, 0.02, 0.11].map(no)), None);
+    // With a response from 0.2 to 0.4: two, three and four pairs without one.
+    let mixed = |last| verdict(&[(0.1, 50.0), (0.2, 100.0), (0.4, 50.0), last]);
+    assert_eq!(mixed((0.0, 100.0)), None);
+    assert_eq!(mixed((0.25, 100.0)), None);
+    assert_eq!(mixed((0.4, 100.0)), Some(true));
+}
+
+#[test]
+fn a_verdict_stands_until_a_response_is_seen() {
+    let test = Test::new(&testing()).unwrap();
+    let mut response = Response::default();
+    let mut period = |arrivals: u32, losses: u32| {
+        (0..arrivals).for_each(|_| response.arrival());
+        (0..losses).for_each(|_| response.loss());
+        response.end_period(Time::from_secs(1), &test);
+        response.is_missing
+    };
+    assert!([(100, 5), (100, 10), (100, 20)].map(|(a, l)| period(a, l))[2]);
+    // Nothing rises any more, and five periods are remembered.
+    assert_eq!([0; 5].map(|_| period(100, 20)), [true; 5]);
+    assert!(!period(50, 20), "half the rate at twice the drop rate");
 }

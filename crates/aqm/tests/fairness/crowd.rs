@@ -296,3 +296,25 @@ fn rio_ps_spares_short_flows() {
         "RED: short {short}, long {long}"
     );
 }
+
+#[test]
+fn red_pd_tells_flows_that_respond_from_a_flood() {
+    let table = RED.replace("'red'", "'red-pd'") + "\nunresponsive_test = true";
+    let mut kinds = [RENO; 21];
+    let share_of_unresponsive = |kinds: &[Kind]| {
+        let mut crowd = Crowd::new(&table, kinds);
+        let (mut filtered, mut unresponsive) = (0.0, 0.0);
+        for second in 10..=60 {
+            crowd.run_to(Time::from_secs(second));
+            filtered += crowd.probe("filtered_flows");
+            unresponsive += crowd.probe("unresponsive_flows");
+        }
+        (unresponsive / 51.0, unresponsive / filtered)
+    };
+    // By chance a few senders that halve their windows seem not to.
+    let (_, share) = share_of_unresponsive(&kinds);
+    assert!(share < 0.12, "{share}");
+    kinds[20] = Kind::Flood { rate: 1500.0 };
+    let (mean, _) = share_of_unresponsive(&kinds);
+    assert!((0.9..1.5).contains(&mean), "{mean}");
+}

@@ -196,6 +196,21 @@ fn impossible_parameters_are_refused_with_the_field_and_the_remedy() {
             "p_min_thresh",
             "above 0 and at most 1",
         ),
+        (red_pd, "test_periods = 1", "test_periods", "from 2 to 20"),
+        (
+            red_pd,
+            "test_rise = 0.5",
+            "test_rise",
+            "at least 1 and at most 10",
+        ),
+        (red_pd, "test_pairs = 0", "test_pairs", "from 1 to 190"),
+        (red_pd, "test_majority = 0.5", "test_majority", "at least 1"),
+        (
+            red_pd,
+            "unresponsive_step = 0.9",
+            "unresponsive_step",
+            "at least 1",
+        ),
     ];
     for (base, change, field, words) in cases {
         assert_eq!(read(base).check(), Ok(()), "{base}");

@@ -76,8 +76,7 @@ docs:
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 
 reproduce: build
-	$(BIN)/aqmlab reproduce christiansen2000
-	for paper in synctcp2005 zhangqiu2000; do \
+	for paper in christiansen2000 synctcp2005 zhangqiu2000; do \
 		$(BIN)/aqmlab reproduce $$paper && cp out/reproduce/$$paper/report.md docs/fidelity-$$paper.md; \
 	done
 

@@ -205,9 +205,10 @@ impl Parameters for Params {
             "Each flow's filter signals are spaced by `gap`, as RED's are.",
             "Numbers of the scripts that the paper leaves open: `list_flows`, `identify_above`, \
              `increase_lists`, `increase_time`, `decrease_lists`.",
-            "The test whether a filtered flow responds is off, as in the authors' scripts; so are \
-             its comparison of pairs of periods, with rises of up to 10, `test_periods`, \
-             `test_pairs`, `test_majority` and `unresponsive_step`.",
+            "The test whether a filtered flow responds is off by default; the authors' scripts \
+             have it on, but for some runs. From these come the comparison of pairs of periods, \
+             with rises of up to 10, and the values of `test_periods`, `test_pairs`, \
+             `test_majority` and `unresponsive_step`.",
             "A period is the time from an increase of a flow's filter probability to the next, in \
              the filter only (the scripts take the last list of it), and only rises in time count. \
              `test_rise` is ours: from 1.5 on chance hides the response of few TCP flows. A \

@@ -94,13 +94,11 @@ def class_shifts(baseline: Group, group: Group, traffic: str, metrics: RunMetric
             return found
     shifts = []
     for metric in METRICS:
-        before, after = ([row.get(metric) for row in rows] for rows in values)
-        if None in before or None in after:
+        if any(row.get(metric) is None for rows in values for row in rows):
             continue
-        changes = [after[k] - before[j] for j, k in pairs]  # type: ignore[operator]
-        shifts.append(
-            shift_of(baseline, group, traffic, metric, changes or [], (before, after))  # type: ignore[arg-type]
-        )
+        before, after = ([row[metric] for row in rows] for rows in values)
+        changes = [after[k] - before[j] for j, k in pairs]
+        shifts.append(shift_of(baseline, group, traffic, metric, changes, (before, after)))
     return shifts
 
 

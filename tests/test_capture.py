@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -273,3 +275,33 @@ def test_vectors_come_back_from_the_capture_of_a_run(
             for one, other, following in zip(adus, told, adus[1:], strict=False):
                 if one[0] != following[0]:
                     assert abs(one[2] - other[2]) < 1000, (adus, told)
+
+
+USERS = "[[traffic]]\nusers = 3330"
+"""Nothing is left to calibrate."""
+
+
+def test_the_example_of_the_documentation(aqmlab: Cli, elsewhere: Path) -> None:
+    """Its commands and its scenario, as they stand there; only shorter, with the users stated."""
+    text = (ROOT / "docs/traffic/from-capture.md").read_text()
+    section = text[text.index("## Without a capture") : text.index("## Options")]
+    run, convert, compare = re.findall(r"^    aqmlab (.*)$", section, re.MULTILINE)
+    [scenario] = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+    shutil.copytree(ROOT / "scenarios", "scenarios", ignore=shutil.ignore_patterns("sweeps"))
+    quickstart = Path("scenarios/quickstart.toml")
+    stated = quickstart.read_text().replace("load = 0.98", "").replace("[[traffic]]", USERS)
+    quickstart.write_text(stated)
+    shorter = ("measure.warm_up=5 s", "measure.duration=20 s")
+    options = [word for pair in shorter for word in ("--set", pair)]
+    answer = aqmlab(*shlex.split(run), *options, "--json")
+    assert answer.status == 0, answer.err
+    started = json.loads(answer.out)["responses"]["all"]["started"]
+    answer = aqmlab(*shlex.split(convert), "--json")
+    assert json.loads(answer.out)["connections"]["made"] > started
+    replayed = scenario.replace('"30 s"', '"5 s"').replace('"200 s"', '"15 s"')
+    assert replayed != scenario
+    (elsewhere / "mine.toml").write_text(replayed)
+    answer = aqmlab(*shlex.split(compare))
+    assert answer.status == 0, answer.err
+    assert "fq-codel" in answer.out
+    assert (elsewhere / "mine.svg").read_text().startswith("<svg")

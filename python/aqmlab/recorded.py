@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.compute as pc
+
+from aqmlab.scoreboard import Rank
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +35,44 @@ def numbers(run: Run) -> Mapping[str, Any]:
         classes[name] = run.responses.filter(pc.equal(run.responses["class"], name))
     of_classes = {name: of_responses(table) for name, table in classes.items()}
     return {**run.summary, "recorded": of_classes}
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How long the responses of a class took in one run."""
+
+    times_s: np.ndarray
+    """Response times, rising."""
+    shares: np.ndarray
+    """The share of responses that took at most that long, for each of the times."""
+
+    @classmethod
+    def of(cls, run: Run, name: str) -> Distribution | None:
+        """Of a traffic class, or of ``all``; None where the run did not record responses."""
+        table = run.responses
+        if table is None:
+            return None
+        if name != "all":
+            table = table.filter(pc.equal(table["class"], name))
+        times = np.sort(table["response_s"].to_numpy())
+        if len(times) == 0:
+            return None
+        return cls(times, np.arange(1, len(times) + 1) / len(times))
+
+    def share(self, time_s: float) -> float:
+        """The share of responses that took at most this long."""
+        index = int(np.searchsorted(self.times_s, time_s, side="right"))
+        return float(self.shares[index - 1]) if index else 0.0
+
+    def time_s(self, share: float) -> float:
+        """The shortest time within which at least this share of the responses ended."""
+        index = int(np.searchsorted(self.shares, share))
+        return float(self.times_s[min(index, len(self.times_s) - 1)])
+
+    def rank(self, time_s: float, points: float) -> Rank:
+        """Where a time lies, and how far apart so many points of rank around it are."""
+        share, half = self.share(time_s), points / 200
+        return Rank(100 * share, self.time_s(share + half) - self.time_s(share - half))
 
 
 def of_responses(table: pa.Table) -> dict[str, Any]:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
-
     from aqmlab.distributions import Of
 
 TWO_CLASSES = """

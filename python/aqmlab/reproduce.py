@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aqmlab import claims, parallel, signatures
+from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
 from aqmlab.files import write_text
 from aqmlab.papers import Fit, Overrides, Paper, Row, Table, product
-from aqmlab.recorded import Distribution, numbers
+from aqmlab.recorded import numbers
 from aqmlab.runs import Run
 from aqmlab.scenario import Scenario
 from aqmlab.scoreboard import Cell, Column, Rank, Scoreboard, markdown, total
@@ -154,17 +155,18 @@ def table_cells(table: Table, plan: Plan, runs: Mapping[str, Run | AqmlabError])
 def ranks(column: Column, published: str, runs: Sequence[Run]) -> tuple[Rank, ...]:
     """Where a published percentile lies in each run, if the column is judged by rank.
 
-    Empty, too, when one of the runs does not tell.
+    Empty, too, when one of the runs has nothing of the kind.
     """
     percentile, tolerance = column.percentile, column.tolerance
     if percentile is None or tolerance is None or not published:
         return ()
-    found = [Distribution.of(run, percentile.of) for run in runs]
-    told = [distribution for distribution in found if distribution is not None]
-    if len(told) < len(found):
-        return ()
     time_s, points = float(published) / column.terms[0].factor, tolerance.rank or 0.0
-    return tuple(ours.rank(time_s, points) for ours in told)
+    found = [
+        Distribution.of_run(run, percentile.what, percentile.traffic_class).rank(time_s, points)
+        for run in runs
+    ]
+    told = tuple(rank for rank in found if rank is not None)
+    return told if len(told) == len(found) else ()
 
 
 def fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
@@ -216,8 +218,8 @@ def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims
         head.append("A star marks a cell outside its tolerance.")
         if board.ranked:
             head.append(
-                "In brackets stands the share of our responses that ended within the published "
-                "time; a dagger marks a percentile that is within by this rank alone."
+                "In brackets stands the share of ours that took at most the published time; "
+                "a dagger marks a percentile that is within by this rank alone."
             )
     else:
         head.append("Quick runs: too short and too early to judge, so nothing is scored.")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from aqmlab.errors import AqmlabError
 
@@ -27,8 +27,8 @@ CSV_HEAD = (
     "by_rank",
     "verdict",
 )
-PERCENTILE = re.compile(r"responses\.(?P<of>[^.]+)\.p(?P<rank>\d\d)_s")
-"""The key of a percentile of response times."""
+PERCENTILE = re.compile(r"(responses|flows)\.([^.]+)\.(?:duration_)?p(\d\d)_s")
+"""The key of a percentile of response times or of connections' durations."""
 SLACK = 1e-9
 """Rounding of floating-point differences that a tolerance forgives."""
 
@@ -98,10 +98,12 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Percentile:
-    """A percentile of response times: what a share of a class's responses takes at most."""
+    """What a share of a class's responses, or of its connections, takes at most."""
 
-    of: str
-    """The traffic class, or ``all``."""
+    what: Literal["response", "flow"]
+    """Response times, or durations of connections."""
+    traffic_class: str | None
+    """None: all classes together."""
     rank: float
     """The share, in per cent."""
 
@@ -111,15 +113,20 @@ class Percentile:
         found = PERCENTILE.fullmatch(key)
         if found is None:
             raise ValueError(f"{key} is no percentile such as responses.all.p50_s: it has no rank")
-        return cls(found["of"], float(found["rank"]))
+        what, name, rank = found.groups()
+        return cls(
+            "response" if what == "responses" else "flow",
+            None if name == "all" else name,
+            float(rank),
+        )
 
 
 @dataclass(frozen=True)
 class Rank:
-    """Where a published percentile lies among our responses of one run."""
+    """Where a published percentile lies among ours of one run."""
 
     at: float
-    """Share of ours that ended within the published time, in per cent."""
+    """Share of ours that took at most the published time, in per cent."""
     span_s: float
     """What the tolerance of rank is in time: in our distribution, from the rank half of it below
     that share to the rank half of it above."""
@@ -216,7 +223,7 @@ class Cell:
 
     @property
     def rank(self) -> float | None:
-        """Share of our responses that ended within the published time, in per cent."""
+        """Share of ours that took at most the published time, in per cent."""
         return fmean(rank.at for rank in self.ranks) if self.ranks else None
 
     def formatted(self, value: float | None) -> str:

@@ -55,6 +55,8 @@ class Table:
     rows: tuple[Row, ...]
     scenario: Path
     """What every row varies."""
+    figures: tuple[str, ...] = ()
+    """Figures whose curves are these runs: other names of the table."""
 
     def row(self, label: str) -> Row:
         """The row of this label."""
@@ -131,14 +133,21 @@ class Paper:
 
     def select(self, ids: Sequence[str] | None) -> tuple[list[Table], list[Fit]]:
         """The wanted tables and fits, in the paper's order; None: all."""
-        known = [table.id for table in self.tables] + [fit.id for fit in self.fits]
-        wanted = {name.lower() for name in (known if ids is None else ids)}
-        for name in ids or ():
-            if name.lower() not in (entry.lower() for entry in known):
-                raise AqmlabError(f"{self.name} has no table {name}; it has {', '.join(known)}")
+        if ids is None:
+            return list(self.tables), list(self.fits)
+        called = {
+            **{table.id: {table.id.lower(), *table.figures} for table in self.tables},
+            **{fit.id: {fit.id.lower()} for fit in self.fits},
+        }
+        wanted = {name.lower() for name in ids}
+        for name in ids:
+            if not any(name.lower() in known for known in called.values()):
+                figures = [name for table in self.tables for name in table.figures]
+                listed = ", ".join(dict.fromkeys([*called, *figures]))
+                raise AqmlabError(f"{self.name} has no table {name}; it has {listed}")
         return (
-            [table for table in self.tables if table.id.lower() in wanted],
-            [fit for fit in self.fits if fit.id.lower() in wanted],
+            [table for table in self.tables if called[table.id] & wanted],
+            [fit for fit in self.fits if called[fit.id] & wanted],
         )
 
 
@@ -147,15 +156,18 @@ def shelves() -> list[Path]:
     return [Path("papers"), Path(__file__).resolve().parents[2] / "papers"]
 
 
+def names() -> list[str]:
+    """Names of the papers that are known here."""
+    return sorted({path.parent.name for shelf in shelves() for path in shelf.glob("*/tables.toml")})
+
+
 def find(name: str) -> Path:
     """The folder of a paper."""
     candidates = [Path(name), *(shelf / name for shelf in shelves())]
     for folder in candidates:
         if (folder / "tables.toml").is_file():
             return folder
-    known = sorted(
-        {path.parent.name for shelf in shelves() for path in shelf.glob("*/tables.toml")}
-    )
+    known = names()
     listed = f"known papers: {', '.join(known)}" if known else "no paper is installed"
     raise AqmlabError(f"there is no paper {name}; {listed}")
 
@@ -188,7 +200,7 @@ def complete(
     """A table's description, completed by the one that it is ``like`` and by the paper's."""
     shared = {key: paper[key] for key in ("scenario", "settings") if key in paper}
     like = complete(specs[spec["like"]], specs, paper) if "like" in spec else {}
-    return {**shared, **like, **spec}
+    return {**shared, **like, "figures": [], **spec}
 
 
 def table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Table:
@@ -199,6 +211,7 @@ def table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) 
         columns=tuple(columns[name] for name in spec["compare"]),
         rows=rows(spec, folder),
         scenario=folder / spec["scenario"],
+        figures=tuple(f"figure{number}" for number in spec.get("figures", [])),
     )
 
 

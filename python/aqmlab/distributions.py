@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -31,7 +31,7 @@ class Distribution(Mapping[str, float | None]):
     """
 
     below_s: np.ndarray
-    """Ends of the bins that hold something, in seconds, rising."""
+    """Ends of the bins that hold something, in seconds, rising; the times themselves if exact."""
     count: np.ndarray
     """How many there are in each bin."""
 
@@ -47,11 +47,24 @@ class Distribution(Mapping[str, float | None]):
         return cls.of_table(table.filter(chosen))
 
     @classmethod
+    def exact(cls, times_s: np.ndarray) -> Distribution:
+        """Of ascending times, as they are."""
+        last = np.flatnonzero(np.r_[times_s[1:] != times_s[:-1], True][: len(times_s)])
+        return cls(times_s[last], np.diff(np.r_[-1, last]))
+
+    @classmethod
+    def together(cls, parts: Sequence[Distribution]) -> Distribution:
+        """Several distributions added up."""
+        ends = np.concatenate([np.empty(0), *(part.below_s for part in parts)])
+        counts = np.concatenate([np.empty(0), *(part.count for part in parts)])
+        below, index = np.unique(ends, return_inverse=True)
+        count = np.bincount(index, weights=counts, minlength=len(below))
+        return cls(below, count.astype(np.int64))
+
+    @classmethod
     def of_table(cls, table: pa.Table) -> Distribution:
         """From rows of ``distribution.parquet``; bins of several classes are added up."""
-        below, index = np.unique(table["below_s"].to_numpy(), return_inverse=True)
-        count = np.bincount(index, weights=table["count"].to_numpy(), minlength=len(below))
-        return cls(below, count.astype(np.int64))
+        return cls.together([cls(table["below_s"].to_numpy(), table["count"].to_numpy())])
 
     @property
     def total(self) -> int:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow.compute as pc
 
+from aqmlab.scoreboard import Rank
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -80,6 +82,18 @@ class Distribution(Mapping[str, float | None]):
             return None
         bins = int(np.searchsorted(self.below_s, time_s * (1 + RESOLUTION) + 1e-6, side="right"))
         return float(self.count[:bins].sum() / self.total)
+
+    def time_s(self, share: float) -> float:
+        """The shortest time within which at least this share ended: the end of its bin."""
+        bins = int(np.searchsorted(np.cumsum(self.count), share * self.total))
+        return float(self.below_s[min(bins, len(self.below_s) - 1)])
+
+    def rank(self, time_s: float, points: float) -> Rank | None:
+        """Where a time lies, and how far apart so many points around it are; None of nothing."""
+        share, half = self.share_within(time_s), points / 200
+        if share is None:
+            return None
+        return Rank(100 * share, self.time_s(share + half) - self.time_s(share - half))
 
     def __getitem__(self, limit: str) -> float | None:
         """The share within a time such as "200ms" or "1.5s"."""

@@ -26,8 +26,10 @@ def numbers(run: Run) -> Mapping[str, Any]:
     ``le.100ms``, ``le.1.5s``: the share of the responses that took at most that long;
     ``flow.le``: the same for durations of connections. With recorded responses also what
     :func:`of_responses` gives. All are counted as in the summary: those that end in the measured
-    span.
+    span. A run that keeps no distribution, a live one, has its summary only.
     """
+    if run.distribution is None:
+        return run.summary
     return {
         **run.summary,
         "recorded": {name: of_class(run, name) for name in ("all", *run.classes)},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -106,6 +107,8 @@ class Cell:
     """The number as it is printed; empty: the paper prints none, and ours stands alone."""
     ours: tuple[float, ...] = ()
     """Ours, one value per seed; empty: no run ended."""
+    excluded: str = ""
+    """Why the cell does not count; empty: it does."""
 
     @property
     def target(self) -> float | None:
@@ -135,7 +138,7 @@ class Cell:
     @property
     def scored(self) -> bool:
         """Whether the cell counts."""
-        return self.column.tolerance is not None and self.target is not None
+        return self.column.tolerance is not None and self.target is not None and not self.excluded
 
     @property
     def within(self) -> bool:
@@ -203,16 +206,18 @@ class Scoreboard:
         return text.getvalue()
 
     def verdict(self, cell: Cell) -> str:
-        """``within``, ``outside``, ``missing`` (no run ended) or ``not scored``."""
+        """``within``, ``outside``, ``missing`` (no run ended), ``excluded`` or ``not scored``."""
         if not cell.ours:
             return "missing"
+        if cell.excluded:
+            return "excluded"
         if not (self.scored and cell.scored):
             return "not scored"
         return "within" if cell.within else "outside"
 
     def to_markdown(self) -> str:
         """The score, then every table with ours / published in each cell."""
-        parts = [self._score_table()]
+        parts = [self._score_table(), *self._exclusions()]
         for table, title in self.titles.items():
             cells = [cell for cell in self.cells if cell.table == table]
             parts.append(f"## {title}\n\n{self._markdown_table(cells)}")
@@ -229,12 +234,19 @@ class Scoreboard:
         lines.append(["**all**", *score_words(self.count())])
         return markdown(["table", "cells within", "share"], lines)
 
+    def _exclusions(self) -> list[str]:
+        """What is not scored, and why."""
+        reasons = Counter(cell.excluded for cell in self.cells if cell.excluded and cell.published)
+        if not reasons:
+            return []
+        lines = [f"- {count} cells: {reason}." for reason, count in reasons.items()]
+        return ["Shown in italics and not scored:\n\n" + "\n".join(lines)]
+
     def _markdown_table(self, cells: Sequence[Cell]) -> str:
         columns = columns_of(cells)
         rows: dict[str, dict[str, str]] = {}
         for cell in cells:
-            bad = self.verdict(cell) in ("outside", "missing")
-            rows.setdefault(cell.row, {})[cell.column.name] = f"{cell}" + (" \\*" if bad else "")
+            rows.setdefault(cell.row, {})[cell.column.name] = self._marked(cell)
         lines = [
             [row, *(written.get(column.name, "") for column in columns)]
             for row, written in rows.items()
@@ -248,6 +260,12 @@ class Scoreboard:
             lines.append(["*within*", *(score_words(score)[0] for score in scores)])
         head = "ours / published" if any(cell.published for cell in cells) else "ours"
         return markdown([head, *(column.title for column in columns)], lines)
+
+    def _marked(self, cell: Cell) -> str:
+        """A cell with a star if it is outside its tolerance, in italics if it is excluded."""
+        if cell.excluded and cell.published:
+            return f"*{cell}*"
+        return f"{cell} \\*" if self.verdict(cell) in ("outside", "missing") else f"{cell}"
 
 
 def columns_of(cells: Iterable[Cell]) -> list[Column]:

@@ -175,7 +175,6 @@ def test_numbers_from_recorded_responses() -> None:
     )
     assert found["mean_bytes"] == pytest.approx(18_000)
     assert found["goodput_bps"] == pytest.approx((80_000 + 80_000 + 100_000) / 3)
-    assert (found["le"]["200ms"], found["le"]["5000ms"]) == (pytest.approx(1 / 3), 1.0)
     assert (found["large"]["share"], found["large"]["le"]["5000ms"]) == (pytest.approx(1 / 3), 1.0)
 
 

@@ -39,6 +39,7 @@ ONE = {
         "verdicts": [verdict("A1", "fails"), verdict("A2", "fails", "disagrees")],
     },
     "failed": {"run": "it broke"},
+    "figures": {"4": "4.svg"},
     "runs": 24,
     "cpu_s": 3600.0,
 }
@@ -50,6 +51,7 @@ TWO = {
     "tables": {"figure": {"title": "A plot", "within": 0, "by_value": 0, "total": 0}},
     "claims": {"holds": 0, "fails": 0, "undecided": 1, "contradicted": 0, "verdicts": []},
     "failed": {},
+    "figures": {},
     "runs": 6,
     "cpu_s": 1800.0,
 }
@@ -85,6 +87,7 @@ def test_every_paper_is_repeated_in_its_own_folder(asked: list[Any], tmp_path: P
     assert result["claims"] == {"holds": 3, "fails": 1, "undecided": 3, "contradicted": 1}
     assert (result["runs"], result["cpu_s"]) == (30, 5400)
     assert result["failed"] == {"one/run": "it broke"}
+    assert result["figures"] == {"one 4": "4.svg"}
     written = json.loads((tmp_path / "scoreboard.json").read_text())
     assert {**written, "files": result["files"]} == result
 
@@ -141,11 +144,11 @@ def test_all_papers_have_no_tables(aqmlab: Cli) -> None:
     assert "found B.1 after all" in answer.err
 
 
-def test_figures_name_the_tables_of_their_runs() -> None:
-    source = Paper.load(str(ROOT / "papers" / "christiansen2000"))
-    tables, fits = source.select(["Figure22", "5"])
-    assert ([table.id for table in tables], fits) == (["B.1", "B.2", "5"], [])
-    with pytest.raises(AqmlabError, match=r"no table figure99; it has B\.1, .*, figure9"):
+def test_figures_name_the_tables_that_plot_their_numbers() -> None:
+    source = Paper.load(str(ROOT / "papers" / "zhangqiu2000"))
+    tables, _, _ = source.select(["Figure6", "figure7"])
+    assert [table.id for table in tables] == ["figure3", "figure7"]
+    with pytest.raises(AqmlabError, match=r"no table or figure figure99; it has .*, figure6"):
         source.select(["figure99"])
 
 

@@ -330,10 +330,13 @@ def reproduce_command(
     ],
     chosen: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TABLE|FIGURE]...", help="Tables and figures; default: all."),
+        typer.Argument(metavar="[TABLE|FIGURE]...", help="Default: all."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Short runs, whose numbers are not scored.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Runs as long as the paper's, where ours are shorter.")
     ] = False,
     seeds: Annotated[
         list[int] | None, typer.Option("--seed", help="Seed; may be repeated.")
@@ -348,12 +351,15 @@ def reproduce_command(
     from aqmlab.fidelity import reproduce_all
     from aqmlab.reproduce import reproduce
 
+    if quick and full:
+        raise AqmlabError("--quick and --full exclude each other: give one of them")
     if paper == "all" and chosen:
         raise AqmlabError(f"found {chosen[0]} after all; expected one paper when tables are named")
     with Progress("running") as progress:
         options: dict[str, Any] = {
             "out": directory,
             "quick": quick,
+            "full": full,
             "jobs": jobs or available_cpus(),
             "seeds": seeds or None,
             "progress": progress.update,
@@ -367,6 +373,8 @@ def reproduce_command(
         print_json(result)
     else:
         show(tables.score_table(result))
+        for name, path in result["figures"].items():
+            out(f"figure {name}: {path}")
         for kind, path in result["files"].items():
             out(f"{kind}: {path}")
     if failed := result["failed"]:

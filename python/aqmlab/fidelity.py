@@ -51,6 +51,11 @@ def reproduce_all(out: Path | None = None, **options: Any) -> Result:  # noqa: A
             for run, reason in result["failed"].items()
         },
         "cpu_s": sum(result["cpu_s"] for result in results.values()),
+        "figures": {
+            f"{name} {figure}": file
+            for name, result in results.items()
+            for figure, file in result["figures"].items()
+        },
         "papers": results,
     }
     whole["files"] = write(folder, whole)

@@ -64,7 +64,7 @@ def of_responses(table: pa.Table) -> dict[str, Any]:
         **of_exchanges(size, time),
         "large": {
             **of_exchanges(size[large], time[large]),
-            "le": exact(time[large]),
+            "le": Distribution.exact(np.sort(time[large])),
             "share": mean(large),
         },
     }
@@ -73,12 +73,6 @@ def of_responses(table: pa.Table) -> dict[str, Any]:
 def of_exchanges(size: np.ndarray, time: np.ndarray) -> dict[str, Any]:
     """Mean size and mean goodput."""
     return {"mean_bytes": mean(size), "goodput_bps": mean(8 * size / time)}
-
-
-def exact(time: np.ndarray) -> Distribution:
-    """The distribution of some times, each in a bin of its own."""
-    below, count = np.unique(time, return_counts=True)
-    return Distribution(below, count)
 
 
 def mean(values: np.ndarray) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -159,6 +160,8 @@ class Cell:
     ranks: tuple[Rank, ...] = ()
     """Of a percentile with a tolerance of rank: where the published one lies, per seed; empty:
     the runs do not tell."""
+    excluded: str = ""
+    """Why the cell does not count; empty: it does."""
 
     @property
     def target(self) -> float | None:
@@ -188,7 +191,7 @@ class Cell:
     @property
     def scored(self) -> bool:
         """Whether the cell counts."""
-        return self.column.tolerance is not None and self.target is not None
+        return self.column.tolerance is not None and self.target is not None and not self.excluded
 
     @property
     def within(self) -> bool:
@@ -292,16 +295,18 @@ class Scoreboard:
         return [words[answer] for answer in answers]
 
     def verdict(self, cell: Cell) -> str:
-        """``within``, ``outside``, ``missing`` (no run ended) or ``not scored``."""
+        """``within``, ``outside``, ``missing`` (no run ended), ``excluded`` or ``not scored``."""
         if not cell.ours:
             return "missing"
+        if cell.excluded:
+            return "excluded"
         if not (self.scored and cell.scored):
             return "not scored"
         return "within" if cell.within else "outside"
 
     def to_markdown(self) -> str:
         """The score, then every table with ours / published in each cell."""
-        parts = [self._score_table()]
+        parts = [self._score_table(), *self._exclusions()]
         for table, title in self.titles.items():
             cells = [cell for cell in self.cells if cell.table == table]
             parts.append(f"## {title}\n\n{self._markdown_table(cells)}")
@@ -325,11 +330,19 @@ class Scoreboard:
         """Whether cells are judged by rank too."""
         return any(cell.ranks for cell in self.cells)
 
+    def _exclusions(self) -> list[str]:
+        """What is not scored, and why."""
+        reasons = Counter(cell.excluded for cell in self.cells if cell.excluded and cell.published)
+        if not reasons:
+            return []
+        lines = [f"- {count} cells: {reason}." for reason, count in reasons.items()]
+        return ["Shown in italics and not scored:\n\n" + "\n".join(lines)]
+
     def _markdown_table(self, cells: Sequence[Cell]) -> str:
         columns = columns_of(cells)
         rows: dict[str, dict[str, str]] = {}
         for cell in cells:
-            rows.setdefault(cell.row, {})[cell.column.name] = f"{cell}{self._mark(cell)}"
+            rows.setdefault(cell.row, {})[cell.column.name] = self._marked(cell)
         lines = [
             [row, *(written.get(column.name, "") for column in columns)]
             for row, written in rows.items()
@@ -344,11 +357,18 @@ class Scoreboard:
         head = "ours / published" if any(cell.published for cell in cells) else "ours"
         return markdown([head, *(column.title for column in columns)], lines)
 
-    def _mark(self, cell: Cell) -> str:
-        """A star behind a cell outside its tolerance, a dagger behind one within by rank alone."""
-        if self.verdict(cell) in ("outside", "missing"):
-            return " \\*"
-        return " †" if self.verdict(cell) == "within" and not cell.by_value else ""
+    def _marked(self, cell: Cell) -> str:
+        """A cell with a star outside its tolerance, a dagger within by rank alone, or in italics.
+
+        Italics mean that it is excluded.
+        """
+        verdict = self.verdict(cell)
+        if verdict == "excluded" and cell.published:
+            return f"*{cell}*"
+        if verdict in ("outside", "missing"):
+            return f"{cell} \\*"
+        by_rank = verdict == "within" and not cell.by_value
+        return f"{cell} †" if by_rank else f"{cell}"
 
 
 def columns_of(cells: Iterable[Cell]) -> list[Column]:

@@ -181,7 +181,7 @@ def test_numbers_from_recorded_responses() -> None:
 def test_columns_that_the_paper_does_not_print_stand_alone() -> None:
     column = Column("busy", "busy (%)")
     board = Scoreboard({"1": "Table"}, scored=True, cells=[Cell("1", "row", column, "", (97.25,))])
-    assert board.to_json()["cells"] == {"within": 0, "total": 0}
+    assert board.to_json()["cells"] == {"within": 0, "by_value": 0, "total": 0}
     assert "| row | 97.25 |" in board.to_markdown()
     assert "The paper prints no numbers" in board.to_markdown()
 

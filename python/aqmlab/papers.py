@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import AqmlabError
 from aqmlab.files import read_text
-from aqmlab.scoreboard import Column, Term, Tolerance
+from aqmlab.scoreboard import Column, Percentile, Term, Tolerance
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -206,12 +206,15 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def column(name: str, spec: Mapping[str, Any]) -> Column:
     """A column as ``tables.toml`` describes it."""
-    tolerance = spec.get("tolerance")
+    tolerance = Tolerance(**spec["tolerance"]) if "tolerance" in spec else None
+    terms = tuple(Term(**term) for term in spec.get("terms", []))
+    ranked = tolerance is not None and tolerance.rank is not None
     return Column(
         name=spec.get("name", name),
         title=spec["title"],
-        terms=tuple(Term(**term) for term in spec.get("terms", [])),
-        tolerance=None if tolerance is None else Tolerance(**tolerance),
+        terms=terms,
+        tolerance=tolerance,
+        percentile=Percentile.named(" + ".join(term.key for term in terms)) if ranked else None,
     )
 
 

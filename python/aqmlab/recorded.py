@@ -26,8 +26,10 @@ def numbers(run: Run) -> Mapping[str, Any]:
     ``le.100ms``, ``le.1.5s``: the share of the responses that took at most that long;
     ``flow.le``: the same for durations of connections. With recorded responses also what
     :func:`of_responses` gives. All are counted as in the summary: those that end in the measured
-    span.
+    span. A run that keeps no distribution, a live one, has its summary only.
     """
+    if run.distribution is None:
+        return run.summary
     return {
         **run.summary,
         "recorded": {name: of_class(run, name) for name in ("all", *run.classes)},
@@ -62,7 +64,7 @@ def of_responses(table: pa.Table) -> dict[str, Any]:
         **of_exchanges(size, time),
         "large": {
             **of_exchanges(size[large], time[large]),
-            "le": exact(time[large]),
+            "le": Distribution.exact(np.sort(time[large])),
             "share": mean(large),
         },
     }
@@ -71,12 +73,6 @@ def of_responses(table: pa.Table) -> dict[str, Any]:
 def of_exchanges(size: np.ndarray, time: np.ndarray) -> dict[str, Any]:
     """Mean size and mean goodput."""
     return {"mean_bytes": mean(size), "goodput_bps": mean(8 * size / time)}
-
-
-def exact(time: np.ndarray) -> Distribution:
-    """The distribution of some times, each in a bin of its own."""
-    below, count = np.unique(time, return_counts=True)
-    return Distribution(below, count)
 
 
 def mean(values: np.ndarray) -> float | None:

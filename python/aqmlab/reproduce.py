@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aqmlab import claims, parallel, signatures
+from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
 from aqmlab.files import write_text
 from aqmlab.papers import Fit, Overrides, Paper, Row, Table, product
 from aqmlab.recorded import numbers
 from aqmlab.runs import Run
 from aqmlab.scenario import Scenario
-from aqmlab.scoreboard import Cell, Scoreboard, markdown, total
+from aqmlab.scoreboard import Cell, Column, Rank, Scoreboard, markdown, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -155,11 +156,29 @@ def table_cells(table: Table, plan: Plan, runs: Mapping[str, Run | AqmlabError])
             published = row.published.get(column.name)
             if published != "":  # a column that the paper has, but not in this row
                 ours = tuple(total(column.terms, summary) for summary in measured)
+                found = ranks(column, published or "", done)
                 excluded = plan.paper.why_excluded(table.id, row, column.name)
                 cells.append(
-                    Cell(table.id, row.label, column, published or "", ours, excluded=excluded)
+                    Cell(table.id, row.label, column, published or "", ours, found, excluded)
                 )
     return cells
+
+
+def ranks(column: Column, published: str, runs: Sequence[Run]) -> tuple[Rank, ...]:
+    """Where a published percentile lies in each run, if the column is judged by rank.
+
+    Empty, too, when one of the runs has nothing of the kind.
+    """
+    percentile, tolerance = column.percentile, column.tolerance
+    if percentile is None or tolerance is None or not published:
+        return ()
+    time_s, points = float(published) / column.terms[0].factor, tolerance.rank or 0.0
+    found = [
+        Distribution.of_run(run, percentile.what, percentile.traffic_class).rank(time_s, points)
+        for run in runs
+    ]
+    told = tuple(rank for rank in found if rank is not None)
+    return told if len(told) == len(found) else ()
 
 
 def fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
@@ -209,6 +228,11 @@ def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims
     head = [f"# {result['title']}", f"Ours / published; mean over seeds {seeds}."]
     if board.scored:
         head.append("A star marks a cell outside its tolerance.")
+        if board.ranked:
+            head.append(
+                "In brackets stands the share of ours that took at most the published time; "
+                "a dagger marks a percentile that is within by this rank alone."
+            )
     else:
         head.append("Quick runs: too short and too early to judge, so nothing is scored.")
     parts = [head[0], " ".join(head[1:]), board.to_markdown().rstrip()]

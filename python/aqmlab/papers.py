@@ -103,7 +103,7 @@ class Paper:
         """Reads a paper by its name, or by the path of its folder."""
         folder = find(name)
         source = read_toml(folder / "tables.toml")
-        signatures, claims = folder / "signatures.toml", folder / "claims.toml"
+        signatures = folder / "signatures.toml"
         try:
             columns = {key: column(key, spec) for key, spec in source["columns"].items()}
             specs = {spec["id"]: spec for spec in source["tables"]}
@@ -120,7 +120,7 @@ class Paper:
                 tables=tuple(tables),
                 fits=tuple(fit(spec, columns, folder) for spec in source.get("fits", [])),
                 signatures=read_toml(signatures) if signatures.exists() else {},
-                claims=read_toml(claims) if claims.exists() else {},
+                claims=claims(folder),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise AqmlabError(f"{folder / 'tables.toml'}: {error!r}") from error
@@ -166,6 +166,16 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(read_text(path, "paper", MAX_BYTES))
     except tomllib.TOMLDecodeError as error:
         raise AqmlabError(f"{path}: {error}") from error
+
+
+def claims(folder: Path) -> dict[str, Any]:
+    """What ``claims.toml`` says, with the claims that files of a folder ``claims`` add to it."""
+    head = folder / "claims.toml"
+    if not head.exists():
+        return {}
+    source = read_toml(head)
+    more = [read_toml(path)["claims"] for path in sorted((folder / "claims").glob("*.toml"))]
+    return {**source, "claims": [*source.get("claims", []), *itertools.chain(*more)]}
 
 
 def column(name: str, spec: Mapping[str, Any]) -> Column:

@@ -22,7 +22,7 @@ import numpy as np
 
 from aqmlab.errors import AqmlabError
 from aqmlab.expressions import Expression
-from aqmlab.papers import Fit, Paper, Row, Table
+from aqmlab.papers import Fit, Paper, Row, Table, combinations
 from aqmlab.scoreboard import Cell, markdown
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
@@ -198,10 +198,8 @@ def reason(cases: Sequence[Case], seeds: int) -> str:
 def rules(spec: Mapping[str, Any]) -> list[str]:
     """A claim's rules, each for every combination of the texts that ``each`` gives its $NAMEs."""
     given = [spec["rule"]] if isinstance(spec["rule"], str) else spec["rule"]
-    each = spec.get("each", {})
-    combinations = [dict(zip(each, texts, strict=True)) for texts in product(*each.values())]
-    filled = [Template(rule).substitute(texts) for rule in given for texts in combinations]
-    return list(dict.fromkeys(filled))
+    texts = combinations(spec.get("each", {}))
+    return list(dict.fromkeys(Template(rule).substitute(text) for rule in given for text in texts))
 
 
 @dataclass(frozen=True)
@@ -226,12 +224,11 @@ def place(alias: str, column: str, paper: Paper) -> Place:
     """The first table of those that ``[rows]`` names which has such rows and the column."""
     *tables, pattern = row_names(alias, paper)
     parts: list[Table | Fit] = [*paper.tables, *paper.fits]
-    for part in parts:
+    for part in (part for part in parts if part.id in tables):
         found = tuple(row for row in part.rows if fnmatchcase(row.label, pattern))
-        if part.id in tables and found:
-            measured = column in compared(part)
-            if measured or column in found[0].published:
-                return Place(f"{alias}__{column}", part.id, found, column, measured)
+        measured = column in compared(part)
+        if found and (measured or column in found[0].published):
+            return Place(f"{alias}__{column}", part.id, found, column, measured)
     where = " or ".join(tables)
     raise AqmlabError(f"{paper.name}: table {where} has no column {column} in a row {pattern}")
 

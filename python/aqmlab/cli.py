@@ -332,6 +332,9 @@ def reproduce_command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Short runs, whose numbers are not scored.")
     ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Runs as long as the paper's, where ours are shorter.")
+    ] = False,
     seeds: Annotated[
         list[int] | None, typer.Option("--seed", help="Seed; may be repeated.")
     ] = None,
@@ -344,11 +347,14 @@ def reproduce_command(
     """Repeat a paper's tables: every published number beside ours."""
     from aqmlab.reproduce import reproduce
 
+    if quick and full:
+        raise AqmlabError("--quick and --full exclude each other: give one of them")
     with Progress("running") as progress:
         result = reproduce(
             paper,
             chosen or None,
             quick=quick,
+            full=full,
             out=directory,
             jobs=jobs or available_cpus(),
             seeds=seeds or None,

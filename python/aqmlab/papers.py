@@ -10,13 +10,14 @@ import csv
 import itertools
 import sys
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import AqmlabError
 from aqmlab.files import read_text
-from aqmlab.scoreboard import Column, Term, Tolerance
+from aqmlab.scoreboard import Column, Percentile, Term, Tolerance
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -55,6 +56,8 @@ class Table:
     rows: tuple[Row, ...]
     scenario: Path
     """What every row varies."""
+    quick_rows: str = "*"
+    """Pattern of the labels of the rows that quick runs have."""
 
     def row(self, label: str) -> Row:
         """The row of this label."""
@@ -80,6 +83,29 @@ class Fit:
 
 
 @dataclass(frozen=True)
+class Exclusion:
+    """Published cells that are shown, but not scored, because they cannot be right or be met."""
+
+    tables: tuple[str, ...]
+    where: Mapping[str, str]
+    """Patterns by column that a row's values match."""
+    columns: tuple[str, ...]
+    """Patterns of the columns' names."""
+    reason: str
+
+    def covers(self, table: str, row: Row, column: str) -> bool:
+        """Whether a cell is among them."""
+        return (
+            table in self.tables
+            and any(fnmatchcase(column, pattern) for pattern in self.columns)
+            and all(
+                fnmatchcase(row.published.get(key, ""), pattern)
+                for key, pattern in self.where.items()
+            )
+        )
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper's tables, with the scenarios behind them."""
 
@@ -91,8 +117,11 @@ class Paper:
     """Overrides of every run."""
     quick: tuple[tuple[str, str], ...]
     """Overrides of a quick run on top."""
+    full: tuple[tuple[str, str], ...]
+    """Overrides of a run of the published length on top, if that is not the scenario's."""
     tables: tuple[Table, ...]
     fits: tuple[Fit, ...]
+    excluded: tuple[Exclusion, ...]
     signatures: Mapping[str, Any]
     """What ``signatures.toml`` says; see :mod:`aqmlab.signatures`."""
     claims: Mapping[str, Any]
@@ -117,8 +146,10 @@ class Paper:
                 seeds=tuple(source["seeds"]),
                 common=tuple(source["common"].items()),
                 quick=tuple(source["quick"].items()),
+                full=tuple(source.get("full", {}).items()),
                 tables=tuple(tables),
                 fits=tuple(fit(spec, columns, folder) for spec in source.get("fits", [])),
+                excluded=tuple(exclusion(spec) for spec in source.get("excluded", [])),
                 signatures=read_toml(signatures) if signatures.exists() else {},
                 claims=claims(folder),
             )
@@ -128,6 +159,11 @@ class Paper:
     def table(self, name: str) -> Table:
         """The table of this id."""
         return next(table for table in self.tables if table.id == name)
+
+    def why_excluded(self, table: str, row: Row, column: str) -> str:
+        """Why a cell is not scored; empty: it is."""
+        found = (entry.reason for entry in self.excluded if entry.covers(table, row, column))
+        return next(found, "")
 
     def select(self, ids: Sequence[str] | None) -> tuple[list[Table], list[Fit]]:
         """The wanted tables and fits, in the paper's order; None: all."""
@@ -180,12 +216,15 @@ def claims(folder: Path) -> dict[str, Any]:
 
 def column(name: str, spec: Mapping[str, Any]) -> Column:
     """A column as ``tables.toml`` describes it."""
-    tolerance = spec.get("tolerance")
+    tolerance = Tolerance(**spec["tolerance"]) if "tolerance" in spec else None
+    terms = tuple(Term(**term) for term in spec.get("terms", []))
+    ranked = tolerance is not None and tolerance.rank is not None
     return Column(
-        name=name,
+        name=spec.get("name", name),
         title=spec["title"],
-        terms=tuple(Term(**term) for term in spec.get("terms", [])),
-        tolerance=None if tolerance is None else Tolerance(**tolerance),
+        terms=terms,
+        tolerance=tolerance,
+        percentile=Percentile.named(" + ".join(term.key for term in terms)) if ranked else None,
     )
 
 
@@ -206,6 +245,17 @@ def table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) 
         columns=tuple(columns[name] for name in spec["compare"]),
         rows=rows(spec, folder),
         scenario=folder / spec["scenario"],
+        quick_rows=spec.get("quick_rows", "*"),
+    )
+
+
+def exclusion(spec: Mapping[str, Any]) -> Exclusion:
+    """Cells that are not scored, as ``tables.toml`` describes them."""
+    return Exclusion(
+        tables=tuple(spec["tables"]),
+        where=spec["where"],
+        columns=tuple(spec["columns"]),
+        reason=spec["reason"],
     )
 
 
@@ -227,20 +277,29 @@ def rows(spec: Mapping[str, Any], folder: Path) -> tuple[Row, ...]:
     """A table's rows, each with the scenario fields that it sets.
 
     They are the published ones that match ``where``, or a single empty one; each is repeated for
-    every combination of the values that ``vary`` lists.
+    every combination of the values that ``vary`` lists. Those of ``also`` follow.
     """
     lines: list[dict[str, str]] = [{}]
     if "published" in spec:
         with (folder / spec["published"]).open(encoding="utf-8", newline="") as file:
             lines = list(csv.DictReader(file))
-    where, axes = spec.get("where", {}), spec.get("vary", {})
+    where = spec.get("where", {})
     varied = [
-        {**line, **dict(zip(axes, map(str, values), strict=True))}
+        {**line, **values}
         for line in lines
         if all(line[key] == where[key] for key in where)
+        for values in combinations(spec.get("vary", {}))
+    ]
+    varied += combinations(spec["also"]) if "also" in spec else []
+    return tuple(row(line, spec) for line in varied)
+
+
+def combinations(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, str]]:
+    """Every combination of the values of some columns; a single empty one without columns."""
+    return [
+        dict(zip(axes, map(str, values), strict=True))
         for values in itertools.product(*axes.values())
     ]
-    return tuple(row(line, spec) for line in varied)
 
 
 def row(line: Mapping[str, str], spec: Mapping[str, Any]) -> Row:

@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 
 from aqmlab import figures
+from aqmlab.distributions import Distribution
 from aqmlab.replicas import Replicas
 from aqmlab.runs import Run
 from aqmlab.statistics import Floats
@@ -60,7 +61,7 @@ def cdf(limit_s: float) -> View:
     """The distribution from 0 to a limit."""
 
     def grid(times: Floats) -> Floats:
-        return figures.cdf_points(times, limit_s)[0]
+        return figures.cdf_points(Distribution.exact(times), limit_s)[0]
 
     return View(figures.CDF_TITLE, figures.cdf_axes(limit_s), "step-after", grid, tail=False)
 
@@ -69,7 +70,7 @@ def ccdf() -> View:
     """The tail of the distribution."""
 
     def grid(times: Floats) -> Floats:
-        return figures.ccdf_points(times)[0]
+        return figures.ccdf_points(Distribution.exact(times))[0]
 
     return View(figures.CCDF_TITLE, figures.ccdf_axes(), "step-before", grid, tail=True)
 
@@ -82,7 +83,7 @@ def bands(
     x, y = view.axes
     base = alt.Chart(width=figures.WIDTH, height=figures.HEIGHT).encode(
         x=x,
-        color=figures.colour(firsts),
+        color=figures.colour(figures.labels(firsts)),
         tooltip=[
             alt.Tooltip("run:N", title="runs"),
             alt.Tooltip("time:Q", title="response time (s)", format=".3f"),
@@ -99,7 +100,7 @@ def bands(
         .transform_filter("isValid(datum.low)")
     )
     line = base.mark_line(interpolate=view.steps, strokeWidth=1.8, clip=True).encode(
-        y=y, strokeDash=figures.pattern(firsts)
+        y=y, strokeDash=figures.pattern(figures.labels(firsts))
     )
     heading = alt.TitleParams(view.title, subtitle=subtitle)
     return alt.layer(band, line, data=figures.Data(values=values), title=heading)

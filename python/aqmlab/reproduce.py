@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from aqmlab import claims, parallel, signatures
+from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
 from aqmlab.files import write_text
 from aqmlab.papers import Fit, Overrides, Paper, Row, Table, product
 from aqmlab.recorded import numbers
 from aqmlab.runs import Run
 from aqmlab.scenario import Scenario
-from aqmlab.scoreboard import Cell, Scoreboard, markdown, total
+from aqmlab.scoreboard import Cell, Column, Rank, Scoreboard, markdown, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +35,8 @@ class Plan:
     seeds: Sequence[int]
     common: Overrides
     """Overrides that every run shares."""
+    quick: bool = False
+    """Only the rows that quick runs have."""
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     """By run name. Rows that are the same experiment share their runs."""
     rows: dict[tuple[str, str], list[str]] = field(default_factory=dict)
@@ -44,9 +48,10 @@ class Plan:
         """Plans every row of some tables."""
         for table in tables:
             for row in table.rows:
-                self.rows[table.id, row.label] = [
-                    self._add(table, row, seed) for seed in self.seeds
-                ]
+                if not self.quick or fnmatchcase(row.label, table.quick_rows):
+                    self.rows[table.id, row.label] = [
+                        self._add(table, row, seed) for seed in self.seeds
+                    ]
 
     def add_recorded(self) -> None:
         """Plans the runs that signatures need on top of the tables."""
@@ -69,6 +74,7 @@ def reproduce(
     tables: Sequence[str] | None = None,
     *,
     quick: bool = False,
+    full: bool = False,
     out: Path | None = None,
     jobs: int | None = None,
     seeds: Sequence[int] | None = None,
@@ -80,6 +86,7 @@ def reproduce(
         paper: Name of a paper, or path of a folder like those in ``papers/``.
         tables: Ids of tables and fits; None: all, and the signatures.
         quick: Short runs with one seed, whose numbers are not scored.
+        full: Runs of the published length, where the paper's usual ones are shorter.
         out: Where ``cells.csv``, ``report.md``, ``scoreboard.json`` and the runs go; None:
             ``out/reproduce/PAPER``. Finished runs found there are not run again.
         jobs: Runs at a time; None: as many as there are processors.
@@ -95,7 +102,8 @@ def reproduce(
     used = list(dict.fromkeys(seeds or (source.seeds[:1] if quick else source.seeds)))
     lines = {fit.over for fit in fits}
 
-    plan = Plan(source, used, [*source.common, *(source.quick if quick else ())])
+    length = source.quick if quick else source.full if full else ()
+    plan = Plan(source, used, [*source.common, *length], quick)
     plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
     if tables is None and not quick:
         plan.add_recorded()
@@ -140,14 +148,37 @@ def table_cells(table: Table, plan: Plan, runs: Mapping[str, Run | AqmlabError])
     """A table's published cells beside ours; ours alone in columns that the paper has not."""
     cells = []
     for row in table.rows:
+        if (table.id, row.label) not in plan.rows:
+            continue
         done = finished(plan.rows[table.id, row.label], runs)
         measured = [numbers(run) for run in done]
         for column in table.columns:
             published = row.published.get(column.name)
             if published != "":  # a column that the paper has, but not in this row
                 ours = tuple(total(column.terms, summary) for summary in measured)
-                cells.append(Cell(table.id, row.label, column, published or "", ours))
+                found = ranks(column, published or "", done)
+                excluded = plan.paper.why_excluded(table.id, row, column.name)
+                cells.append(
+                    Cell(table.id, row.label, column, published or "", ours, found, excluded)
+                )
     return cells
+
+
+def ranks(column: Column, published: str, runs: Sequence[Run]) -> tuple[Rank, ...]:
+    """Where a published percentile lies in each run, if the column is judged by rank.
+
+    Empty, too, when one of the runs has nothing of the kind.
+    """
+    percentile, tolerance = column.percentile, column.tolerance
+    if percentile is None or tolerance is None or not published:
+        return ()
+    time_s, points = float(published) / column.terms[0].factor, tolerance.rank or 0.0
+    found = [
+        Distribution.of_run(run, percentile.what, percentile.traffic_class).rank(time_s, points)
+        for run in runs
+    ]
+    told = tuple(rank for rank in found if rank is not None)
+    return told if len(told) == len(found) else ()
 
 
 def fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
@@ -197,6 +228,11 @@ def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims
     head = [f"# {result['title']}", f"Ours / published; mean over seeds {seeds}."]
     if board.scored:
         head.append("A star marks a cell outside its tolerance.")
+        if board.ranked:
+            head.append(
+                "In brackets stands the share of ours that took at most the published time; "
+                "a dagger marks a percentile that is within by this rank alone."
+            )
     else:
         head.append("Quick runs: too short and too early to judge, so nothing is scored.")
     parts = [head[0], " ".join(head[1:]), board.to_markdown().rstrip()]

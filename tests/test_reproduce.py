@@ -305,7 +305,7 @@ def test_the_engine_runs_and_runs_are_used_again(small: Path, tmp_path: Path) ->
 def test_unknown_papers_and_tables_are_named(small: Path) -> None:
     with pytest.raises(AqmlabError, match=r"no paper nobody1999; known papers: .*christiansen2000"):
         reproduce("nobody1999")
-    with pytest.raises(AqmlabError, match=r"small has no table B\.9; it has 1, line"):
+    with pytest.raises(AqmlabError, match=r"small has no table or figure B\.9; it has 1, line"):
         reproduce(str(small), ["B.9"])
 
 

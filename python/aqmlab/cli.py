@@ -327,7 +327,7 @@ def calibrate_command(
 def reproduce_command(
     paper: Annotated[str, typer.Argument(help="Name of a paper; see `aqmlab list papers`.")],
     chosen: Annotated[
-        list[str] | None, typer.Argument(metavar="[TABLE]...", help="Tables; default: all.")
+        list[str] | None, typer.Argument(metavar="[TABLE|FIGURE]...", help="Default: all.")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Short runs, whose numbers are not scored.")
@@ -364,6 +364,8 @@ def reproduce_command(
         print_json(result)
     else:
         show(tables.score_table(result))
+        for name, path in result["figures"].items():
+            out(f"figure {name}: {path}")
         for kind, path in result["files"].items():
             out(f"{kind}: {path}")
     if failed := result["failed"]:

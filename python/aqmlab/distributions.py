@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -22,6 +22,11 @@ Of = Literal["response", "flow"]
 
 RESOLUTION = 1e-3
 """Relative width of the bins in which the engine counts."""
+ROWS: Mapping[Of, Callable[[Run], tuple[pa.Table | None, str]]] = {
+    "response": lambda run: (run.responses, "response_s"),
+    "flow": lambda run: (run.flows, "duration_s"),
+}
+"""Recorded rows, and the column that holds the times."""
 LIMIT = re.compile(r"(\d+(?:\.\d+)?)(ms|s)")
 
 
@@ -49,6 +54,14 @@ class Distribution(Mapping[str, float | None]):
         return cls.of_table(table.filter(chosen))
 
     @classmethod
+    def known_of(cls, run: Run, what: Of) -> Distribution:
+        """What a run tells: of its recorded rows exactly, else from its bins; maybe nothing."""
+        table, column = ROWS[what](run)
+        if table is not None:
+            return cls.exact(np.sort(table.column(column).to_numpy()))
+        return cls.together([]) if run.distribution is None else cls.of_run(run, what)
+
+    @classmethod
     def exact(cls, times_s: np.ndarray) -> Distribution:
         """Of ascending times, as they are."""
         last = np.flatnonzero(np.r_[times_s[1:] != times_s[:-1], True][: len(times_s)])
@@ -67,6 +80,11 @@ class Distribution(Mapping[str, float | None]):
     def of_table(cls, table: pa.Table) -> Distribution:
         """From rows of ``distribution.parquet``; bins of several classes are added up."""
         return cls.together([cls(table["below_s"].to_numpy(), table["count"].to_numpy())])
+
+    def shares(self, times_s: np.ndarray) -> np.ndarray:
+        """The share up to each of some times, ends of bins; there must be something."""
+        up_to = np.r_[0, np.cumsum(self.count)]
+        return np.asarray(up_to[np.searchsorted(self.below_s, times_s, side="right")] / self.total)
 
     @property
     def total(self) -> int:

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import vl_convert
 
-from aqmlab.distributions import Distribution
+from aqmlab.distributions import Distribution, Of
 from aqmlab.errors import AqmlabError
 from aqmlab.files import write_bytes
 from aqmlab.runs import distinguish, main_link
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from aqmlab.runs import Run
 
@@ -91,7 +91,7 @@ def comparison(runs: Sequence[Run], limit_s: float = 2.0) -> Chart:
     """Everything that the runs recorded, together: both distributions above the queues."""
     runs = distinguish(runs)
     views: list[alt.HConcatChart | alt.FacetChart] = []
-    if any(times_of(run).total for run in runs):
+    if any(Distribution.known_of(run, "response").total for run in runs):
         distributions = alt.hconcat(cdf_view(runs, limit_s), ccdf_view(runs), spacing=36)
         views.append(distributions)
     if any(run.queue is not None for run in runs):
@@ -175,61 +175,59 @@ def queue_bins(time: np.ndarray, packets: np.ndarray) -> list[dict[str, float]]:
     return [dict(zip(columns, map(float, row), strict=True)) for row in rows]
 
 
+WORDS: Mapping[Of, tuple[str, str]] = {
+    "response": ("response time", "responses"),
+    "flow": ("duration of a connection", "connections"),
+}
+"""What the times are called, and whose they are."""
 CDF_TITLE = "Responses that end within a time"
 CCDF_TITLE = "Responses that take that long or longer"
 
 
 def cdf_view(runs: Sequence[Run], limit_s: float) -> alt.Chart:
     """The distribution from 0 to a limit."""
-    return cdf_curves(response_times(runs), limit_s, CDF_TITLE)
-
-
-def cdf_curves(drawn: Sequence[Named], limit_s: float, title: str) -> alt.Chart:
-    """Distributions from 0 to a limit."""
     return curves(
-        drawn,
-        title,
+        response_times(runs),
+        CDF_TITLE,
         steps="step-after",
         points=lambda times: cdf_points(times, limit_s),
         axes=cdf_axes(limit_s),
     )
 
 
-def cdf_axes(limit_s: float) -> tuple[alt.X, alt.Y]:
+def cdf_axes(limit_s: float, of: Of = "response") -> tuple[alt.X, alt.Y]:
     """Axes of a distribution from 0 to a limit."""
+    time, counted = WORDS[of]
     x = alt.X(
         "time:Q",
-        title="response time (s)",
+        title=f"{time} (s)",
         scale=alt.Scale(domain=[0, limit_s], nice=False),
     )
     return x, alt.Y(
         "share:Q",
-        title="share of responses (%)",
+        title=f"share of {counted} (%)",
         scale=alt.Scale(domain=[0, 100]),
     )
 
 
 def ccdf_view(runs: Sequence[Run]) -> alt.Chart:
     """The tail of the distribution."""
-    return ccdf_curves(response_times(runs), CCDF_TITLE)
+    drawn = response_times(runs)
+    return curves(drawn, CCDF_TITLE, steps="step-before", points=ccdf_points, axes=ccdf_axes())
 
 
-def ccdf_curves(drawn: Sequence[Named], title: str) -> alt.Chart:
-    """Tails of distributions."""
-    return curves(drawn, title, steps="step-before", points=ccdf_points, axes=ccdf_axes())
-
-
-def ccdf_axes() -> tuple[alt.X, alt.Y]:
+def ccdf_axes(of: Of = "response") -> tuple[alt.X, alt.Y]:
     """Axes of the tail of a distribution."""
+    time, counted = WORDS[of]
     x = alt.X(
         "time:Q",
-        title="response time (s), logarithmic",
+        title=f"{time} (s), logarithmic",
         scale=alt.Scale(type="log", nice=False),
         axis=alt.Axis(values=[0.01, 0.1, 1, 10, 100, 1000, 10000], format="~r"),
     )
     return x, alt.Y(
         "share:Q",
-        title="share of responses (%), logarithmic",
+        title=f"share of {counted} (%), logarithmic",
         scale=alt.Scale(type="log"),
         axis=alt.Axis(values=[10.0**k for k in range(-6, 3)], format="~r"),
     )
@@ -362,19 +360,10 @@ def pattern(names: Sequence[str]) -> alt.StrokeDash:
 
 def response_times(runs: Sequence[Run]) -> list[Named]:
     """The runs' distributions: of their recorded responses exactly, else to a thousandth."""
-    found = [(run.label, times_of(run)) for run in runs]
+    found = [(run.label, Distribution.known_of(run, "response")) for run in runs]
     if not any(distribution.total for _, distribution in found):
         raise nothing_recorded("responses")
     return found
-
-
-def times_of(run: Run) -> Distribution:
-    """A run's response times."""
-    if run.responses is not None:
-        return Distribution.exact(sorted_times(run.responses))
-    if run.distribution is not None:
-        return Distribution.of_run(run, "response")
-    return Distribution.together([])
 
 
 def recorded(runs: Sequence[Run], what: str) -> list[tuple[Run, pa.Table]]:

@@ -15,8 +15,10 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from aqmlab import paper_figures
 from aqmlab.errors import AqmlabError
 from aqmlab.files import read_text
+from aqmlab.paper_figures import Figure
 from aqmlab.scoreboard import Column, Percentile, Term, Tolerance
 
 if sys.version_info >= (3, 11):
@@ -126,13 +128,15 @@ class Paper:
     """What ``signatures.toml`` says; see :mod:`aqmlab.signatures`."""
     claims: Mapping[str, Any]
     """What ``claims.toml`` says; see :mod:`aqmlab.claims`."""
+    figures: tuple[Figure, ...] = ()
+    """What ``figures.toml`` asks for."""
 
     @classmethod
     def load(cls, name: str) -> Paper:
         """Reads a paper by its name, or by the path of its folder."""
         folder = find(name)
         source = read_toml(folder / "tables.toml")
-        signatures = folder / "signatures.toml"
+        signatures, figures = folder / "signatures.toml", folder / "figures.toml"
         try:
             columns = {key: column(key, spec) for key, spec in source["columns"].items()}
             specs = {spec["id"]: spec for spec in source["tables"]}
@@ -152,6 +156,7 @@ class Paper:
                 excluded=tuple(exclusion(spec) for spec in source.get("excluded", [])),
                 signatures=read_toml(signatures) if signatures.exists() else {},
                 claims=claims(folder),
+                figures=figures_of(read_toml(figures), tables) if figures.exists() else (),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise AqmlabError(f"{folder / 'tables.toml'}: {error!r}") from error
@@ -165,17 +170,38 @@ class Paper:
         found = (entry.reason for entry in self.excluded if entry.covers(table, row, column))
         return next(found, "")
 
-    def select(self, ids: Sequence[str] | None) -> tuple[list[Table], list[Fit]]:
-        """The wanted tables and fits, in the paper's order; None: all."""
-        known = [table.id for table in self.tables] + [fit.id for fit in self.fits]
+    def select(self, ids: Sequence[str] | None) -> tuple[list[Table], list[Fit], list[Figure]]:
+        """The wanted tables, fits and figures, in the paper's order; None: all.
+
+        Figures all of whose rows are of wanted tables come with them.
+        """
+        parts: list[Table | Fit | Figure] = [*self.tables, *self.fits, *self.figures]
+        known = [part.id for part in parts]
         wanted = {name.lower() for name in (known if ids is None else ids)}
         for name in ids or ():
             if name.lower() not in (entry.lower() for entry in known):
-                raise AqmlabError(f"{self.name} has no table {name}; it has {', '.join(known)}")
+                raise AqmlabError(
+                    f"{self.name} has no table or figure {name}; it has {', '.join(known)}"
+                )
         return (
             [table for table in self.tables if table.id.lower() in wanted],
             [fit for fit in self.fits if fit.id.lower() in wanted],
+            [
+                figure
+                for figure in self.figures
+                if figure.id.lower() in wanted
+                or {table.lower() for table, _ in figure.rows} <= wanted
+            ],
         )
+
+
+def figures_of(source: Mapping[str, Any], tables: Sequence[Table]) -> tuple[Figure, ...]:
+    """What a ``figures.toml`` asks for; every figure has rows in its table."""
+    known = {table.id: table for table in tables}
+    found = [figure for spec in source["figures"] for figure in paper_figures.read(spec)]
+    for figure in found:
+        figure.places(known)
+    return tuple(found)
 
 
 def shelves() -> list[Path]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aqmlab import claims, parallel, signatures
+from aqmlab import claims, paper_figures, parallel, signatures
 from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
 from aqmlab.files import write_text
@@ -22,6 +22,8 @@ from aqmlab.scoreboard import Cell, Column, Rank, Scoreboard, markdown, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from aqmlab.paper_figures import Figure
 
 RECORDING = ("measure.record", '["responses", "flows"]')
 """The override of runs whose signatures need every connection."""
@@ -48,10 +50,19 @@ class Plan:
         """Plans every row of some tables."""
         for table in tables:
             for row in table.rows:
-                if not self.quick or fnmatchcase(row.label, table.quick_rows):
-                    self.rows[table.id, row.label] = [
-                        self._add(table, row, seed) for seed in self.seeds
-                    ]
+                self._add_row(table, row)
+
+    def _add_row(self, table: Table, row: Row) -> None:
+        """Plans a row, unless quick runs do without it."""
+        if not self.quick or fnmatchcase(row.label, table.quick_rows):
+            self.rows[table.id, row.label] = [self._add(table, row, seed) for seed in self.seeds]
+
+    def add_figures(self, wanted: Sequence[Figure]) -> None:
+        """Plans the rows that some figures show."""
+        tables = {table.id: table for table in self.paper.tables}
+        for figure in wanted:
+            for name, label in figure.places(tables):
+                self._add_row(tables[name], tables[name].row(label))
 
     def add_recorded(self) -> None:
         """Plans the runs that signatures need on top of the tables."""
@@ -84,7 +95,7 @@ def reproduce(
 
     Args:
         paper: Name of a paper, or path of a folder like those in ``papers/``.
-        tables: Ids of tables and fits; None: all, and the signatures.
+        tables: Ids of tables, fits and figures; None: all, and the signatures.
         quick: Short runs with one seed, whose numbers are not scored.
         full: Runs of the published length, where the paper's usual ones are shorter.
         out: Where ``cells.csv``, ``report.md``, ``scoreboard.json`` and the runs go; None:
@@ -97,7 +108,7 @@ def reproduce(
         What ``scoreboard.json`` holds.
     """
     source = Paper.load(paper)
-    chosen, fits = source.select(tables)
+    chosen, fits, wanted = source.select(tables)
     folder = out or Path("out") / "reproduce" / source.name
     used = list(dict.fromkeys(seeds or (source.seeds[:1] if quick else source.seeds)))
     lines = {fit.over for fit in fits}
@@ -105,6 +116,7 @@ def reproduce(
     length = source.quick if quick else source.full if full else ()
     plan = Plan(source, used, [*source.common, *length], quick)
     plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
+    plan.add_figures(wanted)
     if tables is None and not quick:
         plan.add_recorded()
     runs = parallel.execute_all(list(plan.scenarios.items()), folder / "runs", jobs, progress)
@@ -129,6 +141,12 @@ def reproduce(
         "runs": len(runs),
         "cpu_s": sum(run.metadata["cpu_s"] for run in runs.values() if isinstance(run, Run)),
     }
+    result["figures"] = paper_figures.draw(
+        wanted,
+        {table.id: table for table in source.tables},
+        lambda table, label: finished(plan.rows.get((table, label), ()), runs),
+        folder / "figures",
+    )
     result["files"] = write(folder, report(board, result, judged), board, result)
     return result
 

@@ -14,6 +14,7 @@ from aqmlab.expressions import Expression
 from aqmlab.papers import Paper
 from aqmlab.reproduce import Plan, reproduce
 from aqmlab.scoreboard import Cell, Column, Scoreboard
+from aqmlab.signatures import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -225,6 +226,32 @@ def test_numbers_from_recorded_responses() -> None:
     assert found["mean_bytes"] == pytest.approx(18_000)
     assert found["goodput_bps"] == pytest.approx((80_000 + 80_000 + 100_000) / 3)
     assert (found["large"]["share"], found["large"]["le"]["5000ms"]) == (pytest.approx(1 / 3), 1.0)
+
+
+def test_durations_by_what_was_sent_again() -> None:
+    flows = {
+        "duration_s": [1.0, 2.0, 3.0, 4.0, 5.0],
+        "response_bytes": [500, 500, 500, 50_000, 500],
+        "retransmitted_syn": [0, 1, 0, 0, 1],
+        "retransmitted_fin": [0, 0, 0, 0, 0],
+        "retransmitted_data": [0, 0, 1, 1, 1],
+        "timeouts": [0, 1, 0, 0, 2],
+    }
+    found = recorded.of_connections(pa.table(flows))
+    medians = {name: found[name]["p50_s"] for name in ("none", "syn", "data", "several", "any")}
+    assert medians == {"none": 1.0, "syn": 2.0, "data": 3.5, "several": 5.0, "any": 3.5}
+    assert found["fin"] == {"p25_s": None, "p50_s": None, "p95_s": None}
+    assert found["small_without_timeout"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("answers", "word"),
+    [([True, True], "holds"), ([True, False], "fails"), ([True], "undecided")],
+)
+def test_signatures_can_decide_a_claim(answers: list[bool], word: str) -> None:
+    spec = {**SPEC, "signature": ["a", "b"]}
+    found = [Finding(name, "", answer, name) for name, answer in zip("ab", answers, strict=False)]
+    assert claims.of_signatures(spec, found).verdict == word
 
 
 def test_columns_that_the_paper_does_not_print_stand_alone() -> None:

@@ -24,6 +24,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.expressions import Expression
 from aqmlab.papers import Fit, Paper, Row, Table, combinations
 from aqmlab.scoreboard import Cell, markdown
+from aqmlab.signatures import Finding
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 CONFIDENCE = 0.95
@@ -112,7 +113,9 @@ Values = Mapping[tuple[str, str, str], Sequence[float] | None]
 """Ours over the seeds, by table, row and column; None: a run is missing."""
 
 
-def judge(paper: Paper, cells: Sequence[Cell], *, quick: bool = False) -> list[Verdict]:
+def judge(
+    paper: Paper, cells: Sequence[Cell], findings: Sequence[Finding] = (), *, quick: bool = False
+) -> list[Verdict]:
     """The claims of a paper whose tables were reproduced, and those that no table decides."""
     seeds = max((len(cell.ours) for cell in cells), default=0)
     values: Values = {
@@ -122,8 +125,10 @@ def judge(paper: Paper, cells: Sequence[Cell], *, quick: bool = False) -> list[V
     done = {cell.table for cell in cells}
     verdicts = []
     for spec in paper.claims.get("claims", []):
-        if "rule" not in spec:
+        if "undecided" in spec:
             verdicts.append(verdict(spec, UNDECIDED, spec["undecided"]))
+        elif "signature" in spec:
+            verdicts.append(of_signatures(spec, findings))
         elif quick and spec["type"] not in paper.claims["quick"]:
             verdicts.append(verdict(spec, UNDECIDED, "quick runs decide orderings only"))
         elif {place.table for rule in rules(spec) for place in places(rule, paper)} <= done:
@@ -134,6 +139,16 @@ def judge(paper: Paper, cells: Sequence[Cell], *, quick: bool = False) -> list[V
 def verdict(spec: Mapping[str, Any], word: str, because: str) -> Verdict:
     """A claim's verdict."""
     return Verdict(spec["id"], spec["text"], word, because, spec["own_tables"])
+
+
+def of_signatures(spec: Mapping[str, Any], findings: Sequence[Finding]) -> Verdict:
+    """Judges a claim that signatures decide: all of them must hold."""
+    found = [finding for finding in findings if finding.id in spec["signature"]]
+    answers = [finding.holds for finding in found]
+    because = "; ".join(finding.measured for finding in found)
+    if len(found) < len(spec["signature"]) or None in answers:
+        return verdict(spec, UNDECIDED, because or "a run is missing")
+    return verdict(spec, HOLDS if all(answers) else FAILS, because)
 
 
 def decide(spec: Mapping[str, Any], paper: Paper, values: Values, seeds: int) -> Verdict:

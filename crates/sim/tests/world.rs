@@ -87,7 +87,11 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
         "two runs of the same scenario and seed differ"
     );
     assert_ne!(first.0, other.0);
-    assert_eq!(first.1.len(), 3, "responses, flows and queue are recorded");
+    assert_eq!(
+        first.1.len(),
+        4,
+        "the distribution, responses, flows and queue are recorded"
+    );
 }
 
 fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {

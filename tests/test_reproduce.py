@@ -29,10 +29,13 @@ def christiansen() -> Paper:
     return Paper.load(str(ROOT / "papers" / "christiansen2000"))
 
 
+PUBLISHED = {"B.1": 20, "B.2": 15, "B.3": 12, "B.4": 12, "3": 9, "5": 2, "2": 6}
+"""Rows of the tables that the paper prints."""
+
+
 def test_the_paper_has_its_published_rows() -> None:
     rows = {table.id: len(table.rows) for table in christiansen().tables}
-    published = {"B.1": 20, "B.2": 15, "B.3": 12, "B.4": 12, "3": 9, "5": 2, "2": 6}
-    assert {table: rows[table] for table in published} == published
+    assert rows.items() >= PUBLISHED.items()
 
 
 def test_seven_columns_of_the_fifo_table_are_scored() -> None:
@@ -51,12 +54,10 @@ def test_labels_tell_the_rows_of_a_table_apart() -> None:
 def test_rows_become_scenarios() -> None:
     paper = christiansen()
     plan = Plan(paper, [1, 2], list(paper.common))
-    plan.add_tables(paper.tables)
+    plan.add_tables([table for table in paper.tables if table.id in PUBLISHED])
     plan.add_recorded()
-    # (30,90) with limit 480 stands in four tables and in Figure 14; Table 5 repeats two rows.
-    tables, claimed = 20 + 15 + 9 + 9 + 6 + 6, 2 + 15 + 24 + 3 + 3 + 2 + 1
-    # One of the two recorded runs is of Figures 17 and 18, too.
-    assert len(plan.scenarios) == 2 * (tables + claimed) + 1
+    # (30,90) with limit 480 stands in four tables, and Table 5 repeats two rows of B.2.
+    assert len(plan.scenarios) == 2 * (20 + 15 + 9 + 9 + 6 + 6) + 2
     one = plan.scenarios[plan.rows["B.2", "RED (30,90) at 98 %"][1]]
     assert one.seed == 2
     assert one.data["traffic"][0]["users"] == 3332

@@ -327,10 +327,13 @@ def calibrate_command(
 def reproduce_command(
     paper: Annotated[str, typer.Argument(help="Name of a paper; see `aqmlab list papers`.")],
     chosen: Annotated[
-        list[str] | None, typer.Argument(metavar="[TABLE]...", help="Tables; default: all.")
+        list[str] | None, typer.Argument(metavar="[TABLE|FIGURE]...", help="Default: all.")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Short runs, whose numbers are not scored.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Runs as long as the paper's, where ours are shorter.")
     ] = False,
     seeds: Annotated[
         list[int] | None, typer.Option("--seed", help="Seed; may be repeated.")
@@ -344,11 +347,14 @@ def reproduce_command(
     """Repeat a paper's tables: every published number beside ours."""
     from aqmlab.reproduce import reproduce
 
+    if quick and full:
+        raise AqmlabError("--quick and --full exclude each other: give one of them")
     with Progress("running") as progress:
         result = reproduce(
             paper,
             chosen or None,
             quick=quick,
+            full=full,
             out=directory,
             jobs=jobs or available_cpus(),
             seeds=seeds or None,
@@ -358,6 +364,8 @@ def reproduce_command(
         print_json(result)
     else:
         show(tables.score_table(result))
+        for name, path in result["figures"].items():
+            out(f"figure {name}: {path}")
         for kind, path in result["files"].items():
             out(f"{kind}: {path}")
     if failed := result["failed"]:

@@ -76,7 +76,7 @@ docs:
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 
 reproduce: build
-	for paper in christiansen2000 synctcp2005 zhangqiu2000; do \
+	for paper in christiansen2000 synctcp2005 weigle2003 zhangqiu2000; do \
 		$(BIN)/aqmlab reproduce $$paper && cp out/reproduce/$$paper/report.md docs/fidelity-$$paper.md; \
 	done
 

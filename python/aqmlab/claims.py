@@ -27,6 +27,8 @@ from aqmlab.scoreboard import Cell, markdown
 from aqmlab.signatures import Finding
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
+CONTRADICTED = ("partly", "disagrees")
+"""What the paper's own tables say of claims that are not counted."""
 CONFIDENCE = 0.95
 """Share of the draws that decides."""
 DRAWS = 1000
@@ -96,7 +98,7 @@ class Verdict:
     @property
     def contradicted(self) -> bool:
         """Whether the paper's own tables contradict the claim, wholly or in part."""
-        return self.own_tables in ("partly", "disagrees")
+        return self.own_tables in CONTRADICTED
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as a JSON object."""

@@ -60,6 +60,8 @@ class Table:
     """What every row varies."""
     quick_rows: str = "*"
     """Pattern of the labels of the rows that quick runs have."""
+    shows: tuple[str, ...] = ()
+    """Figures that plot the same numbers: other names of the table."""
 
     def row(self, label: str) -> Row:
         """The row of this label."""
@@ -176,7 +178,9 @@ class Paper:
         Figures all of whose rows are of wanted tables come with them.
         """
         parts: list[Table | Fit | Figure] = [*self.tables, *self.fits, *self.figures]
-        known = [part.id for part in parts]
+        known = [part.id for part in parts] + [
+            name for table in self.tables for name in table.shows
+        ]
         wanted = {name.lower() for name in (known if ids is None else ids)}
         for name in ids or ():
             if name.lower() not in (entry.lower() for entry in known):
@@ -184,7 +188,7 @@ class Paper:
                     f"{self.name} has no table or figure {name}; it has {', '.join(known)}"
                 )
         return (
-            [table for table in self.tables if table.id.lower() in wanted],
+            [table for table in self.tables if {table.id.lower(), *table.shows} & wanted],
             [fit for fit in self.fits if fit.id.lower() in wanted],
             [
                 figure
@@ -209,15 +213,18 @@ def shelves() -> list[Path]:
     return [Path("papers"), Path(__file__).resolve().parents[2] / "papers"]
 
 
+def names() -> list[str]:
+    """Names of the papers that are known here."""
+    return sorted({path.parent.name for shelf in shelves() for path in shelf.glob("*/tables.toml")})
+
+
 def find(name: str) -> Path:
     """The folder of a paper."""
     candidates = [Path(name), *(shelf / name for shelf in shelves())]
     for folder in candidates:
         if (folder / "tables.toml").is_file():
             return folder
-    known = sorted(
-        {path.parent.name for shelf in shelves() for path in shelf.glob("*/tables.toml")}
-    )
+    known = names()
     listed = f"known papers: {', '.join(known)}" if known else "no paper is installed"
     raise AqmlabError(f"there is no paper {name}; {listed}")
 
@@ -260,7 +267,7 @@ def complete(
     """A table's description, completed by the one that it is ``like`` and by the paper's."""
     shared = {key: paper[key] for key in ("scenario", "settings") if key in paper}
     like = complete(specs[spec["like"]], specs, paper) if "like" in spec else {}
-    return {**shared, **like, **spec}
+    return {**shared, **like, "shows": [], **spec}
 
 
 def table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Table:
@@ -272,6 +279,7 @@ def table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) 
         rows=rows(spec, folder),
         scenario=folder / spec["scenario"],
         quick_rows=spec.get("quick_rows", "*"),
+        shows=tuple(spec["shows"]),
     )
 
 

@@ -131,6 +131,7 @@ def reproduce(
         "paper": source.name,
         "title": source.title,
         "seeds": used,
+        **({"quick": why_quick(source)} if quick else {}),
         **board.to_json(),
         "signatures": [finding.to_json() for finding in found],
         "claims": {
@@ -149,6 +150,13 @@ def reproduce(
     )
     result["files"] = write(folder, report(board, result, judged), board, result)
     return result
+
+
+def why_quick(paper: Paper) -> str:
+    """What keeps quick runs from being scored."""
+    if any(field.startswith("measure.") for field, _ in paper.quick):
+        return "too short and too early to judge"
+    return "of full length, but of one seed"
 
 
 def findings(
@@ -252,7 +260,7 @@ def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims
                 "a dagger marks a percentile that is within by this rank alone."
             )
     else:
-        head.append("Quick runs: too short and too early to judge, so nothing is scored.")
+        head.append(f"Quick runs: {result['quick']}, so nothing is scored.")
     parts = [head[0], " ".join(head[1:]), board.to_markdown().rstrip()]
     if result["signatures"]:
         answers = {True: "yes", False: "**no**", None: "no run"}

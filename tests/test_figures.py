@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from aqmlab import figures
+from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
 from made_runs import made_run
 
@@ -37,7 +38,7 @@ def runs(tmp_path: Path) -> list[Run]:
 
 @pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
 def test_every_point_of_a_cdf_is_exact(times: np.ndarray) -> None:
-    at, share = figures.cdf_points(times, 2.0)
+    at, share = figures.cdf_points(Distribution.exact(np.sort(times)), 2.0)
     assert len(at) <= figures.CURVE_POINTS
     assert (at[0], share[0], at[-1]) == (0, 0, 2)
     np.testing.assert_allclose(share, [np.mean(times <= t) for t in at], atol=1e-12)
@@ -47,13 +48,13 @@ def test_every_point_of_a_cdf_is_exact(times: np.ndarray) -> None:
 
 
 def test_thinning_a_cdf_hides_no_large_step() -> None:
-    _, share = figures.cdf_points(TIMES["many"], 2.0)
+    _, share = figures.cdf_points(Distribution.exact(TIMES["many"]), 2.0)
     assert np.max(np.diff(share)) < 1.2 / figures.CURVE_POINTS
 
 
 @pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
 def test_every_point_of_a_ccdf_is_exact(times: np.ndarray) -> None:
-    at, share = figures.ccdf_points(times)
+    at, share = figures.ccdf_points(Distribution.exact(times))
     assert len(at) <= figures.CURVE_POINTS
     np.testing.assert_allclose(share, [np.mean(times >= t) for t in at], atol=1e-12)
     assert (at[0], share[0]) == (times[0], 1)

@@ -14,13 +14,20 @@ from aqmlab.expressions import Expression
 from aqmlab.papers import Paper
 from aqmlab.reproduce import Plan, reproduce
 from aqmlab.scoreboard import Cell, Column, Scoreboard
+from aqmlab.signatures import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PAPERS = Path(__file__).parents[1] / "papers"
-KEYS = ("christiansen2000", "synctcp2005", "zhangqiu2000")
-CLAIMS = {"christiansen2000": 61, "synctcp2005": 35, "zhangqiu2000": 49}
+KEYS = ("christiansen2000", "synctcp2005", "weigle2003", "zhangqiu2000")
+CLAIMS = {
+    "christiansen2000": 61,
+    "le2005": 288,
+    "synctcp2005": 35,
+    "weigle2003": 47,
+    "zhangqiu2000": 49,
+}
 
 
 def paper(key: str) -> Paper:
@@ -52,7 +59,7 @@ def test_every_row_is_a_scenario_of_its_own(key: str) -> None:
         assert len(plan.scenarios) == len(labels)
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", CLAIMS)
 def test_every_claim_can_be_judged_or_says_why_not(key: str) -> None:
     source = paper(key)
     verdicts = claims.judge(source, every_cell(source, [1.0, 1.0]))
@@ -85,6 +92,39 @@ def test_schemes_are_those_of_table_i() -> None:
     assert (red["gentle"], red["ecn"], red["max_p"], red["w_q"]) == (True, True, 0.1, 0.002)
     assert all(flow["tcp"]["ecn"] for flow in data["traffic"])
     assert [flow["rtt"]["rtt"] for flow in data["traffic"]][::7] == ["102 ms", "300 ms"]
+
+
+def test_the_experiments_are_those_of_table_1() -> None:
+    source = paper("weigle2003")
+    plan = Plan(source, [1], list(source.common))
+    plan.add_tables(source.tables)
+    # Twelve experiments at nine loads, six runs of RED, twelve one way, the traffic alone.
+    assert len(plan.scenarios) == 12 * 9 + 6 + 12 + 1
+    for row in source.table("table1").rows:
+        data, printed = plan.scenarios[plan.rows["table1", row.label][0]].data, row.published
+        [traffic] = data["traffic"]
+        stack = traffic["tcp"]
+        assert (stack["recovery"], stack["ecn"]) == (
+            {"reno": "reno", "sack": "sack-pipe"}[printed["tcp"]],
+            printed["ecn"] == "true",
+        )
+        for direction in ("forward", "reverse"):
+            law = data["topology"]["bottleneck"][direction]["discipline"]
+            assert (law["kind"], law["limit"]) == (
+                printed["aqm"],
+                f"{printed['queue_packets']} packets",
+            )
+            if law["kind"] == "ared":
+                assert law["ecn"] == stack["ecn"]
+                assert float(law["target_delay"].removesuffix(" ms")) == pytest.approx(
+                    1000 * float(printed["target_delay_s"])
+                )
+        exchanges = number(traffic["rate"]) * number(data["measure"]["duration"])
+        assert exchanges == pytest.approx(250_000, rel=1e-3)
+
+
+def number(quantity: str) -> float:
+    return float(quantity.split(maxsplit=1)[0])
 
 
 SPEC: dict[str, Any] = {"id": "X", "type": "ordering", "text": "x", "own_tables": "agrees"}
@@ -137,6 +177,55 @@ def test_a_rule_with_an_unknown_row_or_column_is_an_error() -> None:
         judged("sync.delay > 1", [1.0], [2.0])
 
 
+def test_a_rule_of_several_cases_is_true_where_it_is_true_of_all() -> None:
+    spec = {
+        **SPEC,
+        "each": {"low": ["free", "sync"], "share": [0, 1]},
+        "rule": ["$low.p50_s < reno.p50_s", "$low.p50_s > $share"],
+    }
+    assert claims.rules(spec) == [
+        "free.p50_s < reno.p50_s",
+        "sync.p50_s < reno.p50_s",
+        "free.p50_s > 0",
+        "free.p50_s > 1",
+        "sync.p50_s > 0",
+        "sync.p50_s > 1",
+    ]
+    source = paper("synctcp2005")
+    values = {("table1", name, "p50_s"): [1.5, 2.5] for name in ("uncongested", "sync_tcp")}
+    found = claims.decide(spec, source, {**values, ("table1", "reno", "p50_s"): [2.0, 3.0]}, 2)
+    assert found.verdict == "holds"
+    found = claims.decide(spec, source, {**values, ("table1", "reno", "p50_s"): [1.0, 2.0]}, 2)
+    assert found.verdict == "fails"
+    assert found.because == ("free.p50_s 2; reno.p50_s 1.5; sync.p50_s 2; not true in 2 of 6 cases")
+
+
+def test_a_name_with_a_star_stands_for_many_rows_of_several_tables() -> None:
+    source = paper("le2005")
+    place = claims.place("c4_pi_24_ecn_98", "loss_pct", source)
+    assert (place.table, [row.label for row in place.rows]) == ("4.1", ["pi_24_ecn at 98"])
+    assert claims.place("c4_pi_24_ecn_98", "p50_s", source).table == "4.2"
+    labels = {row.label.split("_")[0] for row in claims.place("aqm4_80", "p50_s", source).rows}
+    assert labels == {"pi", "rem", "ared", "blue", "avq", "lqd", "afd", "rio", "dcn"}
+    assert len(claims.place("all6", "p50_s", source).rows) == 72
+
+
+@pytest.mark.parametrize(
+    ("rule", "answer"),
+    [
+        ("near(1.09, 1, 0.1)", True),
+        ("near(1.11, 1, 0.1)", False),
+        ("near(0.16, 0.137, 0.1, 0.03)", True),
+        ("at_most(5, 1, 0.1)", False),
+        ("at_most(1.05, 1, 0.1) and at_most(0.5, 1, 0.1)", True),
+        ("max(largest(x, 4 - x)) == 3 and quantile(0.5, x) == 2", True),
+    ],
+)
+def test_what_near_means(rule: str, answer: bool) -> None:
+    values = {"x": np.array([1.0, 3.0, 2.0])}
+    assert Expression.parse(rule, claims.FUNCTIONS).value(values) == answer
+
+
 def test_expressions_call_only_what_they_are_given() -> None:
     values = {"x": np.array([1.0, 3.0, 2.0]), "y": np.array([10.0, 30.0, 20.0])}
 
@@ -173,22 +262,50 @@ def test_numbers_from_recorded_responses() -> None:
     found = recorded.of_responses(
         pa.table({"response_bytes": [1000, 3000, 50_000], "response_s": [0.1, 0.3, 4.0]})
     )
-    assert found["mean_bytes"] == pytest.approx(18_000)
+    assert (found["mean_bytes"], found["max_bytes"]) == (pytest.approx(18_000), 50_000)
+    assert [found["size_le"][limit] for limit in ("999", "3000")] == [0.0, pytest.approx(2 / 3)]
+    assert "3 kB" not in found["size_le"]
     assert found["goodput_bps"] == pytest.approx((80_000 + 80_000 + 100_000) / 3)
-    assert (found["le"]["200ms"], found["le"]["5000ms"]) == (pytest.approx(1 / 3), 1.0)
     assert (found["large"]["share"], found["large"]["le"]["5000ms"]) == (pytest.approx(1 / 3), 1.0)
+
+
+def test_durations_by_what_was_sent_again() -> None:
+    flows = {
+        "duration_s": [1.0, 2.0, 3.0, 4.0, 5.0],
+        "response_bytes": [500, 500, 500, 50_000, 500],
+        "retransmitted_syn": [0, 1, 0, 0, 1],
+        "retransmitted_fin": [0, 0, 0, 0, 0],
+        "retransmitted_data": [0, 0, 1, 1, 1],
+        "timeouts": [0, 1, 0, 0, 2],
+    }
+    found = recorded.of_connections(pa.table(flows))
+    medians = {name: found[name]["p50_s"] for name in ("none", "syn", "data", "several", "any")}
+    assert medians == {"none": 1.0, "syn": 2.0, "data": 3.5, "several": 5.0, "any": 3.5}
+    assert found["fin"] == {"p25_s": None, "p50_s": None, "p95_s": None}
+    assert found["small_without_timeout"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("answers", "word"),
+    [([True, True], "holds"), ([True, False], "fails"), ([True], "undecided")],
+)
+def test_signatures_can_decide_a_claim(answers: list[bool], word: str) -> None:
+    spec = {**SPEC, "signature": ["a", "b"]}
+    found = [Finding(name, "", answer, name) for name, answer in zip("ab", answers, strict=False)]
+    assert claims.of_signatures(spec, found).verdict == word
 
 
 def test_columns_that_the_paper_does_not_print_stand_alone() -> None:
     column = Column("busy", "busy (%)")
     board = Scoreboard({"1": "Table"}, scored=True, cells=[Cell("1", "row", column, "", (97.25,))])
-    assert board.to_json()["cells"] == {"within": 0, "total": 0}
+    assert board.to_json()["cells"] == {"within": 0, "by_value": 0, "total": 0}
     assert "| row | 97.25 |" in board.to_markdown()
     assert "The paper prints no numbers" in board.to_markdown()
 
 
 @pytest.mark.parametrize(
-    ("key", "table"), [("synctcp2005", "every-result"), ("zhangqiu2000", "figure5")]
+    ("key", "table"),
+    [("synctcp2005", "every-result"), ("weigle2003", "figure2"), ("zhangqiu2000", "figure5")],
 )
 def test_a_very_short_run(
     key: str, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

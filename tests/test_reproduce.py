@@ -29,9 +29,13 @@ def christiansen() -> Paper:
     return Paper.load(str(ROOT / "papers" / "christiansen2000"))
 
 
+PUBLISHED = {"B.1": 20, "B.2": 15, "B.3": 12, "B.4": 12, "3": 9, "5": 2, "2": 6}
+"""Rows of the tables that the paper prints."""
+
+
 def test_the_paper_has_its_published_rows() -> None:
     rows = {table.id: len(table.rows) for table in christiansen().tables}
-    assert rows == {"B.1": 20, "B.2": 15, "B.3": 12, "B.4": 12, "3": 9, "5": 2, "2": 6}
+    assert rows.items() >= PUBLISHED.items()
 
 
 def test_seven_columns_of_the_fifo_table_are_scored() -> None:
@@ -50,7 +54,7 @@ def test_labels_tell_the_rows_of_a_table_apart() -> None:
 def test_rows_become_scenarios() -> None:
     paper = christiansen()
     plan = Plan(paper, [1, 2], list(paper.common))
-    plan.add_tables(paper.tables)
+    plan.add_tables([table for table in paper.tables if table.id in PUBLISHED])
     plan.add_recorded()
     # (30,90) with limit 480 stands in four tables, and Table 5 repeats two rows of B.2.
     assert len(plan.scenarios) == 2 * (20 + 15 + 9 + 9 + 6 + 6) + 2
@@ -134,8 +138,9 @@ def test_scores_count_scored_cells_only() -> None:
         Cell("a", "one", QUEUE, "10", ours=(99.0,)),
     ]
     board = Scoreboard({"a": "Table A"}, scored=True, cells=cells)
-    assert board.to_json()["cells"] == {"within": 1, "total": 3}
-    assert board.to_json()["tables"]["a"]["columns"] == {"loss": {"within": 1, "total": 3}}
+    assert board.to_json()["cells"] == {"within": 1, "by_value": 1, "total": 3}
+    columns = board.to_json()["tables"]["a"]["columns"]
+    assert columns == {"loss": {"within": 1, "by_value": 1, "total": 3}}
     verdicts = [row["verdict"] for row in csv.DictReader(board.to_csv().splitlines())]
     assert verdicts == ["within", "outside", "missing", "not scored"]
     assert "| two | 4 / 2 \\* |" in board.to_markdown()
@@ -144,7 +149,7 @@ def test_scores_count_scored_cells_only() -> None:
 
 def test_quick_boards_judge_nothing() -> None:
     board = Scoreboard({"a": "A"}, scored=False, cells=[Cell("a", "one", LOSS, "2", ours=(9.0,))])
-    assert board.to_json()["cells"] == {"within": None, "total": 1}
+    assert board.to_json()["cells"] == {"within": None, "by_value": None, "total": 1}
     assert "not scored" in board.to_csv()
     assert "\\*" not in board.to_markdown()
 
@@ -245,12 +250,13 @@ def test_a_reproduction_scores_and_writes(
     engine = executor(lambda users, seed: users / 200 + 0.02 * seed - 0.03)
     monkeypatch.setattr(parallel, "execute_all", engine)
     result = reproduce(str(small), out=tmp_path / "out")
-    assert result["cells"] == {"within": 2, "total": 3}
+    assert result["cells"] == {"within": 2, "by_value": 2, "total": 3}
     assert result["tables"]["1"] == {
         "title": "Table 1",
         "within": 1,
+        "by_value": 1,
         "total": 2,
-        "columns": {"median": {"within": 1, "total": 2}},
+        "columns": {"median": {"within": 1, "by_value": 1, "total": 2}},
     }
     assert (result["scored"], result["seeds"], result["runs"]) == (True, [1, 2], 6)
     assert [finding["holds"] for finding in result["signatures"]] == [True]
@@ -273,7 +279,7 @@ def test_a_failed_run_counts_as_outside(
     engine = executor(lambda users, _: None if users == 40 else users / 200)
     monkeypatch.setattr(parallel, "execute_all", engine)
     result = reproduce(str(small), out=tmp_path / "out")
-    assert result["cells"] == {"within": 1, "total": 3}
+    assert result["cells"] == {"within": 1, "by_value": 1, "total": 3}
     assert list(result["failed"].values()) == ["it broke", "it broke"]
     assert [finding["holds"] for finding in result["signatures"]] == [None]
     assert "missing" in Path(result["files"]["cells"]).read_text()
@@ -303,7 +309,7 @@ def test_the_engine_runs_and_runs_are_used_again(small: Path, tmp_path: Path) ->
 def test_unknown_papers_and_tables_are_named(small: Path) -> None:
     with pytest.raises(AqmlabError, match=r"no paper nobody1999; known papers: .*christiansen2000"):
         reproduce("nobody1999")
-    with pytest.raises(AqmlabError, match=r"small has no table B\.9; it has 1, line"):
+    with pytest.raises(AqmlabError, match=r"small has no table or figure B\.9; it has 1, line"):
         reproduce(str(small), ["B.9"])
 
 

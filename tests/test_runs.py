@@ -30,6 +30,7 @@ def hashes(run: Run) -> dict[str, str]:
 def test_a_run_directory_holds_everything(tmp_path: Path) -> None:
     run = execute(Scenario.from_toml(SMALL), tmp_path / "run")
     assert sorted(file.name for file in run.path.iterdir()) == [
+        "distribution.parquet",
         "flows.parquet",
         "metadata.json",
         "queue.parquet",
@@ -53,7 +54,7 @@ def test_the_same_scenario_gives_the_same_bytes(tmp_path: Path) -> None:
     scenario = Scenario.from_toml(SMALL)
     first, second = (execute(scenario, tmp_path / name) for name in ("first", "second"))
     assert hashes(first) == hashes(second)
-    assert len(hashes(first)) == 3
+    assert len(hashes(first)) == 4
     other = execute(scenario.with_overrides({"seed": 2}), tmp_path / "other")
     assert hashes(first)["responses.parquet"] != hashes(other)["responses.parquet"]
 
@@ -79,6 +80,8 @@ def test_a_pinned_run_gives_its_pinned_bytes(tmp_path: Path) -> None:
 def test_only_what_the_scenario_asks_for_is_recorded(tmp_path: Path) -> None:
     run = execute(Scenario.from_toml(SMALL, [("measure.record", "[]")]), tmp_path / "run")
     assert (run.responses, run.flows, run.queue) == (None, None, None)
+    assert run.distribution is not None
+    assert sum(run.distribution.column("count").to_pylist()) > 0
 
 
 def test_finished_runs_are_used_again_and_never_overwritten(tmp_path: Path) -> None:

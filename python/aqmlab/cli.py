@@ -330,12 +330,18 @@ def calibrate_command(
 
 @app.command("reproduce")
 def reproduce_command(
-    paper: Annotated[str, typer.Argument(help="Name of a paper; see `aqmlab list papers`.")],
+    paper: Annotated[
+        str, typer.Argument(help="Name of a paper (see `aqmlab list papers`), or `all`.")
+    ],
     chosen: Annotated[
-        list[str] | None, typer.Argument(metavar="[TABLE]...", help="Tables; default: all.")
+        list[str] | None,
+        typer.Argument(metavar="[TABLE|FIGURE]...", help="Default: all."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Short runs, whose numbers are not scored.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Runs as long as the paper's, where ours are shorter.")
     ] = False,
     seeds: Annotated[
         list[int] | None, typer.Option("--seed", help="Seed; may be repeated.")
@@ -346,23 +352,34 @@ def reproduce_command(
     as_json: Json = False,
     jobs: Jobs = None,
 ) -> None:
-    """Repeat a paper's tables: every published number beside ours."""
+    """Repeat a paper's tables, or all papers: every published number beside ours."""
+    from aqmlab.fidelity import reproduce_all
     from aqmlab.reproduce import reproduce
 
+    if quick and full:
+        raise AqmlabError("--quick and --full exclude each other: give one of them")
+    if paper == "all" and chosen:
+        raise AqmlabError(f"found {chosen[0]} after all; expected one paper when tables are named")
     with Progress("running") as progress:
-        result = reproduce(
-            paper,
-            chosen or None,
-            quick=quick,
-            out=directory,
-            jobs=jobs or available_cpus(),
-            seeds=seeds or None,
-            progress=progress.update,
+        options: dict[str, Any] = {
+            "out": directory,
+            "quick": quick,
+            "full": full,
+            "jobs": jobs or available_cpus(),
+            "seeds": seeds or None,
+            "progress": progress.update,
+        }
+        result = (
+            reproduce_all(**options)
+            if paper == "all"
+            else reproduce(paper, chosen or None, **options)
         )
     if as_json:
         print_json(result)
     else:
         show(tables.score_table(result))
+        for name, path in result["figures"].items():
+            out(f"figure {name}: {path}")
         for kind, path in result["files"].items():
             out(f"{kind}: {path}")
     if failed := result["failed"]:
@@ -524,10 +541,9 @@ def listed(kind: Kind) -> dict[str, str]:
     if kind is Kind.scenarios:
         return {str(file): Scenario.load(file).title for file in scenario_files()}
     if kind is Kind.papers:
-        from aqmlab.papers import Paper, shelves
+        from aqmlab.papers import Paper, names
 
-        folders = [folder for shelf in shelves() for folder in sorted(shelf.glob("*/"))]
-        return {folder.name: Paper.load(str(folder)).title for folder in folders}
+        return {name: Paper.load(name).title for name in names()}
     return Catalog.load().summaries(kind.value)
 
 

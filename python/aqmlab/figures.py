@@ -16,18 +16,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import vl_convert
 
+from aqmlab.distributions import Distribution, Of
 from aqmlab.errors import AqmlabError
 from aqmlab.files import write_bytes
 from aqmlab.runs import distinguish, main_link
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from aqmlab.runs import Run
 
 Data: Callable[..., Any] = alt.Data
 """Rows inside a chart; typed here because Altair leaves it untyped."""
+Named: TypeAlias = tuple[str, Distribution]
+"""A curve's name, and what it shows."""
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
 
 CURVE_POINTS = 1000
@@ -88,7 +91,7 @@ def comparison(runs: Sequence[Run], limit_s: float = 2.0) -> Chart:
     """Everything that the runs recorded, together: both distributions above the queues."""
     runs = distinguish(runs)
     views: list[alt.HConcatChart | alt.FacetChart] = []
-    if any(run.responses is not None for run in runs):
+    if any(Distribution.known_of(run, "response").total for run in runs):
         distributions = alt.hconcat(cdf_view(runs, limit_s), ccdf_view(runs), spacing=36)
         views.append(distributions)
     if any(run.queue is not None for run in runs):
@@ -124,31 +127,33 @@ WRITERS: dict[str, Callable[[dict[str, Any]], bytes]] = {
 }
 
 
-def cdf_points(times: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]:
-    """Points (time, share of `times` up to it) of the empirical distribution up to `limit`.
+def cdf_points(of: Distribution, limit: float) -> tuple[np.ndarray, np.ndarray]:
+    """Points (time, share up to it) of a distribution up to `limit`.
 
-    Every point lies on the exact distribution. At most :data:`CURVE_POINTS` are kept, at evenly
+    Every point lies on the distribution. At most :data:`CURVE_POINTS` are kept, at evenly
     spaced ranks, so that no step between neighbours hides more than a thousandth of the share
-    shown. `times` is sorted.
+    shown.
     """
-    shown = int(np.searchsorted(times, limit, side="right"))
-    ranks = np.unique(np.linspace(0, shown - 1, min(shown, CURVE_POINTS - 2)).astype(int))
-    at = np.unique(times[ranks])
-    share = np.searchsorted(times, at, side="right") / len(times)
-    return np.r_[0.0, at, limit], np.r_[0.0, share, shown / len(times)]
+    up_to = np.cumsum(of.count)
+    bins = int(np.searchsorted(of.below_s, limit, side="right"))
+    shown = int(up_to[bins - 1]) if bins else 0
+    ranks = np.linspace(0, shown - 1, min(shown, CURVE_POINTS - 2)).astype(int)
+    kept = np.unique(np.searchsorted(up_to, ranks, side="right"))
+    share = up_to[kept] / of.total
+    return np.r_[0.0, of.below_s[kept], limit], np.r_[0.0, share, shown / of.total]
 
 
-def ccdf_points(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points (time, share of `times` at or beyond it) of the empirical distribution.
+def ccdf_points(of: Distribution) -> tuple[np.ndarray, np.ndarray]:
+    """Points (time, share at or beyond it) of a distribution.
 
-    Every point lies on the exact distribution. The number of slower responses falls from point to
+    Every point lies on the distribution. The number of slower responses falls from point to
     point in at most :data:`CURVE_POINTS` equal ratios, so that the tail keeps its single
-    responses. `times` is sorted.
+    responses.
     """
-    count = len(times)
-    slowest = np.unique(np.geomspace(count, 1, CURVE_POINTS).astype(int))
-    at = np.unique(times[count - slowest])
-    return at, 1 - np.searchsorted(times, at, side="left") / count
+    up_to = np.cumsum(of.count)
+    slowest = np.unique(np.geomspace(of.total, 1, CURVE_POINTS).astype(int))
+    kept = np.unique(np.searchsorted(up_to, of.total - slowest, side="right"))
+    return of.below_s[kept], 1 - (up_to[kept] - of.count[kept]) / of.total
 
 
 def queue_bins(time: np.ndarray, packets: np.ndarray) -> list[dict[str, float]]:
@@ -170,83 +175,89 @@ def queue_bins(time: np.ndarray, packets: np.ndarray) -> list[dict[str, float]]:
     return [dict(zip(columns, map(float, row), strict=True)) for row in rows]
 
 
+WORDS: Mapping[Of, tuple[str, str]] = {
+    "response": ("response time", "responses"),
+    "flow": ("duration of a connection", "connections"),
+}
+"""What the times are called, and whose they are."""
 CDF_TITLE = "Responses that end within a time"
 CCDF_TITLE = "Responses that take that long or longer"
 
 
 def cdf_view(runs: Sequence[Run], limit_s: float) -> alt.Chart:
     """The distribution from 0 to a limit."""
-    x, y = cdf_axes(limit_s)
     return curves(
-        runs,
+        response_times(runs),
         CDF_TITLE,
         steps="step-after",
         points=lambda times: cdf_points(times, limit_s),
-        x=x,
-        y=y,
+        axes=cdf_axes(limit_s),
     )
 
 
-def cdf_axes(limit_s: float) -> tuple[alt.X, alt.Y]:
+def cdf_axes(limit_s: float, of: Of = "response") -> tuple[alt.X, alt.Y]:
     """Axes of a distribution from 0 to a limit."""
+    time, counted = WORDS[of]
     x = alt.X(
         "time:Q",
-        title="response time (s)",
+        title=f"{time} (s)",
         scale=alt.Scale(domain=[0, limit_s], nice=False),
     )
     return x, alt.Y(
         "share:Q",
-        title="share of responses (%)",
+        title=f"share of {counted} (%)",
         scale=alt.Scale(domain=[0, 100]),
     )
 
 
 def ccdf_view(runs: Sequence[Run]) -> alt.Chart:
     """The tail of the distribution."""
-    x, y = ccdf_axes()
-    return curves(runs, CCDF_TITLE, steps="step-before", points=ccdf_points, x=x, y=y)
+    drawn = response_times(runs)
+    return curves(drawn, CCDF_TITLE, steps="step-before", points=ccdf_points, axes=ccdf_axes())
 
 
-def ccdf_axes() -> tuple[alt.X, alt.Y]:
+def ccdf_axes(of: Of = "response") -> tuple[alt.X, alt.Y]:
     """Axes of the tail of a distribution."""
+    time, counted = WORDS[of]
     x = alt.X(
         "time:Q",
-        title="response time (s), logarithmic",
+        title=f"{time} (s), logarithmic",
         scale=alt.Scale(type="log", nice=False),
         axis=alt.Axis(values=[0.01, 0.1, 1, 10, 100, 1000, 10000], format="~r"),
     )
     return x, alt.Y(
         "share:Q",
-        title="share of responses (%), logarithmic",
+        title=f"share of {counted} (%), logarithmic",
         scale=alt.Scale(type="log"),
         axis=alt.Axis(values=[10.0**k for k in range(-6, 3)], format="~r"),
     )
 
 
 def curves(
-    runs: Sequence[Run],
+    drawn: Sequence[Named],
     title: str,
     *,
     steps: Literal["step-after", "step-before"],
-    points: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    x: alt.X,
-    y: alt.Y,
+    points: Callable[[Distribution], tuple[np.ndarray, np.ndarray]],
+    axes: tuple[alt.X, alt.Y],
 ) -> alt.Chart:
-    """One step-wise curve per run over its response times."""
-    drawn = recorded(runs, "responses")
+    """One step-wise curve per distribution; one without anything in it has only its name."""
+    names = [name for name, _ in drawn]
     values = [
-        {"run": run.label, "time": float(f"{time:.6g}"), "share": float(f"{100 * share:.6g}")}
-        for run, table in drawn
-        for time, share in zip(*points(sorted_times(table)), strict=True)
+        {"run": name, "time": float(f"{time:.6g}"), "share": float(f"{100 * share:.6g}")}
+        for name, distribution in drawn
+        if distribution.total
+        for time, share in zip(*points(distribution), strict=True)
     ]
+    x, y = axes
     chart: alt.Chart = (
         alt.Chart(Data(values=values), title=title, width=WIDTH, height=HEIGHT)
         .mark_line(interpolate=steps, strokeWidth=1.8, clip=True)
         .encode(
             x=x,
             y=y,
-            color=colour(runs),
-            strokeDash=pattern(runs),
+            color=colour(names),
+            strokeDash=pattern(names),
             tooltip=[
                 alt.Tooltip("run:N", title="run"),
                 alt.Tooltip("time:Q", title="response time (s)", format=".3f"),
@@ -274,7 +285,7 @@ def queue_view(
             scale=alt.Scale(zero=False, nice=False),
             axis=alt.Axis(tickCount=10),
         ),
-        color=colour(runs),
+        color=colour(labels(runs)),
         tooltip=[
             alt.Tooltip("run:N", title="run"),
             alt.Tooltip("time:Q", title="simulated time (s)", format=".1f"),
@@ -327,27 +338,32 @@ def finish(chart: Chart) -> Chart:
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
-    """The runs' labels, as many as can be told apart."""
-    names = [run.label for run in runs]
+    """The runs' labels."""
+    return [run.label for run in runs]
+
+
+def colour(names: Sequence[str]) -> alt.Color:
+    """A colour per curve, in their order; an error if there are more than can be told apart."""
     if len(names) > MOST_RUNS:
         raise AqmlabError(f"a figure shows at most {MOST_RUNS} runs, not {len(names)}")
-    return names
-
-
-def colour(runs: Sequence[Run]) -> alt.Color:
-    """A colour per run, in their order."""
-    names = labels(runs)
     palette = [COLOURS[k % len(COLOURS)] for k in range(len(names))]
     return alt.Color("run:N", title=None, sort=names, scale=alt.Scale(domain=names, range=palette))
 
 
-def pattern(runs: Sequence[Run]) -> alt.StrokeDash:
-    """A line pattern per run: solid for as long as the colours last."""
-    names = labels(runs)
+def pattern(names: Sequence[str]) -> alt.StrokeDash:
+    """A line pattern per curve: solid for as long as the colours last."""
     dashes = [PATTERNS[k // len(COLOURS)] for k in range(len(names))]
     return alt.StrokeDash(
         "run:N", title=None, sort=names, scale=alt.Scale(domain=names, range=dashes)
     )
+
+
+def response_times(runs: Sequence[Run]) -> list[Named]:
+    """The runs' distributions: of their recorded responses exactly, else to a thousandth."""
+    found = [(run.label, Distribution.known_of(run, "response")) for run in runs]
+    if not any(distribution.total for _, distribution in found):
+        raise nothing_recorded("responses")
+    return found
 
 
 def recorded(runs: Sequence[Run], what: str) -> list[tuple[Run, pa.Table]]:

@@ -10,11 +10,13 @@ import altair as alt
 import numpy as np
 
 from aqmlab import figures
+from aqmlab.distributions import Distribution, Of
 from aqmlab.replicas import Replicas
 from aqmlab.runs import Run
 from aqmlab.statistics import Floats
 
 SEEDS = "bands: 95 % intervals of the mean over seeds"
+SINGLE = "one run each"
 BLOCKS = "bands: 95 % intervals from blocks of the measured time; one run each"
 
 
@@ -23,15 +25,10 @@ def comparison(groups: Sequence[Replicas], limit_s: float = 2.0) -> figures.Char
 
     The curve of several runs is the mean of theirs. Labels carry the number of runs.
     """
-    # Figures know runs by their labels.
-    firsts = [replace(group.runs[0], label=group.title) for group in groups]
-    recorded = [group for group in groups if group.times]
+    firsts = firsts_of(groups)
     views: list[alt.HConcatChart | alt.FacetChart] = []
-    if recorded:
-        several = any(len(group.times) > 1 for group in recorded)
-        below = SEEDS if several else BLOCKS
-        near, far = (bands(recorded, firsts, view, below) for view in (cdf(limit_s), ccdf()))
-        views.append(alt.hconcat(near, far, spacing=36))
+    if any(group.times for group in groups):
+        views.append(distributions(groups, limit_s))
     if any(run.queue is not None for run in firsts):
         queues = figures.queue_view(firsts, width=2 * figures.WIDTH + 84)
         if len(firsts) < sum(len(group.runs) for group in groups):
@@ -42,6 +39,26 @@ def comparison(groups: Sequence[Replicas], limit_s: float = 2.0) -> figures.Char
     return figures.finish(alt.vconcat(*views, spacing=28).resolve_scale(color="shared"))
 
 
+def firsts_of(groups: Sequence[Replicas]) -> list[Run]:
+    """The first run of each group under the group's title: figures know runs by their labels."""
+    return [replace(group.runs[0], label=group.title) for group in groups]
+
+
+def distributions(groups: Sequence[Replicas], limit_s: float) -> alt.HConcatChart:
+    """The distribution up to a limit, and beside it the tail."""
+    known = [group for group in groups if group.times]
+    of = known[0].of
+    if any(len(group.times) > 1 for group in known):
+        below = SEEDS
+    elif any(run.responses for group in known for run in group.runs) and of == "response":
+        below = BLOCKS
+    else:
+        below = SINGLE
+    views = (cdf(limit_s, of), ccdf(of))
+    near, far = (bands(known, firsts_of(groups), view, below) for view in views)
+    return alt.hconcat(near, far, spacing=36)
+
+
 @dataclass(frozen=True)
 class View:
     """One way to look at a distribution."""
@@ -50,28 +67,30 @@ class View:
     axes: tuple[alt.X, alt.Y]
     steps: Literal["step-after", "step-before"]
     """Which way the curve is level from a point."""
-    grid: Callable[[Floats], Floats]
-    """Times to draw, of ascending response times."""
+    grid: Callable[[Distribution], Floats]
+    """Times to draw, of a distribution."""
     tail: bool
     """Whether it shows the responses that take that long or longer."""
 
 
-def cdf(limit_s: float) -> View:
+def cdf(limit_s: float, of: Of = "response") -> View:
     """The distribution from 0 to a limit."""
 
-    def grid(times: Floats) -> Floats:
+    def grid(times: Distribution) -> Floats:
         return figures.cdf_points(times, limit_s)[0]
 
-    return View(figures.CDF_TITLE, figures.cdf_axes(limit_s), "step-after", grid, tail=False)
+    title = f"{figures.WORDS[of][1].capitalize()} that end within a time"
+    return View(title, figures.cdf_axes(limit_s, of), "step-after", grid, tail=False)
 
 
-def ccdf() -> View:
+def ccdf(of: Of = "response") -> View:
     """The tail of the distribution."""
 
-    def grid(times: Floats) -> Floats:
+    def grid(times: Distribution) -> Floats:
         return figures.ccdf_points(times)[0]
 
-    return View(figures.CCDF_TITLE, figures.ccdf_axes(), "step-before", grid, tail=True)
+    title = f"{figures.WORDS[of][1].capitalize()} that take that long or longer"
+    return View(title, figures.ccdf_axes(of), "step-before", grid, tail=True)
 
 
 def bands(
@@ -82,10 +101,10 @@ def bands(
     x, y = view.axes
     base = alt.Chart(width=figures.WIDTH, height=figures.HEIGHT).encode(
         x=x,
-        color=figures.colour(firsts),
+        color=figures.colour(figures.labels(firsts)),
         tooltip=[
             alt.Tooltip("run:N", title="runs"),
-            alt.Tooltip("time:Q", title="response time (s)", format=".3f"),
+            alt.Tooltip("time:Q", title="time (s)", format=".3f"),
             alt.Tooltip("share:Q", title="share (%)", format=".3~f"),
             alt.Tooltip("low:Q", title="interval from (%)", format=".3~f"),
             alt.Tooltip("high:Q", title="to (%)", format=".3~f"),
@@ -99,7 +118,7 @@ def bands(
         .transform_filter("isValid(datum.low)")
     )
     line = base.mark_line(interpolate=view.steps, strokeWidth=1.8, clip=True).encode(
-        y=y, strokeDash=figures.pattern(firsts)
+        y=y, strokeDash=figures.pattern(figures.labels(firsts))
     )
     heading = alt.TitleParams(view.title, subtitle=subtitle)
     return alt.layer(band, line, data=figures.Data(values=values), title=heading)
@@ -107,7 +126,7 @@ def bands(
 
 def curve(group: Replicas, view: View) -> list[dict[str, float | str | None]]:
     """Points of a group's curve and band, in percent."""
-    at = view.grid(np.sort(np.concatenate(group.times)))
+    at = view.grid(Distribution.together(group.times))
     if view.tail:
         # Up to just before each time: what takes that long or longer is the rest.
         mean, low, high = group.distribution(np.nextafter(at, 0))

@@ -23,6 +23,7 @@ from aqmlab.compare import (
     draw_blocks,
     kolmogorov_distance,
 )
+from aqmlab.distributions import Distribution, Of
 from aqmlab.metrics import metric_key
 from aqmlab.runs import Run, distinguish, label_of
 from aqmlab.statistics import Estimate, Floats, estimate, estimates, paired_difference
@@ -39,6 +40,8 @@ class Replicas:
     label: str
     runs: tuple[Run, ...]
     """In the order of their seeds."""
+    of: Of = "response"
+    """Whose times are looked at."""
 
     @property
     def title(self) -> str:
@@ -57,34 +60,25 @@ class Replicas:
         return {name: estimate(list(self.values(name).values())) for name in COMPARED}
 
     @cached_property
-    def times(self) -> list[Floats]:
-        """Ascending response times of each run that recorded some."""
-        tables = [run.responses for run in self.runs]
-        return [
-            np.sort(table.column("response_s").to_numpy())
-            for table in tables
-            if table is not None and table.num_rows
-        ]
+    def times(self) -> list[Distribution]:
+        """The distribution of each run that has one."""
+        known = [Distribution.known_of(run, self.of) for run in self.runs]
+        return [distribution for distribution in known if distribution.total]
 
     def distribution(self, grid: Floats) -> tuple[Floats, Floats, Floats]:
-        """Share of responses up to each time of `grid`, and the ends of its interval.
+        """Share of what took up to each time of `grid`, and the ends of its interval.
 
         Of several runs: the mean over the seeds, with its interval at each time. Of one run: the
         distribution itself; its interval says how it would vary with another stretch of time of
-        the same users (see :mod:`aqmlab.compare`). Without an interval, its ends are no numbers.
+        the same users (see :mod:`aqmlab.compare`) and takes recorded responses. Without an
+        interval, its ends are no numbers.
         """
-        shares = np.stack(
-            [np.searchsorted(times, grid, side="right") / len(times) for times in self.times]
-        )
+        shares = np.stack([distribution.shares(grid) for distribution in self.times])
         mean, low, high, _ = estimates(shares)
-        if len(self.times) == 1:
-            low, high = block_band(self._recorded, grid)
+        recorded = [run for run in self.runs if run.responses is not None]
+        if len(self.times) == 1 and self.of == "response" and recorded:
+            low, high = block_band(recorded[0], grid)
         return mean, np.clip(low, 0, mean), np.clip(high, mean, 1)
-
-    @property
-    def _recorded(self) -> Run:
-        """The first run that recorded responses."""
-        return next(run for run in self.runs if run.responses is not None)
 
 
 def grouped(runs: Sequence[Run]) -> list[Replicas]:

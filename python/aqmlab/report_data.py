@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from aqmlab.compare import METRICS
+from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import ccdf_points, cdf_points
 from aqmlab.report_groups import Group
@@ -152,14 +153,15 @@ def read_columns(run: Run, name: str, columns: list[str] | None) -> pl.DataFrame
 def curve(group: str, traffic: str, parts: Sequence[Floats], of: Distributions) -> Curve:
     """The distribution of some runs' times together."""
     times = np.sort(np.concatenate(parts))
+    exact = Distribution.exact(times)
     tail = np.quantile(times, TAIL, method="inverted_cdf")
     within = np.searchsorted(times, of.marks, side="right") / len(times)
     return Curve(
         group=group,
         traffic=traffic,
         count=len(times),
-        cdf=thinned(*cdf_points(times, of.limits[-1]), of.points),
-        ccdf=thinned(*ccdf_points(times), of.points),
+        cdf=thinned(*cdf_points(exact, of.limits[-1]), of.points),
+        ccdf=thinned(*ccdf_points(exact), of.points),
         within=tuple(map(float, within)),
         tail=tuple(map(float, tail)),
     )

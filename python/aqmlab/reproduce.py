@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aqmlab import claims, parallel, signatures
+from aqmlab import claims, paper_figures, parallel, signatures
+from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
 from aqmlab.files import write_text
 from aqmlab.papers import Fit, Overrides, Paper, Row, Table, product
 from aqmlab.recorded import numbers
 from aqmlab.runs import Run
 from aqmlab.scenario import Scenario
-from aqmlab.scoreboard import Cell, Scoreboard, markdown, total
+from aqmlab.scoreboard import Cell, Column, Rank, Scoreboard, markdown, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from aqmlab.paper_figures import Figure
 
 RECORDING = ("measure.record", '["responses", "flows"]')
 """The override of runs whose signatures need every connection."""
@@ -33,6 +37,8 @@ class Plan:
     seeds: Sequence[int]
     common: Overrides
     """Overrides that every run shares."""
+    quick: bool = False
+    """Only the rows that quick runs have."""
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     """By run name. Rows that are the same experiment share their runs."""
     rows: dict[tuple[str, str], list[str]] = field(default_factory=dict)
@@ -44,9 +50,19 @@ class Plan:
         """Plans every row of some tables."""
         for table in tables:
             for row in table.rows:
-                self.rows[table.id, row.label] = [
-                    self._add(table, row, seed) for seed in self.seeds
-                ]
+                self._add_row(table, row)
+
+    def _add_row(self, table: Table, row: Row) -> None:
+        """Plans a row, unless quick runs do without it."""
+        if not self.quick or fnmatchcase(row.label, table.quick_rows):
+            self.rows[table.id, row.label] = [self._add(table, row, seed) for seed in self.seeds]
+
+    def add_figures(self, wanted: Sequence[Figure]) -> None:
+        """Plans the rows that some figures show."""
+        tables = {table.id: table for table in self.paper.tables}
+        for figure in wanted:
+            for name, label in figure.places(tables):
+                self._add_row(tables[name], tables[name].row(label))
 
     def add_recorded(self) -> None:
         """Plans the runs that signatures need on top of the tables."""
@@ -57,7 +73,7 @@ class Plan:
             )
 
     def _add(self, table: Table, row: Row, seed: int, *extra: tuple[str, str]) -> str:
-        overrides = [*row.overrides, *self.common, ("seed", str(seed)), *extra]
+        overrides = [*self.common, *row.overrides, ("seed", str(seed)), *extra]
         scenario = Scenario.load(table.scenario, overrides)
         name = f"{scenario.key[:16]}-s{seed}"
         self.scenarios.setdefault(name, scenario)
@@ -69,6 +85,7 @@ def reproduce(
     tables: Sequence[str] | None = None,
     *,
     quick: bool = False,
+    full: bool = False,
     out: Path | None = None,
     jobs: int | None = None,
     seeds: Sequence[int] | None = None,
@@ -78,8 +95,9 @@ def reproduce(
 
     Args:
         paper: Name of a paper, or path of a folder like those in ``papers/``.
-        tables: Ids of tables and fits; None: all, and the signatures.
+        tables: Ids of tables, fits and figures; None: all, and the signatures.
         quick: Short runs with one seed, whose numbers are not scored.
+        full: Runs of the published length, where the paper's usual ones are shorter.
         out: Where ``cells.csv``, ``report.md``, ``scoreboard.json`` and the runs go; None:
             ``out/reproduce/PAPER``. Finished runs found there are not run again.
         jobs: Runs at a time; None: as many as there are processors.
@@ -90,13 +108,15 @@ def reproduce(
         What ``scoreboard.json`` holds.
     """
     source = Paper.load(paper)
-    chosen, fits = source.select(tables)
+    chosen, fits, wanted = source.select(tables)
     folder = out or Path("out") / "reproduce" / source.name
     used = list(dict.fromkeys(seeds or (source.seeds[:1] if quick else source.seeds)))
     lines = {fit.over for fit in fits}
 
-    plan = Plan(source, used, [*source.common, *(source.quick if quick else ())])
+    length = source.quick if quick else source.full if full else ()
+    plan = Plan(source, used, [*source.common, *length], quick)
     plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
+    plan.add_figures(wanted)
     if tables is None and not quick:
         plan.add_recorded()
     runs = parallel.execute_all(list(plan.scenarios.items()), folder / "runs", jobs, progress)
@@ -106,11 +126,12 @@ def reproduce(
     titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
     board = Scoreboard(titles, not quick, cells)
     found = [] if quick else findings(plan, cells, runs)
-    judged = claims.judge(source, cells, quick=quick)
+    judged = claims.judge(source, cells, found, quick=quick)
     result = {
         "paper": source.name,
         "title": source.title,
         "seeds": used,
+        **({"quick": why_quick(source)} if quick else {}),
         **board.to_json(),
         "signatures": [finding.to_json() for finding in found],
         "claims": {
@@ -121,8 +142,21 @@ def reproduce(
         "runs": len(runs),
         "cpu_s": sum(run.metadata["cpu_s"] for run in runs.values() if isinstance(run, Run)),
     }
+    result["figures"] = paper_figures.draw(
+        wanted,
+        {table.id: table for table in source.tables},
+        lambda table, label: finished(plan.rows.get((table, label), ()), runs),
+        folder / "figures",
+    )
     result["files"] = write(folder, report(board, result, judged), board, result)
     return result
+
+
+def why_quick(paper: Paper) -> str:
+    """What keeps quick runs from being scored."""
+    if any(field.startswith("measure.") for field, _ in paper.quick):
+        return "too short and too early to judge"
+    return "of full length, but of one seed"
 
 
 def findings(
@@ -140,14 +174,37 @@ def table_cells(table: Table, plan: Plan, runs: Mapping[str, Run | AqmlabError])
     """A table's published cells beside ours; ours alone in columns that the paper has not."""
     cells = []
     for row in table.rows:
+        if (table.id, row.label) not in plan.rows:
+            continue
         done = finished(plan.rows[table.id, row.label], runs)
         measured = [numbers(run) for run in done]
         for column in table.columns:
             published = row.published.get(column.name)
             if published != "":  # a column that the paper has, but not in this row
                 ours = tuple(total(column.terms, summary) for summary in measured)
-                cells.append(Cell(table.id, row.label, column, published or "", ours))
+                found = ranks(column, published or "", done)
+                excluded = plan.paper.why_excluded(table.id, row, column.name)
+                cells.append(
+                    Cell(table.id, row.label, column, published or "", ours, found, excluded)
+                )
     return cells
+
+
+def ranks(column: Column, published: str, runs: Sequence[Run]) -> tuple[Rank, ...]:
+    """Where a published percentile lies in each run, if the column is judged by rank.
+
+    Empty, too, when one of the runs has nothing of the kind.
+    """
+    percentile, tolerance = column.percentile, column.tolerance
+    if percentile is None or tolerance is None or not published:
+        return ()
+    time_s, points = float(published) / column.terms[0].factor, tolerance.rank or 0.0
+    found = [
+        Distribution.of_run(run, percentile.what, percentile.traffic_class).rank(time_s, points)
+        for run in runs
+    ]
+    told = tuple(rank for rank in found if rank is not None)
+    return told if len(told) == len(found) else ()
 
 
 def fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
@@ -197,8 +254,13 @@ def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims
     head = [f"# {result['title']}", f"Ours / published; mean over seeds {seeds}."]
     if board.scored:
         head.append("A star marks a cell outside its tolerance.")
+        if board.ranked:
+            head.append(
+                "In brackets stands the share of ours that took at most the published time; "
+                "a dagger marks a percentile that is within by this rank alone."
+            )
     else:
-        head.append("Quick runs: too short and too early to judge, so nothing is scored.")
+        head.append(f"Quick runs: {result['quick']}, so nothing is scored.")
     parts = [head[0], " ".join(head[1:]), board.to_markdown().rstrip()]
     if result["signatures"]:
         answers = {True: "yes", False: "**no**", None: "no run"}

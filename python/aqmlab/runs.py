@@ -138,6 +138,14 @@ class Run:
         """Inner state of chosen connections (``flow_trace.parquet``), if recorded."""
         return self._table("flow_trace")
 
+    @cached_property
+    def distribution(self) -> pa.Table | None:
+        """Response times and durations of connections, counted in bins (``distribution.parquet``).
+
+        See :class:`aqmlab.distributions.Distribution`.
+        """
+        return self._table("distribution")
+
     def _table(self, name: str) -> pa.Table | None:
         file = self.path / f"{name}.parquet"
         try:

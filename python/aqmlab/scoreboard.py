@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from aqmlab.errors import AqmlabError
 
@@ -21,8 +23,13 @@ CSV_HEAD = (
     "seeds",
     "difference",
     "relative_difference",
+    "rank",
+    "by_value",
+    "by_rank",
     "verdict",
 )
+PERCENTILE = re.compile(r"(responses|flows)\.([^.]+)\.(?:duration_)?p(\d\d)_s")
+"""The key of a percentile of response times or of connections' durations."""
 SLACK = 1e-9
 """Rounding of floating-point differences that a tolerance forgives."""
 
@@ -69,19 +76,61 @@ class Tolerance:
     """Largest difference as a fraction of the published number."""
     absolute: float | None = None
     """Largest difference in the column's unit."""
+    rank: float | None = None
+    """Of a percentile, where the distribution is flat: largest difference of ranks, in points."""
+
+    def bound(self, published: float) -> float:
+        """The largest difference from a published number."""
+        relative = 0.0 if self.relative is None else self.relative * abs(published)
+        return max(relative, self.absolute or 0.0)
 
     def admits(self, ours: float, published: float) -> bool:
         """Whether ours is close enough."""
-        bounds = [] if self.absolute is None else [self.absolute]
-        if self.relative is not None:
-            bounds.append(self.relative * abs(published))
-        return any(abs(ours - published) <= bound + SLACK for bound in bounds)
+        return abs(ours - published) <= self.bound(published) + SLACK
 
     def __str__(self) -> str:
         parts = [] if self.relative is None else [f"±{100 * self.relative:g} %"]
         if self.absolute is not None:
             parts.append(f"±{self.absolute:g}")
+        if self.rank is not None:
+            parts.append(f"±{self.rank:g} points of rank")
         return " or ".join(parts)
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """What a share of a class's responses, or of its connections, takes at most."""
+
+    what: Literal["response", "flow"]
+    """Response times, or durations of connections."""
+    traffic_class: str | None
+    """None: all classes together."""
+    rank: float
+    """The share, in per cent."""
+
+    @classmethod
+    def named(cls, key: str) -> Percentile:
+        """The percentile that a key of ``summary.json`` is."""
+        found = PERCENTILE.fullmatch(key)
+        if found is None:
+            raise ValueError(f"{key} is no percentile such as responses.all.p50_s: it has no rank")
+        what, name, rank = found.groups()
+        return cls(
+            "response" if what == "responses" else "flow",
+            None if name == "all" else name,
+            float(rank),
+        )
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Where a published percentile lies among ours of one run."""
+
+    at: float
+    """Share of ours that took at most the published time, in per cent."""
+    span_s: float
+    """What the tolerance of rank is in time: in our distribution, from the rank half of it below
+    that share to the rank half of it above."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +142,8 @@ class Column:
     terms: tuple[Term, ...] = ()
     tolerance: Tolerance | None = None
     """None: the column is shown but not scored."""
+    percentile: Percentile | None = None
+    """What is judged by rank too, if the tolerance has one."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +157,11 @@ class Cell:
     """The number as it is printed; empty: the paper prints none, and ours stands alone."""
     ours: tuple[float, ...] = ()
     """Ours, one value per seed; empty: no run ended."""
+    ranks: tuple[Rank, ...] = ()
+    """Of a percentile with a tolerance of rank: where the published one lies, per seed; empty:
+    the runs do not tell."""
+    excluded: str = ""
+    """Why the cell does not count; empty: it does."""
 
     @property
     def target(self) -> float | None:
@@ -135,11 +191,16 @@ class Cell:
     @property
     def scored(self) -> bool:
         """Whether the cell counts."""
-        return self.column.tolerance is not None and self.target is not None
+        return self.column.tolerance is not None and self.target is not None and not self.excluded
 
     @property
     def within(self) -> bool:
-        """Whether the mean over the seeds is within tolerance. A cell without a run is not."""
+        """Whether one of the tolerances is kept. A cell without a run is not within."""
+        return self.by_value or bool(self.by_rank)
+
+    @property
+    def by_value(self) -> bool:
+        """Whether the mean over the seeds is close enough to the published number."""
         tolerance = self.column.tolerance
         return (
             tolerance is not None
@@ -147,6 +208,26 @@ class Cell:
             and self.target is not None
             and tolerance.admits(self.mean, self.target)
         )
+
+    @property
+    def by_rank(self) -> bool | None:
+        """Whether our distribution is flat there and the rank close enough; None: no rank.
+
+        Flat: the tolerance of ranks, half of it on either side of the published time, spans more
+        time than the tolerance of values admits as a difference.
+        """
+        tolerance, percentile = self.column.tolerance, self.column.percentile
+        if self.rank is None or self.target is None or not (tolerance and percentile):
+            return None
+        span = self.column.terms[0].factor * fmean(rank.span_s for rank in self.ranks)
+        flat = span > tolerance.bound(self.target)
+        away = abs(self.rank - percentile.rank)
+        return flat and away <= (tolerance.rank or 0.0) + SLACK
+
+    @property
+    def rank(self) -> float | None:
+        """Share of ours that took at most the published time, in per cent."""
+        return fmean(rank.at for rank in self.ranks) if self.ranks else None
 
     def formatted(self, value: float | None) -> str:
         """A value with as many decimals as the published number has, or a dash."""
@@ -158,7 +239,8 @@ class Cell:
 
     def __str__(self) -> str:
         ours = self.formatted(self.mean)
-        return f"{ours} / {self.published}" if self.published else ours
+        rank = "" if self.rank is None else f" ({self.rank:.0f} %)"
+        return f"{ours} / {self.published}{rank}" if self.published else ours
 
 
 @dataclass
@@ -172,10 +254,11 @@ class Scoreboard:
     cells: list[Cell] = field(default_factory=list)
 
     def count(self, cells: Iterable[Cell] | None = None) -> dict[str, int | None]:
-        """How many of the scored cells are within tolerance, and how many there are."""
+        """How many of the scored cells are within, how many by value alone, and of how many."""
         counted = [cell for cell in (self.cells if cells is None else cells) if cell.scored]
         within = sum(cell.within for cell in counted) if self.scored else None
-        return {"within": within, "total": len(counted)}
+        by_value = sum(cell.by_value for cell in counted) if self.scored else None
+        return {"within": within, "by_value": by_value, "total": len(counted)}
 
     def to_json(self) -> dict[str, Any]:
         """The score of everything, of every table and of every column."""
@@ -191,50 +274,75 @@ class Scoreboard:
         return {"scored": self.scored, "cells": self.count(), "tables": tables}
 
     def to_csv(self) -> str:
-        """Every cell in a line: published, ours, spread over the seeds, differences, verdict."""
+        """Every cell in a line: published, ours, spread over the seeds, differences, verdicts."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(CSV_HEAD)
         for cell in self.cells:
             numbers = [cell.mean, cell.spread, len(cell.ours), cell.difference, cell.relative]
-            written = ["" if number is None else f"{number:.6g}" for number in numbers]
+            written = [
+                "" if number is None else f"{number:.6g}" for number in (*numbers, cell.rank)
+            ]
             names = [cell.table, cell.row, cell.column.name, cell.published]
-            writer.writerow([*names, *written, self.verdict(cell)])
+            writer.writerow([*names, *written, *self.verdicts(cell), self.verdict(cell)])
         return text.getvalue()
 
+    def verdicts(self, cell: Cell) -> list[str]:
+        """``within`` or ``outside`` by value and by rank; empty where the cell is not judged so."""
+        judged = self.scored and cell.scored and cell.ours
+        answers = [cell.by_value, cell.by_rank] if judged else [None, None]
+        words = {True: "within", False: "outside", None: ""}
+        return [words[answer] for answer in answers]
+
     def verdict(self, cell: Cell) -> str:
-        """``within``, ``outside``, ``missing`` (no run ended) or ``not scored``."""
+        """``within``, ``outside``, ``missing`` (no run ended), ``excluded`` or ``not scored``."""
         if not cell.ours:
             return "missing"
+        if cell.excluded:
+            return "excluded"
         if not (self.scored and cell.scored):
             return "not scored"
         return "within" if cell.within else "outside"
 
     def to_markdown(self) -> str:
         """The score, then every table with ours / published in each cell."""
-        parts = [self._score_table()]
+        parts = [self._score_table(), *self._exclusions()]
         for table, title in self.titles.items():
             cells = [cell for cell in self.cells if cell.table == table]
             parts.append(f"## {title}\n\n{self._markdown_table(cells)}")
         return "\n\n".join(parts) + "\n"
 
     def _score_table(self) -> str:
-        lines = []
-        for table, title in self.titles.items():
-            score = self.count(cell for cell in self.cells if cell.table == table)
-            if score["total"]:
-                lines.append([title, *score_words(score)])
+        scores = {
+            title: self.count(cell for cell in self.cells if cell.table == table)
+            for table, title in self.titles.items()
+        }
+        lines = [[title, *score_words(score)] for title, score in scores.items() if score["total"]]
         if not lines:
             return "The paper prints no numbers: ours stand alone."
         lines.append(["**all**", *score_words(self.count())])
-        return markdown(["table", "cells within", "share"], lines)
+        head = ["table", "cells within", "share", "by value alone"]
+        shown = len(head) if self.ranked else len(head) - 1
+        return markdown(head[:shown], [line[:shown] for line in lines])
+
+    @property
+    def ranked(self) -> bool:
+        """Whether cells are judged by rank too."""
+        return any(cell.ranks for cell in self.cells)
+
+    def _exclusions(self) -> list[str]:
+        """What is not scored, and why."""
+        reasons = Counter(cell.excluded for cell in self.cells if cell.excluded and cell.published)
+        if not reasons:
+            return []
+        lines = [f"- {count} cells: {reason}." for reason, count in reasons.items()]
+        return ["Shown in italics and not scored:\n\n" + "\n".join(lines)]
 
     def _markdown_table(self, cells: Sequence[Cell]) -> str:
         columns = columns_of(cells)
         rows: dict[str, dict[str, str]] = {}
         for cell in cells:
-            bad = self.verdict(cell) in ("outside", "missing")
-            rows.setdefault(cell.row, {})[cell.column.name] = f"{cell}" + (" \\*" if bad else "")
+            rows.setdefault(cell.row, {})[cell.column.name] = self._marked(cell)
         lines = [
             [row, *(written.get(column.name, "") for column in columns)]
             for row, written in rows.items()
@@ -249,6 +357,19 @@ class Scoreboard:
         head = "ours / published" if any(cell.published for cell in cells) else "ours"
         return markdown([head, *(column.title for column in columns)], lines)
 
+    def _marked(self, cell: Cell) -> str:
+        """A cell with a star outside its tolerance, a dagger within by rank alone, or in italics.
+
+        Italics mean that it is excluded.
+        """
+        verdict = self.verdict(cell)
+        if verdict == "excluded" and cell.published:
+            return f"*{cell}*"
+        if verdict in ("outside", "missing"):
+            return f"{cell} \\*"
+        by_rank = verdict == "within" and not cell.by_value
+        return f"{cell} †" if by_rank else f"{cell}"
+
 
 def columns_of(cells: Iterable[Cell]) -> list[Column]:
     """The columns of some cells, in their order, each once."""
@@ -256,11 +377,11 @@ def columns_of(cells: Iterable[Cell]) -> list[Column]:
 
 
 def score_words(score: Mapping[str, int | None]) -> list[str]:
-    """A score as "n of m" and as a percentage; dashes where nothing was scored."""
-    within, counted = score["within"], score["total"]
+    """A score as "n of m", as a percentage, and by value alone; dashes where nothing was scored."""
+    within, by_value, counted = score["within"], score["by_value"], score["total"]
     if within is None or not counted:
-        return ["-", "-"]
-    return [f"{within} of {counted}", f"{100 * within / counted:.0f} %"]
+        return ["-", "-", "-"]
+    return [f"{within} of {counted}", f"{100 * within / counted:.0f} %", f"{by_value}"]
 
 
 def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -207,16 +207,27 @@ def cell(column: Column, value: float | None) -> str:
 
 
 def score_table(result: Mapping[str, Any]) -> Table:
-    """How many published cells of each table were met."""
+    """How many published cells, and claims, were met: of each table, or of each paper."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("table", no_wrap=True)
+    whole = "papers" in result
+    table.add_column("paper" if whole else "table", no_wrap=True)
     table.add_column("cells within", justify="right")
+    if whole:
+        table.add_column("claims hold", justify="right")
     table.add_column("what")
-    totals = {"all": {**result["cells"], "title": result["title"]}}
-    for name, score in {**result["tables"], **totals}.items():
-        shown = f"{score['within']}/{score['total']}" if result["scored"] else "not scored"
-        table.add_row(escape(name), shown, escape(score["title"]))
+    parts = result["papers"] if whole else result["tables"]
+    for name, part in {**parts, "all": result}.items():
+        cells = part.get("cells", part)
+        shown = f"{cells['within']}/{cells['total']}" if cells["total"] else "-"
+        shown = shown if result["scored"] else "not scored"
+        cells_and_claims = [shown, claims_words(part["claims"])] if whole else [shown]
+        table.add_row(escape(name), *cells_and_claims, escape(part.get("title", "")))
     return table
+
+
+def claims_words(score: Mapping[str, int]) -> str:
+    """How many of the claims that were decided hold."""
+    return f"{score['holds']}/{score['holds'] + score['fails']}"
 
 
 def list_table(kind: str, entries: Mapping[str, str]) -> Table:

@@ -13,6 +13,7 @@ import altair as alt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import (
     COLOURS,
@@ -30,8 +31,6 @@ from aqmlab.validate_checks import label, mean_value, samples
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import numpy as np
 
     from aqmlab.runs import Run
     from aqmlab.validate_checks import Point, Results, Validation
@@ -149,7 +148,7 @@ def response_times(validation: Validation, results: Results, spec: Mapping[str, 
     values = [
         {"run": name, "time": float(time), "share": float(100 * share)}
         for name, point in zip(names, points, strict=True)
-        for time, share in zip(*cdf_points(times_of(results[point][0], spec), limit), strict=True)
+        for time, share in zip(*cdf_points(of_figure(results[point][0], spec), limit), strict=True)
     ]
     chart: Chart = (
         plot(values, spec)
@@ -163,15 +162,15 @@ def response_times(validation: Validation, results: Results, spec: Mapping[str, 
     return chart
 
 
-def times_of(run: Run, spec: Mapping[str, Any]) -> np.ndarray:
-    """Response times of a run, ascending; of one class if the figure names it."""
+def of_figure(run: Run, spec: Mapping[str, Any]) -> Distribution:
+    """Response times of a run; of one class if the figure names it."""
     responses = run.responses
     if responses is None:
         raise AqmlabError(f"{run.path}: no responses: add responses to measure.record")
     if "class" in spec:
         is_wanted = pc.equal(responses.column("class").cast(pa.string()), spec["class"])
         responses = responses.filter(is_wanted)
-    return sorted_times(responses)
+    return Distribution.exact(sorted_times(responses))
 
 
 DRAWINGS: Mapping[str, Drawing] = {

@@ -179,7 +179,7 @@ impl Accounts {
         let names: Vec<String> = scenario.traffic.iter().map(|t| t.name.clone()).collect();
         let class = |name: &String| Class {
             name: name.clone(),
-            responses: ResponseStats::new(),
+            responses: ResponseStats::default(),
             flows: FlowStats::default(),
         };
         Ok(Self {
@@ -235,14 +235,15 @@ impl Accounts {
             return;
         }
         let (again, delayed_by) = (record.again, record.delayed_by);
+        let duration = record.end.saturating_sub(record.start);
         self.classes[class]
             .flows
-            .add_closed(again, delayed_by, record.failed);
+            .add_closed(again, delayed_by, duration, record.failed);
         self.recorder.flow(&FlowRow {
             flow: record.flow,
             class,
             start: record.start,
-            duration: record.end.saturating_sub(record.start),
+            duration,
             request_bytes: record.request_bytes,
             response_bytes: record.response_bytes,
             retransmitted_syn: again.syn,
@@ -309,11 +310,11 @@ impl Accounts {
             let summary = link_summary(&port.stats, measured);
             link.insert(port.name.direction.to_owned(), summary);
         }
-        self.recorder.finish()?;
         let classes = self
             .classes
             .iter()
             .map(|class| (class.name.as_str(), &class.responses, &class.flows));
+        self.recorder.finish(classes.clone())?;
         Ok(Summary::of(scenario, links, classes, events))
     }
 }

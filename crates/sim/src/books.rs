@@ -42,12 +42,14 @@ impl<A: Agenda> World<A> {
         let (response_bytes, request_bytes) = app.received();
         let flows = &mut self.classes[usize::from(connection.class)].flows;
         let failed = connection.failed && !connection.stopped;
-        flows.add_closed(again, app.delayed_by, failed);
+        let duration = end - app.connected_at;
+        flows.add_closed(again, app.delayed_by, duration, failed);
+        flows.with_fast_retransmit += u64::from(connection.has_retransmitted_fast());
         self.recorder.flow(&FlowRow {
             flow: self.routes[index as usize].flow,
             class: usize::from(connection.class),
             start: app.connected_at,
-            duration: end - app.connected_at,
+            duration,
             request_bytes,
             response_bytes,
             retransmitted_syn: again.syn,

@@ -96,7 +96,7 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
                 profile: traffic.tcp.clone(),
                 variants: Variants::default(),
                 source,
-                responses: ResponseStats::new(),
+                responses: ResponseStats::default(),
                 flows: FlowStats::default(),
                 datagrams: Vec::new(),
             })

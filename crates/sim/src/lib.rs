@@ -27,6 +27,7 @@ mod port;
 mod recorder;
 mod stats;
 mod summary;
+mod times;
 mod trace;
 pub mod vectors;
 pub mod wheel;
@@ -68,8 +69,8 @@ impl From<parquet::errors::ParquetError> for RunError {
 
 /// Runs a scenario.
 ///
-/// Writes `responses.parquet`, `flows.parquet`, `queue.parquet`, `flow_trace.parquet` and
-/// `capture.pcapng` into `directory`, as far as the scenario's `measure` asks for them; no directory, no files. `progress` is told the
+/// Writes `distribution.parquet` into `directory`, and `responses.parquet`, `flows.parquet`, `queue.parquet`,
+/// `flow_trace.parquet` and `capture.pcapng` as far as the scenario's `measure` asks for them; no directory, no files. `progress` is told the
 /// share of the simulated time that has passed, some 200 times a run, and returns false to stop.
 pub fn run(
     scenario: &Scenario,

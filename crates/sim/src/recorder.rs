@@ -1,7 +1,7 @@
 //! Streams what happened to Parquet files: rows go out in groups, memory stays bounded.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aqmlab_aqm::Backlog;
@@ -19,6 +19,8 @@ use parquet::schema::types::ColumnPath;
 
 use crate::RunError;
 use crate::build::PortName;
+use crate::stats::{FlowStats, ResponseStats};
+use crate::times::write_distribution;
 use crate::trace::{TraceRow, Traces};
 
 /// Rows that are collected before they are written.
@@ -55,6 +57,7 @@ pub(crate) struct FlowRow {
 
 /// Writes the Parquet files of a run directory; what was not asked for is not written.
 pub(crate) struct Recorder {
+    distribution: Option<PathBuf>,
     responses: Option<Responses>,
     flows: Option<Flows>,
     queue: Option<Queue>,
@@ -77,6 +80,7 @@ impl Recorder {
                 .map(|directory| directory.join(name))
         };
         Ok(Self {
+            distribution: directory.map(|directory| directory.join("distribution.parquet")),
             responses: path(Record::Responses, "responses.parquet")
                 .map(|path| Responses::new(&path, classes))
                 .transpose()?,
@@ -138,8 +142,15 @@ impl Recorder {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    pub(crate) fn finish(mut self) -> Result<(), RunError> {
+    /// Writes what is left, and the distributions of the classes: name, responses, connections.
+    pub(crate) fn finish<'a>(
+        mut self,
+        classes: impl Iterator<Item = (&'a str, &'a ResponseStats, &'a FlowStats)>,
+    ) -> Result<(), RunError> {
         self.check()?;
+        if let Some(path) = &self.distribution {
+            write_distribution(path, classes)?;
+        }
         if let Some(mut table) = self.responses {
             table.write()?;
             table.file.close()?;

@@ -3,7 +3,8 @@
 use aqmlab_aqm::{Backlog, Counters};
 use aqmlab_net::Time;
 use aqmlab_tcp::Retransmissions;
-use hdrhistogram::Histogram;
+
+use crate::times::Times;
 
 /// The measured span of a run: from the end of the warm-up to the end of the run.
 #[derive(Clone, Copy, Debug)]
@@ -184,73 +185,28 @@ impl PortStats {
 }
 
 /// Response times of one class of traffic.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ResponseStats {
     pub(crate) started: u64,
-    pub(crate) count: u64,
-    /// Nanoseconds: a sum of integers does not depend on the order of its terms.
-    sum: u128,
-    max: Time,
+    pub(crate) times: Times,
     /// Counts of responses that took at most 1, 2 and 3 s.
     pub(crate) within: [u64; 3],
-    /// Microseconds, to 3 significant digits.
-    histogram: Histogram<u64>,
 }
 
-const SIGNIFICANT_DIGITS: u8 = 3;
-
-/// Longer response times than a day are counted as a day in percentiles.
-const LONGEST_US: u64 = 24 * 3600 * 1_000_000;
-
 impl ResponseStats {
-    pub(crate) fn new() -> Self {
-        let histogram = Histogram::new_with_max(LONGEST_US, SIGNIFICANT_DIGITS)
-            .expect("the bounds are constants that the crate accepts");
-        Self {
-            started: 0,
-            count: 0,
-            sum: 0,
-            max: Time::ZERO,
-            within: [0; 3],
-            histogram,
-        }
-    }
-
     pub(crate) fn add(&mut self, response: Time) {
-        self.count += 1;
-        self.sum += u128::from(response.as_nanos());
-        self.max = self.max.max(response);
+        self.times.add(response);
         for (limit, count) in (1..).zip(&mut self.within) {
             *count += u64::from(response <= Time::from_secs(limit));
         }
-        self.histogram
-            .saturating_record(response.as_nanos() / 1_000);
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
         self.started += other.started;
-        self.count += other.count;
-        self.sum += other.sum;
-        self.max = self.max.max(other.max);
+        self.times.merge(&other.times);
         for (count, more) in self.within.iter_mut().zip(other.within) {
             *count += more;
         }
-        self.histogram
-            .add(&other.histogram)
-            .expect("both have the same bounds");
-    }
-
-    pub(crate) fn mean_s(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum as f64 / self.count as f64 / 1e9)
-    }
-
-    pub(crate) fn max_s(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.max.as_secs_f64())
-    }
-
-    /// The `p`-quantile in seconds, to 3 significant digits.
-    pub(crate) fn quantile_s(&self, p: f64) -> Option<f64> {
-        (self.count > 0).then(|| self.histogram.value_at_quantile(p) as f64 / 1e6)
     }
 }
 
@@ -258,12 +214,16 @@ impl ResponseStats {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowStats {
     pub(crate) count: u64,
+    /// From opening to closing, of those that were not given up.
+    pub(crate) durations: Times,
     pub(crate) failed: u64,
     pub(crate) refused: u64,
     pub(crate) retransmitted_syn: u64,
     pub(crate) retransmitted_fin: u64,
     pub(crate) retransmitted_data: u64,
     pub(crate) timeouts: u64,
+    /// Connections with a fast retransmit.
+    pub(crate) with_fast_retransmit: u64,
     pub(crate) datagrams_sent: u64,
     pub(crate) datagrams_lost: u64,
     /// Closed connections by what had to be sent again until the client had everything: nothing,
@@ -314,10 +274,15 @@ impl FlowStats {
         &mut self,
         again: Retransmissions,
         delayed_by: Retransmissions,
+        duration: Time,
         failed: bool,
     ) {
         self.count += 1;
-        self.failed += u64::from(failed);
+        if failed {
+            self.failed += 1;
+        } else {
+            self.durations.add(duration);
+        }
         self.retransmitted_syn += u64::from(again.syn);
         self.retransmitted_fin += u64::from(again.fin);
         self.retransmitted_data += u64::from(again.data);
@@ -353,12 +318,14 @@ impl FlowStats {
 
     pub(crate) fn merge(&mut self, other: &Self) {
         self.count += other.count;
+        self.durations.merge(&other.durations);
         self.failed += other.failed;
         self.refused += other.refused;
         self.retransmitted_syn += other.retransmitted_syn;
         self.retransmitted_fin += other.retransmitted_fin;
         self.retransmitted_data += other.retransmitted_data;
         self.timeouts += other.timeouts;
+        self.with_fast_retransmit += other.with_fast_retransmit;
         self.datagrams_sent += other.datagrams_sent;
         self.datagrams_lost += other.datagrams_lost;
         for (count, more) in self

@@ -120,6 +120,18 @@ pub struct FlowSummary {
     pub failed: u64,
     /// Connections that were not opened because the class had as many as it may.
     pub refused: u64,
+    /// Mean time from opening to closing of those that were not given up.
+    pub duration_mean_s: Option<f64>,
+    /// Median of these times.
+    pub duration_p50_s: Option<f64>,
+    /// 75th percentile.
+    pub duration_p75_s: Option<f64>,
+    /// 90th percentile.
+    pub duration_p90_s: Option<f64>,
+    /// 95th percentile.
+    pub duration_p95_s: Option<f64>,
+    /// 99th percentile.
+    pub duration_p99_s: Option<f64>,
     /// Application bits per second that clients received.
     pub goodput_bps: f64,
     /// Jain's index over the goodput of connections in the measured span.
@@ -134,6 +146,8 @@ pub struct FlowSummary {
     pub retransmitted_data: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Share of the connections with a fast retransmit.
+    pub fast_retransmit_share: Option<f64>,
     /// Datagrams sent in the measured span.
     pub datagrams_sent: u64,
     /// Datagrams lost in it, at the bottleneck or on the wire.
@@ -182,7 +196,7 @@ impl Summary {
         events: u64,
     ) -> Self {
         let measured = scenario.measure.duration;
-        let mut all_responses = ResponseStats::new();
+        let mut all_responses = ResponseStats::default();
         let mut all_flows = FlowStats::default();
         let mut responses = BTreeMap::new();
         let mut flows = BTreeMap::new();
@@ -250,20 +264,21 @@ pub(crate) fn link_summary(stats: &PortStats, measured: Time) -> LinkSummary {
 }
 
 fn response_summary(stats: &ResponseStats) -> ResponseSummary {
+    let times = &stats.times;
     let within =
-        |seconds: usize| (stats.count > 0).then(|| share(stats.within[seconds - 1], stats.count));
+        |seconds: usize| (times.count > 0).then(|| share(stats.within[seconds - 1], times.count));
     ResponseSummary {
         started: stats.started,
-        count: stats.count,
-        mean_s: stats.mean_s(),
-        p10_s: stats.quantile_s(0.10),
-        p25_s: stats.quantile_s(0.25),
-        p50_s: stats.quantile_s(0.50),
-        p75_s: stats.quantile_s(0.75),
-        p90_s: stats.quantile_s(0.90),
-        p95_s: stats.quantile_s(0.95),
-        p99_s: stats.quantile_s(0.99),
-        max_s: stats.max_s(),
+        count: times.count,
+        mean_s: times.mean_s(),
+        p10_s: times.quantile_s(0.10),
+        p25_s: times.quantile_s(0.25),
+        p50_s: times.quantile_s(0.50),
+        p75_s: times.quantile_s(0.75),
+        p90_s: times.quantile_s(0.90),
+        p95_s: times.quantile_s(0.95),
+        p99_s: times.quantile_s(0.99),
+        max_s: times.max_s(),
         le_1s: within(1),
         le_2s: within(2),
         le_3s: within(3),
@@ -279,6 +294,12 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         count: stats.count,
         failed: stats.failed,
         refused: stats.refused,
+        duration_mean_s: stats.durations.mean_s(),
+        duration_p50_s: stats.durations.quantile_s(0.50),
+        duration_p75_s: stats.durations.quantile_s(0.75),
+        duration_p90_s: stats.durations.quantile_s(0.90),
+        duration_p95_s: stats.durations.quantile_s(0.95),
+        duration_p99_s: stats.durations.quantile_s(0.99),
         goodput_bps: stats.response_bytes as f64 * 8.0 / measured.as_secs_f64(),
         fairness_jain: stats.jain(),
         fairness_normalized: stats.jain_normalized(),
@@ -286,6 +307,8 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         retransmitted_fin: stats.retransmitted_fin,
         retransmitted_data: stats.retransmitted_data,
         timeouts: stats.timeouts,
+        fast_retransmit_share: (stats.count > 0)
+            .then(|| share(stats.with_fast_retransmit, stats.count)),
         datagrams_sent: stats.datagrams_sent,
         datagrams_lost: stats.datagrams_lost,
         retransmission_shares: (stats.count > 0).then_some(RetransmissionShares {

@@ -299,7 +299,9 @@ impl<A: Agenda> World<A> {
         if let Some(capture) = self.capture {
             capture.finish()?;
         }
-        self.recorder.finish()
+        let classes = self.classes.iter();
+        self.recorder
+            .finish(classes.map(|class| (class.name.as_str(), &class.responses, &class.flows)))
     }
 
     /// [`handle`](Self::handle) where it is not worth its space.

@@ -1,0 +1,85 @@
+"""Distributions that every run keeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from aqmlab import recorded
+from aqmlab.distributions import Distribution
+from aqmlab.errors import AqmlabError
+from aqmlab.runs import execute
+from aqmlab.scenario import Scenario
+from aqmlab.scoreboard import Term
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+    from aqmlab.distributions import Of
+
+TWO_CLASSES = """
+measure = { warm_up = "2 s", duration = "20 s" }
+
+[topology]
+kind = "dumbbell"
+[topology.bottleneck]
+rate = "10 Mbit/s"
+delay = "5 ms"
+discipline = { kind = "droptail", limit = "50 packets" }
+
+[[traffic]]
+name = "near"
+kind = "poisson"
+rate = "20 /s"
+request = { kind = "constant", size = "400 bytes" }
+response = { kind = "bounded-pareto", shape = 1.2, minimum = "2 kB", maximum = "1 MB" }
+tcp = "rfc"
+rtt = { kind = "constant", rtt = "20 ms" }
+
+[[traffic]]
+name = "far"
+kind = "poisson"
+rate = "10 /s"
+request = { kind = "constant", size = "400 bytes" }
+response = { kind = "bounded-pareto", shape = 1.2, minimum = "2 kB", maximum = "1 MB" }
+tcp = "rfc"
+rtt = { kind = "constant", rtt = "200 ms" }
+"""
+
+
+def test_the_distribution_agrees_with_the_rows(tmp_path: Path) -> None:
+    run = execute(Scenario.from_toml(TWO_CLASSES), tmp_path / "run")
+    cases: list[tuple[Of, pa.Table | None, str]] = [
+        ("response", run.responses, "response_s"),
+        ("flow", run.flows, "duration_s"),
+    ]
+    for what, table, column in cases:
+        for name in ("near", "far", None):
+            found = Distribution.of_run(run, what, name)
+            assert table is not None
+            of_class = np.array(table["class"].to_pylist()) == name
+            times = table[column].to_numpy()[of_class if name else slice(None)]
+            assert found.total == len(times) > 100
+            for limit in np.quantile(times, [0.1, 0.5, 0.9]):
+                exact = np.mean(times <= limit)
+                wider = np.mean(times <= limit * 1.002 + 2e-6)
+                assert exact <= found.share_within(limit) <= wider
+
+
+def test_terms_reach_into_the_distribution(tmp_path: Path) -> None:
+    run = execute(Scenario.from_toml(TWO_CLASSES, [("measure.record", "[]")]), tmp_path / "run")
+    numbers = recorded.numbers(run)
+    within = Term("recorded.far.le.500ms", 100.0).value(numbers)
+    assert 0 < Term("recorded.far.le.420ms", 100.0).value(numbers) < within <= 100
+    assert Term("recorded.near.flow.le.100s").value(numbers) == 1.0
+    with pytest.raises(AqmlabError, match=r"no key recorded\.all\.le\.soon"):
+        Term("recorded.all.le.soon").value(numbers)
+    with pytest.raises(AqmlabError, match=r"no key recorded\.all\.mean_bytes"):
+        Term("recorded.all.mean_bytes").value(numbers)
+
+
+def test_nothing_has_no_share() -> None:
+    nothing = Distribution(np.array([]), np.array([], dtype=np.int64))
+    assert (nothing.total, nothing["1s"]) == (0, None)

@@ -1,0 +1,105 @@
+"""The tables of Le 2005: rows, shared runs, what is offered, what is not scored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aqmlab import claims
+from aqmlab.papers import Paper
+from aqmlab.reproduce import Plan, table_cells
+from aqmlab.scoreboard import Cell, Scoreboard
+
+SOURCE = Paper.load(str(Path(__file__).parents[1] / "papers" / "le2005"))
+ROWS = {"4.1": 168, "4.2": 168, "5.1": 54, "5.2": 54, "6.1": 81, "6.2": 81, "7.1": 81, "7.2": 81}
+
+
+def plan(*, quick: bool = False) -> Plan:
+    made = Plan(SOURCE, [1], list(SOURCE.common), quick)
+    made.add_tables([table for table in SOURCE.tables if table.id in ROWS])
+    return made
+
+
+PLAN = plan()
+
+
+def scenario(table: str, row: str) -> dict[str, Any]:
+    data: dict[str, Any] = PLAN.scenarios[PLAN.rows[table, row][0]].data
+    return data
+
+
+def test_every_published_row_is_there_and_the_two_tables_of_a_chapter_share_its_runs() -> None:
+    assert {table: len(SOURCE.table(table).rows) for table in ROWS} == ROWS
+    assert len(PLAN.scenarios) == 168 + 54 + 81 + 81
+    for chapter in "4567":
+        first, second = (
+            [PLAN.rows[table, row.label] for row in sorted(SOURCE.table(table).rows, key=str)]
+            for table in (f"{chapter}.1", f"{chapter}.2")
+        )
+        assert sorted(first) == sorted(second)
+
+
+def test_quick_runs_have_one_load() -> None:
+    labels = {label for _, label in plan(quick=True).rows}
+    assert labels == {label for _, label in PLAN.rows if label.endswith((" at 98", " at 95"))} - {
+        label for _, label in PLAN.rows if label.endswith(" at 105")
+    }
+
+
+def test_rows_become_scenarios() -> None:
+    uniform = scenario("4.2", "pi_24_ecn at 105")
+    users = uniform["traffic"][0]
+    assert (users["users"], users["rtt"]["kind"], users["tcp"]["ecn"]) == (20400, "uniform", True)
+    link = uniform["topology"]["bottleneck"]["forward"]
+    assert (link["discipline"]["q_ref"], link["discipline"]["ecn"]) == ("24 packets", True)
+    assert link["device_ring"] == "254 packets"
+    assert scenario("5.1", "dcn_240 at 98")["traffic"][0]["rtt"]["kind"] == "general"
+    ring = scenario("7.2", "droptail_24 at 80")["topology"]["bottleneck"]["reverse"]["device_ring"]
+    assert ring == "4 packets"
+    uncongested = scenario("6.1", "uncongested at 95")["topology"]["bottleneck"]["forward"]
+    assert uncongested["rate"] == "1 Gbit/s"
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "column", "counts"),
+    [
+        ("4.1", "ared_12_36_ecn at 98", "loss_pct", False),
+        ("4.1", "ared_12_36_ecn at 98", "completed_m", True),
+        ("4.1", "ared_byte_12_36 at 98", "loss_pct", True),
+        ("4.2", "ared_120_360 at 80", "p90_s", False),
+        ("4.2", "ared_120_360 at 90", "p90_s", True),
+        ("6.1", "dcn_24 at 80", "forward_mbps", False),
+        ("7.2", "droptail_24 at 80", "p50_s", False),
+        ("6.2", "droptail_24 at 80", "p50_s", True),
+    ],
+)
+def test_excluded_cells_say_why(table: str, row: str, column: str, counts: bool) -> None:
+    assert bool(SOURCE.why_excluded(table, SOURCE.table(table).row(row), column)) != counts
+
+
+def test_excluded_cells_are_shown_and_do_not_count() -> None:
+    column = SOURCE.table("4.1").columns[0]
+    far = Cell("4.1", "a", column, "1.0", (9.0,))
+    board = Scoreboard({"4.1": "Table"}, scored=True, cells=[far])
+    assert board.count()["total"] == 1
+    board = Scoreboard(
+        {"4.1": "Table"}, True, [far, Cell("4.1", "b", column, "1.0", (9.0,), excluded="broken")]
+    )
+    assert board.count()["total"] == 1
+    assert "- 1 cells: broken." in board.to_markdown()
+    assert "| b | *9.0 / 1.0* |" in board.to_markdown()
+    assert board.to_csv().splitlines()[-1].endswith(",excluded")
+
+
+def test_configurations_without_published_percentiles_are_measured_all_the_same() -> None:
+    table = SOURCE.table("4.2")
+    row = table.row("blue_240_ecn at 90")
+    assert "p50_s" not in row.published
+    cells = table_cells(table, PLAN, {name: RuntimeError() for name in PLAN.scenarios})  # type: ignore[misc]
+    found = {cell.column.name for cell in cells if cell.row == row.label}
+    assert {"p50_s", "p90_s", "le_10s_pct"} <= found
+
+
+def test_a_row_that_did_not_run_decides_no_claim_by_its_published_number() -> None:
+    assert claims.case("c4_pi_24_90.loss_pct > 0", SOURCE, {}, 1) is None

@@ -5,6 +5,7 @@ use aqmlab_net::Time;
 use crate::control::{Ack, Congestion};
 use crate::endpoint::{Context, Endpoint, Repair};
 use crate::profile::{FastRetransmitGuard, Recovery, Stamps};
+use crate::prr::Prr;
 use crate::segment::{Flags, Outbox, Segment, Timestamps};
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 3.2).
@@ -28,6 +29,7 @@ impl Endpoint {
             return false;
         }
         let echo = self.ecn.agreed && segment.flags.has(Flags::ECE);
+        let before = self.before_ack(segment.options.sack_blocks().len() > 0, cx);
         let news = self.sacking && self.note_sack(segment);
         // The reaction comes before the opening (and takes its place): the flight that is halved
         // still contains what this ACK covers.
@@ -44,6 +46,11 @@ impl Endpoint {
             }
         } else {
             self.dup_acks = 0;
+        }
+        if let Some(before) = before
+            && self.repair == Repair::Fast
+        {
+            self.reduce(before, cx);
         }
         if self.ecn.hold && self.retransmit_at == Time::NEVER {
             self.arm(cx);
@@ -72,7 +79,7 @@ impl Endpoint {
         out: &mut impl Outbox,
     ) {
         let ack = segment.ack;
-        let (acked, flight) = (ack - self.una, self.in_flight());
+        let (acked, flight) = (self.newly_acked(ack, cx), self.in_flight());
         let predicted = self.is_predicted(segment, cx);
         self.measure(segment, cx);
         self.una = ack;
@@ -89,7 +96,7 @@ impl Endpoint {
                 return;
             }
             opens &= cx.profile.recovery_exit_opens_window && !self.sacking;
-            self.leave_recovery(flight - acked, cx);
+            self.leave_recovery(self.in_flight(), cx);
         } else if self.repair == Repair::GoBack && ack >= self.recover {
             self.repair = Repair::Open;
         }
@@ -107,6 +114,17 @@ impl Endpoint {
             if self.control.is_overdue(self.una, cx.now, true) && self.may_repair(cx) {
                 self.fast_retransmit(cx, out);
             }
+        }
+    }
+
+    /// Bytes that an ACK acknowledges for the first time.
+    #[inline]
+    fn newly_acked(&self, ack: u64, cx: Context<'_>) -> u64 {
+        match &self.cold {
+            Some(cold) if self.sacking && cx.profile.sack_outlives_timeout => {
+                cold.board.missing_between(self.una, ack)
+            }
+            _ => ack - self.una,
         }
     }
 
@@ -337,6 +355,7 @@ impl Endpoint {
                 let board = &mut self.cold_mut().board;
                 board.begin(una);
                 board.pipe = pipe - i64::from(DUP_THRESH) * mss as i64;
+                self.cold_mut().prr = Prr::default();
             }
         }
         self.resend_oldest(cx, out);
@@ -402,6 +421,7 @@ impl Endpoint {
                 }
             }
             Recovery::SackPipe => self.cold_mut().board.clear(),
+            Recovery::Sack => self.end_reduction(cx),
             _ => {}
         }
     }
@@ -446,13 +466,19 @@ impl Endpoint {
 
     /// The retransmission timer has expired: everything from the oldest byte on goes again.
     pub(crate) fn go_back(&mut self, cx: Context<'_>) {
+        if self.repair == Repair::Fast {
+            self.end_reduction(cx);
+        }
         let outstanding = self.outstanding();
         let una = self.una;
         let cold = self.cold_mut();
         let repeated = cold.timed_out_at == una;
         cold.timed_out_at = una;
-        // RFC 2018, section 8: what was told may no longer be true.
-        cold.board.clear();
+        // RFC 2018, section 8: what was told may no longer be true; what the peer has and does not
+        // acknowledge is not.
+        if !cx.profile.sack_outlives_timeout || cold.board.skip(una) > una {
+            cold.board.clear();
+        }
         self.inflation = 0;
         if !repeated || cx.profile.repeated_timeout_cuts {
             self.cut(outstanding, true, cx);

@@ -4,6 +4,7 @@ use aqmlab_net::{Ecn, RandomStream, Time};
 
 use crate::control::{Control, LawMetrics};
 use crate::profile::{Profile, Stamps};
+use crate::prr::Prr;
 use crate::receive::Receiver;
 use crate::rto::{HostClock, Rto};
 use crate::scoreboard::Scoreboard;
@@ -167,6 +168,7 @@ pub(crate) struct Cold {
     pub(crate) retransmissions: Retransmissions,
     pub(crate) fast_retransmits: u32,
     pub(crate) board: Scoreboard,
+    pub(crate) prr: Prr,
     /// `una` at the last time-out: a further one with the same value repeats it.
     pub(crate) timed_out_at: u64,
     /// The time stamp to echo, and the transit time of the segment that bore it.

@@ -42,11 +42,25 @@ impl Endpoint {
             self.sack_output(cx, out);
         } else if cx.profile.overhead > Time::ZERO {
             self.delay_output(cx);
+        } else if self.repair == Repair::GoBack && cx.profile.sack_outlives_timeout {
+            self.fill_holes(idle, cx, out);
         } else {
             let limit = self.send_limit(cx);
             while let Some(candidate) = self.next_segment(limit, idle, cx) {
                 self.send_next(candidate, cx, out);
             }
+        }
+    }
+
+    /// After a time-out that left the scoreboard: what has arrived is passed over and takes no room
+    /// in the window, and segments that are sent again are whole ones.
+    #[inline(never)]
+    fn fill_holes(&mut self, idle: bool, cx: Context<'_>, out: &mut impl Outbox) {
+        while let Some((len, fin)) = self.next_segment(self.send_limit(cx), idle, cx) {
+            if len < cx.profile.mss.0 && self.nxt + len < self.max.min(self.end) {
+                return;
+            }
+            self.send_next((len, fin), cx, out);
         }
     }
 
@@ -103,7 +117,18 @@ impl Endpoint {
         if self.transmits_limited(cx) {
             window += u64::from(self.dup_acks) * cx.profile.mss.0;
         }
-        self.una + window.min(self.data_limit(cx))
+        self.una + (window + self.arrived_below_next(cx)).min(self.data_limit(cx))
+    }
+
+    /// When going back: bytes below the next one to send that have arrived.
+    #[inline]
+    fn arrived_below_next(&self, cx: Context<'_>) -> u64 {
+        match &self.cold {
+            Some(cold) if self.repair == Repair::GoBack && cx.profile.sack_outlives_timeout => {
+                self.nxt - self.una - cold.board.missing_between(self.una, self.nxt)
+            }
+            _ => 0,
+        }
     }
 
     #[inline]
@@ -177,9 +202,11 @@ impl Endpoint {
         let end = self.una + len + u64::from(fin);
         self.nxt = self.nxt.max(end);
         if self.sacking {
-            let board = &mut self.cold_mut().board;
-            board.high_rxt = end;
-            board.rescue_rxt = end;
+            let una = self.una;
+            let cold = self.cold_mut();
+            cold.board.high_rxt = end;
+            cold.board.rescue_rxt = end;
+            cold.prr.out += end - una;
         }
     }
 
@@ -195,11 +222,12 @@ impl Endpoint {
         let (una, max, cwnd) = (self.una, self.max, self.control.window());
         let mut pipe = self.cold_mut().board.set_pipe(una, max, mss);
         while pipe + mss <= cwnd {
-            let before = pipe;
-            pipe += self.send_by_sack(cx, out);
-            if pipe == before {
+            let sent = self.send_by_sack(cx, out);
+            if sent == 0 {
                 return;
             }
+            pipe += sent;
+            self.cold_mut().prr.out += sent;
         }
     }
 

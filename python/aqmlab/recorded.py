@@ -54,8 +54,8 @@ def of_responses(table: pa.Table) -> dict[str, Any]:
     """What some recorded responses give.
 
     ``mean_bytes`` of a response; ``goodput_bps``, the mean over responses of size over response
-    time; ``large``: the same for those of more than :data:`LARGE_BYTES`, with their ``share`` among
-    all and ``le``.
+    time; ``large``: the same for those of more than :data:`LARGE_BYTES`, with their ``count``,
+    their ``share`` among all and ``le``.
     """
     size = table["response_bytes"].to_numpy()
     time = table["response_s"].to_numpy()
@@ -65,6 +65,7 @@ def of_responses(table: pa.Table) -> dict[str, Any]:
         "large": {
             **of_exchanges(size[large], time[large]),
             "le": Distribution.exact(np.sort(time[large])),
+            "count": int(np.sum(large)),
             "share": mean(large),
         },
     }

@@ -97,11 +97,13 @@ pub(crate) fn play<'py>(
         class.direction,
         hosts,
         scenario.seed,
-        &class.name,
+        class.drawn_as(),
         &mut vectors::open,
     );
     let mut source = match source {
-        Ok(source) => source.with_activity(class.activity()),
+        Ok(source) => source
+            .with_activity(class.activity())
+            .with_part(class.part.as_ref(), scenario.seed),
         Err(error) => return Ok(Err(error)),
     };
     let mut columns = Columns::default();

@@ -22,6 +22,7 @@ mod mah;
 mod on_off;
 mod packmime;
 mod params;
+mod part;
 mod poisson;
 mod replay;
 mod rtt;
@@ -39,6 +40,7 @@ pub use packmime::{Http, PackMime};
 pub use params::{
     Bulk, Cbr, Gaps, GeneralTcp, MahWeb, Model, Poisson, Replies, Rtt, Sizes, Vectors,
 };
+pub use part::Part;
 pub use replay::VectorFile;
 pub use rtt::{GeneralFit, PackMimeRtt};
 pub use script::{

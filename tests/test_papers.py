@@ -14,13 +14,14 @@ from aqmlab.expressions import Expression
 from aqmlab.papers import Paper
 from aqmlab.reproduce import Plan, reproduce
 from aqmlab.scoreboard import Cell, Column, Scoreboard
+from aqmlab.signatures import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PAPERS = Path(__file__).parents[1] / "papers"
 KEYS = ("christiansen2000", "synctcp2005", "zhangqiu2000")
-CLAIMS = {"christiansen2000": 61, "synctcp2005": 35, "zhangqiu2000": 49}
+CLAIMS = {"christiansen2000": 61, "le2005": 288, "synctcp2005": 35, "zhangqiu2000": 49}
 
 
 def paper(key: str) -> Paper:
@@ -52,7 +53,7 @@ def test_every_row_is_a_scenario_of_its_own(key: str) -> None:
         assert len(plan.scenarios) == len(labels)
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", CLAIMS)
 def test_every_claim_can_be_judged_or_says_why_not(key: str) -> None:
     source = paper(key)
     verdicts = claims.judge(source, every_cell(source, [1.0, 1.0]))
@@ -137,6 +138,55 @@ def test_a_rule_with_an_unknown_row_or_column_is_an_error() -> None:
         judged("sync.delay > 1", [1.0], [2.0])
 
 
+def test_a_rule_of_several_cases_is_true_where_it_is_true_of_all() -> None:
+    spec = {
+        **SPEC,
+        "each": {"low": ["free", "sync"], "share": [0, 1]},
+        "rule": ["$low.p50_s < reno.p50_s", "$low.p50_s > $share"],
+    }
+    assert claims.rules(spec) == [
+        "free.p50_s < reno.p50_s",
+        "sync.p50_s < reno.p50_s",
+        "free.p50_s > 0",
+        "free.p50_s > 1",
+        "sync.p50_s > 0",
+        "sync.p50_s > 1",
+    ]
+    source = paper("synctcp2005")
+    values = {("table1", name, "p50_s"): [1.5, 2.5] for name in ("uncongested", "sync_tcp")}
+    found = claims.decide(spec, source, {**values, ("table1", "reno", "p50_s"): [2.0, 3.0]}, 2)
+    assert found.verdict == "holds"
+    found = claims.decide(spec, source, {**values, ("table1", "reno", "p50_s"): [1.0, 2.0]}, 2)
+    assert found.verdict == "fails"
+    assert found.because == ("free.p50_s 2; reno.p50_s 1.5; sync.p50_s 2; not true in 2 of 6 cases")
+
+
+def test_a_name_with_a_star_stands_for_many_rows_of_several_tables() -> None:
+    source = paper("le2005")
+    place = claims.place("c4_pi_24_ecn_98", "loss_pct", source)
+    assert (place.table, [row.label for row in place.rows]) == ("4.1", ["pi_24_ecn at 98"])
+    assert claims.place("c4_pi_24_ecn_98", "p50_s", source).table == "4.2"
+    labels = {row.label.split("_")[0] for row in claims.place("aqm4_80", "p50_s", source).rows}
+    assert labels == {"pi", "rem", "ared", "blue", "avq", "lqd", "afd", "rio", "dcn"}
+    assert len(claims.place("all6", "p50_s", source).rows) == 72
+
+
+@pytest.mark.parametrize(
+    ("rule", "answer"),
+    [
+        ("near(1.09, 1, 0.1)", True),
+        ("near(1.11, 1, 0.1)", False),
+        ("near(0.16, 0.137, 0.1, 0.03)", True),
+        ("at_most(5, 1, 0.1)", False),
+        ("at_most(1.05, 1, 0.1) and at_most(0.5, 1, 0.1)", True),
+        ("max(largest(x, 4 - x)) == 3 and quantile(0.5, x) == 2", True),
+    ],
+)
+def test_what_near_means(rule: str, answer: bool) -> None:
+    values = {"x": np.array([1.0, 3.0, 2.0])}
+    assert Expression.parse(rule, claims.FUNCTIONS).value(values) == answer
+
+
 def test_expressions_call_only_what_they_are_given() -> None:
     values = {"x": np.array([1.0, 3.0, 2.0]), "y": np.array([10.0, 30.0, 20.0])}
 
@@ -176,6 +226,32 @@ def test_numbers_from_recorded_responses() -> None:
     assert found["mean_bytes"] == pytest.approx(18_000)
     assert found["goodput_bps"] == pytest.approx((80_000 + 80_000 + 100_000) / 3)
     assert (found["large"]["share"], found["large"]["le"]["5000ms"]) == (pytest.approx(1 / 3), 1.0)
+
+
+def test_durations_by_what_was_sent_again() -> None:
+    flows = {
+        "duration_s": [1.0, 2.0, 3.0, 4.0, 5.0],
+        "response_bytes": [500, 500, 500, 50_000, 500],
+        "retransmitted_syn": [0, 1, 0, 0, 1],
+        "retransmitted_fin": [0, 0, 0, 0, 0],
+        "retransmitted_data": [0, 0, 1, 1, 1],
+        "timeouts": [0, 1, 0, 0, 2],
+    }
+    found = recorded.of_connections(pa.table(flows))
+    medians = {name: found[name]["p50_s"] for name in ("none", "syn", "data", "several", "any")}
+    assert medians == {"none": 1.0, "syn": 2.0, "data": 3.5, "several": 5.0, "any": 3.5}
+    assert found["fin"] == {"p25_s": None, "p50_s": None, "p95_s": None}
+    assert found["small_without_timeout"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("answers", "word"),
+    [([True, True], "holds"), ([True, False], "fails"), ([True], "undecided")],
+)
+def test_signatures_can_decide_a_claim(answers: list[bool], word: str) -> None:
+    spec = {**SPEC, "signature": ["a", "b"]}
+    found = [Finding(name, "", answer, name) for name, answer in zip("ab", answers, strict=False)]
+    assert claims.of_signatures(spec, found).verdict == word
 
 
 def test_columns_that_the_paper_does_not_print_stand_alone() -> None:

@@ -29,9 +29,13 @@ def christiansen() -> Paper:
     return Paper.load(str(ROOT / "papers" / "christiansen2000"))
 
 
+PUBLISHED = {"B.1": 20, "B.2": 15, "B.3": 12, "B.4": 12, "3": 9, "5": 2, "2": 6}
+"""Rows of the tables that the paper prints."""
+
+
 def test_the_paper_has_its_published_rows() -> None:
     rows = {table.id: len(table.rows) for table in christiansen().tables}
-    assert rows == {"B.1": 20, "B.2": 15, "B.3": 12, "B.4": 12, "3": 9, "5": 2, "2": 6}
+    assert rows.items() >= PUBLISHED.items()
 
 
 def test_seven_columns_of_the_fifo_table_are_scored() -> None:
@@ -50,7 +54,7 @@ def test_labels_tell_the_rows_of_a_table_apart() -> None:
 def test_rows_become_scenarios() -> None:
     paper = christiansen()
     plan = Plan(paper, [1, 2], list(paper.common))
-    plan.add_tables(paper.tables)
+    plan.add_tables([table for table in paper.tables if table.id in PUBLISHED])
     plan.add_recorded()
     # (30,90) with limit 480 stands in four tables, and Table 5 repeats two rows of B.2.
     assert len(plan.scenarios) == 2 * (20 + 15 + 9 + 9 + 6 + 6) + 2

@@ -4,24 +4,27 @@
 with replacement (all draws of up to four seeds, else :data:`DRAWS` at random), the predicate is
 asked of each draw's means, and it *holds* when it is true of at least 95 % of the draws, *fails*
 when it is true of at most 5 %, else it is *undecided*. Rows keep their seeds together: the same
-seed means the same users in all of them. A single seed is a single draw.
+seed means the same users in all of them. A single seed is a single draw. A predicate with ``each``
+is true where it is true of every case.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import product
+from string import Template
 from typing import Any
 
 import numpy as np
 
 from aqmlab.errors import AqmlabError
 from aqmlab.expressions import Expression
-from aqmlab.papers import Paper
+from aqmlab.papers import Fit, Paper, Row, Table, combinations
 from aqmlab.scoreboard import Cell, markdown
+from aqmlab.signatures import Finding
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 CONTRADICTED = ("partly", "disagrees")
@@ -32,6 +35,10 @@ DRAWS = 1000
 """Draws of five seeds and more."""
 VALUE = re.compile(r"\b([A-Za-z_]\w*)\.([A-Za-z_]\w*)")
 """``rows.column`` in a predicate."""
+SHOWN = 8
+"""Most numbers that are given for a verdict on many cases."""
+ROUNDING = 1e-9
+"""What numbers may differ by and still be the same."""
 
 
 def falling(values: np.ndarray) -> bool:
@@ -44,6 +51,16 @@ def at_max(x: np.ndarray, y: np.ndarray) -> float:
     return float(x[np.argmax(y)])
 
 
+def near(a: float, b: float, relative: float, absolute: float = 0.0) -> bool:
+    """Whether a differs from b by no more than a share of b, or than a number."""
+    return abs(a - b) <= max(relative * abs(b), absolute) + ROUNDING
+
+
+def at_most(a: float, b: float, relative: float, absolute: float = 0.0) -> bool:
+    """Whether a is below b or, by the same measure, near it."""
+    return a <= b or near(a, b, relative, absolute)
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "min": lambda *values: min(float(np.min(value)) for value in values),
     "max": lambda *values: max(float(np.max(value)) for value in values),
@@ -54,6 +71,10 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "last": lambda values: float(values[-1]),
     "falling": falling,
     "at_max": at_max,
+    "near": near,
+    "at_most": at_most,
+    "largest": lambda *values: np.maximum.reduce(values),
+    "quantile": lambda share, values: float(np.quantile(values, share)),
     "within": lambda low, high, *values: all(
         bool(np.all((low <= value) & (value <= high))) for value in values
     ),
@@ -94,7 +115,9 @@ Values = Mapping[tuple[str, str, str], Sequence[float] | None]
 """Ours over the seeds, by table, row and column; None: a run is missing."""
 
 
-def judge(paper: Paper, cells: Sequence[Cell], *, quick: bool = False) -> list[Verdict]:
+def judge(
+    paper: Paper, cells: Sequence[Cell], findings: Sequence[Finding] = (), *, quick: bool = False
+) -> list[Verdict]:
     """The claims of a paper whose tables were reproduced, and those that no table decides."""
     seeds = max((len(cell.ours) for cell in cells), default=0)
     values: Values = {
@@ -104,11 +127,13 @@ def judge(paper: Paper, cells: Sequence[Cell], *, quick: bool = False) -> list[V
     done = {cell.table for cell in cells}
     verdicts = []
     for spec in paper.claims.get("claims", []):
-        if "rule" not in spec:
+        if "undecided" in spec:
             verdicts.append(verdict(spec, UNDECIDED, spec["undecided"]))
+        elif "signature" in spec:
+            verdicts.append(of_signatures(spec, findings))
         elif quick and spec["type"] not in paper.claims["quick"]:
             verdicts.append(verdict(spec, UNDECIDED, "quick runs decide orderings only"))
-        elif all(place[0] in done for place in places(spec["rule"], paper).values()):
+        elif {place.table for rule in rules(spec) for place in places(rule, paper)} <= done:
             verdicts.append(decide(spec, paper, values, seeds))
     return verdicts
 
@@ -118,73 +143,149 @@ def verdict(spec: Mapping[str, Any], word: str, because: str) -> Verdict:
     return Verdict(spec["id"], spec["text"], word, because, spec["own_tables"])
 
 
+def of_signatures(spec: Mapping[str, Any], findings: Sequence[Finding]) -> Verdict:
+    """Judges a claim that signatures decide: all of them must hold."""
+    found = [finding for finding in findings if finding.id in spec["signature"]]
+    answers = [finding.holds for finding in found]
+    because = "; ".join(finding.measured for finding in found)
+    if len(found) < len(spec["signature"]) or None in answers:
+        return verdict(spec, UNDECIDED, because or "a run is missing")
+    return verdict(spec, HOLDS if all(answers) else FAILS, because)
+
+
 def decide(spec: Mapping[str, Any], paper: Paper, values: Values, seeds: int) -> Verdict:
     """Judges a claim that has a rule."""
-    found = {
-        name: samples(paper, place, column, values, seeds)
-        for name, (*place, column) in places(spec["rule"], paper).items()
-    }
-    present = {name: array for name, array in found.items() if array is not None}
-    if len(present) < len(found):
-        return verdict(spec, UNDECIDED, "a run is missing")
-    try:
-        predicate = Expression.parse(VALUE.sub(r"\1__\2", spec["rule"]), FUNCTIONS)
-    except AqmlabError as error:
-        raise AqmlabError(f"{paper.folder / 'claims.toml'}: {spec['id']}: rule {error}") from None
-    answers = [
-        bool(predicate.value({name: means(array, draw) for name, array in present.items()}))
-        for draw in draws(seeds)
-    ]
+    cases = []
+    for rule in rules(spec):
+        try:
+            found = case(rule, paper, values, seeds)
+        except AqmlabError as error:
+            where = f"{paper.folder / 'claims.toml'}: {spec['id']}"
+            raise AqmlabError(f"{where}: rule {error}") from None
+        if found is None:
+            return verdict(spec, UNDECIDED, "a run is missing")
+        cases.append(found)
+    answers = [all(case.true_of(draw) for case in cases) for draw in draws(seeds)]
     share = float(np.mean(answers))
     word = HOLDS if share >= CONFIDENCE else FAILS if share <= 1 - CONFIDENCE else UNDECIDED
-    numbers = "; ".join(
-        f"{name.replace('__', '.')} {written(array.mean(axis=1))}"
-        for name, array in present.items()
-    )
     doubt = f" (true of {100 * share:.0f} % of the draws of seeds)" if word == UNDECIDED else ""
-    return verdict(spec, word, numbers + doubt)
+    return verdict(spec, word, reason(cases, seeds) + doubt)
 
 
-def places(rule: str, paper: Paper) -> dict[str, tuple[str, str, str]]:
-    """Table, pattern of rows and column of every value in a rule, by the value's name."""
-    aliases = paper.claims["rows"]
+@dataclass(frozen=True)
+class Case:
+    """A predicate and its values."""
+
+    predicate: Expression
+    values: Mapping[str, np.ndarray]
+    """Rows by seeds."""
+
+    def true_of(self, draw: Sequence[int]) -> bool:
+        """Whether it is true of the means over drawn seeds."""
+        drawn = {name: means(array, draw) for name, array in self.values.items()}
+        return bool(self.predicate.value(drawn))
+
+
+def case(rule: str, paper: Paper, values: Values, seeds: int) -> Case | None:
+    """A rule with the numbers of its places; None where a run is missing."""
+    predicate = Expression.parse(VALUE.sub(r"\1__\2", rule), FUNCTIONS)
     found = {}
-    for alias, column in VALUE.findall(rule):
-        if alias not in aliases:
-            raise AqmlabError(f'{paper.folder / "claims.toml"}: "{rule}": there is no row {alias}')
-        table, pattern = aliases[alias]
-        found[f"{alias}__{column}"] = (table, pattern, column)
-    return found
+    for place in places(rule, paper):
+        numbers = samples(place, values, seeds)
+        if numbers is None:
+            return None
+        found[place.name] = numbers
+    return Case(predicate, found)
 
 
-def samples(
-    paper: Paper, place: Sequence[str], column: str, values: Values, seeds: int
-) -> np.ndarray | None:
-    """A column of some rows: an array of rows by seeds, or None where a run is missing.
+def reason(cases: Sequence[Case], seeds: int) -> str:
+    """The numbers behind a verdict: of the cases that are not true of the means, or of all."""
+    wrong = [case for case in cases if not case.true_of(range(seeds))]
+    values = {name: array for case in wrong or cases for name, array in case.values.items()}
+    texts = [
+        f"{name.replace('__', '.')} {written(array.mean(axis=1))}" for name, array in values.items()
+    ]
+    if len(cases) > 1 and len(texts) > SHOWN:
+        texts[SHOWN:] = ["..."]
+    if wrong and len(cases) > 1:
+        texts.append(f"not true in {len(wrong)} of {len(cases)} cases")
+    return "; ".join(texts)
 
-    What varies from row to row, such as a number of flows, is a column too.
+
+def rules(spec: Mapping[str, Any]) -> list[str]:
+    """A claim's rules, each for every combination of the texts that ``each`` gives its $NAMEs."""
+    given = [spec["rule"]] if isinstance(spec["rule"], str) else spec["rule"]
+    texts = combinations(spec.get("each", {}))
+    return list(dict.fromkeys(Template(rule).substitute(text) for rule in given for text in texts))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value of a rule stands."""
+
+    name: str
+    """What expressions call it."""
+    table: str
+    rows: tuple[Row, ...]
+    column: str
+    measured: bool
+    """Whether runs give it; else it is the paper's alone, such as a number of flows."""
+
+
+def places(rule: str, paper: Paper) -> list[Place]:
+    """The values of a rule, each once."""
+    return [place(alias, column, paper) for alias, column in dict.fromkeys(VALUE.findall(rule))]
+
+
+def place(alias: str, column: str, paper: Paper) -> Place:
+    """The first table of those that ``[rows]`` names which has such rows and the column."""
+    *tables, pattern = row_names(alias, paper)
+    parts: list[Table | Fit] = [*paper.tables, *paper.fits]
+    for part in (part for part in parts if part.id in tables):
+        found = tuple(row for row in part.rows if fnmatchcase(row.label, pattern))
+        measured = column in compared(part)
+        if found and (measured or column in found[0].published):
+            return Place(f"{alias}__{column}", part.id, found, column, measured)
+    where = " or ".join(tables)
+    raise AqmlabError(f"{paper.name}: table {where} has no column {column} in a row {pattern}")
+
+
+def row_names(alias: str, paper: Paper) -> Sequence[str]:
+    """Tables and pattern of labels that a name of rows stands for."""
+    aliases: Mapping[str, list[str]] = paper.claims["rows"]
+    if alias in aliases:
+        return aliases[alias]
+    for name, (*tables, pattern) in aliases.items():
+        first, star, last = name.partition("*")
+        if star and alias.startswith(first) and alias.endswith(last):
+            inner = alias[len(first) : len(alias) - len(last)]
+            return [*tables, Template(pattern).substitute(name=inner)]
+    raise AqmlabError(f"{paper.folder / 'claims.toml'}: there is no row {alias}")
+
+
+def compared(part: Table | Fit) -> set[str]:
+    """The columns for which a table or fit has numbers of ours."""
+    columns = part.columns if isinstance(part, Table) else (part.column,)
+    return {column.name for column in columns}
+
+
+def samples(place: Place, values: Values, seeds: int) -> np.ndarray | None:
+    """The numbers at a place: an array of rows by seeds, or None where a run is missing.
+
+    Of several rows those count for which the paper prints the column.
     """
-    table, pattern = place
-    measured = {part.id: {entry.name for entry in part.columns} for part in paper.tables}
-    parts = {part.id: part.rows for part in paper.tables}
-    parts |= {fit.id: fit.rows for fit in paper.fits}
-    rows = [row for row in parts[table] if fnmatchcase(row.label, pattern)]
-    if not rows:
-        raise AqmlabError(f"{paper.name}: table {table} has no row {pattern}")
     lines = []
-    for row in rows:
-        if (table, row.label, column) in values:
-            line = values[table, row.label, column]
-        elif column in measured.get(table, ()):  # quick runs have not every row
-            return None
-        elif row.published.get(column):
-            line = [float(row.published[column])] * seeds
+    for row in place.rows:
+        printed = row.published.get(place.column)
+        if not place.measured:
+            line: Sequence[float] | None = [float(printed or "nan")] * seeds
         else:
-            raise AqmlabError(f"{paper.name}: table {table} has no column {column} ({row.label})")
-        if not line:
+            line = values.get((place.table, row.label, place.column))
+        if line:
+            lines.append(line)
+        elif printed != "" or len(place.rows) == 1:
             return None
-        lines.append(line)
-    return np.array(lines, dtype=float)
+    return np.array(lines, dtype=float) if lines else None
 
 
 def means(array: np.ndarray, draw: Sequence[int]) -> Any:  # noqa: ANN401 - a number or an array
@@ -196,7 +297,7 @@ def means(array: np.ndarray, draw: Sequence[int]) -> Any:  # noqa: ANN401 - a nu
 def draws(seeds: int) -> Iterator[Sequence[int]]:
     """Draws of as many seeds as there are, with replacement."""
     if seeds <= 4:
-        return itertools.product(range(seeds), repeat=seeds)
+        return product(range(seeds), repeat=seeds)
     return iter(np.random.default_rng(0).integers(0, seeds, (DRAWS, seeds)).tolist())
 
 

@@ -138,8 +138,7 @@ class Paper:
         """Reads a paper by its name, or by the path of its folder."""
         folder = find(name)
         source = read_toml(folder / "tables.toml")
-        signatures, claims = folder / "signatures.toml", folder / "claims.toml"
-        figures = folder / "figures.toml"
+        signatures, figures = folder / "signatures.toml", folder / "figures.toml"
         try:
             columns = {key: column(key, spec) for key, spec in source["columns"].items()}
             specs = {spec["id"]: spec for spec in source["tables"]}
@@ -158,7 +157,7 @@ class Paper:
                 fits=tuple(fit(spec, columns, folder) for spec in source.get("fits", [])),
                 excluded=tuple(exclusion(spec) for spec in source.get("excluded", [])),
                 signatures=read_toml(signatures) if signatures.exists() else {},
-                claims=read_toml(claims) if claims.exists() else {},
+                claims=claims(folder),
                 figures=figures_of(read_toml(figures), tables) if figures.exists() else (),
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -236,6 +235,16 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(read_text(path, "paper", MAX_BYTES))
     except tomllib.TOMLDecodeError as error:
         raise AqmlabError(f"{path}: {error}") from error
+
+
+def claims(folder: Path) -> dict[str, Any]:
+    """What ``claims.toml`` says, with the claims that files of a folder ``claims`` add to it."""
+    head = folder / "claims.toml"
+    if not head.exists():
+        return {}
+    source = read_toml(head)
+    more = [read_toml(path)["claims"] for path in sorted((folder / "claims").glob("*.toml"))]
+    return {**source, "claims": [*source.get("claims", []), *itertools.chain(*more)]}
 
 
 def column(name: str, spec: Mapping[str, Any]) -> Column:

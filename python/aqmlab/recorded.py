@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 LARGE_BYTES = 25_000
 """Responses above it count as large: the 25 KB of Weigle et al. 2005."""
+SMALL_BYTES = 16_000
+"""Responses below it count as small: section 6 of Christiansen et al. 2000."""
+KINDS = ("syn", "fin", "data")
+"""What a connection can send again."""
 
 
 def numbers(run: Run) -> Mapping[str, Any]:
@@ -25,7 +29,8 @@ def numbers(run: Run) -> Mapping[str, Any]:
 
     ``le.100ms``, ``le.1.5s``: the share of the responses that took at most that long;
     ``flow.le``: the same for durations of connections. With recorded responses also what
-    :func:`of_responses` gives. All are counted as in the summary: those that end in the measured
+    :func:`of_responses` gives, with recorded connections ``retransmitted``: what
+    :func:`of_connections` gives. All are counted as in the summary: those that end in the measured
     span. A run that keeps no distribution, a live one, has its summary only.
     """
     if run.distribution is None:
@@ -43,11 +48,16 @@ def of_class(run: Run, name: str) -> dict[str, Any]:
         "le": Distribution.of_run(run, "response", chosen),
         "flow": {"le": Distribution.of_run(run, "flow", chosen)},
     }
-    table = run.responses
-    if table is not None:
-        of_these = table if chosen is None else table.filter(pc.equal(table["class"], name))
-        found |= of_responses(of_these)
+    if run.responses is not None:
+        found |= of_responses(of_traffic_class(run.responses, chosen))
+    if run.flows is not None:
+        found["retransmitted"] = of_connections(of_traffic_class(run.flows, chosen))
     return found
+
+
+def of_traffic_class(table: pa.Table, name: str | None) -> pa.Table:
+    """The rows of one class; None: all."""
+    return table if name is None else table.filter(pc.equal(table["class"], name))
 
 
 def of_responses(table: pa.Table) -> dict[str, Any]:
@@ -69,6 +79,31 @@ def of_responses(table: pa.Table) -> dict[str, Any]:
             "share": mean(large),
         },
     }
+
+
+def of_connections(table: pa.Table) -> dict[str, Any]:
+    """What some recorded connections give, by what they sent again.
+
+    ``none``, ``syn``, ``fin``, ``data``, ``several`` kinds or ``any``: ``p25_s``, ``p50_s`` and
+    ``p95_s`` of their durations. ``small_without_timeout``: of those that sent something again and
+    whose response is below :data:`SMALL_BYTES`, the share without a time-out.
+    """
+    sent_again = np.array([table[f"retransmitted_{kind}"].to_numpy() > 0 for kind in KINDS])
+    kinds = sent_again.sum(axis=0)
+    chosen = {"none": kinds == 0, "several": kinds > 1, "any": kinds > 0}
+    chosen |= {kind: sent_again[i] & (kinds == 1) for i, kind in enumerate(KINDS)}
+    duration = table["duration_s"].to_numpy()
+    small = chosen["any"] & (table["response_bytes"].to_numpy() < SMALL_BYTES)
+    return {
+        **{name: quantiles(duration[rows]) for name, rows in chosen.items()},
+        "small_without_timeout": mean(table["timeouts"].to_numpy()[small] == 0),
+    }
+
+
+def quantiles(times_s: np.ndarray) -> dict[str, float | None]:
+    """The quantiles that claims look at; None of nothing."""
+    found = np.quantile(times_s, (0.25, 0.5, 0.95)) if len(times_s) else (None, None, None)
+    return dict(zip(("p25_s", "p50_s", "p95_s"), found, strict=True))
 
 
 def of_exchanges(size: np.ndarray, time: np.ndarray) -> dict[str, Any]:

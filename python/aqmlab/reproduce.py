@@ -73,7 +73,7 @@ class Plan:
             )
 
     def _add(self, table: Table, row: Row, seed: int, *extra: tuple[str, str]) -> str:
-        overrides = [*row.overrides, *self.common, ("seed", str(seed)), *extra]
+        overrides = [*self.common, *row.overrides, ("seed", str(seed)), *extra]
         scenario = Scenario.load(table.scenario, overrides)
         name = f"{scenario.key[:16]}-s{seed}"
         self.scenarios.setdefault(name, scenario)
@@ -126,7 +126,7 @@ def reproduce(
     titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
     board = Scoreboard(titles, not quick, cells)
     found = [] if quick else findings(plan, cells, runs)
-    judged = claims.judge(source, cells, quick=quick)
+    judged = claims.judge(source, cells, found, quick=quick)
     result = {
         "paper": source.name,
         "title": source.title,

@@ -1,0 +1,75 @@
+"""The rules of claims against the numbers that the papers print.
+
+What a paper's own tables bear out must be true of the published numbers by our rule, and what they
+contradict must be false: a rule that reads its claim wrongly shows here, before any run of ours.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from aqmlab import claims
+from aqmlab.papers import Paper, Table
+
+PAPERS = Path(__file__).parents[1] / "papers"
+KEYS = ("christiansen2000", "le2005", "synctcp2005")
+
+
+def printed(table: Table) -> Table:
+    """A table whose rows say of every column whether the paper prints it."""
+    empty = {column.name: "" for column in table.columns}
+    return replace(
+        table, rows=tuple(replace(row, published={**empty, **row.published}) for row in table.rows)
+    )
+
+
+@cache
+def found(key: str) -> dict[str, tuple[str, str]]:
+    """What a paper's tables say of a claim by its note, and by our rule: true, false or unknown.
+
+    Cases of a rule that need a number which is not printed are left out.
+    """
+    paper = Paper.load(str(PAPERS / key))
+    paper = replace(paper, tables=tuple(map(printed, paper.tables)))
+    values = {
+        (table.id, row.label, column.name): [float(row.published[column.name])]
+        for table in paper.tables
+        for row in table.rows
+        for column in table.columns
+        if row.published[column.name]
+    }
+    result = {}
+    for spec in paper.claims["claims"]:
+        rules = claims.rules(spec) if "rule" in spec else []
+        cases = [claims.case(rule, paper, values, 1) for rule in rules]
+        answers = [case.true_of([0]) for case in cases if case is not None]
+        word = "unknown" if not answers else "true" if all(answers) else "false"
+        result[spec["id"]] = (spec["own_tables"], word)
+    return result
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_rules_say_of_the_published_numbers_what_the_papers_say(key: str) -> None:
+    expected = {"agrees": ("true", "unknown"), "not_tabulated": ("true", "unknown")}
+    wrong = {
+        name: (said, word)
+        for name, (said, word) in found(key).items()
+        if word not in expected.get(said, ("false",))
+    }
+    assert wrong == {}
+
+
+def test_most_rules_are_checked_this_way() -> None:
+    counted = {key: Counter(word for _, word in found(key).values()) for key in KEYS}
+    assert counted["le2005"] == {"true": 248, "false": 28, "unknown": 12}
+    assert counted["christiansen2000"]["true"] >= 34
+    assert counted["synctcp2005"]["true"] >= 9
+
+
+def test_every_claim_of_le_2005_is_there() -> None:
+    chapters = Counter(name.partition("-")[0] for name in found("le2005"))
+    assert chapters == {"L3": 3, "L4": 127, "L5": 39, "L6": 58, "L7": 50, "L8": 11}

@@ -44,20 +44,27 @@ class Term:
     """Converts the key's unit into the column's."""
     per: str | None = None
     """Path of a divisor, such as ``measured_s``."""
+    empty: float | None = None
+    """What the key counts as where nothing was measured; None: that is an error."""
 
     def value(self, summary: Mapping[str, Any]) -> float:
         """The summand's value in one run."""
-        value = self.factor * look_up(summary, self.key)
+        value = self.factor * look_up(summary, self.key, self.empty)
         return value / look_up(summary, self.per) if self.per else value
 
 
-def look_up(summary: Mapping[str, Any], path: str) -> float:
-    """The number at a dotted path of a summary; an error names the whole path."""
+def look_up(summary: Mapping[str, Any], path: str, empty: float | None = None) -> float:
+    """The number at a dotted path of a summary; an error names the whole path.
+
+    Where nothing was measured it is ``empty``, or an error.
+    """
     node: Any = summary
     for part in path.split("."):
         if not isinstance(node, Mapping) or part not in node:
             raise AqmlabError(f"the summary has no key {path}")
         node = node[part]
+    if node is None:
+        node = empty
     if node is None:
         raise AqmlabError(f"the summary's {path} is empty: nothing was measured")
     return float(node)

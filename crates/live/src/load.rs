@@ -46,16 +46,17 @@ pub(crate) fn sources(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<So
     let source = |class: &aqmlab_scenario::Traffic| {
         let (model, rtt) = (&class.model, &class.rtt);
         let seed = scenario.seed;
-        let (direction, name) = (class.direction, &class.name);
+        let (direction, name, drawn_as) = (class.direction, &class.name, class.drawn_as());
         let open = &mut aqmlab_sim::vectors::open;
-        let source = Source::with_files(model, rtt, direction, hosts, seed, name, open);
+        let source = Source::with_files(model, rtt, direction, hosts, seed, drawn_as, open);
         let source = source.map_err(|error| match error {
             SourceError::PopulationUnset(unset) => {
                 RunError::Population(format!("traffic.{name}: {unset}"))
             }
             SourceError::File(error) => RunError::Vectors(format!("traffic.{name}.{error}")),
         })?;
-        Ok(source.with_activity(class.activity()))
+        let source = source.with_activity(class.activity());
+        Ok(source.with_part(class.part.as_ref(), seed))
     };
     scenario.traffic.iter().map(source).collect()
 }

@@ -138,8 +138,10 @@ fn source(scenario: &Scenario, index: usize) -> Result<Source, SourceError> {
         class.direction,
         hosts,
         scenario.seed,
-        &class.name,
+        class.drawn_as(),
         &mut vectors::open,
     )?;
-    Ok(source.with_activity(class.activity()))
+    Ok(source
+        .with_activity(class.activity())
+        .with_part(class.part.as_ref(), scenario.seed))
 }

@@ -95,7 +95,9 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
     }
     for class in &scenario.traffic {
         traffic(class, &network)?;
-        activity(&format!("traffic.{}", class.name), class, &scenario.measure)?;
+        let path = format!("traffic.{}", class.name);
+        activity(&path, class, &scenario.measure)?;
+        part(&format!("{path}.part"), class)?;
     }
     load(scenario)
 }
@@ -271,6 +273,32 @@ fn activity(path: &str, class: &Traffic, measure: &Measure) -> Checked {
     if class.max_connections == Some(0) {
         let message = "found 0; it must be at least 1";
         return wrong(format!("{path}.max_connections"), message);
+    }
+    Ok(())
+}
+
+/// A part is one of connections that do not wait for each other, and whose number is given.
+fn part(path: &str, class: &Traffic) -> Checked {
+    let Some(part) = &class.part else {
+        return Ok(());
+    };
+    at(path, part.check())?;
+    let is_open_loop = matches!(
+        class.model,
+        Model::Poisson(_) | Model::Packmime(_) | Model::Vectors(_) | Model::GeneralTcp(_)
+    );
+    if !is_open_loop {
+        let right = "only poisson, packmime, vectors and general-tcp can be shared out";
+        let message = format!("found a part of connections that wait for each other; {right}");
+        return wrong(path, message);
+    }
+    if class.population().is_none() {
+        let key = class.population_key();
+        let message = format!(
+            "found a part of an unknown whole; give traffic.{}.{key}",
+            class.name
+        );
+        return wrong(path, message);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use aqmlab_net::Time;
 use aqmlab_net::tagged::{self, Located};
 use aqmlab_tcp::Profile;
-use aqmlab_traffic::{Activity, Direction, Model, Rtt};
+use aqmlab_traffic::{Activity, Direction, Model, Part, Rtt};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
@@ -42,6 +42,9 @@ pub struct Traffic {
     /// Most connections at a time; `None`: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<u32>,
+    /// Which of the model's connections it has; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
 }
 
 /// What every class has, whatever its model.
@@ -84,10 +87,15 @@ pub(crate) struct Common {
     /// on. Left out: no limit.
     #[serde(default)]
     max_connections: Option<u32>,
+    /// Which of the connections that its model would open the class has, so that several classes
+    /// can share them, each with a stack of its own. Only for models with an open loop (`poisson`,
+    /// `packmime`, `vectors`, `general-tcp`) whose population is given. Left out: all.
+    #[serde(default)]
+    part: Option<Part>,
 }
 
 /// The keys of [`Common`].
-const COMMON: [&str; 10] = [
+const COMMON: [&str; 11] = [
     "name",
     "direction",
     "share",
@@ -98,6 +106,7 @@ const COMMON: [&str; 10] = [
     "start",
     "stop",
     "max_connections",
+    "part",
 ];
 
 fn default_share() -> f64 {
@@ -125,6 +134,11 @@ impl Traffic {
     pub fn path_in<'a>(&self, network: &'a Network) -> (usize, &'a Path) {
         let path = network.path(self.path.as_deref());
         path.expect("a checked class names a path, or there is only one")
+    }
+
+    /// What its random numbers are named after: the whole that it is a part of, or itself.
+    pub fn drawn_as(&self) -> &str {
+        self.part.as_ref().map_or(&self.name, |part| &part.of)
     }
 
     /// When it acts, and within which limits.
@@ -167,6 +181,7 @@ impl Traffic {
             start: common.start,
             stop: common.stop,
             max_connections: common.max_connections,
+            part: common.part,
         })
     }
 }

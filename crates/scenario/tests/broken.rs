@@ -52,6 +52,16 @@ rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }
 
 /// What is replaced, and by what.
 const CASES: &[(&str, &str)] = &[
+    // Parts of a class.
+    (
+        "rate = \"5 /s\"",
+        "rate = \"5 /s\"\npart = { of = \"web\", from = 0.5, to = 0.2 }",
+    ),
+    ("rate = \"5 /s\"", "part = { of = \"web\", to = 0.2 }"),
+    (
+        "parallel = 2",
+        "parallel = 2\nusers = 10\npart = { of = \"web\", to = 0.2 }",
+    ),
     // Grammar.
     ("seed = 1", "seed = "),
     ("seed = 1", "seed = 1 2"),

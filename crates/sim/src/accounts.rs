@@ -264,9 +264,7 @@ impl Accounts {
     pub fn datagrams(&mut self, class: usize, record: &FlowRecord, sent: u64, lost: u64) {
         self.goodput(class, record, self.window.end);
         let flows = &mut self.classes[class].flows;
-        flows.count += 1;
-        flows.datagrams_sent += sent;
-        flows.datagrams_lost += lost;
+        flows.add_datagrams(sent, lost);
         self.recorder.flow(&FlowRow {
             flow: record.flow,
             class,

@@ -5,6 +5,7 @@ use aqmlab_net::Time;
 use crate::RunError;
 use crate::agenda::Agenda;
 use crate::connection::{Answered, Connection};
+use crate::event::Event;
 use crate::port::Port;
 use crate::recorder::{FlowRow, ResponseRow};
 use crate::world::{Tally, World};
@@ -67,6 +68,14 @@ impl<A: Agenda> World<A> {
         let flows = &mut self.classes[usize::from(connection.class)].flows;
         flows.response_bytes += app.measured_bytes;
         flows.add_goodput(app.measured_bytes, span, rtt);
+    }
+
+    /// A segment of a connection was dropped or lost.
+    pub(crate) fn segment_lost(&mut self, time: Time, class: usize, event: &Event) {
+        if event.len > 0 && self.window.contains(time) {
+            let flows = &mut self.classes[class].flows;
+            flows.see(|seen| seen.lost_segments += 1);
+        }
     }
 
     /// The minimum round trip of a connection, or of a flow of datagrams.

@@ -79,7 +79,7 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
                 traffic.direction,
                 hosts,
                 scenario.seed,
-                &name,
+                traffic.drawn_as(),
                 &mut vectors::open,
             )
             .map_err(|error| match error {
@@ -88,7 +88,8 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
                 }
                 SourceError::File(error) => RunError::Vectors(format!("traffic.{name}.{error}")),
             })?
-            .with_activity(traffic.activity());
+            .with_activity(traffic.activity())
+            .with_part(traffic.part.as_ref(), scenario.seed);
             Ok(Class {
                 name,
                 path: traffic.path_in(network).0,
@@ -97,7 +98,7 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
                 variants: Variants::default(),
                 source,
                 responses: ResponseStats::default(),
-                flows: FlowStats::default(),
+                flows: FlowStats::simulated(),
                 datagrams: Vec::new(),
             })
         })

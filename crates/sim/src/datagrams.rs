@@ -93,9 +93,7 @@ impl<A: Agenda> World<A> {
             let span = self.window.overlap(flow.start, self.window.end);
             let rtt = self.rtt_of(flow.slot);
             let flows = &mut self.classes[flow.class].flows;
-            flows.count += 1;
-            flows.datagrams_sent += flow.sent;
-            flows.datagrams_lost += flow.lost;
+            flows.add_datagrams(flow.sent, flow.lost);
             flows.response_bytes += flow.measured_bytes;
             flows.add_goodput(flow.measured_bytes, span, rtt);
             self.recorder.flow(&FlowRow {

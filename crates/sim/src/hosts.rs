@@ -127,6 +127,8 @@ impl<A: Agenda> World<A> {
         {
             self.tally.lost += 1;
             self.options.take(event.options);
+            let class = usize::from(connection.class);
+            self.segment_lost(self.now, class, event);
             return self.release_if_over(event.conn);
         }
         self.tally.delivered += 1;
@@ -190,7 +192,14 @@ impl<A: Agenda> World<A> {
             };
             let out = &mut self.outgoing;
             let mut out = Outgoing::new(out, &mut self.options, event.conn, side);
-            events = connection.ends[side as usize].on_timer(cx, &mut out);
+            let end = &mut connection.ends[side as usize];
+            let before = end.retransmissions().timeouts;
+            events = end.on_timer(cx, &mut out);
+            let expired = end.retransmissions().timeouts - before;
+            if expired > 0 && self.window.contains(self.now) {
+                let flows = &mut self.classes[usize::from(connection.class)].flows;
+                flows.see(|seen| seen.expiries += u64::from(expired));
+            }
         }
         self.after(event.conn, side, events);
     }

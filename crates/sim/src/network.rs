@@ -128,7 +128,11 @@ impl<A: Agenda> World<A> {
         }
         self.options.take(event.options);
         match self.slots[event.conn as usize].connection.as_mut() {
-            Some(connection) => connection.in_network -= 1,
+            Some(connection) => {
+                connection.in_network -= 1;
+                let class = usize::from(connection.class);
+                self.segment_lost(now, class, &event);
+            }
             None => self.datagram_lost(now, &event),
         }
         if acting == Some(event.conn) {

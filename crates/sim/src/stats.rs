@@ -224,8 +224,15 @@ pub(crate) struct FlowStats {
     pub(crate) timeouts: u64,
     /// Connections with a fast retransmit.
     pub(crate) with_fast_retransmit: u64,
+    /// What is seen of all connections in the measured span, also of those that go on; only in a
+    /// simulated network.
+    pub(crate) seen: Option<Seen>,
     pub(crate) datagrams_sent: u64,
     pub(crate) datagrams_lost: u64,
+    /// Flows that sent datagrams in the measured span, and those of them that lost more than a
+    /// tenth.
+    pub(crate) datagram_flows: u64,
+    pub(crate) lossy_datagram_flows: u64,
     /// Closed connections by what had to be sent again until the client had everything: nothing,
     /// only SYNs, only FINs, only data, or several of these.
     pub(crate) by_retransmission: [u64; 5],
@@ -235,6 +242,24 @@ pub(crate) struct FlowStats {
     goodput: Shares,
     /// Goodput times minimum round trip, in millionths of a byte.
     normalized: Shares,
+}
+
+/// Counts of the measured span that do not wait for the end of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    /// Segments with data that a queue dropped or a wire lost.
+    pub(crate) lost_segments: u64,
+    /// Expiries of the retransmission timer.
+    pub(crate) expiries: u64,
+}
+
+impl Seen {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            lost_segments: self.lost_segments + other.lost_segments,
+            expiries: self.expiries + other.expiries,
+        }
+    }
 }
 
 /// Sums from which Jain's index follows.
@@ -268,6 +293,21 @@ impl Shares {
 }
 
 impl FlowStats {
+    /// Of a class in a simulated network, where everything is seen.
+    pub(crate) fn simulated() -> Self {
+        Self {
+            seen: Some(Seen::default()),
+            ..Self::default()
+        }
+    }
+
+    /// Counts something that was seen in the measured span.
+    pub(crate) fn see(&mut self, count: impl FnOnce(&mut Seen)) {
+        if let Some(seen) = &mut self.seen {
+            count(seen);
+        }
+    }
+
     /// A connection ended in the measured span: what its ends sent again in all, and until the
     /// client had everything.
     pub(crate) fn add_closed(
@@ -294,6 +334,15 @@ impl FlowStats {
             (false, false, true) => 3,
             _ => 4,
         }] += 1;
+    }
+
+    /// A flow sent and lost so many datagrams in the measured span.
+    pub(crate) fn add_datagrams(&mut self, sent: u64, lost: u64) {
+        self.count += 1;
+        self.datagrams_sent += sent;
+        self.datagrams_lost += lost;
+        self.datagram_flows += u64::from(sent > 0);
+        self.lossy_datagram_flows += u64::from(10 * lost > sent);
     }
 
     /// A connection with this minimum round trip ended in the measured span (or the span ended).
@@ -326,8 +375,14 @@ impl FlowStats {
         self.retransmitted_data += other.retransmitted_data;
         self.timeouts += other.timeouts;
         self.with_fast_retransmit += other.with_fast_retransmit;
+        self.seen = match (self.seen, other.seen) {
+            (Some(one), Some(two)) => Some(one.plus(two)),
+            (one, two) => one.or(two),
+        };
         self.datagrams_sent += other.datagrams_sent;
         self.datagrams_lost += other.datagrams_lost;
+        self.datagram_flows += other.datagram_flows;
+        self.lossy_datagram_flows += other.lossy_datagram_flows;
         for (count, more) in self
             .by_retransmission
             .iter_mut()
@@ -403,6 +458,16 @@ mod tests {
         assert_eq!(stats.queue_percentile(0.5), Some(0));
         assert_eq!(stats.queue_percentile(0.75), Some(1));
         assert_eq!(stats.queue_percentile(0.99), Some(7));
+    }
+
+    #[test]
+    fn flows_that_lose_more_than_a_tenth_are_lossy() {
+        let mut flows = FlowStats::default();
+        for (sent, lost) in [(100, 10), (100, 11), (0, 0), (3, 1)] {
+            flows.add_datagrams(sent, lost);
+        }
+        assert_eq!((flows.count, flows.datagram_flows), (4, 3));
+        assert_eq!(flows.lossy_datagram_flows, 2);
     }
 
     #[test]

@@ -148,10 +148,17 @@ pub struct FlowSummary {
     pub timeouts: u64,
     /// Share of the connections with a fast retransmit.
     pub fast_retransmit_share: Option<f64>,
+    /// Segments with data lost in the measured span, at a queue or on a wire, of all connections:
+    /// also of those that go on when it ends. Only a simulated network tells.
+    pub lost_segments: Option<u64>,
+    /// Expiries of the retransmission timer in the measured span, of all connections.
+    pub expiries: Option<u64>,
     /// Datagrams sent in the measured span.
     pub datagrams_sent: u64,
     /// Datagrams lost in it, at the bottleneck or on the wire.
     pub datagrams_lost: u64,
+    /// Share of the flows of datagrams that lost more than a tenth of them.
+    pub lossy_datagram_flows: Option<f64>,
     /// Exclusive shares of the connections by what had to be sent again, at either end, until
     /// the client had received everything.
     pub retransmission_shares: Option<RetransmissionShares>,
@@ -309,8 +316,12 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         timeouts: stats.timeouts,
         fast_retransmit_share: (stats.count > 0)
             .then(|| share(stats.with_fast_retransmit, stats.count)),
+        lost_segments: stats.seen.map(|seen| seen.lost_segments),
+        expiries: stats.seen.map(|seen| seen.expiries),
         datagrams_sent: stats.datagrams_sent,
         datagrams_lost: stats.datagrams_lost,
+        lossy_datagram_flows: (stats.datagram_flows > 0)
+            .then(|| share(stats.lossy_datagram_flows, stats.datagram_flows)),
         retransmission_shares: (stats.count > 0).then_some(RetransmissionShares {
             none,
             syn,

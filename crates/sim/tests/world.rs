@@ -256,6 +256,47 @@ fn datagrams_lose_what_the_link_cannot_carry() {
         (lost - expected).abs() < 1e-3,
         "{lost}, expected {expected}"
     );
+    assert_eq!(light.lossy_datagram_flows, Some(0.0));
+    assert_eq!(heavy.lossy_datagram_flows, Some(1.0));
+}
+
+#[test]
+fn losses_of_a_class_are_counted_while_its_connections_go_on() {
+    let summary = run(r#"
+        [measure]
+        warm_up = "20 s"
+        duration = "100 s"
+        [topology]
+        kind = "dumbbell"
+        [topology.bottleneck]
+        rate = "2 Mbit/s"
+        discipline = { kind = "droptail", limit = "6 packets" }
+        [topology.bottleneck.reverse]
+        rate = "100 Mbit/s"
+        discipline = { kind = "droptail", limit = "1000 packets" }
+        [[traffic]]
+        kind = "bulk"
+        name = "one"
+        flows = 8
+        tcp = "ns-one-way"
+        rtt = { kind = "constant", rtt = "50 ms" }
+        [[traffic]]
+        kind = "bulk"
+        name = "two"
+        flows = 2
+        tcp = "ns-one-way"
+        rtt = { kind = "constant", rtt = "50 ms" }
+        "#);
+    let dropped = summary.links["bottleneck"]["forward"].dropped_packets;
+    let [one, two] = ["one", "two"].map(|name| &summary.flows[name]);
+    let lost = [one, two].map(|class| class.lost_segments.unwrap());
+    // Only data goes that way, and no connection ends.
+    assert_eq!(lost[0] + lost[1], dropped);
+    assert_eq!(summary.flows["all"].lost_segments, Some(dropped));
+    assert!(lost[0] > 2 * lost[1] && lost[1] > 10, "{lost:?}");
+    assert_eq!((one.count, one.timeouts), (0, 0));
+    assert!(one.expiries.unwrap() > 10);
+    assert_eq!(one.lossy_datagram_flows, None);
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod offered;
 mod on_off;
 mod packmime;
 mod params;
+mod part;
 mod poisson;
 mod replay;
 mod rtt;
@@ -41,6 +42,7 @@ pub use packmime::{Http, PackMime};
 pub use params::{
     Bulk, Cbr, Gaps, GeneralTcp, MahWeb, Model, Poisson, Replies, Rtt, Sizes, Vectors,
 };
+pub use part::Part;
 pub use replay::VectorFile;
 pub use rtt::{GeneralFit, PackMimeRtt};
 pub use script::{

@@ -10,6 +10,7 @@ use crate::mah::WebUsers;
 use crate::on_off::Bursts;
 use crate::packmime::Clouds;
 use crate::params::{Model, Rtt, Vectors};
+use crate::part::{Dealer, Part};
 use crate::poisson::Arrivals;
 use crate::replay::{Replay, VectorFile};
 use crate::script::{Action, Direction, HostCounts};
@@ -74,6 +75,8 @@ pub struct Source {
     activity: Activity,
     /// Connections that are open.
     open: u32,
+    /// What has the rest of the model's connections, if others do.
+    dealer: Option<Box<Dealer>>,
 }
 
 impl fmt::Debug for Source {
@@ -189,6 +192,7 @@ impl Source {
             model,
             activity: Activity::default(),
             open: 0,
+            dealer: None,
         })
     }
 
@@ -197,6 +201,14 @@ impl Source {
     #[must_use]
     pub const fn with_activity(mut self, activity: Activity) -> Self {
         self.activity = activity;
+        self
+    }
+
+    /// The same source, with only a part of its connections: it was made with the seed and with
+    /// the name of the whole. To be called before [`start`](Self::start).
+    #[must_use]
+    pub fn with_part(mut self, part: Option<&Part>, seed: u64) -> Self {
+        self.dealer = part.map(|part| Box::new(Dealer::new(part, seed)));
         self
     }
 
@@ -220,6 +232,7 @@ impl Source {
         if now < self.activity.stop {
             let first = actions.len();
             self.wake_model(now, token, actions);
+            self.deal(first, actions);
             self.admit(first, now, actions);
         } else if token == STOP && self.is_endless() {
             actions.push(Action::EndConnections);
@@ -242,6 +255,17 @@ impl Source {
             Active::Bulk(transfers) => transfers.is_endless(),
             Active::Telnet(_) => true,
             _ => false,
+        }
+    }
+
+    /// Leaves the connections of other parts out.
+    fn deal(&mut self, first: usize, actions: &mut Vec<Action>) {
+        if let Some(dealer) = &mut self.dealer {
+            let mut place = 0;
+            actions.retain(|action| {
+                place += 1;
+                place <= first || !matches!(action, Action::Connect(_)) || dealer.takes()
+            });
         }
     }
 

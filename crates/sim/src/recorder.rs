@@ -421,16 +421,24 @@ impl QueueSamples {
         }
     }
 
+    pub(crate) const fn probe_names(&self) -> &'static [&'static str] {
+        self.probes
+    }
+
+    /// Looks at the queue: time, what waits, and the discipline's inner variables.
+    pub(crate) fn observe(
+        &mut self,
+        time: Time,
+        backlog: Backlog,
+        probe: impl FnOnce(&mut Vec<f64>),
+    ) {
+        self.rows.push((time, backlog));
+        probe(&mut self.values);
+    }
+
     fn clear(&mut self) {
         self.rows.clear();
         self.values.clear();
-    }
-}
-
-impl crate::port::Observer for QueueSamples {
-    fn observe(&mut self, time: Time, backlog: Backlog, probe: impl FnOnce(&mut Vec<f64>)) {
-        self.rows.push((time, backlog));
-        probe(&mut self.values);
     }
 }
 

@@ -66,6 +66,7 @@ impl<A: Agenda> World<A> {
         let failed = connection.failed && !connection.stopped;
         let duration = end - app.connected_at;
         flows.add_closed(again, app.delayed_by, duration, failed);
+        flows.with_fast_retransmit += u64::from(connection.has_retransmitted_fast());
         self.recorder.flow(&FlowRow {
             flow: self.network.routes[index as usize].flow(),
             class,

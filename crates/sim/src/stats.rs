@@ -240,6 +240,8 @@ pub(crate) struct FlowStats {
     pub(crate) retransmitted_fin: u64,
     pub(crate) retransmitted_data: u64,
     pub(crate) timeouts: u64,
+    /// Connections with a fast retransmit.
+    pub(crate) with_fast_retransmit: u64,
     pub(crate) datagrams_sent: u64,
     pub(crate) datagrams_lost: u64,
     /// Closed connections by what had to be sent again until the client had everything: nothing,
@@ -341,6 +343,7 @@ impl FlowStats {
         self.retransmitted_fin += other.retransmitted_fin;
         self.retransmitted_data += other.retransmitted_data;
         self.timeouts += other.timeouts;
+        self.with_fast_retransmit += other.with_fast_retransmit;
         self.datagrams_sent += other.datagrams_sent;
         self.datagrams_lost += other.datagrams_lost;
         for (count, more) in self

@@ -146,6 +146,8 @@ pub struct FlowSummary {
     pub retransmitted_data: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Share of the connections with a fast retransmit.
+    pub fast_retransmit_share: Option<f64>,
     /// Datagrams sent in the measured span.
     pub datagrams_sent: u64,
     /// Datagrams lost in it, at the bottleneck or on the wire.
@@ -306,6 +308,8 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         retransmitted_fin: stats.retransmitted_fin,
         retransmitted_data: stats.retransmitted_data,
         timeouts: stats.timeouts,
+        fast_retransmit_share: (stats.count > 0)
+            .then(|| share(stats.with_fast_retransmit, stats.count)),
         datagrams_sent: stats.datagrams_sent,
         datagrams_lost: stats.datagrams_lost,
         retransmission_shares: (stats.count > 0).then_some(RetransmissionShares {

@@ -16,7 +16,7 @@ impl Endpoint {
     pub(crate) fn on_ack(
         &mut self,
         segment: &Segment,
-        cx: Context<'_>,
+        cx: &Context<'_>,
         out: &mut impl Outbox,
     ) -> bool {
         let ack = segment.ack;
@@ -64,7 +64,7 @@ impl Endpoint {
         &mut self,
         segment: &Segment,
         echo: bool,
-        cx: Context<'_>,
+        cx: &Context<'_>,
         out: &mut impl Outbox,
     ) {
         self.on_new_ack(segment, echo, cx, out);
@@ -75,7 +75,7 @@ impl Endpoint {
         &mut self,
         segment: &Segment,
         echo: bool,
-        cx: Context<'_>,
+        cx: &Context<'_>,
         out: &mut impl Outbox,
     ) {
         let ack = segment.ack;
@@ -119,7 +119,7 @@ impl Endpoint {
 
     /// Bytes that an ACK acknowledges for the first time.
     #[inline]
-    fn newly_acked(&self, ack: u64, cx: Context<'_>) -> u64 {
+    fn newly_acked(&self, ack: u64, cx: &Context<'_>) -> u64 {
         match &self.cold {
             Some(cold) if self.sacking && cx.profile.sack_outlives_timeout => {
                 cold.board.missing_between(self.una, ack)
@@ -131,7 +131,7 @@ impl Endpoint {
     /// BSD's header prediction: an in-order pure ACK takes a path that never opens the window once
     /// that exceeds the peer's.
     #[inline]
-    fn is_predicted(&self, segment: &Segment, cx: Context<'_>) -> bool {
+    fn is_predicted(&self, segment: &Segment, cx: &Context<'_>) -> bool {
         cx.profile.window_growth_limited
             && segment.len == 0
             && self.nxt == self.max
@@ -142,7 +142,7 @@ impl Endpoint {
     /// RFC 7661: a window that is not used tells nothing about the path. In slow start half of it
     /// is enough, because it doubles (Linux).
     #[inline]
-    fn uses_window(&self, flight: u64, cx: Context<'_>) -> bool {
+    fn uses_window(&self, flight: u64, cx: &Context<'_>) -> bool {
         if !cx.profile.window_validation {
             return true;
         }
@@ -151,7 +151,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn news<'a>(&self, acked: u64, cx: Context<'a>) -> Ack<'a> {
+    fn news<'a>(&self, acked: u64, cx: &Context<'a>) -> Ack<'a> {
         Ack {
             now: cx.now,
             profile: cx.profile,
@@ -163,7 +163,7 @@ impl Endpoint {
 
     /// Opens the window for `acked` bytes.
     #[inline]
-    pub(crate) fn open(&mut self, acked: u64, cx: Context<'_>) {
+    pub(crate) fn open(&mut self, acked: u64, cx: &Context<'_>) {
         let news = self.news(acked, cx);
         self.control.on_ack(&news);
     }
@@ -171,7 +171,7 @@ impl Endpoint {
     // ---- round trips ----
 
     #[inline]
-    fn measure(&mut self, segment: &Segment, cx: Context<'_>) {
+    fn measure(&mut self, segment: &Segment, cx: &Context<'_>) {
         let stamps = if self.stamping && cx.profile.stamps() == Stamps::Rfc7323 {
             segment.options.timestamps()
         } else {
@@ -189,7 +189,7 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn sample_round_trip(&mut self, ack: u64, cx: Context<'_>) {
+    pub(crate) fn sample_round_trip(&mut self, ack: u64, cx: &Context<'_>) {
         if self.timed_at < Time::NEVER && ack > self.timed_seq {
             self.rto.sample(cx.profile, cx.host, self.timed_at, cx.now);
             self.timed_at = Time::NEVER;
@@ -199,7 +199,7 @@ impl Endpoint {
     // ---- time stamps ----
 
     /// The time stamps of a segment that leaves now.
-    pub(crate) fn stamp(&self, stamps: Stamps, cx: Context<'_>) -> Timestamps {
+    pub(crate) fn stamp(&self, stamps: Stamps, cx: &Context<'_>) -> Timestamps {
         let (echo, transit) = self
             .cold
             .as_ref()
@@ -215,7 +215,7 @@ impl Endpoint {
     }
 
     /// Keeps what the next segments echo.
-    pub(crate) fn note_stamps(&mut self, segment: &Segment, cx: Context<'_>) {
+    pub(crate) fn note_stamps(&mut self, segment: &Segment, cx: &Context<'_>) {
         let Some(stamps) = segment.options.timestamps() else {
             return;
         };
@@ -226,7 +226,7 @@ impl Endpoint {
 
     /// Time stamps of a segment of an established connection; whether it is new enough (PAWS:
     /// RFC 7323, section 5).
-    pub(crate) fn accept_stamps(&mut self, segment: &Segment, cx: Context<'_>) -> bool {
+    pub(crate) fn accept_stamps(&mut self, segment: &Segment, cx: &Context<'_>) -> bool {
         let Some(stamps) = segment.options.timestamps() else {
             return true;
         };
@@ -252,7 +252,7 @@ impl Endpoint {
     // ---- loss recovery ----
 
     /// The scheme in use: SACK without a peer that sends blocks is NewReno.
-    fn scheme(&self, cx: Context<'_>) -> Recovery {
+    fn scheme(&self, cx: &Context<'_>) -> Recovery {
         match cx.profile.recovery {
             Recovery::Sack | Recovery::SackPipe if !self.sacking => Recovery::NewReno,
             scheme => scheme,
@@ -274,7 +274,7 @@ impl Endpoint {
     }
 
     /// RFC 6582, section 3.2, step 1; RFC 6675, section 5.1.
-    fn may_repair(&self, cx: Context<'_>) -> bool {
+    fn may_repair(&self, cx: &Context<'_>) -> bool {
         let scheme = self.scheme(cx);
         let guard = match scheme {
             Recovery::NewReno | Recovery::Sack | Recovery::SackPipe => FastRetransmitGuard::Always,
@@ -293,7 +293,7 @@ impl Endpoint {
     }
 
     #[inline(never)]
-    fn on_dup_ack(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    fn on_dup_ack(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let mss = cx.profile.mss.0;
         let scheme = self.scheme(cx);
         self.dup_acks += 1;
@@ -323,7 +323,7 @@ impl Endpoint {
     /// RFC 5681, section 3.2, steps 2 and 3; RFC 6675, section 5, step 4. Tahoe goes back to slow
     /// start instead.
     #[inline(never)]
-    fn fast_retransmit(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    fn fast_retransmit(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let mss = cx.profile.mss.0;
         let scheme = self.scheme(cx);
         // The allowance of limited transmit does not count (RFC 5681, section 3.2, step 2), also
@@ -363,7 +363,7 @@ impl Endpoint {
     }
 
     /// The window that a loss leaves; the present one if an echo has cut it for the same data.
-    fn cut_for_loss(&mut self, flight: u64, cx: Context<'_>) -> u64 {
+    fn cut_for_loss(&mut self, flight: u64, cx: &Context<'_>) -> u64 {
         if self.ecn.cut_by_echo && self.una <= self.ecn.cut_until {
             return self.control.window();
         }
@@ -372,7 +372,7 @@ impl Endpoint {
 
     /// A congestion event: ssthresh falls, and echoes of this window are ignored. Returns the
     /// window that goes with it.
-    fn cut(&mut self, flight: u64, timeout: bool, cx: Context<'_>) -> u64 {
+    fn cut(&mut self, flight: u64, timeout: bool, cx: &Context<'_>) -> u64 {
         let cwnd = self.control.cut(&Congestion {
             now: cx.now,
             profile: cx.profile,
@@ -387,7 +387,7 @@ impl Endpoint {
     }
 
     /// RFC 3168, section 6.1.2: an echo halves the window, at most once per window of data.
-    fn on_echo(&mut self, ack: u64, cx: Context<'_>) {
+    fn on_echo(&mut self, ack: u64, cx: &Context<'_>) {
         if ack <= self.ecn.cut_until {
             return;
         }
@@ -404,12 +404,12 @@ impl Endpoint {
 
     /// Whether the new ACK ends fast recovery: any does for Reno, for the others one that covers
     /// all that was out at its start.
-    fn ends_recovery(&self, cx: Context<'_>) -> bool {
+    fn ends_recovery(&self, cx: &Context<'_>) -> bool {
         self.scheme(cx) == Recovery::Reno || self.una >= self.recover
     }
 
     #[inline(never)]
-    fn leave_recovery(&mut self, flight: u64, cx: Context<'_>) {
+    fn leave_recovery(&mut self, flight: u64, cx: &Context<'_>) {
         let mss = cx.profile.mss.0;
         self.repair = Repair::Open;
         self.inflation = 0;
@@ -429,7 +429,7 @@ impl Endpoint {
     /// RFC 6582, section 3.2, step 3: the next loss is repaired, what left the network deflates
     /// the window.
     #[inline(never)]
-    fn on_partial_ack(&mut self, acked: u64, cx: Context<'_>, out: &mut impl Outbox) {
+    fn on_partial_ack(&mut self, acked: u64, cx: &Context<'_>, out: &mut impl Outbox) {
         let mss = cx.profile.mss.0 as i64;
         let news = self.news(acked, cx);
         self.control.on_recovery_ack(&news);
@@ -465,7 +465,7 @@ impl Endpoint {
     }
 
     /// The retransmission timer has expired: everything from the oldest byte on goes again.
-    pub(crate) fn go_back(&mut self, cx: Context<'_>) {
+    pub(crate) fn go_back(&mut self, cx: &Context<'_>) {
         if self.repair == Repair::Fast {
             self.end_reduction(cx);
         }

@@ -49,7 +49,7 @@ impl Prr {
 
 impl Endpoint {
     /// Whether a recovery would go by this rule.
-    fn reduces_proportionally(&self, cx: Context<'_>) -> bool {
+    fn reduces_proportionally(&self, cx: &Context<'_>) -> bool {
         self.sacking
             && cx.profile.proportional_rate_reduction
             && cx.profile.recovery == Recovery::Sack
@@ -64,7 +64,7 @@ impl Endpoint {
     /// What is known when an ACK comes, if it may be asked for later: in recovery, or if the ACK
     /// may begin one.
     #[inline]
-    pub(crate) fn before_ack(&self, tells_more: bool, cx: Context<'_>) -> Option<Before> {
+    pub(crate) fn before_ack(&self, tells_more: bool, cx: &Context<'_>) -> Option<Before> {
         let matters = tells_more || self.repair == Repair::Fast;
         (matters && self.reduces_proportionally(cx)).then(|| Before {
             una: self.una,
@@ -73,14 +73,14 @@ impl Endpoint {
         })
     }
 
-    fn lost_below(&self, cx: Context<'_>) -> u64 {
+    fn lost_below(&self, cx: &Context<'_>) -> u64 {
         let board = self.cold.as_ref().map(|cold| &cold.board);
         board.map_or(0, |board| board.lost_below(cx.profile.mss.0))
     }
 
     /// An ACK in recovery: the window is what is in flight and what the ACK allows beside it.
     #[inline(never)]
-    pub(crate) fn reduce(&mut self, before: Before, cx: Context<'_>) {
+    pub(crate) fn reduce(&mut self, before: Before, cx: &Context<'_>) {
         let mss = cx.profile.mss.0;
         let (una, max, ssthresh) = (self.una, self.max, self.control.ssthresh());
         let (delivered, lost_below) = (self.delivered(), self.lost_below(cx));
@@ -109,7 +109,7 @@ impl Endpoint {
     }
 
     /// Recovery is over, or a time-out ends it: the window is ssthresh.
-    pub(crate) fn end_reduction(&mut self, cx: Context<'_>) {
+    pub(crate) fn end_reduction(&mut self, cx: &Context<'_>) {
         if self.reduces_proportionally(cx) {
             self.control.set_window(self.control.ssthresh());
         }

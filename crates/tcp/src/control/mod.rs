@@ -218,6 +218,7 @@ pub(crate) struct Control {
 const MAX_WINDOW: f64 = 65_535.0;
 
 impl Control {
+    #[inline]
     pub(crate) fn new(profile: &Profile) -> Self {
         let state = match profile.congestion_control {
             CongestionControl::Reno => State::Reno,

@@ -114,3 +114,8 @@ bench-peers:
 .PHONY: test-live
 test-live: build $(STAMPS)/requirements-dev
 	AQMLAB_LIVE=full $(BIN)/python -m pytest tests/test_live.py -rs
+
+# The simulator against the kernel, as root: an hour of live runs, those that are there count again
+.PHONY: live-compare
+live-compare: build
+	$(BIN)/python -m aqmlab.live_compare $(ARGS)

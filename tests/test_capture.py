@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -171,32 +173,6 @@ def test_other_tools_captures_give_the_same(aqmlab: Cli, capture: Path) -> None:
         assert Path("out.cvec").read_text() == VECTOR
 
 
-EXCHANGES = """
-title = "Exchanges over a link that is hardly used"
-
-[measure]
-warm_up = "0 s"
-duration = "60 s"
-capture = "bottleneck"
-
-[topology]
-kind = "dumbbell"
-
-[topology.bottleneck]
-rate = "100 Mbit/s"
-loss = 0.0
-discipline = { kind = "droptail", limit = "1000 packets" }
-
-[[traffic]]
-name = "fetches"
-kind = "poisson"
-rate = "20 /s"
-request = { kind = "constant", size = "400 bytes" }
-response = { kind = "bounded-pareto", shape = 1.2, minimum = "1 kB", maximum = "200 kB" }
-rtt = { kind = "uniform", min = "20 ms", max = "100 ms" }
-"""
-
-
 def captured_run(aqmlab: Cli, folder: Path, scenario: str, loss: float) -> Path:
     """Runs a scenario with that loss and returns its directory."""
     (folder / "round.toml").write_text(scenario.replace("loss = 0.0", f"loss = {loss}"))
@@ -301,23 +277,31 @@ def test_vectors_come_back_from_the_capture_of_a_run(
                     assert abs(one[2] - other[2]) < 1000, (adus, told)
 
 
-def test_tshark_finds_nothing_wrong(aqmlab: Cli, elsewhere: Path) -> None:
-    """Its counts of retransmissions are those of the run."""
-    tshark = shutil.which("tshark")
-    if tshark is None:
-        pytest.skip("tshark is not installed (Debian: apt-get install tshark)")
-    run = captured_run(aqmlab, elsewhere, EXCHANGES, 0.03)
+USERS = "[[traffic]]\nusers = 3330"
+"""Nothing is left to calibrate."""
 
-    def frames(display_filter: str) -> int:
-        options = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]
-        command = [tshark, "-r", str(run / "capture.pcapng"), *options, "-Y", display_filter]
-        listed = subprocess.run(command, check=True, capture_output=True, text=True)
-        return listed.stdout.count("\n")
 
-    assert frames("tcp") > 10_000
-    assert frames("_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0") == 0
-    flows = json.loads((run / "summary.json").read_text())["flows"]["all"]
-    again = sum(flows[f"retransmitted_{kind}"] for kind in ("syn", "fin", "data"))
-    found = frames("tcp.analysis.retransmission || tcp.analysis.spurious_retransmission")
-    assert again > 100
-    assert abs(found - again) <= 0.02 * again
+def test_the_example_of_the_documentation(aqmlab: Cli, elsewhere: Path) -> None:
+    """Its commands and its scenario, as they stand there; only shorter, with the users stated."""
+    text = (ROOT / "docs/traffic/from-capture.md").read_text()
+    section = text[text.index("## Without a capture") : text.index("## Options")]
+    run, convert, compare = re.findall(r"^    aqmlab (.*)$", section, re.MULTILINE)
+    [scenario] = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+    shutil.copytree(ROOT / "scenarios", "scenarios", ignore=shutil.ignore_patterns("sweeps"))
+    quickstart = Path("scenarios/quickstart.toml")
+    stated = quickstart.read_text().replace("load = 0.98", "").replace("[[traffic]]", USERS)
+    quickstart.write_text(stated)
+    shorter = ("measure.warm_up=5 s", "measure.duration=20 s")
+    options = [word for pair in shorter for word in ("--set", pair)]
+    answer = aqmlab(*shlex.split(run), *options, "--json")
+    assert answer.status == 0, answer.err
+    started = json.loads(answer.out)["responses"]["all"]["started"]
+    answer = aqmlab(*shlex.split(convert), "--json")
+    assert json.loads(answer.out)["connections"]["made"] > started
+    replayed = scenario.replace('"30 s"', '"5 s"').replace('"200 s"', '"15 s"')
+    assert replayed != scenario
+    (elsewhere / "mine.toml").write_text(replayed)
+    answer = aqmlab(*shlex.split(compare))
+    assert answer.status == 0, answer.err
+    assert "fq-codel" in answer.out
+    assert (elsewhere / "mine.svg").read_text().startswith("<svg")

@@ -141,7 +141,8 @@ def test_a_run_of_another_scenario_is_not_overwritten(aqmlab: Cli, small: Path) 
 def test_compare_runs_what_is_missing(aqmlab: Cli, small: Path) -> None:
     answer = aqmlab("compare", small, "--vary", TWO_QUEUES)
     assert (answer.status, answer.err) == (0, "")
-    for word in ("droptail 20", "red (5,15)", "against droptail 20", "figure: runs/compare.svg"):
+    words = ("droptail 20", "red (5,15)", "against droptail 20", "Kolmogorov")
+    for word in (*words, "figure: runs/compare.svg"):
         assert word in answer.out
     assert Path("runs/compare.svg").read_text().startswith("<svg")
     directories = sorted(path for path in Path("runs").iterdir() if path.is_dir())
@@ -153,6 +154,10 @@ def test_compare_runs_what_is_missing(aqmlab: Cli, small: Path) -> None:
     assert content["figure"] == "figure.html"
     assert {entry["metric"] for entry in content["differences"]} >= {"p50_s", "le_1s"}
     assert all(entry["paired"] and entry["class"] == "fetches" for entry in content["differences"])
+    (distance,) = content["distances"]
+    assert distance["class"] == "fetches"
+    assert {distance["run"], distance["baseline"]} == {"droptail 20", "red (5,15)"}
+    assert 0 < distance["kolmogorov"] < 1
 
 
 def test_compare_without_records_draws_nothing(aqmlab: Cli, small: Path) -> None:

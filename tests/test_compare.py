@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from aqmlab import Run, Scenario
-from aqmlab.compare import METRICS, Difference, differences
+from aqmlab.compare import METRICS, Difference, differences, kolmogorov_distance
 from conftest import SMALL
+from scipy.stats import ks_2samp
 
 SCENARIO = Scenario.from_toml(SMALL).data
 BEGIN, MEASURED, COUNT = 60.0, 240.0, 6000
@@ -98,6 +99,17 @@ def test_what_makes_a_pair() -> None:
     for change, expected in cases:
         entry = differences([run_of("a", times), run_of("b", times, **change)])[0]
         assert entry.paired is expected, change
+
+
+def test_kolmogorovs_distance_is_the_largest_gap() -> None:
+    first, second = np.array([4.0, 1.0, 3.0, 2.0]), np.array([1.8, 4.0, 1.0, 1.5])
+    # Up to 1.8 s: one of the four, three of the four.
+    assert kolmogorov_distance(first, second) == 0.5
+    assert kolmogorov_distance(first, first) == 0.0
+    assert kolmogorov_distance(first, first + 9) == 1.0
+    # With ties, and of samples of different sizes.
+    first, second = np.round(noisy(1), 2), np.round(noisy(2)[:2000], 2)
+    assert kolmogorov_distance(first, second) == pytest.approx(ks_2samp(first, second).statistic)
 
 
 def test_few_responses_give_no_interval() -> None:

@@ -255,7 +255,12 @@ print(marked, sum(map(len, reductions.values())), min(gaps, default=9.9))
 
 
 def watch(name: str, seconds: float) -> subprocess.Popen[str]:
-    """Captures inside a namespace."""
+    """Captures inside a namespace, from the moment at which its device is there."""
+    end = time.monotonic() + 20
+    look = ["ip", "-n", name, "link", "show", "aqmlab0"]
+    while subprocess.run(look, capture_output=True, check=False).returncode != 0:
+        assert time.monotonic() < end
+        time.sleep(0.05)
     side = name.rpartition("-")[2]
     command = ["ip", "netns", "exec", name, sys.executable, "-c", CAPTURE, side, str(seconds)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -263,11 +268,12 @@ def watch(name: str, seconds: float) -> subprocess.Popen[str]:
 
 @live
 def test_marks_arrive_and_senders_react_once_per_round_trip(tmp_path: Path) -> None:
-    # All transfers end before the run does: no packet is on its way when it is counted.
+    # The transfers begin when the captures run, and end before the run does: no packet is on its
+    # way when it is counted.
     file = tmp_path / "marks.toml"
-    file.write_text(bulk("0 s", "9 s", MARKING, 'size = "1 MB"', "true"))
+    file.write_text(bulk("0 s", "14 s", MARKING, 'size = "1 MB"\nstart = "5 s"', "true"))
     with started(file, tmp_path / "run") as (process, names):
-        captures = {name.rpartition("-")[2]: watch(name, 9.5) for name in names}
+        captures = {name.rpartition("-")[2]: watch(name, 14.5) for name in names}
         found = {
             side: capture.communicate(timeout=60)[0].split() for side, capture in captures.items()
         }
@@ -281,14 +287,53 @@ def test_marks_arrive_and_senders_react_once_per_round_trip(tmp_path: Path) -> N
     assert shortest_gap > 0.045
 
 
+DATAGRAMS = """
+title = "Datagrams on the live bed"
+
+[measure]
+warm_up = "1 s"
+duration = "5 s"
+
+[topology]
+kind = "dumbbell"
+
+[topology.bottleneck]
+rate = "10 Mbit/s"
+framing = "ethernet"
+discipline = { kind = "droptail", limit = "60 packets" }
+
+[[traffic]]
+name = "datagrams"
+kind = "cbr"
+flows = 3
+rate = "4 Mbit/s"
+gaps = "exponential"
+tcp = "linux"
+rtt = { kind = "constant", rtt = "50 ms" }
+"""
+"""Of each 538 bytes on the wire 500 are a datagram's: 12 Mbit/s meet room for 9.3."""
+
+
+@live
+def test_datagrams_overload_a_link_as_in_the_simulator(tmp_path: Path) -> None:
+    worlds = comparable(Scenario.from_toml(DATAGRAMS), tmp_path)
+    simulated, played = (world["flows"]["datagrams"] for world in worlds)
+    assert played["datagrams_sent"] == pytest.approx(simulated["datagrams_sent"], rel=0.01)
+    assert played["datagrams_lost"] == pytest.approx(simulated["datagrams_lost"], rel=0.03)
+    link = worlds[1]["links"]["bottleneck"]["forward"]
+    assert link["throughput_bps"] == pytest.approx(10e6 * 500 / 538, rel=0.005)
+    # A datagram that is lost at the edge of the measured time may count on one side only.
+    assert played["datagrams_lost"] == pytest.approx(link["dropped_packets"], abs=2)
+
+
 # ---- endings ----
 
 
 class started:  # noqa: N801 - used as a context manager
     """A live run in a process of its own, from the moment at which its namespaces exist."""
 
-    def __init__(self, file: Path, out: Path) -> None:
-        command = [sys.executable, "-m", "aqmlab", "run", str(file), "--on", "live"]
+    def __init__(self, file: Path, out: Path, *more: str) -> None:
+        command = [sys.executable, "-m", "aqmlab", "run", str(file), "--on", "live", *more]
         self.process = subprocess.Popen(
             [*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
@@ -434,6 +479,52 @@ def test_every_discipline_runs_under_load(tmp_path: Path, preset: str) -> None:
     assert run.summary["responses"]["all"]["count"] > 500
     assert health["load"]["local_failures"] == 0
     assert health["router"]["forward"]["write_failures"] == 0
+
+
+COUNT = """
+import sys, time
+def look():
+    with open("/proc/net/dev") as table:
+        line = next(line for line in table if "aqmlab0" in line)
+    size, packets = map(int, line.partition(":")[2].split()[:2])
+    return time.monotonic(), 8 * (size + 38 * packets)
+start, before = look()
+time.sleep(float(sys.argv[1]))
+end, after = look()
+print((after - before) / (end - start))
+"""
+"""The rate at which packets reach a side's device, in bits per second, with Ethernet's framing."""
+
+
+@live
+@full
+@pytest.mark.parametrize(("mbit", "way"), [(10, "forward"), (100, "both")])
+def test_packets_reach_the_receivers_at_the_links_rate(tmp_path: Path, mbit: int, way: str) -> None:
+    # The buffer holds more than a round trip of packets, and transfers are many: the link never
+    # idles.
+    text = bulk("5 s", "20 s")
+    for old, new in [
+        ("10 Mbit/s", f"{mbit} Mbit/s"),
+        ("50 ms", "10 ms"),
+        ("flows = 4", "flows = 24"),
+        ('kind = "bulk"', f'kind = "bulk"\ndirection = "{way}"'),
+    ]:
+        text = text.replace(old, new)
+    file = tmp_path / "pace.toml"
+    file.write_text(text)
+    limit = 'topology.bottleneck.discipline.limit="250 packets"'
+    with started(file, tmp_path / "run", "--set", limit) as (process, names):
+        time.sleep(6)
+        name = next(name for name in names if name.endswith("clients"))
+        command = ["ip", "netns", "exec", name, sys.executable, "-c", COUNT, "15"]
+        rate = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        process.wait(60)
+    run = Run.open(tmp_path / "run")
+    told = {key: value["on_time_share"] for key, value in run.summary["live"]["router"].items()}
+    print(f"{mbit} Mbit/s {way}: {rate / 1e6:.3f} Mbit/s, on time {told}")  # noqa: T201
+    if run.invalid:
+        pytest.skip(f"THE MACHINE DID NOT KEEP THE BOUNDS: {'; '.join(run.invalid)}")
+    assert rate == pytest.approx(mbit * 1e6, rel=0.005)
 
 
 @live

@@ -20,8 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PAPERS = Path(__file__).parents[1] / "papers"
-KEYS = ("christiansen2000", "synctcp2005", "zhangqiu2000")
-CLAIMS = {"christiansen2000": 61, "le2005": 288, "synctcp2005": 35, "zhangqiu2000": 49}
+KEYS = ("christiansen2000", "synctcp2005", "weigle2003", "zhangqiu2000")
+CLAIMS = {
+    "christiansen2000": 61,
+    "le2005": 288,
+    "synctcp2005": 35,
+    "weigle2003": 47,
+    "zhangqiu2000": 49,
+}
 
 
 def paper(key: str) -> Paper:
@@ -86,6 +92,39 @@ def test_schemes_are_those_of_table_i() -> None:
     assert (red["gentle"], red["ecn"], red["max_p"], red["w_q"]) == (True, True, 0.1, 0.002)
     assert all(flow["tcp"]["ecn"] for flow in data["traffic"])
     assert [flow["rtt"]["rtt"] for flow in data["traffic"]][::7] == ["102 ms", "300 ms"]
+
+
+def test_the_experiments_are_those_of_table_1() -> None:
+    source = paper("weigle2003")
+    plan = Plan(source, [1], list(source.common))
+    plan.add_tables(source.tables)
+    # Twelve experiments at nine loads, six runs of RED, twelve one way, the traffic alone.
+    assert len(plan.scenarios) == 12 * 9 + 6 + 12 + 1
+    for row in source.table("table1").rows:
+        data, printed = plan.scenarios[plan.rows["table1", row.label][0]].data, row.published
+        [traffic] = data["traffic"]
+        stack = traffic["tcp"]
+        assert (stack["recovery"], stack["ecn"]) == (
+            {"reno": "reno", "sack": "sack-pipe"}[printed["tcp"]],
+            printed["ecn"] == "true",
+        )
+        for direction in ("forward", "reverse"):
+            law = data["topology"]["bottleneck"][direction]["discipline"]
+            assert (law["kind"], law["limit"]) == (
+                printed["aqm"],
+                f"{printed['queue_packets']} packets",
+            )
+            if law["kind"] == "ared":
+                assert law["ecn"] == stack["ecn"]
+                assert float(law["target_delay"].removesuffix(" ms")) == pytest.approx(
+                    1000 * float(printed["target_delay_s"])
+                )
+        exchanges = number(traffic["rate"]) * number(data["measure"]["duration"])
+        assert exchanges == pytest.approx(250_000, rel=1e-3)
+
+
+def number(quantity: str) -> float:
+    return float(quantity.split(maxsplit=1)[0])
 
 
 SPEC: dict[str, Any] = {"id": "X", "type": "ordering", "text": "x", "own_tables": "agrees"}
@@ -223,7 +262,9 @@ def test_numbers_from_recorded_responses() -> None:
     found = recorded.of_responses(
         pa.table({"response_bytes": [1000, 3000, 50_000], "response_s": [0.1, 0.3, 4.0]})
     )
-    assert found["mean_bytes"] == pytest.approx(18_000)
+    assert (found["mean_bytes"], found["max_bytes"]) == (pytest.approx(18_000), 50_000)
+    assert [found["size_le"][limit] for limit in ("999", "3000")] == [0.0, pytest.approx(2 / 3)]
+    assert "3 kB" not in found["size_le"]
     assert found["goodput_bps"] == pytest.approx((80_000 + 80_000 + 100_000) / 3)
     assert (found["large"]["share"], found["large"]["le"]["5000ms"]) == (pytest.approx(1 / 3), 1.0)
 
@@ -263,7 +304,8 @@ def test_columns_that_the_paper_does_not_print_stand_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "table"), [("synctcp2005", "every-result"), ("zhangqiu2000", "figure5")]
+    ("key", "table"),
+    [("synctcp2005", "every-result"), ("weigle2003", "figure2"), ("zhangqiu2000", "figure5")],
 )
 def test_a_very_short_run(
     key: str, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -17,6 +17,7 @@ from aqmlab.statistics import (
     combined,
     estimate,
     estimates,
+    independent_difference,
     initialization_bias,
     paired_difference,
     two_sided,
@@ -98,6 +99,16 @@ def test_common_random_numbers_narrow_the_difference() -> None:
     paired, single = np.mean(widths, axis=0)
     assert paired < single / 5
     assert paired_difference([1.0, 2.0], [3.0, 5.0]).mean == 2.5
+
+
+def test_a_difference_of_independent_values() -> None:
+    # By hand: means 2 and 5, variances 1 and 4, n = 3: half = t(2.94) sqrt(5/3)
+    found = independent_difference([1, 2, 3], [3, 5, 7])
+    assert (found.mean, found.count) == (pytest.approx(3), 6)
+    assert found.half_width == pytest.approx(3.2226 * (5 / 3) ** 0.5, rel=2e-3)
+    assert math.isnan(independent_difference([1], [3, 5]).low)
+    same = independent_difference([1, 1], [4, 4])
+    assert (same.low, same.high) == (3.0, 3.0)
 
 
 def test_the_same_values_give_the_same_interval() -> None:

@@ -47,6 +47,12 @@ def play_source(effective: str, class_index: int, seconds: float) -> dict[str, b
     ``refused_s``.
     """
 
+def offered_bps(effective: str, class_index: int) -> float:
+    """About the IP bits per second that a class asks for in the measured span, without packets.
+
+    The mean of the directions in which its responses go. Transfers take a window per round trip.
+    """
+
 def run(
     effective: str, out_dir: str | None, progress: Callable[[float], object] | None = None
 ) -> str:
@@ -78,4 +84,12 @@ def vectors_from_capture(
 
     `settings` are the idle time, the time-out, what happens to partial connections (keep or drop)
     and the format (original or alternate). `progress` is called with the number of bytes read.
+    """
+
+def capture_arrivals(
+    capture: str, bin_s: float, progress: Callable[[int], object] | None = None
+) -> tuple[float, list[tuple[bytes, bytes]]]:
+    """Packets and bytes of each interface of a capture in bins of time, and the bins' width.
+
+    Columns of little-endian doubles. Bins are wider than asked for if there would be too many.
     """

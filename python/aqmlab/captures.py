@@ -27,14 +27,7 @@ def from_capture(
 
     The file appears under its name when it is complete. `progress` is told the share that is done.
     """
-    try:
-        size = capture.stat().st_size
-    except FileNotFoundError:
-        raise AqmlabError(f"{capture}: there is no such capture{similar(capture)}") from None
-    except OSError as error:
-        raise AqmlabError(f"{capture}: cannot be read: {error.strerror}") from None
-    if capture.is_dir():
-        raise AqmlabError(f"{capture}: is a folder, not a capture")
+    size = size_of(capture)
 
     def tell(done: int) -> None:
         if progress and size:
@@ -51,3 +44,16 @@ def from_capture(
         raise AqmlabError(f"{capture}: cannot be turned into {output}: {error}") from None
     result: dict[str, Any] = json.loads(report)
     return result
+
+
+def size_of(capture: Path) -> int:
+    """Bytes of a capture, which must be there."""
+    try:
+        size = capture.stat().st_size
+    except FileNotFoundError:
+        raise AqmlabError(f"{capture}: there is no such capture{similar(capture)}") from None
+    except OSError as error:
+        raise AqmlabError(f"{capture}: cannot be read: {error.strerror}") from None
+    if capture.is_dir():
+        raise AqmlabError(f"{capture}: is a folder, not a capture")
+    return size

@@ -210,6 +210,7 @@ def compare_command(
     if alone:
         groups = [replicas.Replicas(run.label, (run,)) for run in found]
     compared = differences(found) if alone else replicas.differences(groups)
+    apart = replicas.distances(groups)
     too_many = len(groups) > figures.MOST_RUNS
     recorded = any(run.responses is not None or run.queue is not None for run in found)
     drawn = recorded and not too_many
@@ -221,6 +222,7 @@ def compare_command(
                 {"label": run.label, "path": str(run.path), "summary": run.summary} for run in found
             ],
             "differences": [difference.to_json() for difference in compared],
+            "distances": [distance.to_json() for distance in apart],
             "figure": str(target) if drawn else None,
         }
         print_json(content)
@@ -232,6 +234,9 @@ def compare_command(
     if compared:
         out("")
         show(tables.difference_table(compared))
+    if apart:
+        out("")
+        show(tables.distance_table(apart))
     out("")
     for run in found:
         out(f"run directory: {run.path} ({run.label})")

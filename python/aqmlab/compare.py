@@ -74,6 +74,26 @@ class Difference:
         return content
 
 
+@dataclass(frozen=True)
+class Distance:
+    """How far the distribution of response times lies from that of the first run."""
+
+    run: str
+    """Label of the run."""
+    baseline: str
+    """Label of the first run."""
+    traffic: str
+    """Name of the class, or "all"."""
+    kolmogorov: float
+    """The largest difference between the shares of responses that took at most some time."""
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``aqmlab compare --json``; ``traffic`` is called class there."""
+        content = asdict(self)
+        content["class"] = content.pop("traffic")
+        return content
+
+
 Statistic = Callable[[Floats, Floats], Floats]
 """Values of a statistic, given ascending times and, in rows, distribution functions on them."""
 
@@ -123,6 +143,16 @@ def differences(runs: Sequence[Run]) -> list[Difference]:
         for traffic in common_classes(baseline, run)
         for difference in class_differences(baseline, run, traffic)
     ]
+
+
+def kolmogorov_distance(first: Floats, second: Floats) -> float:
+    """The largest distance between the distribution functions of two samples (A. N. Kolmogorov)."""
+    everywhere = np.concatenate([first, second])
+    shares = [
+        np.searchsorted(np.sort(sample), everywhere, side="right") / len(sample)
+        for sample in (first, second)
+    ]
+    return float(np.max(np.abs(shares[0] - shares[1])))
 
 
 def common_classes(first: Run, second: Run) -> list[str]:

@@ -156,6 +156,8 @@ class Memory:
             "standard_error": self.standard_error,
             "from_s": float(fitted[0]) if self.hurst is not None else None,
             "to_s": float(fitted[-1]) if self.hurst is not None else None,
+            "scales_s": self.scales_s.tolist(),
+            "energies": self.energies.tolist(),
         }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +12,6 @@ import pyarrow.compute as pc
 from aqmlab.distributions import Distribution
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pyarrow as pa
 
     from aqmlab.runs import Run
@@ -63,15 +63,18 @@ def of_traffic_class(table: pa.Table, name: str | None) -> pa.Table:
 def of_responses(table: pa.Table) -> dict[str, Any]:
     """What some recorded responses give.
 
-    ``mean_bytes`` of a response; ``goodput_bps``, the mean over responses of size over response
-    time; ``large``: the same for those of more than :data:`LARGE_BYTES`, with their ``count``,
-    their ``share`` among all and ``le``.
+    ``mean_bytes`` and ``max_bytes`` of a response; ``size_le.1420``, the share of those of at most
+    so many bytes; ``goodput_bps``, the mean over responses of size over response time; ``large``:
+    the same for those of more than :data:`LARGE_BYTES`, with their ``count``, ``share`` among all
+    and ``le``.
     """
     size = table["response_bytes"].to_numpy()
     time = table["response_s"].to_numpy()
     large = size > LARGE_BYTES
     return {
         **of_exchanges(size, time),
+        "max_bytes": int(np.max(size, initial=0)),
+        "size_le": Sizes(np.sort(size)),
         "large": {
             **of_exchanges(size[large], time[large]),
             "le": Distribution.exact(np.sort(time[large])),
@@ -104,6 +107,30 @@ def quantiles(times_s: np.ndarray) -> dict[str, float | None]:
     """The quantiles that claims look at; None of nothing."""
     found = np.quantile(times_s, (0.25, 0.5, 0.95)) if len(times_s) else (None, None, None)
     return dict(zip(("p25_s", "p50_s", "p95_s"), found, strict=True))
+
+
+@dataclass(frozen=True)
+class Sizes(Mapping[str, float | None]):
+    """The share of responses of at most so many bytes: ``size_le["1420"]``."""
+
+    sizes: np.ndarray
+    """Ascending, in bytes."""
+
+    def __getitem__(self, limit: str) -> float | None:
+        """The share of those of at most ``limit`` bytes; None of nothing."""
+        if not limit.isdecimal():
+            raise KeyError(limit)
+        if not len(self.sizes):
+            return None
+        return float(np.searchsorted(self.sizes, int(limit), side="right") / len(self.sizes))
+
+    def __iter__(self) -> Iterator[str]:
+        """The sizes that occur, as limits."""
+        return (str(size) for size in np.unique(self.sizes))
+
+    def __len__(self) -> int:
+        """Number of sizes that occur."""
+        return len(np.unique(self.sizes))
 
 
 def of_exchanges(size: np.ndarray, time: np.ndarray) -> dict[str, Any]:

@@ -14,12 +14,14 @@ from aqmlab.compare import (
     FEW,
     METRICS,
     Difference,
+    Distance,
     are_paired,
     block_counts,
     block_samples,
     common_classes,
     distribution,
     draw_blocks,
+    kolmogorov_distance,
 )
 from aqmlab.distributions import Distribution, Of
 from aqmlab.metrics import metric_key
@@ -126,6 +128,26 @@ def differences(groups: Sequence[Replicas]) -> list[Difference]:
                     )
                 )
     return found
+
+
+def distances(groups: Sequence[Replicas]) -> list[Distance]:
+    """Distances of every group to the first, by class; the responses of all seeds together."""
+    first, *others = groups
+    found = []
+    for other in others:
+        for traffic in common_classes(first.runs[0], other.runs[0]):
+            times = [pooled(group, traffic) for group in (first, other)]
+            if min(map(len, times)) >= FEW:
+                distance = kolmogorov_distance(times[0], times[1])
+                found.append(Distance(other.label, first.label, traffic, distance))
+    return found
+
+
+def pooled(group: Replicas, traffic: str) -> Floats:
+    """The response times of a class in all runs of a group that recorded some, in seconds."""
+    recorded = [run for run in group.runs if run.responses is not None]
+    columns = [block_samples(run, traffic)["response_s"].to_numpy() for run in recorded]
+    return np.concatenate([np.empty(0), *columns])
 
 
 def block_band(run: Run, grid: Floats) -> tuple[Floats, Floats]:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from aqmlab.report_data import ALL, MOST_DRAWN, Distributions, Traces, distributions, traces
 from aqmlab.report_differences import Shift, shifts
 from aqmlab.report_fidelity import Verdict, verdicts
-from aqmlab.report_groups import Estimate, Group, group, look_up
+from aqmlab.report_groups import Group, group, look_up
 from aqmlab.report_tables import (
     FORWARD,
     Table,
@@ -28,6 +28,7 @@ from aqmlab.report_tables import (
     within_table,
 )
 from aqmlab.runs import Run
+from aqmlab.statistics import Estimate
 
 MOST_SHOWN = 8
 """Configurations whose curves are shown at first: as many as there are colours."""
@@ -330,7 +331,7 @@ def notes(
     if any(len(entry.runs) > 1 for entry in groups):
         found.append(
             "Numbers of configurations with several runs are means over the runs; ± is half of "
-            "Student's 95 % interval over the seeds. Their curves take all runs together."
+            "the 95 % interval over the seeds. Their curves take all runs together."
         )
     else:
         found.append(
@@ -354,7 +355,7 @@ def notes(
         found.append(
             "Runs with the same seed and traffic have the same users (common random numbers), so "
             "differences are taken pair by pair. With several pairs the 95 % interval is "
-            "Student's over the pairs; with one pair it comes from a bootstrap over 30 blocks of "
+            "that over the pairs; with one pair it comes from a bootstrap over 30 blocks of "
             "time, and says nothing about other seeds."
         )
     return found

@@ -1,9 +1,9 @@
 """Differences between the configurations of a report and the first of them.
 
 Runs of two configurations with the same seed and the same traffic have the same users, and are
-compared pair by pair. With several pairs the interval is Student's over the pairs; with one pair it
-is the block bootstrap of :mod:`aqmlab.compare` inside that run. Without common users the
-intervals of both configurations are combined (Welch's interval).
+compared pair by pair. With several pairs the interval is that of :mod:`aqmlab.statistics` over the
+pairs; with one pair it is the block bootstrap of :mod:`aqmlab.compare` inside that run. Without
+common users the intervals of both configurations are combined (Welch's interval).
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from scipy import stats
-
 from aqmlab.compare import METRICS, are_paired, class_differences
 from aqmlab.report_data import classes
-from aqmlab.report_groups import CONFIDENCE, Estimate, Group, look_up
+from aqmlab.report_groups import Group, look_up
+from aqmlab.statistics import estimate, independent_difference
 
 RunMetrics = Mapping[tuple[str, str], list[dict[str, float]]]
 """By configuration and class: the compared statistics of each run."""
@@ -144,33 +143,10 @@ def shift_of(
 ) -> Shift:
     """The difference from one value per run."""
     if len(changes) > 1 or (changes and len(values[0]) == len(values[1]) == 1):
-        change = Estimate.of(changes)
+        change = estimate(changes)
         basis = f"{len(changes)} pairs of runs" if len(changes) > 1 else "one pair of runs"
     else:
-        change = welch(*values)
+        change = independent_difference(*values)
         basis = f"{len(values[0])} and {len(values[1])} runs, other users"
-    assert change is not None  # there is a value of each run
-    half = change.half
-    interval = None if half is None else (change.mean - half, change.mean + half)
+    interval = None if math.isnan(change.low) else (change.low, change.high)
     return Shift(group.label, baseline.label, traffic, metric, change.mean, interval, basis)
-
-
-def welch(before: Sequence[float], after: Sequence[float]) -> Estimate:
-    """Difference of two means of independent runs (B. L. Welch, Biometrika 34, 1947)."""
-    means = [sum(values) / len(values) for values in (before, after)]
-    difference = means[1] - means[0]
-    if min(len(before), len(after)) < 2:
-        return Estimate(difference, None)
-    parts = [
-        sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)
-        for values, mean in zip((before, after), means, strict=True)
-    ]
-    variance = sum(parts)
-    if not variance:
-        return Estimate(difference, 0.0)
-    sizes = (len(before), len(after))
-    freedom = variance**2 / sum(
-        part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True)
-    )
-    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
-    return Estimate(difference, quantile * math.sqrt(variance))

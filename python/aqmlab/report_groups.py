@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
-
-from scipy import stats
 
 from aqmlab.errors import AqmlabError
 from aqmlab.runs import Run, distinguish, read_json
+from aqmlab.statistics import Estimate, estimate
 
 if TYPE_CHECKING:
     import os
-
-CONFIDENCE = 0.95
-"""Coverage of the intervals over seeds."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A quantity over the runs of a configuration."""
-
-    mean: float
-    half: float | None
-    """Half the 95 % interval (Student's t over the runs); None with a single run."""
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Estimate | None:
-        """Mean and interval of one value per run; None without any."""
-        if not values:
-            return None
-        count = len(values)
-        if count == 1:
-            return cls(values[0], None)
-        quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1))
-        return cls(fmean(values), quantile * stdev(values) / math.sqrt(count))
 
 
 @dataclass(frozen=True)
@@ -66,7 +40,8 @@ class Group:
     def estimate(self, *path: str) -> Estimate | None:
         """A number of the summaries over the runs; None if no run has it."""
         found = (look_up(run.summary, path) for run in self.runs)
-        return Estimate.of([float(value) for value in found if value is not None])
+        values = [float(value) for value in found if value is not None]
+        return estimate(values) if values else None
 
 
 def look_up(node: Any, path: Iterable[str]) -> Any:  # noqa: ANN401 - whatever JSON holds

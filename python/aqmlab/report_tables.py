@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 from aqmlab.report_data import ALL, TAIL, Distributions, Traces
 from aqmlab.report_differences import Shift
 from aqmlab.report_fidelity import Verdict
-from aqmlab.report_groups import Estimate, Group, look_up
+from aqmlab.report_groups import Group, look_up
+from aqmlab.statistics import Estimate
 
 FORWARD = ("links", "bottleneck", "forward")
 """Where a summary describes the queue of the responses."""
@@ -119,7 +121,8 @@ def shown(estimate: Estimate | None, scale: float = 1.0, decimals: int = 0) -> s
     if estimate is None:
         return "-"
     text = number(scale * estimate.mean, decimals)
-    return text if estimate.half is None else f"{text} ± {number(scale * estimate.half, decimals)}"
+    half = estimate.half_width
+    return text if math.isnan(half) else f"{text} ± {number(scale * half, decimals)}"
 
 
 def main_table(groups: Sequence[Group]) -> Table:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from aqmlab.catalog import Entry
-from aqmlab.compare import Difference
+from aqmlab.compare import Difference, Distance
 from aqmlab.runs import Run, main_link
 
 
@@ -155,6 +155,19 @@ def difference_table(found: Sequence[Difference]) -> Table:
         entries = {d.metric: d for d in found if (d.run, d.traffic) == (run, traffic)}
         cells = [shown_difference(entries[metric]) for metric in metrics]
         table.add_row(escape(run), *([escape(traffic)] if several else []), *cells)
+    return table
+
+
+def distance_table(found: Sequence[Distance]) -> Table:
+    """Kolmogorov's distances of the response times."""
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
+    table.title = f"distance of the response times from those of {escape(found[0].baseline)}"
+    table.title_style = ""
+    for head in ("run", "class"):
+        table.add_column(head, no_wrap=True)
+    table.add_column("Kolmogorov", justify="right", no_wrap=True)
+    for entry in found:
+        table.add_row(escape(entry.run), escape(entry.traffic), f"{entry.kolmogorov:.3f}")
     return table
 
 

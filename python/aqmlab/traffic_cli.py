@@ -15,8 +15,11 @@ from aqmlab import vary
 from aqmlab.captures import from_capture
 from aqmlab.console import Progress, out, show
 from aqmlab.describe import EXAMPLES, SECONDS, describe, example, recorded
-from aqmlab.errors import ScenarioError
+from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario import Override, Scenario
+
+CAPTURES = (".pcap", ".pcapng")
+"""How the names of captures end."""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -46,7 +49,8 @@ def describe_command(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help=f"A scenario file, connection vectors (.cvec), or a kind: {', '.join(EXAMPLES)}.",
+            help="A scenario file, connection vectors (.cvec), a capture (.pcap, .pcapng), or a "
+            f"kind: {', '.join(EXAMPLES)}.",
         ),
     ],
     overrides: Annotated[
@@ -71,10 +75,17 @@ def describe_command(
 
     It is played on an ideal network, which loses nothing and where bytes take no time but the round
     trip. Quantiles, tail indices (Hill), and how long it remembers (Hurst parameter, from the
-    logscale diagram of the Haar wavelet).
+    logscale diagram of the Haar wavelet). Of a capture: how its packets arrive.
     """
     from aqmlab import describe_views, figures
 
+    if source.endswith(CAPTURES):
+        if overrides or seed is not None:
+            raise AqmlabError(
+                f"SOURCE: {source} is a capture, which has no seed and no fields to set"
+            )
+        describe_capture(Path(source), figure, as_json)
+        return
     pairs = [vary.assignment(text, "--set") for text in overrides or []]
     if seed is not None:
         pairs.append(("seed", str(seed)))
@@ -86,6 +97,23 @@ def describe_command(
         return
     for description in found:
         show(*describe_views.describe_tables(description))
+    if figure is not None:
+        out(f"figure: {figure}")
+
+
+def describe_capture(capture: Path, figure: Path | None, as_json: bool) -> None:
+    """How the packets of a capture arrive."""
+    from aqmlab import figures
+    from aqmlab.arrivals import arrivals, arrivals_figure, arrivals_table
+
+    with Progress("reading") as progress:
+        found = arrivals(capture, progress=progress.task(capture.name))
+    if figure is not None:
+        figures.save(arrivals_figure(found), figure)
+    if as_json:
+        out(json.dumps([one.to_json() for one in found], indent=2))
+        return
+    show(arrivals_table(found))
     if figure is not None:
         out(f"figure: {figure}")
 

@@ -68,7 +68,7 @@ impl From<CaptureError> for ConvertError {
 }
 
 /// How many packets pass between two reports of progress.
-const PROGRESS: u64 = 1 << 17;
+pub(crate) const PROGRESS: u64 = 1 << 17;
 
 /// Reads a capture and writes its connections in the order of their starts.
 ///

@@ -5,6 +5,7 @@
 //!   applications did, free of network effects;
 //! - [`convert`] does all of it, from a capture to a file of vectors in order, with a [`Report`] of
 //!   what was read, made and skipped;
+//! - [`arrivals()`] counts packets and bytes over time;
 //! - [`CaptureWriter`] writes pcapng files.
 //!
 //! Nothing here opens a file: everything goes over [`Read`](std::io::Read) and
@@ -16,6 +17,7 @@
 //! are decoded here because etherparse refuses a TCP header whose options the snap length cuts; the
 //! tests compare with it.
 
+mod arrivals;
 mod buffer;
 mod connection;
 mod conversation;
@@ -31,6 +33,7 @@ mod sort;
 mod table;
 mod writer;
 
+pub use arrivals::{Arrivals, Series, arrivals};
 pub use connection::{Omission, Origin, Part};
 pub use convert::{ConvertError, Format, convert};
 pub use decode::{ACK, Endpoint, FIN, RST, SYN, Skip, Skipped, SynOptions, TcpHeader, decode};

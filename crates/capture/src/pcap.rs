@@ -88,6 +88,7 @@ impl Pcap {
         Ok(Some(Record {
             time: Some(Time::from_nanos(nanos)),
             link: self.link,
+            interface: 0,
             data,
             original,
         }))

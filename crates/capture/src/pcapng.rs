@@ -165,6 +165,7 @@ impl Pcapng {
         Ok(Record {
             time: Some(interface.clock.time(stamp)),
             link: interface.link,
+            interface: index,
             data: captured_bytes(rest, captured)?,
             original,
         })
@@ -184,6 +185,7 @@ impl Pcapng {
         Ok(Record {
             time: None,
             link: interface.link,
+            interface: 0,
             data: captured_bytes(rest, captured)?,
             original,
         })

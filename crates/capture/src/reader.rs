@@ -16,6 +16,8 @@ pub struct Record<'a> {
     pub time: Option<Time>,
     /// What the bytes begin with: the numbers of <https://www.tcpdump.org/linktypes.html>.
     pub link: u16,
+    /// Where it was captured: interfaces are numbered from 0 within their section of the file.
+    pub interface: u32,
     /// The captured bytes.
     pub data: &'a [u8],
     /// Length of the packet on the wire.

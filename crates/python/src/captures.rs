@@ -4,11 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use aqmlab_capture::{CaptureError, ConvertError, Format, Options, Partial, convert};
+use aqmlab_capture::{CaptureError, ConvertError, Format, Options, Partial, arrivals, convert};
 use aqmlab_net::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::import_exception;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 import_exception!(aqmlab.errors, AqmlabError);
 
@@ -48,23 +49,14 @@ pub(crate) fn vectors_from_capture(
         runs += 1;
         scratch_file(&Path::new(scratch_dir).join(format!("run-{runs}")))
     };
-    let progress = progress.map(Bound::unbind);
-    let mut raised: Option<PyErr> = None;
-    let mut tell = |bytes: u64| {
-        let told = Python::attach(|py| {
-            py.check_signals()?;
-            progress
-                .as_ref()
-                .map_or(Ok(()), |call| call.call1(py, (bytes,)).map(drop))
-        });
-        raised = told.err();
-        raised.is_none()
-    };
+    let mut raised = None;
+    let mut tell = teller(progress, &mut raised);
     let result = py.detach(|| {
         let report = convert(input, &mut output, scratch, options, format, &mut tell)?;
         output.flush().map_err(ConvertError::Write)?;
         Ok(report)
     });
+    drop(tell);
     if let Some(error) = raised {
         return Err(error);
     }
@@ -74,6 +66,60 @@ pub(crate) fn vectors_from_capture(
             Err(error.into())
         }
         Err(error) => Err(AqmlabError::new_err(format!("{capture}: {error}"))),
+    }
+}
+
+/// Packets and bytes at an interface, in bins, as the bytes of little-endian doubles.
+type Columns<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+#[pyfunction]
+#[pyo3(signature = (capture, bin_s, progress=None))]
+pub(crate) fn capture_arrivals<'py>(
+    py: Python<'py>,
+    capture: &str,
+    bin_s: f64,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<(f64, Vec<Columns<'py>>)> {
+    let input = File::open(capture)?;
+    let mut raised = None;
+    let mut tell = teller(progress, &mut raised);
+    let found = py.detach(|| arrivals(input, Time::from_secs_f64(bin_s), &mut tell));
+    drop(tell);
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let found = found.map_err(|error| match error {
+        CaptureError::Io(error) => error.into(),
+        error => AqmlabError::new_err(format!("{capture}: {error}")),
+    })?;
+    let column = |values: &[f64]| {
+        let bytes: Vec<u8> = values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
+        PyBytes::new(py, &bytes)
+    };
+    let interfaces = found.interfaces.iter();
+    let columns = interfaces.map(|series| (column(&series.packets), column(&series.bytes)));
+    Ok((found.bin.as_secs_f64(), columns.collect()))
+}
+
+/// Tells Python how many bytes have been read, and whether to go on: a signal such as Ctrl-C, or
+/// what `progress` raises, ends the work.
+fn teller<'a>(
+    progress: Option<Bound<'_, PyAny>>,
+    raised: &'a mut Option<PyErr>,
+) -> impl FnMut(u64) -> bool + Send + use<'a> {
+    let progress = progress.map(Bound::unbind);
+    move |bytes| {
+        let told = Python::attach(|py| {
+            py.check_signals()?;
+            progress
+                .as_ref()
+                .map_or(Ok(()), |call| call.call1(py, (bytes,)).map(drop))
+        });
+        *raised = told.err();
+        raised.is_none()
     }
 }
 

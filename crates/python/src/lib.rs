@@ -12,6 +12,7 @@ use std::path::Path;
 
 use aqmlab_live::LiveError;
 use aqmlab_scenario::{MAX_TABLE_BYTES, Scenario};
+use aqmlab_traffic::SourceError;
 use pyo3::exceptions::PyIndexError;
 use pyo3::import_exception;
 use pyo3::prelude::*;
@@ -25,12 +26,12 @@ import_exception!(aqmlab.errors, RunError);
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::captures::vectors_from_capture;
+    use super::captures::{capture_arrivals, vectors_from_capture};
     #[pymodule_export]
     use super::{
-        catalog, live_clean, live_missing, load_share, loaded_links, parse, play_source,
-        population, population_key, run, run_live, schema, set_population, to_json, uncongested,
-        version,
+        catalog, live_clean, live_missing, load_share, loaded_links, offered_bps, parse,
+        play_source, population, population_key, run, run_live, schema, set_population, to_json,
+        uncongested, version,
     };
 }
 
@@ -118,10 +119,20 @@ fn play_source<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = with_class(effective, class_index)?;
     let played = play::play(py, &scenario, class_index, seconds)?;
-    played.map_err(|unset| {
-        let name = &scenario.traffic[class_index].name;
-        ScenarioError::new_err(format!("traffic.{name}: {unset}"))
-    })
+    played.map_err(|error| source_error(&scenario, class_index, &error))
+}
+
+#[pyfunction]
+fn offered_bps(py: Python<'_>, effective: &str, class_index: usize) -> PyResult<f64> {
+    let scenario = with_class(effective, class_index)?;
+    let offered = play::offered_bps(py, &scenario, class_index);
+    offered.map_err(|error| source_error(&scenario, class_index, &error))
+}
+
+/// A class cannot begin.
+fn source_error(scenario: &Scenario, class_index: usize, error: &SourceError) -> PyErr {
+    let name = &scenario.traffic[class_index].name;
+    ScenarioError::new_err(format!("traffic.{name}: {error}"))
 }
 
 #[pyfunction]

@@ -3,8 +3,8 @@
 use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 use aqmlab_sim::vectors;
-use aqmlab_traffic::ideal::{self, Watch};
-use aqmlab_traffic::{Connect, HostCounts, Source, SourceError};
+use aqmlab_traffic::ideal::{self, Burst, UNLIMITED, Watch};
+use aqmlab_traffic::{Connect, Direction, HostCounts, Offered, Source, SourceError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -29,7 +29,7 @@ struct Columns {
 }
 
 impl Watch for Columns {
-    fn connection(&mut self, at: Time, end: Time, connect: &Connect) {
+    fn connection(&mut self, at: Time, end: Time, connect: &Connect, _: &[Burst]) {
         self.opened_s.push(at.as_secs_f64());
         self.closed_s.push(end.as_secs_f64());
         self.rtt_s.push(connect.rtt.as_secs_f64());
@@ -85,6 +85,47 @@ pub(crate) fn play<'py>(
     index: usize,
     seconds: f64,
 ) -> PyResult<Result<Bound<'py, PyDict>, SourceError>> {
+    let mut source = match source(scenario, index) {
+        Ok(source) => source,
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut columns = Columns::default();
+    let end = Time::from_secs_f64(seconds);
+    py.detach(|| ideal::play(&mut source, end, UNLIMITED, &mut columns));
+    let table = PyDict::new(py);
+    for (name, column) in columns.named() {
+        let bytes: Vec<u8> = column.into_iter().flat_map(f64::to_le_bytes).collect();
+        table.set_item(name, PyBytes::new(py, &bytes))?;
+    }
+    Ok(Ok(table))
+}
+
+/// IP bits per second that class `index` asks for in the measured span, about: the mean of the
+/// directions in which its responses go.
+pub(crate) fn offered_bps(
+    py: Python<'_>,
+    scenario: &Scenario,
+    index: usize,
+) -> Result<f64, SourceError> {
+    let class = &scenario.traffic[index];
+    let mut source = source(scenario, index)?;
+    let begin = scenario.measure.warm_up;
+    let end = begin.saturating_add(scenario.measure.duration);
+    let (segment, header) = (class.tcp.mss.0 as f64, class.tcp.header.0 as f64);
+    let window = class.tcp.receive_buffer.0.min(class.tcp.send_buffer.0);
+    let mut offered = Offered::new(begin..end, segment, header);
+    py.detach(|| ideal::play(&mut source, end, window, &mut offered));
+    let [there, back] = offered.bytes();
+    let bytes = match class.direction {
+        Direction::Forward => there,
+        Direction::Reverse => back,
+        Direction::Both => f64::midpoint(there, back),
+    };
+    Ok(8.0 * bytes / scenario.measure.duration.as_secs_f64())
+}
+
+/// A class at work by itself.
+fn source(scenario: &Scenario, index: usize) -> Result<Source, SourceError> {
     let class = &scenario.traffic[index];
     let hosts = scenario.topology.hosts();
     let hosts = HostCounts {
@@ -99,19 +140,8 @@ pub(crate) fn play<'py>(
         scenario.seed,
         class.drawn_as(),
         &mut vectors::open,
-    );
-    let mut source = match source {
-        Ok(source) => source
-            .with_activity(class.activity())
-            .with_part(class.part.as_ref(), scenario.seed),
-        Err(error) => return Ok(Err(error)),
-    };
-    let mut columns = Columns::default();
-    py.detach(|| ideal::play(&mut source, Time::from_secs_f64(seconds), &mut columns));
-    let table = PyDict::new(py);
-    for (name, column) in columns.named() {
-        let bytes: Vec<u8> = column.into_iter().flat_map(f64::to_le_bytes).collect();
-        table.set_item(name, PyBytes::new(py, &bytes))?;
-    }
-    Ok(Ok(table))
+    )?;
+    Ok(source
+        .with_activity(class.activity())
+        .with_part(class.part.as_ref(), scenario.seed))
 }

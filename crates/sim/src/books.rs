@@ -45,6 +45,7 @@ impl<A: Agenda> World<A> {
         let failed = connection.failed && !connection.stopped;
         let duration = end - app.connected_at;
         flows.add_closed(again, app.delayed_by, duration, failed);
+        flows.with_fast_retransmit += u64::from(connection.has_retransmitted_fast());
         self.recorder.flow(&FlowRow {
             flow: self.routes[index as usize].flow,
             class: usize::from(connection.class),

@@ -156,6 +156,11 @@ impl Connection {
             timeouts: client.timeouts + server.timeouts,
         }
     }
+
+    /// Whether one of the ends has repaired a loss without waiting for its timer.
+    pub(crate) fn has_retransmitted_fast(&self) -> bool {
+        self.ends.iter().any(|end| end.fast_retransmits() > 0)
+    }
 }
 
 /// The applications at both ends, playing a script.

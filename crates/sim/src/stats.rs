@@ -222,6 +222,8 @@ pub(crate) struct FlowStats {
     pub(crate) retransmitted_fin: u64,
     pub(crate) retransmitted_data: u64,
     pub(crate) timeouts: u64,
+    /// Connections with a fast retransmit.
+    pub(crate) with_fast_retransmit: u64,
     /// What is seen of all connections in the measured span, also of those that go on; only in a
     /// simulated network.
     pub(crate) seen: Option<Seen>,
@@ -372,6 +374,7 @@ impl FlowStats {
         self.retransmitted_fin += other.retransmitted_fin;
         self.retransmitted_data += other.retransmitted_data;
         self.timeouts += other.timeouts;
+        self.with_fast_retransmit += other.with_fast_retransmit;
         self.seen = match (self.seen, other.seen) {
             (Some(one), Some(two)) => Some(one.plus(two)),
             (one, two) => one.or(two),

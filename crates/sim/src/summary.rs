@@ -146,6 +146,8 @@ pub struct FlowSummary {
     pub retransmitted_data: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Share of the connections with a fast retransmit.
+    pub fast_retransmit_share: Option<f64>,
     /// Segments with data lost in the measured span, at a queue or on a wire, of all connections:
     /// also of those that go on when it ends. Only a simulated network tells.
     pub lost_segments: Option<u64>,
@@ -312,6 +314,8 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         retransmitted_fin: stats.retransmitted_fin,
         retransmitted_data: stats.retransmitted_data,
         timeouts: stats.timeouts,
+        fast_retransmit_share: (stats.count > 0)
+            .then(|| share(stats.with_fast_retransmit, stats.count)),
         lost_segments: stats.seen.map(|seen| seen.lost_segments),
         expiries: stats.seen.map(|seen| seen.expiries),
         datagrams_sent: stats.datagrams_sent,

@@ -60,6 +60,10 @@ fn books_balance_under_loss_marks_and_random_loss() {
             );
             assert!(forward.wire_lost_packets > 0);
             assert!(summary.responses["users"].count > 500);
+            let flows = &summary.flows["users"];
+            let repaired = 1.0 - flows.retransmission_shares.unwrap().none;
+            let fast = flows.fast_retransmit_share.unwrap();
+            assert!(0.0 < fast && fast < repaired, "{fast} of {repaired}");
             let marks_expected = discipline == RED && tcp.contains("ecn");
             assert_eq!(
                 forward.marked_packets > 0,
@@ -145,6 +149,7 @@ fn an_uncontended_transfer_takes_the_hand_computed_time() {
     let summary = run(ONE_TRANSFER);
     let response = &summary.responses["bulk"];
     assert_eq!(response.count, 1);
+    assert_eq!(summary.flows["bulk"].fast_retransmit_share, Some(0.0));
     let found_us = response.max_s.expect("one response") * 1e6;
     assert!((found_us - 164_135.2).abs() < 0.5, "{found_us} us");
 }

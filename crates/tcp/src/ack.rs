@@ -316,6 +316,7 @@ impl Endpoint {
             self.in_flight()
         };
         let cwnd = self.cut_for_loss(flight, cx);
+        self.cold_mut().fast_retransmits += 1;
         self.recover = self.max;
         self.timed_out = false;
         self.timed_at = Time::NEVER;

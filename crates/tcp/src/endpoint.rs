@@ -165,6 +165,7 @@ pub(crate) struct EcnSender {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cold {
     pub(crate) retransmissions: Retransmissions,
+    pub(crate) fast_retransmits: u32,
     pub(crate) board: Scoreboard,
     /// `una` at the last time-out: a further one with the same value repeats it.
     pub(crate) timed_out_at: u64,
@@ -313,6 +314,11 @@ impl Endpoint {
         self.cold
             .as_ref()
             .map_or_else(Retransmissions::default, |cold| cold.retransmissions)
+    }
+
+    /// How often a loss was found by duplicate ACKs, so that its repair did not wait for the timer.
+    pub fn fast_retransmits(&self) -> u32 {
+        self.cold.as_ref().map_or(0, |cold| cold.fast_retransmits)
     }
 
     /// What a trace shows.

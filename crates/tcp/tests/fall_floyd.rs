@@ -29,6 +29,8 @@ struct Outcome {
     /// (seconds, cwnd and ssthresh in segments, what happened).
     events: Vec<(f64, f64, f64, &'static str)>,
     timeouts: u32,
+    /// Fast retransmits as the sender counts them.
+    fast: u32,
     /// The highest packet acknowledged at 6 s.
     ack_at_6s: u64,
 }
@@ -162,6 +164,7 @@ impl<'a> Run<'a> {
             self.note(before.repair);
             self.transmit(forth, &out);
         }
+        self.outcome.fast = self.sender.fast_retransmits();
         self.outcome.ack_at_6s = (self.sender.oldest_unacknowledged() - 1) / MSS - 1;
         self.outcome
     }
@@ -309,6 +312,7 @@ fn recovery_is_as_worked_from_the_rfcs() {
         };
         assert_eq!(count("timeout").to_string(), timeouts, "{case}");
         assert_eq!(count("fast retransmit").to_string(), fast, "{case}");
+        assert_eq!(outcome.fast.to_string(), fast, "{case}");
         let needed = again.iter().filter(|sent| lost.contains(&sent.packet));
         assert_eq!(
             (again.len() - needed.count()).to_string(),

@@ -9,20 +9,37 @@ use crate::script::{Action, Connect, Script, Step};
 use crate::source::Source;
 use crate::vector::Party;
 
+/// No limit to the bytes that are under way.
+pub const UNLIMITED: u64 = u64::MAX;
+
+/// Bytes that one end of a connection sends in one go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Which end.
+    pub party: Party,
+    /// How many.
+    pub bytes: u64,
+    /// When the first one leaves.
+    pub from: Time,
+    /// When the last one leaves.
+    pub until: Time,
+}
+
 /// Somebody who watches what a source does on an ideal network.
 pub trait Watch {
-    /// A connection opens, and will have played its script at `end`.
-    fn connection(&mut self, at: Time, end: Time, connect: &Connect);
+    /// A connection opens, and will have played its script at `end`; what its ends send until then.
+    fn connection(&mut self, at: Time, end: Time, connect: &Connect, bursts: &[Burst]);
     /// A datagram of a flow is sent.
     fn datagram(&mut self, at: Time, token: u32, size: u32);
     /// A connection was refused: the source had as many as it may.
     fn refused(&mut self, at: Time);
 }
 
-/// Lets a source work until `end` on a network that loses nothing and where bytes take no time but
-/// the round trip: one to connect, one for each exchange.
-pub fn play(source: &mut Source, end: Time, watch: &mut impl Watch) {
+/// Lets a source work until `end` on a network that loses nothing and where only the round trip
+/// takes time: one to connect, one for each exchange, and one for each `window` of bytes.
+pub fn play(source: &mut Source, end: Time, window: u64, watch: &mut impl Watch) {
     let (mut agenda, mut actions, mut order) = (BinaryHeap::new(), Vec::new(), 0_u64);
+    let mut bursts = Vec::new();
     let mut now = Time::ZERO;
     source.start(&mut actions);
     loop {
@@ -30,8 +47,9 @@ pub fn play(source: &mut Source, end: Time, watch: &mut impl Watch) {
             let (at, event) = match action {
                 Action::WakeAt { at, token } => (at, Event::Wake(token)),
                 Action::Connect(connect) => {
-                    let over = now.saturating_add(duration(&connect.script, connect.rtt));
-                    watch.connection(now, over, &connect);
+                    bursts.clear();
+                    let over = talk(&connect.script, now, connect.rtt, window, &mut bursts);
+                    watch.connection(now, over, &connect, &bursts);
                     (over, Event::Finished(connect.token))
                 }
                 Action::Datagram { token, size } => {
@@ -67,17 +85,21 @@ enum Event {
     Finished(u32),
 }
 
-/// How long a script takes where only the round trip takes time: until the initiator is done.
-fn duration(script: &Script, rtt: Time) -> Time {
-    let way = Time::from_nanos(rtt.as_nanos() / 2);
-    let mut ends = [rtt, way].map(End::at);
+/// Plays a script from `start` on: when the initiator is done, and what both ends have sent.
+fn talk(script: &Script, start: Time, rtt: Time, window: u64, bursts: &mut Vec<Burst>) -> Time {
+    let path = Path {
+        way: Time::from_nanos(rtt.as_nanos() / 2),
+        rtt,
+        window,
+    };
+    let mut ends = [rtt, path.way].map(|wait| End::at(start.saturating_add(wait)));
     // An end goes on until it has to wait for something that the other has not yet sent. When
     // both do, nothing more will happen.
     loop {
         let mut moved = false;
         for party in Party::BOTH {
             while let Some(step) = script.step(party, ends[party as usize].step) {
-                if !advance(&mut ends, party, step, way) {
+                if !advance(&mut ends, party, step, &path, bursts) {
                     break;
                 }
                 moved = true;
@@ -89,11 +111,31 @@ fn duration(script: &Script, rtt: Time) -> Time {
     }
 }
 
+/// What lies between both ends.
+struct Path {
+    way: Time,
+    rtt: Time,
+    window: u64,
+}
+
+impl Path {
+    /// How long it takes to send bytes.
+    fn duration(&self, bytes: u64) -> Time {
+        if self.window == UNLIMITED {
+            return Time::ZERO;
+        }
+        let windows = bytes as f64 / self.window as f64;
+        Time::from_secs_f64(self.rtt.as_secs_f64() * windows)
+    }
+}
+
 /// How far an end of a script has come.
 #[derive(Debug)]
 struct End {
     step: u32,
     now: Time,
+    /// When the last byte of what it has written leaves.
+    sent: Time,
     /// Bytes that it has waited for.
     expected: u64,
     /// When how many bytes in all have arrived from the other end; and its close.
@@ -106,6 +148,7 @@ impl End {
         Self {
             step: 0,
             now,
+            sent: Time::ZERO,
             expected: 0,
             arrivals: Vec::new(),
             closed: None,
@@ -114,20 +157,35 @@ impl End {
 }
 
 /// Takes one step of an end, if it need not wait for the other.
-fn advance(ends: &mut [End; 2], party: Party, step: Step, way: Time) -> bool {
-    let now = ends[party as usize].now;
-    let arrives = now.saturating_add(way);
+fn advance(
+    ends: &mut [End; 2],
+    party: Party,
+    step: Step,
+    path: &Path,
+    bursts: &mut Vec<Burst>,
+) -> bool {
     let (end, other) = match (party, ends) {
         (Party::Initiator, [end, other]) | (Party::Acceptor, [other, end]) => (end, other),
     };
+    let now = end.now;
     let until = match step {
         Step::Send(bytes) => {
+            let from = now.max(end.sent);
+            let until = from.saturating_add(path.duration(bytes));
+            end.sent = until;
             let before = other.arrivals.last().map_or(0, |arrival| arrival.1);
-            other.arrivals.push((arrives, before.saturating_add(bytes)));
+            let arrival = (until.saturating_add(path.way), before.saturating_add(bytes));
+            other.arrivals.push(arrival);
+            bursts.push(Burst {
+                party,
+                bytes,
+                from,
+                until,
+            });
             Some(now)
         }
         Step::Close => {
-            other.closed = Some(arrives);
+            other.closed = Some(now.max(end.sent).saturating_add(path.way));
             Some(now)
         }
         Step::Receive(bytes) => {
@@ -160,6 +218,8 @@ mod tests {
     fn a_script_takes_its_round_trips_and_its_pauses() {
         let ms = Time::from_millis;
         let rtt = ms(100);
+        let duration =
+            |script: &Script, rtt| talk(script, Time::ZERO, rtt, UNLIMITED, &mut Vec::new());
         assert_eq!(duration(&Script::single(1, 1_000_000), rtt), ms(200));
         let exchange = Exchange {
             request: 10,
@@ -194,5 +254,34 @@ mod tests {
             vec![Step::Send(5), Step::Close],
         ];
         assert_eq!(duration(&Script::Programs(Box::new(stuck)), rtt), ms(100));
+    }
+
+    #[test]
+    fn a_window_of_bytes_takes_a_round_trip() {
+        let ms = Time::from_millis;
+        let mut bursts = Vec::new();
+        let script = Script::single(1_000, 25_000);
+        let end = talk(&script, ms(50), ms(100), 10_000, &mut bursts);
+        // Connect, a tenth of a window, half a round trip each way, two windows and a half.
+        assert_eq!(end, ms(50 + 100 + 10 + 50 + 250 + 50));
+        let told = bursts
+            .iter()
+            .map(|it| (it.party, it.bytes, it.from, it.until));
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [
+                (Party::Initiator, 1_000, ms(150), ms(160)),
+                (Party::Acceptor, 25_000, ms(210), ms(460)),
+            ]
+        );
+        // What is written while something is on its way waits for it; so does the close.
+        let twice = [
+            vec![Step::Send(10_000), Step::Send(10_000), Step::Close],
+            vec![Step::ReceiveClose, Step::Close],
+        ];
+        bursts.clear();
+        let script = Script::Programs(Box::new(twice));
+        talk(&script, Time::ZERO, ms(100), 10_000, &mut bursts);
+        assert_eq!((bursts[1].from, bursts[1].until), (ms(200), ms(300)));
     }
 }

@@ -19,6 +19,7 @@ mod general_tcp;
 pub mod ideal;
 mod long_memory;
 mod mah;
+mod offered;
 mod on_off;
 mod packmime;
 mod params;
@@ -35,6 +36,7 @@ mod unc;
 pub mod vector;
 
 pub use general_tcp::Generator;
+pub use offered::Offered;
 pub use on_off::OnOff;
 pub use packmime::{Http, PackMime};
 pub use params::{

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use aqmlab_net::{Bytes, Rate, Time};
-use aqmlab_traffic::ideal::{Watch, play};
+use aqmlab_traffic::ideal::{Burst, UNLIMITED, Watch, play};
 use aqmlab_traffic::{
     Activity, Bulk, Cbr, Connect, Direction, Exchange, Gaps, HostCounts, Model, OnOff, Rtt, Sizes,
     Source, Telnet, UncWeb, WebSessions,
@@ -28,7 +28,7 @@ struct Seen {
 }
 
 impl Watch for Seen {
-    fn connection(&mut self, at: Time, end: Time, connect: &Connect) {
+    fn connection(&mut self, at: Time, end: Time, connect: &Connect, _: &[Burst]) {
         self.connections.push((at, end, connect.clone()));
     }
 
@@ -48,7 +48,7 @@ fn source(model: &Model, direction: Direction) -> Source {
 
 fn seen(mut source: Source, until: Time) -> Seen {
     let mut seen = Seen::default();
-    play(&mut source, until, &mut seen);
+    play(&mut source, until, UNLIMITED, &mut seen);
     seen
 }
 

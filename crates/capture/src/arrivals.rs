@@ -1,0 +1,124 @@
+//! Packets and bytes over time, as a capture shows them.
+
+use std::io::Read;
+
+use aqmlab_net::Time;
+
+use crate::convert::PROGRESS;
+use crate::error::CaptureError;
+use crate::reader::CaptureReader;
+
+/// More bins than this are put together two by two: a longer capture has wider ones.
+const MOST_BINS: usize = 1 << 23;
+
+/// What arrived at each interface, in bins of time from the first packet on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Arrivals {
+    /// Width of a bin.
+    pub bin: Time,
+    /// By number of the interface; all have the same number of bins.
+    pub interfaces: Vec<Series>,
+}
+
+/// The arrivals at an interface.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// Packets in each bin.
+    pub packets: Vec<f64>,
+    /// Their bytes on the wire.
+    pub bytes: Vec<f64>,
+}
+
+impl Series {
+    fn halve(&mut self) {
+        for column in [&mut self.packets, &mut self.bytes] {
+            *column = column.chunks(2).map(|pair| pair.iter().sum()).collect();
+        }
+    }
+}
+
+impl Arrivals {
+    fn add(&mut self, since_first: Time, interface: usize, bytes: u32) {
+        let mut index = since_first.as_nanos() / self.bin.as_nanos();
+        while index >= MOST_BINS as u64 {
+            self.bin = Time::from_nanos(2 * self.bin.as_nanos());
+            self.interfaces.iter_mut().for_each(Series::halve);
+            index /= 2;
+        }
+        if interface >= self.interfaces.len() {
+            self.interfaces.resize_with(interface + 1, Series::default);
+        }
+        let series = &mut self.interfaces[interface];
+        let index = index as usize;
+        if index >= series.packets.len() {
+            series.packets.resize(index + 1, 0.0);
+            series.bytes.resize(index + 1, 0.0);
+        }
+        series.packets[index] += 1.0;
+        series.bytes[index] += f64::from(bytes);
+    }
+
+    fn finish(&mut self) {
+        let bins = self.interfaces.iter().map(|series| series.packets.len());
+        let bins = bins.max().unwrap_or(0);
+        for series in &mut self.interfaces {
+            series.packets.resize(bins, 0.0);
+            series.bytes.resize(bins, 0.0);
+        }
+    }
+}
+
+/// Counts the packets of a capture in bins of that width, wider ones if there would be more than
+/// eight million. Packets without a time are left out; those before the first are in the first
+/// bin. `progress` is told how many bytes have been read, and says whether to go on.
+pub fn arrivals(
+    input: impl Read,
+    bin: Time,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<Arrivals, CaptureError> {
+    let mut reader = CaptureReader::new(input)?;
+    let mut found = Arrivals {
+        bin,
+        interfaces: Vec::new(),
+    };
+    let (mut first, mut packets) = (None, 0_u64);
+    while let Some(record) = reader.next_packet()? {
+        if let Some(time) = record.time {
+            let since_first = time.saturating_sub(*first.get_or_insert(time));
+            found.add(since_first, record.interface as usize, record.original);
+        }
+        packets += 1;
+        if packets % PROGRESS == 0 && !progress(reader.consumed()) {
+            break;
+        }
+    }
+    found.finish();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_become_wider_where_there_would_be_too_many() {
+        let mut found = Arrivals {
+            bin: Time::from_millis(1),
+            interfaces: Vec::new(),
+        };
+        found.add(Time::ZERO, 1, 40);
+        found.add(Time::from_millis(1), 1, 60);
+        found.add(Time::from_millis(2), 0, 1500);
+        assert_eq!(found.interfaces[1].bytes, [40.0, 60.0]);
+        found.add(Time::from_millis(3 * MOST_BINS as u64), 1, 7);
+        found.finish();
+        assert_eq!(found.bin, Time::from_millis(4));
+        let [other, one] = &found.interfaces[..] else {
+            panic!("two interfaces");
+        };
+        assert_eq!((one.packets[0], one.bytes[0]), (2.0, 100.0));
+        assert_eq!((other.packets[0], other.bytes[0]), (1.0, 1500.0));
+        assert_eq!(one.bytes[3 * MOST_BINS / 4], 7.0);
+        assert_eq!(other.packets.len(), one.packets.len());
+    }
+}

@@ -1,0 +1,130 @@
+"""The simulator against the kernel: what is run, what is kept, what is judged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from aqmlab import Run, Scenario, live_compare
+from aqmlab.errors import AqmlabError, RunError
+from aqmlab.live_compare import CASES, Case, Score, judge, load, page, row, same, simulated_run
+from aqmlab.runs import World, execute
+from conftest import ROOT, SMALL
+
+
+def case(**within: float) -> Case:
+    scenario = Scenario.from_toml(SMALL).with_overrides({"measure.duration": "2 s"})
+    return Case("small", "a small one", scenario, (1, 2), within)
+
+
+def made(seed: int, loss: float, times: Any) -> Run:
+    """A run with a loss rate and response times."""
+    link = {"utilization": 0.9, "loss_rate": loss, "queue_mean_packets": 10.0}
+    quantiles = {f"p{rank}_s": float(np.quantile(times, rank / 100)) for rank in (50, 90, 99)}
+    summary = {"links": {"bottleneck": {"forward": link}}, "responses": {"all": quantiles}}
+    run = Run(Path(str(seed)), "made", summary, {"seed": seed}, {})
+    table = pa.table({"response_s": np.asarray(times, dtype=float)})
+    object.__setattr__(run, "__dict__", run.__dict__ | {"responses": table})
+    return run
+
+
+def test_the_cases_load() -> None:
+    cases = load(ROOT / CASES)
+    assert {"bulk-droptail", "bulk-red", "web-80-red", "web-98-red"} <= set(cases)
+    for entry in cases.values():
+        assert len(entry.seeds) >= 3
+        bottleneck = entry.scenario.data["topology"]["bottleneck"]
+        assert bottleneck["forward"]["rate"] == "10 Mbit/s"
+        wanted = {"p50", "p90", "distance"} if "web" in entry.name else {"loss", "queue"}
+        assert wanted <= set(entry.within) <= set(live_compare.SHOWN)
+
+
+def test_means_over_the_seeds_are_judged() -> None:
+    simulated = [made(1, 0.01, np.arange(1, 101)), made(2, 0.03, np.arange(1, 101))]
+    live = [made(1, 0.02, np.arange(11, 111)), made(2, 0.024, np.arange(11, 111))]
+    scores = {s.metric: s for s in judge(case(loss=0.15, p50=0.1, distance=0.2), simulated, live)}
+    assert scores["loss"].deviation == pytest.approx(0.1)
+    assert scores["loss"].holds is True
+    assert scores["p50"].deviation == pytest.approx(10 / 50.5)
+    assert scores["p50"].holds is False
+    assert scores["distance"].live == (pytest.approx(0.1),)
+    assert scores["distance"].holds is True
+    assert scores["queue"].holds is None
+    assert row(scores["loss"]) == (
+        "| loss % | 2.00 (1.00 to 3.00) | 2.20 (2.00 to 2.40) | +10.0 % | 15 % | yes |"
+    )
+    assert row(scores["distance"]) == "| Kolmogorov distance | | | 0.100 | 0.2 | yes |"
+    assert "**no**" in row(scores["p50"])
+
+
+def test_without_responses_only_the_link_is_compared() -> None:
+    runs = [made(1, 0.01, [1.0])]
+    object.__setattr__(runs[0], "__dict__", runs[0].__dict__ | {"responses": None})
+    metrics = [score.metric for score in judge(case(loss=0.1), runs, runs)]
+    assert metrics == ["utilization", "loss", "queue"]
+
+
+def test_nothing_lost_in_the_simulator_is_no_agreement() -> None:
+    assert Score("loss", (0.0,), (0.01,), 0.15).holds is False
+
+
+def test_the_page_counts_what_holds() -> None:
+    text = page(["## one\n"], [{"holds": True}, {"holds": False}], "6.1")
+    assert "1 of 2 bounds are kept" in text
+    assert "Linux 6.1" in text
+
+
+def test_an_invalid_run_is_set_aside_and_repeated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tries: list[list[str]] = [["too late"], ["too busy"], []]
+
+    def play(scenario: Scenario, target: Path, *, world: World) -> Run:
+        assert world is World.LIVE
+        run = execute(scenario, target)
+        summary = json.loads((target / "summary.json").read_text())
+        reasons = tries.pop(0)
+        summary["live"] = {"valid": not reasons, "reasons": reasons}
+        (target / "summary.json").write_text(json.dumps(summary))
+        return Run.open(run.path)
+
+    monkeypatch.setattr(live_compare, "execute", play)
+    run = live_compare.live_run(case(), 2, tmp_path)
+    assert run.invalid == []
+    names = sorted(path.name for path in tmp_path.iterdir())
+    kept = ["small-s2-live", "small-s2-live-invalid-1", "small-s2-live-invalid-2"]
+    assert names == kept
+    # The valid one is there now, and counts again.
+    assert live_compare.live_run(case(), 2, tmp_path).path == run.path
+    tries += [["busy"]] * live_compare.TRIES
+    with pytest.raises(RunError, match="did not keep the bounds"):
+        live_compare.live_run(case(), 1, tmp_path)
+
+
+def test_a_live_run_is_kept_whatever_the_model_of_tcp(tmp_path: Path) -> None:
+    chosen = case().seeded(1)
+    run = execute(chosen, tmp_path / "run")
+    modelled = chosen.with_overrides({"traffic.fetches.tcp.nagle": False})
+    assert same(run, modelled) is run
+    other = chosen.with_overrides({"traffic.fetches.tcp.congestion_control": "cubic"})
+    for changed in (other, case().seeded(2)):
+        with pytest.raises(AqmlabError, match="another scenario"):
+            same(run, changed)
+
+
+def test_a_simulated_run_is_found_again(tmp_path: Path) -> None:
+    first = simulated_run(case(), 1, tmp_path)
+    assert simulated_run(case(), 1, tmp_path).path == first.path
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_an_unknown_case_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert live_compare.main(["web-120"]) == 2
+    assert "has no case web-120; known: bulk-droptail" in capsys.readouterr().err

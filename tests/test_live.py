@@ -539,4 +539,5 @@ def test_the_kernel_against_the_simulator(tmp_path: Path, discipline: str) -> No
 
 
 TOLERANCES = {"utilization": 0.02, "queue_mean_packets": 0.15}
-"""How close the kernel and the simulator's model of it are; docs/live.md explains what is not."""
+"""How close one run of the kernel is to one of the simulator; losses take several seeds, which
+``make live-compare`` makes."""

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
-use crate::law::{Law, LawParameters, Verdict};
+use crate::law::{Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 
 /// Parameters of drop-tail.
@@ -64,5 +64,12 @@ impl Law for DropTail {
         _draw: &mut impl FnMut() -> f64,
     ) -> Verdict {
         Verdict::Admit
+    }
+
+    fn watches(&self) -> Watches {
+        Watches {
+            arrivals: false,
+            ..Watches::NOTHING
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use aqmlab_net::{Packet, Time};
 
-use crate::counters::Counters;
+use crate::counters::{Counters, Reason};
 use crate::law::{Fate, Law, Watches};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::{AnyLaw, Discipline};
@@ -42,10 +42,24 @@ impl Gate {
 
     /// Decides about an arrival and counts it. A packet that stays is part of the backlog until
     /// [`depart`](Self::depart).
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, now: Time, packet: &Packet, draw: &mut impl FnMut() -> f64) -> Fate {
         self.last_arrival = now;
         self.counters.arrive(packet.size);
+        if self.watches.arrivals {
+            return self.judge(now, packet, draw);
+        }
+        if !self.limit.admits(self.backlog, packet.size) {
+            self.counters.dropped[Reason::Overflow.index()] += 1;
+            return Fate::Drop(Reason::Overflow);
+        }
+        self.backlog.add(packet.size);
+        Fate::Enqueue
+    }
+
+    /// Asks the law about an arrival.
+    #[inline(never)]
+    fn judge(&mut self, now: Time, packet: &Packet, draw: &mut impl FnMut() -> f64) -> Fate {
         let queue = self.backlog;
         let verdict = self.law.on_arrival(now, packet, queue, draw);
         let fits = self.limit.admits(queue, packet.size);
@@ -65,15 +79,28 @@ impl Gate {
         fate
     }
 
+    /// Whether the law hears of departures: else they need not be told who leaves.
+    #[inline]
+    pub fn watches_departures(&self) -> bool {
+        self.watches.departures
+    }
+
     /// A packet that came at `arrived` leaves the discipline: its transmission starts, or it
     /// enters the device ring.
     #[inline]
     pub fn depart(&mut self, now: Time, packet: &Packet, arrived: Time) {
-        self.backlog.remove(packet.size);
-        self.counters.depart(packet.size);
+        self.release(packet.size);
         if self.watches.departures {
             self.law.on_departure(now, packet, arrived, self.backlog);
         }
+    }
+
+    /// [`depart`](Self::depart) where the law does not watch departures: a packet of so many bytes
+    /// leaves.
+    #[inline]
+    pub fn release(&mut self, size: u32) {
+        self.backlog.remove(size);
+        self.counters.depart(size);
     }
 
     /// The queue is empty and the wire has been quiet since then. May be told again before every

@@ -61,6 +61,8 @@ impl Verdict {
 /// What a law hears of. Calls that nothing listens to are not made: they cost time per packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watches {
+    /// [`Law::on_arrival`]: a law that does not watch it admits everything.
+    pub arrivals: bool,
     /// [`Law::on_fate`].
     pub fates: bool,
     /// [`Law::on_departure`].
@@ -70,23 +72,25 @@ pub struct Watches {
 impl Watches {
     /// Arrivals are enough.
     pub const NOTHING: Self = Self {
+        arrivals: true,
         fates: false,
         departures: false,
     };
     /// What became of each arrival.
     pub const FATES: Self = Self {
         fates: true,
-        departures: false,
+        ..Self::NOTHING
     };
     /// When packets leave.
     pub const DEPARTURES: Self = Self {
-        fates: false,
         departures: true,
+        ..Self::NOTHING
     };
     /// Both.
     pub const BOTH: Self = Self {
         fates: true,
         departures: true,
+        ..Self::NOTHING
     };
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
-use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
+use crate::law::{Fate, Law, LawParameters, Verdict, Watches, for_size};
 use crate::link::{Backlog, LinkFacts};
 use crate::pi;
 use crate::red::{self, Unit};
@@ -40,7 +40,13 @@ pub struct Params {
     /// Whether marked packets count as lost.
     #[serde(default)]
     pub count_marks: bool,
-    /// Mean packet size: converts a `q_ref` in bytes to packets.
+    /// What the queue is measured in; bytes count as packets of `mean_packet`.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Whether the probability is multiplied by packet size over `mean_packet`.
+    #[serde(default)]
+    pub scale_by_size: bool,
+    /// Mean packet size.
     #[serde(default = "red::default_mean_packet")]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
@@ -92,6 +98,8 @@ impl LawParameters for Params {
     fn law(&self, _link: LinkFacts, _seed: u64) -> Lqd {
         Lqd {
             q_ref: Unit::Packets.threshold(self.q_ref, self.mean_packet),
+            mean: self.mean_packet.0 as f64,
+            scale_mean: self.scale_by_size.then_some(self.mean_packet.0 as f64),
             next_tick: self.interval,
             params: self.clone(),
             state: State::default(),
@@ -113,6 +121,9 @@ pub struct Lqd {
     params: Params,
     /// In packets.
     q_ref: f64,
+    mean: f64,
+    /// Mean packet size, if the probability is scaled by size.
+    scale_mean: Option<f64>,
     next_tick: Time,
     state: State,
 }
@@ -120,7 +131,7 @@ pub struct Lqd {
 /// What LQD remembers.
 #[derive(Clone, Debug, Default)]
 struct State {
-    /// Signal probability.
+    /// Signal probability of a packet of mean size.
     p: f64,
     /// Loss rate at the last tick.
     loss_rate: f64,
@@ -135,11 +146,11 @@ impl Law for Lqd {
     fn on_arrival(
         &mut self,
         _now: Time,
-        _packet: &Packet,
+        packet: &Packet,
         _queue: Backlog,
         draw: &mut impl FnMut() -> f64,
     ) -> Verdict {
-        Verdict::by_chance(self.state.p, draw)
+        Verdict::by_chance(for_size(self.state.p, packet.size, self.scale_mean), draw)
     }
 
     fn watches(&self) -> Watches {
@@ -168,6 +179,7 @@ impl Law for Lqd {
             b,
             p_ref,
             interval,
+            unit,
             ..
         } = self.params;
         let State {
@@ -177,7 +189,7 @@ impl Law for Lqd {
             losses,
         } = &mut self.state;
         *loss_rate = *losses as f64 / (*arrivals).max(1) as f64;
-        let mismatch = a * (f64::from(queue.packets) - self.q_ref) - b * (*loss_rate - p_ref);
+        let mismatch = a * (unit.packets(queue, self.mean) - self.q_ref) - b * (*loss_rate - p_ref);
         *p = (*p + mismatch).clamp(0.0, 1.0);
         (*arrivals, *losses) = (0, 0);
         self.next_tick += interval;

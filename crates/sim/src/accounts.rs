@@ -14,7 +14,6 @@ use aqmlab_tcp::Retransmissions;
 
 use crate::RunError;
 use crate::build::PortName;
-use crate::port::Observer;
 use crate::recorder::{FlowRow, QueueSamples, Recorder, ResponseRow};
 use crate::stats::{FlowStats, PortStats, ResponseStats, Window};
 use crate::summary::{Summary, link_summary};
@@ -238,7 +237,7 @@ impl Accounts {
         let duration = record.end.saturating_sub(record.start);
         self.classes[class]
             .flows
-            .add_closed(again, delayed_by, duration, record.failed);
+            .add_closed(again, delayed_by.into(), duration, record.failed);
         self.recorder.flow(&FlowRow {
             flow: record.flow,
             class,

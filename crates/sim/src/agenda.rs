@@ -76,9 +76,12 @@ impl Agenda for WheelAgenda {
         if time < self.first.0 {
             self.first = (time, port);
         } else if port == self.first.1 {
-            let earliest = (0..self.departures.len()).min_by_key(|&port| self.departures[port]);
-            let port = earliest.unwrap_or_default();
-            self.first = (self.departures[port], port);
+            self.first = (self.departures[0], 0);
+            for (port, &time) in self.departures.iter().enumerate() {
+                if time < self.first.0 {
+                    self.first = (time, port);
+                }
+            }
         }
     }
 

@@ -5,10 +5,26 @@ use aqmlab_net::Time;
 use crate::RunError;
 use crate::agenda::Agenda;
 use crate::connection::{Answered, Connection};
-use crate::event::Event;
+use crate::event::{Event, Side};
+use crate::network::Tally;
 use crate::port::Port;
 use crate::recorder::{FlowRow, ResponseRow};
-use crate::world::{Tally, World};
+use crate::stats::FlowStats;
+use crate::world::World;
+
+/// The bytes that a client got in the measured span, in how much of it, and the minimum round trip.
+struct Goodput {
+    bytes: u64,
+    span: Time,
+    rtt: Time,
+}
+
+impl Goodput {
+    fn count(&self, flows: &mut FlowStats) {
+        flows.response_bytes += self.bytes;
+        flows.add_goodput(self.bytes, self.span, self.rtt);
+    }
+}
 
 impl<A: Agenda> World<A> {
     pub(crate) fn record_response(&mut self, index: u32, exchange: &Answered) {
@@ -16,7 +32,7 @@ impl<A: Agenda> World<A> {
             return;
         }
         let (now, class) = (self.now, self.class_of(index));
-        let flow = self.routes[index as usize].flow;
+        let flow = self.network.routes[index as usize].flow();
         let app = self.application(index);
         let row = ResponseRow {
             flow,
@@ -32,23 +48,28 @@ impl<A: Agenda> World<A> {
         self.recorder.response(&row);
     }
 
-    pub(crate) fn close_flow(&mut self, index: u32, connection: &Connection) {
-        let end = connection.last_event;
-        self.count_goodput(index, connection, end);
+    pub(crate) fn close_flow(&mut self, index: u32) {
+        let slot = &self.slots[index as usize];
+        let Some(connection) = &slot.connection else {
+            return;
+        };
+        let (end, app) = (connection.last_event, &connection.app);
+        let class = usize::from(connection.class);
+        let goodput = self.goodput_of(index, connection, end);
+        let flows = &mut self.classes[class].flows;
+        goodput.count(flows);
         if !self.window.contains(end) {
             return;
         }
-        let app = &connection.app;
         let again = connection.retransmissions();
         let (response_bytes, request_bytes) = app.received();
-        let flows = &mut self.classes[usize::from(connection.class)].flows;
         let failed = connection.failed && !connection.stopped;
         let duration = end - app.connected_at;
         flows.add_closed(again, app.delayed_by, duration, failed);
         flows.with_fast_retransmit += u64::from(connection.has_retransmitted_fast());
         self.recorder.flow(&FlowRow {
-            flow: self.routes[index as usize].flow,
-            class: usize::from(connection.class),
+            flow: self.network.routes[index as usize].flow(),
+            class,
             start: app.connected_at,
             duration,
             request_bytes,
@@ -61,13 +82,14 @@ impl<A: Agenda> World<A> {
         });
     }
 
-    fn count_goodput(&mut self, index: u32, connection: &Connection, end: Time) {
+    /// What a connection that ended at `end` has done for its client.
+    fn goodput_of(&self, index: u32, connection: &Connection, end: Time) -> Goodput {
         let app = &connection.app;
-        let span = self.window.overlap(app.connected_at, end);
-        let rtt = self.rtt_of(index);
-        let flows = &mut self.classes[usize::from(connection.class)].flows;
-        flows.response_bytes += app.measured_bytes;
-        flows.add_goodput(app.measured_bytes, span, rtt);
+        Goodput {
+            bytes: app.measured_bytes,
+            span: self.window.overlap(app.connected_at, end),
+            rtt: self.rtt_of(index, usize::from(connection.class)),
+        }
     }
 
     /// A segment of a connection was dropped or lost.
@@ -79,9 +101,9 @@ impl<A: Agenda> World<A> {
     }
 
     /// The minimum round trip of a connection, or of a flow of datagrams.
-    pub(crate) fn rtt_of(&self, index: u32) -> Time {
-        let route = &self.routes[index as usize];
-        self.paths[usize::from(route.path)].delay + route.access_delay + route.access_delay
+    pub(crate) fn rtt_of(&self, index: u32, class: usize) -> Time {
+        let route = self.network.routes[index as usize].of(Side::Client);
+        self.paths[self.classes[class].path].delay + route.access_delay + route.access_delay
     }
 
     /// The end of the run: counts what goes on, and checks that no segment was lost or made.
@@ -96,7 +118,8 @@ impl<A: Agenda> World<A> {
         let slots = std::mem::take(&mut self.slots);
         for (index, slot) in (0..).zip(&slots) {
             if let Some(connection) = &slot.connection {
-                self.count_goodput(index, connection, self.window.end);
+                let goodput = self.goodput_of(index, connection, self.window.end);
+                goodput.count(&mut self.classes[usize::from(connection.class)].flows);
             }
         }
         let claimed: u64 = slots
@@ -107,18 +130,18 @@ impl<A: Agenda> World<A> {
         let Tally {
             sent,
             delivered,
-            dropped,
-            lost,
+            given_up,
             in_flight,
-        } = self.tally;
-        let waiting = in_flight + self.ports.iter().map(Port::kept).sum::<u64>();
-        if sent != delivered + dropped + lost + waiting || claimed > waiting {
+        } = self.network.tally;
+        let ports = &self.network.ports;
+        let waiting = in_flight + ports.iter().map(Port::kept).sum::<u64>();
+        if sent != delivered + given_up + waiting || claimed > waiting {
             return Err(RunError::Conservation(format!(
-                "{sent} segments sent, but {delivered} delivered + {dropped} dropped + {lost} lost \
-                 on the wire + {waiting} in flight (connections count {claimed})"
+                "{sent} segments sent, but {delivered} delivered + {given_up} dropped or lost + \
+                 {waiting} in flight (connections count {claimed})"
             )));
         }
-        for (port, name) in self.ports.iter().zip(&self.port_names) {
+        for (port, name) in ports.iter().zip(&self.network.port_names) {
             port.check_conservation(&name.stream())?;
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::connection::{Path, Way};
 use crate::limits::Variants;
 use crate::stats::{FlowStats, ResponseStats};
 use crate::vectors;
-use crate::world::{Class, Node};
+use crate::world::Class;
 
 /// A port in results, and in the names of its random streams.
 #[derive(Clone, Debug)]
@@ -105,8 +105,8 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
         .collect()
 }
 
-/// Hosts booted at unrelated times: the phases of their timers are uniform.
-pub(crate) fn nodes(scenario: &Scenario, network: &Network) -> Vec<Node> {
+/// The clocks of all hosts. They booted at unrelated times: the phases of their timers are uniform.
+pub(crate) fn clocks(scenario: &Scenario, network: &Network) -> Vec<HostClock> {
     let slow = longest(scenario, |profile| match profile.clock {
         Clock::Ticks { period } | Clock::Counted { period } => Some(period),
         Clock::Fine { .. } => None,
@@ -125,16 +125,11 @@ pub(crate) fn nodes(scenario: &Scenario, network: &Network) -> Vec<Node> {
             let mut wrong = RandomStream::new(scenario.seed, "host-clock", index);
             let offset = wrong.uniform() * hosts.clock_offset.as_secs_f64() * 1e6;
             let drift = wrong.uniform_in(-1.0, 1.0) * f64::from(hosts.clock_drift);
-            let clock = HostClock {
+            HostClock {
                 offset: offset as u32,
                 drift: drift as i32,
                 slow: phase(slow),
                 fast: phase(fast),
-            };
-            Node {
-                clock,
-                up_free: Time::ZERO,
-                down_free: Time::ZERO,
             }
         })
         .collect()

@@ -13,13 +13,12 @@ use std::path::Path;
 use aqmlab_capture::{CaptureWriter, Checksums, PacketImage, TcpImage, Transport};
 use aqmlab_net::Time;
 use aqmlab_scenario as scenario;
-use aqmlab_tcp::{Flags, MAX_SACK_BLOCKS, Profile};
+use aqmlab_tcp::{Flags, MAX_SACK_BLOCKS, Options, Profile};
 
 use crate::RunError;
-use crate::agenda::Agenda;
 use crate::build::PortName;
+use crate::connection::Routes;
 use crate::event::{Event, Side};
-use crate::world::World;
 
 /// Writes the packets of one link.
 pub(crate) struct Capture {
@@ -28,15 +27,25 @@ pub(crate) struct Capture {
     first_port: usize,
     after: Time,
     until: Time,
+    /// By class.
+    stacks: Vec<Stack>,
     failed: Option<io::Error>,
 }
 
+/// What the segments of a class show of its profile.
+#[derive(Clone, Copy, Debug)]
+struct Stack {
+    segment: u64,
+    buffer: u64,
+}
+
 impl Capture {
-    /// Begins the file; `ports` are the names of all ports.
-    pub(crate) fn create(
+    /// Begins the file; `ports` are the names of all ports, `profiles` those of the classes.
+    pub(crate) fn create<'a>(
         path: &Path,
         wanted: &scenario::Capture,
         ports: &[PortName],
+        profiles: impl Iterator<Item = &'a Profile>,
     ) -> Result<Self, RunError> {
         let first_port = ports
             .iter()
@@ -60,6 +69,12 @@ impl Capture {
             first_port,
             after: wanted.after,
             until: wanted.until.unwrap_or(Time::NEVER),
+            stacks: profiles
+                .map(|profile| Stack {
+                    segment: profile.mss.0,
+                    buffer: profile.receive_buffer.0,
+                })
+                .collect(),
             failed: None,
         })
     }
@@ -81,59 +96,57 @@ impl Capture {
         let is_wanted = (self.after..self.until).contains(&time) && self.failed.is_none();
         is_wanted.then_some(number as u32)
     }
-}
 
-fn unwritable(error: &io::Error) -> RunError {
-    RunError::Record(format!("capture.pcapng: {error}"))
-}
-
-impl<A: Agenda> World<A> {
-    /// A packet arrives at a port, and there is a capture of some link.
-    #[cold]
-    pub(crate) fn capture(&mut self, time: Time, port: usize, sender: Side, event: &Event) {
-        let Some(capture) = &mut self.capture else {
+    /// A packet arrives at a port.
+    pub(crate) fn take(
+        &mut self,
+        time: Time,
+        port: usize,
+        event: &Event,
+        routes: &Routes,
+        options: &Options,
+    ) {
+        let Some(interface) = self.interface(time, port) else {
             return;
         };
-        let Some(interface) = capture.interface(time, port) else {
-            return;
-        };
-        let route = &self.routes[event.conn as usize];
-        let connection = self.slots[event.conn as usize].connection.as_ref();
-        let ends = [Side::Client, Side::Server]
-            .map(|side| address(side, route.nodes[side as usize], route.flow));
-        let options = self.options.peek(event.options);
+        let sender = event.sender();
+        let route = routes.of(sender);
+        let addresses = [Side::Client, Side::Server]
+            .map(|side| address(side, routes.of(side).node, routes.flow()));
         let blocks = options.sack_blocks();
         let count = blocks.len();
         let mut sack = [(0, 0); MAX_SACK_BLOCKS];
         for (kept, block) in sack.iter_mut().zip(blocks) {
             *kept = block;
         }
-        let transport = match connection {
-            None => Transport::Udp,
-            Some(connection) => {
-                let profile = &self.classes[usize::from(connection.class)].profile;
-                Transport::Tcp(TcpImage {
-                    sack_permitted: options.sack_permitted(),
-                    timestamps: options
-                        .timestamps()
-                        .map(|stamps| (stamps.value, stamps.echo)),
-                    sack: &sack[..count],
-                    ..header(profile, event)
-                })
-            }
+        let transport = if route.are_datagrams {
+            Transport::Udp
+        } else {
+            Transport::Tcp(TcpImage {
+                sack_permitted: options.sack_permitted(),
+                timestamps: options
+                    .timestamps()
+                    .map(|stamps| (stamps.value, stamps.echo)),
+                sack: &sack[..count],
+                ..header(self.stacks[usize::from(route.class)], event)
+            })
         };
-        let written = capture.writer.write(&PacketImage {
+        let written = self.writer.write(&PacketImage {
             time,
             interface,
-            source: ends[sender as usize],
-            destination: ends[sender.other() as usize],
+            source: addresses[sender as usize],
+            destination: addresses[sender.other() as usize],
             ecn: event.ecn(),
             dscp: route.dscp,
             transport,
             payload: event.len.into(),
         });
-        capture.failed = written.err();
+        self.failed = written.err();
     }
+}
+
+fn unwritable(error: &io::Error) -> RunError {
+    RunError::Record(format!("capture.pcapng: {error}"))
 }
 
 /// Hosts are numbered in 10.0.0.0/8. Every connection has a pair of ports of its own: the server's
@@ -150,7 +163,7 @@ fn address(side: Side, node: u32, flow: u64) -> SocketAddr {
 }
 
 /// Numbers, flags and window of a segment, and what a SYN announces besides SACK.
-fn header<'a>(profile: &Profile, event: &Event) -> TcpImage<'a> {
+fn header<'a>(stack: Stack, event: &Event) -> TcpImage<'a> {
     const BITS: [(Flags, u8); 6] = [
         (Flags::FIN, 0x01),
         (Flags::SYN, 0x02),
@@ -162,7 +175,7 @@ fn header<'a>(profile: &Profile, event: &Event) -> TcpImage<'a> {
     let flags = event.flags();
     let set = BITS.iter().filter(|(flag, _)| flags.has(*flag));
     let is_syn = flags.has(Flags::SYN);
-    let buffer = profile.receive_buffer.0;
+    let buffer = stack.buffer;
     let scale = (0..14)
         .find(|scale| buffer >> scale <= u64::from(u16::MAX))
         .unwrap_or(14);
@@ -173,7 +186,7 @@ fn header<'a>(profile: &Profile, event: &Event) -> TcpImage<'a> {
         ack: if flags.has(Flags::ACK) { event.ack } else { 0 },
         flags: set.fold(0, |bits, (_, bit)| bits | bit),
         window: window.min(u16::MAX.into()) as u16,
-        segment_size: is_syn.then_some(profile.mss.0 as u16),
+        segment_size: is_syn.then_some(stack.segment as u16),
         window_scale: is_syn.then_some(scale as u8),
         ..TcpImage::default()
     }

@@ -1,11 +1,12 @@
 //! A connection of the simulated world: two end points and the application that uses them.
 
-use aqmlab_net::Time;
+use aqmlab_net::{FlowKey, Time};
 use aqmlab_tcp::{Endpoint, Events, Flags, Retransmissions};
 use aqmlab_traffic::{Connect, Script, Step};
 
 use crate::event::{Event, Side};
 use crate::limits::Own;
+use crate::stats::Delays;
 
 /// One way of a path: its ports, as a part of the world's list of hops.
 #[derive(Clone, Copy, Debug)]
@@ -25,72 +26,62 @@ pub(crate) struct Path {
     pub(crate) first_node: u32,
 }
 
-/// What the network needs to know of a connection for each of its segments. Kept apart from the
-/// rest, so that a segment at the bottleneck touches little memory.
+/// What the network needs to know of the packets of one end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
-    /// Serial number of the connection.
-    pub(crate) flow: u64,
+    /// The serial number of the connection, and behind it who sends.
+    pub(crate) flow: FlowKey,
     /// Propagation between a host and the entrance of its first port (one way).
     pub(crate) access_delay: Time,
-    /// How far the clocks of the hosts are behind, for this connection.
-    pub(crate) shift: Time,
-    /// The hosts, as indices into the world's nodes.
-    pub(crate) nodes: [u32; 2],
-    /// The ports that the segments of client and server cross.
-    ways: [Way; 2],
-    /// Number of the path.
-    pub(crate) path: u16,
-    /// What the hosts send reaches the first port at once.
-    pub(crate) is_shifted: bool,
-    /// Differentiated services code point of all packets.
-    pub(crate) dscp: u8,
+    /// The host that sends, as an index into the world's hosts.
+    pub(crate) node: u32,
+    pub(crate) class: u16,
+    /// Where its ports begin in the world's list of hops.
+    first: u16,
     header: u16,
     syn_header: u16,
+    /// How many ports it has.
+    pub(crate) hops: u8,
+    /// Differentiated services code point of all packets.
+    pub(crate) dscp: u8,
+    /// What the hosts send reaches the first port at once: their clocks are `access_delay` behind,
+    /// for this connection.
+    pub(crate) is_shifted: bool,
+    /// A flow of datagrams, no connection.
+    pub(crate) are_datagrams: bool,
+}
+
+/// What both ends of a connection, or of a flow of datagrams, have in common on the way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Common {
+    /// The serial number.
+    pub(crate) flow: u64,
+    /// Minimum round trip.
+    pub(crate) rtt: Time,
+    /// The server sits at the clients' side.
+    pub(crate) flipped: bool,
+    /// The hosts, as indices into the world's hosts: client, server.
+    pub(crate) nodes: [u32; 2],
+    pub(crate) class: u16,
+    pub(crate) dscp: u8,
+    /// Bytes of IP and transport header of a packet, and of a SYN.
+    pub(crate) headers: [u32; 2],
+    pub(crate) are_datagrams: bool,
 }
 
 impl Route {
-    /// A connection with this round trip over path number `path`. `flipped`: the server sits at
-    /// the clients' side.
-    pub(crate) fn new(
-        rtt: Time,
-        flipped: bool,
-        flow: u64,
-        nodes: [u32; 2],
-        (number, path): (usize, &Path),
-    ) -> Self {
-        let access = rtt.saturating_sub(path.delay);
-        let [there, back] = path.ways;
-        Self {
-            flow,
-            access_delay: Time::from_nanos(access.as_nanos() / 2),
-            shift: Time::ZERO,
-            nodes,
-            ways: if flipped {
-                [there, back]
-            } else {
-                [back, there]
-            },
-            path: number as u16,
-            is_shifted: false,
-            dscp: 0,
-            header: 0,
-            syn_header: 0,
+    /// How far the clocks of the hosts are behind, for this connection.
+    #[inline(always)]
+    pub(crate) const fn shift(&self) -> Time {
+        if self.is_shifted {
+            self.access_delay
+        } else {
+            Time::ZERO
         }
     }
 
-    /// IP and transport header of a packet, and of a SYN, in bytes.
-    pub(crate) const fn set_headers(&mut self, header: u32, syn_header: u32) {
-        (self.header, self.syn_header) = (header as u16, syn_header as u16);
-    }
-
-    /// From now on what happens at the hosts is computed `access_delay` later than it happens.
-    pub(crate) const fn shift_clocks(&mut self) {
-        self.is_shifted = true;
-        self.shift = self.access_delay;
-    }
-
     /// Length in IP bytes of a packet, without the options that are kept aside.
+    #[inline(always)]
     pub(crate) const fn ip_size(&self, packet: &Event) -> u32 {
         packet.len as u32
             + if packet.flags().has(Flags::SYN) {
@@ -100,16 +91,69 @@ impl Route {
             }
     }
 
-    /// Where the port of the segments of `sender` at this hop stands in the world's list.
-    #[inline]
-    pub(crate) const fn hop(&self, sender: Side, hop: u8) -> usize {
-        self.ways[sender as usize].first as usize + hop as usize
+    /// Where the port at this hop stands in the world's list.
+    #[inline(always)]
+    pub(crate) const fn hop(&self, hop: u8) -> usize {
+        self.first as usize + hop as usize
+    }
+}
+
+/// The routes of both ends. Kept apart from the connection and in a cache line of their own: a
+/// segment at the bottleneck touches nothing else.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Routes([Route; 2]);
+
+impl Routes {
+    /// Those over `path`.
+    pub(crate) fn new(common: &Common, path: &Path) -> Self {
+        let access = common.rtt.saturating_sub(path.delay);
+        let [there, back] = path.ways;
+        let ways = if common.flipped {
+            [there, back]
+        } else {
+            [back, there]
+        };
+        Self([Side::Client, Side::Server].map(|sender| {
+            let way = ways[sender as usize];
+            Route {
+                flow: FlowKey(common.flow << 1 | sender as u64),
+                access_delay: Time::from_nanos(access.as_nanos() / 2),
+                node: common.nodes[sender as usize],
+                class: common.class,
+                first: way.first,
+                header: common.headers[0] as u16,
+                syn_header: common.headers[1] as u16,
+                hops: way.hops,
+                dscp: common.dscp,
+                is_shifted: false,
+                are_datagrams: common.are_datagrams,
+            }
+        }))
     }
 
-    /// How many ports the segments of `sender` cross.
-    #[inline]
-    pub(crate) const fn hops(&self, sender: Side) -> u8 {
-        self.ways[sender as usize].hops
+    /// That of what this end sends.
+    #[inline(always)]
+    pub(crate) const fn of(&self, sender: Side) -> &Route {
+        &self.0[sender as usize]
+    }
+
+    /// The serial number of the connection.
+    pub(crate) const fn flow(&self) -> u64 {
+        self.0[0].flow.0 >> 1
+    }
+
+    /// How far the clocks of the hosts are behind, for this connection.
+    #[inline(always)]
+    pub(crate) const fn shift(&self) -> Time {
+        self.0[0].shift()
+    }
+
+    /// From now on what happens at the hosts is computed `access_delay` later than it happens.
+    pub(crate) fn shift_clocks(&mut self) {
+        for route in &mut self.0 {
+            route.is_shifted = true;
+        }
     }
 }
 
@@ -181,7 +225,7 @@ pub(crate) struct Application {
     /// Bytes that the client received in the measured span.
     pub(crate) measured_bytes: u64,
     /// What was sent again until the client had everything (or gave up): what delayed it.
-    pub(crate) delayed_by: Retransmissions,
+    pub(crate) delayed_by: Delays,
     /// The source knows that it is over.
     pub(crate) reported: bool,
 }
@@ -249,7 +293,7 @@ impl Application {
             client: connect.client,
             server: connect.server,
             measured_bytes: 0,
-            delayed_by: Retransmissions::default(),
+            delayed_by: Delays::default(),
             reported: false,
         }
     }
@@ -261,7 +305,7 @@ impl Application {
     }
 
     /// An end point tells its application something. True if that is what it has waited for.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hear(&mut self, side: Side, events: Events) -> bool {
         let end = &mut self.ends[side as usize];
         end.received += events.received;
@@ -342,7 +386,7 @@ mod tests {
         // window of segments or ACKs, its timers.
         const EVENTS: usize = 8;
         let event = size_of::<(Time, Event, u32)>();
-        let connection = size_of::<Slot>() + size_of::<Route>() + EVENTS * event;
+        let connection = size_of::<Slot>() + size_of::<Routes>() + EVENTS * event;
         assert!(connection <= 1000, "{connection} bytes");
     }
 }

@@ -4,7 +4,7 @@ use aqmlab_net::Time;
 use aqmlab_traffic::OpenDatagrams;
 
 use crate::agenda::Agenda;
-use crate::connection::Route;
+use crate::connection::{Common, Routes};
 use crate::event::{Event, Side};
 use crate::recorder::FlowRow;
 use crate::world::{Slot, World};
@@ -33,16 +33,23 @@ impl<A: Agenda> World<A> {
         let nodes = self.hosts_of(path, open.client, open.server, open.flipped);
         self.flows_opened += 1;
         let flow = self.flows_opened;
-        let path = (path, &self.paths[path]);
-        let mut route = Route::new(open.rtt, open.flipped, flow, nodes, path);
-        route.set_headers(HEADER, HEADER);
-        route.dscp = self.classes[class].dscp;
+        let common = Common {
+            flow,
+            rtt: open.rtt,
+            flipped: open.flipped,
+            nodes,
+            class: class as u16,
+            dscp: self.classes[class].dscp,
+            headers: [HEADER, HEADER],
+            are_datagrams: true,
+        };
+        let routes = Routes::new(&common, &self.paths[path]);
         let slot = self.slots.len() as u32;
         self.slots.push(Slot {
             connection: None,
             generation: 0,
         });
-        self.routes.push(route);
+        self.network.routes.push(routes);
         self.classes[class]
             .datagrams
             .push(self.datagrams.len() as u32);
@@ -67,12 +74,13 @@ impl<A: Agenda> World<A> {
         flow.sent += u64::from(self.window.contains(self.now));
         let len = (size - HEADER) as u16;
         let event = Event::datagram(Side::Server, flow.slot, number, len);
-        self.send(Side::Server, event);
+        self.network.send(self.now, event);
+        self.tell_of_losses(None);
     }
 
     /// A datagram has arrived.
     pub(crate) fn datagram_received(&mut self, event: &Event) {
-        self.tally.delivered += 1;
+        self.network.tally.delivered += 1;
         let flow = &mut self.datagrams[event.seq as usize];
         flow.last = self.now;
         flow.received_bytes += u64::from(event.len);
@@ -91,7 +99,7 @@ impl<A: Agenda> World<A> {
     pub(crate) fn close_datagrams(&mut self) {
         for flow in std::mem::take(&mut self.datagrams) {
             let span = self.window.overlap(flow.start, self.window.end);
-            let rtt = self.rtt_of(flow.slot);
+            let rtt = self.rtt_of(flow.slot, flow.class);
             let flows = &mut self.classes[flow.class].flows;
             flows.add_datagrams(flow.sent, flow.lost);
             flows.response_bytes += flow.measured_bytes;

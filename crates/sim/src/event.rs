@@ -1,11 +1,13 @@
 //! What can happen, in 20 bytes: with its time and its link an event of the wheel fills half a
 //! cache line.
 
-use aqmlab_net::Ecn;
+use aqmlab_net::{Ecn, Time};
 use aqmlab_tcp::{Flags, Outbox, Segment};
 use aqmlab_traffic::vector::Party;
 
-use crate::options::{OptionsAside, Ticket};
+use crate::agenda::Agenda;
+use crate::network::Network;
+use crate::options::Ticket;
 
 /// Which end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,6 +178,16 @@ impl Event {
         Kind::unpack(self.kind & ((1 << HOP_SHIFT) - 1))
     }
 
+    /// Who sent the packet, if this is one that reaches the other end.
+    #[inline(always)]
+    pub(crate) const fn arrives_from(&self) -> Option<Side> {
+        if self.kind >> 1 == Kind::AtHost(Side::Client).pack() >> 1 {
+            Some(Side::of(self.kind))
+        } else {
+            None
+        }
+    }
+
     /// Which port of its path a packet is to reach.
     pub(crate) const fn hop(&self) -> u8 {
         self.kind >> HOP_SHIFT
@@ -204,38 +216,42 @@ impl Event {
     }
 }
 
-/// Where the end point at one side of a connection puts what it sends: as events at once.
-#[derive(Debug)]
-pub(crate) struct Outgoing<'a> {
-    events: &'a mut Vec<Event>,
-    options: &'a mut OptionsAside,
+/// Where the end point at one side of a connection puts what it sends: on the network at once.
+pub(crate) struct Outgoing<'a, A> {
+    network: &'a mut Network<A>,
+    now: Time,
     connection: u32,
     sender: Side,
+    /// How many segments it has sent.
+    pub(crate) sent: u32,
 }
 
-impl<'a> Outgoing<'a> {
+impl<'a, A> Outgoing<'a, A> {
+    #[inline]
     pub(crate) const fn new(
-        events: &'a mut Vec<Event>,
-        options: &'a mut OptionsAside,
+        network: &'a mut Network<A>,
+        now: Time,
         connection: u32,
         sender: Side,
     ) -> Self {
         Self {
-            events,
-            options,
+            network,
+            now,
             connection,
             sender,
+            sent: 0,
         }
     }
 }
 
-impl Outbox for Outgoing<'_> {
+impl<A: Agenda> Outbox for Outgoing<'_, A> {
     #[inline]
     fn send(&mut self, segment: Segment) {
-        let options = self.options.put(&segment.options);
+        self.sent += 1;
+        let options = self.network.options.put(&segment.options);
         let kind = Kind::AtPort(self.sender);
-        self.events
-            .push(Event::segment(kind, self.connection, &segment, options));
+        let event = Event::segment(kind, self.connection, &segment, options);
+        self.network.send(self.now, event);
     }
 }
 
@@ -274,6 +290,10 @@ mod tests {
             assert_eq!(
                 (hopped.kind(), hopped.hop()),
                 (Kind::AtPort(Side::Server), hop)
+            );
+            assert_eq!(
+                (hopped.arrives_from(), on.arrives_from()),
+                (None, Some(Side::Server))
             );
             assert_eq!((event.hop(), on.hop()), (0, 0));
             assert_eq!(

@@ -1,13 +1,14 @@
 //! Hosts: connections, the end points at their ends, and the applications that use them.
 
 use aqmlab_net::Time;
-use aqmlab_tcp::{Context, Endpoint, Events, Segment};
+use aqmlab_tcp::{Context, Endpoint, Events, Options, Segment};
 use aqmlab_traffic::Connect;
 
 use crate::agenda::Agenda;
-use crate::connection::{Application, Connection, Deed, Route};
+use crate::connection::{Application, Common, Connection, Deed, Routes};
 use crate::event::{Event, Kind, Outgoing, Side};
 use crate::limits;
+use crate::options::NO_OPTIONS;
 use crate::world::{Slot, World};
 
 impl<A: Agenda> World<A> {
@@ -44,27 +45,29 @@ impl<A: Agenda> World<A> {
         let path = self.classes[class].path;
         let nodes = self.hosts_of(path, connect.client, connect.server, connect.flipped);
         let Connect { rtt, flipped, .. } = connect;
-        let mut route = Route::new(rtt, flipped, flow, nodes, (path, &self.paths[path]));
         let profile = limits::profile(&self.classes, class as u16, own.as_deref(), Side::Client);
-        route.set_headers(profile.header.0 as u32, profile.syn_header.0 as u32);
-        route.dscp = self.classes[class].dscp;
-        let index = self.take_slot(route);
+        let headers = [profile.header.0 as u32, profile.syn_header.0 as u32];
+        let dscp = self.classes[class].dscp;
+        let common = Common {
+            flow,
+            rtt,
+            flipped,
+            nodes,
+            class: class as u16,
+            dscp,
+            headers,
+            are_datagrams: false,
+        };
+        let index = self.take_slot(Routes::new(&common, &self.paths[path]));
         let is_traced = self.tracer.takes(class, self.now, &connect.script);
         if is_traced {
             self.tracer.follow(index);
         }
-        let [profile, servers] = [Side::Client, Side::Server]
+        let [clients, servers] = [Side::Client, Side::Server]
             .map(|side| limits::profile(&self.classes, class as u16, own.as_deref(), side));
-        let (handshake, overhead) = (profile.handshake, profile.overhead);
-        let cx = Context {
-            now: self.now,
-            profile,
-            host: &self.nodes[nodes[0] as usize].clock,
-        };
-        let events = &mut self.outgoing;
-        let mut out = Outgoing::new(events, &mut self.options, index, Side::Client);
+        let (handshake, overhead) = (clients.handshake, clients.overhead);
         let connection = self.slots[index as usize].connection.insert(Connection {
-            ends: [Endpoint::connect(cx, &mut out), Endpoint::listen(servers)],
+            ends: [Endpoint::listen(clients), Endpoint::listen(servers)],
             timer_at: [Time::NEVER; 2],
             in_network: 0,
             class: class as u16,
@@ -75,15 +78,24 @@ impl<A: Agenda> World<A> {
             own,
             app: Application::new(connect, self.now),
         });
+        let own = connection.own.as_deref();
+        let cx = Context {
+            now: self.now,
+            profile: limits::profile(&self.classes, class as u16, own, Side::Client),
+            host: &self.clocks[nodes[0] as usize],
+        };
+        // A source wakes at its own time: the first segment has its way to the bottleneck before
+        // it, and only then the connection's clocks can be behind.
+        let mut out = Outgoing::new(&mut self.network, self.now, index, Side::Client);
+        connection.ends[0].ask(cx, &mut out);
+        connection.in_network = out.sent;
         if overhead > Time::ZERO {
             let seed = self.seed.wrapping_mul(2).wrapping_add(flow << 1);
             let [client, server] = &mut connection.ends;
             client.seed(seed);
             server.seed(seed | 1);
         }
-        // A source wakes at its own time: the first segment has its way to the bottleneck before
-        // it, and only then the connection's clocks can be behind.
-        self.transmit(index, Side::Client);
+        self.tell_of_losses(Some(index));
         if !handshake {
             let established = Events {
                 established: true,
@@ -92,50 +104,46 @@ impl<A: Agenda> World<A> {
             self.tell_application(index, Side::Client, established);
         }
         if self.shifted_clocks && !self.classes[class].source.waits_for_connections() {
-            self.routes[index as usize].shift_clocks();
+            self.network.routes[index as usize].shift_clocks();
         }
         self.schedule(index, Side::Client);
     }
 
     /// A slot for a connection that takes this route.
-    fn take_slot(&mut self, route: Route) -> u32 {
+    fn take_slot(&mut self, routes: Routes) -> u32 {
         if let Some(index) = self.free.pop() {
-            self.routes[index as usize] = route;
+            self.network.routes[index as usize] = routes;
             return index;
         }
         self.slots.push(Slot {
             connection: None,
             generation: 0,
         });
-        self.routes.push(route);
+        self.network.routes.push(routes);
         (self.slots.len() - 1) as u32
     }
 
+    /// A packet reaches the other end.
     #[inline(always)]
     pub(crate) fn at_host(&mut self, time: Time, sender: Side, event: &Event) {
         let receiver = sender.other();
-        let route = &self.routes[event.conn as usize];
-        self.now = time - route.shift;
+        let network = &mut self.network;
+        let back = network.routes[event.conn as usize].of(receiver);
+        let node = back.node;
+        self.now = time - back.shift();
         let Some(connection) = self.slots[event.conn as usize].connection.as_mut() else {
             // A connection outlives its segments: this is none.
             self.datagram_received(event);
             return;
         };
         connection.in_network -= 1;
-        if let Some(own) = &mut connection.own
-            && own.loses(sender)
-        {
-            self.tally.lost += 1;
-            self.options.take(event.options);
-            let class = usize::from(connection.class);
-            self.segment_lost(self.now, class, event);
-            return self.release_if_over(event.conn);
+        if connection.failed || connection.own.is_some() {
+            let own = connection.own.as_mut();
+            if connection.failed || own.is_some_and(|own| own.loses(sender)) {
+                return self.ignore(event);
+            }
         }
-        self.tally.delivered += 1;
-        if connection.failed {
-            self.options.take(event.options);
-            return self.release_if_over(event.conn);
-        }
+        network.tally.delivered += 1;
         connection.last_event = self.now;
         let cx = Context {
             now: self.now,
@@ -145,21 +153,40 @@ impl<A: Agenda> World<A> {
                 connection.own.as_deref(),
                 receiver,
             ),
-            host: &self.nodes[route.nodes[receiver as usize] as usize].clock,
+            host: &self.clocks[node as usize],
         };
         let end = &mut connection.ends[receiver as usize];
-        let segment = Segment {
+        let mut segment = Segment {
             seq: Segment::unwrap_seq(event.seq, end.next_expected()),
             ack: Segment::unwrap_seq(event.ack, end.oldest_unacknowledged()),
             len: u32::from(event.len),
             flags: event.flags(),
             ecn: event.ecn(),
-            options: self.options.take(event.options),
+            options: Options::NONE,
         };
-        let out = &mut self.outgoing;
-        let mut out = Outgoing::new(out, &mut self.options, event.conn, receiver);
+        if event.options != NO_OPTIONS {
+            segment.options = network.options.take(event.options);
+        }
+        let mut out = Outgoing::new(network, self.now, event.conn, receiver);
         let events = end.on_segment(&segment, cx, &mut out);
+        connection.in_network += out.sent;
         self.after(event.conn, receiver, events);
+    }
+
+    /// A segment has arrived that nobody takes: it was lost after all, or the connection has been
+    /// given up.
+    #[inline(never)]
+    fn ignore(&mut self, event: &Event) {
+        match &self.slots[event.conn as usize].connection {
+            Some(connection) if !connection.failed => {
+                let class = usize::from(connection.class);
+                self.network.tally.given_up += 1;
+                self.segment_lost(self.now, class, event);
+            }
+            _ => self.network.tally.delivered += 1,
+        }
+        self.network.options.take(event.options);
+        self.release_if_over(event.conn);
     }
 
     #[inline(never)]
@@ -171,8 +198,9 @@ impl<A: Agenda> World<A> {
         let Some(connection) = slot.connection.as_mut() else {
             return;
         };
-        let route = &self.routes[event.conn as usize];
-        self.now = time - route.shift;
+        let route = self.network.routes[event.conn as usize].of(side);
+        let node = route.node;
+        self.now = time - route.shift();
         if connection.timer_at[side as usize] != self.now || connection.failed {
             return; // An earlier event has taken its place.
         }
@@ -188,14 +216,14 @@ impl<A: Agenda> World<A> {
                     connection.own.as_deref(),
                     side,
                 ),
-                host: &self.nodes[route.nodes[side as usize] as usize].clock,
+                host: &self.clocks[node as usize],
             };
-            let out = &mut self.outgoing;
-            let mut out = Outgoing::new(out, &mut self.options, event.conn, side);
+            let mut out = Outgoing::new(&mut self.network, self.now, event.conn, side);
             let end = &mut connection.ends[side as usize];
             let before = end.retransmissions().timeouts;
             events = end.on_timer(cx, &mut out);
             let expired = end.retransmissions().timeouts - before;
+            connection.in_network += out.sent;
             if expired > 0 && self.window.contains(self.now) {
                 let flows = &mut self.classes[usize::from(connection.class)].flows;
                 flows.see(|seen| seen.expiries += u64::from(expired));
@@ -204,22 +232,30 @@ impl<A: Agenda> World<A> {
         self.after(event.conn, side, events);
     }
 
-    /// An end point has been given something: sends what it wants sent, tells the application,
-    /// sets the timer.
+    /// An end point has been given something, and has sent what it wants sent: tells the
+    /// application, sets the timer.
     #[inline(always)]
     fn after(&mut self, index: u32, side: Side, events: Events) {
-        if !self.outgoing.is_empty() {
-            self.transmit(index, side);
-        }
+        self.tell_of_losses(Some(index));
         if !events.is_none() {
             self.tell_application(index, side, events);
         }
         self.schedule(index, side);
-        match &self.slots[index as usize].connection {
-            Some(connection) if connection.is_traced => self.trace(index, side),
-            _ => {}
+        self.look_after(index, side);
+    }
+
+    /// Traces a connection, if it is followed, and forgets it if it is over.
+    #[inline(always)]
+    fn look_after(&mut self, index: u32, side: Side) {
+        let Some(connection) = &self.slots[index as usize].connection else {
+            return;
+        };
+        if connection.is_traced {
+            self.trace(index, side);
+            self.release_if_over(index);
+        } else if connection.in_network == 0 && connection.is_over() {
+            self.release(index);
         }
-        self.release_if_over(index);
     }
 
     /// Makes sure that an event wakes this end in time.
@@ -241,8 +277,40 @@ impl<A: Agenda> World<A> {
     fn push_timer(&mut self, index: u32, side: Side, wake: Time) {
         let generation = self.slots[index as usize].generation;
         let event = Event::connection(Kind::Timer(side), index, generation);
-        let shift = self.routes[index as usize].shift;
-        self.agenda.push(wake.max(self.now) + shift, event);
+        let network = &mut self.network;
+        let shift = network.routes[index as usize].shift();
+        network.agenda.push(wake.max(self.now) + shift, event);
+    }
+
+    /// Tells connections what the network has dropped or lost of theirs. `acting` is the one that
+    /// is at work just now, if any: it looks after its own end.
+    #[inline(always)]
+    pub(crate) fn tell_of_losses(&mut self, acting: Option<u32>) {
+        if !self.network.given_up.is_empty() {
+            self.tell_of_all_losses(acting);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_of_all_losses(&mut self, acting: Option<u32>) {
+        // Nobody sends anything meanwhile, so the list does not grow.
+        let mut given_up = std::mem::take(&mut self.network.given_up);
+        for (time, event) in given_up.drain(..) {
+            self.network.tally.given_up += 1;
+            self.network.options.take(event.options);
+            match self.slots[event.conn as usize].connection.as_mut() {
+                Some(connection) => {
+                    connection.in_network -= 1;
+                    let class = usize::from(connection.class);
+                    self.segment_lost(time, class, &event);
+                }
+                None => self.datagram_lost(time, &event),
+            }
+            if acting != Some(event.conn) {
+                self.release_if_over(event.conn);
+            }
+        }
+        self.network.given_up = given_up;
     }
 
     #[inline(always)]
@@ -257,31 +325,38 @@ impl<A: Agenda> World<A> {
 
     #[inline(never)]
     fn release(&mut self, index: u32) {
+        self.close_flow(index);
         let slot = &mut self.slots[index as usize];
-        let Some(connection) = slot.connection.take() else {
-            return;
-        };
-        slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(index);
-        if connection.is_traced {
+        if slot.connection.as_ref().is_some_and(|it| it.is_traced) {
             self.tracer.forget(index);
         }
-        self.close_flow(index, &connection);
+        slot.connection = None;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(index);
     }
 
     // ---- applications ----
 
-    #[inline(never)]
+    #[inline(always)]
     fn tell_application(&mut self, index: u32, side: Side, events: Events) {
-        if events.failed {
-            return self.give_up(index);
-        }
         let measured = self.window.contains(self.now);
         let app = self.application(index);
         if side == Side::Client && measured {
             app.measured_bytes += events.received;
         }
+        // Mostly it waits for more.
         let ready = app.hear(side, events);
+        if ready | events.eof | events.failed {
+            self.heard(index, side, events, ready);
+        }
+    }
+
+    /// An application has heard something that matters to it, or to its source.
+    #[inline(never)]
+    fn heard(&mut self, index: u32, side: Side, events: Events, ready: bool) {
+        if events.failed {
+            return self.give_up(index);
+        }
         if side == Side::Client && events.eof {
             self.report(index);
         }
@@ -299,8 +374,9 @@ impl<A: Agenda> World<A> {
                 Deed::Pause(time) => {
                     let generation = self.slots[index as usize].generation;
                     let event = Event::connection(Kind::Resume(side), index, generation);
-                    let shift = self.routes[index as usize].shift;
-                    return self.agenda.push(now + time + shift, event);
+                    let network = &mut self.network;
+                    let shift = network.routes[index as usize].shift();
+                    return network.agenda.push(now + time + shift, event);
                 }
                 Deed::Write { bytes, close } => self.write(index, side, bytes, close),
                 Deed::Asked => {
@@ -327,7 +403,7 @@ impl<A: Agenda> World<A> {
         if connection.failed {
             return;
         }
-        self.now = time - self.routes[event.conn as usize].shift;
+        self.now = time - self.network.routes[event.conn as usize].shift();
         connection.last_event = self.now;
         self.play(event.conn, side);
         self.schedule(event.conn, side);
@@ -346,10 +422,10 @@ impl<A: Agenda> World<A> {
                 connection.own.as_deref(),
                 side,
             ),
-            host: &self.nodes[self.routes[index as usize].nodes[side as usize] as usize].clock,
+            host: &self.clocks[self.network.routes[index as usize].of(side).node as usize],
         };
         let end = &mut connection.ends[side as usize];
-        let mut out = Outgoing::new(&mut self.outgoing, &mut self.options, index, side);
+        let mut out = Outgoing::new(&mut self.network, self.now, index, side);
         // Two calls, as applications make them: what the window lets out at once goes before
         // the FIN, which then travels alone.
         if bytes > 0 {
@@ -358,7 +434,8 @@ impl<A: Agenda> World<A> {
         if close {
             end.close(cx, &mut out);
         }
-        self.transmit(index, side);
+        connection.in_network += out.sent;
+        self.tell_of_losses(Some(index));
     }
 
     fn give_up(&mut self, index: u32) {
@@ -377,7 +454,7 @@ impl<A: Agenda> World<A> {
         if std::mem::replace(&mut connection.app.reported, true) {
             return;
         }
-        connection.app.delayed_by = connection.retransmissions();
+        connection.app.delayed_by = connection.retransmissions().into();
         let (token, class) = (connection.app.token, usize::from(connection.class));
         self.classes[class]
             .source
@@ -385,6 +462,7 @@ impl<A: Agenda> World<A> {
         self.act(class);
     }
 
+    #[inline(always)]
     pub(crate) fn application(&mut self, index: u32) -> &mut Application {
         &mut self.slots[index as usize]
             .connection

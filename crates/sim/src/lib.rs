@@ -83,8 +83,9 @@ pub fn run(
         })?;
     if let (Some(directory), Some(wanted)) = (directory, &scenario.measure.capture) {
         let path = directory.join("capture.pcapng");
-        let capture = Capture::create(&path, wanted, &world.port_names)?;
-        world.capture = Some(Box::new(capture));
+        let profiles = world.classes.iter().map(|class| &class.profile);
+        let capture = Capture::create(&path, wanted, &world.network.port_names, profiles)?;
+        world.network.capture = Some(Box::new(capture));
     }
     world.run(progress)?;
     let summary = Summary::new(scenario, &world);

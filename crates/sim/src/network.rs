@@ -1,143 +1,190 @@
-//! Between the hosts: their own links, the ports of their path, and the ways between them.
+//! Between the hosts: their own links, the ports of their paths, and the ways between them.
 
-use aqmlab_net::{FlowKey, Packet, Time};
+use aqmlab_net::{Packet, Rate, Time};
 
 use crate::agenda::Agenda;
-use crate::event::{Event, Side};
-use crate::port::Passage;
-use crate::world::World;
+use crate::build::PortName;
+use crate::capture::Capture;
+use crate::connection::{Route, Routes};
+use crate::event::Event;
+use crate::options::OptionsAside;
+use crate::port::{Passage, Port};
 
-impl<A: Agenda> World<A> {
-    /// Puts what an end point wants to send on its host's link, towards the bottleneck.
-    #[inline(never)]
-    pub(crate) fn transmit(&mut self, index: u32, sender: Side) {
-        if self.outgoing.is_empty() {
-            return;
-        }
-        if let Some(connection) = self.slots[index as usize].connection.as_mut() {
-            connection.in_network += self.outgoing.len() as u32;
-        }
-        // What the port does makes nobody send, so the list does not change meanwhile.
-        for number in 0..self.outgoing.len() {
-            self.send(sender, self.outgoing[number]);
-        }
-        self.outgoing.clear();
+/// A host's own link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AccessLink {
+    pub(crate) rate: Rate,
+    pub(crate) framing: u64,
+}
+
+impl AccessLink {
+    /// How long a packet of `size` IP bytes occupies it.
+    fn transmission_time(&self, size: u32) -> Time {
+        let bytes = u64::from(size) + self.framing;
+        self.rate.transmission_time(bytes)
     }
+}
 
-    /// Sends a packet now, from its host towards the bottleneck.
-    #[inline(always)]
-    pub(crate) fn send(&mut self, sender: Side, event: Event) {
+/// When a host's own link falls free, both ways.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HostLink {
+    up_free: Time,
+    down_free: Time,
+}
+
+/// Where every segment went: the books must balance at the end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) sent: u64,
+    pub(crate) delivered: u64,
+    /// Dropped by a queue or lost at random.
+    pub(crate) given_up: u64,
+    /// On their way when the run ended.
+    pub(crate) in_flight: u64,
+}
+
+/// Everything between the hosts, with the agenda by which its packets reach their next place.
+pub(crate) struct Network<A> {
+    pub(crate) agenda: A,
+    /// By slot of the connections and datagram flows.
+    pub(crate) routes: Vec<Routes>,
+    pub(crate) options: OptionsAside,
+    pub(crate) access: Option<AccessLink>,
+    /// By host.
+    pub(crate) links: Vec<HostLink>,
+    /// The ports of all ways of all paths.
+    pub(crate) hops: Vec<u16>,
+    /// Two for each link, forward first.
+    pub(crate) ports: Vec<Port>,
+    pub(crate) port_names: Vec<PortName>,
+    pub(crate) capture: Option<Box<Capture>>,
+    pub(crate) tally: Tally,
+    /// What reaches its first port then or later is on its way when the run ends.
+    pub(crate) end: Time,
+    /// Packets that were dropped or lost, and when; their connections have not been told yet.
+    pub(crate) given_up: Vec<(Time, Event)>,
+    #[cfg(test)]
+    pub(crate) fingerprint: crate::oracle::Fingerprint,
+}
+
+impl<A: Agenda> Network<A> {
+    /// Sends a packet now, from its host towards its first port.
+    #[inline(never)]
+    pub(crate) fn send(&mut self, now: Time, event: Event) {
         self.tally.sent += 1;
-        let route = &self.routes[event.conn as usize];
-        let mut leaves = self.now;
+        let sender = event.sender();
+        let route = *self.routes[event.conn as usize].of(sender);
+        let mut leaves = now;
         if let Some(link) = self.access {
-            let node = &mut self.nodes[route.nodes[sender as usize] as usize];
+            let up_free = &mut self.links[route.node as usize].up_free;
             let size = route.ip_size(&event) + self.options.len(event.options);
-            let occupied = link.transmission_time(size);
-            leaves = leaves.max(node.up_free) + occupied;
-            node.up_free = leaves;
+            leaves = leaves.max(*up_free) + link.transmission_time(size);
+            *up_free = leaves;
         }
         let reaches = leaves + route.access_delay;
         if !route.is_shifted {
             self.agenda.push(reaches, event);
-            return;
-        }
-        if reaches >= self.window.end {
+        } else if reaches >= self.end {
             self.tally.in_flight += 1;
-            return;
+        } else {
+            self.enter_port(reaches, event, &route);
         }
-        self.enter_port(reaches, sender, event, Some(event.conn));
     }
 
-    /// A packet reaches a port. `acting` is the connection that is at work just now, if
-    /// any: it looks after its own end.
+    /// A packet reaches a port of its path.
+    #[inline(never)]
+    pub(crate) fn at_port(&mut self, time: Time, event: Event) {
+        let route = *self.routes[event.conn as usize].of(event.sender());
+        self.enter_port(time, event, &route);
+    }
+
     #[inline(always)]
-    pub(crate) fn enter_port(
-        &mut self,
-        time: Time,
-        sender: Side,
-        event: Event,
-        acting: Option<u32>,
-    ) {
-        let route = &self.routes[event.conn as usize];
-        let port = usize::from(self.hops[route.hop(sender, event.hop())]);
+    fn enter_port(&mut self, time: Time, event: Event, route: &Route) {
+        let port = usize::from(self.hops[route.hop(event.hop())]);
         let packet = Packet {
             size: route.ip_size(&event) + self.options.len(event.options),
             ecn: event.ecn(),
             dscp: route.dscp,
-            flow: FlowKey(route.flow << 1 | sender as u64),
+            flow: route.flow,
         };
         #[cfg(test)]
         self.fingerprint.add(time, port, &packet, event.seq);
         if self.capture.is_some() {
-            self.capture(time, port, sender, &event);
+            self.capture(time, port, &event);
         }
-        let samples = &mut self.samples[port];
-        let others = &mut self.passages;
-        let passage = self.ports[port].arrive(time, packet, event, samples, others);
-        if passage == Passage::Waits {
-            self.served(time, port, acting);
-        } else {
-            self.pass(time, event, passage, acting);
+        match self.ports[port].arrive(time, packet) {
+            Passage::Waits => self.keep(time, port, packet, event),
+            passage => self.pass(time, event, passage, route),
+        }
+    }
+
+    /// A packet arrives at a port that keeps its packets.
+    #[inline(never)]
+    fn keep(&mut self, time: Time, port: usize, packet: Packet, event: Event) {
+        let sent = self.ports[port].take_in(time, packet, event, &mut self.given_up);
+        // Else the wire is as busy, or as idle, as it was.
+        if let Some((event, passage)) = sent {
+            self.served(time, port, event, passage);
         }
     }
 
     /// The wire of a port falls free.
+    #[inline(never)]
     pub(crate) fn depart(&mut self, time: Time, port: usize) {
-        self.ports[port].depart(time, &mut self.samples[port], &mut self.passages);
-        self.served(time, port, None);
+        match self.ports[port].depart(time, &mut self.given_up) {
+            Some((event, passage)) => self.served(time, port, event, passage),
+            None => self.agenda.set_departure(port, Time::NEVER),
+        }
     }
 
-    /// A port that keeps its packets has done something: sends on what it let go.
-    fn served(&mut self, now: Time, port: usize, acting: Option<u32>) {
-        if let Some(time) = self.ports[port].next_departure() {
-            self.agenda.set_departure(port, time);
-        }
-        let mut passages = std::mem::take(&mut self.passages);
-        for (event, passage) in passages.drain(..) {
-            self.pass(now, event, passage, acting);
-        }
-        self.passages = passages;
+    /// A port that keeps its packets has begun to send one of them.
+    #[inline(always)]
+    fn served(&mut self, time: Time, port: usize, event: Event, passage: Passage) {
+        let departure = self.ports[port].next_departure();
+        self.agenda.set_departure(port, departure);
+        let route = *self.routes[event.conn as usize].of(event.sender());
+        self.pass(time, event, passage, &route);
     }
 
     /// The port has decided what becomes of a packet.
     #[inline(always)]
-    fn pass(&mut self, now: Time, event: Event, passage: Passage, acting: Option<u32>) {
+    fn pass(&mut self, now: Time, event: Event, passage: Passage, route: &Route) {
         match passage {
             Passage::Arrives(time, ecn) => {
                 let sender = event.sender();
-                let route = &self.routes[event.conn as usize];
                 let hop = event.hop() + 1;
-                if hop < route.hops(sender) {
+                if hop < route.hops {
                     return self.agenda.push(time, event.hopped_on(sender, ecn, hop));
                 }
-                let mut arrives = time + route.shift;
+                let mut arrives = time + route.shift();
                 if let Some(link) = self.access {
+                    let receiver = self.routes[event.conn as usize].of(sender.other());
+                    let down_free = &mut self.links[receiver.node as usize].down_free;
                     let size = route.ip_size(&event) + self.options.len(event.options);
-                    let node = &mut self.nodes[route.nodes[sender.other() as usize] as usize];
-                    let occupied = link.transmission_time(size);
-                    arrives = arrives.max(node.down_free) + occupied;
-                    node.down_free = arrives;
+                    arrives = arrives.max(*down_free) + link.transmission_time(size);
+                    *down_free = arrives;
                 }
                 self.agenda.push(arrives, event.passed_on(sender, ecn));
-                return;
             }
-            Passage::Waits => return,
-            Passage::Dropped => self.tally.dropped += 1,
-            Passage::Lost => self.tally.lost += 1,
+            Passage::Waits => {}
+            Passage::GivenUp => self.given_up.push((now, event)),
         }
-        self.options.take(event.options);
-        match self.slots[event.conn as usize].connection.as_mut() {
-            Some(connection) => {
-                connection.in_network -= 1;
-                let class = usize::from(connection.class);
-                self.segment_lost(now, class, &event);
-            }
-            None => self.datagram_lost(now, &event),
+    }
+
+    /// A packet arrives at a port, and there is a capture of some link.
+    #[cold]
+    fn capture(&mut self, time: Time, port: usize, event: &Event) {
+        if let Some(capture) = &mut self.capture {
+            let routes = &self.routes[event.conn as usize];
+            let options = self.options.peek(event.options);
+            capture.take(time, port, event, routes, &options);
         }
-        if acting == Some(event.conn) {
-            return;
+    }
+
+    /// Brings the ports' books up to `time`.
+    pub(crate) fn catch_up(&mut self, time: Time) {
+        for port in &mut self.ports {
+            port.catch_up(time);
         }
-        self.release_if_over(event.conn);
     }
 }

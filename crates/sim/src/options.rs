@@ -5,6 +5,9 @@ use aqmlab_tcp::Options;
 /// Which options a segment has: 0 for none, so that an event says it in a word.
 pub(crate) type Ticket = u32;
 
+/// The ticket of a segment without options.
+pub(crate) const NO_OPTIONS: Ticket = 0;
+
 /// The options of the segments on their way.
 #[derive(Debug, Default)]
 pub(crate) struct OptionsAside {
@@ -17,7 +20,7 @@ impl OptionsAside {
     #[inline(always)]
     pub(crate) fn put(&mut self, options: &Options) -> Ticket {
         if options.is_empty() {
-            0
+            NO_OPTIONS
         } else {
             self.keep(options)
         }
@@ -34,10 +37,10 @@ impl OptionsAside {
     }
 
     /// Bytes that they add to the segment's header.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn len(&self, ticket: Ticket) -> u32 {
         match ticket {
-            0 => 0,
+            NO_OPTIONS => 0,
             ticket => self.kept[ticket as usize - 1].sack_len(),
         }
     }
@@ -45,15 +48,15 @@ impl OptionsAside {
     /// Reads them, and keeps them.
     pub(crate) fn peek(&self, ticket: Ticket) -> Options {
         match ticket {
-            0 => Options::NONE,
+            NO_OPTIONS => Options::NONE,
             ticket => self.kept[ticket as usize - 1],
         }
     }
 
     /// Hands them back, or forgets them.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn take(&mut self, ticket: Ticket) -> Options {
-        if ticket == 0 {
+        if ticket == NO_OPTIONS {
             return Options::NONE;
         }
         self.free.push(ticket);

@@ -165,7 +165,7 @@ fn run<A: Agenda>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint) {
     let mut summary = Summary::new(&scenario, &world);
     // How many events there were is what differs.
     summary.events = 0;
-    (summary, world.fingerprint)
+    (summary, world.network.fingerprint)
 }
 
 const NONE: Shortcuts = Shortcuts {

@@ -8,13 +8,16 @@
 
 mod computed;
 mod register;
+mod ring;
 
-use aqmlab_aqm::{Backlog, Counters, Gate, LinkFacts, Queue};
-use aqmlab_net::{Bytes, Ecn, Packet, RandomStream, Time};
+use aqmlab_aqm::{Counters, Gate, LinkFacts, Queue};
+use aqmlab_net::{Bytes, Ecn, Packet, RandomStream, Rate, Time};
 use aqmlab_scenario::{Link, Reordering};
 
 use crate::RunError;
+use crate::build::PortName;
 use crate::event::Event;
+use crate::recorder::QueueSamples;
 use crate::stats::{PortStats, Window};
 use computed::Computed;
 use register::Register;
@@ -26,6 +29,7 @@ pub(crate) struct Port {
     law_draws: RandomStream,
     wire: Wire,
     pub(crate) stats: PortStats,
+    pub(crate) samples: QueueSamples,
 }
 
 #[derive(Debug)]
@@ -35,10 +39,25 @@ enum Service {
     Register(Register),
 }
 
+/// Packets of so many IP bytes and more are rare.
+const COMMON_SIZES: usize = 1 << 11;
+
+fn transmission_times(link: LinkFacts) -> Box<[Time]> {
+    (0..COMMON_SIZES)
+        .map(|size| transmission_time(link, size))
+        .collect()
+}
+
+fn transmission_time(link: LinkFacts, size: usize) -> Time {
+    link.rate.transmission_time(size as u64 + link.framing.0)
+}
+
 /// The link behind the queue.
 #[derive(Debug)]
 struct Wire {
     facts: LinkFacts,
+    /// How long packets occupy it, by their size: a look-up is shorter than a division.
+    times: Box<[Time]>,
     delay: Time,
     loss: f64,
     loss_draws: RandomStream,
@@ -47,9 +66,17 @@ struct Wire {
 }
 
 impl Wire {
+    #[inline(always)]
     fn transmission_time(&self, size: u32) -> Time {
-        let bytes = u64::from(size) + self.facts.framing.0;
-        self.facts.rate.transmission_time(bytes)
+        match self.times.get(size as usize) {
+            Some(time) => *time,
+            None => transmission_time(self.facts, size as usize),
+        }
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        self.facts.rate = rate;
+        self.times = transmission_times(self.facts);
     }
 
     /// A transmission ends at `end`: where the packet goes.
@@ -57,7 +84,7 @@ impl Wire {
     fn carry(&mut self, end: Time, ecn: Ecn, stats: &mut PortStats) -> Passage {
         if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
             stats.on_wire_loss(end);
-            return Passage::Lost;
+            return Passage::GivenUp;
         }
         let held_up = match self.reordering {
             Some(Reordering { share, delay }) if self.reordering_draws.uniform() < share => delay,
@@ -67,20 +94,13 @@ impl Wire {
     }
 }
 
-/// Looks at the queue: time, what waits, and the discipline's inner variables.
-pub(crate) trait Observer {
-    fn observe(&mut self, time: Time, backlog: Backlog, probe: impl FnOnce(&mut Vec<f64>));
-}
-
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
     /// It reaches the far end of the link then, with this ECN field.
     Arrives(Time, Ecn),
-    /// The discipline dropped it.
-    Dropped,
-    /// It was lost at random on the wire.
-    Lost,
+    /// The discipline dropped it, or it was lost at random on the wire.
+    GivenUp,
     /// It waits; its passage is told later.
     Waits,
 }
@@ -89,7 +109,7 @@ impl Port {
     /// `compute`: departures are computed where that is exact.
     pub(crate) fn new(
         link: &Link,
-        name: &str,
+        name: &PortName,
         seed: u64,
         window: Window,
         sample: Time,
@@ -99,7 +119,8 @@ impl Port {
             rate: link.rate,
             framing: Bytes(u64::from(link.framing.0)),
         };
-        let hashes = hash_seed(seed, name);
+        let stream = &name.stream();
+        let hashes = hash_seed(seed, stream);
         let ring = link.device_ring.0 as usize;
         // When a packet leaves can be computed only while the rate stands.
         let compute = compute && link.rate_changes.is_empty();
@@ -111,98 +132,104 @@ impl Port {
                 Service::Register(Register::new(queue, ring, &link.rate_changes))
             }
         };
+        let probes = match &service {
+            Service::Computed(line) => line.gate().probe_names(),
+            Service::Register(register) => register.queue().probe_names(),
+        };
         Self {
+            samples: QueueSamples::new(name.clone(), probes),
             service,
-            law_draws: RandomStream::new(seed, &format!("law/{name}"), 0),
+            law_draws: RandomStream::new(seed, &format!("law/{stream}"), 0),
             wire: Wire {
                 facts,
+                times: transmission_times(facts),
                 delay: link.delay,
                 loss: link.loss,
-                loss_draws: RandomStream::new(seed, &format!("loss/{name}"), 0),
+                loss_draws: RandomStream::new(seed, &format!("loss/{stream}"), 0),
                 reordering: link.reordering,
-                reordering_draws: RandomStream::new(seed, &format!("reordering/{name}"), 0),
+                reordering_draws: RandomStream::new(seed, &format!("reordering/{stream}"), 0),
             },
             stats: PortStats::new(window, sample),
         }
     }
 
-    /// A packet arrives. What becomes of it, and in `others` what became of packets that waited.
+    /// A packet arrives: what becomes of it. It waits for [`take_in`](Self::take_in) if the port
+    /// keeps its packets.
     #[inline(always)]
-    pub(crate) fn arrive(
-        &mut self,
-        now: Time,
-        packet: Packet,
-        event: Event,
-        observer: &mut impl Observer,
-        others: &mut Vec<(Event, Passage)>,
-    ) -> Passage {
+    pub(crate) fn arrive(&mut self, now: Time, packet: Packet) -> Passage {
         let Service::Computed(line) = &mut self.service else {
-            self.take_in(now, packet, event, observer, others);
             return Passage::Waits;
         };
         let draws = &mut self.law_draws;
         let mut draw = || draws.uniform();
-        line.catch_up(now, &mut self.stats, observer);
+        line.catch_up(now, &mut self.stats, &mut self.samples);
         line.arrive(now, packet, &mut self.wire, &mut self.stats, &mut draw)
     }
 
-    /// A packet arrives that the port keeps.
-    #[inline(never)]
-    fn take_in(
+    /// A packet arrives that the port keeps. Gives the packet whose transmission begins, if one
+    /// does, and what becomes of it; what is dropped joins those that were `given_up`.
+    pub(crate) fn take_in(
         &mut self,
         now: Time,
         packet: Packet,
         event: Event,
-        observer: &mut impl Observer,
-        others: &mut Vec<(Event, Passage)>,
-    ) {
+        given_up: &mut Vec<(Time, Event)>,
+    ) -> Option<(Event, Passage)> {
+        let Service::Register(register) = &mut self.service else {
+            return None;
+        };
         let draws = &mut self.law_draws;
         let mut draw = || draws.uniform();
-        if let Service::Register(register) = &mut self.service {
-            let just_after = now + Time::from_nanos(1);
-            register.observe_before(just_after, &mut self.wire, &mut self.stats, observer);
-            register.arrive(now, packet, event, &mut draw, &mut self.stats, others);
-            register.serve(now, &mut self.wire, &mut self.stats, others);
+        let (wire, stats) = (&mut self.wire, &mut self.stats);
+        let just_after = now + Time::from_nanos(1);
+        register.observe_before(just_after, wire, stats, &mut self.samples);
+        register.arrive(now, packet, event, &mut draw, stats, given_up);
+        if register.can_serve() {
+            register.serve(now, wire, stats, given_up)
+        } else {
+            None
         }
     }
 
-    /// The wire falls free. In `others` what becomes of packets that waited.
+    /// The wire falls free. Gives and drops like [`take_in`](Self::take_in).
     pub(crate) fn depart(
         &mut self,
         now: Time,
-        observer: &mut impl Observer,
-        others: &mut Vec<(Event, Passage)>,
-    ) {
-        if let Service::Register(register) = &mut self.service {
-            register.observe_before(now, &mut self.wire, &mut self.stats, observer);
-            register.wire_falls_free();
-            register.serve(now, &mut self.wire, &mut self.stats, others);
-        }
+        given_up: &mut Vec<(Time, Event)>,
+    ) -> Option<(Event, Passage)> {
+        let Service::Register(register) = &mut self.service else {
+            return None;
+        };
+        let (wire, stats) = (&mut self.wire, &mut self.stats);
+        register.observe_before(now, wire, stats, &mut self.samples);
+        register.wire_falls_free(now, stats);
+        register.serve(now, wire, stats, given_up)
     }
 
-    /// When the port wants to [`depart`](Self::depart); nothing if it computes its departures.
+    /// When the port that keeps its packets wants to [`depart`](Self::depart).
     #[inline]
-    pub(crate) fn next_departure(&self) -> Option<Time> {
+    pub(crate) fn next_departure(&self) -> Time {
         match &self.service {
-            Service::Computed(_) => None,
-            Service::Register(register) => Some(register.next_departure()),
+            Service::Computed(_) => Time::NEVER,
+            Service::Register(register) => register.next_departure(),
         }
     }
 
     /// Takes the samples that fell due by `now`, where the port's departures have come.
     #[inline(never)]
-    pub(crate) fn catch_up(&mut self, now: Time, observer: &mut impl Observer) {
+    pub(crate) fn catch_up(&mut self, now: Time) {
+        let (stats, samples) = (&mut self.stats, &mut self.samples);
         match &mut self.service {
-            Service::Computed(line) => line.catch_up(now, &mut self.stats, observer),
+            Service::Computed(line) => line.catch_up(now, stats, samples),
             Service::Register(register) => {
-                register.observe_before(now, &mut self.wire, &mut self.stats, observer);
+                register.observe_before(now, &mut self.wire, stats, samples);
             }
         }
     }
 
     /// The measured span ends.
-    pub(crate) fn close(&mut self, end: Time, observer: &mut impl Observer) {
-        self.catch_up(end, observer);
+    pub(crate) fn close(&mut self, end: Time) {
+        self.catch_up(end);
         if let Service::Register(register) = &mut self.service {
             register.account(end, &mut self.stats);
         }
@@ -219,10 +246,7 @@ impl Port {
 
     /// Names of the discipline's inner variables.
     pub(crate) fn probe_names(&self) -> &'static [&'static str] {
-        match &self.service {
-            Service::Computed(line) => line.gate().probe_names(),
-            Service::Register(register) => register.queue().probe_names(),
-        }
+        self.samples.probe_names()
     }
 
     /// Packets that the port keeps, in the discipline and in the device ring.

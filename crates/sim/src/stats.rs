@@ -210,6 +210,24 @@ impl ResponseStats {
     }
 }
 
+/// What was sent again, of whatever number, until a client had everything.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Delays {
+    pub(crate) syn: bool,
+    pub(crate) fin: bool,
+    pub(crate) data: bool,
+}
+
+impl From<Retransmissions> for Delays {
+    fn from(again: Retransmissions) -> Self {
+        Self {
+            syn: again.syn > 0,
+            fin: again.fin > 0,
+            data: again.data > 0,
+        }
+    }
+}
+
 /// Connections of one class of traffic.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowStats {
@@ -313,7 +331,7 @@ impl FlowStats {
     pub(crate) fn add_closed(
         &mut self,
         again: Retransmissions,
-        delayed_by: Retransmissions,
+        delayed_by: Delays,
         duration: Time,
         failed: bool,
     ) {
@@ -327,7 +345,7 @@ impl FlowStats {
         self.retransmitted_fin += u64::from(again.fin);
         self.retransmitted_data += u64::from(again.data);
         self.timeouts += u64::from(again.timeouts);
-        self.by_retransmission[match (delayed_by.syn > 0, delayed_by.fin > 0, delayed_by.data > 0) {
+        self.by_retransmission[match (delayed_by.syn, delayed_by.fin, delayed_by.data) {
             (false, false, false) => 0,
             (true, false, false) => 1,
             (false, true, false) => 2,

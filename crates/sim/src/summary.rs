@@ -183,7 +183,8 @@ impl Summary {
     pub(crate) fn new<A: Agenda>(scenario: &Scenario, world: &World<A>) -> Self {
         let measured = scenario.measure.duration;
         let mut links = BTreeMap::<String, BTreeMap<_, _>>::new();
-        for (port, name) in world.ports.iter().zip(&world.port_names) {
+        let network = &world.network;
+        for (port, name) in network.ports.iter().zip(&network.port_names) {
             let link = links.entry(name.link.clone()).or_default();
             let summary = link_summary(&port.stats, measured);
             link.insert(name.direction.to_owned(), summary);

@@ -92,7 +92,7 @@ impl<A: Agenda> World<A> {
             let own = connection.own.as_deref();
             let profile = limits::profile(&self.classes, connection.class, own, side);
             self.recorder.trace(&TraceRow {
-                flow: self.routes[index as usize].flow,
+                flow: self.network.routes[index as usize].flow(),
                 class: usize::from(connection.class),
                 time: self.now,
                 probe: connection.ends[side as usize].probe(profile),

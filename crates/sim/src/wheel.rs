@@ -48,7 +48,6 @@ pub struct Wheel<E> {
     far: BinaryHeap<Reverse<(Time, u64, u32)>>,
     /// Orders equal times in the heap.
     pushed_far: u64,
-    len: usize,
 }
 
 /// Two of them fill a cache line.
@@ -84,7 +83,7 @@ impl Level {
     }
 
     /// Puts a node before all others of a bucket.
-    #[inline]
+    #[inline(always)]
     fn add<E>(&mut self, nodes: &mut [Node<E>], node: u32, bucket: u64) {
         let slot = self.slot(bucket);
         nodes[node as usize].next = std::mem::replace(&mut self.heads[slot], node);
@@ -143,24 +142,22 @@ impl<E: Copy> Wheel<E> {
             coarse: Level::new(COARSE_BUCKETS),
             far: BinaryHeap::new(),
             pushed_far: 0,
-            len: 0,
         }
     }
 
-    /// Events that wait.
+    /// Events that wait. They are not counted as they come and go: this takes time.
     pub fn len(&self) -> usize {
-        self.len
+        self.nodes.len() - self.list(self.free).count()
     }
 
     /// Whether none wait.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// Adds an event. `time` must not be earlier than that of the last event popped.
     #[inline(always)]
     pub fn push(&mut self, time: Time, event: E) {
-        self.len += 1;
         let node = self.allocate(time, event);
         let bucket = self.fine_bucket(time);
         if bucket < self.cursor {
@@ -192,7 +189,6 @@ impl<E: Copy> Wheel<E> {
         }
         self.current = std::mem::replace(&mut node.next, self.free);
         self.free = index;
-        self.len -= 1;
         Some((time, event))
     }
 
@@ -209,10 +205,11 @@ impl<E: Copy> Wheel<E> {
         }
         self.cursor = bucket + 1;
         let newest = self.fine.take(bucket);
-        self.current = if self.nodes[newest as usize].next == NIL {
+        let Node { time, next, .. } = self.nodes[newest as usize];
+        self.current = if next == NIL {
             newest
         } else {
-            self.sorted(newest)
+            self.ordered(newest, time, next)
         };
         let horizon = (bucket >> FINE_PER_COARSE << FINE_PER_COARSE) + self.fine.len();
         if horizon > self.horizon {
@@ -243,8 +240,22 @@ impl<E: Copy> Wheel<E> {
         self.link(before, node, behind);
     }
 
-    /// Sorts a list whose nodes are newest first.
+    /// The first node of a bucket of at least two, in order: `newest`, with its time, and `next`.
     #[inline]
+    fn ordered(&mut self, newest: u32, time: Time, next: u32) -> u32 {
+        let older = &mut self.nodes[next as usize];
+        if older.next != NIL {
+            return self.sorted(newest);
+        }
+        if time < older.time {
+            return newest;
+        }
+        older.next = newest;
+        self.nodes[newest as usize].next = NIL;
+        next
+    }
+
+    /// Sorts a list whose nodes are newest first.
     fn sorted(&mut self, newest: u32) -> u32 {
         self.current = NIL;
         let mut node = newest;

@@ -21,27 +21,19 @@ use aqmlab_traffic::{Action, Source};
 use crate::RunError;
 use crate::agenda::{Agenda, Next};
 use crate::build::{self, PortName};
-use crate::capture::Capture;
-use crate::connection::{Connection, Path, Route};
+use crate::connection::{Connection, Path};
 use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
 use crate::limits::Variants;
+use crate::network::{AccessLink, HostLink, Network, Tally};
 use crate::options::OptionsAside;
-use crate::port::{Passage, Port};
-use crate::recorder::{QueueSamples, Recorder};
+use crate::port::Port;
+use crate::recorder::Recorder;
 use crate::stats::{FlowStats, ResponseStats, Window};
 use crate::trace::Tracer;
 
 /// Housekeeping (progress, writing out queue samples) happens this many times a run.
 const CHECKPOINTS: u64 = 200;
-
-/// A host: the timers of its stack and its own link, both ways.
-#[derive(Debug)]
-pub(crate) struct Node {
-    pub(crate) clock: HostClock,
-    pub(crate) up_free: Time,
-    pub(crate) down_free: Time,
-}
 
 /// One class of traffic.
 #[derive(Debug)]
@@ -57,32 +49,6 @@ pub(crate) struct Class {
     pub(crate) flows: FlowStats,
     /// The datagram flows, by the source's token.
     pub(crate) datagrams: Vec<u32>,
-}
-
-/// Where every segment went: the books must balance at the end.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) sent: u64,
-    pub(crate) delivered: u64,
-    pub(crate) dropped: u64,
-    pub(crate) lost: u64,
-    /// On their way when the run ended.
-    pub(crate) in_flight: u64,
-}
-
-/// A host's own link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AccessLink {
-    pub(crate) rate: Rate,
-    pub(crate) framing: u64,
-}
-
-impl AccessLink {
-    /// How long a packet of `size` IP bytes occupies it.
-    pub(crate) fn transmission_time(&self, size: u32) -> Time {
-        let bytes = u64::from(size) + self.framing;
-        self.rate.transmission_time(bytes)
-    }
 }
 
 /// Ways to save events. All are exact; the tests run without them to show it.
@@ -115,38 +81,23 @@ pub(crate) struct World<A> {
     /// The time at the host that acts.
     pub(crate) now: Time,
     pub(crate) window: Window,
-    pub(crate) agenda: A,
+    pub(crate) network: Network<A>,
     pub(crate) slots: Vec<Slot>,
-    /// By slot, like `slots`.
-    pub(crate) routes: Vec<Route>,
     pub(crate) free: Vec<u32>,
-    pub(crate) options: OptionsAside,
     pub(crate) datagrams: Vec<DatagramFlow>,
     pub(crate) flows_opened: u64,
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) access: Option<AccessLink>,
+    /// The timers of each host's stack.
+    pub(crate) clocks: Vec<HostClock>,
     /// Server hosts of each path.
     pub(crate) servers: u32,
     pub(crate) paths: Vec<Path>,
-    /// The ports of all ways of all paths.
-    pub(crate) hops: Vec<u16>,
     pub(crate) shifted_clocks: bool,
-    /// Two for each link, forward first.
-    pub(crate) ports: Vec<Port>,
-    pub(crate) port_names: Vec<PortName>,
-    pub(crate) samples: Vec<QueueSamples>,
     pub(crate) classes: Vec<Class>,
     pub(crate) recorder: Recorder,
     pub(crate) tracer: Tracer,
-    pub(crate) capture: Option<Box<Capture>>,
-    pub(crate) tally: Tally,
     pub(crate) events: u64,
     /// Reused between events.
-    pub(crate) outgoing: Vec<Event>,
     pub(crate) actions: Vec<Action>,
-    pub(crate) passages: Vec<(Event, Passage)>,
-    #[cfg(test)]
-    pub(crate) fingerprint: crate::oracle::Fingerprint,
 }
 
 /// The highest rate that a link has in the run.
@@ -177,14 +128,7 @@ impl<A: Agenda> World<A> {
         let ports: Vec<Port> = links
             .iter()
             .zip(&port_names)
-            .map(|(link, name)| {
-                Port::new(link, &name.stream(), scenario.seed, window, sample, compute)
-            })
-            .collect();
-        let samples = ports
-            .iter()
-            .zip(&port_names)
-            .map(|(port, name)| QueueSamples::new(name.clone(), port.probe_names()))
+            .map(|(link, name)| Port::new(link, name, scenario.seed, window, sample, compute))
             .collect();
         let mut probes: Vec<&'static str> = Vec::new();
         for name in ports.iter().flat_map(Port::probe_names) {
@@ -199,40 +143,43 @@ impl<A: Agenda> World<A> {
         let fastest = links.iter().map(|link| fastest_rate(link)).max();
         let fastest = fastest.expect("a network has links");
         let (paths, hops) = build::paths(&network);
+        let clocks = build::clocks(scenario, &network);
         Ok(Self {
             seed: scenario.seed,
             now: Time::ZERO,
             window,
-            agenda: A::new(ports.len(), fastest),
+            network: Network {
+                agenda: A::new(ports.len(), fastest),
+                routes: Vec::with_capacity(1 << 10),
+                options: OptionsAside::default(),
+                access: hosts.rate.map(|rate| AccessLink {
+                    rate,
+                    framing: u64::from(hosts.framing.0),
+                }),
+                links: vec![HostLink::default(); clocks.len()],
+                hops,
+                ports,
+                port_names,
+                capture: None,
+                tally: Tally::default(),
+                end: window.end,
+                given_up: Vec::new(),
+                #[cfg(test)]
+                fingerprint: Default::default(),
+            },
             slots: Vec::with_capacity(1 << 10),
-            routes: Vec::with_capacity(1 << 10),
             free: Vec::new(),
-            options: OptionsAside::default(),
             datagrams: Vec::new(),
             flows_opened: 0,
-            nodes: build::nodes(scenario, &network),
-            access: hosts.rate.map(|rate| AccessLink {
-                rate,
-                framing: u64::from(hosts.framing.0),
-            }),
+            clocks,
             servers: hosts.servers,
             paths,
-            hops,
             shifted_clocks: shortcuts.shifted_clocks && hosts.rate.is_none(),
-            ports,
-            port_names,
-            samples,
-            capture: None,
             tracer: Tracer::new(scenario.measure.flow_trace.clone(), classes.len()),
             classes,
             recorder,
-            tally: Tally::default(),
             events: 0,
-            outgoing: Vec::new(),
             actions: Vec::new(),
-            passages: Vec::new(),
-            #[cfg(test)]
-            fingerprint: Default::default(),
         })
     }
 
@@ -246,7 +193,7 @@ impl<A: Agenda> World<A> {
         let end = self.window.end;
         let step = Time::from_nanos(end.as_nanos() / CHECKPOINTS + 1);
         let mut checkpoint = step;
-        while let Some((time, next)) = self.agenda.next(end) {
+        while let Some((time, next)) = self.network.agenda.next(end) {
             while time >= checkpoint {
                 if !progress(checkpoint.as_secs_f64() / end.as_secs_f64()) {
                     return Err(RunError::Stopped);
@@ -258,12 +205,15 @@ impl<A: Agenda> World<A> {
             self.events += 1;
             match next {
                 Next::Event(event) => self.handle(time, event),
-                Next::Departure(port) => self.depart(time, port),
+                Next::Departure(port) => {
+                    self.network.depart(time, port);
+                    self.tell_of_losses(None);
+                }
             }
         }
-        for (port, samples) in self.ports.iter_mut().zip(&mut self.samples) {
-            port.close(end, samples);
-            self.recorder.queue(samples);
+        for port in &mut self.network.ports {
+            port.close(end);
+            self.recorder.queue(&mut port.samples);
         }
         self.finish_shifted();
         self.close_books()
@@ -273,22 +223,22 @@ impl<A: Agenda> World<A> {
     /// What they still send does not reach the bottleneck in time.
     fn finish_shifted(&mut self) {
         let end = self.window.end;
-        for port in 0..self.ports.len() {
-            self.agenda.set_departure(port, Time::NEVER);
+        for port in 0..self.network.ports.len() {
+            self.network.agenda.set_departure(port, Time::NEVER);
         }
-        while let Some((time, next)) = self.agenda.next(Time::NEVER) {
+        while let Some((time, next)) = self.network.agenda.next(Time::NEVER) {
             let Next::Event(event) = next else {
                 unreachable!("there are no departures any more");
             };
             let is_early = match event.kind() {
                 Kind::AtPort(_) | Kind::Source => false,
-                _ => time - self.routes[event.conn as usize].shift < end,
+                _ => time - self.network.routes[event.conn as usize].shift() < end,
             };
             if is_early {
                 self.events += 1;
                 self.handle_late(time, event);
             } else if event.is_packet() {
-                self.tally.in_flight += 1;
+                self.network.tally.in_flight += 1;
             }
         }
         self.now = end;
@@ -296,7 +246,7 @@ impl<A: Agenda> World<A> {
 
     /// Writes what is left of the records.
     pub(crate) fn finish(self) -> Result<(), RunError> {
-        if let Some(capture) = self.capture {
+        if let Some(capture) = self.network.capture {
             capture.finish()?;
         }
         let classes = self.classes.iter();
@@ -312,9 +262,16 @@ impl<A: Agenda> World<A> {
 
     #[inline(always)]
     fn handle(&mut self, time: Time, event: Event) {
+        // Four of five.
+        if let Some(sender) = event.arrives_from() {
+            return self.at_host(time, sender, &event);
+        }
         match event.kind() {
-            Kind::AtPort(sender) => self.enter_port(time, sender, event, None),
-            Kind::AtHost(sender) => self.at_host(time, sender, &event),
+            Kind::AtPort(_) => {
+                self.network.at_port(time, event);
+                self.tell_of_losses(None);
+            }
+            Kind::AtHost(_) => unreachable!("it has been dealt with"),
             Kind::Timer(side) => self.timer(time, side, &event),
             Kind::Resume(side) => self.resume(time, side, &event),
             Kind::Source => {
@@ -342,7 +299,7 @@ impl<A: Agenda> World<A> {
                 Action::EndConnections => self.end_connections(class),
                 Action::WakeAt { at, token } => {
                     let event = Event::source(class as u32, token);
-                    self.agenda.push(at.max(self.now), event);
+                    self.network.agenda.push(at.max(self.now), event);
                 }
             }
         }
@@ -351,9 +308,9 @@ impl<A: Agenda> World<A> {
 
     /// Brings the ports' books up to `time` and writes out their samples.
     fn catch_up(&mut self, time: Time) {
-        for (port, samples) in self.ports.iter_mut().zip(&mut self.samples) {
-            port.catch_up(time, samples);
-            self.recorder.queue(samples);
+        self.network.catch_up(time);
+        for port in &mut self.network.ports {
+            self.recorder.queue(&mut port.samples);
         }
     }
 }

@@ -5,6 +5,7 @@ use aqmlab_net::Time;
 use crate::control::{Ack, Congestion};
 use crate::endpoint::{Context, Endpoint, Repair};
 use crate::profile::{FastRetransmitGuard, Recovery, Stamps};
+use crate::prr::Prr;
 use crate::segment::{Flags, Outbox, Segment, Timestamps};
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 3.2).
@@ -15,7 +16,7 @@ impl Endpoint {
     pub(crate) fn on_ack(
         &mut self,
         segment: &Segment,
-        cx: Context<'_>,
+        cx: &Context<'_>,
         out: &mut impl Outbox,
     ) -> bool {
         let ack = segment.ack;
@@ -28,6 +29,7 @@ impl Endpoint {
             return false;
         }
         let echo = self.ecn.agreed && segment.flags.has(Flags::ECE);
+        let before = self.before_ack(segment.options.sack_blocks().len() > 0, cx);
         let news = self.sacking && self.note_sack(segment);
         // The reaction comes before the opening (and takes its place): the flight that is halved
         // still contains what this ACK covers.
@@ -45,6 +47,11 @@ impl Endpoint {
         } else {
             self.dup_acks = 0;
         }
+        if let Some(before) = before
+            && self.repair == Repair::Fast
+        {
+            self.reduce(before, cx);
+        }
         if self.ecn.hold && self.retransmit_at == Time::NEVER {
             self.arm(cx);
         }
@@ -57,7 +64,7 @@ impl Endpoint {
         &mut self,
         segment: &Segment,
         echo: bool,
-        cx: Context<'_>,
+        cx: &Context<'_>,
         out: &mut impl Outbox,
     ) {
         self.on_new_ack(segment, echo, cx, out);
@@ -68,11 +75,11 @@ impl Endpoint {
         &mut self,
         segment: &Segment,
         echo: bool,
-        cx: Context<'_>,
+        cx: &Context<'_>,
         out: &mut impl Outbox,
     ) {
         let ack = segment.ack;
-        let (acked, flight) = (ack - self.una, self.in_flight());
+        let (acked, flight) = (self.newly_acked(ack, cx), self.in_flight());
         let predicted = self.is_predicted(segment, cx);
         self.measure(segment, cx);
         self.una = ack;
@@ -89,7 +96,7 @@ impl Endpoint {
                 return;
             }
             opens &= cx.profile.recovery_exit_opens_window && !self.sacking;
-            self.leave_recovery(flight - acked, cx);
+            self.leave_recovery(self.in_flight(), cx);
         } else if self.repair == Repair::GoBack && ack >= self.recover {
             self.repair = Repair::Open;
         }
@@ -110,10 +117,21 @@ impl Endpoint {
         }
     }
 
+    /// Bytes that an ACK acknowledges for the first time.
+    #[inline]
+    fn newly_acked(&self, ack: u64, cx: &Context<'_>) -> u64 {
+        match &self.cold {
+            Some(cold) if self.sacking && cx.profile.sack_outlives_timeout => {
+                cold.board.missing_between(self.una, ack)
+            }
+            _ => ack - self.una,
+        }
+    }
+
     /// BSD's header prediction: an in-order pure ACK takes a path that never opens the window once
     /// that exceeds the peer's.
     #[inline]
-    fn is_predicted(&self, segment: &Segment, cx: Context<'_>) -> bool {
+    fn is_predicted(&self, segment: &Segment, cx: &Context<'_>) -> bool {
         cx.profile.window_growth_limited
             && segment.len == 0
             && self.nxt == self.max
@@ -124,7 +142,7 @@ impl Endpoint {
     /// RFC 7661: a window that is not used tells nothing about the path. In slow start half of it
     /// is enough, because it doubles (Linux).
     #[inline]
-    fn uses_window(&self, flight: u64, cx: Context<'_>) -> bool {
+    fn uses_window(&self, flight: u64, cx: &Context<'_>) -> bool {
         if !cx.profile.window_validation {
             return true;
         }
@@ -133,7 +151,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn news<'a>(&self, acked: u64, cx: Context<'a>) -> Ack<'a> {
+    fn news<'a>(&self, acked: u64, cx: &Context<'a>) -> Ack<'a> {
         Ack {
             now: cx.now,
             profile: cx.profile,
@@ -145,7 +163,7 @@ impl Endpoint {
 
     /// Opens the window for `acked` bytes.
     #[inline]
-    pub(crate) fn open(&mut self, acked: u64, cx: Context<'_>) {
+    pub(crate) fn open(&mut self, acked: u64, cx: &Context<'_>) {
         let news = self.news(acked, cx);
         self.control.on_ack(&news);
     }
@@ -153,7 +171,7 @@ impl Endpoint {
     // ---- round trips ----
 
     #[inline]
-    fn measure(&mut self, segment: &Segment, cx: Context<'_>) {
+    fn measure(&mut self, segment: &Segment, cx: &Context<'_>) {
         let stamps = if self.stamping && cx.profile.stamps() == Stamps::Rfc7323 {
             segment.options.timestamps()
         } else {
@@ -171,7 +189,7 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn sample_round_trip(&mut self, ack: u64, cx: Context<'_>) {
+    pub(crate) fn sample_round_trip(&mut self, ack: u64, cx: &Context<'_>) {
         if self.timed_at < Time::NEVER && ack > self.timed_seq {
             self.rto.sample(cx.profile, cx.host, self.timed_at, cx.now);
             self.timed_at = Time::NEVER;
@@ -181,7 +199,7 @@ impl Endpoint {
     // ---- time stamps ----
 
     /// The time stamps of a segment that leaves now.
-    pub(crate) fn stamp(&self, stamps: Stamps, cx: Context<'_>) -> Timestamps {
+    pub(crate) fn stamp(&self, stamps: Stamps, cx: &Context<'_>) -> Timestamps {
         let (echo, transit) = self
             .cold
             .as_ref()
@@ -197,7 +215,7 @@ impl Endpoint {
     }
 
     /// Keeps what the next segments echo.
-    pub(crate) fn note_stamps(&mut self, segment: &Segment, cx: Context<'_>) {
+    pub(crate) fn note_stamps(&mut self, segment: &Segment, cx: &Context<'_>) {
         let Some(stamps) = segment.options.timestamps() else {
             return;
         };
@@ -208,7 +226,7 @@ impl Endpoint {
 
     /// Time stamps of a segment of an established connection; whether it is new enough (PAWS:
     /// RFC 7323, section 5).
-    pub(crate) fn accept_stamps(&mut self, segment: &Segment, cx: Context<'_>) -> bool {
+    pub(crate) fn accept_stamps(&mut self, segment: &Segment, cx: &Context<'_>) -> bool {
         let Some(stamps) = segment.options.timestamps() else {
             return true;
         };
@@ -234,7 +252,7 @@ impl Endpoint {
     // ---- loss recovery ----
 
     /// The scheme in use: SACK without a peer that sends blocks is NewReno.
-    fn scheme(&self, cx: Context<'_>) -> Recovery {
+    fn scheme(&self, cx: &Context<'_>) -> Recovery {
         match cx.profile.recovery {
             Recovery::Sack | Recovery::SackPipe if !self.sacking => Recovery::NewReno,
             scheme => scheme,
@@ -256,7 +274,7 @@ impl Endpoint {
     }
 
     /// RFC 6582, section 3.2, step 1; RFC 6675, section 5.1.
-    fn may_repair(&self, cx: Context<'_>) -> bool {
+    fn may_repair(&self, cx: &Context<'_>) -> bool {
         let scheme = self.scheme(cx);
         let guard = match scheme {
             Recovery::NewReno | Recovery::Sack | Recovery::SackPipe => FastRetransmitGuard::Always,
@@ -275,7 +293,7 @@ impl Endpoint {
     }
 
     #[inline(never)]
-    fn on_dup_ack(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    fn on_dup_ack(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let mss = cx.profile.mss.0;
         let scheme = self.scheme(cx);
         self.dup_acks += 1;
@@ -305,7 +323,7 @@ impl Endpoint {
     /// RFC 5681, section 3.2, steps 2 and 3; RFC 6675, section 5, step 4. Tahoe goes back to slow
     /// start instead.
     #[inline(never)]
-    fn fast_retransmit(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    fn fast_retransmit(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let mss = cx.profile.mss.0;
         let scheme = self.scheme(cx);
         // The allowance of limited transmit does not count (RFC 5681, section 3.2, step 2), also
@@ -337,6 +355,7 @@ impl Endpoint {
                 let board = &mut self.cold_mut().board;
                 board.begin(una);
                 board.pipe = pipe - i64::from(DUP_THRESH) * mss as i64;
+                self.cold_mut().prr = Prr::default();
             }
         }
         self.resend_oldest(cx, out);
@@ -344,7 +363,7 @@ impl Endpoint {
     }
 
     /// The window that a loss leaves; the present one if an echo has cut it for the same data.
-    fn cut_for_loss(&mut self, flight: u64, cx: Context<'_>) -> u64 {
+    fn cut_for_loss(&mut self, flight: u64, cx: &Context<'_>) -> u64 {
         if self.ecn.cut_by_echo && self.una <= self.ecn.cut_until {
             return self.control.window();
         }
@@ -353,7 +372,7 @@ impl Endpoint {
 
     /// A congestion event: ssthresh falls, and echoes of this window are ignored. Returns the
     /// window that goes with it.
-    fn cut(&mut self, flight: u64, timeout: bool, cx: Context<'_>) -> u64 {
+    fn cut(&mut self, flight: u64, timeout: bool, cx: &Context<'_>) -> u64 {
         let cwnd = self.control.cut(&Congestion {
             now: cx.now,
             profile: cx.profile,
@@ -368,7 +387,7 @@ impl Endpoint {
     }
 
     /// RFC 3168, section 6.1.2: an echo halves the window, at most once per window of data.
-    fn on_echo(&mut self, ack: u64, cx: Context<'_>) {
+    fn on_echo(&mut self, ack: u64, cx: &Context<'_>) {
         if ack <= self.ecn.cut_until {
             return;
         }
@@ -385,12 +404,12 @@ impl Endpoint {
 
     /// Whether the new ACK ends fast recovery: any does for Reno, for the others one that covers
     /// all that was out at its start.
-    fn ends_recovery(&self, cx: Context<'_>) -> bool {
+    fn ends_recovery(&self, cx: &Context<'_>) -> bool {
         self.scheme(cx) == Recovery::Reno || self.una >= self.recover
     }
 
     #[inline(never)]
-    fn leave_recovery(&mut self, flight: u64, cx: Context<'_>) {
+    fn leave_recovery(&mut self, flight: u64, cx: &Context<'_>) {
         let mss = cx.profile.mss.0;
         self.repair = Repair::Open;
         self.inflation = 0;
@@ -402,6 +421,7 @@ impl Endpoint {
                 }
             }
             Recovery::SackPipe => self.cold_mut().board.clear(),
+            Recovery::Sack => self.end_reduction(cx),
             _ => {}
         }
     }
@@ -409,7 +429,7 @@ impl Endpoint {
     /// RFC 6582, section 3.2, step 3: the next loss is repaired, what left the network deflates
     /// the window.
     #[inline(never)]
-    fn on_partial_ack(&mut self, acked: u64, cx: Context<'_>, out: &mut impl Outbox) {
+    fn on_partial_ack(&mut self, acked: u64, cx: &Context<'_>, out: &mut impl Outbox) {
         let mss = cx.profile.mss.0 as i64;
         let news = self.news(acked, cx);
         self.control.on_recovery_ack(&news);
@@ -445,14 +465,20 @@ impl Endpoint {
     }
 
     /// The retransmission timer has expired: everything from the oldest byte on goes again.
-    pub(crate) fn go_back(&mut self, cx: Context<'_>) {
+    pub(crate) fn go_back(&mut self, cx: &Context<'_>) {
+        if self.repair == Repair::Fast {
+            self.end_reduction(cx);
+        }
         let outstanding = self.outstanding();
         let una = self.una;
         let cold = self.cold_mut();
         let repeated = cold.timed_out_at == una;
         cold.timed_out_at = una;
-        // RFC 2018, section 8: what was told may no longer be true.
-        cold.board.clear();
+        // RFC 2018, section 8: what was told may no longer be true; what the peer has and does not
+        // acknowledge is not.
+        if !cx.profile.sack_outlives_timeout || cold.board.skip(una) > una {
+            cold.board.clear();
+        }
         self.inflation = 0;
         if !repeated || cx.profile.repeated_timeout_cuts {
             self.cut(outstanding, true, cx);

@@ -4,6 +4,7 @@ use aqmlab_net::{Ecn, RandomStream, Time};
 
 use crate::control::{Control, LawMetrics};
 use crate::profile::{Profile, Stamps};
+use crate::prr::Prr;
 use crate::receive::Receiver;
 use crate::rto::{HostClock, Rto};
 use crate::scoreboard::Scoreboard;
@@ -167,6 +168,7 @@ pub(crate) struct Cold {
     pub(crate) retransmissions: Retransmissions,
     pub(crate) fast_retransmits: u32,
     pub(crate) board: Scoreboard,
+    pub(crate) prr: Prr,
     /// `una` at the last time-out: a further one with the same value repeats it.
     pub(crate) timed_out_at: u64,
     /// The time stamp to echo, and the transit time of the segment that bore it.
@@ -178,6 +180,7 @@ pub(crate) struct Cold {
 
 impl Endpoint {
     /// An end point that waits for a SYN.
+    #[inline]
     pub fn listen(profile: &Profile) -> Self {
         Self {
             una: 0,
@@ -211,17 +214,20 @@ impl Endpoint {
 
     /// An end point that opens a connection now.
     pub fn connect(cx: Context<'_>, out: &mut impl Outbox) -> Self {
-        let mut client = Self {
-            phase: Phase::SynSent,
-            active: true,
-            ..Self::listen(cx.profile)
-        };
-        if cx.profile.handshake {
-            client.begin_handshake(cx, out);
-        } else {
-            client.skip_handshake(cx);
-        }
+        let mut client = Self::listen(cx.profile);
+        client.ask(cx, out);
         client
+    }
+
+    /// An end point that has only waited opens the connection now.
+    pub fn ask(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+        self.phase = Phase::SynSent;
+        self.active = true;
+        if cx.profile.handshake {
+            self.begin_handshake(&cx, out);
+        } else {
+            self.skip_handshake(&cx);
+        }
     }
 
     /// Seeds the draws of the random delay before segments ([`Profile::overhead`]): end points with
@@ -239,7 +245,7 @@ impl Endpoint {
     /// The application writes `bytes`.
     pub fn write(&mut self, bytes: u64, cx: Context<'_>, out: &mut impl Outbox) {
         self.end += bytes;
-        self.output(cx, out);
+        self.output(&cx, out);
     }
 
     /// The application has nothing more to write. A connection that nobody has answered yet is
@@ -249,7 +255,7 @@ impl Endpoint {
         if matches!(self.phase, Phase::Listen | Phase::SynSent) {
             self.fail();
         }
-        self.output(cx, out);
+        self.output(&cx, out);
     }
 
     /// The application drops the connection and all that it has written (RFC 9293, section
@@ -262,7 +268,7 @@ impl Endpoint {
                 flags,
                 ..self.bare(seq)
             };
-            self.hand_over(segment, cx, out);
+            self.hand_over(segment, &cx, out);
         }
         self.fail();
     }
@@ -345,9 +351,9 @@ impl Endpoint {
         if segment.seq > NO_NUMBER {
             return Events::default(); // From before the connection: restored to less than 0.
         }
-        match self.on_predicted(segment, cx, out) {
+        match self.on_predicted(segment, &cx, out) {
             Some(events) => events,
-            None => self.on_any_segment(segment, cx, out),
+            None => self.on_any_segment(segment, &cx, out),
         }
     }
 
@@ -356,7 +362,7 @@ impl Endpoint {
     pub(crate) fn on_any_segment(
         &mut self,
         segment: &Segment,
-        cx: Context<'_>,
+        cx: &Context<'_>,
         out: &mut impl Outbox,
     ) -> Events {
         if segment.flags.has(Flags::RST) {
@@ -383,7 +389,7 @@ impl Endpoint {
                 return self.fail();
             }
             self.hold_until = Time::NEVER;
-            self.send_delayed(cx, out);
+            self.send_delayed(&cx, out);
         }
         if self.receiver.delayed_until <= cx.now {
             self.receiver.ack_now = true;
@@ -392,11 +398,11 @@ impl Endpoint {
         if self.retransmit_at <= cx.now {
             self.ecn.hold = false;
             if self.una < self.max {
-                return self.on_timeout(cx, out);
+                return self.on_timeout(&cx, out);
             }
             self.retransmit_at = Time::NEVER; // It ran for an echo at a window of one segment.
         }
-        self.output(cx, out);
+        self.output(&cx, out);
         Events::default()
     }
 
@@ -406,7 +412,7 @@ impl Endpoint {
 
     // ---- handshake ----
 
-    fn begin_handshake(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    fn begin_handshake(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         (self.timed_seq, self.timed_at) = (0, cx.now);
         let patience = match self.phase {
             Phase::SynSent => cx.profile.connect_timeout,
@@ -421,7 +427,7 @@ impl Endpoint {
     }
 
     /// ns's one-way TCP: as if the handshake had been.
-    fn skip_handshake(&mut self, cx: Context<'_>) {
+    fn skip_handshake(&mut self, cx: &Context<'_>) {
         self.receiver.on_syn(0);
         self.ecn.agreed = cx.profile.ecn;
         self.sacking = cx.profile.wants_sack();
@@ -429,7 +435,7 @@ impl Endpoint {
         self.establish(cx);
     }
 
-    fn send_syn(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    fn send_syn(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let active = self.phase == Phase::SynSent;
         let flags = match self.phase {
             // RFC 3168, section 6.1.1: an ECN-setup SYN has both bits, its answer only ECE.
@@ -460,7 +466,7 @@ impl Endpoint {
     }
 
     /// What the peer's SYN or SYN-ACK offers and this stack wants.
-    fn agree(&mut self, segment: &Segment, cx: Context<'_>) {
+    fn agree(&mut self, segment: &Segment, cx: &Context<'_>) {
         self.receiver.on_syn(segment.seq);
         self.sacking = cx.profile.wants_sack() && segment.options.sack_permitted();
         self.stamping =
@@ -470,7 +476,7 @@ impl Endpoint {
         }
     }
 
-    fn on_syn(&mut self, syn: &Segment, cx: Context<'_>, out: &mut impl Outbox) -> Events {
+    fn on_syn(&mut self, syn: &Segment, cx: &Context<'_>, out: &mut impl Outbox) -> Events {
         if !cx.profile.handshake {
             self.skip_handshake(cx);
             let events = self.on_established_segment(syn, cx, out);
@@ -489,7 +495,7 @@ impl Endpoint {
     }
 
     /// Simultaneous open (RFC 9293, section 3.5): both ends have sent a SYN.
-    fn on_crossing_syn(&mut self, syn: &Segment, cx: Context<'_>, out: &mut impl Outbox) {
+    fn on_crossing_syn(&mut self, syn: &Segment, cx: &Context<'_>, out: &mut impl Outbox) {
         if syn.flags.has(Flags::SYN) {
             self.agree(syn, cx);
             self.ecn.agreed = cx.profile.ecn && syn.flags.has(Flags::ECE.with(Flags::CWR));
@@ -498,7 +504,7 @@ impl Endpoint {
         }
     }
 
-    fn on_syn_ack(&mut self, segment: &Segment, cx: Context<'_>, out: &mut impl Outbox) -> Events {
+    fn on_syn_ack(&mut self, segment: &Segment, cx: &Context<'_>, out: &mut impl Outbox) -> Events {
         if segment.ack != 1 {
             // It acknowledges what was not sent: RFC 9293, section 3.10.7.3.
             if let Some(refusal) = segment.refusal() {
@@ -525,7 +531,7 @@ impl Endpoint {
     fn on_handshake_ack(
         &mut self,
         segment: &Segment,
-        cx: Context<'_>,
+        cx: &Context<'_>,
         out: &mut impl Outbox,
     ) -> Events {
         let crossing = self.active && segment.flags.has(Flags::SYN.with(Flags::ACK));
@@ -558,7 +564,7 @@ impl Endpoint {
     }
 
     /// RFC 9293, sections 3.5.3 and 3.10.7; RFC 5961, section 3.2.
-    fn on_reset(&mut self, reset: &Segment, cx: Context<'_>, out: &mut impl Outbox) -> Events {
+    fn on_reset(&mut self, reset: &Segment, cx: &Context<'_>, out: &mut impl Outbox) -> Events {
         let next = self.receiver.next;
         match self.phase {
             Phase::Listen | Phase::Failed => Events::default(),
@@ -579,7 +585,7 @@ impl Endpoint {
         }
     }
 
-    fn establish(&mut self, cx: Context<'_>) {
+    fn establish(&mut self, cx: &Context<'_>) {
         self.phase = Phase::Established;
         self.una = 1;
         self.retransmit_at = Time::NEVER;
@@ -599,7 +605,7 @@ impl Endpoint {
     fn on_established_segment(
         &mut self,
         segment: &Segment,
-        cx: Context<'_>,
+        cx: &Context<'_>,
         out: &mut impl Outbox,
     ) -> Events {
         if segment.flags.has(Flags::SYN) {
@@ -644,11 +650,11 @@ impl Endpoint {
     // ---- timers ----
 
     #[inline]
-    pub(crate) fn arm(&mut self, cx: Context<'_>) {
+    pub(crate) fn arm(&mut self, cx: &Context<'_>) {
         self.retransmit_at = self.rto.deadline(cx.profile, cx.host, cx.now);
     }
 
-    fn on_timeout(&mut self, cx: Context<'_>, out: &mut impl Outbox) -> Events {
+    fn on_timeout(&mut self, cx: &Context<'_>, out: &mut impl Outbox) -> Events {
         if u32::from(self.rto.expiries()) >= cx.profile.max_retransmissions {
             return self.fail();
         }
@@ -665,7 +671,7 @@ impl Endpoint {
         Events::default()
     }
 
-    fn send_syn_again(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    fn send_syn_again(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let retransmissions = &mut self.cold_mut().retransmissions;
         retransmissions.syn += 1;
         let syns = retransmissions.syn;

@@ -15,6 +15,7 @@ mod endpoint;
 mod output;
 mod predicted;
 mod profile;
+mod prr;
 mod receive;
 mod rto;
 mod scoreboard;

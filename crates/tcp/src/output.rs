@@ -13,18 +13,18 @@ impl Endpoint {
     /// The peer offers its whole buffer, and both ends run the same stack.
     #[expect(clippy::unused_self, reason = "a property of the connection")]
     #[inline]
-    pub(crate) fn peer_window(&self, cx: Context<'_>) -> u64 {
+    pub(crate) fn peer_window(&self, cx: &Context<'_>) -> u64 {
         cx.profile.receive_buffer.0
     }
 
     /// Sends what window, Nagle's rule and the ACK policy allow.
     #[inline]
-    pub(crate) fn output(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    pub(crate) fn output(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         if !self.is_established() {
             return;
         }
-        // Whoever only receives has nothing more to look at.
-        if self.nxt < self.end || self.una < self.max || self.closed {
+        // Whoever has sent all that was written, FIN included, has nothing more to look at.
+        if self.nxt < self.end + u64::from(self.closed) || self.repair == Repair::Fast {
             self.send_what_is_allowed(cx, out);
         }
         if self.receiver.ack_now {
@@ -33,7 +33,7 @@ impl Endpoint {
     }
 
     #[inline(never)]
-    fn send_what_is_allowed(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    fn send_what_is_allowed(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let idle = self.una == self.max;
         if idle && self.end > self.nxt {
             self.restart_after_idle(cx);
@@ -42,6 +42,8 @@ impl Endpoint {
             self.sack_output(cx, out);
         } else if cx.profile.overhead > Time::ZERO {
             self.delay_output(cx);
+        } else if self.repair == Repair::GoBack && cx.profile.sack_outlives_timeout {
+            self.fill_holes(idle, cx, out);
         } else {
             let limit = self.send_limit(cx);
             while let Some(candidate) = self.next_segment(limit, idle, cx) {
@@ -50,9 +52,21 @@ impl Endpoint {
         }
     }
 
+    /// After a time-out that left the scoreboard: what has arrived is passed over and takes no room
+    /// in the window, and segments that are sent again are whole ones.
+    #[inline(never)]
+    fn fill_holes(&mut self, idle: bool, cx: &Context<'_>, out: &mut impl Outbox) {
+        while let Some((len, fin)) = self.next_segment(self.send_limit(cx), idle, cx) {
+            if len < cx.profile.mss.0 && self.nxt + len < self.max.min(self.end) {
+                return;
+            }
+            self.send_next((len, fin), cx, out);
+        }
+    }
+
     /// RFC 5681, section 4.1; BSD counts from the last segment received, as here.
     #[inline(never)]
-    fn restart_after_idle(&mut self, cx: Context<'_>) {
+    fn restart_after_idle(&mut self, cx: &Context<'_>) {
         let idle_for = cx.now.saturating_sub(self.last_received);
         if idle_for < self.rto.timeout(cx.profile) {
             return;
@@ -70,7 +84,7 @@ impl Endpoint {
 
     /// Draws a delay if something may be sent and none is running.
     #[inline(never)]
-    fn delay_output(&mut self, cx: Context<'_>) {
+    fn delay_output(&mut self, cx: &Context<'_>) {
         let idle = self.una == self.max;
         if self.hold_until < Time::NEVER
             || self.next_segment(self.send_limit(cx), idle, cx).is_none()
@@ -86,7 +100,7 @@ impl Endpoint {
     }
 
     /// The delay is over: one segment goes.
-    pub(crate) fn send_delayed(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    pub(crate) fn send_delayed(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let idle = self.una == self.max;
         if let Some(candidate) = self.next_segment(self.send_limit(cx), idle, cx) {
             self.send_next(candidate, cx, out);
@@ -98,29 +112,40 @@ impl Endpoint {
     /// The windows end here: congestion window, peer's window, send buffer. The first two
     /// duplicate ACKs release a segment each (RFC 3042).
     #[inline]
-    fn send_limit(&self, cx: Context<'_>) -> u64 {
+    fn send_limit(&self, cx: &Context<'_>) -> u64 {
         let mut window = (self.control.window() as i64 + self.inflation) as u64;
         if self.transmits_limited(cx) {
             window += u64::from(self.dup_acks) * cx.profile.mss.0;
         }
-        self.una + window.min(self.data_limit(cx))
+        self.una + (window + self.arrived_below_next(cx)).min(self.data_limit(cx))
+    }
+
+    /// When going back: bytes below the next one to send that have arrived.
+    #[inline]
+    fn arrived_below_next(&self, cx: &Context<'_>) -> u64 {
+        match &self.cold {
+            Some(cold) if self.repair == Repair::GoBack && cx.profile.sack_outlives_timeout => {
+                self.nxt - self.una - cold.board.missing_between(self.una, self.nxt)
+            }
+            _ => 0,
+        }
     }
 
     #[inline]
-    fn transmits_limited(&self, cx: Context<'_>) -> bool {
+    fn transmits_limited(&self, cx: &Context<'_>) -> bool {
         cx.profile.limited_transmit && matches!(self.dup_acks, 1 | 2) && self.repair != Repair::Fast
     }
 
     /// Bytes that may be out, whatever the congestion window.
     #[inline]
-    fn data_limit(&self, cx: Context<'_>) -> u64 {
+    fn data_limit(&self, cx: &Context<'_>) -> u64 {
         self.peer_window(cx).min(cx.profile.send_buffer.0)
     }
 
     /// The segment at `nxt`, if it ends by `limit` and may be sent: RFC 1122, section 4.2.3.4
     /// (Nagle and sender's silly window avoidance), as BSD words it.
     #[inline]
-    fn next_segment(&self, limit: u64, idle: bool, cx: Context<'_>) -> Option<Candidate> {
+    fn next_segment(&self, limit: u64, idle: bool, cx: &Context<'_>) -> Option<Candidate> {
         let mss = cx.profile.mss.0;
         let len = self.end.min(limit).saturating_sub(self.nxt).min(mss);
         // The common cases: a full segment of new data, and a window that is full.
@@ -152,7 +177,7 @@ impl Endpoint {
 
     /// Sends the segment at `nxt`. When going back, what the peer has told by SACK is left out.
     #[inline(always)]
-    fn send_next(&mut self, (len, fin): Candidate, cx: Context<'_>, out: &mut impl Outbox) {
+    fn send_next(&mut self, (len, fin): Candidate, cx: &Context<'_>, out: &mut impl Outbox) {
         self.emit(self.nxt, len, fin, cx, out);
         self.nxt += len + u64::from(fin);
         self.limited |= self.transmits_limited(cx);
@@ -171,22 +196,24 @@ impl Endpoint {
     }
 
     /// Fast retransmit, and NewReno's answer to a partial ACK.
-    pub(crate) fn resend_oldest(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    pub(crate) fn resend_oldest(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let (len, fin) = self.piece(self.una, self.max, cx.profile);
         self.emit_out_of_line(self.una, len, fin, cx, out);
         let end = self.una + len + u64::from(fin);
         self.nxt = self.nxt.max(end);
         if self.sacking {
-            let board = &mut self.cold_mut().board;
-            board.high_rxt = end;
-            board.rescue_rxt = end;
+            let una = self.una;
+            let cold = self.cold_mut();
+            cold.board.high_rxt = end;
+            cold.board.rescue_rxt = end;
+            cold.prr.out += end - una;
         }
     }
 
     // ---- SACK recovery ----
 
     #[inline(never)]
-    fn sack_output(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    fn sack_output(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         if cx.profile.recovery == Recovery::SackPipe {
             self.pipe_output(cx, out);
             return;
@@ -195,17 +222,18 @@ impl Endpoint {
         let (una, max, cwnd) = (self.una, self.max, self.control.window());
         let mut pipe = self.cold_mut().board.set_pipe(una, max, mss);
         while pipe + mss <= cwnd {
-            let before = pipe;
-            pipe += self.send_by_sack(cx, out);
-            if pipe == before {
+            let sent = self.send_by_sack(cx, out);
+            if sent == 0 {
                 return;
             }
+            pipe += sent;
+            self.cold_mut().prr.out += sent;
         }
     }
 
     /// NextSeg of RFC 6675, section 4: a lost hole, new data, any hole, a rescue. Returns the
     /// bytes sent.
-    fn send_by_sack(&mut self, cx: Context<'_>, out: &mut impl Outbox) -> u64 {
+    fn send_by_sack(&mut self, cx: &Context<'_>, out: &mut impl Outbox) -> u64 {
         let mss = cx.profile.mss.0;
         let (una, max, recover) = (self.una, self.max, self.recover);
         let board = &mut self.cold_mut().board;
@@ -233,7 +261,7 @@ impl Endpoint {
     }
 
     /// ns's Sack1: a counter of segments on their way instead of a reckoning.
-    fn pipe_output(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    fn pipe_output(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let mss = cx.profile.mss.0;
         let cwnd = (self.control.window() / mss * mss) as i64;
         while self.cold_mut().board.pipe < cwnd {
@@ -253,7 +281,7 @@ impl Endpoint {
     }
 
     /// Sends new data, as far as the peer's window allows; the bytes sent.
-    fn send_new(&mut self, cx: Context<'_>, out: &mut impl Outbox) -> Option<u64> {
+    fn send_new(&mut self, cx: &Context<'_>, out: &mut impl Outbox) -> Option<u64> {
         self.nxt = self.max;
         let limit = self.una + self.data_limit(cx);
         let (len, fin) = self.next_segment(limit, false, cx)?;
@@ -262,7 +290,7 @@ impl Endpoint {
     }
 
     /// Sends the first segment of `[from, to)` again; returns its end.
-    fn resend(&mut self, from: u64, to: u64, cx: Context<'_>, out: &mut impl Outbox) -> u64 {
+    fn resend(&mut self, from: u64, to: u64, cx: &Context<'_>, out: &mut impl Outbox) -> u64 {
         let (len, fin) = self.piece(from, to, cx.profile);
         self.emit_out_of_line(from, len, fin, cx, out);
         from + len + u64::from(fin)
@@ -277,7 +305,7 @@ impl Endpoint {
         seq: u64,
         len: u64,
         fin: bool,
-        cx: Context<'_>,
+        cx: &Context<'_>,
         out: &mut impl Outbox,
     ) {
         self.emit(seq, len, fin, cx, out);
@@ -285,7 +313,7 @@ impl Endpoint {
 
     /// Sends `[seq, seq + len)` and perhaps a FIN.
     #[inline(always)]
-    fn emit(&mut self, seq: u64, len: u64, fin: bool, cx: Context<'_>, out: &mut impl Outbox) {
+    fn emit(&mut self, seq: u64, len: u64, fin: bool, cx: &Context<'_>, out: &mut impl Outbox) {
         let end = seq + len + u64::from(fin);
         let is_new = seq >= self.max;
         let mut flags = self.ack_flags();
@@ -336,7 +364,7 @@ impl Endpoint {
     }
 
     #[inline(never)]
-    fn send_pure_ack(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
+    fn send_pure_ack(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         self.hand_over(self.bare(self.nxt), cx, out);
         self.receiver.on_ack_sent();
     }
@@ -365,7 +393,7 @@ impl Endpoint {
 
     /// A segment leaves, with the options that both ends agreed on.
     #[inline(always)]
-    pub(crate) fn hand_over(&self, segment: Segment, cx: Context<'_>, out: &mut impl Outbox) {
+    pub(crate) fn hand_over(&self, segment: Segment, cx: &Context<'_>, out: &mut impl Outbox) {
         if self.sacking || self.stamping {
             let options = self.agreed_options(cx);
             out.send(Segment { options, ..segment });
@@ -375,7 +403,7 @@ impl Endpoint {
     }
 
     #[inline(never)]
-    fn agreed_options(&self, cx: Context<'_>) -> Options {
+    fn agreed_options(&self, cx: &Context<'_>) -> Options {
         let mut options = Options::NONE;
         if self.stamping {
             options.set_timestamps(self.stamp(cx.profile.stamps(), cx));

@@ -14,7 +14,7 @@ impl Endpoint {
     pub(crate) fn on_predicted(
         &mut self,
         segment: &Segment,
-        cx: Context<'_>,
+        cx: &Context<'_>,
         out: &mut impl Outbox,
     ) -> Option<Events> {
         if segment.flags != Flags::ACK
@@ -179,9 +179,9 @@ mod tests {
         cx: Context<'_>,
         out: &mut Vec<Segment>,
     ) -> (Events, bool) {
-        let predicted = end.clone().on_predicted(segment, cx, &mut Vec::new());
+        let predicted = end.clone().on_predicted(segment, &cx, &mut Vec::new());
         let (mut other, mut other_out) = (end.clone(), Vec::new());
-        let expected = other.on_any_segment(segment, cx, &mut other_out);
+        let expected = other.on_any_segment(segment, &cx, &mut other_out);
         let events = end.on_segment(segment, cx, out);
         assert_eq!(events, expected, "{segment:?}");
         assert_eq!(*out, other_out, "{segment:?}");

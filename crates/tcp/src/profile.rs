@@ -54,6 +54,10 @@ pub struct Profile {
     /// Segments by which an ACK may open the window in slow start with byte counting: L of
     /// RFC 3465.
     pub byte_counting_limit: u32,
+    /// Whether congestion avoidance opens the window by what was acknowledged, a segment for every
+    /// window of data (RFC 3465, section 2.1; Linux), instead of with each ACK, of which delayed ACKs
+    /// leave half.
+    pub avoidance_counts_bytes: bool,
     /// Whether the steps of congestion avoidance are whole bytes, at least one.
     pub whole_bytes: bool,
     /// Whether the window grows only while it is used (RFC 7661, section 4; Linux).
@@ -64,6 +68,13 @@ pub struct Profile {
     pub fast_retransmit_guard: FastRetransmitGuard,
     /// Most SACK blocks in an ACK: 4, or 3 beside time stamps (RFC 2018, section 3).
     pub sack_blocks: u32,
+    /// Whether what the peer has told by SACK stays in force after a time-out (Linux): only what is
+    /// missing goes again, and what had arrived does not open the window when it is acknowledged.
+    /// RFC 2018, section 8, forgets it.
+    pub sack_outlives_timeout: bool,
+    /// Whether SACK recovery spreads the reduction of the window over a round trip (proportional rate
+    /// reduction, RFC 9937 and before it RFC 6937) instead of waiting until enough has arrived.
+    pub proportional_rate_reduction: bool,
     /// Whether every partial ACK restarts the retransmission timer ("slow but steady") instead of
     /// the first one only ("impatient", RFC 6582, section 4).
     pub partial_ack_restarts_timer: bool,

@@ -55,6 +55,7 @@ pub(crate) struct Delivered {
 }
 
 impl Receiver {
+    #[inline]
     pub(crate) fn new() -> Self {
         Self {
             next: 0,

@@ -71,6 +71,7 @@ pub(crate) struct Rto {
 }
 
 impl Rto {
+    #[inline]
     pub(crate) fn new(profile: &Profile) -> Self {
         Self {
             current: in_units(profile, profile.rto_initial),
@@ -252,6 +253,7 @@ fn ticks(time: Time, period: Time) -> u64 {
 }
 
 /// A time in the units of [`Rto::current`].
+#[inline]
 fn in_units(profile: &Profile, time: Time) -> u64 {
     match profile.clock {
         Clock::Ticks { period } => ticks(time, period),

@@ -90,8 +90,13 @@ impl Scoreboard {
         resent + self.missing_between(self.lost_below(mss).max(una), max)
     }
 
+    /// Bytes that are known to have arrived beyond the cumulative acknowledgement.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.sacked.iter().map(|(from, to)| to - from).sum()
+    }
+
     /// Bytes of `[from, to)` that are not known to have arrived.
-    fn missing_between(&self, from: u64, to: u64) -> u64 {
+    pub(crate) fn missing_between(&self, from: u64, to: u64) -> u64 {
         let arrived = self
             .sacked
             .iter()

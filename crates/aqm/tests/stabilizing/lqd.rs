@@ -58,3 +58,19 @@ fn lqd_counts_marks_as_losses_if_it_is_told_to() {
         assert_eq!(probe(&gate, "losses"), losses);
     }
 }
+
+#[test]
+fn lqd_in_bytes_weighs_packets_by_their_size_and_spares_small_ones() {
+    let mut gate = gate(&format!("{LQD}unit = \"bytes\"\nscale_by_size = true"));
+    for size in [1500, 1500, 500] {
+        gate.arrive(Time::ZERO, &packet(size, Ecn::NotEct), &mut || 0.999_999);
+    }
+    gate.tick();
+    // 3500 bytes are 7 packets of 500: 0.01 (7 - 4)
+    assert!((probe(&gate, "p") - 0.03).abs() < 1e-12);
+    // A draw of 0.02: below 0.03, the probability of 500 bytes, and above 0.0024, that of 40.
+    let fate =
+        |gate: &mut Gate, size| gate.arrive(Time::ZERO, &packet(size, Ecn::NotEct), &mut || 0.02);
+    assert_eq!(fate(&mut gate, 40), Fate::Enqueue);
+    assert_eq!(fate(&mut gate, 500), Fate::Drop(Reason::Early));
+}

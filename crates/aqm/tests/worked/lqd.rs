@@ -2,6 +2,7 @@
 
 use aqmlab_aqm::Discipline;
 use aqmlab_aqm::lqd::Params;
+use aqmlab_aqm::red::Unit;
 use aqmlab_net::{Bytes, QueueSize, Time};
 
 use crate::trace::{follow, link};
@@ -16,6 +17,8 @@ fn lqd() {
         b: 0.5,
         interval: Time::from_millis(10),
         count_marks: false,
+        unit: Unit::Packets,
+        scale_by_size: false,
         mean_packet: Bytes(500),
         ecn: true,
     };

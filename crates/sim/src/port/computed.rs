@@ -9,22 +9,25 @@ use std::collections::VecDeque;
 use aqmlab_aqm::{Fate, Gate};
 use aqmlab_net::{Ecn, Packet, Time};
 
-use super::{Observer, Passage, Wire};
+use super::ring::Ring;
+use super::{Passage, Wire};
+use crate::recorder::QueueSamples;
 use crate::stats::PortStats;
 
-/// A packet in the discipline: when it leaves (for the device ring, or the wire), when it came.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    leaves: Time,
-    arrived: Time,
-    packet: Packet,
+/// A packet in the discipline: when it leaves (for the device ring, or the wire), and its size.
+#[derive(Clone, Copy, Debug, Default)]
+struct Leaving {
+    at: Time,
+    size: u32,
 }
 
 /// A law over a FIFO with computed departures.
 #[derive(Debug)]
 pub(super) struct Computed {
     gate: Gate,
-    waiting: VecDeque<Waiting>,
+    waiting: Ring<Leaving>,
+    /// What waits, and since when, for laws that watch departures.
+    watched: VecDeque<(Time, Packet)>,
     /// When the last packets, as many as the device ring holds, begin transmission.
     ring: VecDeque<Time>,
     ring_size: usize,
@@ -32,10 +35,11 @@ pub(super) struct Computed {
 }
 
 impl Computed {
-    pub(super) const fn new(gate: Gate, ring_size: usize) -> Self {
+    pub(super) fn new(gate: Gate, ring_size: usize) -> Self {
         Self {
             gate,
-            waiting: VecDeque::new(),
+            waiting: Ring::new(),
+            watched: VecDeque::new(),
             ring: VecDeque::new(),
             ring_size,
             wire_free: Time::ZERO,
@@ -63,7 +67,7 @@ impl Computed {
             self.gate.idle(self.wire_free);
         }
         let ecn = match self.gate.arrive(now, &packet, draw) {
-            Fate::Drop(_) => return Passage::Dropped,
+            Fate::Drop(_) => return Passage::GivenUp,
             Fate::Mark(_) => Ecn::Ce,
             Fate::Enqueue => packet.ecn,
         };
@@ -71,11 +75,13 @@ impl Computed {
         let end = begin + wire.transmission_time(packet.size);
         self.wire_free = end;
         let leaves = self.leave_time(now, begin);
-        self.waiting.push_back(Waiting {
-            leaves,
-            arrived: now,
-            packet,
+        self.waiting.push(Leaving {
+            at: leaves,
+            size: packet.size,
         });
+        if self.gate.watches_departures() {
+            self.watched.push_back((now, packet));
+        }
         stats.on_length(now, self.gate.backlog().packets - u32::from(leaves == now));
         stats.on_passage(now, leaves, (begin, end), packet.size);
         wire.carry(end, ecn, stats)
@@ -83,10 +89,16 @@ impl Computed {
 
     /// When a packet leaves the discipline: when its transmission begins, or, with a device ring
     /// of N packets, when that of the packet N places before it does.
+    #[inline(always)]
     fn leave_time(&mut self, now: Time, begin: Time) -> Time {
         if self.ring_size == 0 {
-            return begin;
+            begin
+        } else {
+            self.leave_for_ring(now, begin)
         }
+    }
+
+    fn leave_for_ring(&mut self, now: Time, begin: Time) -> Time {
         self.ring.push_back(begin);
         if self.ring.len() <= self.ring_size {
             return now;
@@ -100,17 +112,17 @@ impl Computed {
         &mut self,
         now: Time,
         stats: &mut PortStats,
-        observer: &mut impl Observer,
+        samples: &mut QueueSamples,
     ) {
         if self.gate.next_tick().min(stats.next_sample()) <= now {
-            self.observe_until(now, stats, observer);
+            self.observe_until(now, stats, samples);
         }
         self.depart_until(now);
     }
 
     /// The ticks and samples that fall due by `now`.
     #[inline(never)]
-    fn observe_until(&mut self, now: Time, stats: &mut PortStats, observer: &mut impl Observer) {
+    fn observe_until(&mut self, now: Time, stats: &mut PortStats, samples: &mut QueueSamples) {
         loop {
             let (tick, sample) = (self.gate.next_tick(), stats.next_sample());
             let time = tick.min(sample);
@@ -123,18 +135,29 @@ impl Computed {
             } else {
                 let backlog = self.gate.backlog();
                 stats.on_sample(backlog, self.gate.counters());
-                observer.observe(time, backlog, |out| self.gate.probe(out));
+                samples.observe(time, backlog, |out| self.gate.probe(out));
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn depart_until(&mut self, now: Time) {
         while let Some(first) = self.waiting.front()
-            && first.leaves <= now
+            && first.at <= now
         {
-            self.gate.depart(first.leaves, &first.packet, first.arrived);
-            self.waiting.pop_front();
+            self.waiting.pop();
+            if self.gate.watches_departures() {
+                self.depart_watched(first.at);
+            } else {
+                self.gate.release(first.size);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn depart_watched(&mut self, now: Time) {
+        if let Some((arrived, packet)) = self.watched.pop_front() {
+            self.gate.depart(now, &packet, arrived);
         }
     }
 }

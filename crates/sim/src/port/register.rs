@@ -10,8 +10,9 @@ use aqmlab_aqm::{Queue, Queued};
 use aqmlab_net::{Packet, Time};
 use aqmlab_scenario::RateChange;
 
-use super::{Observer, Passage, Wire};
+use super::{Passage, Wire};
 use crate::event::Event;
+use crate::recorder::QueueSamples;
 use crate::stats::PortStats;
 
 /// A discipline with its packets, the device ring, and the state of the wire.
@@ -28,6 +29,8 @@ pub(super) struct Register {
     waiting: u32,
     /// Up to when they are accounted for.
     accounted: Time,
+    /// No change of the rate, tick or sample comes before this.
+    observe_at: Time,
 }
 
 impl Register {
@@ -40,6 +43,7 @@ impl Register {
             busy_until: None,
             waiting: 0,
             accounted: Time::ZERO,
+            observe_at: Time::ZERO,
         }
     }
 
@@ -57,7 +61,8 @@ impl Register {
     }
 
     #[inline]
-    pub(super) const fn wire_falls_free(&mut self) {
+    pub(super) fn wire_falls_free(&mut self, now: Time, stats: &mut PortStats) {
+        self.account(now, stats);
         self.busy_until = None;
     }
 
@@ -69,48 +74,53 @@ impl Register {
         event: Event,
         draw: &mut impl FnMut() -> f64,
         stats: &mut PortStats,
-        others: &mut Vec<(Event, Passage)>,
+        given_up: &mut Vec<(Time, Event)>,
     ) {
         self.account(now, stats);
         self.queue.enqueue(now, packet, event, draw, |queued, _| {
-            others.push((queued.item, Passage::Dropped));
+            given_up.push((now, queued.item));
         });
         self.waiting = self.queue.backlog().packets;
+        if !self.can_serve() {
+            stats.on_length(now, self.waiting);
+        }
     }
 
-    /// Keeps the wire busy and the device ring full, as far as there are packets.
+    /// Whether a packet can go on: to the wire, or into the device ring.
+    #[inline(always)]
+    pub(super) fn can_serve(&self) -> bool {
+        self.busy_until.is_none() || self.ring.len() < self.ring_size
+    }
+
+    /// Keeps the wire busy and the device ring full, as far as there are packets. Gives the packet
+    /// whose transmission begins, and what becomes of it.
     #[inline]
     pub(super) fn serve(
         &mut self,
         now: Time,
         wire: &mut Wire,
         stats: &mut PortStats,
-        others: &mut Vec<(Event, Passage)>,
-    ) {
-        self.account(now, stats);
-        loop {
-            if self.busy_until.is_none() {
-                let next = match self.ring.pop_front() {
-                    Some(queued) => queued,
-                    None => match self.dequeue(now, stats, others) {
-                        Some(queued) => queued,
-                        None => {
-                            self.queue.idle(now);
-                            break;
-                        }
-                    },
-                };
-                self.transmit(now, next, wire, stats, others);
-            } else if self.ring.len() < self.ring_size {
-                match self.dequeue(now, stats, others) {
-                    Some(queued) => self.ring.push_back(queued),
-                    None => break,
-                }
-            } else {
-                break;
+        given_up: &mut Vec<(Time, Event)>,
+    ) -> Option<(Event, Passage)> {
+        let mut sent = None;
+        if self.busy_until.is_none() {
+            let next = match self.ring.pop_front() {
+                Some(queued) => Some(queued),
+                None => self.dequeue(now, stats, given_up),
+            };
+            match next {
+                Some(queued) => sent = Some(self.transmit(now, &queued, wire, stats)),
+                None => self.queue.idle(now),
+            }
+        }
+        while self.busy_until.is_some() && self.ring.len() < self.ring_size {
+            match self.dequeue(now, stats, given_up) {
+                Some(queued) => self.ring.push_back(queued),
+                None => break,
             }
         }
         stats.on_length(now, self.waiting);
+        sent
     }
 
     #[inline]
@@ -118,10 +128,10 @@ impl Register {
         &mut self,
         now: Time,
         stats: &mut PortStats,
-        others: &mut Vec<(Event, Passage)>,
+        given_up: &mut Vec<(Time, Event)>,
     ) -> Option<Queued<Event>> {
         let next = self.queue.dequeue(now, |queued, _| {
-            others.push((queued.item, Passage::Dropped));
+            given_up.push((now, queued.item));
         });
         self.waiting = self.queue.backlog().packets;
         if let Some(queued) = &next {
@@ -134,22 +144,21 @@ impl Register {
     fn transmit(
         &mut self,
         now: Time,
-        queued: Queued<Event>,
+        queued: &Queued<Event>,
         wire: &mut Wire,
         stats: &mut PortStats,
-        others: &mut Vec<(Event, Passage)>,
-    ) {
+    ) -> (Event, Passage) {
         let Packet { size, ecn, .. } = queued.packet;
         let end = now + wire.transmission_time(size);
         self.busy_until = Some(end);
         stats.on_transmission(now, end, size);
-        others.push((queued.item, wire.carry(end, ecn, stats)));
+        (queued.item, wire.carry(end, ecn, stats))
     }
 
     #[cold]
     fn change_rate(&mut self, wire: &mut Wire) {
         if let Some(RateChange { rate, .. }) = self.changes.pop_front() {
-            wire.facts.rate = rate;
+            wire.set_rate(rate);
             self.queue.set_link(wire.facts);
         }
     }
@@ -170,29 +179,35 @@ impl Register {
         time: Time,
         wire: &mut Wire,
         stats: &mut PortStats,
-        observer: &mut impl Observer,
+        samples: &mut QueueSamples,
     ) {
-        while self.next_observation(stats) < time {
-            self.observe_next(wire, stats, observer);
+        if self.observe_at < time {
+            self.observe_all_before(time, wire, stats, samples);
         }
     }
 
+    #[inline(never)]
+    fn observe_all_before(
+        &mut self,
+        time: Time,
+        wire: &mut Wire,
+        stats: &mut PortStats,
+        samples: &mut QueueSamples,
+    ) {
+        while self.next_observation(stats) < time {
+            self.observe_next(wire, stats, samples);
+        }
+        self.observe_at = self.next_observation(stats);
+    }
+
     /// When the rate changes, the discipline ticks or the queue is sampled next.
-    #[inline]
     fn next_observation(&self, stats: &PortStats) -> Time {
         let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
         change.min(self.queue.next_tick()).min(stats.next_sample())
     }
 
-    /// The next change of the rate, tick or sample. They are rare beside packets, to whose path
-    /// this does not belong.
-    #[cold]
-    fn observe_next(
-        &mut self,
-        wire: &mut Wire,
-        stats: &mut PortStats,
-        observer: &mut impl Observer,
-    ) {
+    /// The next change of the rate, tick or sample.
+    fn observe_next(&mut self, wire: &mut Wire, stats: &mut PortStats, samples: &mut QueueSamples) {
         let (tick, sample) = (self.queue.next_tick(), stats.next_sample());
         let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
         if change <= tick.min(sample) {
@@ -202,7 +217,7 @@ impl Register {
         } else {
             let backlog = self.queue.backlog();
             stats.on_sample(backlog, self.queue.counters());
-            observer.observe(sample, backlog, |out| self.queue.probe(out));
+            samples.observe(sample, backlog, |out| self.queue.probe(out));
         }
     }
 }

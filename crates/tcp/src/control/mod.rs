@@ -65,7 +65,12 @@ impl Window {
         if self.in_slow_start(profile) {
             self.slow_start(acked, profile);
         } else {
-            self.avoid(profile.aimd.increase, profile);
+            let acks = if profile.avoidance_counts_bytes {
+                acked as f64 / profile.mss.0 as f64
+            } else {
+                1.0
+            };
+            self.avoid(acks * profile.aimd.increase, profile);
         }
     }
 
@@ -213,6 +218,7 @@ pub(crate) struct Control {
 const MAX_WINDOW: f64 = 65_535.0;
 
 impl Control {
+    #[inline]
     pub(crate) fn new(profile: &Profile) -> Self {
         let state = match profile.congestion_control {
             CongestionControl::Reno => State::Reno,

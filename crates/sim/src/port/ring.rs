@@ -1,0 +1,91 @@
+//! A queue in a ring of a power of two of places: what every packet goes through needs no more
+//! than a mask to find its place.
+
+/// First in, first out. It grows as needed.
+#[derive(Debug)]
+pub(super) struct Ring<T> {
+    places: Box<[T]>,
+    /// How many have come and gone: the places are these numbers modulo their count.
+    pushed: usize,
+    popped: usize,
+}
+
+impl<T: Copy + Default> Ring<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            places: vec![T::default(); 64].into_boxed_slice(),
+            pushed: 0,
+            popped: 0,
+        }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.pushed - self.popped
+    }
+
+    #[inline(always)]
+    fn place(&mut self, number: usize) -> &mut T {
+        let mask = self.places.len() - 1;
+        &mut self.places[number & mask]
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, item: T) {
+        if self.len() == self.places.len() {
+            self.grow();
+        }
+        *self.place(self.pushed) = item;
+        self.pushed += 1;
+    }
+
+    /// The first, if there is one.
+    #[inline(always)]
+    pub(super) fn front(&mut self) -> Option<T> {
+        (self.popped != self.pushed).then(|| *self.place(self.popped))
+    }
+
+    /// Forgets the first.
+    #[inline(always)]
+    pub(super) const fn pop(&mut self) {
+        self.popped += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut places = vec![T::default(); 2 * self.places.len()].into_boxed_slice();
+        let mask = places.len() - 1;
+        for number in self.popped..self.pushed {
+            places[number & mask] = *self.place(number);
+        }
+        self.places = places;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn is_a_queue(steps in prop::collection::vec(0..3u32, 1..2000)) {
+            let (mut ring, mut queue) = (Ring::new(), VecDeque::new());
+            for (number, step) in (0u32..).zip(steps) {
+                if step == 0 {
+                    prop_assert_eq!(ring.front(), queue.pop_front());
+                    if ring.front().is_some() {
+                        ring.pop();
+                    }
+                } else {
+                    ring.push(number);
+                    queue.push_back(number);
+                }
+                prop_assert_eq!(ring.len(), queue.len());
+                prop_assert_eq!(ring.front(), queue.front().copied());
+            }
+        }
+    }
+}

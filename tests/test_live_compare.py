@@ -51,7 +51,7 @@ def test_means_over_the_seeds_are_judged() -> None:
     assert scores["loss"].holds is True
     assert scores["p50"].deviation == pytest.approx(10 / 50.5)
     assert scores["p50"].holds is False
-    assert scores["distance"].live == (pytest.approx(0.1),)
+    assert list(scores["distance"].live) == pytest.approx([0.1])
     assert scores["distance"].holds is True
     assert scores["queue"].holds is None
     assert row(scores["loss"]) == (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -304,6 +305,17 @@ def test_the_engine_runs_and_runs_are_used_again(small: Path, tmp_path: Path) ->
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "runs").iterdir()} == runs
     assert again["tables"]["1"] == first["tables"]["1"]
     assert again["signatures"] == []
+
+
+def test_only_what_is_finished_is_shown(small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert reproduce(str(small), out=out, finished_only=True)["runs"] == 0
+    whole = reproduce(str(small), ["1"], out=out, seeds=[1])
+    gone = next((out / "runs").iterdir())
+    shutil.rmtree(gone)
+    part = reproduce(str(small), ["1"], out=out, seeds=[1], finished_only=True)
+    assert (part["runs"], part["failed"]) == (whole["runs"] - 1, {})
+    assert not gone.exists()
 
 
 def test_unknown_papers_and_tables_are_named(small: Path) -> None:

@@ -343,6 +343,9 @@ def reproduce_command(
     full: Annotated[
         bool, typer.Option("--full", help="Runs as long as the paper's, where ours are shorter.")
     ] = False,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Run nothing: leave out what has not been run.")
+    ] = False,
     seeds: Annotated[
         list[int] | None, typer.Option("--seed", help="Seed; may be repeated.")
     ] = None,
@@ -365,6 +368,7 @@ def reproduce_command(
             "out": directory,
             "quick": quick,
             "full": full,
+            "finished_only": finished,
             "jobs": jobs or available_cpus(),
             "seeds": seeds or None,
             "progress": progress.update,

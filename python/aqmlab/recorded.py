@@ -65,8 +65,8 @@ def of_responses(table: pa.Table) -> dict[str, Any]:
 
     ``mean_bytes`` and ``max_bytes`` of a response; ``size_le.1420``, the share of those of at most
     so many bytes; ``goodput_bps``, the mean over responses of size over response time; ``large``:
-    the same for those of more than :data:`LARGE_BYTES`, with their ``count``, their ``share`` among
-    all and ``le``.
+    the same for those of more than :data:`LARGE_BYTES`, with their ``count``, ``share`` among all
+    and ``le``.
     """
     size = table["response_bytes"].to_numpy()
     time = table["response_s"].to_numpy()

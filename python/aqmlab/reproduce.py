@@ -21,7 +21,7 @@ from aqmlab.scenario import Scenario
 from aqmlab.scoreboard import Cell, Column, Rank, Scoreboard, markdown, total
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     from aqmlab.paper_figures import Figure
 
@@ -64,6 +64,14 @@ class Plan:
             for name, label in figure.places(tables):
                 self._add_row(tables[name], tables[name].row(label))
 
+    def keep(self, names: Container[str]) -> None:
+        """Forgets every row one of whose runs is not among these."""
+        self.rows = {
+            row: runs for row, runs in self.rows.items() if all(name in names for name in runs)
+        }
+        used = {name for runs in self.rows.values() for name in runs}
+        self.scenarios = {name: self.scenarios[name] for name in self.scenarios if name in used}
+
     def add_recorded(self) -> None:
         """Plans the runs that signatures need on top of the tables."""
         for name, label in signatures.rows_to_record(self.paper.signatures):
@@ -86,6 +94,7 @@ def reproduce(
     *,
     quick: bool = False,
     full: bool = False,
+    finished_only: bool = False,
     out: Path | None = None,
     jobs: int | None = None,
     seeds: Sequence[int] | None = None,
@@ -98,6 +107,8 @@ def reproduce(
         tables: Ids of tables, fits and figures; None: all, and the signatures.
         quick: Short runs with one seed, whose numbers are not scored.
         full: Runs of the published length, where the paper's usual ones are shorter.
+        finished_only: Nothing is run: rows whose runs are not all finished are left out, and so
+            are the signatures that look at single connections.
         out: Where ``cells.csv``, ``report.md``, ``scoreboard.json`` and the runs go; None:
             ``out/reproduce/PAPER``. Finished runs found there are not run again.
         jobs: Runs at a time; None: as many as there are processors.
@@ -117,7 +128,9 @@ def reproduce(
     plan = Plan(source, used, [*source.common, *length], quick)
     plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
     plan.add_figures(wanted)
-    if tables is None and not quick:
+    if finished_only:
+        plan.keep({path.name for path in (folder / "runs").glob("*") if path.is_dir()})
+    elif tables is None and not quick:
         plan.add_recorded()
     runs = parallel.execute_all(list(plan.scenarios.items()), folder / "runs", jobs, progress)
 
@@ -212,7 +225,8 @@ def fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> li
     rows = plan.paper.table(fit.over).rows
     x = [product(fit.x, row.published) for row in rows]
     lines = []
-    for of_seed in zip(*(plan.rows[fit.over, row.label] for row in rows), strict=True):
+    planned = [plan.rows.get((fit.over, row.label), []) for row in rows]
+    for of_seed in zip(*planned, strict=False):  # nothing where a row is left out
         done = finished(of_seed, runs)
         if len(done) == len(rows):
             lines.append(np.polyfit(x, [total(fit.terms, run.summary) for run in done], 1))

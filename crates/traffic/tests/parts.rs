@@ -1,7 +1,7 @@
 //! Parts of a whole: classes that share the connections of one model.
 
 use aqmlab_net::{Frequency, Time};
-use aqmlab_traffic::ideal::{self, Watch};
+use aqmlab_traffic::ideal::{self, Burst, UNLIMITED, Watch};
 use aqmlab_traffic::{
     Activity, Connect, Direction, HostCounts, Http, Model, PackMime, PackMimeRtt, Part, Rtt, Source,
 };
@@ -19,7 +19,7 @@ struct Connections {
 }
 
 impl Watch for Connections {
-    fn connection(&mut self, at: Time, _: Time, connect: &Connect) {
+    fn connection(&mut self, at: Time, _: Time, connect: &Connect, _: &[Burst]) {
         self.opened.push((at, connect.clone()));
     }
 
@@ -54,7 +54,7 @@ fn part(interval: Option<(f64, f64)>, max_connections: u32) -> Connections {
         })
         .with_part(part.as_ref(), 3);
     let mut seen = Connections::default();
-    ideal::play(&mut source, Time::from_secs(100), &mut seen);
+    ideal::play(&mut source, Time::from_secs(100), UNLIMITED, &mut seen);
     seen
 }
 

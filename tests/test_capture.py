@@ -249,12 +249,7 @@ def sizes(adus: list[Adu]) -> tuple[tuple[str, int], ...]:
     return tuple((who, size) for who, size, _ in adus)
 
 
-LOSSY = pytest.mark.xfail(
-    reason="with loss two of 160 connections come back with an empty first turn: a known defect",
-)
-
-
-@pytest.mark.parametrize("loss", [0.0, pytest.param(0.03, marks=LOSSY)])
+@pytest.mark.parametrize("loss", [0.0, 0.03])
 def test_vectors_come_back_from_the_capture_of_a_run(
     aqmlab: Cli, elsewhere: Path, loss: float
 ) -> None:

@@ -259,7 +259,8 @@ pub(crate) struct Connection {
     sides: [Side; 2],
     conversation: Conversation,
     started: Time,
-    established: Time,
+    /// For each side, when it could first send as far as the tap can tell.
+    established: [Time; 2],
     pub(crate) last: Time,
     pub(crate) phase: Phase,
     reset: bool,
@@ -282,7 +283,7 @@ impl Connection {
             sides: [Side::new(), Side::new()],
             conversation: Conversation::default(),
             started: now,
-            established: Time::NEVER,
+            established: [Time::NEVER; 2],
             last: now,
             phase: Phase::Opening,
             reset: false,
@@ -370,6 +371,10 @@ impl Connection {
         if side.syn {
             // Sent again: an answer could be to either (Karn's rule).
             side.timed = 0;
+            if answers {
+                // The acknowledgement that passed the tap was lost behind it.
+                self.established[from] = Time::NEVER;
+            }
             return;
         }
         side.syn = true;
@@ -395,9 +400,10 @@ impl Connection {
         let side = &mut self.sides[from];
         side.learn(header.seq);
         side.window = side.window.max(header.window);
-        if self.established == Time::NEVER && self.initiator.is_none_or(|(i, _)| i as usize == from)
-        {
-            self.established = now;
+        if self.initiator.is_none_or(|(i, _)| i as usize == from) {
+            for established in &mut self.established {
+                *established = (*established).min(now);
+            }
         }
         if self.phase == Phase::Opening {
             self.phase = Phase::Open;
@@ -517,7 +523,7 @@ impl Connection {
         let (initiator, told_by) = self.initiator();
         let order = [initiator, 1 - initiator];
         let timing = Timing {
-            established: self.established.min(self.last),
+            established: self.established.map(|time| time.min(self.last)),
             loops: [0, 1].map(|side| self.sides[side].round_trip),
             closed: [0, 1].map(|side| self.sides[side].closed),
             idle,

@@ -66,8 +66,8 @@ pub(crate) struct NewData {
 /// What must be known of a connection to tell its applications' pauses from the network's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
-    /// When both ends could send.
-    pub(crate) established: Time,
+    /// When each side could send.
+    pub(crate) established: [Time; 2],
     /// Time from the tap to each side and back.
     pub(crate) loops: [Time; 2],
     /// When each side closed; [`Time::NEVER`] if that was not seen.
@@ -139,11 +139,11 @@ impl Conversation {
         };
         let mut adus = Vec::with_capacity(self.units.len() + 1);
         if let Some(first) = self.units.first() {
-            let silence = waiting(timing.established, first, timing.loops[first.side()]);
+            let established = timing.established[first.side()];
             // The initiator's first ADU needs no round trip: the tap saw its side established.
             let silence = match first.side() == initiator {
-                true => first.first.saturating_sub(timing.established),
-                false => silence,
+                true => first.first.saturating_sub(established),
+                false => waiting(established, first, timing.loops[first.side()]),
             };
             if silence > timing.idle {
                 adus.push((party(first.side()), adu(0, silence)));
@@ -178,7 +178,7 @@ impl Conversation {
         }
         let mut adus = Vec::with_capacity(units.len() + 1);
         if let Some(first) = units.first() {
-            let silence = first.first.saturating_sub(timing.established);
+            let silence = first.first.saturating_sub(timing.established[side]);
             if silence > timing.idle {
                 adus.push(adu(0, silence));
             }

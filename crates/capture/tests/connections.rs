@@ -261,6 +261,28 @@ fn an_acceptor_may_speak_first() {
     assert_eq!(spoken(&vectors[0]), [('A', 90, 5.0), ('I', 20, 1000.0)]);
 }
 
+/// The acknowledgement of the SYN-ACK passed the tap and was lost behind it: the acceptor is silent
+/// because it does not know that it may speak, and speaks as soon as it does.
+#[test]
+fn a_handshake_repeated_behind_the_tap_is_no_silence() {
+    for thinking in [0.0, 700.0] {
+        let mut tap = Tap::new();
+        let pair = Pair::new(4000);
+        tap.handshake(0.0, &pair);
+        tap.at(1020.0, &pair, (1, SYN | ACK, 0, 0, 0));
+        tap.at(1030.0, &pair, (0, ACK, 0, 0, 0));
+        tap.at(1050.0 + thinking, &pair, (1, ACK, 0, 0, 90));
+        tap.at(1065.0 + thinking, &pair, (0, ACK, 0, 90, 20));
+        tap.at(2065.0 + thinking, &pair, (0, ACK | FIN, 20, 90, 0));
+        let (vectors, _) = tap.vectors();
+        let mut expected = vec![('A', 90, 5.0), ('I', 20, 1000.0)];
+        if thinking > 0.0 {
+            expected.insert(0, ('A', 0, thinking));
+        }
+        assert_eq!(spoken(&vectors[0]), expected);
+    }
+}
+
 /// A wait before the first ADU has no place in the format but behind an ADU of no bytes.
 #[test]
 fn a_long_silence_in_the_beginning_is_kept() {

@@ -15,7 +15,7 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Schema, UInt8Type};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
 use crate::RunError;
@@ -180,29 +180,16 @@ pub(crate) struct Table {
 impl Table {
     /// A file with few rows, which is to be small.
     pub(crate) fn create(path: &Path, fields: Vec<Field>) -> Result<Self, RunError> {
-        let mut properties = WriterProperties::builder()
-            .set_compression(zstd())
-            .set_dictionary_enabled(false);
-        // Dictionaries pay for words only: times and sizes seldom repeat, and hashing them costs.
-        for field in &fields {
-            if matches!(field.data_type(), DataType::Dictionary(..)) {
-                let column = ColumnPath::from(field.name().as_str());
-                properties = properties.set_column_dictionary_enabled(column, true);
-            }
-        }
-        Self::with_properties(path, fields, properties.build())
+        let properties = plain().set_compression(zstd()).build();
+        Self::with_properties(path, fields, properties)
     }
 
     /// A file with a row for each exchange or connection, which is to cost little time.
     ///
     /// Whole numbers are small or lie near those before them: differences are shorter than what
-    /// zstd makes of them. The nanoseconds of times look random: zstd would save a tenth. Words
-    /// repeat so evenly that it does for them what a dictionary would.
+    /// zstd makes of them. The nanoseconds of times look random: zstd would save a tenth.
     fn create_large(path: &Path, fields: Vec<Field>) -> Result<Self, RunError> {
-        let mut properties = WriterProperties::builder()
-            .set_compression(Compression::UNCOMPRESSED)
-            .set_statistics_enabled(EnabledStatistics::None)
-            .set_dictionary_enabled(false);
+        let mut properties = plain();
         for field in &fields {
             let column = ColumnPath::from(field.name().as_str());
             properties = match field.data_type() {
@@ -241,6 +228,15 @@ impl Table {
     }
 }
 
+/// Nothing compressed, and nothing that costs time per value: no column statistics, no
+/// dictionaries. Words repeat so evenly that zstd does for them what a dictionary would.
+fn plain() -> WriterPropertiesBuilder {
+    WriterProperties::builder()
+        .set_compression(Compression::UNCOMPRESSED)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_dictionary_enabled(false)
+}
+
 fn zstd() -> Compression {
     Compression::ZSTD(ZstdLevel::try_new(1).expect("1 is a level of zstd"))
 }
@@ -274,25 +270,25 @@ impl<T> Values<T> {
 }
 
 /// A column of words from a set that is known from the start: no word is hashed for a row.
-struct Words {
+pub(crate) struct Words {
     words: ArrayRef,
     /// Which of them, per row.
     keys: Values<u8>,
 }
 
 impl Words {
-    fn new(words: &[String]) -> Self {
+    pub(crate) fn new(words: &[impl AsRef<str>]) -> Self {
         Self {
             words: Arc::new(StringArray::from_iter_values(words)),
             keys: Values::new(),
         }
     }
 
-    fn append(&mut self, word: usize) {
+    pub(crate) fn append(&mut self, word: usize) {
         self.keys.push(word as u8);
     }
 
-    fn finish(&mut self) -> DictionaryArray<UInt8Type> {
+    pub(crate) fn finish(&mut self) -> DictionaryArray<UInt8Type> {
         let keys = UInt8Array::from(self.keys.finish());
         DictionaryArray::new(keys, self.words.clone())
     }

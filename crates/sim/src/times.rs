@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aqmlab_net::Time;
-use arrow::array::{ArrayRef, Float64Array, StringDictionaryBuilder, UInt64Array};
-use arrow::datatypes::{DataType, UInt8Type};
+use arrow::array::{ArrayRef, Float64Array, UInt64Array};
+use arrow::datatypes::DataType;
 use hdrhistogram::Histogram;
 
 use crate::RunError;
-use crate::recorder::{Table, column, word};
+use crate::recorder::{Table, Words, column, word};
 use crate::stats::{FlowStats, ResponseStats};
 
 const SIGNIFICANT_DIGITS: u8 = 3;
@@ -91,14 +91,16 @@ pub(crate) fn write_distribution<'a>(
     path: &Path,
     classes: impl Iterator<Item = (&'a str, &'a ResponseStats, &'a FlowStats)>,
 ) -> Result<(), RunError> {
-    let mut of = StringDictionaryBuilder::<UInt8Type>::new();
-    let mut class = StringDictionaryBuilder::<UInt8Type>::new();
+    let classes: Vec<_> = classes.collect();
+    let names: Vec<&str> = classes.iter().map(|(name, ..)| *name).collect();
+    let mut of = Words::new(&["response", "flow"]);
+    let mut class = Words::new(&names);
     let (mut below, mut count) = (Vec::new(), Vec::new());
-    for (name, responses, flows) in classes {
-        for (what, times) in [("response", &responses.times), ("flow", &flows.durations)] {
+    for (number_of_class, (_, responses, flows)) in classes.iter().enumerate() {
+        for (what, times) in [&responses.times, &flows.durations].into_iter().enumerate() {
             for (end, number) in times.bins() {
-                of.append_value(what);
-                class.append_value(name);
+                of.append(what);
+                class.append(number_of_class);
                 below.push(end);
                 count.push(number);
             }

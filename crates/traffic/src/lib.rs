@@ -19,6 +19,7 @@ mod general_tcp;
 pub mod ideal;
 mod long_memory;
 mod mah;
+mod normal;
 mod offered;
 mod on_off;
 mod packmime;

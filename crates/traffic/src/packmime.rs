@@ -127,7 +127,7 @@ impl Cloud {
             responses: Responses::new(&numbers, rate, stream("responses")),
             delays: params
                 .server_delay
-                .then(|| ServerDelays::new(&numbers, stream("server-delays"))),
+                .then(|| ServerDelays::new(stream("server-delays"))),
             persistence: (params.http == Http::Http11)
                 .then(|| Persistence::new(&numbers, stream("persistent"))),
             rtts,
@@ -150,17 +150,20 @@ impl Cloud {
     }
 
     fn script(&mut self) -> Script {
-        let first = Exchange::new(self.requests.next(), self.responses.next());
-        let mut exchanges = match &mut self.persistence {
-            Some(persistence) => persistence.exchanges(first),
-            None => vec![first],
+        let mut first = Exchange::new(self.requests.next(), self.responses.next());
+        first.think = self.think();
+        let Some(persistence) = &mut self.persistence else {
+            return Script::Single(first);
         };
-        if let Some(delays) = &mut self.delays {
-            for exchange in &mut exchanges {
-                exchange.think = delays.next();
-            }
+        let mut exchanges = persistence.exchanges(first);
+        for later in &mut exchanges[1..] {
+            later.think = self.think();
         }
         Script::new(exchanges, Party::Acceptor)
+    }
+
+    fn think(&mut self) -> Time {
+        self.delays.as_mut().map_or(Time::ZERO, ServerDelays::next)
     }
 }
 

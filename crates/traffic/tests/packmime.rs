@@ -56,7 +56,7 @@ fn connections(
 }
 
 /// Independent series of each test, and connections in each.
-const SERIES: u64 = 40;
+const SERIES: u64 = 60;
 const LENGTH: usize = 10_000;
 
 /// One statistic of many series.

@@ -1,10 +1,13 @@
 //! PackMime's marginal distributions and what remembers between their draws.
 
+use std::sync::LazyLock;
+
 use aqmlab_net::{RandomStream, Time};
 use serde::Deserialize;
 
 use crate::curve::Curve;
-use crate::long_memory::{LongMemory, normal_above, normal_below};
+use crate::long_memory::LongMemory;
+use crate::normal::{FromNormal, normal, normal_above, normal_below};
 use crate::sizes::ENDLESS;
 
 /// `parameters.toml`; the comments stand there.
@@ -85,16 +88,108 @@ struct Weibull {
 }
 
 impl Weibull {
-    /// The value that is exceeded with probability `above`.
-    fn exceeded(&self, above: f64) -> f64 {
-        self.scale * libm::pow(-libm::log(above), 1.0 / self.shape)
+    /// The value of a normal score.
+    fn at(&self, z: f64) -> f64 {
+        self.scale * libm::pow(-libm::log(normal_above(z)), 1.0 / self.shape)
+    }
+}
+
+/// The distributions that do not depend on the rate: the value of a normal score.
+struct Exact {
+    /// Each half has its own table.
+    request: [Curve; 2],
+    cache: Curve,
+    download: Curve,
+    /// Of the inverse, in 1/s, and its least value.
+    server_delay: (Weibull, f64),
+    rtt: RttCurves,
+}
+
+impl Exact {
+    fn shipped() -> Self {
+        let [low, high, cache, download] = [
+            include_str!("../../data/packmime/request_low.csv"),
+            include_str!("../../data/packmime/request_high.csv"),
+            include_str!("../../data/packmime/response_cache.csv"),
+            include_str!("../../data/packmime/response_download.csv"),
+        ]
+        .map(Curve::read);
+        let numbers = Parameters::shipped();
+        let ServerDelay {
+            shape,
+            scale,
+            least,
+        } = numbers.server_delay;
+        Self {
+            request: [low, high],
+            cache,
+            download,
+            server_delay: (Weibull { shape, scale }, least),
+            rtt: RttCurves::new(&numbers),
+        }
+    }
+
+    /// Bytes.
+    fn request(&self, z: f64) -> f64 {
+        let [low, high] = &self.request;
+        if z <= 0.0 {
+            low.at(2.0 * normal_below(z))
+        } else {
+            libm::exp2(high.at(libm::log2(2.0 * normal_above(z))))
+        }
+    }
+
+    /// Bytes of a cache validation.
+    fn cache(&self, z: f64) -> f64 {
+        self.cache.at(normal_below(z))
+    }
+
+    /// Bytes.
+    fn download(&self, z: f64) -> f64 {
+        libm::exp2(self.download.at(libm::log2(normal_above(z))))
+    }
+
+    /// Seconds.
+    fn server_delay(&self, z: f64) -> f64 {
+        let (inverse, least) = self.server_delay;
+        1.0 / inverse.at(z).max(least)
+    }
+
+    /// Milliseconds on the client's side (part 0) or the server's.
+    fn rtt_ms(&self, part: usize, z: f64) -> f64 {
+        self.rtt.part_ms(part, normal_above(z))
+    }
+}
+
+/// The same from tables, fast.
+struct Marginals {
+    request: FromNormal,
+    /// Of cache validations, and of downloads.
+    response: [FromNormal; 2],
+    server_delay: FromNormal,
+    rtt_ms: [FromNormal; 2],
+}
+
+static MARGINALS: LazyLock<Marginals> = LazyLock::new(|| Marginals::new(&Exact::shipped()));
+
+impl Marginals {
+    fn new(exact: &Exact) -> Self {
+        Self {
+            request: FromNormal::new(|z| exact.request(z)),
+            response: [
+                FromNormal::new(|z| exact.cache(z)),
+                FromNormal::new(|z| exact.download(z)),
+            ],
+            server_delay: FromNormal::new(|z| exact.server_delay(z)),
+            rtt_ms: [0, 1].map(|part| FromNormal::new(|z| exact.rtt_ms(part, z))),
+        }
     }
 }
 
 /// Times between connections: Weibull, with long memory.
 #[derive(Clone, Debug)]
 pub(super) struct Gaps {
-    weibull: Weibull,
+    marginal: FromNormal,
     memory: LongMemory,
 }
 
@@ -108,44 +203,34 @@ impl Gaps {
         let shape = shape.at(rate);
         // Mean 1 / rate.
         let scale = 1.0 / (rate * libm::tgamma(1.0 + 1.0 / shape));
+        let weibull = Weibull { shape, scale };
         Self {
-            weibull: Weibull { shape, scale },
+            marginal: FromNormal::new(|z| weibull.at(z)),
             memory: LongMemory::new(*d, white_share.at(rate), stream),
         }
     }
 
     /// Seconds.
+    #[inline]
     pub(super) fn next(&mut self) -> f64 {
-        self.weibull.exceeded(normal_above(self.memory.next()))
+        self.marginal.at(self.memory.next())
     }
 }
 
 /// Sizes of requests, with long memory.
 #[derive(Clone, Debug)]
-pub(super) struct Requests {
-    low: Curve,
-    high: Curve,
-    memory: LongMemory,
-}
+pub(super) struct Requests(LongMemory);
 
 impl Requests {
     pub(super) fn new(numbers: &Parameters, rate: f64, stream: RandomStream) -> Self {
         let Memory { d, white_share } = &numbers.requests;
-        Self {
-            low: Curve::read(include_str!("../../data/packmime/request_low.csv")),
-            high: Curve::read(include_str!("../../data/packmime/request_high.csv")),
-            memory: LongMemory::new(*d, white_share.at(rate), stream),
-        }
+        Self(LongMemory::new(*d, white_share.at(rate), stream))
     }
 
-    /// Bytes. Each half of the distribution has its own table.
+    /// Bytes.
+    #[inline]
     pub(super) fn next(&mut self) -> u64 {
-        let z = self.memory.next();
-        whole(if z <= 0.0 {
-            self.low.at(2.0 * normal_below(z))
-        } else {
-            libm::exp2(self.high.at(libm::log2(2.0 * normal_above(z))))
-        })
+        whole(MARGINALS.request.at(self.0.next()))
     }
 }
 
@@ -153,10 +238,8 @@ impl Requests {
 /// are independent.
 #[derive(Clone, Debug)]
 pub(super) struct Responses {
-    cache: Curve,
-    download: Curve,
     /// Lengths of runs of cache validations, and of downloads.
-    runs: [Weibull; 2],
+    runs: [FromNormal; 2],
     is_download: bool,
     /// Responses of this run still to come.
     left: u64,
@@ -165,13 +248,14 @@ pub(super) struct Responses {
 
 impl Responses {
     pub(super) fn new(numbers: &Parameters, rate: f64, stream: RandomStream) -> Self {
-        let runs = [&numbers.cache_runs, &numbers.download_runs].map(|runs| Weibull {
-            shape: runs.shape.at(rate),
-            scale: runs.scale,
+        let runs = [&numbers.cache_runs, &numbers.download_runs].map(|runs| {
+            let weibull = Weibull {
+                shape: runs.shape.at(rate),
+                scale: runs.scale,
+            };
+            FromNormal::new(|z| weibull.at(z))
         });
         Self {
-            cache: Curve::read(include_str!("../../data/packmime/response_cache.csv")),
-            download: Curve::read(include_str!("../../data/packmime/response_download.csv")),
             runs,
             is_download: false,
             left: 0,
@@ -183,17 +267,12 @@ impl Responses {
     pub(super) fn next(&mut self) -> u64 {
         if self.left == 0 {
             self.is_download = !self.is_download;
-            let run = self.runs[usize::from(self.is_download)];
-            let length = run.exceeded(self.stream.uniform_positive());
+            let length = self.runs[usize::from(self.is_download)].at(normal(&mut self.stream));
             self.left = (length.ceil() as u64).max(1);
         }
         self.left -= 1;
-        let u = self.stream.uniform_positive();
-        whole(if self.is_download {
-            libm::exp2(self.download.at(libm::log2(u)))
-        } else {
-            self.cache.at(1.0 - u)
-        })
+        let marginal = &MARGINALS.response[usize::from(self.is_download)];
+        whole(marginal.at(normal(&mut self.stream)))
     }
 }
 
@@ -204,10 +283,7 @@ pub(super) fn whole(size: f64) -> u64 {
 
 /// Round-trip times: a part for the client's side and one for the server's, each with long memory.
 #[derive(Clone, Debug)]
-pub(crate) struct RttParts {
-    curves: RttCurves,
-    memories: [LongMemory; 2],
-}
+pub(crate) struct RttParts([LongMemory; 2]);
 
 /// The distributions of both parts, without memory.
 #[derive(Clone, Debug)]
@@ -231,12 +307,15 @@ impl RttCurves {
         ])
     }
 
+    /// Milliseconds of the part that is exceeded with this probability.
+    fn part_ms(&self, part: usize, above: f64) -> f64 {
+        let (curve, power) = &self.0[part];
+        libm::pow(curve.at(-libm::log10(above)), *power)
+    }
+
     /// Milliseconds of the round trip whose parts are exceeded with these probabilities.
     pub(crate) fn exceeded_ms(&self, above: [f64; 2]) -> f64 {
-        let parts = self.0.iter().zip(above);
-        parts
-            .map(|((curve, power), above)| libm::pow(curve.at(-libm::log10(above)), *power))
-            .sum()
+        self.part_ms(0, above[0]) + self.part_ms(1, above[1])
     }
 
     /// The shortest round trip, in milliseconds.
@@ -250,50 +329,80 @@ impl RttParts {
         let [client, server] = streams;
         let memory =
             |part: &RttPart, stream| LongMemory::new(part.d, part.white_share.at(rate), stream);
-        Self {
-            curves: RttCurves::new(numbers),
-            memories: [
-                memory(&numbers.rtt_client, client),
-                memory(&numbers.rtt_server, server),
-            ],
-        }
+        Self([
+            memory(&numbers.rtt_client, client),
+            memory(&numbers.rtt_server, server),
+        ])
     }
 
     /// Milliseconds of the next connection's round trip.
     pub(super) fn next_ms(&mut self) -> f64 {
-        let above = self
-            .memories
-            .each_mut()
-            .map(|memory| normal_above(memory.next()));
-        self.curves.exceeded_ms(above)
+        let [client, server] = &mut self.0;
+        let [clients, servers] = &MARGINALS.rtt_ms;
+        clients.at(client.next()) + servers.at(server.next())
     }
 }
 
 /// How long servers take from the end of a request to the response.
 #[derive(Clone, Debug)]
-pub(super) struct ServerDelays {
-    /// Of the inverse, in 1/s.
-    weibull: Weibull,
-    least: f64,
-    stream: RandomStream,
-}
+pub(super) struct ServerDelays(RandomStream);
 
 impl ServerDelays {
-    pub(super) fn new(numbers: &Parameters, stream: RandomStream) -> Self {
-        let ServerDelay {
-            shape,
-            scale,
-            least,
-        } = numbers.server_delay;
-        Self {
-            weibull: Weibull { shape, scale },
-            least,
-            stream,
-        }
+    pub(super) const fn new(stream: RandomStream) -> Self {
+        Self(stream)
     }
 
     pub(super) fn next(&mut self) -> Time {
-        let inverse = self.weibull.exceeded(self.stream.uniform_positive());
-        Time::from_secs_f64(1.0 / inverse.max(self.least))
+        Time::from_secs_f64(MARGINALS.server_delay.at(normal(&mut self.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table's relative errors at normal scores between quantiles 1e-6 and 1 - 1e-6: the mean over the
+    /// distribution, and the largest.
+    fn errors(table: &FromNormal, exact: impl Fn(f64) -> f64) -> [f64; 2] {
+        const STEP: f64 = 1.0 / 1024.0;
+        let (mut mean, mut largest) = (0.0, 0.0_f64);
+        for step in -4867..4867 {
+            let z = f64::from(step) * STEP;
+            let error = (table.at(z) / exact(z) - 1.0).abs();
+            mean += error * (normal_below(z + STEP) - normal_below(z));
+            largest = largest.max(error);
+        }
+        [mean, largest]
+    }
+
+    #[test]
+    fn tables_are_right_within_a_ten_thousandth() {
+        let exact = Exact::shipped();
+        let found = Marginals::new(&exact);
+        for (name, [mean, largest]) in [
+            ("request", errors(&found.request, |z| exact.request(z))),
+            ("cache", errors(&found.response[0], |z| exact.cache(z))),
+            (
+                "download",
+                errors(&found.response[1], |z| exact.download(z)),
+            ),
+            (
+                "delay",
+                errors(&found.server_delay, |z| exact.server_delay(z)),
+            ),
+            ("client", errors(&found.rtt_ms[0], |z| exact.rtt_ms(0, z))),
+            ("server", errors(&found.rtt_ms[1], |z| exact.rtt_ms(1, z))),
+        ] {
+            assert!(mean < 1e-4, "{name}: {mean} on average");
+            // At the corners of the published tables.
+            assert!(largest < 1e-2, "{name}: {largest}");
+        }
+        // At 1, 20 and 200 connections/s: no corners.
+        for shape in [0.56, 0.80, 0.91] {
+            let weibull = Weibull { shape, scale: 1.0 };
+            let table = FromNormal::new(|z| weibull.at(z));
+            let [mean, largest] = errors(&table, |z| weibull.at(z));
+            assert!(mean < 1e-4 && largest < 6e-4, "{shape}: {mean}, {largest}");
+        }
     }
 }

@@ -143,10 +143,26 @@ def test_recorded_connections_are_described(aqmlab: Cli) -> None:
     assert found["population"] == "copies = 1"
 
 
+def test_what_comes_after_the_last_recorded_connection_is_no_silence(
+    aqmlab: Cli, tmp_path: Path
+) -> None:
+    """A Poisson process of 100 s, played for 1000 s: no memory, though it ends."""
+    starts = np.sort(np.random.default_rng(1).uniform(0, 100e6, 5000)).astype(int)
+    vectors = tmp_path / "poisson.cvec"
+    vectors.write_text("".join(f"SEQ {start} 1 1 1\n> 400\nt 0\n< 2000\n" for start in starts))
+    answer = aqmlab("traffic", "describe", vectors, "--json")
+    assert (answer.status, answer.err) == (0, "")
+    [found] = json.loads(answer.out)
+    assert found["played_s"] == pytest.approx(starts[-1] / 1e6)
+    memory = found["memory"]["connections"]
+    assert abs(memory["hurst"] - 0.5) < 4 * memory["standard_error"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["packmim"], "SOURCE: found 'packmim'"),
+        (["packmim"], 'telnet; did you mean "packmime"?'),
+        (["nonsense"], "SOURCE: found 'nonsense'; expected a scenario (.toml), connection vectors"),
         (["missing.toml"], "missing.toml"),
         (["packmime", "--set", "traffic.0.rate=0 /s"], "traffic.packmime.rate"),
     ],

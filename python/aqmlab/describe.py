@@ -189,11 +189,12 @@ def memory(name: str, series: np.ndarray, bin_s: float, from_s: float) -> Memory
 
 @dataclass(frozen=True)
 class Description:
-    """What one class does in `seconds` on an ideal network."""
+    """What one class does on an ideal network."""
 
     name: str
     kind: str
     seconds: float
+    """How long it was played; recorded connections no longer than until the last one opens."""
     population: str
     columns: dict[str, np.ndarray]
 
@@ -328,5 +329,9 @@ def describe(scenario: Scenario, seconds: float = SECONDS) -> list[Description]:
         number = f"{key} = {_native.population(effective, index):g}"
         played = _native.play_source(effective, index, seconds)
         columns = {name: np.frombuffer(column, "<f8") for name, column in played.items()}
-        found.append(Description(traffic["name"], traffic["kind"], seconds, number, columns))
+        opened = columns["opened_s"]
+        # Nothing comes after the last recorded connection: silence that says nothing of the source.
+        is_over = traffic["kind"] == "vectors" and len(opened) > 1
+        span = min(seconds, float(opened[-1])) if is_over else seconds
+        found.append(Description(traffic["name"], traffic["kind"], span, number, columns))
     return found

@@ -23,7 +23,7 @@ COLUMNS = 3
 def describe_tables(description: Description) -> list[RenderableType]:
     """What a class is, for a terminal."""
     facts = Table(title=f"{description.name} ({description.kind}, {description.population})")
-    facts.add_column(f"in {description.seconds:g} s")
+    facts.add_column(f"in {number(description.seconds)} s")
     facts.add_column("number", justify="right")
     found = description.to_json()
     for name, value in (
@@ -86,7 +86,9 @@ def describe_figure(descriptions: list[Description]) -> Chart:
             views.append(logscale(description.memories))
         if views:
             title = f"{description.name} ({description.kind}, {description.population})"
-            rows.append(alt.concat(*views, columns=COLUMNS, title=title))
+            row = alt.concat(*views, columns=COLUMNS, title=title)
+            # The legend stands at the plot that it belongs to.
+            rows.append(row.resolve_scale(color="independent"))
     return finish(alt.vconcat(*rows).resolve_scale(color="independent"))
 
 

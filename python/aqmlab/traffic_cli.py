@@ -16,6 +16,7 @@ from aqmlab.captures import from_capture
 from aqmlab.console import Progress, out, show
 from aqmlab.describe import EXAMPLES, SECONDS, describe, example, recorded
 from aqmlab.errors import AqmlabError, ScenarioError
+from aqmlab.fields import nearest
 from aqmlab.scenario import Override, Scenario
 
 CAPTURES = (".pcap", ".pcapng")
@@ -125,8 +126,11 @@ def opened(source: str, overrides: list[Override]) -> Scenario:
     if source.endswith(".cvec"):
         return recorded(Path(source), overrides)
     if not Path(source).exists() and not source.endswith(".toml"):
-        known = ", ".join(EXAMPLES)
-        raise ScenarioError(f"SOURCE: found {source!r}; expected a scenario file or one of {known}")
+        raise ScenarioError(
+            f"SOURCE: found {source!r}; expected a scenario (.toml), connection vectors (.cvec), "
+            f"a capture ({', '.join(CAPTURES)}) or one of {', '.join(EXAMPLES)}"
+            + nearest(source, EXAMPLES)
+        )
     return Scenario.load(source, overrides)
 
 

@@ -72,6 +72,8 @@ pub struct TcpImage<'a> {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks, as many as fit: three beside time stamps, else four.
     pub sack: &'a [(u32, u32)],
+    /// Bytes of options at least, a multiple of four: no-operations fill them up.
+    pub room: u8,
 }
 
 /// Writes packets.
@@ -249,6 +251,7 @@ const MAX_PAYLOAD: usize = 65_400;
 
 /// Bytes that TCP options may take.
 const MAX_OPTIONS: usize = 40;
+const NO_OPERATION: u8 = 1;
 
 impl TcpImage<'_> {
     /// Its options, padded to whole words.
@@ -287,7 +290,9 @@ impl TcpImage<'_> {
             }
         }
         let len = push(&[]);
-        &space[..len]
+        let filled = len.max(usize::from(self.room).min(MAX_OPTIONS));
+        space[len..filled].fill(NO_OPERATION);
+        &space[..filled]
     }
 }
 

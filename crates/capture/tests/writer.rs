@@ -46,6 +46,7 @@ const TCP: TcpImage<'_> = TcpImage {
     sack_permitted: false,
     timestamps: Some((11, 22)),
     sack: &[(100, 200), (300, 400), (500, 600), (700, 800)],
+    room: 0,
 };
 
 #[test]
@@ -97,6 +98,33 @@ fn tcp_over_both_ips_with_valid_checksums() {
             assert_eq!(class, 46 << 2 | 3);
             assert_eq!(tcp.checksum(), check.unwrap());
         }
+    }
+}
+
+#[test]
+fn room_for_options_is_filled_with_no_operations() {
+    for (room, sack, expected) in [
+        (12, &[][..], 12),
+        (12, &TCP.sack[..1], 12),
+        (8, &TCP.sack[..1], 12),
+    ] {
+        let tcp = TcpImage {
+            timestamps: None,
+            sack,
+            room,
+            ..TCP
+        };
+        let image = image(IPV4, Transport::Tcp(tcp), 1448);
+        let (data, original) = written(&image, 96, Checksums::Valid);
+        assert_eq!(original, 40 + expected + 1448);
+        let packet = SlicedPacket::from_ip(&written(&image, 9000, Checksums::Valid).0).map(|_| ());
+        assert!(packet.is_ok() && data.len() == 96);
+        let carried = 12 * sack.len();
+        assert!(
+            data[40 + carried..40 + expected as usize]
+                .iter()
+                .all(|&byte| byte == 1)
+        );
     }
 }
 

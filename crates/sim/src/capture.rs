@@ -3,7 +3,8 @@
 //! Packets are taken as they arrive at the link's ports, before the queues: what a queue drops, or
 //! the wire loses, is in the capture. Addresses and ports are made of the hosts' and the
 //! connections' numbers. SYNs announce segment size and window scale even where a profile's SYN
-//! has no room for options; then they are longer here than on the simulated link.
+//! has no room for options; then they are longer here than on the simulated link. All other lengths
+//! are the link's: options that a profile has room for and does not carry are no-operations here.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -19,6 +20,9 @@ use crate::RunError;
 use crate::build::PortName;
 use crate::connection::Routes;
 use crate::event::{Event, Side};
+
+/// IP and TCP headers without options.
+const BARE_HEADERS: u64 = 40;
 
 /// Writes the packets of one link.
 pub(crate) struct Capture {
@@ -37,6 +41,8 @@ pub(crate) struct Capture {
 struct Stack {
     segment: u64,
     buffer: u64,
+    /// Bytes of TCP options: of a SYN and of all other segments.
+    options: [u8; 2],
 }
 
 impl Capture {
@@ -73,6 +79,10 @@ impl Capture {
                 .map(|profile| Stack {
                     segment: profile.mss.0,
                     buffer: profile.receive_buffer.0,
+                    options: [profile.syn_header, profile.header].map(|header| {
+                        let options = header.0.saturating_sub(BARE_HEADERS) as u8;
+                        options - options % 4
+                    }),
                 })
                 .collect(),
             failed: None,
@@ -188,6 +198,7 @@ fn header<'a>(stack: Stack, event: &Event) -> TcpImage<'a> {
         window: window.min(u16::MAX.into()) as u16,
         segment_size: is_syn.then_some(stack.segment as u16),
         window_scale: is_syn.then_some(scale as u8),
+        room: stack.options[usize::from(!is_syn)],
         ..TcpImage::default()
     }
 }

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,12 +21,19 @@ from aqmlab.scenario import Scenario
 from aqmlab.scoreboard import Cell, Column, Rank, Scoreboard, markdown, total
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from aqmlab.paper_figures import Figure
 
 RECORDING = ("measure.record", '["responses", "flows"]')
 """The override of runs whose signatures need every connection."""
+
+Asked: TypeAlias = tuple[Column, str]
+"""What a row asks of a run: a column's number, and where the published one lies among ours."""
+Answer: TypeAlias = "tuple[float, Rank | None]"
+"""Ours; where the published number lies, if that is asked and known."""
+Measured: TypeAlias = "Mapping[str, Mapping[Asked, Answer]]"
+"""What runs answered, by run name."""
 
 
 @dataclass
@@ -134,7 +141,8 @@ def reproduce(
         plan.add_recorded()
     runs = parallel.execute_all(list(plan.scenarios.items()), folder / "runs", jobs, progress)
 
-    cells = [cell for table in chosen for cell in table_cells(table, plan, runs)]
+    measured = measure(plan, chosen, runs)
+    cells = [cell for table in chosen for cell in table_cells(table, plan, measured)]
     cells += [cell for fit in fits for cell in fit_cells(fit, plan, runs)]
     titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
     board = Scoreboard(titles, not quick, cells)
@@ -183,41 +191,74 @@ def findings(
     ]
 
 
-def table_cells(table: Table, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
+def measure(plan: Plan, tables: Sequence[Table], runs: Mapping[str, Run | AqmlabError]) -> Measured:
+    """What the tables take from the runs that ended well.
+
+    Every run is read once and let go, so memory does not grow with the number of runs.
+    """
+    wanted: dict[str, set[Asked]] = {}
+    for table in tables:
+        for row in table.rows:
+            for name in plan.rows.get((table.id, row.label), ()):
+                wanted.setdefault(name, set()).update(asked(table, row))
+    return {
+        name: answers(run.afresh(), wanted[name])
+        for name, run in runs.items()
+        if isinstance(run, Run) and name in wanted
+    }
+
+
+def asked(table: Table, row: Row) -> list[Asked]:
+    """What a row asks of its runs: nothing of columns that the paper has, but not in this row."""
+    published = ((column, row.published.get(column.name)) for column in table.columns)
+    return [(column, number or "") for column, number in published if number != ""]
+
+
+def answers(run: Run, questions: Iterable[Asked]) -> dict[Asked, Answer]:
+    """What a run answers to what is asked of it."""
+    summary = numbers(run)
+    return {
+        (column, published): (total(column.terms, summary), rank(column, published, run))
+        for column, published in questions
+    }
+
+
+def rank(column: Column, published: str, run: Run) -> Rank | None:
+    """Where a published percentile lies in a run, if the column is judged by rank.
+
+    None, too, when the run has nothing of the kind.
+    """
+    percentile, tolerance = column.percentile, column.tolerance
+    if percentile is None or tolerance is None or not published:
+        return None
+    time_s, points = float(published) / column.terms[0].factor, tolerance.rank or 0.0
+    times = Distribution.of_run(run, percentile.what, percentile.traffic_class)
+    return times.rank(time_s, points)
+
+
+def table_cells(table: Table, plan: Plan, measured: Measured) -> list[Cell]:
     """A table's published cells beside ours; ours alone in columns that the paper has not."""
     cells = []
     for row in table.rows:
         if (table.id, row.label) not in plan.rows:
             continue
-        done = finished(plan.rows[table.id, row.label], runs)
-        measured = [numbers(run) for run in done]
-        for column in table.columns:
-            published = row.published.get(column.name)
-            if published != "":  # a column that the paper has, but not in this row
-                ours = tuple(total(column.terms, summary) for summary in measured)
-                found = ranks(column, published or "", done)
-                excluded = plan.paper.why_excluded(table.id, row, column.name)
-                cells.append(
-                    Cell(table.id, row.label, column, published or "", ours, found, excluded)
+        names = plan.rows[table.id, row.label]
+        done = [measured[name] for name in names if name in measured]
+        for column, published in asked(table, row):
+            given = [of_run[column, published] for of_run in done]
+            ranks = tuple(rank for _, rank in given if rank is not None)
+            cells.append(
+                Cell(
+                    table=table.id,
+                    row=row.label,
+                    column=column,
+                    published=published,
+                    ours=tuple(ours for ours, _ in given),
+                    ranks=ranks if len(ranks) == len(given) else (),
+                    excluded=plan.paper.why_excluded(table.id, row, column.name),
                 )
+            )
     return cells
-
-
-def ranks(column: Column, published: str, runs: Sequence[Run]) -> tuple[Rank, ...]:
-    """Where a published percentile lies in each run, if the column is judged by rank.
-
-    Empty, too, when one of the runs has nothing of the kind.
-    """
-    percentile, tolerance = column.percentile, column.tolerance
-    if percentile is None or tolerance is None or not published:
-        return ()
-    time_s, points = float(published) / column.terms[0].factor, tolerance.rank or 0.0
-    found = [
-        Distribution.of_run(run, percentile.what, percentile.traffic_class).rank(time_s, points)
-        for run in runs
-    ]
-    told = tuple(rank for rank in found if rank is not None)
-    return told if len(told) == len(found) else ()
 
 
 def fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:

@@ -107,6 +107,7 @@ def check_recorded(
 
 def exchanges(run: Run) -> dict[str, np.ndarray]:
     """Response time, response size and whether anything was retransmitted, per connection."""
+    run = run.afresh()
     if run.responses is None or run.flows is None:
         raise AqmlabError(f"{run.path}: responses and flows were not recorded")
     flows = run.flows.select(

@@ -93,7 +93,7 @@ def test_runs_keep_nothing_of_what_tables_read(tmp_path: Path) -> None:
     within = Column("le", "within 1 s", (Term("recorded.all.le.1s"),))
     size = Column("size", "mean size", (Term("recorded.all.mean_bytes"),))
     table = Table("1", "Table", (within, size), (Row("row", {"size": "7"}),), tmp_path)
-    plan = Plan(Paper.load("le2005"), [1], [], rows={("1", "row"): ["run"]})
+    plan = Plan(Paper.load("le2005"), [1], rows={("1", "row"): ["run"]})
     answers = measure(plan, [table], {"run": run})["run"]
     assert not {"responses", "distribution"} & vars(run).keys()
     numbers = recorded.numbers(run)["recorded"]["all"]

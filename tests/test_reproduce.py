@@ -54,7 +54,7 @@ def test_labels_tell_the_rows_of_a_table_apart() -> None:
 
 def test_rows_become_scenarios() -> None:
     paper = christiansen()
-    plan = Plan(paper, [1, 2], list(paper.common))
+    plan = Plan(paper, [1, 2])
     plan.add_tables([table for table in paper.tables if table.id in PUBLISHED])
     plan.add_recorded()
     # (30,90) with limit 480 stands in four tables, and Table 5 repeats two rows of B.2.

@@ -14,7 +14,7 @@ from aqmlab import claims, paper_figures, parallel, signatures
 from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
 from aqmlab.files import write_text
-from aqmlab.papers import Fit, Overrides, Paper, Row, Table, product
+from aqmlab.papers import Fit, Paper, Row, Table, product
 from aqmlab.recorded import numbers
 from aqmlab.runs import Run
 from aqmlab.scenario import Scenario
@@ -42,10 +42,10 @@ class Plan:
 
     paper: Paper
     seeds: Sequence[int]
-    common: Overrides
-    """Overrides that every run shares."""
     quick: bool = False
-    """Only the rows that quick runs have."""
+    """Only the rows that quick runs have, as short as quick runs are."""
+    full: bool = False
+    """As long as the paper's runs, where the usual ones are shorter."""
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     """By run name. Rows that are the same experiment share their runs."""
     rows: dict[tuple[str, str], list[str]] = field(default_factory=dict)
@@ -88,7 +88,9 @@ class Plan:
             )
 
     def _add(self, table: Table, row: Row, seed: int, *extra: tuple[str, str]) -> str:
-        overrides = [*self.common, *row.overrides, ("seed", str(seed)), *extra]
+        paper = self.paper
+        length = paper.quick if self.quick else paper.full if self.full else ()
+        overrides = [*paper.common, *row.overrides, *length, ("seed", str(seed)), *extra]
         scenario = Scenario.load(table.scenario, overrides)
         name = f"{scenario.key[:16]}-s{seed}"
         self.scenarios.setdefault(name, scenario)
@@ -131,8 +133,7 @@ def reproduce(
     used = list(dict.fromkeys(seeds or (source.seeds[:1] if quick else source.seeds)))
     lines = {fit.over for fit in fits}
 
-    length = source.quick if quick else source.full if full else ()
-    plan = Plan(source, used, [*source.common, *length], quick)
+    plan = Plan(source, used, quick=quick, full=full)
     plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
     plan.add_figures(wanted)
     if finished_only:
@@ -152,7 +153,7 @@ def reproduce(
         "paper": source.name,
         "title": source.title,
         "seeds": used,
-        **({"quick": why_quick(source)} if quick else {}),
+        **({"quick": why_quick(source)} if quick else {"full": full}),
         **board.to_json(),
         "signatures": [finding.to_json() for finding in found],
         "claims": {

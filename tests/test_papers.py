@@ -80,6 +80,14 @@ def test_every_claim_can_be_judged_or_says_why_not(key: str) -> None:
     assert all(found.because for found in verdicts)
 
 
+def test_claims_whose_rows_were_not_run_are_undecided() -> None:
+    source = paper("synctcp2005")
+    assert len(claims.judge(source, [])) < CLAIMS["synctcp2005"]
+    verdicts = claims.judge(source, [], tables=[table.id for table in source.tables])
+    assert len(verdicts) == CLAIMS["synctcp2005"]
+    assert {found.verdict for found in verdicts} == {"undecided"}
+
+
 def test_sync_tcp_is_compared_by_both_readings_of_its_decrease_rule() -> None:
     source = paper("synctcp2005")
     plan = Plan(source, [1])

@@ -315,6 +315,10 @@ def test_only_what_is_finished_is_shown(small: Path, tmp_path: Path) -> None:
     shutil.rmtree(gone)
     part = reproduce(str(small), ["1"], out=out, seeds=[1], finished_only=True)
     assert (part["runs"], part["failed"]) == (whole["runs"] - 1, {})
+    assert (whole["rows"], part["rows"]) == ({"run": 3, "total": 3}, {"run": 2, "total": 3})
+    assert "2 of 3 rows have been run" in (out / "report.md").read_text()
+    line = reproduce(str(small), ["line"], out=out, seeds=[1], finished_only=True)
+    assert line["cells"]["total"] == 0
     assert not gone.exists()
 
 

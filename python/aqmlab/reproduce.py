@@ -136,6 +136,7 @@ def reproduce(
     plan = Plan(source, used, quick=quick, full=full)
     plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
     plan.add_figures(wanted)
+    planned = len(plan.rows)
     if finished_only:
         plan.keep({path.name for path in (folder / "runs").glob("*") if path.is_dir()})
     elif tables is None and not quick:
@@ -148,12 +149,14 @@ def reproduce(
     titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
     board = Scoreboard(titles, not quick, cells)
     found = [] if quick else findings(plan, cells, runs)
-    judged = claims.judge(source, cells, found, quick=quick)
+    judged = claims.judge(source, cells, found, tables=titles, quick=quick)
     result = {
         "paper": source.name,
         "title": source.title,
         "seeds": used,
-        **({"quick": why_quick(source)} if quick else {"full": full}),
+        **({"quick": why_quick(source)} if quick else {}),
+        "length": "quick" if quick else "usual" if source.full and not full else "published",
+        "rows": {"run": rows_that_ended(plan, runs), "total": planned},
         **board.to_json(),
         "signatures": [finding.to_json() for finding in found],
         "claims": {
@@ -172,6 +175,11 @@ def reproduce(
     )
     result["files"] = write(folder, report(board, result, judged), board, result)
     return result
+
+
+def rows_that_ended(plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> int:
+    """How many rows have all their runs."""
+    return sum(len(finished(names, runs)) == len(names) for names in plan.rows.values())
 
 
 def why_quick(paper: Paper) -> str:
@@ -263,12 +271,16 @@ def table_cells(table: Table, plan: Plan, measured: Measured) -> list[Cell]:
 
 
 def fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
-    """A fit's published cells beside ours: one least-squares line per seed."""
+    """A fit's published cells beside ours: one least-squares line per seed.
+
+    There are none where some of its rows are left out.
+    """
     rows = plan.paper.table(fit.over).rows
+    if any((fit.over, row.label) not in plan.rows for row in rows):
+        return []
     x = [product(fit.x, row.published) for row in rows]
     lines = []
-    planned = [plan.rows.get((fit.over, row.label), []) for row in rows]
-    for of_seed in zip(*planned, strict=False):  # nothing where a row is left out
+    for of_seed in zip(*(plan.rows[fit.over, row.label] for row in rows), strict=True):
         done = finished(of_seed, runs)
         if len(done) == len(rows):
             lines.append(np.polyfit(x, [total(fit.terms, run.summary) for run in done], 1))
@@ -317,6 +329,9 @@ def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims
             )
     else:
         head.append(f"Quick runs: {result['quick']}, so nothing is scored.")
+    rows = result["rows"]
+    if rows["run"] < rows["total"]:
+        head.append(f"{rows['run']} of {rows['total']} rows have been run; the others are missing.")
     parts = [head[0], " ".join(head[1:]), board.to_markdown().rstrip()]
     if result["signatures"]:
         answers = {True: "yes", False: "**no**", None: "no run"}
@@ -324,7 +339,7 @@ def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims
             [f"{finding['id']}: {finding['claim']}", answers[finding["holds"]], finding["measured"]]
             for finding in result["signatures"]
         ]
-        parts.append("## Signatures\n\n" + markdown(["effect", "holds", "measured"], lines))
+        parts.append("## Signatures\n\n" + markdown(["effect", "holds", "measured"], lines, 3))
     if judged:
         parts.append(f"## Claims\n\n{claims.to_markdown(judged)}")
     if result["failed"]:

@@ -9,9 +9,11 @@ import pytest
 from aqmlab import recorded
 from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
+from aqmlab.papers import Paper, Row, Table
+from aqmlab.reproduce import Plan, measure
 from aqmlab.runs import execute
 from aqmlab.scenario import Scenario
-from aqmlab.scoreboard import Term
+from aqmlab.scoreboard import Column, Term
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,3 +85,20 @@ def test_terms_reach_into_the_distribution(tmp_path: Path) -> None:
 def test_nothing_has_no_share() -> None:
     nothing = Distribution(np.array([]), np.array([], dtype=np.int64))
     assert (nothing.total, nothing["1s"]) == (0, None)
+
+
+def test_runs_keep_nothing_of_what_tables_read(tmp_path: Path) -> None:
+    """Else memory would grow with the number of runs."""
+    run = execute(Scenario.from_toml(TWO_CLASSES), tmp_path / "run")
+    within = Column("le", "within 1 s", (Term("recorded.all.le.1s"),))
+    size = Column("size", "mean size", (Term("recorded.all.mean_bytes"),))
+    table = Table("1", "Table", (within, size), (Row("row", {"size": "7"}),), tmp_path)
+    plan = Plan(Paper.load("le2005"), [1], rows={("1", "row"): ["run"]})
+    answers = measure(plan, [table], {"run": run})["run"]
+    assert not {"responses", "distribution"} & vars(run).keys()
+    numbers = recorded.numbers(run)["recorded"]["all"]
+    assert {"responses", "distribution"} <= vars(run).keys()
+    assert answers == {
+        (within, ""): (numbers["le"]["1s"], None),
+        (size, "7"): (numbers["mean_bytes"], None),
+    }

@@ -25,6 +25,8 @@ ONE = {
     "title": "Paper one",
     "seeds": [1, 2, 3],
     "scored": True,
+    "length": "usual",
+    "rows": {"run": 6, "total": 8},
     "cells": {"within": 5, "by_value": 4, "total": 8},
     "tables": {
         "1": {"title": "Table 1", "within": 3, "by_value": 2, "total": 4},
@@ -47,6 +49,8 @@ TWO = {
     "title": "Paper two",
     "seeds": [4, 7],
     "scored": True,
+    "length": "published",
+    "rows": {"run": 2, "total": 2},
     "cells": {"within": 0, "by_value": 0, "total": 0},
     "tables": {"figure": {"title": "A plot", "within": 0, "by_value": 0, "total": 0}},
     "claims": {"holds": 0, "fails": 0, "undecided": 1, "contradicted": 0, "verdicts": []},
@@ -101,23 +105,38 @@ def test_the_page_counts_and_links(asked: list[Any], tmp_path: Path) -> None:
         "fidelity-two.md",
         "fidelity.md",
     ]
-    assert (pages / "fidelity-two.md").read_text() == "# Report of two\n"
+    assert (pages / "fidelity-two.md").read_text().startswith("# Report of two\n\n<!-- Generated")
     page = (pages / "fidelity.md").read_text()
     for line in (
-        "- [one](fidelity-one.md): Paper one",
-        "Seeds: one 1 to 3; two 4, 7.",
+        "- one: Paper one",
+        "| [one](fidelity-one.md) | 6 of 8 (75 %) | 5 of 8 (62 %) | 3 (75 %) | 1 | 2 | 1 |",
+        "| [two](fidelity-two.md) | 2 of 2 (100 %) | - | 0 | 0 | 1 | 0 | 4, 7 | as published |",
+        "| **all** | 8 of 10 (80 %) | 5 of 8 (62 %) | 3 (75 %) | 1 | 3 | 1 |  |  |",
         "30 runs, 1.5 hours of CPU time",
         "| one | Table 1 | 3 of 4 | 75 % | 2 |",
         "| one | **all** | 5 of 8 | 62 % | 4 |",
         "| **all** |  | 5 of 8 | 62 % | 4 |",
-        "| one | 3 | 1 | 75 % | 2 | 1 |",
-        "| two | 0 | 0 | - | 1 | 0 |",
-        "| **all** | 3 | 1 | 75 % | 3 | 1 |",
         "| one A1 | what A1 says | numbers of A1 |",
     ):
         assert line in page
     assert "A plot" not in page
     assert "A2" not in page  # contradicted by the paper's own tables: not counted as failed
+
+
+def test_a_page_that_was_edited_tells_it(asked: list[Any], tmp_path: Path) -> None:
+    fidelity.reproduce_all(tmp_path)
+    assert len(asked) == 2
+    page = (tmp_path / "pages" / "fidelity.md").read_text()
+    assert fidelity.intact(page)
+    assert not fidelity.intact(page.replace("5 of 8", "6 of 8"))
+    assert not fidelity.intact(page + "\nMore.\n")
+    assert not fidelity.intact(page.replace("fit its hash", "fit"))
+
+
+@pytest.mark.parametrize("name", ["fidelity.md", *(f"fidelity-{key}.md" for key in names())])
+def test_the_committed_pages_are_as_they_were_generated(name: str) -> None:
+    """They are mended by `make reproduce`, not by hand; what we know of them is in the notes."""
+    assert fidelity.intact((ROOT / "docs" / name).read_text(encoding="utf-8"))
 
 
 def test_quick_runs_are_not_scored(asked: list[Any], tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.expressions import Expression
 from aqmlab.papers import Paper
 from aqmlab.reproduce import Plan, reproduce
+from aqmlab.scenario import Scenario
 from aqmlab.scoreboard import Cell, Column, Scoreboard
 from aqmlab.signatures import Finding
 
@@ -54,9 +55,21 @@ def test_every_row_is_a_scenario_of_its_own(key: str) -> None:
     for table in source.tables:
         labels = [row.label for row in table.rows]
         assert len(set(labels)) == len(labels)
-        plan = Plan(source, [1], [*source.common, *source.quick])
+        plan = Plan(source, [1])
         plan.add_tables([table])
         assert len(plan.scenarios) == len(labels)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_quick_runs_are_as_short_as_the_paper_says(key: str) -> None:
+    """Whatever its rows say of the length."""
+    source = paper(key)
+    plan = Plan(source, [1], quick=True)
+    plan.add_tables(source.tables)
+    short = Scenario.load(source.tables[0].scenario, [*source.common, *source.quick])
+    for name in (field.removeprefix("measure.") for field, _ in source.quick):
+        found = {scenario.data["measure"][name] for scenario in plan.scenarios.values()}
+        assert found == {short.data["measure"][name]}
 
 
 @pytest.mark.parametrize("key", CLAIMS)
@@ -67,9 +80,17 @@ def test_every_claim_can_be_judged_or_says_why_not(key: str) -> None:
     assert all(found.because for found in verdicts)
 
 
+def test_claims_whose_rows_were_not_run_are_undecided() -> None:
+    source = paper("synctcp2005")
+    assert len(claims.judge(source, [])) < CLAIMS["synctcp2005"]
+    verdicts = claims.judge(source, [], tables=[table.id for table in source.tables])
+    assert len(verdicts) == CLAIMS["synctcp2005"]
+    assert {found.verdict for found in verdicts} == {"undecided"}
+
+
 def test_sync_tcp_is_compared_by_both_readings_of_its_decrease_rule() -> None:
     source = paper("synctcp2005")
-    plan = Plan(source, [1], list(source.common))
+    plan = Plan(source, [1])
     plan.add_tables(source.tables)
     readings = []
     for place in (("table1", "sync_tcp"), ("every-result", "sync_tcp_every_result")):
@@ -83,7 +104,7 @@ def test_sync_tcp_is_compared_by_both_readings_of_its_decrease_rule() -> None:
 
 def test_schemes_are_those_of_table_i() -> None:
     source = paper("zhangqiu2000")
-    plan = Plan(source, [1], list(source.common))
+    plan = Plan(source, [1])
     plan.add_tables([source.table("figure14")])
     data = plan.scenarios[plan.rows["figure14", "r1e"][0]].data
     red = data["topology"]["bottleneck"]["forward"]["discipline"]
@@ -96,7 +117,7 @@ def test_schemes_are_those_of_table_i() -> None:
 
 def test_the_experiments_are_those_of_table_1() -> None:
     source = paper("weigle2003")
-    plan = Plan(source, [1], list(source.common))
+    plan = Plan(source, [1])
     plan.add_tables(source.tables)
     # Twelve experiments at nine loads, six runs of RED, twelve one way, the traffic alone.
     assert len(plan.scenarios) == 12 * 9 + 6 + 12 + 1

@@ -11,7 +11,7 @@ import pytest
 from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import Paper, column
-from aqmlab.reproduce import ranks
+from aqmlab.reproduce import rank
 from aqmlab.runs import Run
 from aqmlab.scoreboard import Cell, Percentile, Rank, Scoreboard
 
@@ -48,8 +48,9 @@ def gap(share: float) -> list[float]:
 
 def cell(published: str, share: float) -> Cell:
     of_run = run(gap(share), [9.0] * 500)
-    found = ranks(MEDIAN, published, [of_run])
-    return Cell("1", "row", MEDIAN, published, (float(np.median(gap(share))),), found)
+    found = rank(MEDIAN, published, of_run)
+    assert found is not None
+    return Cell("1", "row", MEDIAN, published, (float(np.median(gap(share))),), (found,))
 
 
 def test_the_column_knows_its_percentile() -> None:
@@ -104,7 +105,8 @@ def test_a_percentile_beside_a_gap(share: float, by_value: bool, by_rank: bool) 
 def test_a_near_rank_on_a_steep_part_does_not_excuse() -> None:
     # A tenth of the responses take 0.24 to 0.26 s; our median lies behind the gap after them.
     steep = [*np.linspace(0.1, 0.2, 390), *np.linspace(0.24, 0.26, 100), *np.linspace(0.5, 1, 510)]
-    (found,) = ranks(MEDIAN, "0.25", [run(steep, [])])
+    found = rank(MEDIAN, "0.25", run(steep, []))
+    assert found is not None
     assert found.at == pytest.approx(44, abs=0.2)  # bins are a thousandth wide
     assert found.span_s == pytest.approx(0.012, abs=0.001)
     judged = Cell("1", "row", MEDIAN, "0.25", (0.51,), (found,))
@@ -119,8 +121,8 @@ def test_seeds_are_judged_by_their_mean() -> None:
 
 
 def test_runs_that_do_not_tell_are_judged_by_value() -> None:
-    assert ranks(MEDIAN, "0.9", [run([], [1.0]), run(gap(0.5), [])]) == ()
-    assert ranks(MEDIAN, "", [run(gap(0.5), [])]) == ()
+    assert rank(MEDIAN, "0.9", run([], [1.0])) is None
+    assert rank(MEDIAN, "", run(gap(0.5), [])) is None
     assert Cell("1", "row", MEDIAN, "0.9", (0.9,)).by_rank is None
 
 

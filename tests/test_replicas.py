@@ -132,6 +132,15 @@ def test_figures_say_what_their_bands_are(tmp_path: Path) -> None:
     assert "a (1 run)" in text
 
 
+def test_runs_keep_nothing_of_what_a_figure_read(tmp_path: Path) -> None:
+    """Else the memory of a paper's figures would grow with its runs."""
+    runs = [drawn(tmp_path / str(seed), seed) for seed in (1, 2)]
+    assert replica_figures.distributions([Replicas("x", tuple(runs))], 2.0) is not None
+    assert not any("responses" in vars(run) for run in runs)
+    assert runs[0].responses is not None
+    assert "responses" in vars(runs[0])
+
+
 def test_show_says_how_sure_a_run_is(aqmlab: Cli, small: Path) -> None:
     aqmlab("run", small, "--set", "measure.duration=10 min", "--out", "here")
     answer = aqmlab("show", "here", "--batches", "10")

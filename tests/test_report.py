@@ -224,7 +224,26 @@ def test_runs_without_tables_still_differ(tmp_path: Path) -> None:
     page = Page(report.write(runs, tmp_path / "report.html"))
     assert page.tables["table-differences"][1][0] == "red (5,15)"
     assert "Response times by class" in page.text
-    assert 'id="charts"' not in page.source
+    assert "to a thousandth of each time" in page.text
+
+
+def test_runs_without_tables_have_their_curves_from_bins(tmp_path: Path) -> None:
+    kept, rows = (
+        distributions(group(real_runs(tmp_path / name, seeds=(1, 2), record=record)))
+        for name, record in (("bins", "[]"), ("rows", '["responses"]'))
+    )
+    assert kept is not None
+    assert rows is not None
+    assert (kept.binned, rows.binned, kept.metrics) == (True, False, {})
+    assert len(kept.curves) == len(rows.curves) > 1
+    for found, exact in zip(kept.curves, rows.curves, strict=True):
+        assert (found.group, found.traffic, found.count) == (
+            exact.group,
+            exact.traffic,
+            exact.count,
+        )
+        assert found.tail == pytest.approx(exact.tail, rel=2e-3)
+        assert found.within == pytest.approx(exact.within, abs=0.02)
 
 
 def test_other_users_are_said_to_be_others(tmp_path: Path) -> None:

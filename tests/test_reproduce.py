@@ -54,7 +54,7 @@ def test_labels_tell_the_rows_of_a_table_apart() -> None:
 
 def test_rows_become_scenarios() -> None:
     paper = christiansen()
-    plan = Plan(paper, [1, 2], list(paper.common))
+    plan = Plan(paper, [1, 2])
     plan.add_tables([table for table in paper.tables if table.id in PUBLISHED])
     plan.add_recorded()
     # (30,90) with limit 480 stands in four tables, and Table 5 repeats two rows of B.2.
@@ -315,6 +315,10 @@ def test_only_what_is_finished_is_shown(small: Path, tmp_path: Path) -> None:
     shutil.rmtree(gone)
     part = reproduce(str(small), ["1"], out=out, seeds=[1], finished_only=True)
     assert (part["runs"], part["failed"]) == (whole["runs"] - 1, {})
+    assert (whole["rows"], part["rows"]) == ({"run": 3, "total": 3}, {"run": 2, "total": 3})
+    assert "2 of 3 rows have been run" in (out / "report.md").read_text()
+    line = reproduce(str(small), ["line"], out=out, seeds=[1], finished_only=True)
+    assert line["cells"]["total"] == 0
     assert not gone.exists()
 
 

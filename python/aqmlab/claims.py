@@ -11,7 +11,7 @@ is true where it is true of every case.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
@@ -116,15 +116,24 @@ Values = Mapping[tuple[str, str, str], Sequence[float] | None]
 
 
 def judge(
-    paper: Paper, cells: Sequence[Cell], findings: Sequence[Finding] = (), *, quick: bool = False
+    paper: Paper,
+    cells: Sequence[Cell],
+    findings: Sequence[Finding] = (),
+    *,
+    tables: Collection[str] | None = None,
+    quick: bool = False,
 ) -> list[Verdict]:
-    """The claims of a paper whose tables were reproduced, and those that no table decides."""
+    """The claims of a paper whose tables were reproduced, and those that no table decides.
+
+    Reproduced are these ``tables``, though some of their rows may not have been run; None: those
+    that have cells.
+    """
     seeds = max((len(cell.ours) for cell in cells), default=0)
     values: Values = {
         (cell.table, cell.row, cell.column.name): cell.ours if len(cell.ours) == seeds else None
         for cell in cells
     }
-    done = {cell.table for cell in cells}
+    done = {cell.table for cell in cells} if tables is None else set(tables)
     verdicts = []
     for spec in paper.claims.get("claims", []):
         if "undecided" in spec:
@@ -329,4 +338,6 @@ def to_markdown(verdicts: Sequence[Verdict]) -> str:
         mark = " (the paper's own tables contradict it)" if found.contradicted else ""
         word = f"**{found.verdict}**" if found.verdict == FAILS else found.verdict
         lines.append([f"{found.id}: {found.text}{mark}", word, found.because])
-    return f"{head}\n\n" + markdown(["claim", "verdict", "measured, or why undecided"], lines)
+    return f"{head}\n\n" + markdown(
+        ["claim", "verdict", "measured, or why undecided"], lines, left=3
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,10 @@ HEAD = """# Fidelity
 How close aqmlab comes to what others published: every cell that a paper prints, and every claim.
 This page is written by `aqmlab reproduce all`, not by hand. The [notes](fidelity-notes.md) say what
 is missed and what we know of why, [reproduce](reproduce.md) how cells and claims are judged."""
+LENGTHS = {"published": "as published", "usual": "shorter than published", "quick": "quick"}
+"""How long a paper's runs are."""
+SEAL = "<!-- Generated: what is changed by hand does not fit its hash, {} -->"
+"""The last line of a generated page."""
 
 
 def reproduce_all(out: Path | None = None, **options: Any) -> Result:  # noqa: ANN401 - passed on
@@ -44,6 +49,7 @@ def reproduce_all(out: Path | None = None, **options: Any) -> Result:  # noqa: A
         "scored": all(result["scored"] for result in results.values()),
         "cells": added(results, "cells", ("within", "by_value", "total")),
         "claims": added(results, "claims", (HOLDS, FAILS, UNDECIDED, "contradicted")),
+        "rows": added(results, "rows", ("run", "total")),
         "runs": sum(result["runs"] for result in results.values()),
         "failed": {
             f"{name}/{run}": reason
@@ -73,8 +79,8 @@ def write(folder: Path, whole: Result) -> dict[str, str]:
     pages = folder / "pages"
     for name, result in whole["papers"].items():
         report = Path(result["files"]["report"]).read_text(encoding="utf-8")
-        write_text(pages / f"fidelity-{name}.md", report)
-    write_text(pages / "fidelity.md", page(whole))
+        write_text(pages / f"fidelity-{name}.md", sealed(report))
+    write_text(pages / "fidelity.md", sealed(page(whole)))
     text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
     write_text(folder / "scoreboard.json", text)
     return {
@@ -83,17 +89,28 @@ def write(folder: Path, whole: Result) -> dict[str, str]:
     }
 
 
+def sealed(text: str) -> str:
+    """A page that tells whether it is as it was generated; see :func:`intact`."""
+    return f"{text}\n{seal(text)}\n"
+
+
+def seal(text: str) -> str:
+    """The line that a page of this text ends with."""
+    return SEAL.format(hashlib.sha256(text.encode()).hexdigest()[:16])
+
+
+def intact(page: str) -> bool:
+    """Whether nobody has changed a generated page."""
+    text, _, last = page.removesuffix("\n").rpartition("\n")
+    return last == seal(text)
+
+
 def page(whole: Result) -> str:
     """The scoreboard of all papers as a Markdown page."""
     papers = whole["papers"]
-    sources = "\n".join(
-        f"- [{name}](fidelity-{name}.md): {result['title']}" for name, result in papers.items()
-    )
     made = (
         f"Engine {whole['engine']}, {whole['runs']} runs, {whole['cpu_s'] / 3600:.1f} hours of CPU "
-        "time. Seeds: "
-        + "; ".join(f"{name} {listed(result['seeds'])}" for name, result in papers.items())
-        + "."
+        "time."
     )
     if not whole["scored"]:
         made += " Quick runs: cells are not scored."
@@ -101,14 +118,61 @@ def page(whole: Result) -> str:
         "\n\n".join(
             [
                 HEAD,
-                sources,
                 made,
+                f"## Papers\n\n{papers_table(papers, whole)}",
                 f"## Cells\n\n{cells_table(papers, whole)}",
-                f"## Claims\n\n{claims_table(papers, whole)}",
+                f"## Claims\n\n{claims_table(papers)}",
             ]
         )
         + "\n"
     )
+
+
+def papers_table(papers: Mapping[str, Result], whole: Result) -> str:
+    """The state of each paper in a line."""
+    lines = [
+        [
+            f"[{name}](fidelity-{name}.md)",
+            *state(result),
+            listed(result["seeds"]),
+            LENGTHS[result["length"]],
+        ]
+        for name, result in papers.items()
+    ]
+    lines.append(["**all**", *state(whole), "", ""])
+    head = [
+        *("paper", "rows run", "cells within"),
+        *("claims hold", "fail", "undecided", "contradicted"),
+        *("seeds", "length of runs"),
+    ]
+    titles = "\n".join(f"- {name}: {result['title']}" for name, result in papers.items())
+    return (
+        f"{titles}\n\n{markdown(head, lines)}\n\n"
+        "Rows that have not been run have no cells, and claims that need them are undecided; the "
+        "share of the claims that hold is that of the decided. "
+        "Contradicted: the paper's own tables say otherwise; these claims do not count."
+    )
+
+
+def state(result: Result) -> list[str]:
+    """Rows run, cells within and claims of a paper, or of all."""
+    rows, cells, found = result["rows"], result["cells"], result["claims"]
+    return [
+        part(rows["run"], rows["total"]),
+        "-" if cells["within"] is None else part(cells["within"], cells["total"]),
+        f"{found[HOLDS]}{share(found[HOLDS], found[HOLDS] + found[FAILS])}",
+        *(str(found[word]) for word in (FAILS, UNDECIDED, "contradicted")),
+    ]
+
+
+def part(some: int, whole: int) -> str:
+    """Some of a whole, with their share; a dash of nothing."""
+    return f"{some} of {whole}{share(some, whole)}" if whole else "-"
+
+
+def share(some: int, whole: int) -> str:
+    """A share in brackets; nothing of nothing."""
+    return f" ({100 * some / whole:.0f} %)" if whole else ""
 
 
 def cells_table(papers: Mapping[str, Result], whole: Result) -> str:
@@ -121,43 +185,23 @@ def cells_table(papers: Mapping[str, Result], whole: Result) -> str:
             lines.append([name, "**all**", *score_words(result["cells"])])
     lines.append(["**all**", "", *score_words(whole["cells"])])
     head = ["paper", "table", "cells within", "share", "by value alone"]
-    return markdown(head, lines) + (
+    return markdown(head, lines, left=2) + (
         "\n\nA percentile is within by value or, where the distribution is flat, by rank. "
         "Papers that print plots only have no cells."
     )
 
 
-def claims_table(papers: Mapping[str, Result], whole: Result) -> str:
-    """What became of the claims, by paper."""
-    scores = {name: result["claims"] for name, result in papers.items()}
-    lines = [[name, *claim_words(score)] for name, score in scores.items()]
-    lines.append(["**all**", *claim_words(whole["claims"])])
+def claims_table(papers: Mapping[str, Result]) -> str:
+    """The claims that fail, with what was measured."""
     failed = [
         [f"{name} {found['id']}", found["text"], found["because"]]
-        for name, score in scores.items()
-        for found in score["verdicts"]
+        for name, result in papers.items()
+        for found in result["claims"]["verdicts"]
         if found["verdict"] == FAILS and found["own_tables"] not in CONTRADICTED
     ]
-    counts = markdown(
-        ["paper", "hold", "fail", "hold of the decided", "undecided", "contradicted"], lines
-    )
-    return (
-        f"{counts}\n\nContradicted: the paper's own tables say otherwise; these do not count.\n\n"
-        "### Claims that fail\n\n" + markdown(["claim", "text", "measured"], failed)
-    )
-
-
-def claim_words(score: Mapping[str, int]) -> list[str]:
-    """Counts of verdicts, and the share of the decided that holds."""
-    decided = score[HOLDS] + score[FAILS]
-    share = f"{100 * score[HOLDS] / decided:.0f} %" if decided else "-"
-    return [
-        str(score[HOLDS]),
-        str(score[FAILS]),
-        share,
-        str(score[UNDECIDED]),
-        str(score["contradicted"]),
-    ]
+    if not failed:
+        return "None of the decided claims fails."
+    return "Those that fail:\n\n" + markdown(["claim", "text", "measured"], failed, left=3)
 
 
 def listed(numbers: Sequence[int]) -> str:

@@ -93,15 +93,17 @@ def draw(
             for table, label in figure.places(tables)
             if (runs := runs_of(table, label))
         ]
-        if any(group.times for group in groups):
+        if (drawn := chart(figure, groups)) is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            target = folder / f"{figure.id}.svg"
-            written[figure.id] = str(figures.save(chart(figure, groups), target))
+            written[figure.id] = str(figures.save(drawn, folder / f"{figure.id}.svg"))
     return written
 
 
-def chart(figure: Figure, groups: Sequence[Replicas]) -> figures.Chart:
-    """A figure: the distribution up to its limit, and the tail."""
-    drawn = alt.vconcat(replica_figures.distributions(groups, figure.limit_s))
+def chart(figure: Figure, groups: Sequence[Replicas]) -> figures.Chart | None:
+    """A figure: the distribution up to its limit, and the tail; None where no run tells."""
+    distributions = replica_figures.distributions(groups, figure.limit_s)
+    if distributions is None:
+        return None
+    drawn = alt.vconcat(distributions)
     titled = drawn.properties(title=f"{figure.title} (figure {figure.id})")
     return figures.finish(titled.resolve_scale(color="shared"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import altair as alt
 import numpy as np
@@ -27,8 +27,8 @@ def comparison(groups: Sequence[Replicas], limit_s: float = 2.0) -> figures.Char
     """
     firsts = firsts_of(groups)
     views: list[alt.HConcatChart | alt.FacetChart] = []
-    if any(group.times for group in groups):
-        views.append(distributions(groups, limit_s))
+    if (times := distributions(groups, limit_s)) is not None:
+        views.append(times)
     if any(run.queue is not None for run in firsts):
         queues = figures.queue_view(firsts, width=2 * figures.WIDTH + 84)
         if len(firsts) < sum(len(group.runs) for group in groups):
@@ -44,18 +44,27 @@ def firsts_of(groups: Sequence[Replicas]) -> list[Run]:
     return [replace(group.runs[0], label=group.title) for group in groups]
 
 
-def distributions(groups: Sequence[Replicas], limit_s: float) -> alt.HConcatChart:
-    """The distribution up to a limit, and beside it the tail."""
-    known = [group for group in groups if group.times]
-    of = known[0].of
-    if any(len(group.times) > 1 for group in known):
+def distributions(groups: Sequence[Replicas], limit_s: float) -> alt.HConcatChart | None:
+    """The distribution up to a limit, and beside it the tail; None where no run tells.
+
+    Groups are read one after the other: memory holds the recorded rows of one at a time.
+    """
+    of: Of = groups[0].of if groups else "response"
+    views = (cdf(limit_s, of), ccdf(of))
+    curves = [found for group in groups if (found := curves_of(group.afresh(), views))]
+    if not curves:
+        return None
+    if any(found.runs > 1 for found in curves):
         below = SEEDS
-    elif any(run.responses for group in known for run in group.runs) and of == "response":
+    elif of == "response" and any(found.recorded for found in curves):
         below = BLOCKS
     else:
         below = SINGLE
-    views = (cdf(limit_s, of), ccdf(of))
-    near, far = (bands(known, firsts_of(groups), view, below) for view in views)
+    titles = [group.title for group in groups]
+    near, far = (
+        bands([row for found in curves for row in found.rows[at]], titles, view, below)
+        for at, view in enumerate(views)
+    )
     return alt.hconcat(near, far, spacing=36)
 
 
@@ -93,15 +102,41 @@ def ccdf(of: Of = "response") -> View:
     return View(title, figures.ccdf_axes(of), "step-before", grid, tail=True)
 
 
+Row: TypeAlias = "dict[str, float | str | None]"
+"""A point of a group's curve and band, in percent."""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What a figure shows of a group."""
+
+    rows: Sequence[Sequence[Row]]
+    """The curve in each of the figure's views."""
+    runs: int
+    """How many runs are behind it."""
+    recorded: bool
+    """Whether one of them has recorded its responses."""
+
+
+def curves_of(group: Replicas, views: Sequence[View]) -> Curves | None:
+    """A group's curves; None where no run tells."""
+    if not group.times:
+        return None
+    return Curves(
+        rows=[curve(group, view) for view in views],
+        runs=len(group.times),
+        recorded=any(run.responses for run in group.runs),
+    )
+
+
 def bands(
-    groups: Sequence[Replicas], firsts: Sequence[Run], view: View, subtitle: str
+    rows: Sequence[Row], titles: Sequence[str], view: View, subtitle: str
 ) -> alt.LayerChart | alt.FacetChart:
     """One curve with its band per group."""
-    values = [row for group in groups for row in curve(group, view)]
     x, y = view.axes
     base = alt.Chart(width=figures.WIDTH, height=figures.HEIGHT).encode(
         x=x,
-        color=figures.colour(figures.labels(firsts)),
+        color=figures.colour(titles),
         tooltip=[
             alt.Tooltip("run:N", title="runs"),
             alt.Tooltip("time:Q", title="time (s)", format=".3f"),
@@ -118,14 +153,14 @@ def bands(
         .transform_filter("isValid(datum.low)")
     )
     line = base.mark_line(interpolate=view.steps, strokeWidth=1.8, clip=True).encode(
-        y=y, strokeDash=figures.pattern(figures.labels(firsts))
+        y=y, strokeDash=figures.pattern(titles)
     )
     heading = alt.TitleParams(view.title, subtitle=subtitle)
-    return alt.layer(band, line, data=figures.Data(values=values), title=heading)
+    return alt.layer(band, line, data=figures.Data(values=rows), title=heading)
 
 
-def curve(group: Replicas, view: View) -> list[dict[str, float | str | None]]:
-    """Points of a group's curve and band, in percent."""
+def curve(group: Replicas, view: View) -> list[Row]:
+    """A group's curve and band."""
     at = view.grid(Distribution.together(group.times))
     if view.tail:
         # Up to just before each time: what takes that long or longer is the rest.

@@ -48,6 +48,10 @@ class Replicas:
         """The label and the number of runs."""
         return f"{self.label} ({len(self.runs)} run{'s' if len(self.runs) > 1 else ''})"
 
+    def afresh(self) -> Replicas:
+        """The same runs with no table read yet: what they read goes when they go."""
+        return replace(self, runs=tuple(run.afresh() for run in self.runs))
+
     def values(self, metric: str) -> dict[int, float]:
         """A metric by seed, where it was measured."""
         key = metric_key(metric)

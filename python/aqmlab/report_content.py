@@ -339,9 +339,10 @@ def notes(
             "be seen here."
         )
     if curves:
+        whose = "all responses, to a thousandth of each time" if curves.binned else "all responses"
         found.append(
-            f"Every drawn point lies on the exact distribution; at most {curves.points} points of "
-            "each curve are kept. All responses are in the Parquet files of the runs."
+            f"Every drawn point lies on the distribution of {whose}; at most {curves.points} "
+            "points of each curve are kept. The runs' Parquet files have what was recorded."
         )
     if len(groups) > MOST_DRAWN:
         found.append(f"Charts show the first {MOST_DRAWN} configurations; tables show all.")

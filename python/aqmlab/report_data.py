@@ -66,6 +66,8 @@ class Distributions:
     """The one that is chosen first."""
     points: int
     """Most points of a curve."""
+    binned: bool
+    """Whether some of the times are known to the width of a bin only."""
     metrics: Mapping[tuple[str, str], list[dict[str, float]]] = field(default_factory=dict)
     """By configuration and class: :data:`aqmlab.compare.METRICS` of every run."""
 
@@ -76,30 +78,40 @@ class Distributions:
 
 
 def distributions(groups: Sequence[Group]) -> Distributions | None:
-    """The distributions of all configurations; None if no run recorded its responses."""
-    recorded = with_table(groups, "responses")
-    limits, limit = axis_limits(recorded)
-    if not recorded or not limits:
+    """The distributions of all configurations; None if no run tells any.
+
+    They are exact where a run recorded its responses, else of the bins that every run keeps.
+    """
+    known = with_table(groups, "responses", "distribution")
+    limits, limit = axis_limits(known)
+    if not known or not limits:
         return None
-    several = max(len(classes(group)) for group in recorded)
-    points = share_out(POINTS, len(recorded) * several, CURVE_POINTS)
-    result = Distributions([], limits, limit, points)
+    several = max(len(classes(group)) for group in known)
+    points = share_out(POINTS, len(known) * several, CURVE_POINTS)
+    binned = any(not has(run, "responses") for group in known for run in group.runs)
+    result = Distributions([], limits, limit, points, binned)
     metrics = {}
-    for group in recorded:
+    for group in known:
         runs = [response_times(run) for run in group.runs]
+        exact = all(has(run, "responses") for run in group.runs)
         for traffic in classes(group):
-            parts = [times[traffic] for times in runs if len(times.get(traffic, ()))]
+            parts = [times[traffic] for times in runs if traffic in times and times[traffic].total]
             if parts:
                 result.curves.append(curve(group.label, traffic, parts, result))
+            if parts and exact:
                 metrics[group.label, traffic] = [run_metrics(times) for times in parts]
     return replace(result, metrics=metrics) if result.curves else None
 
 
-def with_table(groups: Sequence[Group], name: str) -> list[Group]:
-    """The configurations that recorded a table, as far as they are drawn."""
-    return [group for group in groups if (group.first.path / f"{name}.parquet").exists()][
-        :MOST_DRAWN
-    ]
+def with_table(groups: Sequence[Group], *names: str) -> list[Group]:
+    """The configurations that have one of some tables, as far as they are drawn."""
+    found = [group for group in groups if any(has(group.first, name) for name in names)]
+    return found[:MOST_DRAWN]
+
+
+def has(run: Run, name: str) -> bool:
+    """Whether a run has a table."""
+    return (run.path / f"{name}.parquet").exists()
 
 
 def classes(group: Group) -> list[str]:
@@ -131,13 +143,18 @@ def share_out(budget: int, parts: int, bounds: tuple[int, int]) -> int:
     return min(max(budget // max(parts, 1), bounds[0]), bounds[1])
 
 
-def response_times(run: Run) -> dict[str, Floats]:
-    """A run's response times in seconds by class, ascending; read anew, so that memory is freed."""
+def response_times(run: Run) -> dict[str, Distribution]:
+    """A run's response times by class; read anew, so that memory is freed."""
+    if not has(run, "responses"):
+        return {
+            name: Distribution.of_run(run.afresh(), "response", None if name == ALL else name)
+            for name in (ALL, *run.classes)
+        }
     table = read_columns(run, "responses", ["class", "response_s"])
     frame = table.with_columns(pl.col("class").cast(pl.String)).sort("response_s")
     by_class = frame.partition_by("class", as_dict=True)
-    times = {str(name): part["response_s"].to_numpy() for (name,), part in by_class.items()}
-    return {ALL: frame["response_s"].to_numpy(), **times}
+    parts = {ALL: frame, **{str(name): part for (name,), part in by_class.items()}}
+    return {name: Distribution.exact(part["response_s"].to_numpy()) for name, part in parts.items()}
 
 
 def read_columns(run: Run, name: str, columns: list[str] | None) -> pl.DataFrame:
@@ -150,20 +167,17 @@ def read_columns(run: Run, name: str, columns: list[str] | None) -> pl.DataFrame
         raise AqmlabError(f"{file}: cannot be read: {reason}") from None
 
 
-def curve(group: str, traffic: str, parts: Sequence[Floats], of: Distributions) -> Curve:
+def curve(group: str, traffic: str, parts: Sequence[Distribution], of: Distributions) -> Curve:
     """The distribution of some runs' times together."""
-    times = np.sort(np.concatenate(parts))
-    exact = Distribution.exact(times)
-    tail = np.quantile(times, TAIL, method="inverted_cdf")
-    within = np.searchsorted(times, of.marks, side="right") / len(times)
+    times = Distribution.together(parts)
     return Curve(
         group=group,
         traffic=traffic,
-        count=len(times),
-        cdf=thinned(*cdf_points(exact, of.limits[-1]), of.points),
-        ccdf=thinned(*ccdf_points(exact), of.points),
-        within=tuple(map(float, within)),
-        tail=tuple(map(float, tail)),
+        count=times.total,
+        cdf=thinned(*cdf_points(times, of.limits[-1]), of.points),
+        ccdf=thinned(*ccdf_points(times), of.points),
+        within=tuple(map(float, times.shares(np.array(of.marks)))),
+        tail=tuple(times.time_s(share) for share in TAIL),
     )
 
 
@@ -173,10 +187,10 @@ def thinned(at: Floats, share: Floats, most: int) -> tuple[Floats, Floats]:
     return at[kept], share[kept]
 
 
-def run_metrics(times: Floats) -> dict[str, float]:
-    """The compared statistics of one run's times, exactly."""
-    cdf = (np.arange(1, len(times) + 1) / len(times))[np.newaxis]
-    return {name: float(metric(times, cdf)[0]) for name, metric in METRICS.items()}
+def run_metrics(times: Distribution) -> dict[str, float]:
+    """The compared statistics of one run's recorded times, exactly."""
+    cdf = times.shares(times.below_s)[np.newaxis]
+    return {name: float(metric(times.below_s, cdf)[0]) for name, metric in METRICS.items()}
 
 
 PACKETS = "packets"

@@ -56,8 +56,8 @@ def rows_of(folder: Path) -> dict[str, list[tuple[str, str]]]:
     result = scoreboard(folder)
     try:
         paper = Paper.load(result["paper"])
-        quick = () if result["scored"] else paper.quick
-        plan = Plan(paper, result["seeds"], [*paper.common, *quick])
+        length = result["length"]
+        plan = Plan(paper, result["seeds"], length == "quick", length == "published")
         plan.add_tables(paper.tables)
     except (AqmlabError, KeyError, TypeError):
         return {}  # a paper that is not installed here says nothing about its runs

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,19 +14,26 @@ from aqmlab import claims, paper_figures, parallel, signatures
 from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
 from aqmlab.files import write_text
-from aqmlab.papers import Fit, Overrides, Paper, Row, Table, product
+from aqmlab.papers import Fit, Paper, Row, Table, product
 from aqmlab.recorded import numbers
 from aqmlab.runs import Run
 from aqmlab.scenario import Scenario
 from aqmlab.scoreboard import Cell, Column, Rank, Scoreboard, markdown, total
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from aqmlab.paper_figures import Figure
 
 RECORDING = ("measure.record", '["responses", "flows"]')
 """The override of runs whose signatures need every connection."""
+
+Asked: TypeAlias = tuple[Column, str]
+"""What a row asks of a run: a column's number, and where the published one lies among ours."""
+Answer: TypeAlias = "tuple[float, Rank | None]"
+"""Ours; where the published number lies, if that is asked and known."""
+Measured: TypeAlias = "Mapping[str, Mapping[Asked, Answer]]"
+"""What runs answered, by run name."""
 
 
 @dataclass
@@ -35,10 +42,10 @@ class Plan:
 
     paper: Paper
     seeds: Sequence[int]
-    common: Overrides
-    """Overrides that every run shares."""
     quick: bool = False
-    """Only the rows that quick runs have."""
+    """Only the rows that quick runs have, as short as quick runs are."""
+    full: bool = False
+    """As long as the paper's runs, where the usual ones are shorter."""
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     """By run name. Rows that are the same experiment share their runs."""
     rows: dict[tuple[str, str], list[str]] = field(default_factory=dict)
@@ -81,7 +88,9 @@ class Plan:
             )
 
     def _add(self, table: Table, row: Row, seed: int, *extra: tuple[str, str]) -> str:
-        overrides = [*self.common, *row.overrides, ("seed", str(seed)), *extra]
+        paper = self.paper
+        length = paper.quick if self.quick else paper.full if self.full else ()
+        overrides = [*paper.common, *row.overrides, *length, ("seed", str(seed)), *extra]
         scenario = Scenario.load(table.scenario, overrides)
         name = f"{scenario.key[:16]}-s{seed}"
         self.scenarios.setdefault(name, scenario)
@@ -124,27 +133,30 @@ def reproduce(
     used = list(dict.fromkeys(seeds or (source.seeds[:1] if quick else source.seeds)))
     lines = {fit.over for fit in fits}
 
-    length = source.quick if quick else source.full if full else ()
-    plan = Plan(source, used, [*source.common, *length], quick)
+    plan = Plan(source, used, quick=quick, full=full)
     plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
     plan.add_figures(wanted)
+    planned = len(plan.rows)
     if finished_only:
         plan.keep({path.name for path in (folder / "runs").glob("*") if path.is_dir()})
     elif tables is None and not quick:
         plan.add_recorded()
     runs = parallel.execute_all(list(plan.scenarios.items()), folder / "runs", jobs, progress)
 
-    cells = [cell for table in chosen for cell in table_cells(table, plan, runs)]
+    measured = measure(plan, chosen, runs)
+    cells = [cell for table in chosen for cell in table_cells(table, plan, measured)]
     cells += [cell for fit in fits for cell in fit_cells(fit, plan, runs)]
     titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
     board = Scoreboard(titles, not quick, cells)
     found = [] if quick else findings(plan, cells, runs)
-    judged = claims.judge(source, cells, found, quick=quick)
+    judged = claims.judge(source, cells, found, tables=titles, quick=quick)
     result = {
         "paper": source.name,
         "title": source.title,
         "seeds": used,
         **({"quick": why_quick(source)} if quick else {}),
+        "length": "quick" if quick else "usual" if source.full and not full else "published",
+        "rows": {"run": rows_that_ended(plan, runs), "total": planned},
         **board.to_json(),
         "signatures": [finding.to_json() for finding in found],
         "claims": {
@@ -165,6 +177,11 @@ def reproduce(
     return result
 
 
+def rows_that_ended(plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> int:
+    """How many rows have all their runs."""
+    return sum(len(finished(names, runs)) == len(names) for names in plan.rows.values())
+
+
 def why_quick(paper: Paper) -> str:
     """What keeps quick runs from being scored."""
     if any(field.startswith("measure.") for field, _ in paper.quick):
@@ -183,50 +200,87 @@ def findings(
     ]
 
 
-def table_cells(table: Table, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
+def measure(plan: Plan, tables: Sequence[Table], runs: Mapping[str, Run | AqmlabError]) -> Measured:
+    """What the tables take from the runs that ended well.
+
+    Every run is read once and let go, so memory does not grow with the number of runs.
+    """
+    wanted: dict[str, set[Asked]] = {}
+    for table in tables:
+        for row in table.rows:
+            for name in plan.rows.get((table.id, row.label), ()):
+                wanted.setdefault(name, set()).update(asked(table, row))
+    return {
+        name: answers(run.afresh(), wanted[name])
+        for name, run in runs.items()
+        if isinstance(run, Run) and name in wanted
+    }
+
+
+def asked(table: Table, row: Row) -> list[Asked]:
+    """What a row asks of its runs: nothing of columns that the paper has, but not in this row."""
+    published = ((column, row.published.get(column.name)) for column in table.columns)
+    return [(column, number or "") for column, number in published if number != ""]
+
+
+def answers(run: Run, questions: Iterable[Asked]) -> dict[Asked, Answer]:
+    """What a run answers to what is asked of it."""
+    summary = numbers(run)
+    return {
+        (column, published): (total(column.terms, summary), rank(column, published, run))
+        for column, published in questions
+    }
+
+
+def rank(column: Column, published: str, run: Run) -> Rank | None:
+    """Where a published percentile lies in a run, if the column is judged by rank.
+
+    None, too, when the run has nothing of the kind.
+    """
+    percentile, tolerance = column.percentile, column.tolerance
+    if percentile is None or tolerance is None or not published:
+        return None
+    time_s, points = float(published) / column.terms[0].factor, tolerance.rank or 0.0
+    times = Distribution.of_run(run, percentile.what, percentile.traffic_class)
+    return times.rank(time_s, points)
+
+
+def table_cells(table: Table, plan: Plan, measured: Measured) -> list[Cell]:
     """A table's published cells beside ours; ours alone in columns that the paper has not."""
     cells = []
     for row in table.rows:
         if (table.id, row.label) not in plan.rows:
             continue
-        done = finished(plan.rows[table.id, row.label], runs)
-        measured = [numbers(run) for run in done]
-        for column in table.columns:
-            published = row.published.get(column.name)
-            if published != "":  # a column that the paper has, but not in this row
-                ours = tuple(total(column.terms, summary) for summary in measured)
-                found = ranks(column, published or "", done)
-                excluded = plan.paper.why_excluded(table.id, row, column.name)
-                cells.append(
-                    Cell(table.id, row.label, column, published or "", ours, found, excluded)
+        names = plan.rows[table.id, row.label]
+        done = [measured[name] for name in names if name in measured]
+        for column, published in asked(table, row):
+            given = [of_run[column, published] for of_run in done]
+            ranks = tuple(rank for _, rank in given if rank is not None)
+            cells.append(
+                Cell(
+                    table=table.id,
+                    row=row.label,
+                    column=column,
+                    published=published,
+                    ours=tuple(ours for ours, _ in given),
+                    ranks=ranks if len(ranks) == len(given) else (),
+                    excluded=plan.paper.why_excluded(table.id, row, column.name),
                 )
+            )
     return cells
 
 
-def ranks(column: Column, published: str, runs: Sequence[Run]) -> tuple[Rank, ...]:
-    """Where a published percentile lies in each run, if the column is judged by rank.
-
-    Empty, too, when one of the runs has nothing of the kind.
-    """
-    percentile, tolerance = column.percentile, column.tolerance
-    if percentile is None or tolerance is None or not published:
-        return ()
-    time_s, points = float(published) / column.terms[0].factor, tolerance.rank or 0.0
-    found = [
-        Distribution.of_run(run, percentile.what, percentile.traffic_class).rank(time_s, points)
-        for run in runs
-    ]
-    told = tuple(rank for rank in found if rank is not None)
-    return told if len(told) == len(found) else ()
-
-
 def fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
-    """A fit's published cells beside ours: one least-squares line per seed."""
+    """A fit's published cells beside ours: one least-squares line per seed.
+
+    There are none where some of its rows are left out.
+    """
     rows = plan.paper.table(fit.over).rows
+    if any((fit.over, row.label) not in plan.rows for row in rows):
+        return []
     x = [product(fit.x, row.published) for row in rows]
     lines = []
-    planned = [plan.rows.get((fit.over, row.label), []) for row in rows]
-    for of_seed in zip(*planned, strict=False):  # nothing where a row is left out
+    for of_seed in zip(*(plan.rows[fit.over, row.label] for row in rows), strict=True):
         done = finished(of_seed, runs)
         if len(done) == len(rows):
             lines.append(np.polyfit(x, [total(fit.terms, run.summary) for run in done], 1))
@@ -275,6 +329,9 @@ def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims
             )
     else:
         head.append(f"Quick runs: {result['quick']}, so nothing is scored.")
+    rows = result["rows"]
+    if rows["run"] < rows["total"]:
+        head.append(f"{rows['run']} of {rows['total']} rows have been run; the others are missing.")
     parts = [head[0], " ".join(head[1:]), board.to_markdown().rstrip()]
     if result["signatures"]:
         answers = {True: "yes", False: "**no**", None: "no run"}
@@ -282,7 +339,7 @@ def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims
             [f"{finding['id']}: {finding['claim']}", answers[finding["holds"]], finding["measured"]]
             for finding in result["signatures"]
         ]
-        parts.append("## Signatures\n\n" + markdown(["effect", "holds", "measured"], lines))
+        parts.append("## Signatures\n\n" + markdown(["effect", "holds", "measured"], lines, 3))
     if judged:
         parts.append(f"## Claims\n\n{claims.to_markdown(judged)}")
     if result["failed"]:

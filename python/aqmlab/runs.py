@@ -103,6 +103,10 @@ class Run:
         scenario = json.loads(_native.to_json(effective))
         return cls(folder, label_of(scenario) + mark_of(summary), summary, scenario, metadata)
 
+    def afresh(self) -> Run:
+        """The same run with no table read yet: what it reads goes when it goes."""
+        return replace(self)
+
     @property
     def seed(self) -> int:
         """Seed of every random stream."""

@@ -391,7 +391,7 @@ def score_words(score: Mapping[str, int | None]) -> list[str]:
     return [f"{within} of {counted}", f"{100 * within / counted:.0f} %", f"{by_value}"]
 
 
-def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table: the first column to the left, the others to the right."""
-    rule = ["---", *["---:"] * (len(head) - 1)]
+def markdown(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
+    """A Markdown table: the first ``left`` columns stand to the left, the others to the right."""
+    rule = [*["---"] * left, *["---:"] * (len(head) - left)]
     return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])

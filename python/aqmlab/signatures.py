@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.signal import find_peaks
 
 from aqmlab.errors import AqmlabError
 from aqmlab.scoreboard import SLACK
@@ -107,6 +106,7 @@ def check_recorded(
 
 def exchanges(run: Run) -> dict[str, np.ndarray]:
     """Response time, response size and whether anything was retransmitted, per connection."""
+    run = run.afresh()
     if run.responses is None or run.flows is None:
         raise AqmlabError(f"{run.path}: responses and flows were not recorded")
     flows = run.flows.select(
@@ -152,6 +152,8 @@ def bands(spec: Mapping[str, Any], flows: Mapping[str, np.ndarray]) -> tuple[boo
 
     Long responses are left out: their round trips blur the bands.
     """
+    from scipy.signal import find_peaks  # here, because importing it takes a second
+
     chosen = flows["retransmitted"] & (flows["response_bytes"] <= spec["up_to_bytes"])
     low, high = spec["range_s"]
     edges = np.linspace(low, high, 1 + round((high - low) / spec["bin_s"]))

@@ -72,11 +72,13 @@ class Plan:
                 self._add_row(tables[name], tables[name].row(label))
 
     def keep(self, names: Container[str]) -> None:
-        """Forgets every row one of whose runs is not among these."""
+        """Forgets every row one of whose runs is not among these; recorded runs too."""
         self.rows = {
             row: runs for row, runs in self.rows.items() if all(name in names for name in runs)
         }
+        self.recorded = {row: name for row, name in self.recorded.items() if name in names}
         used = {name for runs in self.rows.values() for name in runs}
+        used.update(self.recorded.values())
         self.scenarios = {name: self.scenarios[name] for name in self.scenarios if name in used}
 
     def add_recorded(self) -> None:
@@ -117,7 +119,7 @@ def reproduce(
         quick: Short runs with one seed, whose numbers are not scored.
         full: Runs of the published length, where the paper's usual ones are shorter.
         finished_only: Nothing is run: rows whose runs are not all finished are left out, and so
-            are the signatures that look at single connections.
+            are signatures that look at single connections of such a run.
         out: Where ``cells.csv``, ``report.md``, ``scoreboard.json`` and the runs go; None:
             ``out/reproduce/PAPER``. Finished runs found there are not run again.
         jobs: Runs at a time; None: as many as there are processors.
@@ -137,10 +139,10 @@ def reproduce(
     plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
     plan.add_figures(wanted)
     planned = len(plan.rows)
+    if tables is None and not quick:
+        plan.add_recorded()
     if finished_only:
         plan.keep({path.name for path in (folder / "runs").glob("*") if path.is_dir()})
-    elif tables is None and not quick:
-        plan.add_recorded()
     runs = parallel.execute_all(list(plan.scenarios.items()), folder / "runs", jobs, progress)
 
     measured = measure(plan, chosen, runs)

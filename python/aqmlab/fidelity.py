@@ -25,7 +25,7 @@ HEAD = """# Fidelity
 How close aqmlab comes to what others published: every cell that a paper prints, and every claim.
 This page is written by `aqmlab reproduce all`, not by hand. The [notes](fidelity-notes.md) say what
 is missed and what we know of why, [reproduce](reproduce.md) how cells and claims are judged."""
-LENGTHS = {"published": "as published", "usual": "shorter than published", "quick": "quick"}
+LENGTHS = {"published": "as published", "usual": "partly shorter", "quick": "quick"}
 """How long a paper's runs are."""
 SEAL = "<!-- Generated: what is changed by hand does not fit its hash, {} -->"
 """The last line of a generated page."""

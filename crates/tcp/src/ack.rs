@@ -2,9 +2,9 @@
 
 use aqmlab_net::Time;
 
-use crate::control::{Ack, Congestion};
+use crate::control::{Ack, Cause, Congestion};
 use crate::endpoint::{Context, Endpoint, Repair};
-use crate::profile::{FastRetransmitGuard, Recovery, Stamps};
+use crate::profile::{EcnAtOneSegment, FastRetransmitGuard, Recovery, Stamps};
 use crate::prr::Prr;
 use crate::segment::{Flags, Outbox, Segment, Timestamps};
 
@@ -89,7 +89,8 @@ impl Endpoint {
         {
             cold.board.advance(ack);
         }
-        let mut opens = !echo && !predicted && self.uses_window(flight, cx);
+        let may_open = !echo || cx.profile.ecn_echo_opens_window;
+        let mut opens = may_open && !predicted && self.uses_window(flight, cx);
         if self.repair == Repair::Fast {
             if !self.ends_recovery(cx) {
                 self.on_partial_ack(acked, cx, out);
@@ -367,18 +368,18 @@ impl Endpoint {
         if self.ecn.cut_by_echo && self.una <= self.ecn.cut_until {
             return self.control.window();
         }
-        self.cut(flight, false, cx)
+        self.cut(flight, Cause::Loss, cx)
     }
 
     /// A congestion event: ssthresh falls, and echoes of this window are ignored. Returns the
     /// window that goes with it.
-    fn cut(&mut self, flight: u64, timeout: bool, cx: &Context<'_>) -> u64 {
+    fn cut(&mut self, flight: u64, cause: Cause, cx: &Context<'_>) -> u64 {
         let cwnd = self.control.cut(&Congestion {
             now: cx.now,
             profile: cx.profile,
             flight,
             window: self.control.window().min(self.peer_window(cx)),
-            timeout,
+            cause,
         });
         self.ecn.cut_until = self.max;
         self.ecn.cut_by_echo = false;
@@ -391,13 +392,18 @@ impl Endpoint {
         if ack <= self.ecn.cut_until {
             return;
         }
-        if self.control.window() <= cx.profile.mss.0 {
-            self.ecn.hold = true;
+        let (window, mss) = (self.control.window(), cx.profile.mss.0);
+        let at_one = cx.profile.ecn_at_one_segment;
+        if at_one == EcnAtOneSegment::PassOver && window < 2 * mss {
+            return;
+        }
+        if window <= mss {
+            self.ecn.hold = at_one == EcnAtOneSegment::Wait;
             self.ecn.cut_until = self.max;
             self.ecn.cwr_pending = true;
             return;
         }
-        let cwnd = self.cut(self.in_flight(), false, cx);
+        let cwnd = self.cut(self.in_flight(), Cause::Echo, cx);
         self.ecn.cut_by_echo = true;
         self.control.set_window(cwnd);
     }
@@ -481,7 +487,7 @@ impl Endpoint {
         }
         self.inflation = 0;
         if !repeated || cx.profile.repeated_timeout_cuts {
-            self.cut(outstanding, true, cx);
+            self.cut(outstanding, Cause::Timeout, cx);
         }
         self.control.set_window(cx.profile.mss.0);
         self.repair = Repair::GoBack;

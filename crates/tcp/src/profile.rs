@@ -95,6 +95,12 @@ pub struct Profile {
     pub syn_timeout_ssthresh: Option<Bytes>,
     /// Whether retransmissions are ECN-capable too (ns; against RFC 3168, section 6.1.5).
     pub ecn_on_retransmissions: bool,
+    /// The least ssthresh, in segments, that an ECN echo leaves; a loss leaves 2.
+    pub ecn_least_ssthresh: u32,
+    /// What an ECN echo does while the window is one segment.
+    pub ecn_at_one_segment: EcnAtOneSegment,
+    /// Whether ACKs that echo congestion may open the window (BSD; against RFC 3168, section 6.1.2).
+    pub ecn_echo_opens_window: bool,
     /// Whether segments carry time stamps (RFC 7323) and every ACK measures a round trip.
     pub timestamps: bool,
     /// Clock of the retransmission timer.
@@ -242,6 +248,7 @@ impl Profile {
         }
         for (field, count) in [
             ("initial_window", self.initial_window),
+            ("ecn_least_ssthresh", self.ecn_least_ssthresh),
             ("ack_every", self.ack_every),
             ("byte_counting_limit", self.byte_counting_limit),
             ("sack_blocks", self.sack_blocks),
@@ -475,6 +482,19 @@ pub enum CutFrom {
     Window,
     /// The same; ssthresh in whole segments, the window with the fraction (ns).
     FractionalWindow,
+}
+
+/// What an ECN echo does while the window is one segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnAtOneSegment {
+    /// The next segment waits until the restarted retransmission timer fires (RFC 3168, section
+    /// 6.1.2).
+    Wait,
+    /// The window stays, and the peer is told that it has been reduced (ns, Linux).
+    Keep,
+    /// The echo is passed over, below two segments already (KAME).
+    PassOver,
 }
 
 aqmlab_net::tagged! {

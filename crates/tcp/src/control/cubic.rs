@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::history::History;
-use super::{Ack, Congestion, Law, LawMetrics, Window};
+use super::{Ack, Cause, Congestion, Law, LawMetrics, Window};
 use crate::profile::CutFrom;
 
 /// Constants of CUBIC.
@@ -240,7 +240,7 @@ impl Law for Cubic {
         };
         self.cwnd_prior = cwnd;
         self.epoch = None;
-        self.from_plateau = congestion.timeout;
+        self.from_plateau = congestion.cause == Cause::Timeout;
         // RFC 9438, section 4.6: flight_size, or cwnd, as implementations do.
         let before = match congestion.profile.cut_from {
             CutFrom::Flight => congestion.flight,
@@ -279,7 +279,7 @@ mod tests {
             profile,
             flight: segments * MSS,
             window: segments * MSS,
-            timeout: false,
+            cause: Cause::Loss,
         }
     }
 

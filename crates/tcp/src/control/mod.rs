@@ -127,8 +127,18 @@ pub(crate) struct Congestion<'a> {
     pub(crate) flight: u64,
     /// The smaller of the window in use and the peer's, in bytes.
     pub(crate) window: u64,
+    pub(crate) cause: Cause,
+}
+
+/// What tells of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Duplicate ACKs.
+    Loss,
+    /// The receiver has echoed a mark.
+    Echo,
     /// The retransmission timer has expired: what follows starts from one segment.
-    pub(crate) timeout: bool,
+    Timeout,
 }
 
 /// What a law shows of itself in a trace.
@@ -295,7 +305,11 @@ impl Control {
     pub(crate) fn cut(&mut self, congestion: &Congestion<'_>) -> u64 {
         let profile = congestion.profile;
         let window = &mut self.window;
-        let floor = 2.0 * profile.mss.0 as f64;
+        let least = match congestion.cause {
+            Cause::Echo => profile.ecn_least_ssthresh,
+            Cause::Loss | Cause::Timeout => 2,
+        };
+        let floor = f64::from(least) * profile.mss.0 as f64;
         let own = law!(&mut self.state, law => law.on_congestion(window, congestion), None);
         if let Some(ssthresh) = own {
             window.ssthresh = ssthresh.max(floor);

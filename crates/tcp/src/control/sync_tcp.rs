@@ -20,7 +20,7 @@ use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ack, Congestion, Law, LawMetrics, Window};
+use super::{Ack, Cause, Congestion, Law, LawMetrics, Window};
 use crate::segment::Timestamps;
 
 /// The readings of the paper's text.
@@ -262,7 +262,7 @@ impl Law for SyncTcp {
     }
 
     fn on_congestion(&mut self, _: &Window, congestion: &Congestion<'_>) -> Option<f64> {
-        if congestion.timeout {
+        if congestion.cause == Cause::Timeout {
             self.forget_trend();
         }
         None

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::history::History;
-use super::{Ack, Congestion, Law, LawMetrics, Window};
+use super::{Ack, Cause, Congestion, Law, LawMetrics, Window};
 
 /// Thresholds of Vegas, in segments kept in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -191,7 +191,7 @@ impl Law for Vegas {
     }
 
     fn on_congestion(&mut self, window: &Window, congestion: &Congestion<'_>) -> Option<f64> {
-        if congestion.timeout {
+        if congestion.cause == Cause::Timeout {
             return None;
         }
         let oldest = self.history.oldest();

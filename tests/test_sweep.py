@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -161,8 +162,13 @@ def command(*arguments: object, **options: Any) -> subprocess.Popen[str]:
 
 def wait_for(process: subprocess.Popen[str], finished: int) -> None:
     """Waits until some runs of a sweep are there; the next ones are on their way then."""
+    wait_until(process, lambda: len(stored()) >= finished)
+
+
+def wait_until(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
+    """Waits for what a sweep is to do."""
     deadline = time.monotonic() + PATIENCE_S
-    while len(stored()) < finished:
+    while not condition():
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -225,8 +231,7 @@ def test_a_worker_that_dies_takes_only_its_run_along(sweep_file: Path) -> None:
     ]
     # It may still have to tell that its run is done: once it has worked on, it is in the next one.
     begun = processor_time_s(worker)
-    while processor_time_s(worker) < begun + 0.05:
-        time.sleep(0.005)
+    wait_until(process, lambda: processor_time_s(worker) >= begun + 0.05)
     os.kill(worker, signal.SIGKILL)
     out, err = process.communicate()
     assert process.returncode == 1

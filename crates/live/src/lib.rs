@@ -109,6 +109,7 @@ pub fn run(
         sources,
         classes: class_sockets(scenario),
         bottleneck_delay: dumbbell.bottleneck.forward.delay + dumbbell.bottleneck.reverse.delay,
+        delay_at: dumbbell.hosts.delay_at,
     };
     let (links, mut health, (accounts, events)) = world.run(paths, setting, progress)?;
     health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();

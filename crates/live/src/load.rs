@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use aqmlab_net::Time;
-use aqmlab_scenario::{Dumbbell, Scenario};
+use aqmlab_scenario::{DelayAt, Dumbbell, Scenario};
 use aqmlab_sim::{Accounts, ExchangeRecord, FlowRecord, RunError};
 use aqmlab_tcp::Retransmissions;
 use aqmlab_traffic::{Action, Connect, HostCounts, OpenDatagrams, Script, Source, SourceError};
@@ -128,6 +128,7 @@ pub(crate) struct Load<'a> {
     classes: Vec<ClassSockets>,
     /// Propagation on the bottleneck, both ways together: part of every round trip.
     bottleneck_delay: Time,
+    delay_at: DelayAt,
     sides: [UnboundedSender<Command>; 2],
     reports: Receiver<Report>,
     /// When a source wants to be woken: its class and token.
@@ -156,6 +157,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) sources: Vec<Source>,
     pub(crate) classes: Vec<ClassSockets>,
     pub(crate) bottleneck_delay: Time,
+    pub(crate) delay_at: DelayAt,
 }
 
 impl<'a> Load<'a> {
@@ -175,6 +177,7 @@ impl<'a> Load<'a> {
             sources: setting.sources,
             classes: setting.classes,
             bottleneck_delay: setting.bottleneck_delay,
+            delay_at: setting.delay_at,
             sides,
             reports,
             agenda: Agenda::new(),
@@ -392,8 +395,9 @@ impl<'a> Load<'a> {
 
     fn route(&mut self, class: usize, rtt: Time, script: Option<Script>) -> Arc<Route> {
         self.flows_opened += 1;
-        let (flow, delay) = (self.flows_opened, self.bottleneck_delay);
-        Arc::new(Route::new(flow, class, rtt, delay, script))
+        let access = rtt.saturating_sub(self.bottleneck_delay);
+        let delays = self.delay_at.shares(access);
+        Arc::new(Route::new(self.flows_opened, class, rtt, delays, script))
     }
 
     fn connect(&mut self, class: usize, connect: Connect) {

@@ -224,7 +224,7 @@ impl Path {
             is_datagram: headers.segment.is_none(),
             route,
         };
-        let reaches = leaves + frame.route.access_delay;
+        let reaches = leaves + frame.route.access_delays[sender as usize];
         self.delayed.push(reaches, (packet, frame));
     }
 
@@ -293,7 +293,13 @@ mod tests {
             };
             let routes = Arc::new(Routes::default());
             let client = SocketAddrV4::new(Side::Clients.address(1), 2000);
-            let route = Route::new(7, 0, Time::from_millis(26), Time::from_millis(6), None);
+            let route = Route::new(
+                7,
+                0,
+                Time::from_millis(26),
+                [Time::from_millis(10); 2],
+                None,
+            );
             routes.insert(client, Arc::new(route));
             Self {
                 path: Path::new(&scenario, dumbbell, Side::Servers, routes),

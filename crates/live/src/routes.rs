@@ -76,8 +76,8 @@ pub(crate) struct Route {
     pub(crate) class: usize,
     /// Minimum round trip.
     pub(crate) rtt: Time,
-    /// Propagation between a host and the bottleneck's entrance, one way.
-    pub(crate) access_delay: Time,
+    /// Propagation between the client, or the server, and the bottleneck's entrance, one way.
+    pub(crate) access_delays: [Time; 2],
     /// What the application does on it; a flow of datagrams has none.
     pub(crate) script: Option<Script>,
     /// What each end sent, seen when it reached the router.
@@ -91,20 +91,19 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// `link_delay` is the propagation on the bottleneck, both ways together, which is part of the
-    /// round trip.
+    /// `access_delays` are those between client and bottleneck, and between server and bottleneck.
     pub(crate) fn new(
         flow: u64,
         class: usize,
         rtt: Time,
-        link_delay: Time,
+        access_delays: [Time; 2],
         script: Option<Script>,
     ) -> Self {
         Self {
             flow,
             class,
             rtt,
-            access_delay: Time::from_nanos(rtt.saturating_sub(link_delay).as_nanos() / 2),
+            access_delays,
             script,
             sent: Default::default(),
             received: Default::default(),
@@ -236,7 +235,7 @@ mod tests {
     use super::*;
 
     fn sent(segments: &[(u32, u32, bool, bool)]) -> Retransmissions {
-        let route = Route::new(1, 0, Time::ZERO, Time::ZERO, None);
+        let route = Route::new(1, 0, Time::ZERO, [Time::ZERO; 2], None);
         for &(seq, len, syn, fin) in segments {
             let segment = Segment { seq, len, syn, fin };
             route.note_sent(End::Server, &segment);

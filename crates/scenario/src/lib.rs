@@ -31,6 +31,6 @@ pub use model::{FlowTrace, Link, Measure, RateChange, Record, Reordering, Scenar
 pub use pages::{BY_HAND, discipline_heads};
 pub use reference::reference;
 pub use tables::{MAX_SCENARIO_BYTES, MAX_TABLE_BYTES, ReadFile};
-pub use topology::{Dumbbell, Hop, Hosts, MOST_HOPS, Network, ParkingLot, Path, Topology};
+pub use topology::{DelayAt, Dumbbell, Hop, Hosts, MOST_HOPS, Network, ParkingLot, Path, Topology};
 pub use traffic::Traffic;
 pub use units::{Framing, Packets};

@@ -350,6 +350,32 @@ fn plain_name(name: &str) -> Result<(), Located> {
     Err(Located::new(message).under(name))
 }
 
+/// Who delays the packets of a connection. Round trips are the same, but not the order in which the
+/// packets of different connections meet: the end without a delay answers what has left one queue
+/// in the same moment at the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DelayAt {
+    /// Client and server alike, half of it each.
+    #[default]
+    Both,
+    /// The client.
+    Clients,
+    /// The server.
+    Servers,
+}
+
+impl DelayAt {
+    /// What client and server contribute to this delay.
+    pub const fn shares(self, delay: Time) -> [Time; 2] {
+        match self {
+            Self::Both => [Time::from_nanos(delay.as_nanos() / 2); 2],
+            Self::Clients => [delay, Time::ZERO],
+            Self::Servers => [Time::ZERO, delay],
+        }
+    }
+}
+
 /// The hosts at the ends of a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -366,6 +392,9 @@ pub struct Hosts {
     /// Framing on the hosts' links.
     #[serde(default)]
     pub framing: Framing,
+    /// Who delays packets so that a connection has its round-trip time, as far as its links do not.
+    #[serde(default)]
+    pub delay_at: DelayAt,
     /// Hosts' clocks are ahead of the true time by a random part of this. It matters to transports
     /// that put time stamps into their segments.
     #[serde(default)]
@@ -384,6 +413,7 @@ impl Default for Hosts {
             servers: default_hosts(),
             rate: None,
             framing: Framing::default(),
+            delay_at: DelayAt::default(),
             clock_offset: Time::ZERO,
             clock_drift: 0,
         }

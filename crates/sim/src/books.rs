@@ -102,8 +102,9 @@ impl<A: Agenda> World<A> {
 
     /// The minimum round trip of a connection, or of a flow of datagrams.
     pub(crate) fn rtt_of(&self, index: u32, class: usize) -> Time {
-        let route = self.network.routes[index as usize].of(Side::Client);
-        self.paths[self.classes[class].path].delay + route.access_delay + route.access_delay
+        let routes = &self.network.routes[index as usize];
+        let [there, back] = [Side::Client, Side::Server].map(|side| routes.of(side).access_delay);
+        self.paths[self.classes[class].path].delay + there + back
     }
 
     /// The end of the run: counts what goes on, and checks that no segment was lost or made.

@@ -1,6 +1,7 @@
 //! A connection of the simulated world: two end points and the application that uses them.
 
 use aqmlab_net::{FlowKey, Time};
+use aqmlab_scenario::DelayAt;
 use aqmlab_tcp::{Endpoint, Events, Flags, Retransmissions};
 use aqmlab_traffic::{Connect, Script, Step};
 
@@ -26,12 +27,24 @@ pub(crate) struct Path {
     pub(crate) first_node: u32,
 }
 
+/// Where the delay between hosts and ports is paid by what one end sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paid {
+    /// Between the host and the entrance of its first port.
+    Before,
+    /// Between the exit of the last port and the receiver.
+    Behind,
+    /// Before the first port, but what the hosts send reaches it at once: their clocks are behind
+    /// by this delay, for this connection.
+    Shifted,
+}
+
 /// What the network needs to know of the packets of one end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
     /// The serial number of the connection, and behind it who sends.
     pub(crate) flow: FlowKey,
-    /// Propagation between a host and the entrance of its first port (one way).
+    /// Propagation between hosts and ports (one way).
     pub(crate) access_delay: Time,
     /// The host that sends, as an index into the world's hosts.
     pub(crate) node: u32,
@@ -44,9 +57,8 @@ pub(crate) struct Route {
     pub(crate) hops: u8,
     /// Differentiated services code point of all packets.
     pub(crate) dscp: u8,
-    /// What the hosts send reaches the first port at once: their clocks are `access_delay` behind,
-    /// for this connection.
-    pub(crate) is_shifted: bool,
+    /// Where `access_delay` is paid.
+    pub(crate) paid: Paid,
     /// A flow of datagrams, no connection.
     pub(crate) are_datagrams: bool,
 }
@@ -58,6 +70,8 @@ pub(crate) struct Common {
     pub(crate) flow: u64,
     /// Minimum round trip.
     pub(crate) rtt: Time,
+    /// Who pays what of it lies between hosts and ports.
+    pub(crate) delay_at: DelayAt,
     /// The server sits at the clients' side.
     pub(crate) flipped: bool,
     /// The hosts, as indices into the world's hosts: client, server.
@@ -73,10 +87,27 @@ impl Route {
     /// How far the clocks of the hosts are behind, for this connection.
     #[inline(always)]
     pub(crate) const fn shift(&self) -> Time {
-        if self.is_shifted {
-            self.access_delay
-        } else {
-            Time::ZERO
+        match self.paid {
+            Paid::Before | Paid::Behind => Time::ZERO,
+            Paid::Shifted => self.access_delay,
+        }
+    }
+
+    /// From a host to the entrance of its first port.
+    #[inline(always)]
+    pub(crate) const fn delay_before(&self) -> Time {
+        match self.paid {
+            Paid::Before | Paid::Shifted => self.access_delay,
+            Paid::Behind => Time::ZERO,
+        }
+    }
+
+    /// From the exit of the last port until the receiver deals with it.
+    #[inline(always)]
+    pub(crate) const fn delay_behind(&self) -> Time {
+        match self.paid {
+            Paid::Before => Time::ZERO,
+            Paid::Behind | Paid::Shifted => self.access_delay,
         }
     }
 
@@ -108,6 +139,15 @@ impl Routes {
     /// Those over `path`.
     pub(crate) fn new(common: &Common, path: &Path) -> Self {
         let access = common.rtt.saturating_sub(path.delay);
+        // Hosts delay what they send.
+        let [client, server] = common.delay_at.shares(access);
+        let (delays, paid) = match common.delay_at {
+            DelayAt::Both => ([client, server], [Paid::Before, Paid::Before]),
+            DelayAt::Clients => ([client, server], [Paid::Before, Paid::Behind]),
+            // The same on what it receives, as if its clock were behind: its packets need no event
+            // on their way.
+            DelayAt::Servers => ([server, client], [Paid::Behind, Paid::Behind]),
+        };
         let [there, back] = path.ways;
         let ways = if common.flipped {
             [there, back]
@@ -118,7 +158,7 @@ impl Routes {
             let way = ways[sender as usize];
             Route {
                 flow: FlowKey(common.flow << 1 | sender as u64),
-                access_delay: Time::from_nanos(access.as_nanos() / 2),
+                access_delay: delays[sender as usize],
                 node: common.nodes[sender as usize],
                 class: common.class,
                 first: way.first,
@@ -126,7 +166,7 @@ impl Routes {
                 syn_header: common.headers[1] as u16,
                 hops: way.hops,
                 dscp: common.dscp,
-                is_shifted: false,
+                paid: paid[sender as usize],
                 are_datagrams: common.are_datagrams,
             }
         }))
@@ -152,7 +192,7 @@ impl Routes {
     /// From now on what happens at the hosts is computed `access_delay` later than it happens.
     pub(crate) fn shift_clocks(&mut self) {
         for route in &mut self.0 {
-            route.is_shifted = true;
+            route.paid = Paid::Shifted;
         }
     }
 }

@@ -36,6 +36,7 @@ impl<A: Agenda> World<A> {
         let common = Common {
             flow,
             rtt: open.rtt,
+            delay_at: self.delay_at,
             flipped: open.flipped,
             nodes,
             class: class as u16,

@@ -51,6 +51,7 @@ impl<A: Agenda> World<A> {
         let common = Common {
             flow,
             rtt,
+            delay_at: self.delay_at,
             flipped,
             nodes,
             class: class as u16,

@@ -5,7 +5,7 @@ use aqmlab_net::{Packet, Rate, Time};
 use crate::agenda::Agenda;
 use crate::build::PortName;
 use crate::capture::Capture;
-use crate::connection::{Route, Routes};
+use crate::connection::{Paid, Route, Routes};
 use crate::event::Event;
 use crate::options::OptionsAside;
 use crate::port::{Passage, Port};
@@ -81,8 +81,9 @@ impl<A: Agenda> Network<A> {
             leaves = leaves.max(*up_free) + link.transmission_time(size);
             *up_free = leaves;
         }
-        let reaches = leaves + route.access_delay;
-        if !route.is_shifted {
+        let reaches = leaves + route.delay_before();
+        // There, others can come between; else it is there already.
+        if route.paid == Paid::Before || leaves > now {
             self.agenda.push(reaches, event);
         } else if reaches >= self.end {
             self.tally.in_flight += 1;
@@ -156,7 +157,7 @@ impl<A: Agenda> Network<A> {
                 if hop < route.hops {
                     return self.agenda.push(time, event.hopped_on(sender, ecn, hop));
                 }
-                let mut arrives = time + route.shift();
+                let mut arrives = time;
                 if let Some(link) = self.access {
                     let receiver = self.routes[event.conn as usize].of(sender.other());
                     let down_free = &mut self.links[receiver.node as usize].down_free;
@@ -164,6 +165,8 @@ impl<A: Agenda> Network<A> {
                     arrives = arrives.max(*down_free) + link.transmission_time(size);
                     *down_free = arrives;
                 }
+                // The host is behind its link, which serves in the order of arrival.
+                arrives += route.delay_behind();
                 self.agenda.push(arrives, event.passed_on(sender, ecn));
             }
             Passage::Waits => {}

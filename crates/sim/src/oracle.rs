@@ -336,6 +336,40 @@ fn machinery_agrees_on_a_mix_of_open_loop_users_and_datagrams() {
 }
 
 #[test]
+fn machinery_agrees_wherever_the_delay_lies() {
+    let unc = USERS.replace("mah-web", "unc-web").replace("3600", "1700");
+    for end in ["clients", "servers"] {
+        let pure = format!("hosts = {{ delay_at = \"{end}\" }}");
+        all_agree(&scenario(DROPTAIL, &pure, &[&unc, CBR].concat()));
+        all_agree(&network(RED, &pure, &[("both", &unc), ("only-first", WEB)]));
+        let links = format!("hosts = {{ delay_at = \"{end}\", rate = \"20 Mbit/s\" }}");
+        all_agree(&scenario(RED, &links, USERS));
+    }
+}
+
+#[test]
+fn who_delays_does_not_change_a_round_trip() {
+    // Hardly a queue: what a response takes is round trips and transmissions.
+    let web = WEB.replace("190 /s", "20 /s");
+    let quartiles = |end: &str| {
+        let hosts = format!("hosts = {{ delay_at = \"{end}\", rate = \"20 Mbit/s\" }}");
+        let (summary, _) =
+            run::<WheelAgenda>(&scenario(DROPTAIL, &hosts, &web), Shortcuts::default());
+        let responses = &summary.responses["all"];
+        [responses.p25_s, responses.p50_s, responses.p75_s].map(|time| time.expect("responses"))
+    };
+    let both = quartiles("both");
+    for end in ["clients", "servers"] {
+        for (found, expected) in quartiles(end).into_iter().zip(both) {
+            assert!(
+                (found / expected - 1.0).abs() < 0.02,
+                "{end}: {found} {expected}"
+            );
+        }
+    }
+}
+
+#[test]
 fn machinery_agrees_with_options_in_the_segments() {
     let sack = WEB.replace("\"rfc\"", r#"{ profile = "linux", ecn = true }"#);
     let sync = BULK.replace(

@@ -6,7 +6,8 @@
 //! # Shifted clocks
 //!
 //! Between a host and the bottleneck's entrance a segment is delayed by a constant, d, if the
-//! host's link has no finite rate. Both ends of a connection have the same d. So everything that
+//! host's link has no finite rate. Both ends of a connection have the same d, unless the scenario
+//! says that one of them has all of it. So everything that
 //! happens on the connection may be computed d later than it happens, with the clocks of its hosts
 //! d behind: then its segments reach the bottleneck in the very moment in which they are sent, and
 //! need no event for the way there. What the bottleneck sees is the same. It is exact as long as
@@ -14,7 +15,7 @@
 //! another's responses are not shifted, nor those whose hosts share a link.
 
 use aqmlab_net::{Rate, Time};
-use aqmlab_scenario::{Link, Scenario};
+use aqmlab_scenario::{DelayAt, Link, Scenario};
 use aqmlab_tcp::{HostClock, Profile};
 use aqmlab_traffic::{Action, Source};
 
@@ -91,6 +92,7 @@ pub(crate) struct World<A> {
     /// Server hosts of each path.
     pub(crate) servers: u32,
     pub(crate) paths: Vec<Path>,
+    pub(crate) delay_at: DelayAt,
     pub(crate) shifted_clocks: bool,
     pub(crate) classes: Vec<Class>,
     pub(crate) recorder: Recorder,
@@ -174,7 +176,10 @@ impl<A: Agenda> World<A> {
             clocks,
             servers: hosts.servers,
             paths,
-            shifted_clocks: shortcuts.shifted_clocks && hosts.rate.is_none(),
+            delay_at: hosts.delay_at,
+            shifted_clocks: shortcuts.shifted_clocks
+                && hosts.rate.is_none()
+                && hosts.delay_at == DelayAt::Both,
             tracer: Tracer::new(scenario.measure.flow_trace.clone(), classes.len()),
             classes,
             recorder,

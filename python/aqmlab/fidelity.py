@@ -45,7 +45,7 @@ def reproduce_all(out: Path | None = None, **options: Any) -> Result:  # noqa: A
     folder = out or Path("out") / "reproduce"
     results = {name: reproduce(name, out=folder / name, **options) for name in names()}
     whole = {
-        "engine": _native.version(),
+        "engine": _native.engine(),
         "scored": all(result["scored"] for result in results.values()),
         "cells": added(results, "cells", ("within", "by_value", "total")),
         "claims": added(results, "claims", (HOLDS, FAILS, UNDECIDED, "contradicted")),

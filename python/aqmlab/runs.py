@@ -201,7 +201,11 @@ def execute(
         summary |= cost
         metadata = {
             "key": key,
-            "versions": {"engine": _native.version(), "python": platform.python_version()},
+            "versions": {
+                "aqmlab": _native.version(),
+                "engine": _native.engine(),
+                "python": platform.python_version(),
+            },
             "seed": scenario.seed,
             "load": load,
             "machine": {"system": platform.platform(), "cpus": os.cpu_count()},

@@ -118,7 +118,7 @@ class Scenario:
 
     @cached_property
     def key(self) -> str:
-        """Hash of the effective scenario and the engine's version: equal keys, equal results."""
+        """Hash of the effective scenario and the engine's name: equal keys, equal results."""
         return content_key(self.effective)
 
     @property
@@ -129,8 +129,8 @@ class Scenario:
 
 
 def content_key(text: str) -> str:
-    """Hexadecimal hash of a text and the engine's version."""
-    return hashlib.sha256(f"{_native.version()}\n{text}".encode()).hexdigest()
+    """Hexadecimal hash of a text and the engine's name."""
+    return hashlib.sha256(f"{_native.engine()}\n{text}".encode()).hexdigest()
 
 
 def toml_value(value: object) -> str:

@@ -186,7 +186,7 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
         outcomes: dict[int, Outcome] = {}
         futures = {
             self._client.submit(
-                carried, portable(scenario), _native.version(), pure=False, retries=ATTEMPTS - 1
+                carried, portable(scenario), _native.engine(), pure=False, retries=ATTEMPTS - 1
             ): index
             for index, scenario in enumerate(scenarios)
         }
@@ -221,11 +221,11 @@ def portable(scenario: Scenario) -> Scenario:
     return scenario
 
 
-def carried(scenario: Scenario, version: str) -> Mapping[str, bytes] | AqmlabError:
+def carried(scenario: Scenario, engine: str) -> Mapping[str, bytes] | AqmlabError:
     """Makes a run on a cluster's worker: the files of its directory, or why it failed."""
-    if _native.version() != version:
+    if _native.engine() != engine:
         return AqmlabError(
-            f"the worker has aqmlab {_native.version()}, not {version}; install the same there"
+            f"the worker has engine {_native.engine()}, not {engine}; install the same aqmlab there"
         )
     with tempfile.TemporaryDirectory(prefix="aqmlab-") as folder:
         try:

@@ -29,7 +29,7 @@ mod _native {
     use super::captures::{capture_arrivals, vectors_from_capture};
     #[pymodule_export]
     use super::{
-        catalog, live_clean, live_missing, load_share, loaded_links, offered_bps, parse,
+        catalog, engine, live_clean, live_missing, load_share, loaded_links, offered_bps, parse,
         play_source, population, population_key, run, run_live, schema, set_population, to_json,
         uncongested, version,
     };
@@ -37,7 +37,12 @@ mod _native {
 
 #[pyfunction]
 fn version() -> &'static str {
-    concat!(env!("CARGO_PKG_VERSION"), "+", env!("AQMLAB_FINGERPRINT"))
+    env!("CARGO_PKG_VERSION")
+}
+
+#[pyfunction]
+fn engine() -> &'static str {
+    aqmlab_sim::ENGINE
 }
 
 #[pyfunction]

@@ -41,6 +41,10 @@ use capture::Capture;
 use recorder::Recorder;
 use world::{Shortcuts, World};
 
+/// The name of what the engine does: the same name, the same results. It changes when a hash of
+/// `tests/behaviour/hashes.txt` does, and is renewed by the test that compares them.
+pub const ENGINE: &str = include_str!("engine.txt").trim_ascii();
+
 /// Why a run did not end well.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::FlowMap;
-use crate::law::{Law, LawParameters, Verdict, happens};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
 
@@ -116,10 +116,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Afd;
+impl AqmParameters for Params {
+    type Aqm = Afd;
 
-    fn law(&self, _link: LinkFacts, _seed: u64) -> Afd {
+    fn aqm(&self, _link: LinkFacts, _seed: u64) -> Afd {
         Afd::new(self)
     }
 
@@ -132,7 +132,7 @@ impl LawParameters for Params {
     }
 }
 
-/// The law of AFD. Lengths and shares are in packets of the mean size.
+/// The AQM of AFD. Lengths and shares are in packets of the mean size.
 #[derive(Clone, Debug)]
 pub struct Afd {
     settings: Settings,
@@ -248,7 +248,7 @@ impl Afd {
     }
 }
 
-impl Law for Afd {
+impl Aqm for Afd {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -256,7 +256,7 @@ impl Law for Afd {
         packet: &Packet,
         _queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         self.m_i = self.shadow.weight(packet.flow) as f64 / self.settings.mean;
         self.p = if self.m_i > self.m_fair {
             1.0 - self.m_fair / self.m_i
@@ -273,9 +273,9 @@ impl Law for Afd {
             self.shadow.insert(Header { flow, weight }, draw);
         }
         if signal {
-            Verdict::Signal(Reason::Early)
+            Decision::Signal(Reason::Early)
         } else {
-            Verdict::Admit
+            Decision::Admit
         }
     }
 
@@ -329,20 +329,20 @@ mod tests {
         };
         // All packets of the example have the mean size: the unit makes no difference.
         for params in [params(), in_bytes] {
-            let mut law = Afd::new(&params);
-            law.m_fair = 3.0;
+            let mut aqm = Afd::new(&params);
+            aqm.m_fair = 3.0;
             for row in worked::rows(include_str!("../tests/data/afd.csv")) {
                 if row.event() == "timer" {
-                    assert_eq!(law.next_tick(), row.time());
-                    law.on_tick(row.time(), row.queue());
+                    assert_eq!(aqm.next_tick(), row.time());
+                    aqm.on_tick(row.time(), row.queue());
                 } else {
-                    worked::play(&mut law, &row, true);
+                    worked::play(&mut aqm, &row, true);
                 }
-                worked::compare(&law, &row, &["m_fair"]);
+                worked::compare(&aqm, &row, &["m_fair"]);
                 if row.event() == "arrive" {
-                    worked::compare(&law, &row, &["m_i", "p"]);
+                    worked::compare(&aqm, &row, &["m_i", "p"]);
                 }
-                let headers = law.shadow.headers.iter();
+                let headers = aqm.shadow.headers.iter();
                 let shadow: String = headers.map(|header| worked::name(header.flow)).collect();
                 assert_eq!(shadow, row.text("shadow"), "row {}", row.step());
             }
@@ -360,15 +360,15 @@ mod tests {
 
     #[test]
     fn a_header_weighs_what_its_packet_does() {
-        let mut law = Afd::new(&Params {
+        let mut aqm = Afd::new(&Params {
             unit: Unit::Bytes,
             s: 1.0,
             ..params()
         });
         let mut arrive = |size, u| {
             let queue = Backlog::default();
-            law.on_arrival(Time::ZERO, &packet(1, size), queue, &mut || u);
-            law.m_i
+            aqm.on_arrival(Time::ZERO, &packet(1, size), queue, &mut || u);
+            aqm.m_i
         };
         // 1500 and 40 bytes: 3 packets of the mean size and 0.08 of one.
         assert_eq!([arrive(1500, 0.0), arrive(40, 0.0)], [0.0, 3.0]);
@@ -377,29 +377,29 @@ mod tests {
 
     #[test]
     fn every_header_is_sampled_without_a_draw_when_s_is_1() {
-        let mut law = Afd::new(&Params { s: 1.0, ..params() });
+        let mut aqm = Afd::new(&Params { s: 1.0, ..params() });
         for _ in 0..5 {
             let mut draw = || unreachable!("the buffer is not full, the share is");
-            let verdict =
-                law.on_arrival(Time::ZERO, &packet(1, 500), Backlog::default(), &mut draw);
-            assert_eq!(verdict, Verdict::Admit);
+            let decision =
+                aqm.on_arrival(Time::ZERO, &packet(1, 500), Backlog::default(), &mut draw);
+            assert_eq!(decision, Decision::Admit);
         }
-        assert_eq!(law.shadow.headers.len(), 5);
+        assert_eq!(aqm.shadow.headers.len(), 5);
     }
 
     #[test]
     fn the_share_rests_at_the_reference_and_falls_as_the_queue_grows() {
         let queue = |packets| Backlog { packets, bytes: 0 };
-        let mut law = Afd::new(&params());
-        (law.m_fair, law.q_old) = (3.0, 2.0);
-        law.control(queue(2));
-        assert_eq!(law.m_fair, 3.0);
-        law.control(queue(3));
-        worked::assert_close(law.m_fair, 2.5, "a queue that grew by one");
-        law.control(queue(100));
-        assert_eq!(law.m_fair, 0.0);
-        law.control(queue(0));
-        assert_eq!(law.m_fair, 5.0);
+        let mut aqm = Afd::new(&params());
+        (aqm.m_fair, aqm.q_old) = (3.0, 2.0);
+        aqm.control(queue(2));
+        assert_eq!(aqm.m_fair, 3.0);
+        aqm.control(queue(3));
+        worked::assert_close(aqm.m_fair, 2.5, "a queue that grew by one");
+        aqm.control(queue(100));
+        assert_eq!(aqm.m_fair, 0.0);
+        aqm.control(queue(0));
+        assert_eq!(aqm.m_fair, 5.0);
     }
 
     proptest! {
@@ -407,16 +407,16 @@ mod tests {
         fn the_counts_are_those_of_the_headers(
             arrivals in prop::collection::vec((0_u64..12, 1_u32..2000, 0.0..1.0_f64), 0..400),
         ) {
-            let mut law = Afd::new(&Params { unit: Unit::Bytes, ..params() });
+            let mut aqm = Afd::new(&Params { unit: Unit::Bytes, ..params() });
             for (flow, size, u) in arrivals {
                 let queue = Backlog::default();
-                law.on_arrival(Time::ZERO, &packet(flow, size), queue, &mut || u);
-                prop_assert!(law.shadow.headers.len() <= 5);
+                aqm.on_arrival(Time::ZERO, &packet(flow, size), queue, &mut || u);
+                prop_assert!(aqm.shadow.headers.len() <= 5);
                 let mut counted = FlowMap::<u64>::default();
-                for header in &law.shadow.headers {
+                for header in &aqm.shadow.headers {
                     *counted.entry(header.flow).or_default() += u64::from(header.weight);
                 }
-                prop_assert_eq!(&law.shadow.weights, &counted);
+                prop_assert_eq!(&aqm.shadow.weights, &counted);
             }
         }
     }

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
-use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Settings, Unit};
 
@@ -188,10 +188,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Ared;
+impl AqmParameters for Params {
+    type Aqm = Ared;
 
-    fn law(&self, link: LinkFacts, _seed: u64) -> Ared {
+    fn aqm(&self, link: LinkFacts, _seed: u64) -> Ared {
         let mut ared = Ared {
             red: Red::new(&self.red_before(link), link),
             next_change: self.interval,
@@ -244,7 +244,7 @@ impl Params {
     }
 }
 
-/// The law of adaptive RED.
+/// The AQM of adaptive RED.
 #[derive(Clone, Debug)]
 pub struct Ared {
     red: Red,
@@ -276,7 +276,7 @@ impl Ared {
     }
 }
 
-impl Law for Ared {
+impl Aqm for Ared {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -284,7 +284,7 @@ impl Law for Ared {
         packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         self.red.observe(now, queue);
         if now >= self.next_change {
             self.adapt();
@@ -293,13 +293,13 @@ impl Law for Ared {
         self.red.decide(packet, queue, draw)
     }
 
-    fn watches(&self) -> Watches {
-        Watches::FATES
+    fn hooks(&self) -> Hooks {
+        Hooks::OUTCOMES
     }
 
     #[inline]
-    fn on_fate(&mut self, now: Time, packet: &Packet, queue: Backlog, fate: Fate) {
-        self.red.on_fate(now, packet, queue, fate);
+    fn on_outcome(&mut self, now: Time, packet: &Packet, queue: Backlog, outcome: Outcome) {
+        self.red.on_outcome(now, packet, queue, outcome);
     }
 
     #[inline]
@@ -355,7 +355,7 @@ mod tests {
             let number = |column: usize| row[column].parse::<f64>().unwrap();
             let params = automatic(number(1) as u64);
             assert_eq!(params.target_delay.as_secs_f64(), number(3));
-            let ared = params.law(link(number(0) as u64), 1);
+            let ared = params.aqm(link(number(0) as u64), 1);
             let Settings { min_th, max_th, .. } = ared.red.settings;
             assert!(
                 (ared.red.average.w_q / number(4) - 1.0).abs() < 1e-11,
@@ -367,11 +367,11 @@ mod tests {
 
     #[test]
     fn what_is_not_stated_follows_a_link_that_changes_and_the_rest_stays() {
-        let mut ared = automatic(500).law(link(10_000_000), 1);
+        let mut ared = automatic(500).aqm(link(10_000_000), 1);
         ared.red.average.avg = 7.0;
         ared.red.max_p = 0.3;
         ared.set_link(link(100_000_000));
-        let fresh = automatic(500).law(link(100_000_000), 1);
+        let fresh = automatic(500).aqm(link(100_000_000), 1);
         assert_eq!(ared.red.settings.min_th, 62.5);
         assert_eq!(ared.red.settings.forced_th, 375.0);
         assert_eq!(ared.red.average.w_q, fresh.red.average.w_q);
@@ -382,7 +382,7 @@ mod tests {
             w_q: Some(0.25),
             ..automatic(500)
         };
-        let mut ared = stated.law(link(10_000_000), 1);
+        let mut ared = stated.aqm(link(10_000_000), 1);
         ared.set_link(link(100_000_000));
         assert_eq!(ared.red.settings.min_th, 20.0);
         assert_eq!(ared.red.settings.max_th, 60.0);

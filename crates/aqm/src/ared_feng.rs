@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
-use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
 
@@ -91,10 +91,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = AredFeng;
+impl AqmParameters for Params {
+    type Aqm = AredFeng;
 
-    fn law(&self, link: LinkFacts, _seed: u64) -> AredFeng {
+    fn aqm(&self, link: LinkFacts, _seed: u64) -> AredFeng {
         AredFeng {
             red: Red::new(&self.red(), link),
             alpha: self.alpha,
@@ -139,7 +139,7 @@ enum Status {
     Above,
 }
 
-/// The law of adaptive RED after Feng et al.
+/// The AQM of adaptive RED after Feng et al.
 #[derive(Clone, Debug)]
 pub struct AredFeng {
     red: Red,
@@ -170,7 +170,7 @@ impl AredFeng {
     }
 }
 
-impl Law for AredFeng {
+impl Aqm for AredFeng {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -178,19 +178,19 @@ impl Law for AredFeng {
         packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         self.red.observe(now, queue);
         self.adapt();
         self.red.decide(packet, queue, draw)
     }
 
-    fn watches(&self) -> Watches {
-        Watches::FATES
+    fn hooks(&self) -> Hooks {
+        Hooks::OUTCOMES
     }
 
     #[inline]
-    fn on_fate(&mut self, now: Time, packet: &Packet, queue: Backlog, fate: Fate) {
-        self.red.on_fate(now, packet, queue, fate);
+    fn on_outcome(&mut self, now: Time, packet: &Packet, queue: Backlog, outcome: Outcome) {
+        self.red.on_outcome(now, packet, queue, outcome);
     }
 
     #[inline]

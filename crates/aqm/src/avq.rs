@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
 
@@ -30,7 +30,7 @@ pub struct Params {
     #[serde(default = "default_alpha")]
     #[schemars(range(min = 0.0))]
     pub alpha: f64,
-    /// Whether the virtual capacity also follows packets that the law drops, so that the offered
+    /// Whether the virtual capacity also follows packets that the AQM drops, so that the offered
     /// rate is matched and not the accepted one.
     #[serde(default = "default_count_signalled")]
     pub count_signalled: bool,
@@ -90,10 +90,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Avq;
+impl AqmParameters for Params {
+    type Aqm = Avq;
 
-    fn law(&self, link: LinkFacts, _seed: u64) -> Avq {
+    fn aqm(&self, link: LinkFacts, _seed: u64) -> Avq {
         let capacity = link.ip_bytes_per_second(self.mean_packet);
         Avq {
             buffer: Unit::Bytes.threshold(self.virtual_buffer, self.mean_packet),
@@ -117,7 +117,7 @@ impl LawParameters for Params {
     }
 }
 
-/// The law of AVQ.
+/// The AQM of AVQ.
 #[derive(Clone, Debug)]
 pub struct Avq {
     params: Params,
@@ -141,7 +141,7 @@ struct State {
     credited: Time,
 }
 
-impl Law for Avq {
+impl Aqm for Avq {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -149,7 +149,7 @@ impl Law for Avq {
         packet: &Packet,
         _queue: Backlog,
         _draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let State {
             virtual_capacity,
             virtual_queue,
@@ -161,20 +161,20 @@ impl Law for Avq {
         *virtual_queue = (*virtual_queue - *virtual_capacity * elapsed).max(0.0);
         let filled = *virtual_queue + f64::from(packet.size);
         if filled > self.buffer {
-            return Verdict::Signal(Reason::Early);
+            return Decision::Signal(Reason::Early);
         }
         *virtual_queue = filled;
-        Verdict::Admit
+        Decision::Admit
     }
 
-    fn watches(&self) -> Watches {
-        Watches::FATES
+    fn hooks(&self) -> Hooks {
+        Hooks::OUTCOMES
     }
 
     /// The virtual capacity follows the packet.
     #[inline]
-    fn on_fate(&mut self, now: Time, packet: &Packet, _queue: Backlog, fate: Fate) {
-        if fate == Fate::Drop(Reason::Early) && !self.params.count_signalled {
+    fn on_outcome(&mut self, now: Time, packet: &Packet, _queue: Backlog, outcome: Outcome) {
+        if outcome == Outcome::Drop(Reason::Early) && !self.params.count_signalled {
             return;
         }
         let Params { alpha, gamma, .. } = self.params;

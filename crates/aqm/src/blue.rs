@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, Limit, LinkFacts};
 
 /// Parameters of BLUE.
@@ -104,10 +104,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Blue;
+impl AqmParameters for Params {
+    type Aqm = Blue;
 
-    fn law(&self, _link: LinkFacts, _seed: u64) -> Blue {
+    fn aqm(&self, _link: LinkFacts, _seed: u64) -> Blue {
         Blue {
             threshold: self.threshold.map(Limit::new),
             params: self.clone(),
@@ -126,7 +126,7 @@ impl LawParameters for Params {
     }
 }
 
-/// The law of BLUE.
+/// The AQM of BLUE.
 #[derive(Clone, Debug)]
 pub struct Blue {
     params: Params,
@@ -180,7 +180,7 @@ impl Blue {
     }
 }
 
-impl Law for Blue {
+impl Aqm for Blue {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -188,24 +188,24 @@ impl Law for Blue {
         _packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         if let Some(since) = self.idle_since.take() {
             self.end_idle(now, since);
         }
         if queue.packets < self.params.min_queue {
-            return Verdict::Admit;
+            return Decision::Admit;
         }
-        Verdict::by_chance(self.p_m, draw)
+        Decision::by_chance(self.p_m, draw)
     }
 
-    fn watches(&self) -> Watches {
-        Watches::FATES
+    fn hooks(&self) -> Hooks {
+        Hooks::OUTCOMES
     }
 
     #[inline]
-    fn on_fate(&mut self, now: Time, _packet: &Packet, queue: Backlog, fate: Fate) {
+    fn on_outcome(&mut self, now: Time, _packet: &Packet, queue: Backlog, outcome: Outcome) {
         let over = self.threshold.is_some_and(|level| level.is_exceeded(queue));
-        if over || fate == Fate::Drop(Reason::Overflow) {
+        if over || outcome == Outcome::Drop(Reason::Overflow) {
             self.change(now, self.params.d1);
         }
     }

@@ -115,7 +115,7 @@ pub(crate) fn mean_packet(mean_packet: Bytes) -> Result<(), Problem> {
     }
 }
 
-/// Time between two ticks of a law, which wakes that often, also while nothing arrives.
+/// Time between two ticks of an AQM, which wakes that often, also while nothing arrives.
 pub(crate) fn interval(field: &str, interval: Time) -> Result<(), Problem> {
     const SHORTEST: Time = Time::from_micros(10);
     if interval >= SHORTEST {

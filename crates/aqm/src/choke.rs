@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Decision, Outcome, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Fate, Verdict, happens};
 use crate::link::{Backlog, Limit, LinkFacts};
-use crate::queue::{Ledger, Line, Queued, Scheduler, SchedulerParameters};
+use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
 use crate::red::{self, Average, Gap, Unit, packets_per_second};
 
 /// Parameters of CHOKe: those of RED, and how many packets an arrival is compared with.
@@ -142,7 +142,7 @@ impl SchedulerParameters for Params {
                 p_a: 0.0,
                 last_arrival: Time::ZERO,
             },
-            line: Line::default(),
+            line: PacketQueue::default(),
         }
     }
 }
@@ -179,7 +179,7 @@ pub struct Choke<T> {
     settings: Settings,
     average: Average,
     state: State,
-    line: Line<T>,
+    line: PacketQueue<T>,
 }
 
 impl<T> Choke<T> {
@@ -194,7 +194,7 @@ impl<T> Choke<T> {
     fn drop_matches(
         &mut self,
         arrival: &Packet,
-        ledger: &mut Ledger<T>,
+        stats: &mut Stats<T>,
         draw: &mut impl FnMut() -> f64,
     ) -> bool {
         let regions = f64::from(self.settings.regions);
@@ -209,7 +209,7 @@ impl<T> Choke<T> {
             if self.line.flow(picked) == arrival.flow
                 && let Some(queued) = self.line.remove(picked)
             {
-                ledger.drop(queued, Reason::ChokeMatch);
+                stats.drop(queued, Reason::ChokeMatch);
                 matched = true;
             }
         }
@@ -221,31 +221,31 @@ impl<T> Choke<T> {
     fn judge(
         &mut self,
         packet: &Packet,
-        ledger: &mut Ledger<T>,
+        stats: &mut Stats<T>,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         (self.state.p_b, self.state.p_a) = (0.0, 0.0);
         if self.average.avg <= self.settings.min_th {
             self.state.count = -1;
-            return Verdict::Admit;
+            return Decision::Admit;
         }
-        if self.drop_matches(packet, ledger, draw) {
-            return Verdict::Drop(Reason::ChokeMatch);
+        if self.drop_matches(packet, stats, draw) {
+            return Decision::Drop(Reason::ChokeMatch);
         }
         if self.average.avg > self.settings.max_th {
             self.state.count = 0;
             (self.state.p_b, self.state.p_a) = (1.0, 1.0);
-            return Verdict::Drop(Reason::Forced);
+            return Decision::Drop(Reason::Forced);
         }
         self.state.count += 1;
         let (gap, count) = (self.settings.gap, self.state.count);
         self.state.p_b = self.settings.max_p * self.progress();
         self.state.p_a = gap.signal_probability(self.state.p_b, count);
         if !happens(self.state.p_a, draw) {
-            return Verdict::Admit;
+            return Decision::Admit;
         }
         self.state.count = 0;
-        Verdict::Signal(Reason::Early)
+        Decision::Signal(Reason::Early)
     }
 }
 
@@ -256,25 +256,25 @@ impl<T> Scheduler<T> for Choke<T> {
         now: Time,
         packet: Packet,
         item: T,
-        ledger: &mut Ledger<T>,
+        stats: &mut Stats<T>,
         draw: &mut impl FnMut() -> f64,
     ) {
         let before = self.line.backlog();
         self.average.sample(now, f64::from(before.packets));
         self.state.last_arrival = now;
-        let verdict = self.judge(&packet, ledger, draw);
+        let decision = self.judge(&packet, stats, draw);
         let fits = self.settings.limit.admits(before, packet.size);
-        let fate = verdict.fate(&packet, self.settings.ecn, fits);
-        if fate == Fate::Drop(Reason::Overflow) {
+        let outcome = decision.outcome(&packet, self.settings.ecn, fits);
+        if outcome == Outcome::Drop(Reason::Overflow) {
             self.state.count = 0;
         }
-        if let Some(queued) = ledger.settle(Queued::new(now, packet, item), fate) {
+        if let Some(queued) = stats.settle(Queued::new(now, packet, item), outcome) {
             self.line.push(queued);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _ledger: &mut Ledger<T>) -> Option<Queued<T>> {
+    fn dequeue(&mut self, _now: Time, _ledger: &mut Stats<T>) -> Option<Queued<T>> {
         self.line.pop()
     }
 

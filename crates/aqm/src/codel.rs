@@ -9,7 +9,7 @@ use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, Limit, LinkFacts};
-use crate::queue::{Ledger, Line, Queued, Scheduler, SchedulerParameters};
+use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
 
 /// Parameters of CoDel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,7 +90,7 @@ impl SchedulerParameters for Params {
         Codel {
             settings: Settings::new(self.target, self.interval, self.mtu, self.ecn, link),
             control: Control::default(),
-            line: Line::default(),
+            line: PacketQueue::default(),
             limit: Limit::new(self.limit),
         }
     }
@@ -107,7 +107,7 @@ pub(crate) struct Settings {
     ecn: bool,
 }
 
-/// The control law of CoDel over one queue: what it remembers.
+/// The control AQM of CoDel over one queue: what it remembers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Control {
     /// When the delay will have been above `target` for an interval, while it is (the RFC's
@@ -193,7 +193,7 @@ impl Control {
         settings: &Settings,
         now: Time,
         mut take: impl FnMut() -> Option<(Queued<T>, u64)>,
-        ledger: &mut Ledger<T>,
+        stats: &mut Stats<T>,
     ) -> Option<Queued<T>> {
         let ecn = settings.ecn;
         let (mut next, mut ok) = self.judge(settings, now, take());
@@ -201,7 +201,7 @@ impl Control {
             self.dropping = ok;
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
-                next = next.and_then(|queued| ledger.signal(queued, ecn, Reason::Early));
+                next = next.and_then(|queued| stats.signal(queued, ecn, Reason::Early));
                 if next.is_some() {
                     self.drop_next += settings.spacing(self.count);
                     break; // Marked: it is sent.
@@ -214,7 +214,7 @@ impl Control {
                 }
             }
         } else if ok {
-            next = next.and_then(|queued| ledger.signal(queued, ecn, Reason::Early));
+            next = next.and_then(|queued| stats.signal(queued, ecn, Reason::Early));
             if next.is_none() {
                 (next, _) = self.judge(settings, now, take());
             }
@@ -275,7 +275,7 @@ impl Control {
 pub struct Codel<T> {
     settings: Settings,
     control: Control,
-    line: Line<T>,
+    line: PacketQueue<T>,
     limit: Limit,
 }
 
@@ -286,19 +286,19 @@ impl<T> Scheduler<T> for Codel<T> {
         now: Time,
         packet: Packet,
         item: T,
-        ledger: &mut Ledger<T>,
+        stats: &mut Stats<T>,
         _draw: &mut impl FnMut() -> f64,
     ) {
         let queued = Queued::new(now, packet, item);
         if self.limit.admits(self.line.backlog(), packet.size) {
             self.line.push(queued);
         } else {
-            ledger.drop(queued, Reason::Overflow);
+            stats.drop(queued, Reason::Overflow);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, ledger: &mut Ledger<T>) -> Option<Queued<T>> {
+    fn dequeue(&mut self, now: Time, stats: &mut Stats<T>) -> Option<Queued<T>> {
         let line = &mut self.line;
         let (control, settings) = (&mut self.control, &self.settings);
         let waiting = line.backlog();
@@ -309,7 +309,7 @@ impl<T> Scheduler<T> for Codel<T> {
             return line.pop();
         }
         let take = || line.pop().map(|queued| (queued, line.backlog().bytes));
-        control.dequeue(settings, now, take, ledger)
+        control.dequeue(settings, now, take, stats)
     }
 
     fn set_link(&mut self, link: LinkFacts) {

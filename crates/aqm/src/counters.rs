@@ -5,7 +5,7 @@
 pub enum Reason {
     /// The discipline signalled congestion.
     Early,
-    /// The law was past the point where it only drops.
+    /// The AQM was past the point where it only drops.
     Forced,
     /// There was no room: the arrival, or a packet that had to make room for it.
     Overflow,

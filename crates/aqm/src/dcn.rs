@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::FlowList;
-use crate::law::{Law, LawParameters, Verdict, happens};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit, packets_per_second};
 
@@ -148,10 +148,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Dcn;
+impl AqmParameters for Params {
+    type Aqm = Dcn;
 
-    fn law(&self, link: LinkFacts, seed: u64) -> Dcn {
+    fn aqm(&self, link: LinkFacts, seed: u64) -> Dcn {
         Dcn::new(self, link, seed)
     }
 
@@ -173,7 +173,7 @@ const COUNT_CAP: f64 = 4.0;
 /// p_max by our rule: this share of what the link carries in an ageing interval.
 const P_MAX_SHARE: f64 = 0.01;
 
-/// The law of DCN.
+/// The AQM of DCN.
 #[derive(Clone, Debug)]
 pub struct Dcn {
     params: Params,
@@ -300,7 +300,7 @@ fn p_max(params: &Params, link: LinkFacts) -> f64 {
     })
 }
 
-impl Law for Dcn {
+impl Aqm for Dcn {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -308,15 +308,15 @@ impl Law for Dcn {
         packet: &Packet,
         _queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let cap = COUNT_CAP * self.p_max;
         if let Some(pktcount) = self.heavy.get_mut(packet.flow) {
             *pktcount = (*pktcount + 1.0).min(cap);
             self.p = (1.0 - self.p_ref / *pktcount).max(0.0);
             return if happens(self.p, draw) {
-                Verdict::Signal(Reason::Early)
+                Decision::Signal(Reason::Early)
             } else {
-                Verdict::Admit
+                Decision::Admit
             };
         }
         self.p = 0.0;
@@ -328,7 +328,7 @@ impl Law for Dcn {
             self.scores.remove(packet.flow);
             self.heavy.push(packet.flow, f64::from(count).min(cap));
         }
-        Verdict::Admit
+        Decision::Admit
     }
 
     fn next_tick(&self) -> Time {
@@ -386,15 +386,15 @@ mod tests {
         }
     }
 
-    fn law(params: &Params) -> Dcn {
+    fn aqm(params: &Params) -> Dcn {
         Dcn::new(params, worked::link(1000, 500), 1)
     }
 
     /// The ticks of the examples come by hand: they leave out those of the control after 40 ms.
-    fn tick(law: &mut Dcn, row: &Row) {
+    fn tick(aqm: &mut Dcn, row: &Row) {
         match row.event() {
-            "timer_T" => law.control(row.queue()),
-            "timer_dec" => law.age(),
+            "timer_T" => aqm.control(row.queue()),
+            "timer_dec" => aqm.age(),
             event => panic!("row {}: unknown event {event}", row.step()),
         }
     }
@@ -404,19 +404,19 @@ mod tests {
             as_printed,
             ..params()
         };
-        let mut law = law(&params);
-        law.p_ref = 6.0;
+        let mut aqm = aqm(&params);
+        aqm.p_ref = 6.0;
         for row in worked::rows(csv) {
             match row.event() {
-                "arrive" | "depart" => worked::play(&mut law, &row, true),
-                _ => tick(&mut law, &row),
+                "arrive" | "depart" => worked::play(&mut aqm, &row, true),
+                _ => tick(&mut aqm, &row),
             }
-            worked::compare(&law, &row, &["p_ref"]);
+            worked::compare(&aqm, &row, &["p_ref"]);
             if row.event() == "arrive" {
-                worked::compare(&law, &row, &["p"]);
+                worked::compare(&aqm, &row, &["p"]);
             }
-            worked::compare_list(&row, "hb", law.heavy.iter().copied());
-            let mut scores: Vec<_> = law.scores.slots.iter().flatten().collect();
+            worked::compare_list(&row, "hb", aqm.heavy.iter().copied());
+            let mut scores: Vec<_> = aqm.scores.slots.iter().flatten().collect();
             scores.sort_by_key(|score| score.flow);
             let scores = scores
                 .iter()
@@ -435,7 +435,7 @@ mod tests {
         follow(include_str!("../tests/data/dcn_as_printed.csv"), true);
     }
 
-    fn send(law: &mut Dcn, ms: u64, flow: u64, packets: usize) -> Vec<Verdict> {
+    fn send(aqm: &mut Dcn, ms: u64, flow: u64, packets: usize) -> Vec<Decision> {
         let packet = Packet {
             size: 500,
             ecn: Ecn::NotEct,
@@ -444,58 +444,58 @@ mod tests {
         };
         let mut arrive = |_| {
             let now = Time::from_millis(ms);
-            law.on_arrival(now, &packet, Backlog::default(), &mut || 0.0)
+            aqm.on_arrival(now, &packet, Backlog::default(), &mut || 0.0)
         };
         (0..packets).map(&mut arrive).collect()
     }
 
     #[test]
     fn the_clocks_of_control_and_ageing_run_apart_and_control_goes_first() {
-        let mut law = law(&params());
-        law.p_ref = 10.0;
-        send(&mut law, 0, 1, 13);
+        let mut aqm = aqm(&params());
+        aqm.p_ref = 10.0;
+        send(&mut aqm, 0, 1, 13);
         let mut ticks = Vec::new();
         for _ in 0..5 {
-            ticks.push(law.next_tick().as_nanos() / 1_000_000);
-            law.on_tick(law.next_tick(), Backlog::default());
+            ticks.push(aqm.next_tick().as_nanos() / 1_000_000);
+            aqm.on_tick(aqm.next_tick(), Backlog::default());
         }
         assert_eq!(ticks, [10, 20, 30, 40, 50]);
         // Empty throughout: each sample moves p_ref by 0.4 (0 - 2) - 0.5 (0 - 2) = 0.2. At 40 ms
         // the flow is forgiven 10.8 of its 13 packets.
-        worked::assert_close(law.p_ref, 11.0, "p_ref");
-        worked::assert_close(*law.heavy.get_mut(FlowKey(1)).unwrap(), 2.2, "pktcount");
+        worked::assert_close(aqm.p_ref, 11.0, "p_ref");
+        worked::assert_close(*aqm.heavy.get_mut(FlowKey(1)).unwrap(), 2.2, "pktcount");
     }
 
     #[test]
     fn the_share_rests_at_the_reference_and_falls_as_the_queue_grows() {
         let queue = |packets| Backlog { packets, bytes: 0 };
-        let mut law = law(&params());
-        (law.p_ref, law.q_old) = (6.0, 2.0);
-        law.control(queue(2));
-        assert_eq!(law.p_ref, 6.0);
-        law.control(queue(3));
-        worked::assert_close(law.p_ref, 5.5, "a queue that grew by one");
+        let mut aqm = aqm(&params());
+        (aqm.p_ref, aqm.q_old) = (6.0, 2.0);
+        aqm.control(queue(2));
+        assert_eq!(aqm.p_ref, 6.0);
+        aqm.control(queue(3));
+        worked::assert_close(aqm.p_ref, 5.5, "a queue that grew by one");
         // As printed the same packet raises it: 0.4 (3 - 2) - 0.5 (2 - 2).
-        law.params.as_printed = true;
-        (law.p_ref, law.q_old) = (6.0, 2.0);
-        law.control(queue(3));
-        worked::assert_close(law.p_ref, 6.4, "as printed");
+        aqm.params.as_printed = true;
+        (aqm.p_ref, aqm.q_old) = (6.0, 2.0);
+        aqm.control(queue(3));
+        worked::assert_close(aqm.p_ref, 6.4, "as printed");
     }
 
     #[test]
     fn p_ref_stays_between_1_and_p_max_and_counts_below_four_times_that() {
-        let mut law = law(&params());
+        let mut aqm = aqm(&params());
         let full = Backlog {
             packets: 1000,
             bytes: 0,
         };
-        law.control(full);
-        assert_eq!(law.p_ref, 1.0);
-        send(&mut law, 0, 1, 500);
-        assert_eq!(law.heavy.get_mut(FlowKey(1)), Some(&mut 200.0));
-        law.q_old = 1000.0;
-        law.control(Backlog::default());
-        assert_eq!(law.p_ref, 50.0);
+        aqm.control(full);
+        assert_eq!(aqm.p_ref, 1.0);
+        send(&mut aqm, 0, 1, 500);
+        assert_eq!(aqm.heavy.get_mut(FlowKey(1)), Some(&mut 200.0));
+        aqm.q_old = 1000.0;
+        aqm.control(Backlog::default());
+        assert_eq!(aqm.p_ref, 50.0);
     }
 
     #[test]
@@ -506,13 +506,13 @@ mod tests {
             ..params()
         };
         // 25000 packets a second: 1 % of a second are 250.
-        let mut law = Dcn::new(&by_rule, worked::link(25_000, 500), 1);
-        assert_eq!((law.p_ref, law.p_max), (250.0, 250.0));
-        law.set_link(worked::link(5_000, 500));
-        assert_eq!((law.p_ref, law.p_max), (50.0, 50.0));
-        law.set_link(worked::link(10, 500));
-        assert_eq!((law.p_ref, law.p_max), (1.0, 1.0));
-        let mut set = self::law(&params());
+        let mut aqm = Dcn::new(&by_rule, worked::link(25_000, 500), 1);
+        assert_eq!((aqm.p_ref, aqm.p_max), (250.0, 250.0));
+        aqm.set_link(worked::link(5_000, 500));
+        assert_eq!((aqm.p_ref, aqm.p_max), (50.0, 50.0));
+        aqm.set_link(worked::link(10, 500));
+        assert_eq!((aqm.p_ref, aqm.p_max), (1.0, 1.0));
+        let mut set = self::aqm(&params());
         set.set_link(worked::link(5, 500));
         assert_eq!((set.p_ref, set.p_max), (50.0, 50.0));
     }
@@ -523,14 +523,14 @@ mod tests {
             sb_slots: 1,
             ..params()
         };
-        let mut law = law(&one_slot);
-        send(&mut law, 0, 1, 2);
-        send(&mut law, 50, 2, 9);
-        let score = law.scores.slots[0].unwrap();
+        let mut aqm = aqm(&one_slot);
+        send(&mut aqm, 0, 1, 2);
+        send(&mut aqm, 50, 2, 9);
+        let score = aqm.scores.slots[0].unwrap();
         assert_eq!((score.flow, score.count), (FlowKey(1), 2));
         // 51 ms of silence are more than 50: the other flow takes the slot.
-        send(&mut law, 51, 2, 2);
-        let score = law.scores.slots[0].unwrap();
+        send(&mut aqm, 51, 2, 2);
+        let score = aqm.scores.slots[0].unwrap();
         assert_eq!((score.flow, score.count), (FlowKey(2), 2));
     }
 
@@ -540,19 +540,19 @@ mod tests {
             hb_entries: 1,
             ..params()
         };
-        let mut law = law(&one_place);
-        let heavy = |law: &Dcn| law.heavy.iter().copied().collect::<Vec<_>>();
-        send(&mut law, 0, 1, 4);
-        send(&mut law, 0, 2, 100);
-        assert_eq!(heavy(&law), [(FlowKey(1), 4.0)]);
-        law.age();
-        send(&mut law, 0, 2, 1);
-        assert_eq!(heavy(&law), [(FlowKey(2), 101.0)]);
+        let mut aqm = aqm(&one_place);
+        let heavy = |aqm: &Dcn| aqm.heavy.iter().copied().collect::<Vec<_>>();
+        send(&mut aqm, 0, 1, 4);
+        send(&mut aqm, 0, 2, 100);
+        assert_eq!(heavy(&aqm), [(FlowKey(1), 4.0)]);
+        aqm.age();
+        send(&mut aqm, 0, 2, 1);
+        assert_eq!(heavy(&aqm), [(FlowKey(2), 101.0)]);
     }
 
     #[test]
     fn a_heavy_flow_within_its_share_is_let_in_without_a_draw() {
-        let mut law = law(&params());
+        let mut aqm = aqm(&params());
         let packet = Packet {
             size: 500,
             ecn: Ecn::NotEct,
@@ -560,20 +560,20 @@ mod tests {
             flow: FlowKey(1),
         };
         for _ in 0..50 {
-            let verdict = law.on_arrival(Time::ZERO, &packet, Backlog::default(), &mut || {
+            let decision = aqm.on_arrival(Time::ZERO, &packet, Backlog::default(), &mut || {
                 unreachable!("p is 0 up to 50 packets")
             });
-            assert_eq!(verdict, Verdict::Admit);
+            assert_eq!(decision, Decision::Admit);
         }
         // 51 packets against a share of 50: p = 1/51.
         let draws = [
-            (0.0195, Verdict::Signal(Reason::Early)),
-            (0.02, Verdict::Admit),
+            (0.0195, Decision::Signal(Reason::Early)),
+            (0.02, Decision::Admit),
         ];
         for (draw, expected) in draws {
-            let mut law = law.clone();
-            let verdict = law.on_arrival(Time::ZERO, &packet, Backlog::default(), &mut || draw);
-            assert_eq!(verdict, expected);
+            let mut aqm = aqm.clone();
+            let decision = aqm.on_arrival(Time::ZERO, &packet, Backlog::default(), &mut || draw);
+            assert_eq!(decision, expected);
         }
     }
 }

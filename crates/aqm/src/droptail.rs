@@ -1,14 +1,14 @@
 //! Drop-tail: admit until the buffer is full. The baseline of every study.
 //!
-//! The law admits everything; the limit that every FIFO has does the rest.
+//! The AQM admits everything; the limit that every FIFO has does the rest.
 
 use aqmlab_net::{Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks};
 use crate::check::{self, Problem};
-use crate::law::{Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 
 /// Parameters of drop-tail.
@@ -34,10 +34,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = DropTail;
+impl AqmParameters for Params {
+    type Aqm = DropTail;
 
-    fn law(&self, _link: LinkFacts, _seed: u64) -> DropTail {
+    fn aqm(&self, _link: LinkFacts, _seed: u64) -> DropTail {
         DropTail
     }
 
@@ -50,11 +50,11 @@ impl LawParameters for Params {
     }
 }
 
-/// The law of drop-tail: it never signals.
+/// The AQM of drop-tail: it never signals.
 #[derive(Clone, Debug)]
 pub struct DropTail;
 
-impl Law for DropTail {
+impl Aqm for DropTail {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -62,14 +62,14 @@ impl Law for DropTail {
         _packet: &Packet,
         _queue: Backlog,
         _draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
-        Verdict::Admit
+    ) -> Decision {
+        Decision::Admit
     }
 
-    fn watches(&self) -> Watches {
-        Watches {
+    fn hooks(&self) -> Hooks {
+        Hooks {
             arrivals: false,
-            ..Watches::NOTHING
+            ..Hooks::ARRIVALS
         }
     }
 }

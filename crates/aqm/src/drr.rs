@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::lines::{Chain, Lines, Links, Sizes, line_of};
+use crate::flow_queues::{Chain, FlowQueues, Links, Sizes, queue_of};
 use crate::link::{Backlog, Limit, LinkFacts};
-use crate::queue::{Ledger, Queued, Scheduler, SchedulerParameters};
+use crate::queue::{Queued, Scheduler, SchedulerParameters, Stats};
 
 /// Parameters of DRR.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -95,7 +95,7 @@ impl SchedulerParameters for Params {
                 limit: Limit::new(self.limit),
                 overflow: self.overflow,
             },
-            lines: Lines::new(self.flows),
+            lines: FlowQueues::new(self.flows),
             sizes: Sizes::new(self.flows),
             links: Links::new(self.flows),
             active: Chain::default(),
@@ -119,7 +119,7 @@ struct Settings {
 pub struct Drr<T> {
     settings: Settings,
     /// A line per flow.
-    lines: Lines<T>,
+    lines: FlowQueues<T>,
     /// Bytes that wait of each flow.
     sizes: Sizes,
     /// Flows with packets, in the order of their turns (the paper's ActiveList).
@@ -165,10 +165,10 @@ impl<T> Scheduler<T> for Drr<T> {
         now: Time,
         packet: Packet,
         item: T,
-        ledger: &mut Ledger<T>,
+        stats: &mut Stats<T>,
         _draw: &mut impl FnMut() -> f64,
     ) {
-        let flow = line_of(packet.flow, self.settings.hash_seed, self.settings.flows);
+        let flow = queue_of(packet.flow, self.settings.hash_seed, self.settings.flows);
         if self.lines.backlog(flow).packets == 0 {
             self.links.push_back(&mut self.active, flow);
         }
@@ -176,13 +176,13 @@ impl<T> Scheduler<T> for Drr<T> {
         self.sizes.set(flow, self.lines.backlog(flow).bytes);
         while self.settings.limit.is_exceeded(self.lines.total()) {
             if let Some(queued) = self.steal() {
-                ledger.drop(queued, Reason::Overflow);
+                stats.drop(queued, Reason::Overflow);
             }
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _ledger: &mut Ledger<T>) -> Option<Queued<T>> {
+    fn dequeue(&mut self, _now: Time, _ledger: &mut Stats<T>) -> Option<Queued<T>> {
         loop {
             let flow = self.active.first()?;
             let size = u64::from(self.lines.head(flow)?.packet.size);

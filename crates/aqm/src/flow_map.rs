@@ -1,11 +1,11 @@
-//! Maps keyed by flow, for laws that remember flows.
+//! Maps keyed by flow, for AQMs that remember flows.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 
 use aqmlab_net::FlowKey;
 
-/// What a law keeps per flow. Never iterate it where the order could show: sort first, or keep the
+/// What an AQM keeps per flow. Never iterate it where the order could show: sort first, or keep the
 /// order elsewhere.
 pub(crate) type FlowMap<V> = HashMap<FlowKey, V, FlowHash>;
 

@@ -4,12 +4,12 @@
 
 use aqmlab_net::{Bytes, Rate};
 
-use crate::lines::{Chain, Links};
+use crate::flow_queues::{Chain, Links};
 use crate::link::LinkFacts;
 
 /// Flows waiting for their turns. It does not look at their packets: it is told.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct DrrScheduler {
     quantum: i64,
     /// Flows that have just woken, and flows that have had a turn.
     new: Chain,
@@ -34,7 +34,7 @@ enum List {
     Old,
 }
 
-impl Turns {
+impl DrrScheduler {
     pub(crate) fn new(flows: u32, quantum: Bytes) -> Self {
         Self {
             quantum: quantum.0 as i64,

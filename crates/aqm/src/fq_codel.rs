@@ -10,10 +10,10 @@ use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::codel::{self, Control};
 use crate::counters::Reason;
-use crate::fq::{self, Turns};
-use crate::lines::{Lines, Sizes, line_of};
+use crate::flow_queues::{FlowQueues, Sizes, queue_of};
+use crate::fq::{self, DrrScheduler};
 use crate::link::{Backlog, Limit, LinkFacts};
-use crate::queue::{Ledger, Queued, Scheduler, SchedulerParameters};
+use crate::queue::{Queued, Scheduler, SchedulerParameters, Stats};
 
 /// Parameters of FQ-CoDel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -120,9 +120,9 @@ impl SchedulerParameters for Params {
                 batch: self.batch,
                 codel,
             },
-            lines: Lines::new(self.flows),
+            lines: FlowQueues::new(self.flows),
             sizes: Sizes::new(self.flows),
-            turns: Turns::new(self.flows, quantum),
+            drr: DrrScheduler::new(self.flows, quantum),
             controls: vec![Control::default(); self.flows as usize],
         }
     }
@@ -145,10 +145,10 @@ struct Settings {
 pub struct FqCodel<T> {
     settings: Settings,
     /// A line per flow.
-    lines: Lines<T>,
+    lines: FlowQueues<T>,
     /// Bytes that wait of each flow.
     sizes: Sizes,
-    turns: Turns,
+    drr: DrrScheduler,
     /// The state of CoDel for each flow.
     controls: Vec<Control>,
 }
@@ -162,14 +162,14 @@ impl<T> FqCodel<T> {
     }
 
     /// Drops from the head of the flow with most bytes until half of them or a batch are gone.
-    fn relieve(&mut self, ledger: &mut Ledger<T>) {
+    fn relieve(&mut self, stats: &mut Stats<T>) {
         let flow = self.sizes.largest();
         let keep = self.lines.backlog(flow).bytes.div_ceil(2);
         for _ in 0..self.settings.batch {
             let Some(queued) = self.lines.pop(flow) else {
                 break;
             };
-            ledger.drop(queued, Reason::Overflow);
+            stats.drop(queued, Reason::Overflow);
             if self.lines.backlog(flow).bytes <= keep {
                 break;
             }
@@ -185,22 +185,22 @@ impl<T> Scheduler<T> for FqCodel<T> {
         now: Time,
         packet: Packet,
         item: T,
-        ledger: &mut Ledger<T>,
+        stats: &mut Stats<T>,
         _draw: &mut impl FnMut() -> f64,
     ) {
-        let flow = line_of(packet.flow, self.settings.hash_seed, self.settings.flows);
+        let flow = queue_of(packet.flow, self.settings.hash_seed, self.settings.flows);
         self.lines.push(flow, Queued::new(now, packet, item));
         self.sizes.set(flow, self.lines.backlog(flow).bytes);
-        self.turns.woken(flow);
+        self.drr.woken(flow);
         while self.is_over() {
-            self.relieve(ledger);
+            self.relieve(stats);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, ledger: &mut Ledger<T>) -> Option<Queued<T>> {
+    fn dequeue(&mut self, now: Time, stats: &mut Stats<T>) -> Option<Queued<T>> {
         loop {
-            let flow = self.turns.next()?;
+            let flow = self.drr.next()?;
             let lines = &mut self.lines;
             let (control, settings) = (&mut self.controls[flow as usize], &self.settings.codel);
             let waiting = lines.backlog(flow);
@@ -212,21 +212,21 @@ impl<T> Scheduler<T> for FqCodel<T> {
                     let queued = lines.pop(flow)?;
                     Some((queued, lines.backlog(flow).bytes))
                 };
-                control.dequeue(settings, now, take, ledger)
+                control.dequeue(settings, now, take, stats)
             };
             self.sizes.set(flow, self.lines.backlog(flow).bytes);
             if let Some(queued) = next {
-                self.turns.sent(flow, queued.packet.size);
+                self.drr.sent(flow, queued.packet.size);
                 return Some(queued);
             }
-            self.turns.found_empty(flow);
+            self.drr.found_empty(flow);
         }
     }
 
     fn set_link(&mut self, link: LinkFacts) {
         self.settings.codel.set_link(link);
         if self.settings.quantum.is_none() {
-            self.turns.set_quantum(fq::default_quantum(link));
+            self.drr.set_quantum(fq::default_quantum(link));
         }
     }
 
@@ -240,7 +240,7 @@ impl<T> Scheduler<T> for FqCodel<T> {
     }
 
     fn probe(&self, out: &mut Vec<f64>) {
-        out.extend(self.turns.counts());
+        out.extend(self.drr.counts());
         out.push(f64::from(self.sizes.largest_size()));
     }
 }
@@ -285,7 +285,9 @@ mod tests {
         for row in rows(include_str!("../tests/data/fq_codel.csv")) {
             played.step(&row);
             let step = row.step();
-            let FqCodel { turns, lines, .. } = &played.scheduler;
+            let FqCodel {
+                drr: turns, lines, ..
+            } = &played.scheduler;
             let names = |list: &Vec<u32>| {
                 let names: Vec<_> = list.iter().map(|flow| NAMES[*flow as usize]).collect();
                 names.join("|")
@@ -321,7 +323,7 @@ mod tests {
         let second = played.depart(Time::from_millis(110));
         assert_eq!(second.dropped[0].0.id, 2);
         assert_eq!(second.sent.unwrap().item.id, 3);
-        assert_eq!(played.scheduler.turns.deficit(0), 1000);
+        assert_eq!(played.scheduler.drr.deficit(0), 1000);
         assert_eq!(
             played.depart(Time::from_millis(111)).sent.unwrap().item.id,
             4
@@ -357,7 +359,7 @@ mod tests {
         // The flow that lost all it had is found empty.
         assert_eq!(played.depart(Time::ZERO).sent.unwrap().item.flow, "thin");
         assert!(played.depart(Time::ZERO).sent.is_none());
-        assert_eq!(played.scheduler.turns.counts(), [0.0, 0.0]);
+        assert_eq!(played.scheduler.drr.counts(), [0.0, 0.0]);
     }
 
     #[test]
@@ -381,7 +383,7 @@ mod tests {
             for link in [slow, fast] {
                 played.scheduler.set_link(link);
                 played.push(0, "bulk", 100);
-                found.push(played.scheduler.turns.deficit(0));
+                found.push(played.scheduler.drr.deficit(0));
                 while played.depart(Time::ZERO).sent.is_some() {}
             }
             assert_eq!(found, quanta);

@@ -1,5 +1,5 @@
 //! FQ-PIE: the turns of FQ-CoDel with PIE in place of CoDel. It has no paper; Linux (`sch_fq_pie`)
-//! and ns-3 have it. Turns: RFC 8290; PIE: RFC 8033. Departures: [`Parameters::ABOUT`].
+//! and ns-3 have it. DrrScheduler: RFC 8290; PIE: RFC 8033. Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 use schemars::JsonSchema;
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
-use crate::fq::Turns;
+use crate::flow_queues::{FlowQueues, queue_of};
+use crate::fq::DrrScheduler;
 use crate::fq_codel;
-use crate::lines::{Lines, line_of};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::pie::{self, Control};
-use crate::queue::{Ledger, Queued, Scheduler, SchedulerParameters};
+use crate::queue::{Queued, Scheduler, SchedulerParameters, Stats};
 
 /// Parameters of FQ-PIE.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -136,8 +136,8 @@ impl SchedulerParameters for Params {
                 ecn: self.ecn,
                 pie,
             },
-            lines: Lines::new(self.flows),
-            turns: Turns::new(self.flows, self.quantum),
+            lines: FlowQueues::new(self.flows),
+            drr: DrrScheduler::new(self.flows, self.quantum),
         }
     }
 }
@@ -180,8 +180,8 @@ impl Late {
 pub struct FqPie<T> {
     settings: Settings,
     /// A line per flow.
-    lines: Lines<T>,
-    turns: Turns,
+    lines: FlowQueues<T>,
+    drr: DrrScheduler,
     controls: Vec<Late>,
     /// Updates that are due since the start.
     updates: u64,
@@ -203,32 +203,32 @@ impl<T> Scheduler<T> for FqPie<T> {
         now: Time,
         packet: Packet,
         item: T,
-        ledger: &mut Ledger<T>,
+        stats: &mut Stats<T>,
         draw: &mut impl FnMut() -> f64,
     ) {
-        let flow = line_of(packet.flow, self.settings.hash_seed, self.settings.flows);
+        let flow = queue_of(packet.flow, self.settings.hash_seed, self.settings.flows);
         let waiting = self.lines.backlog(flow);
         let control = self.controls[flow as usize].at(self.updates, &self.settings.pie);
-        let verdict = control.judge(&self.settings.pie, packet.size, waiting, draw);
-        let fate = verdict.fate(&packet, self.settings.ecn, self.fits(packet.size));
-        if let Some(queued) = ledger.settle(Queued::new(now, packet, item), fate) {
+        let decision = control.judge(&self.settings.pie, packet.size, waiting, draw);
+        let outcome = decision.outcome(&packet, self.settings.ecn, self.fits(packet.size));
+        if let Some(queued) = stats.settle(Queued::new(now, packet, item), outcome) {
             self.lines.push(flow, queued);
-            self.turns.woken(flow);
+            self.drr.woken(flow);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _ledger: &mut Ledger<T>) -> Option<Queued<T>> {
+    fn dequeue(&mut self, now: Time, _ledger: &mut Stats<T>) -> Option<Queued<T>> {
         loop {
-            let flow = self.turns.next()?;
+            let flow = self.drr.next()?;
             if let Some(queued) = self.lines.pop(flow) {
-                self.turns.sent(flow, queued.packet.size);
+                self.drr.sent(flow, queued.packet.size);
                 let left = self.lines.backlog(flow);
                 let control = self.controls[flow as usize].at(self.updates, &self.settings.pie);
                 control.departed(now - queued.arrived, left);
                 return Some(queued);
             }
-            self.turns.found_empty(flow);
+            self.drr.found_empty(flow);
         }
     }
 
@@ -251,7 +251,7 @@ impl<T> Scheduler<T> for FqPie<T> {
     }
 
     fn probe(&self, out: &mut Vec<f64>) {
-        out.extend(self.turns.counts());
+        out.extend(self.drr.counts());
     }
 }
 
@@ -339,7 +339,7 @@ mod tests {
                 .dropped,
             []
         );
-        assert_eq!(played.ledger.counters().marked_packets(), 1);
+        assert_eq!(played.stats.counters().marked_packets(), 1);
         let dropped = played.arrive(Time::ZERO, "a", PACKET, &mut || 0.04).dropped;
         assert_eq!(dropped[0].1, Reason::Early);
         assert_eq!(played.push(0, "b", 1500).dropped, []);

@@ -9,10 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::FlowMap;
-use crate::law::{Fate, Law, LawParameters, Verdict, Watches, happens};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Average, Gap, Unit, packets_per_second};
 
@@ -156,10 +156,10 @@ impl Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Fred;
+impl AqmParameters for Params {
+    type Aqm = Fred;
 
-    fn law(&self, link: LinkFacts, _seed: u64) -> Fred {
+    fn aqm(&self, link: LinkFacts, _seed: u64) -> Fred {
         Fred::new(self, link)
     }
 
@@ -181,7 +181,7 @@ const MAX_Q_IN_CONGESTION: f64 = 2.0;
 /// With more strikes than this a flow may not have more than the average share.
 const STRIKES: u32 = 1;
 
-/// The law of FRED.
+/// The AQM of FRED.
 #[derive(Clone, Debug)]
 pub struct Fred {
     params: Params,
@@ -249,33 +249,33 @@ impl Fred {
             || qlen >= self.avgcq && flow.strikes > STRIKES
     }
 
-    /// The law for flows within their share: RED, but not for flows with few packets waiting.
+    /// The AQM for flows within their share: RED, but not for flows with few packets waiting.
     #[inline]
-    fn decide(&mut self, flow: Flow, draw: &mut impl FnMut() -> f64) -> Verdict {
+    fn decide(&mut self, flow: Flow, draw: &mut impl FnMut() -> f64) -> Decision {
         let avg = self.average.avg;
         if avg < self.min_th {
             self.count = -1;
-            return Verdict::Admit;
+            return Decision::Admit;
         }
         if avg >= self.max_th {
             self.count = 0;
-            return Verdict::Drop(Reason::Forced);
+            return Decision::Drop(Reason::Forced);
         }
         self.count += 1;
         if f64::from(flow.qlen) < self.avgcq.max(f64::from(self.params.min_q)) {
-            return Verdict::Admit;
+            return Decision::Admit;
         }
         let p_b = self.params.max_p * (avg - self.min_th) / (self.max_th - self.min_th);
         self.p_a = self.params.gap.signal_probability(p_b, self.count);
         if !happens(self.p_a, draw) {
-            return Verdict::Admit;
+            return Decision::Admit;
         }
         self.count = 0;
-        Verdict::Signal(Reason::Early)
+        Decision::Signal(Reason::Early)
     }
 }
 
-impl Law for Fred {
+impl Aqm for Fred {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -283,7 +283,7 @@ impl Law for Fred {
         packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         self.p_a = 0.0;
         if queue.packets == 0 {
             self.sample(now, 0);
@@ -293,18 +293,18 @@ impl Law for Fred {
             if let Some(flow) = self.flows.get_mut(&packet.flow) {
                 flow.strikes += 1;
             }
-            return Verdict::Drop(Reason::NonAdaptive);
+            return Decision::Drop(Reason::NonAdaptive);
         }
         self.decide(flow, draw)
     }
 
-    fn watches(&self) -> Watches {
-        Watches::BOTH
+    fn hooks(&self) -> Hooks {
+        Hooks::BOTH
     }
 
     #[inline]
-    fn on_fate(&mut self, now: Time, packet: &Packet, queue: Backlog, fate: Fate) {
-        if let Fate::Drop(_) = fate {
+    fn on_outcome(&mut self, now: Time, packet: &Packet, queue: Backlog, outcome: Outcome) {
+        if let Outcome::Drop(_) = outcome {
             return;
         }
         self.flows.entry(packet.flow).or_default().qlen += 1;
@@ -377,17 +377,17 @@ mod tests {
         }
     }
 
-    fn law() -> Fred {
+    fn aqm() -> Fred {
         Fred::new(&params(), worked::link(1000, 500))
     }
 
     #[test]
     fn fred() {
-        let mut law = law();
+        let mut aqm = aqm();
         for row in worked::rows(include_str!("../tests/data/fred.csv")) {
-            worked::play(&mut law, &row, false);
-            worked::compare(&law, &row, &["avg", "avgcq", "n_active", "count", "p_a"]);
-            let mut flows: Vec<_> = law.flows.iter().collect();
+            worked::play(&mut aqm, &row, false);
+            worked::compare(&aqm, &row, &["avg", "avgcq", "n_active", "count", "p_a"]);
+            let mut flows: Vec<_> = aqm.flows.iter().collect();
             flows.sort_by_key(|(flow, _)| **flow);
             let shown = flows.iter().map(|(name, Flow { qlen, strikes })| {
                 format!("{}:{qlen}:{strikes}", worked::name(**name))
@@ -399,13 +399,13 @@ mod tests {
 
     /// FRED and the packets that wait behind it, all of 500 bytes, at one instant.
     struct Played {
-        law: Fred,
+        aqm: Fred,
         queue: u32,
     }
 
     impl Played {
-        fn new(law: Fred) -> Self {
-            Self { law, queue: 0 }
+        fn new(aqm: Fred) -> Self {
+            Self { aqm, queue: 0 }
         }
 
         fn backlog(&self) -> Backlog {
@@ -416,23 +416,23 @@ mod tests {
         }
 
         /// An arrival for which every open chance comes out as `u` says.
-        fn arrive(&mut self, flow: u64, u: f64) -> Verdict {
+        fn arrive(&mut self, flow: u64, u: f64) -> Decision {
             let queue = self.backlog();
             let packet = packet(flow);
-            let verdict = self.law.on_arrival(Time::ZERO, &packet, queue, &mut || u);
-            let fate = match verdict {
-                Verdict::Admit => Fate::Enqueue,
-                Verdict::Signal(reason) | Verdict::Drop(reason) => Fate::Drop(reason),
+            let decision = self.aqm.on_arrival(Time::ZERO, &packet, queue, &mut || u);
+            let outcome = match decision {
+                Decision::Admit => Outcome::Enqueue,
+                Decision::Signal(reason) | Decision::Drop(reason) => Outcome::Drop(reason),
             };
-            self.law.on_fate(Time::ZERO, &packet, queue, fate);
-            self.queue += u32::from(verdict == Verdict::Admit);
-            verdict
+            self.aqm.on_outcome(Time::ZERO, &packet, queue, outcome);
+            self.queue += u32::from(decision == Decision::Admit);
+            decision
         }
 
         fn depart(&mut self) {
             self.queue -= 1;
             let left = self.backlog();
-            self.law
+            self.aqm
                 .on_departure(Time::ZERO, &packet(0), Time::ZERO, left);
         }
     }
@@ -456,66 +456,68 @@ mod tests {
         };
         let mut played = Played::new(Fred::new(&roomy, worked::link(1000, 500)));
         for flow in [1, 1, 2, 3, 4, 5, 6] {
-            assert_eq!(played.arrive(flow, 0.999), Verdict::Admit);
+            assert_eq!(played.arrive(flow, 0.999), Decision::Admit);
         }
         // The last packet found 6: p_b = 0.2 (6 - 4) / 10 = 0.04, a seventh flow is not drawn for.
-        assert_eq!(played.law.average.avg, 6.0);
-        assert_eq!(played.law.p_a, 0.0);
-        assert_eq!(played.arrive(7, 0.0), Verdict::Admit);
+        assert_eq!(played.aqm.average.avg, 6.0);
+        assert_eq!(played.aqm.p_a, 0.0);
+        assert_eq!(played.arrive(7, 0.0), Decision::Admit);
         // Flow 1 has two packets waiting. Packets since the average passed min_th: two before this
         // one (the arrivals of 6 and 7 saw averages of 5 and 6), so count = 2; the average is 7.
-        assert_eq!(played.law.average.avg, 7.0);
-        assert_eq!(played.law.count, 2);
-        let signal = Verdict::Signal(Reason::Early);
+        assert_eq!(played.aqm.average.avg, 7.0);
+        assert_eq!(played.aqm.count, 2);
+        let signal = Decision::Signal(Reason::Early);
         assert_eq!(played.arrive(1, 0.0), signal);
         // p_b = 0.06, p_a = 0.06 / (1 - 3 * 0.06).
-        worked::assert_close(played.law.p_a, 0.06 / 0.82, "p_a");
-        assert_eq!(played.law.count, 0);
+        worked::assert_close(played.aqm.p_a, 0.06 / 0.82, "p_a");
+        assert_eq!(played.aqm.count, 0);
     }
 
     #[test]
     fn above_max_th_two_packets_are_a_strike_and_all_else_is_dropped() {
-        let mut played = Played::new(law());
+        let mut played = Played::new(aqm());
         for flow in 1..=2 {
             played.arrive(flow, 0.999);
             played.arrive(flow, 0.999);
         }
-        played.law.average.avg = 5.0;
-        assert_eq!(played.arrive(1, 0.999), Verdict::Drop(Reason::NonAdaptive));
-        assert_eq!(played.law.flows[&FlowKey(1)].strikes, 1);
+        played.aqm.average.avg = 5.0;
+        assert_eq!(played.arrive(1, 0.999), Decision::Drop(Reason::NonAdaptive));
+        assert_eq!(played.aqm.flows[&FlowKey(1)].strikes, 1);
         // A new flow is no offender, yet goes too.
-        assert_eq!(played.arrive(3, 0.999), Verdict::Drop(Reason::Forced));
-        assert_eq!(played.law.count, 0);
-        assert!(!played.law.flows.contains_key(&FlowKey(3)));
+        assert_eq!(played.arrive(3, 0.999), Decision::Drop(Reason::Forced));
+        assert_eq!(played.aqm.count, 0);
+        assert!(!played.aqm.flows.contains_key(&FlowKey(3)));
     }
 
     #[test]
     fn a_drop_moves_the_average_only_if_the_queue_was_empty() {
-        let mut played = Played::new(law());
+        let mut played = Played::new(aqm());
         played.arrive(1, 0.999);
         played.arrive(1, 0.999);
-        let avg = played.law.average.avg;
+        let avg = played.aqm.average.avg;
         for _ in 0..10 {
-            assert_eq!(played.arrive(1, 0.999), Verdict::Drop(Reason::NonAdaptive));
+            assert_eq!(played.arrive(1, 0.999), Decision::Drop(Reason::NonAdaptive));
         }
-        assert_eq!(played.law.average.avg, avg);
+        assert_eq!(played.aqm.average.avg, avg);
         played.depart();
         played.depart();
-        assert!(played.law.flows.is_empty(), "and its strikes are forgotten");
+        assert!(played.aqm.flows.is_empty(), "and its strikes are forgotten");
         // Samples at the departures: 1 and 0; then the arrival to the empty queue.
         let expected = ((avg + 1.0) / 2.0) / 2.0 / 2.0;
         played.arrive(1, 0.999);
-        worked::assert_close(played.law.average.avg, expected, "avg");
+        worked::assert_close(played.aqm.average.avg, expected, "avg");
     }
 
     #[test]
     fn an_overflow_is_no_strike() {
-        let mut played = Played::new(law());
+        let mut played = Played::new(aqm());
         played.arrive(1, 0.999);
-        let overflow = Fate::Drop(Reason::Overflow);
+        let overflow = Outcome::Drop(Reason::Overflow);
         let queue = played.backlog();
-        played.law.on_fate(Time::ZERO, &packet(1), queue, overflow);
-        let Flow { qlen, strikes } = played.law.flows[&FlowKey(1)];
+        played
+            .aqm
+            .on_outcome(Time::ZERO, &packet(1), queue, overflow);
+        let Flow { qlen, strikes } = played.aqm.flows[&FlowKey(1)];
         assert_eq!((qlen, strikes), (1, 0));
     }
 
@@ -533,9 +535,9 @@ mod tests {
         assert_eq!(thresholds(&by_rule, 300), [30.0, 60.0]);
         assert_eq!(thresholds(&by_rule, 1), [1.0, 2.0]);
         assert_eq!(thresholds(&params(), 1), [2.0, 5.0]);
-        let mut law = Fred::new(&by_rule, worked::link(1000, 500));
-        law.set_link(worked::link(300, 500));
-        assert_eq!([law.min_th, law.max_th], [30.0, 60.0]);
+        let mut aqm = Fred::new(&by_rule, worked::link(1000, 500));
+        aqm.set_link(worked::link(300, 500));
+        assert_eq!([aqm.min_th, aqm.max_th], [30.0, 60.0]);
     }
 
     proptest! {
@@ -543,17 +545,17 @@ mod tests {
         fn what_waits_of_each_flow_is_known_and_nothing_else(
             events in prop::collection::vec((0_u64..6, any::<bool>(), 0.0..1.0_f64), 0..300),
         ) {
-            let mut played = Played::new(law());
+            let mut played = Played::new(aqm());
             for (flow, leave, u) in events {
                 if !leave {
                     played.arrive(flow, u);
                 } else if played.queue > 0 {
                     played.depart();
                 }
-                let waiting: u32 = played.law.flows.values().map(|flow| flow.qlen).sum();
+                let waiting: u32 = played.aqm.flows.values().map(|flow| flow.qlen).sum();
                 prop_assert_eq!(waiting, played.queue);
-                prop_assert!(played.law.flows.values().all(|flow| flow.qlen > 0));
-                prop_assert!(played.law.avgcq >= 1.0);
+                prop_assert!(played.aqm.flows.values().all(|flow| flow.qlen > 0));
+                prop_assert!(played.aqm.avgcq >= 1.0);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Queue disciplines: who is dropped, who is marked.
 //!
-//! A marking law ([`Law`]) decides the fate of one arriving packet over a single FIFO; a [`Gate`]
-//! is the door of that FIFO: it asks the law, turns its signal into a mark or a drop, enforces
+//! An AQM ([`Aqm`]) decides the outcome of one arriving packet over a single FIFO; a [`FifoQueue`]
+//! is the door of that FIFO: it asks the AQM, turns its signal into a mark or a drop, enforces
 //! the limit and counts. A [`Scheduler`] owns its packets, because it decides when it hands them
 //! out or keeps more than one queue. A [`Queue`] is any discipline with its packets.
 //!
@@ -13,13 +13,13 @@
 extern crate self as aqmlab_aqm;
 
 mod about;
+mod aqm;
 mod check;
 mod counters;
+mod fifo_queue;
 mod flow_map;
+mod flow_queues;
 mod fq;
-mod gate;
-mod law;
-mod lines;
 mod link;
 mod presets;
 mod queue;
@@ -30,13 +30,13 @@ mod worked;
 use aqmlab_net::{Packet, QueueSize, Time};
 
 pub use about::{About, Parameters};
+pub use aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 pub use counters::{Counters, Reason};
-pub use gate::Gate;
-pub use law::{Fate, Law, LawParameters, Verdict, Watches};
+pub use fifo_queue::FifoQueue;
 pub use link::{Backlog, LinkFacts};
 pub use presets::Preset;
-use queue::Fifo;
-pub use queue::{Ledger, Queue, Queued, Scheduler, SchedulerParameters};
+use queue::StoredFifo;
+pub use queue::{Queue, Queued, Scheduler, SchedulerParameters, Stats};
 
 pub mod afd;
 pub mod ared;
@@ -65,7 +65,7 @@ pub mod sred;
 pub mod step;
 
 registry::disciplines! {
-    laws {
+    aqms {
         /// Admit until the buffer is full.
         Droptail(droptail),
         /// Random early detection.
@@ -105,7 +105,7 @@ registry::disciplines! {
         /// RED with preferential dropping.
         RedPd(red_pd),
     }
-    queues {
+    schedulers {
         /// RED that compares arrivals with waiting packets.
         Choke(choke),
         /// Controlled delay.

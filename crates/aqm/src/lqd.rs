@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, for_size};
 use crate::check::{self, Problem};
-use crate::law::{Fate, Law, LawParameters, Verdict, Watches, for_size};
 use crate::link::{Backlog, LinkFacts};
 use crate::pi;
 use crate::red::{self, Unit};
@@ -92,10 +92,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Lqd;
+impl AqmParameters for Params {
+    type Aqm = Lqd;
 
-    fn law(&self, _link: LinkFacts, _seed: u64) -> Lqd {
+    fn aqm(&self, _link: LinkFacts, _seed: u64) -> Lqd {
         Lqd {
             q_ref: Unit::Packets.threshold(self.q_ref, self.mean_packet),
             mean: self.mean_packet.0 as f64,
@@ -115,7 +115,7 @@ impl LawParameters for Params {
     }
 }
 
-/// The law of LQD.
+/// The AQM of LQD.
 #[derive(Clone, Debug)]
 pub struct Lqd {
     params: Params,
@@ -141,7 +141,7 @@ struct State {
     losses: u64,
 }
 
-impl Law for Lqd {
+impl Aqm for Lqd {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -149,21 +149,21 @@ impl Law for Lqd {
         packet: &Packet,
         _queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
-        Verdict::by_chance(for_size(self.state.p, packet.size, self.scale_mean), draw)
+    ) -> Decision {
+        Decision::by_chance(for_size(self.state.p, packet.size, self.scale_mean), draw)
     }
 
-    fn watches(&self) -> Watches {
-        Watches::FATES
+    fn hooks(&self) -> Hooks {
+        Hooks::OUTCOMES
     }
 
     #[inline]
-    fn on_fate(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, fate: Fate) {
+    fn on_outcome(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, outcome: Outcome) {
         self.state.arrivals += 1;
-        let lost = match fate {
-            Fate::Enqueue => false,
-            Fate::Mark(_) => self.params.count_marks,
-            Fate::Drop(_) => true,
+        let lost = match outcome {
+            Outcome::Enqueue => false,
+            Outcome::Mark(_) => self.params.count_marks,
+            Outcome::Drop(_) => true,
         };
         self.state.losses += u64::from(lost);
     }

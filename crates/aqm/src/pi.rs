@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, for_size};
 use crate::check::{self, Problem};
-use crate::law::{Law, LawParameters, Verdict, for_size};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
 
@@ -128,10 +128,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Pi;
+impl AqmParameters for Params {
+    type Aqm = Pi;
 
-    fn law(&self, link: LinkFacts, _seed: u64) -> Pi {
+    fn aqm(&self, link: LinkFacts, _seed: u64) -> Pi {
         Pi {
             gains: self.gains(link),
             params: self.clone(),
@@ -180,7 +180,7 @@ impl Design {
     }
 }
 
-/// The law of PI.
+/// The AQM of PI.
 #[derive(Clone, Debug)]
 pub struct Pi {
     params: Params,
@@ -205,7 +205,7 @@ struct State {
     p_packet: f64,
 }
 
-impl Law for Pi {
+impl Aqm for Pi {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -213,9 +213,9 @@ impl Law for Pi {
         packet: &Packet,
         _queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         self.state.p_packet = for_size(self.state.p, packet.size, self.scale_mean);
-        Verdict::by_chance(self.state.p_packet, draw)
+        Decision::by_chance(self.state.p_packet, draw)
     }
 
     #[inline]

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Law, LawParameters, Verdict, Watches, happens};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::Unit;
 
@@ -153,10 +153,10 @@ pub(crate) fn check_threshold(mark_ecnth: f64) -> Result<(), Problem> {
     check::between("mark_ecnth", mark_ecnth, 0.0, 1.0)
 }
 
-impl LawParameters for Params {
-    type Law = Pie;
+impl AqmParameters for Params {
+    type Aqm = Pie;
 
-    fn law(&self, _link: LinkFacts, _seed: u64) -> Pie {
+    fn aqm(&self, _link: LinkFacts, _seed: u64) -> Pie {
         let (alpha, beta) = gains(self.t_update, self.alpha, self.beta);
         let settings = Settings {
             qdelay_ref: self.qdelay_ref.as_secs_f64(),
@@ -268,26 +268,26 @@ impl Control {
         size: u32,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let half = settings.qdelay_ref / 2.0;
         if self.p == 0.0 && self.qdelay < half && self.qdelay_old < half {
             self.burst = settings.max_burst;
         }
         let harmless = self.qdelay_old < half && self.p < 0.2;
         if self.burst > Time::ZERO || harmless || queue.bytes <= 2 * settings.mean_packet {
-            return Verdict::Admit;
+            return Decision::Admit;
         }
         let mut p = self.p;
         if settings.scale_by_size {
             p = (p * f64::from(size) / settings.mean_packet as f64).min(1.0);
         }
         if !self.is_signalled(settings, p, draw) {
-            return Verdict::Admit;
+            return Decision::Admit;
         }
         if self.p < settings.mark_ecnth {
-            Verdict::Signal(Reason::Early)
+            Decision::Signal(Reason::Early)
         } else {
-            Verdict::Drop(Reason::Early)
+            Decision::Drop(Reason::Early)
         }
     }
 
@@ -385,7 +385,7 @@ impl Meter {
     }
 }
 
-/// The law of PIE.
+/// The AQM of PIE.
 #[derive(Clone, Debug)]
 pub struct Pie {
     settings: Settings,
@@ -395,7 +395,7 @@ pub struct Pie {
     meter: Option<Meter>,
 }
 
-impl Law for Pie {
+impl Aqm for Pie {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -403,12 +403,12 @@ impl Law for Pie {
         packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         self.control.judge(&self.settings, packet.size, queue, draw)
     }
 
-    fn watches(&self) -> Watches {
-        Watches::DEPARTURES
+    fn hooks(&self) -> Hooks {
+        Hooks::DEPARTURES
     }
 
     #[inline]
@@ -492,22 +492,22 @@ mod tests {
     #[test]
     fn a_low_delay_or_a_short_queue_spares_the_arrival_and_a_high_probability_does_not() {
         let settings = settings();
-        let verdict = |p, qdelay_old, bytes| {
+        let decision = |p, qdelay_old, bytes| {
             let mut control = Control {
                 qdelay_old,
                 ..control(p)
             };
             control.judge(&settings, 1500, Backlog { packets: 3, bytes }, &mut || 0.0)
         };
-        assert_eq!(verdict(0.05, 0.0074, 30_000), Verdict::Admit);
+        assert_eq!(decision(0.05, 0.0074, 30_000), Decision::Admit);
         assert_eq!(
-            verdict(0.05, 0.0075, 30_000),
-            Verdict::Signal(Reason::Early)
+            decision(0.05, 0.0075, 30_000),
+            Decision::Signal(Reason::Early)
         );
-        assert_eq!(verdict(0.2, 0.0074, 30_000), Verdict::Drop(Reason::Early));
-        assert_eq!(verdict(0.2, 0.02, 3000), Verdict::Admit);
-        assert_eq!(verdict(0.2, 0.02, 3001), Verdict::Drop(Reason::Early));
-        assert_eq!(verdict(0.1, 0.02, 30_000), Verdict::Drop(Reason::Early));
+        assert_eq!(decision(0.2, 0.0074, 30_000), Decision::Drop(Reason::Early));
+        assert_eq!(decision(0.2, 0.02, 3000), Decision::Admit);
+        assert_eq!(decision(0.2, 0.02, 3001), Decision::Drop(Reason::Early));
+        assert_eq!(decision(0.1, 0.02, 30_000), Decision::Drop(Reason::Early));
     }
 
     #[test]
@@ -517,11 +517,11 @@ mod tests {
             ..settings()
         };
         let mut draw = || 0.04;
-        let signal = Verdict::Signal(Reason::Early);
+        let signal = Decision::Signal(Reason::Early);
         assert_eq!(control(0.05).judge(&scaled, 1500, FULL, &mut draw), signal);
         assert_eq!(
             control(0.05).judge(&scaled, 1000, FULL, &mut draw),
-            Verdict::Admit
+            Decision::Admit
         );
         assert_eq!(
             control(0.05).judge(&settings(), 1000, FULL, &mut draw),
@@ -539,8 +539,8 @@ mod tests {
         for (u, expected) in [(0.0, 14), (0.999, 136)] {
             let mut control = control(0.0625);
             for round in 1..=3 * expected {
-                let verdict = control.judge(&settings, 1500, FULL, &mut || u);
-                let signalled = verdict != Verdict::Admit;
+                let decision = control.judge(&settings, 1500, FULL, &mut || u);
+                let signalled = decision != Decision::Admit;
                 assert_eq!(signalled, round % expected == 0, "{round} of {expected}");
             }
         }
@@ -575,7 +575,7 @@ mod tests {
             dscp: 0,
             flow: FlowKey(0),
         };
-        let mut pie = params.law(link, 1);
+        let mut pie = params.aqm(link, 1);
         let leave = |pie: &mut Pie, ms: u64, bytes: u64| {
             let now = Time::from_millis(ms);
             let packets = (bytes / 1500) as u32;

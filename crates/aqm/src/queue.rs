@@ -1,4 +1,4 @@
-//! Queues that own their packets: a law over a FIFO, or a scheduler that decides when it hands a
+//! Queues that own their packets: an AQM over a FIFO, or a scheduler that decides when it hands a
 //! packet out, keeps several queues, or takes packets out of the middle.
 
 use std::collections::VecDeque;
@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use aqmlab_net::{Ecn, FlowKey, Packet, Time};
 
 use crate::about::Parameters;
+use crate::aqm::{Decision, Outcome};
 use crate::counters::{Counters, Reason};
-use crate::gate::Gate;
-use crate::law::{Fate, Verdict};
+use crate::fifo_queue::FifoQueue;
 use crate::link::{Backlog, LinkFacts};
 use crate::{AnyScheduler, Discipline};
 
@@ -35,12 +35,12 @@ impl<T> Queued<T> {
 
 /// Packets that wait in line, counted.
 #[derive(Debug)]
-pub(crate) struct Line<T> {
+pub(crate) struct PacketQueue<T> {
     packets: VecDeque<Queued<T>>,
     backlog: Backlog,
 }
 
-impl<T> Default for Line<T> {
+impl<T> Default for PacketQueue<T> {
     fn default() -> Self {
         Self {
             packets: VecDeque::new(),
@@ -49,7 +49,7 @@ impl<T> Default for Line<T> {
     }
 }
 
-impl<T> Line<T> {
+impl<T> PacketQueue<T> {
     #[inline]
     pub(crate) fn push(&mut self, queued: Queued<T>) {
         self.backlog.add(queued.packet.size);
@@ -90,12 +90,12 @@ impl<T> Line<T> {
 
 /// Where schedulers account for what they drop and mark, and hand back what they drop.
 #[derive(Debug)]
-pub struct Ledger<T> {
+pub struct Stats<T> {
     counters: Counters,
     dropped: Vec<(Queued<T>, Reason)>,
 }
 
-impl<T> Default for Ledger<T> {
+impl<T> Default for Stats<T> {
     fn default() -> Self {
         Self {
             counters: Counters::default(),
@@ -104,7 +104,7 @@ impl<T> Default for Ledger<T> {
     }
 }
 
-impl<T> Ledger<T> {
+impl<T> Stats<T> {
     /// Gives a packet up.
     #[inline]
     pub fn drop(&mut self, queued: Queued<T>, reason: Reason) {
@@ -116,20 +116,20 @@ impl<T> Ledger<T> {
     /// else gives it up.
     #[inline]
     pub fn signal(&mut self, queued: Queued<T>, ecn: bool, reason: Reason) -> Option<Queued<T>> {
-        let fate = Verdict::Signal(reason).fate(&queued.packet, ecn, true);
-        self.settle(queued, fate)
+        let outcome = Decision::Signal(reason).outcome(&queued.packet, ecn, true);
+        self.settle(queued, outcome)
     }
 
     /// Does to a packet what became of it, and returns it if it waits.
     #[inline]
-    pub fn settle(&mut self, mut queued: Queued<T>, fate: Fate) -> Option<Queued<T>> {
-        match fate {
-            Fate::Enqueue => {}
-            Fate::Mark(reason) => {
+    pub fn settle(&mut self, mut queued: Queued<T>, outcome: Outcome) -> Option<Queued<T>> {
+        match outcome {
+            Outcome::Enqueue => {}
+            Outcome::Mark(reason) => {
                 queued.packet.ecn = Ecn::Ce;
                 self.counters.marked[reason.index()] += 1;
             }
-            Fate::Drop(reason) => {
+            Outcome::Drop(reason) => {
                 self.drop(queued, reason);
                 return None;
             }
@@ -155,20 +155,20 @@ impl<T> Ledger<T> {
 }
 
 /// A discipline that owns its packets. Random numbers come from `draw`, as for a
-/// [`Law`](crate::Law); what is dropped or marked goes through the ledger.
+/// [`Aqm`](crate::Aqm); what is dropped or marked goes through the stats.
 pub trait Scheduler<T> {
-    /// A packet arrives: it waits, or the ledger has it.
+    /// A packet arrives: it waits, or the stats has it.
     fn enqueue(
         &mut self,
         now: Time,
         packet: Packet,
         item: T,
-        ledger: &mut Ledger<T>,
+        stats: &mut Stats<T>,
         draw: &mut impl FnMut() -> f64,
     );
 
     /// Hands out the next packet. With packets waiting there is one, unless all were dropped now.
-    fn dequeue(&mut self, now: Time, ledger: &mut Ledger<T>) -> Option<Queued<T>>;
+    fn dequeue(&mut self, now: Time, stats: &mut Stats<T>) -> Option<Queued<T>>;
 
     /// The wire has been quiet since then: a dequeue found nothing.
     fn on_idle(&mut self, _since: Time) {}
@@ -205,72 +205,72 @@ pub trait SchedulerParameters: Parameters {
     fn scheduler<T>(&self, link: LinkFacts, seed: u64) -> Self::Scheduler<T>;
 }
 
-/// A single queue, served in order, behind the gate of a law.
+/// A single queue, served in order, behind the fifo of an AQM.
 #[derive(Debug)]
-pub(crate) struct Fifo<T> {
-    gate: Gate,
+pub(crate) struct StoredFifo<T> {
+    fifo: FifoQueue,
     waiting: VecDeque<Queued<T>>,
 }
 
-impl<T> Fifo<T> {
-    const fn new(gate: Gate) -> Self {
+impl<T> StoredFifo<T> {
+    const fn new(fifo: FifoQueue) -> Self {
         Self {
-            gate,
+            fifo,
             waiting: VecDeque::new(),
         }
     }
 }
 
-impl<T> Scheduler<T> for Fifo<T> {
+impl<T> Scheduler<T> for StoredFifo<T> {
     #[inline]
     fn enqueue(
         &mut self,
         now: Time,
         packet: Packet,
         item: T,
-        ledger: &mut Ledger<T>,
+        stats: &mut Stats<T>,
         draw: &mut impl FnMut() -> f64,
     ) {
-        let fate = self.gate.arrive(now, &packet, draw);
-        let settled = ledger.settle(Queued::new(now, packet, item), fate);
+        let outcome = self.fifo.arrive(now, &packet, draw);
+        let settled = stats.settle(Queued::new(now, packet, item), outcome);
         self.waiting.extend(settled);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _ledger: &mut Ledger<T>) -> Option<Queued<T>> {
+    fn dequeue(&mut self, now: Time, _ledger: &mut Stats<T>) -> Option<Queued<T>> {
         let queued = self.waiting.pop_front()?;
-        self.gate.depart(now, &queued.packet, queued.arrived);
+        self.fifo.depart(now, &queued.packet, queued.arrived);
         Some(queued)
     }
 
     #[inline]
     fn on_idle(&mut self, since: Time) {
-        self.gate.idle(since);
+        self.fifo.idle(since);
     }
 
     fn next_tick(&self) -> Time {
-        self.gate.next_tick()
+        self.fifo.next_tick()
     }
 
     fn on_tick(&mut self, _now: Time) {
-        self.gate.tick();
+        self.fifo.tick();
     }
 
     fn set_link(&mut self, link: LinkFacts) {
-        self.gate.set_link(link);
+        self.fifo.set_link(link);
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.gate.backlog()
+        self.fifo.backlog()
     }
 
     fn probe_names(&self) -> &'static [&'static str] {
-        self.gate.probe_names()
+        self.fifo.probe_names()
     }
 
     fn probe(&self, out: &mut Vec<f64>) {
-        self.gate.probe(out);
+        self.fifo.probe(out);
     }
 }
 
@@ -280,7 +280,7 @@ impl<T> Scheduler<T> for Fifo<T> {
 #[derive(Debug)]
 pub struct Queue<T> {
     scheduler: AnyScheduler<T>,
-    ledger: Ledger<T>,
+    stats: Stats<T>,
     last_arrival: Time,
     next_tick: Time,
 }
@@ -289,14 +289,16 @@ impl<T> Queue<T> {
     /// An empty queue in front of `link`, quiet since time 0. `seed` is for hash functions.
     pub fn new(discipline: &Discipline, link: LinkFacts, seed: u64) -> Self {
         let scheduler = discipline.scheduler(link, seed).unwrap_or_else(|| {
-            let gate = Gate::new(discipline, link, seed);
-            AnyScheduler::Fifo(Fifo::new(gate.expect("what is no scheduler is a law")))
+            let fifo = FifoQueue::new(discipline, link, seed);
+            AnyScheduler::StoredFifo(StoredFifo::new(
+                fifo.expect("what is no scheduler is an AQM"),
+            ))
         });
         Self {
             next_tick: scheduler.next_tick(),
             scheduler,
             last_arrival: Time::ZERO,
-            ledger: Ledger::default(),
+            stats: Stats::default(),
         }
     }
 
@@ -311,10 +313,10 @@ impl<T> Queue<T> {
         dropped: impl FnMut(Queued<T>, Reason),
     ) {
         self.last_arrival = now;
-        self.ledger.counters.arrive(packet.size);
+        self.stats.counters.arrive(packet.size);
         self.scheduler
-            .enqueue(now, packet, item, &mut self.ledger, draw);
-        self.ledger.hand_back(dropped);
+            .enqueue(now, packet, item, &mut self.stats, draw);
+        self.stats.hand_back(dropped);
     }
 
     /// Hands out the next packet, with the mark that it got. `dropped` is told what is given up.
@@ -324,11 +326,11 @@ impl<T> Queue<T> {
         now: Time,
         dropped: impl FnMut(Queued<T>, Reason),
     ) -> Option<Queued<T>> {
-        let next = self.scheduler.dequeue(now, &mut self.ledger);
+        let next = self.scheduler.dequeue(now, &mut self.stats);
         if let Some(queued) = &next {
-            self.ledger.counters.depart(queued.packet.size);
+            self.stats.counters.depart(queued.packet.size);
         }
-        self.ledger.hand_back(dropped);
+        self.stats.hand_back(dropped);
         next
     }
 
@@ -364,7 +366,7 @@ impl<T> Queue<T> {
 
     /// What was counted so far.
     pub fn counters(&self) -> &Counters {
-        self.ledger.counters()
+        self.stats.counters()
     }
 
     /// Names of the discipline's inner variables.

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, for_size, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Fate, Law, LawParameters, Verdict, Watches, for_size, happens};
 use crate::link::{Backlog, LinkFacts};
 
 /// Parameters of RED.
@@ -131,10 +131,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Red;
+impl AqmParameters for Params {
+    type Aqm = Red;
 
-    fn law(&self, link: LinkFacts, _seed: u64) -> Red {
+    fn aqm(&self, link: LinkFacts, _seed: u64) -> Red {
         Red::new(self, link)
     }
 
@@ -261,7 +261,7 @@ impl Average {
 /// Fewer packets waiting than these are never signalled.
 const GUARD_PACKETS: u32 = 2;
 
-/// The law of RED.
+/// The AQM of RED.
 #[derive(Clone, Debug)]
 pub struct Red {
     pub(crate) settings: Settings,
@@ -335,24 +335,24 @@ impl Red {
         self.average.sample(now, self.settings.unit.length(queue));
     }
 
-    /// Second half of an arrival: the fate that the average has for this packet.
+    /// Second half of an arrival: the outcome that the average has for this packet.
     #[inline]
     pub(crate) fn decide(
         &mut self,
         packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let avg = self.average.avg;
         if avg < self.settings.min_th || queue.packets < GUARD_PACKETS {
             self.state.count = -1;
             (self.state.p_b, self.state.p_a) = (0.0, 0.0);
-            return Verdict::Admit;
+            return Decision::Admit;
         }
         if avg >= self.settings.forced_th {
             self.state.count = 0;
             (self.state.p_b, self.state.p_a) = (1.0, 1.0);
-            return Verdict::Drop(Reason::Forced);
+            return Decision::Drop(Reason::Forced);
         }
         self.state.count += 1;
         self.state.p_b = self.basic_probability(packet.size);
@@ -361,13 +361,13 @@ impl Red {
             .gap
             .signal_probability(self.state.p_b, self.state.count);
         if !happens(self.state.p_a, draw) {
-            return Verdict::Admit;
+            return Decision::Admit;
         }
         self.state.count = 0;
         if avg < self.settings.mark_below {
-            Verdict::Signal(Reason::Early)
+            Decision::Signal(Reason::Early)
         } else {
-            Verdict::Drop(Reason::Early)
+            Decision::Drop(Reason::Early)
         }
     }
 
@@ -390,7 +390,7 @@ impl Red {
     }
 }
 
-impl Law for Red {
+impl Aqm for Red {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -398,18 +398,18 @@ impl Law for Red {
         packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         self.observe(now, queue);
         self.decide(packet, queue, draw)
     }
 
-    fn watches(&self) -> Watches {
-        Watches::FATES
+    fn hooks(&self) -> Hooks {
+        Hooks::OUTCOMES
     }
 
     #[inline]
-    fn on_fate(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, fate: Fate) {
-        if fate == Fate::Drop(Reason::Overflow) {
+    fn on_outcome(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, outcome: Outcome) {
+        if outcome == Outcome::Drop(Reason::Overflow) {
             self.state.count = 0;
         }
     }

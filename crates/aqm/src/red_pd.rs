@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::{FlowList, FlowMap};
-use crate::law::{Fate, Law, LawParameters, Verdict, Watches, happens};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
 
@@ -212,7 +212,7 @@ impl Parameters for Params {
             "A period is the time from an increase of a flow's filter probability to the next, in \
              the filter only (the scripts take the last list of it), and only rises in time count. \
              `test_rise` is ours: from 1.5 on chance hides the response of few TCP flows. A \
-             verdict stands until most pairs show a response (the scripts: until release). The \
+             decision stands until most pairs show a response (the scripts: until release). The \
              scripts' slower decreases for such flows are left out.",
             "The first list lasts 10R. A list takes 4096 flows, before it is cut down to those \
              that it keeps, and as many are filtered; further ones are passed over.",
@@ -270,10 +270,10 @@ impl Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = RedPd;
+impl AqmParameters for Params {
+    type Aqm = RedPd;
 
-    fn law(&self, link: LinkFacts, _seed: u64) -> RedPd {
+    fn aqm(&self, link: LinkFacts, _seed: u64) -> RedPd {
         RedPd::new(self, link)
     }
 
@@ -296,7 +296,7 @@ const RATE_WEIGHT: f64 = 0.5;
 /// Most flows in the current list, and in the filter.
 const MOST_FLOWS: usize = 4096;
 
-/// The law of RED-PD.
+/// The AQM of RED-PD.
 #[derive(Clone, Debug)]
 pub struct RedPd {
     params: Params,
@@ -615,7 +615,7 @@ impl RedPd {
     }
 }
 
-impl Law for RedPd {
+impl Aqm for RedPd {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -623,24 +623,24 @@ impl Law for RedPd {
         packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let congested = self.red.average.avg >= self.red.settings.min_th && queue.packets > 1;
         self.reached_red = !self.filter.signals(packet.flow, congested, draw);
         if !self.reached_red {
-            return Verdict::Signal(Reason::Filter);
+            return Decision::Signal(Reason::Filter);
         }
         self.rate.arrivals += 1;
         self.red.on_arrival(now, packet, queue, draw)
     }
 
-    fn watches(&self) -> Watches {
-        Watches::FATES
+    fn hooks(&self) -> Hooks {
+        Hooks::OUTCOMES
     }
 
     #[inline]
-    fn on_fate(&mut self, now: Time, packet: &Packet, queue: Backlog, fate: Fate) {
-        self.red.on_fate(now, packet, queue, fate);
-        if self.reached_red && fate != Fate::Enqueue {
+    fn on_outcome(&mut self, now: Time, packet: &Packet, queue: Backlog, outcome: Outcome) {
+        self.red.on_outcome(now, packet, queue, outcome);
+        if self.reached_red && outcome != Outcome::Enqueue {
             self.note(packet);
         }
     }

@@ -4,14 +4,14 @@
 /// of a kind are kept, so that there is no dynamic dispatch per packet.
 macro_rules! disciplines {
     (
-        laws { $($(#[$law_doc:meta])* $law:ident($law_module:ident),)+ }
-        queues { $($(#[$queue_doc:meta])* $queue:ident($queue_module:ident),)* }
+        aqms { $($(#[$aqm_doc:meta])* $aqm:ident($aqm_module:ident),)+ }
+        schedulers { $($(#[$queue_doc:meta])* $queue:ident($queue_module:ident),)* }
     ) => {
         aqmlab_net::tagged! {
             /// A discipline and its parameters, as a scenario states them.
             #[derive(Clone, Debug, PartialEq)]
             pub enum Discipline {
-                $($(#[$law_doc])* $law($law_module::Params),)+
+                $($(#[$aqm_doc])* $aqm($aqm_module::Params),)+
                 $($(#[$queue_doc])* $queue($queue_module::Params),)*
             }
         }
@@ -21,7 +21,7 @@ macro_rules! disciplines {
             /// field and says what was found and what would be right.
             pub fn check(&self) -> Result<(), (String, String)> {
                 match self {
-                    $(Self::$law(params) => params.check(),)+
+                    $(Self::$aqm(params) => params.check(),)+
                     $(Self::$queue(params) => params.check(),)*
                 }
             }
@@ -29,26 +29,26 @@ macro_rules! disciplines {
             /// What the discipline says of itself.
             pub const fn about(&self) -> &'static About {
                 match self {
-                    $(Self::$law(_) => &<$law_module::Params as Parameters>::ABOUT,)+
+                    $(Self::$aqm(_) => &<$aqm_module::Params as Parameters>::ABOUT,)+
                     $(Self::$queue(_) => &<$queue_module::Params as Parameters>::ABOUT,)*
                 }
             }
 
             /// What each discipline says of itself, in the order of the enum.
             pub const ABOUT: &'static [&'static About] = &[
-                $(&<$law_module::Params as Parameters>::ABOUT,)+
+                $(&<$aqm_module::Params as Parameters>::ABOUT,)+
                 $(&<$queue_module::Params as Parameters>::ABOUT,)*
             ];
 
-            /// The law, its limit and whether it marks; nothing if the discipline is no law.
-            pub(crate) fn law(
+            /// The AQM, its limit and whether it marks; nothing if the discipline is no aqm.
+            pub(crate) fn aqm(
                 &self,
                 link: LinkFacts,
                 seed: u64,
-            ) -> Option<(AnyLaw, QueueSize, bool)> {
+            ) -> Option<(AnyAqm, QueueSize, bool)> {
                 match self {
-                    $(Self::$law(params) => Some((
-                        AnyLaw::$law(params.law(link, seed)),
+                    $(Self::$aqm(params) => Some((
+                        AnyAqm::$aqm(params.aqm(link, seed)),
                         params.limit(),
                         params.ecn(),
                     )),)+
@@ -57,7 +57,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// The scheduler; nothing if the discipline is a law over a FIFO.
+            /// The scheduler; nothing if the discipline is an AQM over a FIFO.
             pub(crate) fn scheduler<T>(
                 &self,
                 link: LinkFacts,
@@ -73,21 +73,21 @@ macro_rules! disciplines {
             }
         }
 
-        /// All laws in one type.
+        /// All AQMs in one type.
         #[derive(Clone, Debug)]
         #[allow(clippy::large_enum_variant, reason = "there is one per port")]
-        pub(crate) enum AnyLaw {
-            $($law(<$law_module::Params as LawParameters>::Law),)+
+        pub(crate) enum AnyAqm {
+            $($aqm(<$aqm_module::Params as AqmParameters>::Aqm),)+
         }
 
-        /// Hands a call on to the law that is there.
-        macro_rules! with_law {
+        /// Hands a call on to the AQM that is there.
+        macro_rules! with_aqm {
             ($any:expr, $this:ident => $call:expr) => {
-                match $any { $(AnyLaw::$law($this) => $call,)+ }
+                match $any { $(AnyAqm::$aqm($this) => $call,)+ }
             };
         }
 
-        impl Law for AnyLaw {
+        impl Aqm for AnyAqm {
             #[inline]
             fn on_arrival(
                 &mut self,
@@ -95,47 +95,47 @@ macro_rules! disciplines {
                 packet: &Packet,
                 queue: Backlog,
                 draw: &mut impl FnMut() -> f64,
-            ) -> Verdict {
-                with_law!(self, law => law.on_arrival(now, packet, queue, draw))
+            ) -> Decision {
+                with_aqm!(self, aqm => aqm.on_arrival(now, packet, queue, draw))
             }
 
             #[inline]
-            fn on_fate(&mut self, now: Time, packet: &Packet, queue: Backlog, fate: Fate) {
-                with_law!(self, law => law.on_fate(now, packet, queue, fate));
+            fn on_outcome(&mut self, now: Time, packet: &Packet, queue: Backlog, outcome: Outcome) {
+                with_aqm!(self, aqm => aqm.on_outcome(now, packet, queue, outcome));
             }
 
-            fn watches(&self) -> Watches {
-                with_law!(self, law => law.watches())
+            fn hooks(&self) -> Hooks {
+                with_aqm!(self, aqm => aqm.hooks())
             }
 
             #[inline]
             fn on_departure(&mut self, now: Time, packet: &Packet, arrived: Time, queue: Backlog) {
-                with_law!(self, law => law.on_departure(now, packet, arrived, queue));
+                with_aqm!(self, aqm => aqm.on_departure(now, packet, arrived, queue));
             }
 
             #[inline]
             fn on_idle(&mut self, since: Time) {
-                with_law!(self, law => law.on_idle(since));
+                with_aqm!(self, aqm => aqm.on_idle(since));
             }
 
             fn next_tick(&self) -> Time {
-                with_law!(self, law => law.next_tick())
+                with_aqm!(self, aqm => aqm.next_tick())
             }
 
             fn on_tick(&mut self, now: Time, queue: Backlog) {
-                with_law!(self, law => law.on_tick(now, queue));
+                with_aqm!(self, aqm => aqm.on_tick(now, queue));
             }
 
             fn set_link(&mut self, link: LinkFacts) {
-                with_law!(self, law => law.set_link(link));
+                with_aqm!(self, aqm => aqm.set_link(link));
             }
 
             fn probe_names(&self) -> &'static [&'static str] {
-                with_law!(self, law => law.probe_names())
+                with_aqm!(self, aqm => aqm.probe_names())
             }
 
             fn probe(&self, out: &mut Vec<f64>) {
-                with_law!(self, law => law.probe(out));
+                with_aqm!(self, aqm => aqm.probe(out));
             }
         }
 
@@ -143,8 +143,8 @@ macro_rules! disciplines {
         #[derive(Debug)]
         #[allow(clippy::large_enum_variant, reason = "there is one per port")]
         pub(crate) enum AnyScheduler<T> {
-            /// A law over a single FIFO.
-            Fifo(Fifo<T>),
+            /// An AQM over a single FIFO.
+            StoredFifo(StoredFifo<T>),
             $($queue(<$queue_module::Params as SchedulerParameters>::Scheduler<T>),)*
         }
 
@@ -152,7 +152,7 @@ macro_rules! disciplines {
         macro_rules! with_scheduler {
             ($any:expr, $this:ident => $call:expr) => {
                 match $any {
-                    AnyScheduler::Fifo($this) => $call,
+                    AnyScheduler::StoredFifo($this) => $call,
                     $(AnyScheduler::$queue($this) => $call,)*
                 }
             };
@@ -165,15 +165,15 @@ macro_rules! disciplines {
                 now: Time,
                 packet: Packet,
                 item: T,
-                ledger: &mut Ledger<T>,
+                stats: &mut Stats<T>,
                 draw: &mut impl FnMut() -> f64,
             ) {
-                with_scheduler!(self, it => it.enqueue(now, packet, item, ledger, draw));
+                with_scheduler!(self, it => it.enqueue(now, packet, item, stats, draw));
             }
 
             #[inline]
-            fn dequeue(&mut self, now: Time, ledger: &mut Ledger<T>) -> Option<Queued<T>> {
-                with_scheduler!(self, it => it.dequeue(now, ledger))
+            fn dequeue(&mut self, now: Time, stats: &mut Stats<T>) -> Option<Queued<T>> {
+                with_scheduler!(self, it => it.dequeue(now, stats))
             }
 
             #[inline]

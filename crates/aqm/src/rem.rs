@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, for_size};
 use crate::check::{self, Problem};
-use crate::law::{Law, LawParameters, Verdict, for_size};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
 
@@ -99,10 +99,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Rem;
+impl AqmParameters for Params {
+    type Aqm = Rem;
 
-    fn law(&self, link: LinkFacts, _seed: u64) -> Rem {
+    fn aqm(&self, link: LinkFacts, _seed: u64) -> Rem {
         let mean = self.mean_packet.0 as f64;
         Rem {
             q_ref: Unit::Packets.threshold(self.q_ref, self.mean_packet),
@@ -132,7 +132,7 @@ impl Params {
     }
 }
 
-/// The law of REM.
+/// The AQM of REM.
 #[derive(Clone, Debug)]
 pub struct Rem {
     params: Params,
@@ -161,7 +161,7 @@ struct State {
     p_packet: f64,
 }
 
-impl Law for Rem {
+impl Aqm for Rem {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -169,13 +169,13 @@ impl Law for Rem {
         packet: &Packet,
         _queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         self.state.x += match self.params.unit {
             Unit::Packets => 1.0,
             Unit::Bytes => f64::from(packet.size) / self.mean,
         };
         self.state.p_packet = for_size(self.state.p, packet.size, self.scale_mean);
-        Verdict::by_chance(self.state.p_packet, draw)
+        Decision::by_chance(self.state.p_packet, draw)
     }
 
     #[inline]

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
-use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
 
@@ -156,10 +156,10 @@ impl Parameters for Params {
 /// A code point has six bits.
 const LAST_CODEPOINT: u8 = 63;
 
-impl LawParameters for Params {
-    type Law = Rio;
+impl AqmParameters for Params {
+    type Aqm = Rio;
 
-    fn law(&self, link: LinkFacts, _seed: u64) -> Rio {
+    fn aqm(&self, link: LinkFacts, _seed: u64) -> Rio {
         Rio::new(self, link)
     }
 
@@ -172,7 +172,7 @@ impl LawParameters for Params {
     }
 }
 
-/// The law of RIO.
+/// The AQM of RIO.
 #[derive(Clone, Debug)]
 pub struct Rio {
     curves: Curves,
@@ -272,7 +272,7 @@ impl Curves {
         class: Class,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         self.class = class;
         self.outside.observe(now, queue);
         match class {
@@ -288,13 +288,19 @@ impl Curves {
     }
 
     #[inline]
-    pub(crate) fn on_fate(&mut self, now: Time, packet: &Packet, queue: Backlog, fate: Fate) {
+    pub(crate) fn on_outcome(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: Backlog,
+        outcome: Outcome,
+    ) {
         let red = match self.class {
             Class::In => &mut self.inside,
             Class::Out => &mut self.outside,
         };
-        red.on_fate(now, packet, queue, fate);
-        if let Fate::Drop(_) = fate {
+        red.on_outcome(now, packet, queue, outcome);
+        if let Outcome::Drop(_) = outcome {
             return;
         }
         self.waiting.push_back(self.class);
@@ -328,7 +334,7 @@ impl Curves {
     }
 }
 
-impl Law for Rio {
+impl Aqm for Rio {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -336,18 +342,18 @@ impl Law for Rio {
         packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let class = self.class(packet);
         self.curves.on_arrival(now, packet, class, queue, draw)
     }
 
-    fn watches(&self) -> Watches {
-        Watches::BOTH
+    fn hooks(&self) -> Hooks {
+        Hooks::BOTH
     }
 
     #[inline]
-    fn on_fate(&mut self, now: Time, packet: &Packet, queue: Backlog, fate: Fate) {
-        self.curves.on_fate(now, packet, queue, fate);
+    fn on_outcome(&mut self, now: Time, packet: &Packet, queue: Backlog, outcome: Outcome) {
+        self.curves.on_outcome(now, packet, queue, outcome);
     }
 
     #[inline]
@@ -412,26 +418,26 @@ mod tests {
         }
     }
 
-    fn law(params: &Params) -> Rio {
+    fn aqm(params: &Params) -> Rio {
         Rio::new(params, worked::link(1000, 500))
     }
 
     #[test]
     fn rio() {
-        let mut law = law(&params());
+        let mut aqm = aqm(&params());
         for row in worked::rows(include_str!("../tests/data/rio.csv")) {
             let mut packet = row.packet();
             let inside = row.text("class") == "in";
             packet.dscp = if inside { IN } else { 0 };
-            worked::play_packet(&mut law, &row, &packet, true);
+            worked::play_packet(&mut aqm, &row, &packet, true);
             let columns = if inside {
                 [("p_b_in", "p_b"), ("p_a_in", "p_a")]
             } else {
                 [("p_b_out", "p_b"), ("p_a_out", "p_a")]
             };
-            worked::compare(&law, &row, &["avg_in", "avg_total"]);
+            worked::compare(&aqm, &row, &["avg_in", "avg_total"]);
             for (name, column) in columns {
-                worked::compare_as(&law, &row, name, column);
+                worked::compare_as(&aqm, &row, name, column);
             }
         }
     }
@@ -445,9 +451,9 @@ mod tests {
         }
     }
 
-    /// A law and the packets that wait behind it.
+    /// An AQM and the packets that wait behind it.
     struct Played {
-        law: Rio,
+        aqm: Rio,
         queue: VecDeque<Packet>,
         now: Time,
     }
@@ -455,7 +461,7 @@ mod tests {
     impl Played {
         fn new(params: &Params) -> Self {
             Self {
-                law: law(params),
+                aqm: aqm(params),
                 queue: VecDeque::new(),
                 now: Time::ZERO,
             }
@@ -470,30 +476,30 @@ mod tests {
         }
 
         /// An arrival for which every open chance comes out as `u` says.
-        fn arrive(&mut self, dscp: u8, u: f64) -> Verdict {
+        fn arrive(&mut self, dscp: u8, u: f64) -> Decision {
             let (packet, queue) = (packet(dscp), self.backlog());
-            let verdict = self.law.on_arrival(self.now, &packet, queue, &mut || u);
-            let fate = match verdict {
-                Verdict::Admit => Fate::Enqueue,
-                Verdict::Signal(reason) | Verdict::Drop(reason) => Fate::Drop(reason),
+            let decision = self.aqm.on_arrival(self.now, &packet, queue, &mut || u);
+            let outcome = match decision {
+                Decision::Admit => Outcome::Enqueue,
+                Decision::Signal(reason) | Decision::Drop(reason) => Outcome::Drop(reason),
             };
-            self.law.on_fate(self.now, &packet, queue, fate);
-            if verdict == Verdict::Admit {
+            self.aqm.on_outcome(self.now, &packet, queue, outcome);
+            if decision == Decision::Admit {
                 self.queue.push_back(packet);
             }
-            verdict
+            decision
         }
 
         fn depart(&mut self) {
             let packet = self.queue.pop_front().expect("a packet waits");
             let left = self.backlog();
-            self.law.on_departure(self.now, &packet, self.now, left);
+            self.aqm.on_departure(self.now, &packet, self.now, left);
         }
 
         fn averages(&self) -> [f64; 2] {
             let Curves {
                 inside, outside, ..
-            } = &self.law.curves;
+            } = &self.aqm.curves;
             [inside.average.avg, outside.average.avg]
         }
     }
@@ -504,7 +510,7 @@ mod tests {
         for dscp in [0, 0, IN, 0, IN] {
             played.arrive(dscp, 0.999);
         }
-        let in_waiting = |played: &Played| played.law.curves.in_waiting.packets;
+        let in_waiting = |played: &Played| played.aqm.curves.in_waiting.packets;
         assert_eq!(in_waiting(&played), 2);
         for left in [2, 2, 1, 1, 0] {
             played.depart();
@@ -523,7 +529,7 @@ mod tests {
         while !played.queue.is_empty() {
             played.depart();
         }
-        played.law.on_idle(played.now);
+        played.aqm.on_idle(played.now);
         // 2 ms are two packets of 500 bytes: a quarter remains.
         played.now += Time::from_millis(2);
         played.arrive(0, 0.999);
@@ -546,9 +552,9 @@ mod tests {
         let averages = played.averages();
         assert!(averages[0] > 1.0, "above min_in: {averages:?}");
         // One In packet waits: (3.0625 + 1) / 2 is between the thresholds, yet it is let in.
-        assert_eq!(played.arrive(IN, 0.0), Verdict::Admit);
+        assert_eq!(played.arrive(IN, 0.0), Decision::Admit);
         // The Out arrival finds two packets, whatever their class.
-        assert_eq!(played.arrive(0, 0.0), Verdict::Signal(Reason::Early));
+        assert_eq!(played.arrive(0, 0.0), Decision::Signal(Reason::Early));
     }
 
     #[test]
@@ -557,23 +563,25 @@ mod tests {
         for dscp in [IN, IN, IN, IN, 0] {
             played.arrive(dscp, 0.999);
         }
-        let counts = |law: &Rio| {
+        let counts = |aqm: &Rio| {
             let mut values = Vec::new();
-            law.probe(&mut values);
+            aqm.probe(&mut values);
             [values[1], values[5]]
         };
         played.arrive(IN, 0.999);
         played.arrive(IN, 0.999);
-        let before = counts(&played.law);
+        let before = counts(&played.aqm);
         assert!(before[0] > 0.0, "{before:?}");
         let queue = played.backlog();
         played
-            .law
+            .aqm
             .on_arrival(played.now, &packet(IN), queue, &mut || 0.999);
-        let overflow = Fate::Drop(Reason::Overflow);
-        played.law.on_fate(played.now, &packet(IN), queue, overflow);
-        assert_eq!(counts(&played.law), [0.0, before[1]]);
-        assert_eq!(played.law.curves.waiting.len(), played.queue.len());
+        let overflow = Outcome::Drop(Reason::Overflow);
+        played
+            .aqm
+            .on_outcome(played.now, &packet(IN), queue, overflow);
+        assert_eq!(counts(&played.aqm), [0.0, before[1]]);
+        assert_eq!(played.aqm.curves.waiting.len(), played.queue.len());
     }
 
     #[test]
@@ -590,8 +598,8 @@ mod tests {
         }
         // A third of the way from 3 to 6 packets: 0.5 + 0.5 / 3; a signal there is a drop.
         assert_eq!(played.queue.len(), 4);
-        let drop = Verdict::Drop(Reason::Early);
+        let drop = Decision::Drop(Reason::Early);
         assert_eq!(played.arrive(0, 0.66), drop);
-        assert_eq!(played.arrive(0, 0.67), Verdict::Admit);
+        assert_eq!(played.arrive(0, 0.67), Decision::Admit);
     }
 }

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
 use crate::flow_map::FlowMap;
-use crate::law::{Fate, Law, LawParameters, Verdict, Watches};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Unit};
 use crate::rio::{Class, Curves};
@@ -171,10 +171,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = RioPs;
+impl AqmParameters for Params {
+    type Aqm = RioPs;
 
-    fn law(&self, link: LinkFacts, _seed: u64) -> RioPs {
+    fn aqm(&self, link: LinkFacts, _seed: u64) -> RioPs {
         RioPs::new(self, link)
     }
 
@@ -216,7 +216,7 @@ impl Params {
     }
 }
 
-/// The law of RIO-PS.
+/// The AQM of RIO-PS.
 #[derive(Clone, Debug)]
 pub struct RioPs {
     curves: Curves,
@@ -309,7 +309,7 @@ impl RioPs {
     }
 }
 
-impl Law for RioPs {
+impl Aqm for RioPs {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -317,18 +317,18 @@ impl Law for RioPs {
         packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let class = self.classifier.classify(packet.flow);
         self.curves.on_arrival(now, packet, class, queue, draw)
     }
 
-    fn watches(&self) -> Watches {
-        Watches::BOTH
+    fn hooks(&self) -> Hooks {
+        Hooks::BOTH
     }
 
     #[inline]
-    fn on_fate(&mut self, now: Time, packet: &Packet, queue: Backlog, fate: Fate) {
-        self.curves.on_fate(now, packet, queue, fate);
+    fn on_outcome(&mut self, now: Time, packet: &Packet, queue: Backlog, outcome: Outcome) {
+        self.curves.on_outcome(now, packet, queue, outcome);
     }
 
     #[inline]
@@ -411,25 +411,25 @@ mod tests {
 
     #[test]
     fn rio_ps() {
-        let mut law = RioPs::new(&params(), worked::link(1000, 500));
+        let mut aqm = RioPs::new(&params(), worked::link(1000, 500));
         for row in worked::rows(include_str!("../tests/data/rio_ps.csv")) {
             if row.event() == "timer" {
-                assert_eq!(law.next_tick(), row.time());
-                law.on_tick(row.time(), row.queue());
+                assert_eq!(aqm.next_tick(), row.time());
+                aqm.on_tick(row.time(), row.queue());
             } else {
-                worked::play(&mut law, &row, true);
+                worked::play(&mut aqm, &row, true);
                 let columns = match row.text("class") {
                     "in" => [("p_b_short", "p_b"), ("p_a_short", "p_a")],
                     _ => [("p_b_long", "p_b"), ("p_a_long", "p_a")],
                 };
                 for (name, column) in columns {
-                    worked::compare_as(&law, &row, name, column);
+                    worked::compare_as(&aqm, &row, name, column);
                 }
             }
-            worked::compare_as(&law, &row, "avg_short", "avg_in");
-            worked::compare(&law, &row, &["avg_total"]);
-            worked::compare_as(&law, &row, "l_t", "L_t");
-            let flows = law.classifier.flows.iter();
+            worked::compare_as(&aqm, &row, "avg_short", "avg_in");
+            worked::compare(&aqm, &row, &["avg_total"]);
+            worked::compare_as(&aqm, &row, "l_t", "L_t");
+            let flows = aqm.classifier.flows.iter();
             let mut flows: Vec<_> = flows
                 .map(|(name, flow)| (*name, f64::from(flow.packets)))
                 .collect();
@@ -500,11 +500,11 @@ mod tests {
             t_c: Time::from_millis(25),
             ..params()
         };
-        let mut law = RioPs::new(&apart, worked::link(1000, 500));
+        let mut aqm = RioPs::new(&apart, worked::link(1000, 500));
         let mut ticks = Vec::new();
         for _ in 0..6 {
-            ticks.push(law.next_tick().as_nanos() / 1_000_000);
-            law.on_tick(law.next_tick(), Backlog::default());
+            ticks.push(aqm.next_tick().as_nanos() / 1_000_000);
+            aqm.on_tick(aqm.next_tick(), Backlog::default());
         }
         assert_eq!(ticks, [10, 20, 25, 30, 40, 50]);
     }

@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Fate, Law, LawParameters, Verdict, Watches, happens};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
 
@@ -140,10 +140,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Sfb;
+impl AqmParameters for Params {
+    type Aqm = Sfb;
 
-    fn law(&self, link: LinkFacts, seed: u64) -> Sfb {
+    fn aqm(&self, link: LinkFacts, seed: u64) -> Sfb {
         Sfb::new(self, link, seed)
     }
 
@@ -175,7 +175,7 @@ impl Params {
 /// The paper's penalty rate over its link: 0.16 of 45 Mbit/s.
 const PENALTY_SHARE: f64 = 0.16 / 45.0;
 
-/// The law of SFB.
+/// The AQM of SFB.
 #[derive(Clone, Debug)]
 pub struct Sfb {
     params: Params,
@@ -356,7 +356,7 @@ const fn generation_seed(seed: u64, generation: u64) -> u64 {
     FlowKey(generation).hash(seed)
 }
 
-impl Law for Sfb {
+impl Aqm for Sfb {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -364,7 +364,7 @@ impl Law for Sfb {
         packet: &Packet,
         _queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let steps = self.steps;
         self.hashes = Hashes {
             current: self.current.hash(packet.flow),
@@ -391,27 +391,27 @@ impl Law for Sfb {
             next.for_each(self.hashes.next, |bin| bin.arrive(now, steps));
         }
         if full {
-            Verdict::Drop(Reason::Bin)
+            Decision::Drop(Reason::Bin)
         } else if p_min >= 1.0 {
             if self.penalty.admits(now, packet.size) {
-                Verdict::Admit
+                Decision::Admit
             } else {
-                Verdict::Drop(Reason::Penalty)
+                Decision::Drop(Reason::Penalty)
             }
         } else if happens(p_min, draw) {
-            Verdict::Signal(Reason::Early)
+            Decision::Signal(Reason::Early)
         } else {
-            Verdict::Admit
+            Decision::Admit
         }
     }
 
-    fn watches(&self) -> Watches {
-        Watches::BOTH
+    fn hooks(&self) -> Hooks {
+        Hooks::BOTH
     }
 
     #[inline]
-    fn on_fate(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, fate: Fate) {
-        if let Fate::Drop(_) = fate {
+    fn on_outcome(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, outcome: Outcome) {
+        if let Outcome::Drop(_) = outcome {
             return;
         }
         let hashes = self.hashes;

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::lines::{Chain, Lines, Links, Sizes, line_of};
+use crate::flow_queues::{Chain, FlowQueues, Links, Sizes, queue_of};
 use crate::link::{Backlog, Limit, LinkFacts};
-use crate::queue::{Ledger, Queued, Scheduler, SchedulerParameters};
+use crate::queue::{Queued, Scheduler, SchedulerParameters, Stats};
 
 /// Parameters of SFQ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,7 +92,7 @@ impl SchedulerParameters for Params {
             },
             hash_seed: seed,
             next_perturbation: self.perturb.unwrap_or(Time::NEVER),
-            lines: Lines::new(self.buckets),
+            lines: FlowQueues::new(self.buckets),
             sizes: Sizes::new(self.buckets),
             links: Links::new(self.buckets),
             turns: Chain::default(),
@@ -117,7 +117,7 @@ pub struct Sfq<T> {
     hash_seed: u64,
     next_perturbation: Time,
     /// A line per bucket.
-    lines: Lines<T>,
+    lines: FlowQueues<T>,
     /// Packets that wait in each bucket.
     sizes: Sizes,
     /// Buckets with packets, in the order of their turns.
@@ -166,14 +166,14 @@ impl<T> Scheduler<T> for Sfq<T> {
         now: Time,
         packet: Packet,
         item: T,
-        ledger: &mut Ledger<T>,
+        stats: &mut Stats<T>,
         _draw: &mut impl FnMut() -> f64,
     ) {
         let queued = Queued::new(now, packet, item);
-        let bucket = line_of(packet.flow, self.hash_seed, self.settings.buckets);
+        let bucket = queue_of(packet.flow, self.hash_seed, self.settings.buckets);
         let length = self.lines.backlog(bucket).packets;
         if length >= self.settings.depth {
-            ledger.drop(queued, Reason::Overflow);
+            stats.drop(queued, Reason::Overflow);
             return;
         }
         if length == 0 {
@@ -185,14 +185,14 @@ impl<T> Scheduler<T> for Sfq<T> {
         while self.settings.limit.is_exceeded(self.lines.total()) {
             let longest = self.sizes.largest();
             if let Some(queued) = self.lines.pop_tail(longest) {
-                ledger.drop(queued, Reason::Overflow);
+                stats.drop(queued, Reason::Overflow);
             }
             self.shrunk(longest);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _ledger: &mut Ledger<T>) -> Option<Queued<T>> {
+    fn dequeue(&mut self, _now: Time, _ledger: &mut Stats<T>) -> Option<Queued<T>> {
         let bucket = loop {
             let first = self.turns.first()?;
             if self.credits[first as usize] > 0 {

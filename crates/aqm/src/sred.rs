@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision, happens};
 use crate::check::{self, Problem};
-use crate::law::{Law, LawParameters, Verdict, happens};
 use crate::link::{Backlog, LinkFacts};
 
 /// Parameters of SRED.
@@ -99,10 +99,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Sred;
+impl AqmParameters for Params {
+    type Aqm = Sred;
 
-    fn law(&self, _link: LinkFacts, _seed: u64) -> Sred {
+    fn aqm(&self, _link: LinkFacts, _seed: u64) -> Sred {
         let (in_bytes, buffer) = match self.limit {
             QueueSize::Packets(packets) => (false, packets),
             QueueSize::Bytes(bytes) => (true, bytes as f64),
@@ -142,7 +142,7 @@ pub struct Zombie {
     pub count: u32,
 }
 
-/// The law of SRED.
+/// The AQM of SRED.
 #[derive(Clone, Debug)]
 pub struct Sred {
     params: Params,
@@ -221,7 +221,7 @@ impl Sred {
     }
 }
 
-impl Law for Sred {
+impl Aqm for Sred {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -229,7 +229,7 @@ impl Law for Sred {
         packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let hit = self.compare(packet.flow, draw);
         self.state.hit = hit;
         let weight = if hit { self.alpha } else { 0.0 };
@@ -240,7 +240,7 @@ impl Law for Sred {
             Rule::Full if hit => (p + p / self.state.frequency).min(1.0),
             Rule::Full | Rule::Simple => p,
         };
-        Verdict::by_chance(self.state.p_zap, draw)
+        Decision::by_chance(self.state.p_zap, draw)
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Parameters};
+use crate::aqm::{Aqm, AqmParameters, Decision};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
-use crate::law::{Law, LawParameters, Verdict};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::Unit;
 
@@ -56,10 +56,10 @@ impl Parameters for Params {
     }
 }
 
-impl LawParameters for Params {
-    type Law = Step;
+impl AqmParameters for Params {
+    type Aqm = Step;
 
-    fn law(&self, _link: LinkFacts, _seed: u64) -> Step {
+    fn aqm(&self, _link: LinkFacts, _seed: u64) -> Step {
         Step {
             threshold: Unit::Packets.threshold(self.threshold, self.mean_packet),
         }
@@ -74,14 +74,14 @@ impl LawParameters for Params {
     }
 }
 
-/// The law: it remembers nothing.
+/// The aqm: it remembers nothing.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// In packets.
     threshold: f64,
 }
 
-impl Law for Step {
+impl Aqm for Step {
     #[inline]
     fn on_arrival(
         &mut self,
@@ -89,11 +89,11 @@ impl Law for Step {
         _packet: &Packet,
         queue: Backlog,
         _draw: &mut impl FnMut() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         if f64::from(queue.packets) > self.threshold {
-            Verdict::Signal(Reason::Early)
+            Decision::Signal(Reason::Early)
         } else {
-            Verdict::Admit
+            Decision::Admit
         }
     }
 }

@@ -1,57 +1,57 @@
-//! Worked examples played on a bare law, for those that start from a preset state or list tables
+//! Worked examples played on a bare AQM, for those that start from a preset state or list tables
 //! that no inner variable shows.
 
 #[path = "../tests/worked/trace.rs"]
 #[allow(
     dead_code,
-    reason = "the rest serves the examples played through a gate"
+    reason = "the rest serves the examples played through a fifo"
 )]
 mod trace;
 
 use aqmlab_net::{FlowKey, Packet};
 
-use crate::law::Law;
+use crate::aqm::Aqm;
 pub(crate) use trace::{Row, assert_close, flow, link, rows};
 
 pub(crate) mod queues;
 
 /// Plays an arrival or a departure and compares the decision. Nothing overflows in these examples.
-pub(crate) fn play(law: &mut impl Law, row: &Row, ecn: bool) {
-    play_packet(law, row, &row.packet(), ecn);
+pub(crate) fn play(aqm: &mut impl Aqm, row: &Row, ecn: bool) {
+    play_packet(aqm, row, &row.packet(), ecn);
 }
 
 /// The same for a packet of which the row does not say all.
-pub(crate) fn play_packet(law: &mut impl Law, row: &Row, packet: &Packet, ecn: bool) {
+pub(crate) fn play_packet(aqm: &mut impl Aqm, row: &Row, packet: &Packet, ecn: bool) {
     let (step, now) = (row.step(), row.time());
     if row.event() == "depart" {
         let mut left = row.queue();
         left.remove(packet.size);
-        // When it came is nothing to these laws.
-        law.on_departure(now, packet, now, left);
+        // When it came is nothing to these AQMs.
+        aqm.on_departure(now, packet, now, left);
         return;
     }
     assert_eq!(row.event(), "arrive", "row {step}");
     let mut draws = row.draws();
     let mut draw = || draws.pop_front().expect("a draw that the example lacks");
-    let verdict = law.on_arrival(now, packet, row.queue(), &mut draw);
-    let fate = verdict.fate(packet, ecn, true);
+    let decision = aqm.on_arrival(now, packet, row.queue(), &mut draw);
+    let outcome = decision.outcome(packet, ecn, true);
     assert!(draws.is_empty(), "row {step}: a draw was not made");
-    assert_eq!(trace::decision(fate), row.text("decision"), "row {step}");
-    law.on_fate(now, packet, row.queue(), fate);
+    assert_eq!(trace::decision(outcome), row.text("decision"), "row {step}");
+    aqm.on_outcome(now, packet, row.queue(), outcome);
 }
 
 /// Compares inner variables with the columns of the same names.
-pub(crate) fn compare(law: &impl Law, row: &Row, columns: &[&str]) {
+pub(crate) fn compare(aqm: &impl Aqm, row: &Row, columns: &[&str]) {
     for column in columns {
-        compare_as(law, row, column, column);
+        compare_as(aqm, row, column, column);
     }
 }
 
 /// Compares an inner variable with a column of another name.
-pub(crate) fn compare_as(law: &impl Law, row: &Row, name: &str, column: &str) {
+pub(crate) fn compare_as(aqm: &impl Aqm, row: &Row, name: &str, column: &str) {
     let mut values = Vec::new();
-    law.probe(&mut values);
-    let mut names = law.probe_names().iter();
+    aqm.probe(&mut values);
+    let mut names = aqm.probe_names().iter();
     let index = names.position(|inner| *inner == name);
     let found = values[index.expect("an inner variable of this name")];
     let what = format!("row {}, {name}", row.step());

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use aqmlab_aqm::{Backlog, Counters, Discipline, Fate, Gate, LinkFacts, Queue, Reason};
+use aqmlab_aqm::{Backlog, Counters, Discipline, FifoQueue, LinkFacts, Outcome, Queue, Reason};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, RandomStream, Rate, Time, tagged};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -321,7 +321,7 @@ enum Entry {
     Dropped(u32, Reason),
 }
 
-/// A queue, or a gate and the packets behind it.
+/// A queue, or a fifo and the packets behind it.
 trait Door {
     fn arrive(
         &mut self,
@@ -396,7 +396,7 @@ impl Door for Queue<u32> {
 }
 
 struct Guarded {
-    gate: Gate,
+    fifo: FifoQueue,
     waiting: VecDeque<(u32, Packet, Time)>,
 }
 
@@ -409,11 +409,11 @@ impl Door for Guarded {
         draw: &mut impl FnMut() -> f64,
         log: &mut Vec<Entry>,
     ) {
-        let fate = self.gate.arrive(now, &packet, draw);
-        if let Fate::Drop(reason) = fate {
+        let outcome = self.fifo.arrive(now, &packet, draw);
+        if let Outcome::Drop(reason) = outcome {
             return log.push(Entry::Dropped(id, reason));
         }
-        if let Fate::Mark(_) = fate {
+        if let Outcome::Mark(_) = outcome {
             packet.ecn = Ecn::Ce;
         }
         self.waiting.push_back((id, packet, now));
@@ -423,39 +423,39 @@ impl Door for Guarded {
         let Some((id, packet, arrived)) = self.waiting.pop_front() else {
             return false;
         };
-        self.gate.depart(now, &packet, arrived);
+        self.fifo.depart(now, &packet, arrived);
         log.push(Entry::Sent(id, packet));
         true
     }
 
     fn idle(&mut self, since: Time) {
-        self.gate.idle(since);
+        self.fifo.idle(since);
     }
 
     fn next_tick(&self) -> Time {
-        self.gate.next_tick()
+        self.fifo.next_tick()
     }
 
     fn tick(&mut self) {
-        self.gate.tick();
+        self.fifo.tick();
     }
 
     fn set_link(&mut self, link: LinkFacts) {
-        self.gate.set_link(link);
+        self.fifo.set_link(link);
     }
 
     fn backlog(&self) -> Backlog {
-        self.gate.backlog()
+        self.fifo.backlog()
     }
 
     fn counters(&self) -> &Counters {
-        self.gate.counters()
+        self.fifo.counters()
     }
 
     fn probe(&self) -> (&'static [&'static str], Vec<f64>) {
         let mut values = Vec::new();
-        self.gate.probe(&mut values);
-        (self.gate.probe_names(), values)
+        self.fifo.probe(&mut values);
+        (self.fifo.probe_names(), values)
     }
 }
 
@@ -615,7 +615,7 @@ fn checked(case: &Case, events: &[Event]) -> (Queue<u32>, Vec<Entry>) {
     (queue, log)
 }
 
-/// Does the same again, and through a gate if there is one.
+/// Does the same again, and through a fifo if there is one.
 fn check(case: &Case, events: &[Event]) {
     let (queue, log) = checked(case, events);
     let mut again = Queue::new(&case.discipline, LINK, 1);
@@ -624,11 +624,11 @@ fn check(case: &Case, events: &[Event]) {
         log,
         "the same again"
     );
-    if let Some(gate) = Gate::new(&case.discipline, LINK, 1) {
+    if let Some(fifo) = FifoQueue::new(&case.discipline, LINK, 1) {
         let waiting = VecDeque::new();
-        let mut guarded = Guarded { gate, waiting };
+        let mut guarded = Guarded { fifo, waiting };
         let guarded_log = play(&mut guarded, events, |_, _, _| ());
-        assert_eq!(guarded_log, log, "the gate lets in what the queue does");
+        assert_eq!(guarded_log, log, "the fifo lets in what the queue does");
         assert_eq!(guarded.counters(), queue.counters());
         assert_eq!(guarded.probe(), Door::probe(&queue));
     }

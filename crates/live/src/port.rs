@@ -27,7 +27,7 @@ pub(crate) struct Port<T> {
     reordering: Option<Reordering>,
     /// Changes of the rate that are still to come.
     changes: VecDeque<RateChange>,
-    law_draws: RandomStream,
+    aqm_draws: RandomStream,
     loss_draws: RandomStream,
     reordering_draws: RandomStream,
     /// When the transmission under way ends.
@@ -66,7 +66,7 @@ impl<T> Port<T> {
             loss: link.loss,
             reordering: link.reordering,
             changes: link.rate_changes.iter().copied().collect(),
-            law_draws: stream("law"),
+            aqm_draws: stream("law"),
             loss_draws: stream("loss"),
             reordering_draws: stream("reordering"),
             busy_until: None,
@@ -93,7 +93,7 @@ impl<T> Port<T> {
     ) {
         self.observe_before(now + Time::from_nanos(1));
         self.account(now);
-        let draws = &mut self.law_draws;
+        let draws = &mut self.aqm_draws;
         self.queue
             .enqueue(now, packet, item, &mut || draws.uniform(), |queued, _| {
                 beyond.lost(now, queued.item);

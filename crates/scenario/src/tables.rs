@@ -143,7 +143,7 @@ fn not_a_number(cell: &str, line: usize, column: usize, expected: &str) -> Strin
     format!("where line {line}, column {column} is {cell}; expected {expected}")
 }
 
-/// The rows of a CSV file with a header, all of the same length. Lines that begin with # are
+/// The rows of a CSV file with a header, all of the same length. FlowQueues that begin with # are
 /// comments.
 fn records(text: &str) -> Result<Vec<csv::StringRecord>, String> {
     let mut reader = csv::ReaderBuilder::new()

@@ -1,6 +1,6 @@
 //! One direction of a link: discipline, device ring, wire.
 //!
-//! Where a packet's fate is decided on arrival and the order is first come, first served, the port
+//! Where a packet's outcome is decided on arrival and the order is first come, first served, the port
 //! computes when a packet leaves as soon as it is let in ([`Computed`]). Where it is decided on
 //! departure, or packets overtake each other, the port keeps the packets and is woken when its
 //! wire falls free ([`Register`]). At equal times: departures, then changes of the rate, then
@@ -10,7 +10,7 @@ mod computed;
 mod register;
 mod ring;
 
-use aqmlab_aqm::{Counters, Gate, LinkFacts, Queue};
+use aqmlab_aqm::{Counters, FifoQueue, LinkFacts, Queue};
 use aqmlab_net::{Bytes, Ecn, Packet, RandomStream, Rate, Time};
 use aqmlab_scenario::{Link, Reordering};
 
@@ -26,7 +26,7 @@ use register::Register;
 #[derive(Debug)]
 pub(crate) struct Port {
     service: Service,
-    law_draws: RandomStream,
+    aqm_draws: RandomStream,
     wire: Wire,
     pub(crate) stats: PortStats,
     pub(crate) samples: QueueSamples,
@@ -124,22 +124,22 @@ impl Port {
         let ring = link.device_ring.0 as usize;
         // When a packet leaves can be computed only while the rate stands.
         let compute = compute && link.rate_changes.is_empty();
-        let gate = Gate::new(&link.discipline, facts, hashes).filter(|_| compute);
-        let service = match gate {
-            Some(gate) => Service::Computed(Computed::new(gate, ring)),
+        let fifo = FifoQueue::new(&link.discipline, facts, hashes).filter(|_| compute);
+        let service = match fifo {
+            Some(fifo) => Service::Computed(Computed::new(fifo, ring)),
             None => {
                 let queue = Queue::new(&link.discipline, facts, hashes);
                 Service::Register(Register::new(queue, ring, &link.rate_changes))
             }
         };
         let probes = match &service {
-            Service::Computed(line) => line.gate().probe_names(),
+            Service::Computed(line) => line.fifo().probe_names(),
             Service::Register(register) => register.queue().probe_names(),
         };
         Self {
             samples: QueueSamples::new(name.clone(), probes),
             service,
-            law_draws: RandomStream::new(seed, &format!("law/{stream}"), 0),
+            aqm_draws: RandomStream::new(seed, &format!("law/{stream}"), 0),
             wire: Wire {
                 facts,
                 times: transmission_times(facts),
@@ -160,7 +160,7 @@ impl Port {
         let Service::Computed(line) = &mut self.service else {
             return Passage::Waits;
         };
-        let draws = &mut self.law_draws;
+        let draws = &mut self.aqm_draws;
         let mut draw = || draws.uniform();
         line.catch_up(now, &mut self.stats, &mut self.samples);
         line.arrive(now, packet, &mut self.wire, &mut self.stats, &mut draw)
@@ -178,7 +178,7 @@ impl Port {
         let Service::Register(register) = &mut self.service else {
             return None;
         };
-        let draws = &mut self.law_draws;
+        let draws = &mut self.aqm_draws;
         let mut draw = || draws.uniform();
         let (wire, stats) = (&mut self.wire, &mut self.stats);
         let just_after = now + Time::from_nanos(1);
@@ -239,7 +239,7 @@ impl Port {
 
     fn counters(&self) -> &Counters {
         match &self.service {
-            Service::Computed(line) => line.gate().counters(),
+            Service::Computed(line) => line.fifo().counters(),
             Service::Register(register) => register.queue().counters(),
         }
     }
@@ -263,7 +263,7 @@ impl Port {
         let (arrived, dropped) = (counters.arrived_packets, counters.dropped_packets());
         let departed = counters.departed_packets;
         let (waiting, backlog) = match &self.service {
-            Service::Computed(line) => (line.waiting(), line.gate().backlog()),
+            Service::Computed(line) => (line.waiting(), line.fifo().backlog()),
             Service::Register(register) => {
                 let backlog = register.queue().backlog();
                 (u64::from(backlog.packets), backlog)

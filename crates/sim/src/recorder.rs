@@ -68,7 +68,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// `probes` are the names of the inner variables of the laws of all ports.
+    /// `probes` are the names of the inner variables of the disciplines of all ports.
     pub(crate) fn new(
         directory: Option<&Path>,
         measure: &Measure,

@@ -71,8 +71,8 @@ impl Response {
             });
         }
         (self.arrivals, self.losses) = (0, 0);
-        if let Some(verdict) = test.fails(&self.periods) {
-            self.is_missing = verdict;
+        if let Some(decision) = test.fails(&self.periods) {
+            self.is_missing = decision;
         }
     }
 }

@@ -37,7 +37,7 @@ fn params() -> Params {
     }
 }
 
-fn law(params: &Params) -> RedPd {
+fn aqm(params: &Params) -> RedPd {
     RedPd::new(params, worked::link(1000, 500))
 }
 
@@ -51,29 +51,29 @@ fn packet(flow: FlowKey, size: u32) -> Packet {
 }
 
 /// The drops of a row, as `flow:packets`.
-fn lose(law: &mut RedPd, row: &Row) {
+fn lose(aqm: &mut RedPd, row: &Row) {
     let drops = row.text("list_drops").split('|');
     for (flow, packets) in drops.filter_map(|item| item.split_once(':')) {
         for _ in 0..packets.parse().unwrap() {
-            law.note(&packet(worked::flow(flow), 500));
+            aqm.note(&packet(worked::flow(flow), 500));
         }
     }
 }
 
 #[test]
 fn red_pd() {
-    let mut law = law(&params());
+    let mut aqm = aqm(&params());
     for row in worked::rows(include_str!("../../tests/data/red_pd.csv")) {
         let what = format!("row {}", row.step());
-        lose(&mut law, &row);
+        lose(&mut aqm, &row);
         // Each list's end is rounded to a nanosecond.
-        let late = law.next_tick().as_secs_f64() - row.number("time_s");
+        let late = aqm.next_tick().as_secs_f64() - row.number("time_s");
         assert!(late.abs() < 2e-8, "{what}: {late}");
-        let begin = law.next_tick();
+        let begin = aqm.next_tick();
         let p = row.number("ambient_p");
-        law.end_list(p);
+        aqm.end_list(p);
 
-        let history = law.history.lists.iter().map(|list| {
+        let history = aqm.history.lists.iter().map(|list| {
             let mut flows: Vec<_> = list.iter().map(|(flow, _)| worked::name(*flow)).collect();
             flows.sort();
             if flows.is_empty() {
@@ -85,7 +85,7 @@ fn red_pd() {
         let history: Vec<_> = history.collect();
         assert_eq!(history.join("/"), row.text("history"), "{what}");
 
-        let identified = law.history.records.iter();
+        let identified = aqm.history.records.iter();
         let identified = identified.filter(|(_, record)| record.lists >= 3);
         let mut identified: Vec<_> = identified
             .map(|(flow, record)| (*flow, f64::from(record.packets)))
@@ -95,10 +95,10 @@ fn red_pd() {
             worked::compare_list(&row, "identified", identified);
         }
 
-        let length = law.next_tick() - begin;
+        let length = aqm.next_tick() - begin;
         let off = length.as_secs_f64() - row.number("next_list_length_s");
         assert!(off.abs() < 1e-9, "{what}: {off}");
-        let filtered = law
+        let filtered = aqm
             .filter
             .flows
             .iter()
@@ -108,68 +108,72 @@ fn red_pd() {
 }
 
 /// An arrival that finds `queue` packets; every open chance comes out as `u` says.
-fn arrive(law: &mut RedPd, flow: u64, queue: u32, u: f64) -> Verdict {
+fn arrive(aqm: &mut RedPd, flow: u64, queue: u32, u: f64) -> Decision {
     let packet = packet(FlowKey(flow), 500);
     let queue = Backlog {
         packets: queue,
         bytes: 500 * u64::from(queue),
     };
-    let verdict = law.on_arrival(Time::ZERO, &packet, queue, &mut || u);
-    let fate = match verdict {
-        Verdict::Admit => Fate::Enqueue,
-        Verdict::Signal(reason) | Verdict::Drop(reason) => Fate::Drop(reason),
+    let decision = aqm.on_arrival(Time::ZERO, &packet, queue, &mut || u);
+    let outcome = match decision {
+        Decision::Admit => Outcome::Enqueue,
+        Decision::Signal(reason) | Decision::Drop(reason) => Outcome::Drop(reason),
     };
-    law.on_fate(Time::ZERO, &packet, queue, fate);
-    verdict
+    aqm.on_outcome(Time::ZERO, &packet, queue, outcome);
+    decision
 }
 
 /// Puts a flow into the filter.
-fn filter(law: &mut RedPd, flow: u64, p_f: f64) {
-    law.filter.raise(FlowKey(flow), p_f, p_f, law.list);
+fn filter(aqm: &mut RedPd, flow: u64, p_f: f64) {
+    aqm.filter.raise(FlowKey(flow), p_f, p_f, aqm.list);
 }
 
 #[test]
 fn the_filter_acts_on_its_flows_while_the_queue_is_congested() {
-    let mut law = law(&params());
-    filter(&mut law, 1, 0.4);
-    let signal = Verdict::Signal(Reason::Filter);
+    let mut aqm = aqm(&params());
+    filter(&mut aqm, 1, 0.4);
+    let signal = Decision::Signal(Reason::Filter);
     // The first arrival ends the idle time; the average is the queue found (weight 1).
-    assert_eq!(arrive(&mut law, 2, 1, 0.39), Verdict::Admit);
-    assert_eq!(arrive(&mut law, 1, 5, 0.39), Verdict::Admit, "average 0");
-    assert_eq!(law.red.average.avg, 5.0);
+    assert_eq!(arrive(&mut aqm, 2, 1, 0.39), Decision::Admit);
+    assert_eq!(arrive(&mut aqm, 1, 5, 0.39), Decision::Admit, "average 0");
+    assert_eq!(aqm.red.average.avg, 5.0);
     assert_eq!(
-        arrive(&mut law, 1, 1, 0.39),
-        Verdict::Admit,
+        arrive(&mut aqm, 1, 1, 0.39),
+        Decision::Admit,
         "a packet waits"
     );
-    arrive(&mut law, 2, 5, 0.39);
-    assert_eq!(arrive(&mut law, 1, 5, 0.39), signal);
-    assert_eq!(arrive(&mut law, 1, 5, 0.41), Verdict::Admit);
-    assert_eq!(arrive(&mut law, 2, 5, 0.39), Verdict::Admit, "not filtered");
+    arrive(&mut aqm, 2, 5, 0.39);
+    assert_eq!(arrive(&mut aqm, 1, 5, 0.39), signal);
+    assert_eq!(arrive(&mut aqm, 1, 5, 0.41), Decision::Admit);
+    assert_eq!(
+        arrive(&mut aqm, 2, 5, 0.39),
+        Decision::Admit,
+        "not filtered"
+    );
 }
 
 #[test]
 fn only_what_red_signals_makes_the_history() {
-    let mut law = law(&params());
-    filter(&mut law, 1, 0.4);
-    arrive(&mut law, 2, 5, 0.999);
-    arrive(&mut law, 2, 5, 0.999);
+    let mut aqm = aqm(&params());
+    filter(&mut aqm, 1, 0.4);
+    arrive(&mut aqm, 2, 5, 0.999);
+    arrive(&mut aqm, 2, 5, 0.999);
     // p_b = 0.1 (5 - 2) / 18: the filter takes 0.39, RED what is below 0.0167.
     assert_eq!(
-        arrive(&mut law, 1, 5, 0.39),
-        Verdict::Signal(Reason::Filter)
+        arrive(&mut aqm, 1, 5, 0.39),
+        Decision::Signal(Reason::Filter)
     );
-    assert_eq!((law.rate.arrivals, law.rate.drops), (2, 0));
-    let early = Verdict::Signal(Reason::Early);
-    assert_eq!(arrive(&mut law, 2, 5, 0.016), early);
-    assert_eq!((law.rate.arrivals, law.rate.drops), (3, 1));
-    assert_eq!(law.losses.iter().count(), 1);
-    let Loss { packets, bytes } = law.losses.get(FlowKey(2)).unwrap();
+    assert_eq!((aqm.rate.arrivals, aqm.rate.drops), (2, 0));
+    let early = Decision::Signal(Reason::Early);
+    assert_eq!(arrive(&mut aqm, 2, 5, 0.016), early);
+    assert_eq!((aqm.rate.arrivals, aqm.rate.drops), (3, 1));
+    assert_eq!(aqm.losses.iter().count(), 1);
+    let Loss { packets, bytes } = aqm.losses.get(FlowKey(2)).unwrap();
     assert_eq!((*packets, *bytes), (1, 500));
     // A third of the arrivals, as rate and as average.
-    law.on_tick(law.next_tick(), Backlog::default());
-    worked::assert_close(law.ambient_p, 1.0 / 3.0, "p");
-    assert_eq!(law.losses.len(), 0);
+    aqm.on_tick(aqm.next_tick(), Backlog::default());
+    worked::assert_close(aqm.ambient_p, 1.0 / 3.0, "p");
+    assert_eq!(aqm.losses.len(), 0);
 }
 
 #[test]
@@ -190,36 +194,36 @@ fn each_flow_has_a_spacing_of_its_own() {
         gap: Gap::Uniform,
         ..params()
     };
-    let mut law = law(&uniform);
-    filter(&mut law, 1, 0.25);
-    filter(&mut law, 2, 0.25);
-    let no = |law: &mut RedPd, flow| {
+    let mut aqm = aqm(&uniform);
+    filter(&mut aqm, 1, 0.25);
+    filter(&mut aqm, 2, 0.25);
+    let no = |aqm: &mut RedPd, flow| {
         let congested = true;
-        law.filter.signals(FlowKey(flow), congested, &mut || 0.999)
+        aqm.filter.signals(FlowKey(flow), congested, &mut || 0.999)
     };
     // 1/4, 1/3, 1/2, 1: the fourth packet of each flow at the latest.
-    assert_eq!([1, 1, 1].map(|_| no(&mut law, 1)), [false; 3]);
-    assert_eq!([1, 1, 1].map(|_| no(&mut law, 2)), [false; 3]);
+    assert_eq!([1, 1, 1].map(|_| no(&mut aqm, 1)), [false; 3]);
+    assert_eq!([1, 1, 1].map(|_| no(&mut aqm, 2)), [false; 3]);
     // At 4 p = 1 there is no draw.
-    let four = |law: &mut RedPd, flow| {
-        law.filter.flows.get_mut(FlowKey(flow)).unwrap().count += 1;
-        law.filter
+    let four = |aqm: &mut RedPd, flow| {
+        aqm.filter.flows.get_mut(FlowKey(flow)).unwrap().count += 1;
+        aqm.filter
             .signals(FlowKey(flow), true, &mut || unreachable!("certain"))
     };
-    assert!(four(&mut law, 1) && four(&mut law, 2));
-    assert_eq!(law.filter.flows.get(FlowKey(1)).unwrap().count, 0);
+    assert!(four(&mut aqm, 1) && four(&mut aqm, 2));
+    assert_eq!(aqm.filter.flows.get(FlowKey(1)).unwrap().count, 0);
 }
 
 /// Ends a list in which these flows lost a packet each, at a drop rate of 0.02.
-fn end_list(law: &mut RedPd, flows: &[u64]) {
+fn end_list(aqm: &mut RedPd, flows: &[u64]) {
     for flow in flows {
-        law.note(&packet(FlowKey(*flow), 500));
+        aqm.note(&packet(FlowKey(*flow), 500));
     }
-    law.end_list(0.02);
+    aqm.end_list(0.02);
 }
 
-fn p_f(law: &RedPd, flow: u64) -> Option<f64> {
-    law.filter.flows.get(FlowKey(flow)).map(|flow| flow.p_f)
+fn p_f(aqm: &RedPd, flow: u64) -> Option<f64> {
+    aqm.filter.flows.get(FlowKey(flow)).map(|flow| flow.p_f)
 }
 
 #[test]
@@ -231,11 +235,11 @@ fn probabilities_change_no_faster_than_allowed() {
         lists_needed: 1,
         ..params()
     };
-    let mut law = law(&slow);
+    let mut aqm = aqm(&slow);
     let mut seen = Vec::new();
     for list in 1..=12 {
-        end_list(&mut law, if list <= 5 { &[1] } else { &[] });
-        seen.push(p_f(&law, 1).unwrap_or_default());
+        end_list(&mut aqm, if list <= 5 { &[1] } else { &[] });
+        seen.push(p_f(&aqm, 1).unwrap_or_default());
     }
     // Found after list 1; raised three lists later; without a loss in two lists from list 7
     // on, when three have passed; then halved every third list, released below 0.005.
@@ -246,9 +250,9 @@ fn probabilities_change_no_faster_than_allowed() {
         worked::assert_close(*found, expected, &format!("{seen:?}"));
     }
     for _ in 0..4 {
-        end_list(&mut law, &[]);
+        end_list(&mut aqm, &[]);
     }
-    assert_eq!(p_f(&law, 1), None);
+    assert_eq!(p_f(&aqm, 1), None);
 }
 
 #[test]
@@ -259,24 +263,24 @@ fn the_time_between_increases_counts_too() {
         lists_needed: 1,
         ..params()
     };
-    let mut law = law(&slow);
+    let mut aqm = aqm(&slow);
     // After the first, lists of 40 ms / sqrt(0.03), 231 ms: the second of them is late enough.
     let mut seen = Vec::new();
     for _ in 0..3 {
-        end_list(&mut law, &[1]);
-        seen.push(p_f(&law, 1).unwrap());
+        end_list(&mut aqm, &[1]);
+        seen.push(p_f(&aqm, 1).unwrap());
     }
     assert_eq!(seen, [0.02, 0.02, 0.04]);
 }
 
 #[test]
 fn a_large_probability_falls_by_the_largest_decrease() {
-    let mut law = law(&params());
-    filter(&mut law, 1, 0.3);
+    let mut aqm = aqm(&params());
+    filter(&mut aqm, 1, 0.3);
     for _ in 0..2 {
-        end_list(&mut law, &[]);
+        end_list(&mut aqm, &[]);
     }
-    worked::assert_close(p_f(&law, 1).unwrap(), 0.25, "P_f");
+    worked::assert_close(p_f(&aqm, 1).unwrap(), 0.25, "P_f");
 }
 
 #[test]
@@ -285,12 +289,12 @@ fn a_list_keeps_the_flows_that_lost_most_bytes() {
         list_flows: 2,
         ..params()
     };
-    let mut law = law(&two);
+    let mut aqm = aqm(&two);
     for (flow, size) in [(1, 40), (2, 1500), (3, 500), (1, 40)] {
-        law.note(&packet(FlowKey(flow), size));
+        aqm.note(&packet(FlowKey(flow), size));
     }
-    law.end_list(0.02);
-    let newest = law.history.newest();
+    aqm.end_list(0.02);
+    let newest = aqm.history.newest();
     assert_eq!(newest, [(FlowKey(2), 1), (FlowKey(3), 1)]);
 }
 
@@ -301,30 +305,30 @@ fn lists_are_bounded_however_many_flows_there_are() {
         list_flows: 1000,
         ..params()
     };
-    let mut law = law(&any);
+    let mut aqm = aqm(&any);
     for list in 0..6 {
         let flows: Vec<_> = (list * 5000..(list + 1) * 5000).collect();
         for flow in flows {
-            law.note(&packet(FlowKey(flow), 500));
+            aqm.note(&packet(FlowKey(flow), 500));
         }
-        assert_eq!(law.losses.len(), MOST_FLOWS);
-        law.end_list(0.02);
+        assert_eq!(aqm.losses.len(), MOST_FLOWS);
+        aqm.end_list(0.02);
     }
-    assert_eq!(law.filter.flows.len(), MOST_FLOWS);
+    assert_eq!(aqm.filter.flows.len(), MOST_FLOWS);
 }
 
 #[test]
 fn no_flow_is_found_where_hardly_anything_is_lost() {
-    let mut law = law(&Params {
+    let mut aqm = aqm(&Params {
         lists_needed: 1,
         ..params()
     });
-    law.note(&packet(FlowKey(1), 500));
-    law.end_list(0.001);
-    assert_eq!(p_f(&law, 1), None);
-    law.note(&packet(FlowKey(1), 500));
-    law.end_list(0.0011);
-    assert_eq!(p_f(&law, 1), Some(0.0011));
+    aqm.note(&packet(FlowKey(1), 500));
+    aqm.end_list(0.001);
+    assert_eq!(p_f(&aqm, 1), None);
+    aqm.note(&packet(FlowKey(1), 500));
+    aqm.end_list(0.0011);
+    assert_eq!(p_f(&aqm, 1), Some(0.0011));
 }
 
 fn testing() -> Params {
@@ -337,24 +341,24 @@ fn testing() -> Params {
 /// A flow that is found in every list, each of 200 ms, and sends so many packets in it, by its
 /// filter probability: whether it is held unresponsive, and its next probability.
 fn found(params: &Params, sends: impl Fn(f64) -> f64) -> (Vec<bool>, Vec<f64>) {
-    let mut law = law(params);
-    filter(&mut law, 1, 0.02);
+    let mut aqm = aqm(params);
+    filter(&mut aqm, 1, 0.02);
     let here = [(FlowKey(1), Record::default())].into_iter().collect();
     let (mut missing, mut p_fs) = (Vec::new(), Vec::new());
     for _ in 0..7 {
-        let p_f = p_f(&law, 1).unwrap();
+        let p_f = p_f(&aqm, 1).unwrap();
         for number in 0..sends(p_f) as u32 {
             // The filter takes its share, evenly spread.
             let lost = |number| (f64::from(number) * p_f) as u32;
             let u = f64::from(u8::from(lost(number + 1) == lost(number)));
-            law.filter.signals(FlowKey(1), true, &mut || u);
+            aqm.filter.signals(FlowKey(1), true, &mut || u);
         }
-        law.list.time += Time::from_millis(200);
-        law.list.number += 1;
-        law.filter.raise(FlowKey(1), 0.03, 0.03, law.list);
-        law.filter.loosen(&here, law.list.number);
-        missing.push(law.filter.unresponsive == 1);
-        p_fs.push(self::p_f(&law, 1).unwrap());
+        aqm.list.time += Time::from_millis(200);
+        aqm.list.number += 1;
+        aqm.filter.raise(FlowKey(1), 0.03, 0.03, aqm.list);
+        aqm.filter.loosen(&here, aqm.list.number);
+        missing.push(aqm.filter.unresponsive == 1);
+        p_fs.push(self::p_f(&aqm, 1).unwrap());
     }
     (missing, p_fs)
 }
@@ -382,17 +386,17 @@ fn a_constant_rate_is_found_unresponsive_and_a_rate_of_tcp_is_not() {
 #[test]
 fn what_red_takes_of_a_filtered_flow_counts_as_its_loss() {
     for (params, losses) in [(testing(), 2), (params(), 1)] {
-        let mut law = law(&params);
-        filter(&mut law, 1, 0.4);
-        arrive(&mut law, 2, 5, 0.999);
-        arrive(&mut law, 2, 5, 0.999);
+        let mut aqm = aqm(&params);
+        filter(&mut aqm, 1, 0.4);
+        arrive(&mut aqm, 2, 5, 0.999);
+        arrive(&mut aqm, 2, 5, 0.999);
         // The filter takes the first; of the two others, RED the second.
         for u in [0.39, 0.999] {
-            arrive(&mut law, 1, 5, u);
+            arrive(&mut aqm, 1, 5, u);
         }
-        law.note(&packet(FlowKey(1), 500));
-        law.note(&packet(FlowKey(2), 500));
-        let response = &law.filter.flows.get(FlowKey(1)).unwrap().response;
+        aqm.note(&packet(FlowKey(1), 500));
+        aqm.note(&packet(FlowKey(2), 500));
+        let response = &aqm.filter.flows.get(FlowKey(1)).unwrap().response;
         assert_eq!(response.counts(), (2, losses));
     }
 }
@@ -400,21 +404,21 @@ fn what_red_takes_of_a_filtered_flow_counts_as_its_loss() {
 #[test]
 fn the_test_asks_for_enough_pairs_and_a_majority() {
     let test = Test::new(&testing()).unwrap();
-    let verdict = |periods: &[(f64, f64)]| {
+    let decision = |periods: &[(f64, f64)]| {
         let period = |&(drop_rate, rate)| response::Period { rate, drop_rate };
         test.fails(&periods.iter().map(period).collect::<Vec<_>>())
     };
     // Three pairs without a response; two, for 4/3 is no rise; none, for the rate follows.
     let no = |p| (p, 100.0);
-    assert_eq!(verdict(&[0.1, 0.2, 0.4].map(no)), Some(true));
-    assert_eq!(verdict(&[0.1, 0.3, 0.4].map(no)), None);
-    assert_eq!(verdict(&[(0.1, 100.0), (0.4, 50.0)]), Some(false));
+    assert_eq!(decision(&[0.1, 0.2, 0.4].map(no)), Some(true));
+    assert_eq!(decision(&[0.1, 0.3, 0.4].map(no)), None);
+    assert_eq!(decision(&[(0.1, 100.0), (0.4, 50.0)]), Some(false));
     // A fall of the drop rate, a rise from nothing and one too large say nothing.
-    assert_eq!(verdict(&[0.4, 0.2, 0.1].map(no)), None);
-    assert_eq!(verdict(&[0.0, 0.1, 0.2, 0.3].map(no)), None);
-    assert_eq!(verdict(&[0.01, 0.02, 0.11].map(no)), None);
+    assert_eq!(decision(&[0.4, 0.2, 0.1].map(no)), None);
+    assert_eq!(decision(&[0.0, 0.1, 0.2, 0.3].map(no)), None);
+    assert_eq!(decision(&[0.01, 0.02, 0.11].map(no)), None);
     // With a response from 0.2 to 0.4: two, three and four pairs without one.
-    let mixed = |last| verdict(&[(0.1, 50.0), (0.2, 100.0), (0.4, 50.0), last]);
+    let mixed = |last| decision(&[(0.1, 50.0), (0.2, 100.0), (0.4, 50.0), last]);
     assert_eq!(mixed((0.0, 100.0)), None);
     assert_eq!(mixed((0.25, 100.0)), None);
     assert_eq!(mixed((0.4, 100.0)), Some(true));

@@ -25,14 +25,14 @@ fn params() -> Params {
     }
 }
 
-fn law(params: &Params) -> Sfb {
+fn aqm(params: &Params) -> Sfb {
     Sfb::new(params, worked::link(1000, 500), 1)
 }
 
 /// A flow with these bins, level by level.
-fn flow_in(law: &Sfb, bins: &[usize]) -> FlowKey {
+fn flow_in(aqm: &Sfb, bins: &[usize]) -> FlowKey {
     let hashes_there = |flow: &FlowKey| {
-        let mut empty = law.current.clone();
+        let mut empty = aqm.current.clone();
         empty.bins.fill(Bin::default());
         empty.for_each(empty.hash(*flow), |bin| bin.qlen = 1);
         let levels = empty.bins.chunks(empty.width);
@@ -42,10 +42,10 @@ fn flow_in(law: &Sfb, bins: &[usize]) -> FlowKey {
     (1..).map(FlowKey).find(hashes_there).unwrap()
 }
 
-fn compare_bins(law: &Sfb, row: &Row) {
+fn compare_bins(aqm: &Sfb, row: &Row) {
     let columns = row.text("bins").split(['/', '|']);
-    assert_eq!(columns.clone().count(), law.current.bins.len());
-    for (index, (bin, column)) in law.current.bins.iter().zip(columns).enumerate() {
+    assert_eq!(columns.clone().count(), aqm.current.bins.len());
+    for (index, (bin, column)) in aqm.current.bins.iter().zip(columns).enumerate() {
         let what = format!("row {}, bin {index}", row.step());
         let (qlen, p_m) = column.split_once(':').unwrap();
         assert_eq!(bin.qlen.to_string(), qlen, "{what}");
@@ -55,8 +55,8 @@ fn compare_bins(law: &Sfb, row: &Row) {
 
 #[test]
 fn sfb() {
-    let mut law = law(&params());
-    let flows = [[0, 1], [0, 2], [2, 1]].map(|bins| flow_in(&law, &bins));
+    let mut aqm = aqm(&params());
+    let flows = [[0, 1], [0, 2], [2, 1]].map(|bins| flow_in(&aqm, &bins));
     for row in worked::rows(include_str!("../../tests/data/sfb.csv")) {
         let packet = Packet {
             flow: match row.text("flow") {
@@ -66,52 +66,52 @@ fn sfb() {
             },
             ..row.packet()
         };
-        worked::play_packet(&mut law, &row, &packet, true);
+        worked::play_packet(&mut aqm, &row, &packet, true);
         if row.event() == "arrive" {
-            worked::compare(&law, &row, &["p_min"]);
+            worked::compare(&aqm, &row, &["p_min"]);
         }
-        compare_bins(&law, &row);
+        compare_bins(&aqm, &row);
     }
 }
 
 /// SFB with a clock; packets have 500 bytes.
 struct Played {
-    law: Sfb,
+    aqm: Sfb,
     now: Time,
 }
 
 impl Played {
     fn new(params: &Params) -> Self {
         Self {
-            law: law(params),
+            aqm: aqm(params),
             now: Time::ZERO,
         }
     }
 
-    fn arrive(&mut self, flow: FlowKey, u: f64) -> Verdict {
+    fn arrive(&mut self, flow: FlowKey, u: f64) -> Decision {
         let (packet, queue) = (packet(flow), Backlog::default());
-        let verdict = self.law.on_arrival(self.now, &packet, queue, &mut || u);
-        let fate = match verdict {
-            Verdict::Admit => Fate::Enqueue,
-            Verdict::Signal(reason) | Verdict::Drop(reason) => Fate::Drop(reason),
+        let decision = self.aqm.on_arrival(self.now, &packet, queue, &mut || u);
+        let outcome = match decision {
+            Decision::Admit => Outcome::Enqueue,
+            Decision::Signal(reason) | Decision::Drop(reason) => Outcome::Drop(reason),
         };
-        self.law.on_fate(self.now, &packet, queue, fate);
-        verdict
+        self.aqm.on_outcome(self.now, &packet, queue, outcome);
+        decision
     }
 
     fn depart(&mut self) {
         let queue = Backlog::default();
-        self.law
+        self.aqm
             .on_departure(self.now, &packet(FlowKey(0)), self.now, queue);
     }
 
     fn tick(&mut self) {
-        self.now = self.law.next_tick();
-        self.law.on_tick(self.now, Backlog::default());
+        self.now = self.aqm.next_tick();
+        self.aqm.on_tick(self.now, Backlog::default());
     }
 
     fn rows_of_bins(&self) -> Vec<u32> {
-        self.law.current.bins.iter().map(|bin| bin.qlen).collect()
+        self.aqm.current.bins.iter().map(|bin| bin.qlen).collect()
     }
 }
 
@@ -127,29 +127,32 @@ fn packet(flow: FlowKey) -> Packet {
 #[test]
 fn a_flow_is_signalled_with_the_smallest_probability_of_its_bins() {
     let mut played = Played::new(&params());
-    let flow = flow_in(&played.law, &[0, 1]);
-    played.law.current.bins[0].p_m = 0.8;
-    played.law.current.bins[4].p_m = 0.35;
+    let flow = flow_in(&played.aqm, &[0, 1]);
+    played.aqm.current.bins[0].p_m = 0.8;
+    played.aqm.current.bins[4].p_m = 0.35;
     for bin in [0, 4] {
-        played.law.current.bins[bin].qlen = 1;
+        played.aqm.current.bins[bin].qlen = 1;
     }
-    assert_eq!(played.arrive(flow, 0.36), Verdict::Admit);
+    assert_eq!(played.arrive(flow, 0.36), Decision::Admit);
     for bin in [0, 4] {
-        played.law.current.bins[bin].qlen = 1;
+        played.aqm.current.bins[bin].qlen = 1;
     }
-    assert_eq!(played.arrive(flow, 0.34), Verdict::Signal(Reason::Early));
-    assert_eq!(played.law.p_min, 0.35);
+    assert_eq!(played.arrive(flow, 0.34), Decision::Signal(Reason::Early));
+    assert_eq!(played.aqm.p_min, 0.35);
 }
 
 #[test]
 fn the_letter_of_the_figure_drops_where_one_bin_is_full() {
-    for (drop_any_bin, expected) in [(false, Verdict::Admit), (true, Verdict::Drop(Reason::Bin))] {
+    for (drop_any_bin, expected) in [
+        (false, Decision::Admit),
+        (true, Decision::Drop(Reason::Bin)),
+    ] {
         let mut played = Played::new(&Params {
             drop_any_bin,
             ..params()
         });
-        let flow = flow_in(&played.law, &[0, 1]);
-        played.law.current.bins[0].qlen = 2;
+        let flow = flow_in(&played.aqm, &[0, 1]);
+        played.aqm.current.bins[0].qlen = 2;
         assert_eq!(played.arrive(flow, 0.999), expected);
     }
 }
@@ -163,19 +166,19 @@ fn the_penalty_box_lets_a_trickle_through() {
         ..params()
     });
     let flow = FlowKey(1);
-    let hash = played.law.current.hash(flow);
+    let hash = played.aqm.current.hash(flow);
     played
-        .law
+        .aqm
         .current
         .for_each(hash, |bin| (bin.p_m, bin.qlen) = (1.0, 1));
-    let dropped = Verdict::Drop(Reason::Penalty);
+    let dropped = Decision::Drop(Reason::Penalty);
     // 1000 bytes at once, then 5 a millisecond: a packet per 100 ms.
     let admitted: Vec<_> = (0..400)
         .filter(|ms| {
             played.now = Time::from_millis(*ms);
-            let verdict = played.arrive(flow, 0.999);
-            assert!(verdict == Verdict::Admit || verdict == dropped);
-            verdict == Verdict::Admit
+            let decision = played.arrive(flow, 0.999);
+            assert!(decision == Decision::Admit || decision == dropped);
+            decision == Decision::Admit
         })
         .collect();
     assert_eq!(admitted, [0, 1, 100, 200, 300]);
@@ -220,15 +223,15 @@ fn new_hash_functions_keep_what_they_learned_of_punished_flows() {
     for _ in 0..6 {
         played.arrive(flow, 0.999);
     }
-    assert_eq!(played.law.next_tick(), Time::from_secs(2));
-    let before = played.law.current.seed;
+    assert_eq!(played.aqm.next_tick(), Time::from_secs(2));
+    let before = played.aqm.current.seed;
     played.tick();
-    assert_ne!(played.law.current.seed, before);
-    assert_eq!(played.law.next_tick(), Time::from_secs(4));
-    assert_eq!(played.arrive(flow, 0.999), Verdict::Drop(Reason::Bin));
-    assert_eq!(played.law.p_min, 1.0);
+    assert_ne!(played.aqm.current.seed, before);
+    assert_eq!(played.aqm.next_tick(), Time::from_secs(4));
+    assert_eq!(played.arrive(flow, 0.999), Decision::Drop(Reason::Bin));
+    assert_eq!(played.aqm.p_min, 1.0);
     // The set after it has seen one more drop than packets, and no packet.
-    let next = played.law.next.as_ref().unwrap();
+    let next = played.aqm.next.as_ref().unwrap();
     assert!(next.bins.iter().all(|bin| bin.qlen == 0));
 }
 
@@ -268,7 +271,7 @@ fn levels_hash_apart() {
         bins: 23,
         ..params()
     };
-    let mut bins = law(&wide).current;
+    let mut bins = aqm(&wide).current;
     let places: Vec<Vec<usize>> = (0..2000)
         .map(|flow| {
             bins.bins.fill(Bin::default());
@@ -308,9 +311,9 @@ fn bin_size_and_penalty_rate_follow_buffer_and_link_unless_they_are_set() {
     };
     assert_eq!(tiny.bin_size(), 1);
     // 45 Mbit/s let 0.16 Mbit/s, 20000 bytes a second, pass.
-    let mut law = law(&by_rule);
-    law.set_link(worked::link(11_250, 500));
-    worked::assert_close(law.penalty.bytes_per_second, 20_000.0, "penalty rate");
+    let mut aqm = aqm(&by_rule);
+    aqm.set_link(worked::link(11_250, 500));
+    worked::assert_close(aqm.penalty.bytes_per_second, 20_000.0, "penalty rate");
 }
 
 proptest! {
@@ -323,7 +326,7 @@ proptest! {
         for (flow, leave, u) in events {
             played.now += Time::from_millis(1);
             if !leave {
-                waiting += u32::from(played.arrive(FlowKey(flow), u) == Verdict::Admit);
+                waiting += u32::from(played.arrive(FlowKey(flow), u) == Decision::Admit);
             } else if waiting > 0 {
                 waiting -= 1;
                 played.depart();
@@ -331,7 +334,7 @@ proptest! {
             for level in played.rows_of_bins().chunks(3) {
                 prop_assert_eq!(level.iter().sum::<u32>(), waiting);
             }
-            for bin in &played.law.current.bins {
+            for bin in &played.aqm.current.bins {
                 prop_assert!((0.0..=1.0).contains(&bin.p_m));
             }
         }

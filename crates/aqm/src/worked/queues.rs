@@ -3,9 +3,9 @@
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, Rate, Time};
 
 use crate::counters::Reason;
-use crate::lines::line_of;
+use crate::flow_queues::queue_of;
 use crate::link::LinkFacts;
-use crate::queue::{Ledger, Queued, Scheduler};
+use crate::queue::{Queued, Scheduler, Stats};
 use crate::worked::Row;
 
 /// A link whose rate does not matter.
@@ -17,7 +17,7 @@ pub(crate) const LINK: LinkFacts = LinkFacts {
 /// A flow that the hash sends to this line.
 pub(crate) fn flow_in_line(line: u32, seed: u64, lines: u32) -> FlowKey {
     let mut flows = (0..).map(FlowKey);
-    let found = flows.find(|flow| line_of(*flow, seed, lines) == line);
+    let found = flows.find(|flow| queue_of(*flow, seed, lines) == line);
     found.expect("every line has a flow")
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Tag {
 
 /// What an event did.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct Observed {
     pub(crate) sent: Option<Queued<Tag>>,
     pub(crate) dropped: Vec<(Tag, Reason)>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Outcome {
 /// A scheduler on its way through an example.
 pub(crate) struct Played<S> {
     pub(crate) scheduler: S,
-    pub(crate) ledger: Ledger<Tag>,
+    pub(crate) stats: Stats<Tag>,
     key: fn(&str) -> FlowKey,
     arrivals: u32,
 }
@@ -49,7 +49,7 @@ impl<S: Scheduler<Tag>> Played<S> {
     pub(crate) fn new(scheduler: S, key: fn(&str) -> FlowKey) -> Self {
         Self {
             scheduler,
-            ledger: Ledger::default(),
+            stats: Stats::default(),
             key,
             arrivals: 0,
         }
@@ -60,7 +60,7 @@ impl<S: Scheduler<Tag>> Played<S> {
         let (step, now) = (row.step(), row.time());
         assert_eq!(self.scheduler.backlog(), row.queue(), "row {step}");
         let marked = self.marked();
-        let mut outcome = Outcome::default();
+        let mut outcome = Observed::default();
         match row.event() {
             "arrive" => {
                 let mut draws = row.draws();
@@ -84,11 +84,11 @@ impl<S: Scheduler<Tag>> Played<S> {
     }
 
     fn marked(&self) -> u64 {
-        self.ledger.counters().marked_packets()
+        self.stats.counters().marked_packets()
     }
 
     /// The examples' words: what the arrival met, and how many packets were taken of whom.
-    fn decision(&self, event: &str, outcome: &Outcome, marked: bool) -> String {
+    fn decision(&self, event: &str, outcome: &Observed, marked: bool) -> String {
         let arrival = |tag: &Tag| event == "arrive" && tag.id == self.arrivals;
         match (event, outcome.dropped.as_slice()) {
             ("arrive", []) if marked => "mark".to_owned(),
@@ -112,7 +112,7 @@ impl<S: Scheduler<Tag>> Played<S> {
         flow: &str,
         packet: Packet,
         draw: &mut impl FnMut() -> f64,
-    ) -> Outcome {
+    ) -> Observed {
         self.arrivals += 1;
         let tag = Tag {
             flow: flow.to_owned(),
@@ -124,12 +124,12 @@ impl<S: Scheduler<Tag>> Played<S> {
             ..packet
         };
         self.scheduler
-            .enqueue(now, packet, tag, &mut self.ledger, draw);
+            .enqueue(now, packet, tag, &mut self.stats, draw);
         self.outcome(None)
     }
 
     /// A packet of a flow that is not ECN-capable arrives where nothing is left to chance.
-    pub(crate) fn push(&mut self, ms: u64, flow: &str, size: u32) -> Outcome {
+    pub(crate) fn push(&mut self, ms: u64, flow: &str, size: u32) -> Observed {
         let packet = Packet {
             size,
             ecn: Ecn::NotEct,
@@ -141,15 +141,15 @@ impl<S: Scheduler<Tag>> Played<S> {
     }
 
     /// A packet may leave.
-    pub(crate) fn depart(&mut self, now: Time) -> Outcome {
-        let sent = self.scheduler.dequeue(now, &mut self.ledger);
+    pub(crate) fn depart(&mut self, now: Time) -> Observed {
+        let sent = self.scheduler.dequeue(now, &mut self.stats);
         self.outcome(sent)
     }
 
-    fn outcome(&mut self, sent: Option<Queued<Tag>>) -> Outcome {
+    fn outcome(&mut self, sent: Option<Queued<Tag>>) -> Observed {
         let mut dropped = Vec::new();
-        self.ledger
+        self.stats
             .hand_back(|queued, reason| dropped.push((queued.item, reason)));
-        Outcome { sent, dropped }
+        Observed { sent, dropped }
     }
 }

@@ -1,4 +1,4 @@
-//! The headline behaviour of the laws, in a closed loop: senders that add and reduce, among them
+//! The headline behaviour of the AQMs, in a closed loop: senders that add and reduce, among them
 //! greedy ones, floods that answer to nothing, and short transfers.
 
 use std::cmp::Reverse;
@@ -183,7 +183,7 @@ impl Crowd {
         }
     }
 
-    /// The value of an inner variable of the law.
+    /// The value of an inner variable of the aqm.
     fn probe(&self, name: &str) -> f64 {
         let mut values = Vec::new();
         self.queue.probe(&mut values);
@@ -215,7 +215,7 @@ fn share(senders: &[Sender], index: usize) -> f64 {
     senders[index].departed / all
 }
 
-/// The share of the packets of some senders that the law signalled to.
+/// The share of the packets of some senders that the AQM signalled to.
 fn signals(senders: &[Sender]) -> f64 {
     let arrived: f64 = senders.iter().map(|sender| sender.arrived).sum();
     let signalled: f64 = senders.iter().map(|sender| sender.signalled).sum();

@@ -1,4 +1,4 @@
-//! The laws that know flows: what each is for, in a closed loop of senders, and the parameters
+//! The AQMs that know flows: what each is for, in a closed loop of senders, and the parameters
 //! that they refuse.
 
 mod crowd;

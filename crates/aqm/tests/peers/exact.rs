@@ -1,4 +1,4 @@
-//! Queues that leave nothing to chance: each packet's fate is compared. Where ours and the peer's
+//! Queues that leave nothing to chance: each packet's outcome is compared. Where ours and the peer's
 //! part, a few lines that compute as the peer does follow it to the last packet, and the same
 //! lines with the paper's arithmetic follow ours: nothing else differs.
 

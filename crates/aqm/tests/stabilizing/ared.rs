@@ -1,10 +1,10 @@
 //! Adaptive RED, both kinds.
 
-use aqmlab_aqm::Fate;
+use aqmlab_aqm::Outcome;
 use aqmlab_net::Time;
 use proptest::prelude::*;
 
-use crate::{depart, gate, play, probe, send};
+use crate::{depart, fifo, play, probe, send};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
@@ -16,15 +16,15 @@ proptest! {
         w_q in prop_oneof![Just("w_q = 1.0"), Just("w_q = 0.1"), Just("")],
     ) {
         let ared = "kind = \"ared\"\nlimit = \"60 packets\"\ninterval = \"3 ms\"\necn = true\n";
-        play(&format!("{ared}{w_q}"), seed, load, |gate, longest| {
-            assert!((0.0..=f64::from(longest)).contains(&probe(gate, "avg")));
-            assert!((0.01..=0.5).contains(&probe(gate, "max_p")));
+        play(&format!("{ared}{w_q}"), seed, load, |fifo, longest| {
+            assert!((0.0..=f64::from(longest)).contains(&probe(fifo, "avg")));
+            assert!((0.01..=0.5).contains(&probe(fifo, "max_p")));
         });
         let feng = "kind = \"ared-feng\"\nmin_th = \"5 packets\"\nmax_th = \"15 packets\"\n\
                     limit = \"60 packets\"\n";
-        play(&format!("{feng}{w_q}"), seed, load, |gate, longest| {
-            assert!((0.0..=f64::from(longest)).contains(&probe(gate, "avg")));
-            assert!((1e-6..=1.0).contains(&probe(gate, "max_p")));
+        play(&format!("{feng}{w_q}"), seed, load, |fifo, longest| {
+            assert!((0.0..=f64::from(longest)).contains(&probe(fifo, "avg")));
+            assert!((1e-6..=1.0).contains(&probe(fifo, "max_p")));
         });
     }
 }
@@ -32,16 +32,16 @@ proptest! {
 /// Sends one packet every 10 ms to a RED whose average is the queue, so that every arrival may
 /// adapt, and returns max_p after each.
 fn max_p_at(table: &str, queue: usize, steps: usize) -> Vec<f64> {
-    let mut gate = gate(table);
-    send(&mut gate, Time::ZERO, queue, 0.999_999);
-    assert_eq!(gate.backlog().packets as usize, queue);
+    let mut fifo = fifo(table);
+    send(&mut fifo, Time::ZERO, queue, 0.999_999);
+    assert_eq!(fifo.backlog().packets as usize, queue);
     (1..=steps)
         .map(|step| {
-            let fate = send(&mut gate, Time::from_millis(10 * step as u64), 1, 0.999_999);
-            if fate == [Fate::Enqueue] {
-                depart(&mut gate, Time::ZERO, 1);
+            let outcome = send(&mut fifo, Time::from_millis(10 * step as u64), 1, 0.999_999);
+            if outcome == [Outcome::Enqueue] {
+                depart(&mut fifo, Time::ZERO, 1);
             }
-            probe(&gate, "max_p")
+            probe(&fifo, "max_p")
         })
         .collect()
 }
@@ -68,36 +68,36 @@ fn ared_adds_above_the_band_multiplies_below_it_and_rests_within() {
 
 #[test]
 fn ared_lets_an_interval_begin_at_the_change_and_silence_does_not_add_up() {
-    let mut gate = gate(ARED);
-    send(&mut gate, Time::ZERO, 17, 0.999_999);
+    let mut fifo = fifo(ARED);
+    send(&mut fifo, Time::ZERO, 17, 0.999_999);
     // 35 ms of silence: one change, not three.
-    send(&mut gate, Time::from_millis(35), 1, 0.999_999);
-    assert!((probe(&gate, "max_p") - 0.11).abs() < 1e-12);
-    send(&mut gate, Time::from_millis(44), 1, 0.999_999);
-    assert!((probe(&gate, "max_p") - 0.11).abs() < 1e-12);
-    send(&mut gate, Time::from_millis(45), 1, 0.999_999);
-    assert!((probe(&gate, "max_p") - 0.12).abs() < 1e-12);
+    send(&mut fifo, Time::from_millis(35), 1, 0.999_999);
+    assert!((probe(&fifo, "max_p") - 0.11).abs() < 1e-12);
+    send(&mut fifo, Time::from_millis(44), 1, 0.999_999);
+    assert!((probe(&fifo, "max_p") - 0.11).abs() < 1e-12);
+    send(&mut fifo, Time::from_millis(45), 1, 0.999_999);
+    assert!((probe(&fifo, "max_p") - 0.12).abs() < 1e-12);
 }
 
 #[test]
 fn feng_moves_max_p_once_per_crossing_and_stops_at_the_floor_and_at_1() {
     let table = "kind = \"ared-feng\"\nmin_th = \"4 packets\"\nmax_th = \"8 packets\"\n\
                  limit = \"100 packets\"\nw_q = 1.0\ngap = \"none\"\n";
-    let mut gate = gate(table);
+    let mut fifo = fifo(table);
     let mut cross = |expected: &mut dyn FnMut(f64) -> f64, from: usize, to: usize| {
-        let before = probe(&gate, "max_p");
+        let before = probe(&fifo, "max_p");
         if to > from {
-            send(&mut gate, Time::ZERO, to - from, 0.999_999);
+            send(&mut fifo, Time::ZERO, to - from, 0.999_999);
         } else {
-            depart(&mut gate, Time::ZERO, from - to);
+            depart(&mut fifo, Time::ZERO, from - to);
         }
         // Two more arrivals: the first samples the new queue, the second changes nothing.
         for _ in 0..2 {
-            if send(&mut gate, Time::ZERO, 1, 0.999_999) == [Fate::Enqueue] {
-                depart(&mut gate, Time::ZERO, 1);
+            if send(&mut fifo, Time::ZERO, 1, 0.999_999) == [Outcome::Enqueue] {
+                depart(&mut fifo, Time::ZERO, 1);
             }
         }
-        let after = probe(&gate, "max_p");
+        let after = probe(&fifo, "max_p");
         assert!((after - expected(before)).abs() < 1e-15, "{before} {after}");
     };
     // The first arrival, at an empty queue, falls below.

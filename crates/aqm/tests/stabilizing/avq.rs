@@ -1,23 +1,23 @@
 //! AVQ.
 
-use aqmlab_aqm::{Fate, LinkFacts};
+use aqmlab_aqm::{LinkFacts, Outcome};
 use aqmlab_net::{Bytes, Ecn, Rate, Time};
 use proptest::prelude::*;
 
-use crate::{gate, packet, play, probe, send};
+use crate::{fifo, packet, play, probe, send};
 
 #[test]
 fn avq_can_follow_the_accepted_rate() {
     // C = 1 250 000 bytes per second, packets as large as the virtual buffer.
     let table = "kind = \"avq\"\nvirtual_buffer = \"5000 bytes\"\nlimit = \"100 packets\"\n\
                  count_signalled = false\n";
-    let mut gate = gate(table);
+    let mut fifo = fifo(table);
     let mut arrive = |us, virtual_queue: f64, virtual_capacity: f64| {
         let large = packet(5000, Ecn::NotEct);
-        let fate = gate.arrive(Time::from_micros(us), &large, &mut || unreachable!());
-        assert!((probe(&gate, "virtual_queue") - virtual_queue).abs() < 1e-9);
-        assert!((probe(&gate, "virtual_capacity") - virtual_capacity).abs() < 1e-6);
-        fate == Fate::Enqueue
+        let outcome = fifo.arrive(Time::from_micros(us), &large, &mut || unreachable!());
+        assert!((probe(&fifo, "virtual_queue") - virtual_queue).abs() < 1e-9);
+        assert!((probe(&fifo, "virtual_capacity") - virtual_capacity).abs() < 1e-6);
+        outcome == Outcome::Enqueue
     };
     assert!(arrive(0, 5000.0, 1_249_250.0));
     // Served by 1249.25 bytes per ms; what is dropped changes nothing else.
@@ -32,14 +32,14 @@ fn avq_can_follow_the_accepted_rate() {
 /// the last 20 of 80 seconds.
 fn accepted_by_avq(load: f64, table: &str) -> f64 {
     let table = format!("kind = \"avq\"\nlimit = \"1000000 packets\"\n{table}");
-    let mut gate = gate(&table);
+    let mut fifo = fifo(&table);
     let gap = Time::from_secs_f64(4e-4 / load);
     let from = Time::from_secs(60);
     let (mut now, mut accepted) = (Time::ZERO, 0);
     while now < Time::from_secs(80) {
         now += gap;
-        let fate = gate.arrive(now, &packet(500, Ecn::NotEct), &mut || unreachable!());
-        accepted += u32::from(now >= from && fate == Fate::Enqueue);
+        let outcome = fifo.arrive(now, &packet(500, Ecn::NotEct), &mut || unreachable!());
+        accepted += u32::from(now >= from && outcome == Outcome::Enqueue);
     }
     f64::from(accepted) * 4e-4 / 20.0
 }
@@ -57,14 +57,14 @@ fn avq_holds_the_rate_that_it_follows_at_gamma() {
 
 #[test]
 fn avq_keeps_the_virtual_share_of_a_link_that_changes() {
-    let mut gate = gate("kind = \"avq\"\nlimit = \"100 packets\"\nalpha = 100.0");
-    send(&mut gate, Time::ZERO, 10, 0.5);
-    assert!((probe(&gate, "virtual_capacity") - 750_000.0).abs() < 1e-6);
-    gate.set_link(LinkFacts {
+    let mut fifo = fifo("kind = \"avq\"\nlimit = \"100 packets\"\nalpha = 100.0");
+    send(&mut fifo, Time::ZERO, 10, 0.5);
+    assert!((probe(&fifo, "virtual_capacity") - 750_000.0).abs() < 1e-6);
+    fifo.set_link(LinkFacts {
         rate: Rate::from_mbps(100),
         framing: Bytes(500),
     });
-    assert!((probe(&gate, "virtual_capacity") - 3_750_000.0).abs() < 1e-6);
+    assert!((probe(&fifo, "virtual_capacity") - 3_750_000.0).abs() < 1e-6);
 }
 
 proptest! {
@@ -81,9 +81,9 @@ proptest! {
             "kind = \"avq\"\nlimit = \"60 packets\"\nvirtual_buffer = \"9 packets\"\n\
              alpha = {alpha:?}\ncount_signalled = {count_signalled}\necn = true"
         );
-        play(&table, seed, load, |gate, _| {
-            assert!((0.0..=1_250_000.0).contains(&probe(gate, "virtual_capacity")));
-            assert!((0.0..=4500.0).contains(&probe(gate, "virtual_queue")));
+        play(&table, seed, load, |fifo, _| {
+            assert!((0.0..=1_250_000.0).contains(&probe(fifo, "virtual_capacity")));
+            assert!((0.0..=4500.0).contains(&probe(fifo, "virtual_queue")));
         });
     }
 }

@@ -1,4 +1,4 @@
-//! The headline behaviour of the laws, in a closed loop: a crowd of senders that add and halve.
+//! The headline behaviour of the AQMs, in a closed loop: a crowd of senders that add and halve.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,10 +29,10 @@ struct Sender {
 
 /// What a crowd made of a link of 2500 packets per second in the second half of a run.
 #[derive(Debug)]
-struct Outcome {
+struct Observed {
     /// Mean queue that arrivals found, in packets.
     queue: f64,
-    /// Mean of the law's first inner variable.
+    /// Mean of the AQM's first inner variable.
     variable: f64,
     /// The largest and smallest of its means over 12 500 arrivals.
     extremes: [f64; 2],
@@ -129,7 +129,7 @@ impl Crowd {
         }
     }
 
-    fn run(mut self, seconds: u64) -> Outcome {
+    fn run(mut self, seconds: u64) -> Observed {
         let half = Time::from_secs(seconds / 2);
         let mut means = Vec::new();
         let (mut found, mut arrivals) = (0.0, 0.0);
@@ -172,7 +172,7 @@ impl Crowd {
         let (before, after) = (at_half.unwrap(), self.queue.counters());
         let departed = (after.departed_packets - before.departed_packets) as f64;
         let dropped = (after.dropped_packets() - before.dropped_packets()) as f64;
-        Outcome {
+        Observed {
             queue: found / arrivals,
             variable: means.iter().sum::<f64>() / means.len() as f64,
             extremes: [f64::max, f64::min].map(|pick| means.iter().copied().reduce(pick).unwrap()),
@@ -182,9 +182,9 @@ impl Crowd {
     }
 }
 
-/// A crowd of `senders` before a law, with as much buffer as it may want.
-fn crowd(law: &str, senders: usize) -> Outcome {
-    Crowd::new(&format!("{law}\nlimit = \"1500 packets\"\n"), senders).run(120)
+/// A crowd of `senders` before an AQM, with as much buffer as it may want.
+fn crowd(aqm: &str, senders: usize) -> Observed {
+    Crowd::new(&format!("{aqm}\nlimit = \"1500 packets\"\n"), senders).run(120)
 }
 
 const RED: &str = "kind = \"red\"\nmin_th = \"20 packets\"\nmax_th = \"80 packets\"\necn = true";
@@ -195,8 +195,8 @@ fn pi_and_rem_hold_their_queue_for_small_and_large_crowds_and_red_does_not() {
               design = { flows = 30, rtt = \"150 ms\" }";
     let rem = "kind = \"rem\"\nq_ref = \"50 packets\"\necn = true";
     for senders in [15, 50, 70] {
-        for law in [pi, rem] {
-            let outcome = crowd(law, senders);
+        for aqm in [pi, rem] {
+            let outcome = crowd(aqm, senders);
             assert!((outcome.queue / 50.0 - 1.0).abs() < 0.15, "{outcome:?}");
             assert!(outcome.utilization > 0.99, "{outcome:?}");
         }
@@ -209,7 +209,7 @@ fn pi_and_rem_hold_their_queue_for_small_and_large_crowds_and_red_does_not() {
 fn ared_holds_its_average_in_the_band_where_red_does_not() {
     let ared = RED.replace("\"red\"", "\"ared\"");
     // 40 to 60 % of the way from 20 to 80 packets.
-    let in_band = |law: &str, senders| (44.0..=56.0).contains(&crowd(law, senders).variable);
+    let in_band = |aqm: &str, senders| (44.0..=56.0).contains(&crowd(aqm, senders).variable);
     for senders in [25, 50, 100] {
         assert!(in_band(&ared, senders), "{senders} senders");
     }

@@ -1,4 +1,4 @@
-//! The laws that stabilize the queue: what they keep whatever happens, what their worked examples
+//! The AQMs that stabilize the queue: what they keep whatever happens, what their worked examples
 //! leave out, and the parameters that they refuse.
 
 mod ared;
@@ -11,7 +11,7 @@ mod refused;
 mod rem;
 mod sred;
 
-use aqmlab_aqm::{Discipline, Fate, Gate, LinkFacts};
+use aqmlab_aqm::{Discipline, FifoQueue, LinkFacts, Outcome};
 use aqmlab_net::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
 
@@ -26,10 +26,10 @@ fn read(table: &str) -> Discipline {
     tagged::from_value(table).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn gate(table: &str) -> Gate {
+fn fifo(table: &str) -> FifoQueue {
     let discipline = read(table);
     assert_eq!(discipline.check(), Ok(()), "{table}");
-    Gate::new(&discipline, LINK, 1).expect("a law")
+    FifoQueue::new(&discipline, LINK, 1).expect("an AQM")
 }
 
 fn packet(size: u32, ecn: Ecn) -> Packet {
@@ -41,39 +41,39 @@ fn packet(size: u32, ecn: Ecn) -> Packet {
     }
 }
 
-/// The value of one of the law's inner variables.
-fn probe(gate: &Gate, name: &str) -> f64 {
+/// The value of one of the AQM's inner variables.
+fn probe(fifo: &FifoQueue, name: &str) -> f64 {
     let mut values = Vec::new();
-    gate.probe(&mut values);
-    values[gate.probe_names().iter().position(|n| *n == name).unwrap()]
+    fifo.probe(&mut values);
+    values[fifo.probe_names().iter().position(|n| *n == name).unwrap()]
 }
 
-/// Tells a gate everything that is due before `now`.
-fn catch_up(gate: &mut Gate, now: Time) {
-    while gate.next_tick() <= now {
-        gate.tick();
+/// Tells a fifo everything that is due before `now`.
+fn catch_up(fifo: &mut FifoQueue, now: Time) {
+    while fifo.next_tick() <= now {
+        fifo.tick();
     }
 }
 
 /// Sends packets of 500 bytes at one instant; `u` is every random number.
-fn send(gate: &mut Gate, now: Time, count: usize, u: f64) -> Vec<Fate> {
-    catch_up(gate, now);
+fn send(fifo: &mut FifoQueue, now: Time, count: usize, u: f64) -> Vec<Outcome> {
+    catch_up(fifo, now);
     let packet = packet(500, Ecn::NotEct);
     (0..count)
-        .map(|_| gate.arrive(now, &packet, &mut || u))
+        .map(|_| fifo.arrive(now, &packet, &mut || u))
         .collect()
 }
 
-fn depart(gate: &mut Gate, now: Time, count: usize) {
+fn depart(fifo: &mut FifoQueue, now: Time, count: usize) {
     for _ in 0..count {
-        gate.depart(now, &packet(500, Ecn::NotEct), Time::ZERO);
+        fifo.depart(now, &packet(500, Ecn::NotEct), Time::ZERO);
     }
 }
 
 /// A queue behind a link of 10 Mbit/s that gets packets at random times for a while; `after` sees
-/// the gate after each arrival, with the longest queue so far.
-fn play(table: &str, seed: u64, load: f64, mut after: impl FnMut(&Gate, u32)) {
-    let mut gate = gate(table);
+/// the fifo after each arrival, with the longest queue so far.
+fn play(table: &str, seed: u64, load: f64, mut after: impl FnMut(&FifoQueue, u32)) {
+    let mut fifo = fifo(table);
     let mut random = RandomStream::new(seed, "stabilizing", 0);
     let mut draws = RandomStream::new(seed, "law", 0);
     let transmission = LINK.rate.transmission_time(500);
@@ -83,14 +83,14 @@ fn play(table: &str, seed: u64, load: f64, mut after: impl FnMut(&Gate, u32)) {
         if random.uniform() < 0.002 {
             now += Time::from_millis(700);
         }
-        while gate.backlog().packets > 0 && wire_free <= now {
-            catch_up(&mut gate, wire_free);
-            depart(&mut gate, wire_free, 1);
+        while fifo.backlog().packets > 0 && wire_free <= now {
+            catch_up(&mut fifo, wire_free);
+            depart(&mut fifo, wire_free, 1);
             wire_free += transmission;
         }
-        catch_up(&mut gate, now);
+        catch_up(&mut fifo, now);
         if wire_free <= now {
-            gate.idle(wire_free);
+            fifo.idle(wire_free);
             wire_free = now;
         }
         let ecn = if random.uniform() < 0.5 {
@@ -98,8 +98,8 @@ fn play(table: &str, seed: u64, load: f64, mut after: impl FnMut(&Gate, u32)) {
         } else {
             Ecn::NotEct
         };
-        gate.arrive(now, &packet(500, ecn), &mut || draws.uniform());
-        longest = longest.max(gate.backlog().packets);
-        after(&gate, longest);
+        fifo.arrive(now, &packet(500, ecn), &mut || draws.uniform());
+        longest = longest.max(fifo.backlog().packets);
+        after(&fifo, longest);
     }
 }

@@ -1,11 +1,11 @@
 //! SRED.
 
 use aqmlab_aqm::sred::Params;
-use aqmlab_aqm::{Backlog, Discipline, Law, LawParameters, Verdict};
+use aqmlab_aqm::{Aqm, AqmParameters, Backlog, Decision, Discipline};
 use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 use proptest::prelude::*;
 
-use crate::{LINK, gate, packet, probe, read};
+use crate::{LINK, fifo, packet, probe, read};
 
 fn params(table: &str) -> Params {
     match read(table) {
@@ -33,18 +33,18 @@ fn packet_of(flow: u64) -> Packet {
 /// Sends 300 000 packets, of flow number `flow(random)`, at a buffer a third full, and returns P
 /// at the end and, of the last 200 000, the packets and the signals of flow 0 and of all.
 fn crowd(table: &str, flow: impl Fn(&mut RandomStream) -> usize) -> (f64, [f64; 2], [f64; 2]) {
-    let mut sred = params(table).law(LINK, 1);
+    let mut sred = params(table).aqm(LINK, 1);
     let mut flows = RandomStream::new(1, "flows", 0);
     let mut draws = RandomStream::new(1, "law", 0);
     let (mut packets, mut signals) = ([0.0; 2], [0.0; 2]);
     for arrival in 0..300_000 {
         let flow = flow(&mut flows);
         let packet = packet_of(flow as u64);
-        let verdict = sred.on_arrival(Time::ZERO, &packet, THIRD, &mut || draws.uniform());
+        let decision = sred.on_arrival(Time::ZERO, &packet, THIRD, &mut || draws.uniform());
         if arrival >= 100_000 {
             for (index, counts) in [flow == 0, true].into_iter().enumerate() {
                 packets[index] += f64::from(u8::from(counts));
-                signals[index] += f64::from(u8::from(counts && verdict != Verdict::Admit));
+                signals[index] += f64::from(u8::from(counts && decision != Decision::Admit));
             }
         }
     }
@@ -91,7 +91,7 @@ fn sred_full_signals_a_greedy_flow_more_often_than_its_share() {
 #[test]
 fn sred_signals_by_sixths_of_the_buffer_in_the_unit_of_the_limit() {
     let p_zap = |table: &str, packets: u32, bytes: u64| {
-        let mut sred = params(table).law(LINK, 1);
+        let mut sred = params(table).aqm(LINK, 1);
         let queue = Backlog { packets, bytes };
         sred.on_arrival(Time::ZERO, &packet_of(1), queue, &mut || 0.999_999);
         let mut probed = Vec::new();
@@ -119,14 +119,14 @@ fn sred_learns_from_packets_that_it_drops() {
         "kind = \"sred\"\nlimit = \"9 packets\"\nzombies = 1\nalpha = 0.5\n\
                           p_max = 1.0",
     )
-    .law(LINK, 1);
+    .aqm(LINK, 1);
     let full = Backlog {
         packets: 9,
         bytes: 4500,
     };
     let mut no_draw = || unreachable!("the list fills and the probability is 1");
-    let verdict = sred.on_arrival(Time::ZERO, &packet_of(1), full, &mut no_draw);
-    assert_ne!(verdict, Verdict::Admit);
+    let decision = sred.on_arrival(Time::ZERO, &packet_of(1), full, &mut no_draw);
+    assert_ne!(decision, Decision::Admit);
     // Index, then the zap is drawn: it hits, and P = 0.5 asks for 3 / 128^2.
     let mut draws = [0.999_999, 0.9].into_iter();
     sred.on_arrival(Time::ZERO, &packet_of(1), full, &mut || {
@@ -140,7 +140,7 @@ fn sred_learns_from_packets_that_it_drops() {
 
 #[test]
 fn sred_remembers_no_more_than_its_list() {
-    let mut sred = params(FULL).law(LINK, 1);
+    let mut sred = params(FULL).aqm(LINK, 1);
     let mut draws = RandomStream::new(1, "law", 0);
     for flow in 0..100_000 {
         sred.on_arrival(Time::ZERO, &packet_of(flow), THIRD, &mut || draws.uniform());
@@ -157,11 +157,11 @@ proptest! {
         zombies in 1..6,
     ) {
         let table = format!("{FULL}alpha = {alpha:?}\nzombies = {zombies}");
-        let mut gate = gate(&table);
+        let mut fifo = fifo(&table);
         for (flow, u) in arrivals {
-            gate.arrive(Time::ZERO, &packet_of(flow), &mut || u);
+            fifo.arrive(Time::ZERO, &packet_of(flow), &mut || u);
             for name in ["hit", "P", "p_zap"] {
-                prop_assert!((0.0..=1.0).contains(&probe(&gate, name)), "{}", name);
+                prop_assert!((0.0..=1.0).contains(&probe(&fifo, name)), "{}", name);
             }
         }
     }

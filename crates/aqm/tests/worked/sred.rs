@@ -1,7 +1,7 @@
 //! SRED, both drop rules.
 
 use aqmlab_aqm::sred::{Params, Rule, Zombie};
-use aqmlab_aqm::{Discipline, Law, LawParameters};
+use aqmlab_aqm::{Aqm, AqmParameters, Discipline};
 use aqmlab_net::QueueSize;
 
 use crate::trace::{flow, follow, link, rows};
@@ -24,7 +24,7 @@ fn follow_sred(csv: &str, rule: Rule) {
     let discipline = Discipline::Sred(params.clone());
     follow(csv, &discipline, link(1000, 500), &variables, &[]);
 
-    let mut sred = params.law(link(1000, 500), 1);
+    let mut sred = params.aqm(link(1000, 500), 1);
     for row in rows(csv) {
         let mut draws = row.draws();
         let mut draw = || draws.pop_front().expect("a draw that the example lacks");

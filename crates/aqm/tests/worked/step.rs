@@ -1,7 +1,7 @@
 //! Step marking, worked by hand: K = 2 packets, room for 4.
 
 use aqmlab_aqm::step::Params;
-use aqmlab_aqm::{Discipline, Fate, Gate, Reason};
+use aqmlab_aqm::{Discipline, FifoQueue, Outcome, Reason};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, Time};
 
 use crate::trace::link;
@@ -14,7 +14,7 @@ fn step() {
         mean_packet: Bytes(1500),
         ecn: true,
     };
-    let mut gate = Gate::new(&Discipline::Step(params), link(1000, 1500), 1).expect("a law");
+    let mut fifo = FifoQueue::new(&Discipline::Step(params), link(1000, 1500), 1).expect("an AQM");
     let mut arrive = |ecn| {
         let packet = Packet {
             size: 1500,
@@ -22,17 +22,17 @@ fn step() {
             dscp: 0,
             flow: FlowKey(1),
         };
-        gate.arrive(Time::ZERO, &packet, &mut || {
+        fifo.arrive(Time::ZERO, &packet, &mut || {
             unreachable!("nothing is left to chance")
         })
     };
     // The arrivals find 0, 1 and 2 packets: not more than K.
     for _ in 0..3 {
-        assert_eq!(arrive(Ecn::Ect0), Fate::Enqueue);
+        assert_eq!(arrive(Ecn::Ect0), Outcome::Enqueue);
     }
     // 3 are more than K: a mark, or a drop without ECN. With 4 the buffer is full.
-    assert_eq!(arrive(Ecn::NotEct), Fate::Drop(Reason::Early));
-    assert_eq!(arrive(Ecn::Ect0), Fate::Mark(Reason::Early));
-    assert_eq!(arrive(Ecn::Ect0), Fate::Drop(Reason::Overflow));
-    assert_eq!(arrive(Ecn::NotEct), Fate::Drop(Reason::Early));
+    assert_eq!(arrive(Ecn::NotEct), Outcome::Drop(Reason::Early));
+    assert_eq!(arrive(Ecn::Ect0), Outcome::Mark(Reason::Early));
+    assert_eq!(arrive(Ecn::Ect0), Outcome::Drop(Reason::Overflow));
+    assert_eq!(arrive(Ecn::NotEct), Outcome::Drop(Reason::Early));
 }

@@ -1,8 +1,8 @@
-//! Plays the rows of a worked example through a law and compares everything after each.
+//! Plays the rows of a worked example through an AQM and compares everything after each.
 
 use std::collections::{HashMap, VecDeque};
 
-use aqmlab_aqm::{Backlog, Discipline, Fate, Gate, LinkFacts};
+use aqmlab_aqm::{Backlog, Discipline, FifoQueue, LinkFacts, Outcome};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, Rate, Time};
 
 const TOLERANCE: f64 = 1e-9;
@@ -86,18 +86,18 @@ pub(crate) fn link(packets_per_second: u64, mean: u64) -> LinkFacts {
     }
 }
 
-/// The word that the examples use for a fate.
-pub(crate) fn decision(fate: Fate) -> String {
-    match fate {
-        Fate::Enqueue => "enqueue".to_owned(),
-        Fate::Mark(_) => "mark".to_owned(),
-        Fate::Drop(reason) => format!("drop_{}", reason.name().replace("non_", "non")),
+/// The word that the examples use for a outcome.
+pub(crate) fn decision(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Enqueue => "enqueue".to_owned(),
+        Outcome::Mark(_) => "mark".to_owned(),
+        Outcome::Drop(reason) => format!("drop_{}", reason.name().replace("non_", "non")),
     }
 }
 
-/// A law on its way through an example.
+/// An AQM on its way through an example.
 pub(crate) struct Played {
-    pub(crate) gate: Gate,
+    pub(crate) fifo: FifoQueue,
     /// The packets that wait, and when they came.
     waiting: VecDeque<(Packet, Time)>,
 }
@@ -105,7 +105,7 @@ pub(crate) struct Played {
 impl Played {
     pub(crate) fn new(discipline: &Discipline, link: LinkFacts) -> Self {
         Self {
-            gate: Gate::new(discipline, link, 1).expect("a law"),
+            fifo: FifoQueue::new(discipline, link, 1).expect("an AQM"),
             waiting: VecDeque::new(),
         }
     }
@@ -113,30 +113,30 @@ impl Played {
     /// Plays one row and compares the decision.
     pub(crate) fn step(&mut self, row: &Row) {
         let step = row.step();
-        assert_eq!(self.gate.backlog(), row.queue(), "row {step}");
+        assert_eq!(self.fifo.backlog(), row.queue(), "row {step}");
         match row.event() {
             "arrive" => {
                 let mut draws = row.draws();
                 let mut draw = || draws.pop_front().expect("a draw that the example lacks");
                 let mut packet = row.packet();
-                let fate = self.gate.arrive(row.time(), &packet, &mut draw);
+                let outcome = self.fifo.arrive(row.time(), &packet, &mut draw);
                 assert!(draws.is_empty(), "row {step}: a draw was not made");
-                assert_eq!(decision(fate), row.text("decision"), "row {step}");
-                if let Fate::Mark(_) = fate {
+                assert_eq!(decision(outcome), row.text("decision"), "row {step}");
+                if let Outcome::Mark(_) = outcome {
                     packet.ecn = Ecn::Ce;
                 }
-                if !matches!(fate, Fate::Drop(_)) {
+                if !matches!(outcome, Outcome::Drop(_)) {
                     self.waiting.push_back((packet, row.time()));
                 }
             }
             "depart" => {
                 let (packet, arrived) = self.waiting.pop_front().expect("a packet waits");
-                self.gate.depart(row.time(), &packet, arrived);
+                self.fifo.depart(row.time(), &packet, arrived);
             }
-            "idle" => self.gate.idle(row.time()),
+            "idle" => self.fifo.idle(row.time()),
             timer if timer.starts_with("timer") => {
-                assert_eq!(self.gate.next_tick(), row.time(), "row {step}");
-                self.gate.tick();
+                assert_eq!(self.fifo.next_tick(), row.time(), "row {step}");
+                self.fifo.tick();
             }
             event => panic!("row {step}: unknown event {event}"),
         }
@@ -145,14 +145,14 @@ impl Played {
     /// The value of an inner variable.
     pub(crate) fn probe(&self, name: &str) -> f64 {
         let mut values = Vec::new();
-        self.gate.probe(&mut values);
-        let index = self.gate.probe_names().iter().position(|n| *n == name);
+        self.fifo.probe(&mut values);
+        let index = self.fifo.probe_names().iter().position(|n| *n == name);
         values[index.unwrap_or_else(|| panic!("no inner variable is called {name}"))]
     }
 }
 
 /// Plays a whole example. `variables` are compared after every row, `per_arrival` after arrivals:
-/// pairs of the law's inner variable and the example's column.
+/// pairs of the AQM's inner variable and the example's column.
 pub(crate) fn follow(
     csv: &str,
     discipline: &Discipline,

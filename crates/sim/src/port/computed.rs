@@ -1,12 +1,12 @@
 //! Departures that are computed, not scheduled.
 //!
-//! A law decides on arrival and the order is first come, first served, so the time at which a
+//! An AQM decides on arrival and the order is first come, first served, so the time at which a
 //! packet leaves is known as soon as it is let in. The port keeps the leave times of what waits
 //! and forgets what has left when it is next looked at: nothing can see it in between.
 
 use std::collections::VecDeque;
 
-use aqmlab_aqm::{Fate, Gate};
+use aqmlab_aqm::{FifoQueue, Outcome};
 use aqmlab_net::{Ecn, Packet, Time};
 
 use super::ring::Ring;
@@ -21,12 +21,12 @@ struct Leaving {
     size: u32,
 }
 
-/// A law over a FIFO with computed departures.
+/// An AQM over a FIFO with computed departures.
 #[derive(Debug)]
 pub(super) struct Computed {
-    gate: Gate,
+    fifo: FifoQueue,
     waiting: Ring<Leaving>,
-    /// What waits, and since when, for laws that watch departures.
+    /// What waits, and since when, for AQMs that hook departures.
     watched: VecDeque<(Time, Packet)>,
     /// When the last packets, as many as the device ring holds, begin transmission.
     ring: VecDeque<Time>,
@@ -35,9 +35,9 @@ pub(super) struct Computed {
 }
 
 impl Computed {
-    pub(super) fn new(gate: Gate, ring_size: usize) -> Self {
+    pub(super) fn new(fifo: FifoQueue, ring_size: usize) -> Self {
         Self {
-            gate,
+            fifo,
             waiting: Ring::new(),
             watched: VecDeque::new(),
             ring: VecDeque::new(),
@@ -46,8 +46,8 @@ impl Computed {
         }
     }
 
-    pub(super) const fn gate(&self) -> &Gate {
-        &self.gate
+    pub(super) const fn fifo(&self) -> &FifoQueue {
+        &self.fifo
     }
 
     pub(super) fn waiting(&self) -> u64 {
@@ -64,12 +64,12 @@ impl Computed {
         draw: &mut impl FnMut() -> f64,
     ) -> Passage {
         if self.wire_free <= now {
-            self.gate.idle(self.wire_free);
+            self.fifo.idle(self.wire_free);
         }
-        let ecn = match self.gate.arrive(now, &packet, draw) {
-            Fate::Drop(_) => return Passage::GivenUp,
-            Fate::Mark(_) => Ecn::Ce,
-            Fate::Enqueue => packet.ecn,
+        let ecn = match self.fifo.arrive(now, &packet, draw) {
+            Outcome::Drop(_) => return Passage::GivenUp,
+            Outcome::Mark(_) => Ecn::Ce,
+            Outcome::Enqueue => packet.ecn,
         };
         let begin = now.max(self.wire_free);
         let end = begin + wire.transmission_time(packet.size);
@@ -79,10 +79,10 @@ impl Computed {
             at: leaves,
             size: packet.size,
         });
-        if self.gate.watches_departures() {
+        if self.fifo.wants_departures() {
             self.watched.push_back((now, packet));
         }
-        stats.on_length(now, self.gate.backlog().packets - u32::from(leaves == now));
+        stats.on_length(now, self.fifo.backlog().packets - u32::from(leaves == now));
         stats.on_passage(now, leaves, (begin, end), packet.size);
         wire.carry(end, ecn, stats)
     }
@@ -114,7 +114,7 @@ impl Computed {
         stats: &mut PortStats,
         samples: &mut QueueSamples,
     ) {
-        if self.gate.next_tick().min(stats.next_sample()) <= now {
+        if self.fifo.next_tick().min(stats.next_sample()) <= now {
             self.observe_until(now, stats, samples);
         }
         self.depart_until(now);
@@ -124,18 +124,18 @@ impl Computed {
     #[inline(never)]
     fn observe_until(&mut self, now: Time, stats: &mut PortStats, samples: &mut QueueSamples) {
         loop {
-            let (tick, sample) = (self.gate.next_tick(), stats.next_sample());
+            let (tick, sample) = (self.fifo.next_tick(), stats.next_sample());
             let time = tick.min(sample);
             if time > now {
                 break;
             }
             self.depart_until(time);
             if tick <= sample {
-                self.gate.tick();
+                self.fifo.tick();
             } else {
-                let backlog = self.gate.backlog();
-                stats.on_sample(backlog, self.gate.counters());
-                samples.observe(time, backlog, |out| self.gate.probe(out));
+                let backlog = self.fifo.backlog();
+                stats.on_sample(backlog, self.fifo.counters());
+                samples.observe(time, backlog, |out| self.fifo.probe(out));
             }
         }
     }
@@ -146,10 +146,10 @@ impl Computed {
             && first.at <= now
         {
             self.waiting.pop();
-            if self.gate.watches_departures() {
+            if self.fifo.wants_departures() {
                 self.depart_watched(first.at);
             } else {
-                self.gate.release(first.size);
+                self.fifo.release(first.size);
             }
         }
     }
@@ -157,7 +157,7 @@ impl Computed {
     #[inline(never)]
     fn depart_watched(&mut self, now: Time) {
         if let Some((arrived, packet)) = self.watched.pop_front() {
-            self.gate.depart(now, &packet, arrived);
+            self.fifo.depart(now, &packet, arrived);
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What each law costs per packet, through the gate: an arrival and, as far as it was let in, its
+//! What each AQM costs per packet, through the fifo: an arrival and, as far as it was let in, its
 //! departure, on a link with an offered load of 105 % from 100 flows.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
 
-use aqmlab_aqm::{Discipline, Fate, Gate, LinkFacts};
+use aqmlab_aqm::{Discipline, FifoQueue, LinkFacts, Outcome};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time, tagged};
 use criterion::{Criterion, criterion_group, criterion_main};
 use toml::Table;
@@ -22,7 +22,7 @@ fn packet(flow: u64) -> Packet {
     }
 }
 
-/// The laws, by kind, as a scenario states them. Controllers aim at a queue of 60 packets.
+/// The AQMs, by kind, as a scenario states them. Controllers aim at a queue of 60 packets.
 const LAWS: &[(&str, &str)] = &[
     ("droptail", r#"kind = "droptail""#),
     (
@@ -83,16 +83,16 @@ const LAWS: &[(&str, &str)] = &[
     ),
 ];
 
-fn discipline(law: &str) -> Discipline {
-    let table: Table = format!("law = {{ {law}, limit = \"240 packets\" }}")
+fn discipline(aqm: &str) -> Discipline {
+    let table: Table = format!("law = {{ {aqm}, limit = \"240 packets\" }}")
         .parse()
         .expect("a table");
-    tagged::from_value(table["law"].clone()).unwrap_or_else(|error| panic!("{law}: {error}"))
+    tagged::from_value(table["law"].clone()).unwrap_or_else(|error| panic!("{aqm}: {error}"))
 }
 
 /// A queue in front of a wire.
 struct Link {
-    gate: Gate,
+    fifo: FifoQueue,
     /// The packets that wait, and when they came.
     waiting: VecDeque<(Packet, Time)>,
     draws: RandomStream,
@@ -108,7 +108,7 @@ impl Link {
         let framing = Bytes(0);
         let link = LinkFacts { rate, framing };
         Self {
-            gate: Gate::new(discipline, link, 1).expect("a law"),
+            fifo: FifoQueue::new(discipline, link, 1).expect("an AQM"),
             waiting: VecDeque::with_capacity(256),
             draws: RandomStream::new(1, "law", 0),
             now: Time::ZERO,
@@ -117,34 +117,34 @@ impl Link {
         }
     }
 
-    fn arrive(&mut self, gap: Time, packet: &Packet) -> Fate {
+    fn arrive(&mut self, gap: Time, packet: &Packet) -> Outcome {
         self.now += gap;
         while self.wire_free <= self.now
             && let Some((packet, arrived)) = self.waiting.pop_front()
         {
-            self.gate.depart(self.wire_free, &packet, arrived);
+            self.fifo.depart(self.wire_free, &packet, arrived);
             self.wire_free += self.transmission;
         }
-        while self.gate.next_tick() <= self.now {
-            self.gate.tick();
+        while self.fifo.next_tick() <= self.now {
+            self.fifo.tick();
         }
         if self.wire_free <= self.now {
-            self.gate.idle(self.wire_free);
+            self.fifo.idle(self.wire_free);
             self.wire_free = self.now;
         }
         let draws = &mut self.draws;
-        let fate = self.gate.arrive(self.now, packet, &mut || draws.uniform());
-        if !matches!(fate, Fate::Drop(_)) {
+        let outcome = self.fifo.arrive(self.now, packet, &mut || draws.uniform());
+        if !matches!(outcome, Outcome::Drop(_)) {
             self.waiting.push_back((*packet, self.now));
         }
-        fate
+        outcome
     }
 }
 
 fn arrivals(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("gate");
-    for &(name, law) in LAWS {
-        let mut link = Link::new(&discipline(law));
+    let mut group = criterion.benchmark_group("fifo");
+    for &(name, aqm) in LAWS {
+        let mut link = Link::new(&discipline(aqm));
         let mean_gap = link.transmission.as_secs_f64() / LOAD;
         let mut draws = RandomStream::new(1, "arrivals", 0);
         let arrivals: Vec<_> = (0..1 << 16)

@@ -1,4 +1,4 @@
-//! What a marking law is asked, and what it may answer.
+//! What an AQM is asked, and what it may answer.
 
 use aqmlab_net::{Packet, QueueSize, Time};
 
@@ -6,9 +6,9 @@ use crate::about::Parameters;
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 
-/// A law's answer to one arrival.
+/// An AQM's answer to one arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     /// Let the packet in.
     Admit,
     /// Signal congestion: by a mark where ECN is on and the packet capable, else by a drop.
@@ -17,7 +17,7 @@ pub enum Verdict {
     Drop(Reason),
 }
 
-impl Verdict {
+impl Decision {
     /// A signal with this probability, else admission.
     #[inline]
     pub(crate) fn by_chance(probability: f64, draw: &mut impl FnMut() -> f64) -> Self {
@@ -31,7 +31,7 @@ impl Verdict {
 
 /// What became of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Outcome {
     /// It waits in the queue.
     Enqueue,
     /// It waits in the queue and is to carry congestion experienced.
@@ -40,69 +40,69 @@ pub enum Fate {
     Drop(Reason),
 }
 
-impl Verdict {
+impl Decision {
     /// What becomes of `packet`: a signal is a mark where `ecn` is on and the packet capable (RFC
     /// 3168, section 5). Whether it `fits` comes last: one that was marked may be an overflow.
     #[inline]
-    pub(crate) const fn fate(self, packet: &Packet, ecn: bool, fits: bool) -> Fate {
-        let fate = match self {
-            Self::Admit => Fate::Enqueue,
-            Self::Signal(reason) if ecn && packet.ecn.is_capable() => Fate::Mark(reason),
-            Self::Signal(reason) | Self::Drop(reason) => return Fate::Drop(reason),
+    pub(crate) const fn outcome(self, packet: &Packet, ecn: bool, fits: bool) -> Outcome {
+        let outcome = match self {
+            Self::Admit => Outcome::Enqueue,
+            Self::Signal(reason) if ecn && packet.ecn.is_capable() => Outcome::Mark(reason),
+            Self::Signal(reason) | Self::Drop(reason) => return Outcome::Drop(reason),
         };
         if fits {
-            fate
+            outcome
         } else {
-            Fate::Drop(Reason::Overflow)
+            Outcome::Drop(Reason::Overflow)
         }
     }
 }
 
-/// What a law hears of. Calls that nothing listens to are not made: they cost time per packet.
+/// What an AQM hears of. Calls that nothing listens to are not made: they cost time per packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Watches {
-    /// [`Law::on_arrival`]: a law that does not watch it admits everything.
+pub struct Hooks {
+    /// [`Aqm::on_arrival`]: an AQM that does not hook it admits everything.
     pub arrivals: bool,
-    /// [`Law::on_fate`].
-    pub fates: bool,
-    /// [`Law::on_departure`].
+    /// [`Aqm::on_outcome`].
+    pub outcomes: bool,
+    /// [`Aqm::on_departure`].
     pub departures: bool,
 }
 
-impl Watches {
+impl Hooks {
     /// Arrivals are enough.
-    pub const NOTHING: Self = Self {
+    pub const ARRIVALS: Self = Self {
         arrivals: true,
-        fates: false,
+        outcomes: false,
         departures: false,
     };
     /// What became of each arrival.
-    pub const FATES: Self = Self {
-        fates: true,
-        ..Self::NOTHING
+    pub const OUTCOMES: Self = Self {
+        outcomes: true,
+        ..Self::ARRIVALS
     };
     /// When packets leave.
     pub const DEPARTURES: Self = Self {
         departures: true,
-        ..Self::NOTHING
+        ..Self::ARRIVALS
     };
     /// Both.
     pub const BOTH: Self = Self {
-        fates: true,
+        outcomes: true,
         departures: true,
-        ..Self::NOTHING
+        ..Self::ARRIVALS
     };
 }
 
-/// A marking law: it decides the fate of one arriving packet over a single FIFO.
+/// An AQM: it decides the outcome of one arriving packet over a single FIFO.
 ///
-/// A law has no clock, no queue and no random numbers of its own: time and backlog come in as
+/// An AQM has no clock, no queue and no random numbers of its own: time and backlog come in as
 /// arguments, and it calls `draw` for a number uniform on [0, 1), only when a probability lies
-/// strictly between 0 and 1. ECN, limits and counters are the [`Gate`](crate::Gate)'s.
+/// strictly between 0 and 1. ECN, limits and counters are the [`FifoQueue`](crate::FifoQueue)'s.
 ///
 /// Events come in the order of their times; at equal times departures, then ticks, then the
 /// arrival. Packets depart in the order in which they were let in.
-pub trait Law {
+pub trait Aqm {
     /// Decides about `packet`; `queue` is what waits before it.
     fn on_arrival(
         &mut self,
@@ -110,16 +110,16 @@ pub trait Law {
         packet: &Packet,
         queue: Backlog,
         draw: &mut impl FnMut() -> f64,
-    ) -> Verdict;
+    ) -> Decision;
 
     /// What became of the packet that was just decided about; `queue` is what waited before it. A
     /// packet that was let in and did not fit is a drop for [`Reason::Overflow`].
     #[inline]
-    fn on_fate(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, _fate: Fate) {}
+    fn on_outcome(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, _outcome: Outcome) {}
 
-    /// What the law wants to hear of, beside arrivals, idle times and ticks.
-    fn watches(&self) -> Watches {
-        Watches::NOTHING
+    /// What the AQM wants to hear of, beside arrivals, idle times and ticks.
+    fn hooks(&self) -> Hooks {
+        Hooks::ARRIVALS
     }
 
     /// A packet leaves the queue that came at `arrived`; `queue` is what still waits.
@@ -131,7 +131,7 @@ pub trait Law {
     #[inline]
     fn on_idle(&mut self, _since: Time) {}
 
-    /// When the law wants to be woken next, whatever arrives.
+    /// When the AQM wants to be woken next, whatever arrives.
     #[inline]
     fn next_tick(&self) -> Time {
         Time::NEVER
@@ -154,19 +154,19 @@ pub trait Law {
     fn probe(&self, _out: &mut Vec<f64>) {}
 }
 
-/// Parameters from which a law is made.
-pub trait LawParameters: Parameters {
-    /// The law that they are for.
-    type Law: Law;
+/// Parameters from which an AQM is made.
+pub trait AqmParameters: Parameters {
+    /// The AQM that they are for.
+    type Aqm: Aqm;
 
-    /// The law in front of `link`, with an empty queue that has been idle since time 0. `seed` is
+    /// The AQM in front of `link`, with an empty queue that has been idle since time 0. `seed` is
     /// for hash functions.
-    fn law(&self, link: LinkFacts, seed: u64) -> Self::Law;
+    fn aqm(&self, link: LinkFacts, seed: u64) -> Self::Aqm;
 
     /// Buffer size; an arrival that would exceed it is dropped.
     fn limit(&self) -> QueueSize;
 
-    /// Whether ECN-capable packets are marked where the law signals.
+    /// Whether ECN-capable packets are marked where the AQM signals.
     fn ecn(&self) -> bool;
 }
 

@@ -1,37 +1,37 @@
-//! The FIFO's door: one law, the limit, ECN and the counters, written once for all laws.
+//! The FIFO's door: one AQM, the limit, ECN and the counters, written once for all AQMs.
 
 use aqmlab_net::{Packet, Time};
 
+use crate::aqm::{Aqm, Hooks, Outcome};
 use crate::counters::{Counters, Reason};
-use crate::law::{Fate, Law, Watches};
 use crate::link::{Backlog, Limit, LinkFacts};
-use crate::{AnyLaw, Discipline};
+use crate::{AnyAqm, Discipline};
 
 /// Decides which arrivals enter a FIFO, and knows its backlog without owning its packets: the
 /// caller keeps those, or only the times at which they depart.
 ///
 /// At equal times departures come first, then ticks, then [`idle`](Self::idle), then the arrival.
 #[derive(Clone, Debug)]
-pub struct Gate {
-    law: AnyLaw,
+pub struct FifoQueue {
+    aqm: AnyAqm,
     limit: Limit,
     ecn: bool,
     backlog: Backlog,
-    watches: Watches,
+    hooks: Hooks,
     last_arrival: Time,
     next_tick: Time,
     counters: Counters,
 }
 
-impl Gate {
-    /// The gate of an empty queue in front of `link`, quiet since time 0; nothing if the
-    /// discipline is more than a law over a FIFO. `seed` is for hash functions.
+impl FifoQueue {
+    /// The fifo of an empty queue in front of `link`, quiet since time 0; nothing if the
+    /// discipline is more than an AQM over a FIFO. `seed` is for hash functions.
     pub fn new(discipline: &Discipline, link: LinkFacts, seed: u64) -> Option<Self> {
-        let (law, limit, ecn) = discipline.law(link, seed)?;
+        let (aqm, limit, ecn) = discipline.aqm(link, seed)?;
         Some(Self {
-            next_tick: law.next_tick(),
-            watches: law.watches(),
-            law,
+            next_tick: aqm.next_tick(),
+            hooks: aqm.hooks(),
+            aqm,
             limit: Limit::new(limit),
             ecn,
             backlog: Backlog::default(),
@@ -43,46 +43,51 @@ impl Gate {
     /// Decides about an arrival and counts it. A packet that stays is part of the backlog until
     /// [`depart`](Self::depart).
     #[inline(always)]
-    pub fn arrive(&mut self, now: Time, packet: &Packet, draw: &mut impl FnMut() -> f64) -> Fate {
+    pub fn arrive(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Outcome {
         self.last_arrival = now;
         self.counters.arrive(packet.size);
-        if self.watches.arrivals {
+        if self.hooks.arrivals {
             return self.judge(now, packet, draw);
         }
         if !self.limit.admits(self.backlog, packet.size) {
             self.counters.dropped[Reason::Overflow.index()] += 1;
-            return Fate::Drop(Reason::Overflow);
+            return Outcome::Drop(Reason::Overflow);
         }
         self.backlog.add(packet.size);
-        Fate::Enqueue
+        Outcome::Enqueue
     }
 
-    /// Asks the law about an arrival.
+    /// Asks the AQM about an arrival.
     #[inline(never)]
-    fn judge(&mut self, now: Time, packet: &Packet, draw: &mut impl FnMut() -> f64) -> Fate {
+    fn judge(&mut self, now: Time, packet: &Packet, draw: &mut impl FnMut() -> f64) -> Outcome {
         let queue = self.backlog;
-        let verdict = self.law.on_arrival(now, packet, queue, draw);
+        let decision = self.aqm.on_arrival(now, packet, queue, draw);
         let fits = self.limit.admits(queue, packet.size);
-        let fate = verdict.fate(packet, self.ecn, fits);
-        if self.watches.fates {
-            self.law.on_fate(now, packet, queue, fate);
+        let outcome = decision.outcome(packet, self.ecn, fits);
+        if self.hooks.outcomes {
+            self.aqm.on_outcome(now, packet, queue, outcome);
         }
-        match fate {
-            Fate::Drop(reason) => {
+        match outcome {
+            Outcome::Drop(reason) => {
                 self.counters.dropped[reason.index()] += 1;
-                return fate;
+                return outcome;
             }
-            Fate::Mark(reason) => self.counters.marked[reason.index()] += 1,
-            Fate::Enqueue => {}
+            Outcome::Mark(reason) => self.counters.marked[reason.index()] += 1,
+            Outcome::Enqueue => {}
         }
         self.backlog.add(packet.size);
-        fate
+        outcome
     }
 
-    /// Whether the law hears of departures: else they need not be told who leaves.
+    /// Whether the AQM hears of departures: else they need not be told who leaves.
     #[inline]
-    pub fn watches_departures(&self) -> bool {
-        self.watches.departures
+    pub fn wants_departures(&self) -> bool {
+        self.hooks.departures
     }
 
     /// A packet that came at `arrived` leaves the discipline: its transmission starts, or it
@@ -90,12 +95,12 @@ impl Gate {
     #[inline]
     pub fn depart(&mut self, now: Time, packet: &Packet, arrived: Time) {
         self.release(packet.size);
-        if self.watches.departures {
-            self.law.on_departure(now, packet, arrived, self.backlog);
+        if self.hooks.departures {
+            self.aqm.on_departure(now, packet, arrived, self.backlog);
         }
     }
 
-    /// [`depart`](Self::depart) where the law does not watch departures: a packet of so many bytes
+    /// [`depart`](Self::depart) where the AQM does not watch departures: a packet of so many bytes
     /// leaves.
     #[inline]
     pub fn release(&mut self, size: u32) {
@@ -107,10 +112,10 @@ impl Gate {
     /// arrival that finds the wire quiet: time before the last arrival is not counted twice.
     #[inline]
     pub fn idle(&mut self, since: Time) {
-        self.law.on_idle(since.max(self.last_arrival));
+        self.aqm.on_idle(since.max(self.last_arrival));
     }
 
-    /// When the law wants to be woken next.
+    /// When the AQM wants to be woken next.
     #[inline]
     pub fn next_tick(&self) -> Time {
         self.next_tick
@@ -118,13 +123,13 @@ impl Gate {
 
     /// It is [`next_tick`](Self::next_tick).
     pub fn tick(&mut self) {
-        self.law.on_tick(self.next_tick, self.backlog);
-        self.next_tick = self.law.next_tick();
+        self.aqm.on_tick(self.next_tick, self.backlog);
+        self.next_tick = self.aqm.next_tick();
     }
 
     /// The link has changed.
     pub fn set_link(&mut self, link: LinkFacts) {
-        self.law.set_link(link);
+        self.aqm.set_link(link);
     }
 
     /// What waits now.
@@ -138,13 +143,13 @@ impl Gate {
         &self.counters
     }
 
-    /// Names of the law's inner variables.
+    /// Names of the AQM's inner variables.
     pub fn probe_names(&self) -> &'static [&'static str] {
-        self.law.probe_names()
+        self.aqm.probe_names()
     }
 
-    /// Appends the law's inner variables to `out`.
+    /// Appends the AQM's inner variables to `out`.
     pub fn probe(&self, out: &mut Vec<f64>) {
-        self.law.probe(out);
+        self.aqm.probe(out);
     }
 }

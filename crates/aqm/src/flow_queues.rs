@@ -9,7 +9,7 @@ use crate::queue::Queued;
 
 /// The line of a flow, one of `lines`: flows are spread by a hash.
 #[inline]
-pub(crate) fn line_of(flow: FlowKey, seed: u64, lines: u32) -> u32 {
+pub(crate) fn queue_of(flow: FlowKey, seed: u64, lines: u32) -> u32 {
     (((flow.hash(seed) >> 32) * u64::from(lines)) >> 32) as u32
 }
 
@@ -117,7 +117,7 @@ impl Links {
 
 /// Packets that wait in many lines, counted.
 #[derive(Debug)]
-pub(crate) struct Lines<T> {
+pub(crate) struct FlowQueues<T> {
     lines: Vec<(Chain, Backlog)>,
     total: Backlog,
     /// The packets of all lines, and what links those of one line.
@@ -127,7 +127,7 @@ pub(crate) struct Lines<T> {
     free: Vec<u32>,
 }
 
-impl<T> Lines<T> {
+impl<T> FlowQueues<T> {
     pub(crate) fn new(lines: u32) -> Self {
         Self {
             lines: vec![Default::default(); lines as usize],
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn lines_keep_their_order_and_their_counts() {
         let mut stream = RandomStream::new(1, "lines", 0);
-        let mut lines = Lines::new(3);
+        let mut lines = FlowQueues::new(3);
         let mut expected = [const { VecDeque::new() }; 3];
         for step in 1..20_000 {
             let line = stream.below(3);
@@ -320,7 +320,7 @@ mod tests {
     fn flows_are_spread_over_all_lines() {
         let mut flows = [0; 7];
         for flow in 0..7000 {
-            flows[line_of(FlowKey(flow), 3, 7) as usize] += 1;
+            flows[queue_of(FlowKey(flow), 3, 7) as usize] += 1;
         }
         // Five standard deviations: sqrt(7000 (1/7) (6/7)) = 29.
         assert!(flows.iter().all(|&count| (1000_i32 - count).abs() < 150));

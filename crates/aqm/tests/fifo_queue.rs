@@ -1,9 +1,9 @@
-//! The gate and RED as they behave from outside: limits, ECN, byte mode, spacing, idle time,
+//! The fifo and RED as they behave from outside: limits, ECN, byte mode, spacing, idle time,
 //! conservation, and the refusal of impossible parameters.
 
 use aqmlab_aqm::droptail;
 use aqmlab_aqm::red::{Gap, Params, Unit};
-use aqmlab_aqm::{Backlog, Discipline, Fate, Gate, LinkFacts, Reason};
+use aqmlab_aqm::{Backlog, Discipline, FifoQueue, LinkFacts, Outcome, Reason};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, RandomStream, Rate, Time};
 use proptest::prelude::*;
 
@@ -22,8 +22,8 @@ fn packet(size: u32, ecn: Ecn) -> Packet {
 }
 
 /// A packet of `size` bytes leaves, now or never mind when.
-fn depart(gate: &mut Gate, size: u32) {
-    gate.depart(Time::ZERO, &packet(size, Ecn::NotEct), Time::ZERO);
+fn depart(fifo: &mut FifoQueue, size: u32) {
+    fifo.depart(Time::ZERO, &packet(size, Ecn::NotEct), Time::ZERO);
 }
 
 fn droptail(limit: QueueSize) -> Discipline {
@@ -46,21 +46,21 @@ fn params() -> Params {
     }
 }
 
-fn gate(params: Params) -> Gate {
-    Gate::new(&Discipline::Red(params), LINK, 1).unwrap()
+fn fifo(params: Params) -> FifoQueue {
+    FifoQueue::new(&Discipline::Red(params), LINK, 1).unwrap()
 }
 
-/// The value of one of the law's inner variables.
-fn probe(gate: &Gate, name: &str) -> f64 {
+/// The value of one of the AQM's inner variables.
+fn probe(fifo: &FifoQueue, name: &str) -> f64 {
     let mut values = Vec::new();
-    gate.probe(&mut values);
-    values[gate.probe_names().iter().position(|n| *n == name).unwrap()]
+    fifo.probe(&mut values);
+    values[fifo.probe_names().iter().position(|n| *n == name).unwrap()]
 }
 
-/// Sends packets through a gate at one instant; `u` is every random number.
-fn send(gate: &mut Gate, count: usize, packet: &Packet, u: f64) -> Vec<Fate> {
+/// Sends packets through a fifo at one instant; `u` is every random number.
+fn send(fifo: &mut FifoQueue, count: usize, packet: &Packet, u: f64) -> Vec<Outcome> {
     (0..count)
-        .map(|_| gate.arrive(Time::ZERO, packet, &mut || u))
+        .map(|_| fifo.arrive(Time::ZERO, packet, &mut || u))
         .collect()
 }
 
@@ -68,26 +68,26 @@ fn send(gate: &mut Gate, count: usize, packet: &Packet, u: f64) -> Vec<Fate> {
 fn a_limit_in_packets_counts_packets_and_a_limit_in_bytes_counts_bytes() {
     let big = packet(1500, Ecn::NotEct);
     let small = packet(40, Ecn::NotEct);
-    let overflow = Fate::Drop(Reason::Overflow);
+    let overflow = Outcome::Drop(Reason::Overflow);
 
-    let mut packets = Gate::new(&droptail(QueueSize::Packets(2.5)), LINK, 1).unwrap();
-    let fates = send(&mut packets, 3, &big, 0.5);
-    assert_eq!(fates, [Fate::Enqueue, Fate::Enqueue, overflow]);
+    let mut packets = FifoQueue::new(&droptail(QueueSize::Packets(2.5)), LINK, 1).unwrap();
+    let outcomes = send(&mut packets, 3, &big, 0.5);
+    assert_eq!(outcomes, [Outcome::Enqueue, Outcome::Enqueue, overflow]);
     assert_eq!(send(&mut packets, 1, &small, 0.5), [overflow]);
 
-    let mut bytes = Gate::new(&droptail(QueueSize::Bytes(3040)), LINK, 1).unwrap();
-    let fates = send(&mut bytes, 3, &big, 0.5);
-    assert_eq!(fates, [Fate::Enqueue, Fate::Enqueue, overflow]);
-    let fates = send(&mut bytes, 2, &small, 0.5);
-    assert_eq!(fates, [Fate::Enqueue, overflow]);
+    let mut bytes = FifoQueue::new(&droptail(QueueSize::Bytes(3040)), LINK, 1).unwrap();
+    let outcomes = send(&mut bytes, 3, &big, 0.5);
+    assert_eq!(outcomes, [Outcome::Enqueue, Outcome::Enqueue, overflow]);
+    let outcomes = send(&mut bytes, 2, &small, 0.5);
+    assert_eq!(outcomes, [Outcome::Enqueue, overflow]);
 }
 
 #[test]
 fn counters_hold_what_happened() {
-    let mut gate = Gate::new(&droptail(QueueSize::Packets(2.0)), LINK, 1).unwrap();
-    send(&mut gate, 3, &packet(1000, Ecn::NotEct), 0.5);
-    depart(&mut gate, 1000);
-    let counters = gate.counters().clone();
+    let mut fifo = FifoQueue::new(&droptail(QueueSize::Packets(2.0)), LINK, 1).unwrap();
+    send(&mut fifo, 3, &packet(1000, Ecn::NotEct), 0.5);
+    depart(&mut fifo, 1000);
+    let counters = fifo.counters().clone();
     assert_eq!(
         (counters.arrived_packets, counters.arrived_bytes),
         (3, 3000)
@@ -102,7 +102,7 @@ fn counters_hold_what_happened() {
         packets: 1,
         bytes: 1000,
     };
-    assert_eq!(gate.backlog(), left);
+    assert_eq!(fifo.backlog(), left);
 }
 
 #[test]
@@ -115,16 +115,19 @@ fn a_marked_packet_that_does_not_fit_counts_once_as_overflow() {
         ecn: true,
         ..params()
     };
-    let mut gate = gate(params);
+    let mut fifo = fifo(params);
     let capable = packet(500, Ecn::Ect0);
     // The first ends the idle time and takes no sample; from two packets on, u = 0 signals all.
-    let fates = send(&mut gate, 4, &capable, 0.0);
-    let overflow = Fate::Drop(Reason::Overflow);
-    assert_eq!(fates, [Fate::Enqueue, Fate::Enqueue, overflow, overflow]);
-    assert_eq!(gate.counters().marked_packets(), 0);
-    assert_eq!(gate.counters().dropped[Reason::Overflow.index()], 2);
-    assert_eq!(gate.counters().dropped_packets(), 2);
-    assert_eq!(probe(&gate, "count"), 0.0);
+    let outcomes = send(&mut fifo, 4, &capable, 0.0);
+    let overflow = Outcome::Drop(Reason::Overflow);
+    assert_eq!(
+        outcomes,
+        [Outcome::Enqueue, Outcome::Enqueue, overflow, overflow]
+    );
+    assert_eq!(fifo.counters().marked_packets(), 0);
+    assert_eq!(fifo.counters().dropped[Reason::Overflow.index()], 2);
+    assert_eq!(fifo.counters().dropped_packets(), 2);
+    assert_eq!(probe(&fifo, "count"), 0.0);
 }
 
 #[test]
@@ -134,31 +137,31 @@ fn an_overflow_starts_the_spacing_anew_and_a_draw_equal_to_the_probability_is_no
         limit: QueueSize::Packets(10.0),
         ..params()
     };
-    let mut gate = gate(params);
+    let mut fifo = fifo(params);
     let sent = packet(500, Ecn::NotEct);
-    send(&mut gate, 10, &sent, 0.999);
+    send(&mut fifo, 10, &sent, 0.999);
     // From the sixth arrival on the average is at or above min_th.
-    assert_eq!(probe(&gate, "count"), 4.0);
+    assert_eq!(probe(&fifo, "count"), 4.0);
     assert_eq!(
-        send(&mut gate, 1, &sent, 0.999),
-        [Fate::Drop(Reason::Overflow)]
+        send(&mut fifo, 1, &sent, 0.999),
+        [Outcome::Drop(Reason::Overflow)]
     );
-    assert_eq!(probe(&gate, "count"), 0.0);
+    assert_eq!(probe(&fifo, "count"), 0.0);
 
-    depart(&mut gate, 500);
+    depart(&mut fifo, 500);
     // 9 packets: p_b = 0.04, and count is 1.
     let p_a = 0.04 / 0.96;
-    assert_eq!(send(&mut gate.clone(), 1, &sent, p_a), [Fate::Enqueue]);
+    assert_eq!(send(&mut fifo.clone(), 1, &sent, p_a), [Outcome::Enqueue]);
     let below = p_a * (1.0 - 1e-12);
     assert_eq!(
-        send(&mut gate, 1, &sent, below),
-        [Fate::Drop(Reason::Early)]
+        send(&mut fifo, 1, &sent, below),
+        [Outcome::Drop(Reason::Early)]
     );
 }
 
 /// Fills a queue to three packets, so that the average (weight 1) lies between the thresholds,
-/// and returns the fate of the next arrival when every open chance comes true.
-fn fate_of_a_signal(ecn: bool, on_packet: Ecn) -> Fate {
+/// and returns the outcome of the next arrival when every open chance comes true.
+fn fate_of_a_signal(ecn: bool, on_packet: Ecn) -> Outcome {
     let params = Params {
         min_th: QueueSize::Packets(3.0),
         max_th: QueueSize::Packets(100.0),
@@ -166,16 +169,19 @@ fn fate_of_a_signal(ecn: bool, on_packet: Ecn) -> Fate {
         ecn,
         ..params()
     };
-    let mut gate = gate(params);
-    send(&mut gate, 4, &packet(500, Ecn::NotEct), 0.999);
-    gate.arrive(Time::ZERO, &packet(500, on_packet), &mut || 0.0)
+    let mut fifo = fifo(params);
+    send(&mut fifo, 4, &packet(500, Ecn::NotEct), 0.999);
+    fifo.arrive(Time::ZERO, &packet(500, on_packet), &mut || 0.0)
 }
 
 #[test]
 fn marks_need_ecn_at_the_router_and_on_the_packet() {
-    let dropped = Fate::Drop(Reason::Early);
+    let dropped = Outcome::Drop(Reason::Early);
     for capable in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
-        assert_eq!(fate_of_a_signal(true, capable), Fate::Mark(Reason::Early));
+        assert_eq!(
+            fate_of_a_signal(true, capable),
+            Outcome::Mark(Reason::Early)
+        );
         assert_eq!(fate_of_a_signal(false, capable), dropped);
     }
     assert_eq!(fate_of_a_signal(true, Ecn::NotEct), dropped);
@@ -188,14 +194,18 @@ fn above_max_th_even_capable_packets_are_dropped() {
         ecn: true,
         ..params()
     };
-    let mut gate = gate(params);
-    let fates = send(&mut gate, 20, &packet(500, Ecn::Ect0), 0.999);
+    let mut fifo = fifo(params);
+    let outcomes = send(&mut fifo, 20, &packet(500, Ecn::Ect0), 0.999);
     // The sample is taken before the packet: the 16th arrival sees 15 packets.
-    assert!(fates[..15].iter().all(|fate| *fate == Fate::Enqueue));
     assert!(
-        fates[15..]
+        outcomes[..15]
             .iter()
-            .all(|fate| *fate == Fate::Drop(Reason::Forced))
+            .all(|outcome| *outcome == Outcome::Enqueue)
+    );
+    assert!(
+        outcomes[15..]
+            .iter()
+            .all(|outcome| *outcome == Outcome::Drop(Reason::Forced))
     );
 }
 
@@ -208,14 +218,14 @@ fn scaling_by_size_spares_small_packets() {
         scale_by_size: true,
         ..params()
     };
-    let mut gate = gate(params);
+    let mut fifo = fifo(params);
     // 10 packets of 500 bytes: half-way between the thresholds of 2500 and 7500 bytes.
-    send(&mut gate, 10, &packet(500, Ecn::NotEct), 0.999);
+    send(&mut fifo, 10, &packet(500, Ecn::NotEct), 0.999);
     for (size, p_b) in [(500, 0.05), (40, 0.05 * 40.0 / 500.0)] {
-        assert_eq!(gate.backlog().bytes, 5000);
-        let fate = gate.arrive(Time::ZERO, &packet(size, Ecn::NotEct), &mut || 0.0);
-        assert_eq!(fate, Fate::Drop(Reason::Early));
-        assert!((probe(&gate, "p_b") - p_b).abs() < 1e-12);
+        assert_eq!(fifo.backlog().bytes, 5000);
+        let outcome = fifo.arrive(Time::ZERO, &packet(size, Ecn::NotEct), &mut || 0.0);
+        assert_eq!(outcome, Outcome::Drop(Reason::Early));
+        assert!((probe(&fifo, "p_b") - p_b).abs() < 1e-12);
     }
 }
 
@@ -227,10 +237,10 @@ fn a_scaled_probability_is_clamped() {
         scale_by_size: true,
         ..params()
     };
-    let mut gate = gate(params);
-    send(&mut gate, 14, &packet(500, Ecn::NotEct), 0.999);
-    gate.arrive(Time::ZERO, &packet(1500, Ecn::NotEct), &mut || 0.0);
-    assert_eq!(probe(&gate, "p_b"), 1.0);
+    let mut fifo = fifo(params);
+    send(&mut fifo, 14, &packet(500, Ecn::NotEct), 0.999);
+    fifo.arrive(Time::ZERO, &packet(1500, Ecn::NotEct), &mut || 0.0);
+    assert_eq!(probe(&fifo, "p_b"), 1.0);
 }
 
 #[test]
@@ -246,9 +256,9 @@ fn thresholds_in_bytes_may_govern_a_queue_measured_in_packets() {
         ..params()
     };
     let sent = packet(500, Ecn::NotEct);
-    let fates = [bytes, packets].map(|params| send(&mut gate(params), 30, &sent, 0.05));
-    assert_eq!(fates[0], fates[1]);
-    assert!(fates[0].contains(&Fate::Drop(Reason::Early)));
+    let outcomes = [bytes, packets].map(|params| send(&mut fifo(params), 30, &sent, 0.05));
+    assert_eq!(outcomes[0], outcomes[1]);
+    assert!(outcomes[0].contains(&Outcome::Drop(Reason::Early)));
 }
 
 #[test]
@@ -257,60 +267,63 @@ fn fewer_than_two_packets_waiting_are_never_signalled() {
         w_q: 0.01,
         ..params()
     };
-    let mut gate = gate(params);
+    let mut fifo = fifo(params);
     let sent = packet(500, Ecn::NotEct);
-    while probe(&gate, "avg") < 10.0 {
-        send(&mut gate, 1, &sent, 0.999);
+    while probe(&fifo, "avg") < 10.0 {
+        send(&mut fifo, 1, &sent, 0.999);
     }
-    while gate.backlog().packets > 1 {
-        depart(&mut gate, 500);
+    while fifo.backlog().packets > 1 {
+        depart(&mut fifo, 500);
     }
-    assert_eq!(send(&mut gate, 1, &sent, 0.0), [Fate::Enqueue]);
-    assert!(probe(&gate, "avg") > 9.0, "the average is still high");
-    assert_eq!(send(&mut gate, 1, &sent, 0.0), [Fate::Drop(Reason::Early)]);
+    assert_eq!(send(&mut fifo, 1, &sent, 0.0), [Outcome::Enqueue]);
+    assert!(probe(&fifo, "avg") > 9.0, "the average is still high");
+    assert_eq!(
+        send(&mut fifo, 1, &sent, 0.0),
+        [Outcome::Drop(Reason::Early)]
+    );
 }
 
 /// Brings the average to 10 packets or more and empties the queue by `emptied`.
-fn gate_with_high_average(emptied: Time) -> Gate {
-    let mut gate = gate(Params {
+fn gate_with_high_average(emptied: Time) -> FifoQueue {
+    let mut fifo = fifo(Params {
         w_q: 0.01,
         max_th: QueueSize::Packets(50.0),
         ..params()
     });
-    while probe(&gate, "avg") < 10.0 {
-        gate.arrive(emptied, &packet(500, Ecn::NotEct), &mut || 0.999);
+    while probe(&fifo, "avg") < 10.0 {
+        fifo.arrive(emptied, &packet(500, Ecn::NotEct), &mut || 0.999);
     }
-    while gate.backlog().packets > 0 {
-        depart(&mut gate, 500);
+    while fifo.backlog().packets > 0 {
+        depart(&mut fifo, 500);
     }
-    gate
+    fifo
 }
 
 #[test]
 fn an_idle_queue_ages_by_the_packets_it_could_have_sent() {
     let second = Time::from_secs(1);
-    let mut gate = gate_with_high_average(second);
-    let before = probe(&gate, "avg");
+    let mut fifo = gate_with_high_average(second);
+    let before = probe(&fifo, "avg");
     // 2500 packets of 500 bytes a second: 40 ms are 100 packets.
-    gate.idle(second);
+    fifo.idle(second);
     let arrival = second + Time::from_millis(40);
-    gate.arrive(arrival, &packet(500, Ecn::NotEct), &mut || 0.5);
+    fifo.arrive(arrival, &packet(500, Ecn::NotEct), &mut || 0.5);
     let expected = before * 0.99_f64.powi(100);
-    assert!((probe(&gate, "avg") / expected - 1.0).abs() < 1e-9);
+    assert!((probe(&fifo, "avg") / expected - 1.0).abs() < 1e-9);
     // The idle time is over: the next arrival is an ordinary sample of one packet.
-    gate.arrive(arrival, &packet(500, Ecn::NotEct), &mut || 0.5);
+    fifo.arrive(arrival, &packet(500, Ecn::NotEct), &mut || 0.5);
     let expected = 0.99 * expected + 0.01;
-    assert!((probe(&gate, "avg") / expected - 1.0).abs() < 1e-9);
+    assert!((probe(&fifo, "avg") / expected - 1.0).abs() < 1e-9);
 }
 
 #[test]
 fn idle_time_told_twice_counts_once() {
     let mut once = gate_with_high_average(Time::ZERO);
     let mut twice = once.clone();
-    let arrival = |gate: &mut Gate, ms| {
+    let arrival = |fifo: &mut FifoQueue, ms| {
         let at = Time::from_millis(ms);
-        gate.arrive(at, &packet(500, Ecn::NotEct), &mut || 0.5);
-        depart(gate, 500);
+        fifo.arrive(at, &packet(500, Ecn::NotEct), &mut || 0.5);
+        depart(fifo, 500);
     };
     once.idle(Time::ZERO);
     twice.idle(Time::ZERO);
@@ -328,23 +341,23 @@ fn idle_time_told_twice_counts_once() {
 
 /// Distances between signals under a queue that is always 7 packets long: p_b = 0.02.
 fn distances(gap: Gap) -> Vec<u32> {
-    let mut gate = gate(Params {
+    let mut fifo = fifo(Params {
         w_q: 1.0,
         gap,
         ..params()
     });
     let sent = packet(500, Ecn::NotEct);
-    send(&mut gate, 7, &sent, 0.999);
+    send(&mut fifo, 7, &sent, 0.999);
     let mut stream = RandomStream::new(5, "spacing", 0);
     let (mut distances, mut distance) = (Vec::new(), 0);
     for _ in 0..1_000_000 {
         distance += 1;
-        match gate.arrive(Time::ZERO, &sent, &mut || stream.uniform()) {
-            Fate::Drop(_) => distances.push(std::mem::take(&mut distance)),
-            _ => depart(&mut gate, 500),
+        match fifo.arrive(Time::ZERO, &sent, &mut || stream.uniform()) {
+            Outcome::Drop(_) => distances.push(std::mem::take(&mut distance)),
+            _ => depart(&mut fifo, 500),
         }
     }
-    assert_eq!(probe(&gate, "p_b"), 0.02);
+    assert_eq!(probe(&fifo, "p_b"), 0.02);
     // The first distance has the start of the run in it.
     distances.split_off(1)
 }
@@ -374,7 +387,7 @@ fn signals_are_spaced_as_the_rules_say() {
     }
 }
 
-/// What is done to a gate in the conservation test.
+/// What is done to a fifo in the conservation test.
 #[derive(Clone, Debug)]
 enum Event {
     Arrive { size: u32, capable: bool, u: f64 },
@@ -403,7 +416,7 @@ proptest! {
         } else {
             droptail(limit)
         };
-        let mut gate = Gate::new(&discipline, LINK, 1).unwrap();
+        let mut fifo = FifoQueue::new(&discipline, LINK, 1).unwrap();
         let mut queue = std::collections::VecDeque::new();
         let (mut now, mut dropped, mut marked) = (Time::ZERO, 0, 0);
         for event in events {
@@ -411,10 +424,10 @@ proptest! {
             match event {
                 Event::Arrive { size, capable, u } => {
                     let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
-                    match gate.arrive(now, &packet(size, ecn), &mut || u) {
-                        Fate::Drop(_) => dropped += 1,
-                        Fate::Enqueue => queue.push_back(size),
-                        Fate::Mark(_) => {
+                    match fifo.arrive(now, &packet(size, ecn), &mut || u) {
+                        Outcome::Drop(_) => dropped += 1,
+                        Outcome::Enqueue => queue.push_back(size),
+                        Outcome::Mark(_) => {
                             prop_assert!(capable);
                             marked += 1;
                             queue.push_back(size);
@@ -422,18 +435,18 @@ proptest! {
                     }
                 }
                 Event::Depart => match queue.pop_front() {
-                    Some(size) => depart(&mut gate, size),
-                    None => gate.idle(now),
+                    Some(size) => depart(&mut fifo, size),
+                    None => fifo.idle(now),
                 },
             }
             let bytes: u64 = queue.iter().map(|size| u64::from(*size)).sum();
-            prop_assert_eq!(gate.backlog(), Backlog { packets: queue.len() as u32, bytes });
+            prop_assert_eq!(fifo.backlog(), Backlog { packets: queue.len() as u32, bytes });
             match limit {
                 QueueSize::Packets(limit) => prop_assert!(queue.len() as f64 <= limit),
                 QueueSize::Bytes(limit) => prop_assert!(bytes <= limit),
             }
         }
-        let counters = gate.counters();
+        let counters = fifo.counters();
         prop_assert_eq!(counters.dropped_packets(), dropped);
         prop_assert_eq!(counters.marked_packets(), marked);
         prop_assert_eq!(

@@ -5,7 +5,8 @@
 use std::hint::black_box;
 
 use aqmlab_aqm::{Discipline, LinkFacts, Queue};
-use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time, tagged};
+use aqmlab_declare::tagged;
+use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
 use criterion::{Criterion, criterion_group, criterion_main};
 use toml::{Table, Value};
 

@@ -6,13 +6,13 @@ use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::aqm::{Aqm, AqmParameters, Decision, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::FlowMap;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of AFD.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -2,9 +2,9 @@
 
 use aqmlab_net::{Packet, QueueSize, Time};
 
-use crate::about::Parameters;
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
+use aqmlab_declare::Parameters;
 
 /// An AQM's answer to one arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

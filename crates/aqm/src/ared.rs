@@ -7,11 +7,11 @@ use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Settings, Unit};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of adaptive RED.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -330,7 +330,8 @@ impl Aqm for Ared {
 
 #[cfg(test)]
 mod tests {
-    use aqmlab_net::{Rate, tagged};
+    use aqmlab_declare::tagged;
+    use aqmlab_net::Rate;
 
     use super::*;
 

@@ -7,11 +7,11 @@ use aqmlab_net::{Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, Limit, LinkFacts};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of BLUE.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

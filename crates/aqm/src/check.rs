@@ -1,18 +1,13 @@
-//! Checks that several disciplines share.
+//! Checks that several disciplines share, beside those of any parameters.
 
+pub(crate) use aqmlab_declare::Problem;
+pub(crate) use aqmlab_declare::check::*;
 use aqmlab_net::{Bytes, QueueSize, Time};
 
 use crate::red::Unit;
 
-/// Which field is wrong, and why: what was found and what would be right.
-pub(crate) type Problem = (String, String);
-
 /// Bytes of the smallest TCP/IP packet: a limit below them holds nothing.
 const SMALLEST_PACKET: u64 = 40;
-
-pub(crate) fn problem(field: &str, message: String) -> Result<(), Problem> {
-    Err((field.to_owned(), message))
-}
 
 /// The buffer must hold a packet.
 pub(crate) fn limit(limit: QueueSize) -> Result<(), Problem> {
@@ -34,72 +29,6 @@ pub(crate) fn buffer(field: &str, size: QueueSize) -> Result<(), Problem> {
                 "found {size}, which holds no packet; it must be at least 1 packet (or 40 bytes)"
             ),
         )
-    }
-}
-
-/// A weight or probability must lie in (0, 1].
-pub(crate) fn in_unit_interval(field: &str, value: f64) -> Result<(), Problem> {
-    if value > 0.0 && value <= 1.0 {
-        Ok(())
-    } else {
-        problem(
-            field,
-            format!("found {value}; it must be above 0 and at most 1"),
-        )
-    }
-}
-
-/// A duration must not be zero.
-pub(crate) fn positive(field: &str, duration: Time) -> Result<(), Problem> {
-    if duration > Time::ZERO {
-        Ok(())
-    } else {
-        problem(
-            field,
-            format!("found {duration}; it must be longer than 0 s"),
-        )
-    }
-}
-
-/// A number must lie in `low..=high`.
-pub(crate) fn between(field: &str, value: f64, low: f64, high: f64) -> Result<(), Problem> {
-    if (low..=high).contains(&value) {
-        Ok(())
-    } else {
-        problem(
-            field,
-            format!("found {value}; it must be at least {low} and at most {high}"),
-        )
-    }
-}
-
-/// A number must be finite and exceed `low`.
-pub(crate) fn above(field: &str, value: f64, low: f64) -> Result<(), Problem> {
-    if value > low && value.is_finite() {
-        Ok(())
-    } else {
-        problem(
-            field,
-            format!("found {value}; it must be a number above {low}"),
-        )
-    }
-}
-
-/// A number must be finite and not below `low`.
-pub(crate) fn at_least(field: &str, value: f64, low: f64) -> Result<(), Problem> {
-    if value >= low && value.is_finite() {
-        Ok(())
-    } else {
-        problem(field, format!("found {value}; it must be at least {low}"))
-    }
-}
-
-/// An amount of data must not be zero.
-pub(crate) fn bytes(field: &str, found: Bytes) -> Result<(), Problem> {
-    if found.0 > 0 {
-        Ok(())
-    } else {
-        problem(field, format!("found {found}; it must be at least 1 byte"))
     }
 }
 
@@ -137,33 +66,6 @@ pub(crate) fn target_queue(q_ref: QueueSize, limit: QueueSize, mean: Bytes) -> R
         problem(
             "q_ref",
             format!("found {q_ref}; it must be less than limit, {limit}"),
-        )
-    }
-}
-
-/// A count must lie between `least` and `most`.
-pub(crate) fn count(field: &str, value: u32, least: u32, most: u32) -> Result<(), Problem> {
-    if (least..=most).contains(&value) {
-        Ok(())
-    } else {
-        problem(
-            field,
-            format!("found {value}; it must be from {least} to {most}"),
-        )
-    }
-}
-
-/// A threshold must lie below another.
-pub(crate) fn ascending(
-    (low_name, low): (&str, f64),
-    (high_name, high): (&str, f64),
-) -> Result<(), Problem> {
-    if low < high {
-        Ok(())
-    } else {
-        problem(
-            high_name,
-            format!("found {high}; it must exceed {low_name}, {low}"),
         )
     }
 }

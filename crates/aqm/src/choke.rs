@@ -6,13 +6,13 @@ use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::aqm::{Decision, Outcome, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
 use crate::red::{self, Average, Gap, Unit, packets_per_second};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of CHOKe: those of RED, and how many packets an arrival is compared with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

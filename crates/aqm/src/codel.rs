@@ -5,11 +5,11 @@ use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of CoDel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

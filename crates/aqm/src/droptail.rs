@@ -6,10 +6,10 @@ use aqmlab_net::{Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks};
 use crate::check::{self, Problem};
 use crate::link::{Backlog, LinkFacts};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of drop-tail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

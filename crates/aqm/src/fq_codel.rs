@@ -6,7 +6,6 @@ use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::codel::{self, Control};
 use crate::counters::Reason;
@@ -14,6 +13,7 @@ use crate::flow_queues::{FlowQueues, Sizes, queue_of};
 use crate::fq::{self, DrrScheduler};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{Queued, Scheduler, SchedulerParameters, Stats};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of FQ-CoDel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

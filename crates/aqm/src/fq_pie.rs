@@ -5,7 +5,6 @@ use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::flow_queues::{FlowQueues, queue_of};
 use crate::fq::DrrScheduler;
@@ -13,6 +12,7 @@ use crate::fq_codel;
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::pie::{self, Control};
 use crate::queue::{Queued, Scheduler, SchedulerParameters, Stats};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of FQ-PIE.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,13 +8,13 @@ use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::FlowMap;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Average, Gap, Unit, packets_per_second};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of FRED.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

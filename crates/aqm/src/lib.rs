@@ -12,7 +12,6 @@
 #[cfg(test)]
 extern crate self as aqmlab_aqm;
 
-mod about;
 mod aqm;
 mod check;
 mod counters;
@@ -29,7 +28,6 @@ mod worked;
 
 use aqmlab_net::{Packet, QueueSize, Time};
 
-pub use about::{About, Parameters};
 pub use aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 pub use counters::{Counters, Reason};
 pub use fifo_queue::FifoQueue;

@@ -53,7 +53,8 @@ impl Preset {
 
 #[cfg(test)]
 mod tests {
-    use aqmlab_net::{Bytes, Rate, tagged};
+    use aqmlab_declare::tagged;
+    use aqmlab_net::{Bytes, Rate};
 
     use super::*;
     use crate::{LinkFacts, Queue};

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 
 use aqmlab_net::{Ecn, FlowKey, Packet, Time};
 
-use crate::about::Parameters;
 use crate::aqm::{Decision, Outcome};
 use crate::counters::{Counters, Reason};
 use crate::fifo_queue::FifoQueue;
 use crate::link::{Backlog, LinkFacts};
 use crate::{AnyScheduler, Discipline};
+use aqmlab_declare::Parameters;
 
 /// A packet that waits; `item` is what its owner wants back with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,13 +9,13 @@ use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::{FlowList, FlowMap};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
+use aqmlab_declare::{About, Parameters};
 
 use response::{Response, Test};
 

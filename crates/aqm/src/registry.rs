@@ -7,7 +7,7 @@ macro_rules! disciplines {
         aqms { $($(#[$aqm_doc:meta])* $aqm:ident($aqm_module:ident),)+ }
         schedulers { $($(#[$queue_doc:meta])* $queue:ident($queue_module:ident),)* }
     ) => {
-        aqmlab_net::tagged! {
+        aqmlab_declare::registry! {
             /// A discipline and its parameters, as a scenario states them.
             #[derive(Clone, Debug, PartialEq)]
             pub enum Discipline {
@@ -17,29 +17,6 @@ macro_rules! disciplines {
         }
 
         impl Discipline {
-            /// Refuses parameters that contradict each other or mean nothing. The error names the
-            /// field and says what was found and what would be right.
-            pub fn check(&self) -> Result<(), (String, String)> {
-                match self {
-                    $(Self::$aqm(params) => params.check(),)+
-                    $(Self::$queue(params) => params.check(),)*
-                }
-            }
-
-            /// What the discipline says of itself.
-            pub const fn about(&self) -> &'static About {
-                match self {
-                    $(Self::$aqm(_) => &<$aqm_module::Params as Parameters>::ABOUT,)+
-                    $(Self::$queue(_) => &<$queue_module::Params as Parameters>::ABOUT,)*
-                }
-            }
-
-            /// What each discipline says of itself, in the order of the enum.
-            pub const ABOUT: &'static [&'static About] = &[
-                $(&<$aqm_module::Params as Parameters>::ABOUT,)+
-                $(&<$queue_module::Params as Parameters>::ABOUT,)*
-            ];
-
             /// The AQM, its limit and whether it marks; nothing if the discipline is no aqm.
             pub(crate) fn aqm(
                 &self,

@@ -5,11 +5,11 @@ use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::aqm::{Aqm, AqmParameters, Decision, for_size};
 use crate::check::{self, Problem};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of REM.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -7,11 +7,11 @@ use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of RIO. Thresholds of Out below those of In, and `p_out` above `p_in`, prefer In.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,13 +5,13 @@ use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
 use crate::flow_map::FlowMap;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Unit};
 use crate::rio::{Class, Curves};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of RIO-PS. A packet is Short if it is among the first `l_t` of its flow, else Long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,12 +8,12 @@ use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of SFB.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,12 +5,12 @@ use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_queues::{Chain, FlowQueues, Links, Sizes, queue_of};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{Queued, Scheduler, SchedulerParameters, Stats};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of SFQ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

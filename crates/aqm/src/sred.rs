@@ -5,10 +5,10 @@ use aqmlab_net::{FlowKey, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::{About, Parameters};
 use crate::aqm::{Aqm, AqmParameters, Decision, happens};
 use crate::check::{self, Problem};
 use crate::link::{Backlog, LinkFacts};
+use aqmlab_declare::{About, Parameters};
 
 /// Parameters of SRED.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

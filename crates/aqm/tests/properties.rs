@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use aqmlab_aqm::{Backlog, Counters, Discipline, FifoQueue, LinkFacts, Outcome, Queue, Reason};
-use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, RandomStream, Rate, Time, tagged};
+use aqmlab_declare::tagged;
+use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, RandomStream, Rate, Time};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use toml::{Table, Value};

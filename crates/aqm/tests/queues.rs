@@ -2,7 +2,8 @@
 //! its paper is for. And the refusal of impossible parameters.
 
 use aqmlab_aqm::{Discipline, LinkFacts, Queue};
-use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time, tagged};
+use aqmlab_declare::tagged;
+use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
 use toml::{Table, Value};
 
 /// 10 Mbit/s: 2500 packets of 500 bytes a second.

@@ -3,15 +3,13 @@
 //! - [`Time`], [`Rate`], [`Bytes`], [`QueueSize`], [`Frequency`]: quantities with units, read from
 //!   and written to strings such as `"50 ms"` or `"10 Mbit/s"`;
 //! - [`Packet`], [`Ecn`], [`FlowKey`]: what a queue discipline may know of a packet;
-//! - [`RandomStream`]: named, portable random numbers;
-//! - [`mod@tagged`]: reading tables into types, with errors that know where they are.
+//! - [`RandomStream`]: named, portable random numbers.
 //!
 //! Nothing here reads a clock, a file or a global: time comes in as an argument.
 
 mod packet;
 mod quantity;
 mod random;
-pub mod tagged;
 mod time;
 
 pub use packet::{Ecn, FlowKey, Packet};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use aqmlab_net::tagged::{self, Located};
+use aqmlab_declare::tagged::{self, Located};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use aqmlab_net::tagged::{self, Located, quoted, shown};
+use aqmlab_declare::tagged::{self, Located, quoted, shown};
 use aqmlab_net::{Bytes, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};

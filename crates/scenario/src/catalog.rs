@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::schema::{Described, Parameter};
+use aqmlab_declare::schema::{Described, Parameter};
 
 /// Everything that a scenario can name, by section and name.
 ///

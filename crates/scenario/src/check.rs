@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
+use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
-use aqmlab_net::tagged::{Located, quoted};
 use aqmlab_traffic::{HostCounts, Model, Rtt};
 
 use crate::{

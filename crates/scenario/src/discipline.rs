@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use aqmlab_aqm::Discipline;
-use aqmlab_net::tagged::{self, Located, quoted, shown};
+use aqmlab_declare::tagged::{self, Located, quoted, shown};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use aqmlab_net::tagged::Located;
+use aqmlab_declare::tagged::Located;
 
 /// What is wrong with a scenario, in one sentence, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

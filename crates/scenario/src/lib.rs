@@ -16,7 +16,6 @@ mod pages;
 mod parse;
 mod population;
 mod reference;
-mod schema;
 mod tables;
 mod topology;
 mod traffic;

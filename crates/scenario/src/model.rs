@@ -31,6 +31,13 @@ pub struct Scenario {
     pub traffic: Vec<Traffic>,
 }
 
+impl Scenario {
+    /// JSON Schema (2020-12) of a scenario file.
+    pub fn json_schema() -> serde_json::Value {
+        aqmlab_declare::schema::schema_of::<Self>()
+    }
+}
+
 /// What is measured, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

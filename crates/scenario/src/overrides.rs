@@ -1,6 +1,6 @@
 //! Replacing single values of a scenario, as `--set KEY=VALUE` does.
 
-use aqmlab_net::tagged::{self, quoted, shown};
+use aqmlab_declare::tagged::{self, quoted, shown};
 use toml::{Table, Value};
 
 use crate::ScenarioError;

@@ -1,9 +1,10 @@
 //! The heads of the disciplines' pages, made from what each discipline says of itself.
 
-use aqmlab_aqm::{About, Discipline, Preset};
+use aqmlab_aqm::{Discipline, Preset};
+use aqmlab_declare::About;
 
 use crate::reference::parameters;
-use crate::schema::{Described, Kind};
+use aqmlab_declare::schema::{Described, Kind};
 
 /// What stands between the head of a page, which is generated, and the rest, which is not.
 pub const BY_HAND: &str = "<!-- Above: generated from the code. Below: written by hand. -->\n";

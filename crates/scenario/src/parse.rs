@@ -1,6 +1,6 @@
 //! From text to a scenario and back.
 
-use aqmlab_net::tagged;
+use aqmlab_declare::tagged;
 use toml::{Table, Value};
 
 use crate::tables::{self, MAX_SCENARIO_BYTES, ReadFile};

@@ -9,11 +9,11 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use crate::catalog::{ProfileSheet, profile_keys};
-use crate::schema::{Described, Parameter};
 use crate::traffic::Common;
 use crate::{
     Capture, FlowTrace, Hosts, Link, Measure, Path, RateChange, Reordering, Scenario, Topology,
 };
+use aqmlab_declare::schema::{Described, Parameter};
 
 /// The page docs/scenario.md: every field with its form, default and meaning.
 pub fn reference() -> String {

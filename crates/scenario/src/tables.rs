@@ -2,8 +2,8 @@
 
 use std::io;
 
+use aqmlab_declare::tagged::quoted;
 use aqmlab_net::Time;
-use aqmlab_net::tagged::quoted;
 use aqmlab_traffic::{Model, Rtt, Sizes};
 
 use crate::{Scenario, ScenarioError};

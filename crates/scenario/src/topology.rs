@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use aqmlab_net::tagged::Located;
+use aqmlab_declare::tagged::Located;
 use aqmlab_net::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bottleneck, Framing, Link};
 
-aqmlab_net::tagged! {
+aqmlab_declare::tagged! {
     /// The network between the hosts.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Topology {

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use aqmlab_declare::tagged::{self, Located};
 use aqmlab_net::Time;
-use aqmlab_net::tagged::{self, Located};
 use aqmlab_tcp::Profile;
 use aqmlab_traffic::{Activity, Direction, Model, Part, Rtt};
 use schemars::{JsonSchema, Schema, SchemaGenerator};

@@ -79,7 +79,7 @@ impl FromStr for Packets {
             .and_then(|number| number.parse().ok())
             .map(Self)
             .ok_or_else(|| {
-                let found = aqmlab_net::tagged::quoted(text);
+                let found = aqmlab_declare::tagged::quoted(text);
                 format!("found {found}; expected a whole number of packets such as \"254 packets\"")
             })
     }

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek};
 use std::path::Path;
 
-use aqmlab_net::tagged::quoted;
+use aqmlab_declare::tagged::quoted;
 use aqmlab_scenario::{Scenario, ScenarioError};
 use aqmlab_traffic::vector::VectorReader;
 use aqmlab_traffic::{Model, VectorFile, Vectors};

@@ -1,6 +1,6 @@
 //! Stack profiles: everything in which two TCP stacks of the same algorithms still differ, as data.
 
-use aqmlab_net::tagged::{Located, Reader};
+use aqmlab_declare::tagged::{Located, Reader};
 use aqmlab_net::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -497,7 +497,7 @@ pub enum EcnAtOneSegment {
     PassOver,
 }
 
-aqmlab_net::tagged! {
+aqmlab_declare::tagged! {
     /// The clock that measures round trips and fires retransmission timers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Clock {
@@ -521,7 +521,7 @@ aqmlab_net::tagged! {
     }
 }
 
-aqmlab_net::tagged! {
+aqmlab_declare::tagged! {
     /// When a lone in-order segment is acknowledged.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum DelayedAck {
@@ -542,7 +542,7 @@ aqmlab_net::tagged! {
 
 #[cfg(test)]
 mod tests {
-    use aqmlab_net::tagged;
+    use aqmlab_declare::tagged;
 
     use super::*;
 

@@ -11,7 +11,7 @@ use crate::session::WebSessions;
 use crate::telnet::Telnet;
 use crate::unc::UncWeb;
 
-aqmlab_net::tagged! {
+aqmlab_declare::tagged! {
     /// A traffic model and its parameters.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Model {
@@ -212,7 +212,7 @@ pub enum Gaps {
     Exponential,
 }
 
-aqmlab_net::tagged! {
+aqmlab_declare::tagged! {
     /// A distribution of sizes in bytes of application data. Drawn sizes are rounded up to a byte.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Sizes {
@@ -257,7 +257,7 @@ aqmlab_net::tagged! {
     }
 }
 
-aqmlab_net::tagged! {
+aqmlab_declare::tagged! {
     /// Minimum round-trip times, one per connection; the bottleneck's own delay is part of it.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Rtt {

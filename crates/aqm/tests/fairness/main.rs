@@ -5,7 +5,8 @@ mod crowd;
 mod refused;
 
 use aqmlab_aqm::{Discipline, LinkFacts};
-use aqmlab_net::{Bytes, Rate, tagged};
+use aqmlab_declare::tagged;
+use aqmlab_net::{Bytes, Rate};
 
 /// 2500 packets of 500 bytes a second.
 const LINK: LinkFacts = LinkFacts {

@@ -10,7 +10,7 @@ mod red;
 use std::sync::LazyLock;
 
 use aqmlab_aqm::{Discipline, LinkFacts, Queue};
-use aqmlab_net::tagged;
+use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
 
 const LINK: LinkFacts = LinkFacts {

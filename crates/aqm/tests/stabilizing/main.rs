@@ -12,7 +12,7 @@ mod rem;
 mod sred;
 
 use aqmlab_aqm::{Discipline, FifoQueue, LinkFacts, Outcome};
-use aqmlab_net::tagged;
+use aqmlab_declare::tagged;
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, RandomStream, Rate, Time};
 
 const LINK: LinkFacts = LinkFacts {

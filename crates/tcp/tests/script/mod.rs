@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
-use aqmlab_net::tagged::{self, Located};
+use aqmlab_declare::tagged::{self, Located};
 use aqmlab_net::{Ecn, Time};
 use aqmlab_tcp::{
     Context, Endpoint, Events, Flags, HostClock, Options, Profile, Repair, Segment, Timestamps,

@@ -1,10 +1,10 @@
-//! What a discipline says of itself: for `aqmlab explain`, the documentation and the checks.
+//! What an algorithm says of itself: for `aqmlab explain`, the documentation and the checks.
 
 use serde::Serialize;
 
-use crate::check::Problem;
+use crate::Problem;
 
-/// Where a discipline comes from, what it is for, and where it departs from its source.
+/// Where an algorithm comes from, what it is for, and where it departs from its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct About {
     /// Its full name.
@@ -19,9 +19,9 @@ pub struct About {
     pub memory: &'static str,
 }
 
-/// The parameters of a discipline.
+/// The parameters of an algorithm.
 pub trait Parameters {
-    /// What the discipline says of itself.
+    /// What the algorithm says of itself.
     const ABOUT: About;
 
     /// Refuses parameters that contradict each other or mean nothing. The error names the field

@@ -1,20 +1,12 @@
-//! The schema, for editors, and a view of it from which lists and pages are made.
+//! The schema of a type, for editors, and a view of it from which lists and pages are made.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::Scenario;
-
-impl Scenario {
-    /// JSON Schema (2020-12) of a scenario file.
-    pub fn json_schema() -> Value {
-        schema_of::<Self>()
-    }
-}
-
-fn schema_of<T: JsonSchema>() -> Value {
+/// JSON Schema (2020-12) of a type, as a person who writes TOML wants to see it.
+pub fn schema_of<T: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<T>().to_value();
     tidy(&mut schema);
@@ -55,57 +47,68 @@ fn tidy(schema: &mut Value) {
 }
 
 /// A schema in which references can be followed.
-pub(crate) struct Described {
+#[derive(Debug)]
+pub struct Described {
     root: Value,
 }
 
 /// A word that a key can hold, or a kind of table, and what it means.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Word {
-    pub(crate) name: String,
+pub struct Word {
+    /// The word.
+    pub name: String,
+    /// What it means.
     #[serde(rename = "description")]
-    pub(crate) summary: String,
+    pub summary: String,
 }
 
 /// A kind of table.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Kind {
+pub struct Kind {
+    /// What `kind` holds.
     #[serde(skip)]
-    pub(crate) name: String,
-    pub(crate) summary: String,
-    pub(crate) parameters: Vec<Parameter>,
+    pub name: String,
+    /// What it is.
+    pub summary: String,
+    /// Its other keys.
+    pub parameters: Vec<Parameter>,
 }
 
 /// A key of a table.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Parameter {
-    pub(crate) name: String,
-    pub(crate) description: String,
+pub struct Parameter {
+    /// The key.
+    pub name: String,
+    /// What it means.
+    pub description: String,
     /// What may stand there, in words.
     #[serde(rename = "type")]
-    pub(crate) form: String,
-    pub(crate) required: bool,
+    pub form: String,
+    /// Whether it has no default.
+    pub required: bool,
+    /// What it is where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) default: Option<Value>,
+    pub default: Option<Value>,
     /// The words that may stand there, if it takes words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) words: Vec<Word>,
+    pub words: Vec<Word>,
 }
 
 impl Described {
-    pub(crate) fn of<T: JsonSchema>() -> Self {
+    /// The schema of this type.
+    pub fn of<T: JsonSchema>() -> Self {
         Self {
             root: schema_of::<T>(),
         }
     }
 
     /// The keys of the described type, a plain table.
-    pub(crate) fn parameters(&self) -> Vec<Parameter> {
+    pub fn parameters(&self) -> Vec<Parameter> {
         self.parameters_of(&self.root)
     }
 
     /// The kinds of the described type, a table with `kind`.
-    pub(crate) fn kinds(&self) -> Vec<Kind> {
+    pub fn kinds(&self) -> Vec<Kind> {
         let kind = |schema: &Value| Kind {
             name: text(&schema["properties"]["kind"]["const"]),
             summary: text(&schema["description"]),
@@ -115,7 +118,7 @@ impl Described {
     }
 
     /// The quantities that the type uses: types that are text with a form of its own.
-    pub(crate) fn quantities(&self) -> Vec<Word> {
+    pub fn quantities(&self) -> Vec<Word> {
         let definitions = self.root["$defs"].as_object().into_iter().flatten();
         let quantities = definitions.filter(|(_, schema)| schema.get("examples").is_some());
         let word = |(name, schema): (&String, &Value)| Word {

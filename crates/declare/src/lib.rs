@@ -1,0 +1,18 @@
+//! What a table of parameters says of itself.
+//!
+//! - [`mod@tagged`]: reading tables whose `kind` decides what else they hold, with errors that know
+//!   where they are.
+//! - [`About`] and [`Parameters`]: where an algorithm comes from, and what its parameters may be.
+//! - [`check`]: the checks that many parameters share.
+//! - [`registry!`]: from one line per kind, the enum that a scenario reads, with its checks and
+//!   what each kind says of itself.
+//! - [`schema`]: the JSON Schema of a type, and a view of it from which lists and pages are made.
+
+mod about;
+pub mod check;
+mod registry;
+pub mod schema;
+pub mod tagged;
+
+pub use about::{About, Parameters};
+pub use check::Problem;

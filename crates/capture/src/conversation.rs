@@ -9,8 +9,8 @@
 //! ADU is all that a side sends without a longer silence. In both, silence of more than the idle
 //! time (500 ms in the papers) ends an ADU, if nothing kept the side from sending.
 
-use aqmlab_net::Time;
-use aqmlab_traffic::vector::{Adu, Body, CLOSE_AFTER, MAX_ADUS, MAX_BYTES, MAX_TIME, Party};
+use aqmlab_net::{Role, Time};
+use aqmlab_traffic::vector::{Adu, Body, CLOSE_AFTER, MAX_ADUS, MAX_BYTES, MAX_TIME};
 
 /// What a connection's sides, 0 and 1, have been seen to send.
 #[derive(Debug, Default)]
@@ -132,10 +132,10 @@ impl Conversation {
         }
     }
 
-    fn in_turn(&self, initiator: usize, timing: &Timing) -> Vec<(Party, Adu)> {
+    fn in_turn(&self, initiator: usize, timing: &Timing) -> Vec<(Role, Adu)> {
         let party = |side| match side == initiator {
-            true => Party::Initiator,
-            false => Party::Acceptor,
+            true => Role::Client,
+            false => Role::Server,
         };
         let mut adus = Vec::with_capacity(self.units.len() + 1);
         if let Some(first) = self.units.first() {

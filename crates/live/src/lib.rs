@@ -30,7 +30,7 @@ mod world;
 use std::sync::Arc;
 
 use aqmlab_scenario::Scenario;
-use aqmlab_sim::{Accounts, RunError, Summary};
+use aqmlab_sim::{Metrics, RunError, Summary};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
@@ -95,7 +95,7 @@ pub fn run(
     raise_file_limit();
     let routes = Arc::new(Routes::default());
     let paths = Side::BOTH.map(|from| Path::new(scenario, dumbbell, from, routes.clone()));
-    let accounts = Accounts::new(scenario, directory, &[0, 1].map(|i| paths[i].accounts()))?;
+    let metrics = Metrics::new(scenario, directory, &[0, 1].map(|i| paths[i].metrics()))?;
     let sources = load::sources(scenario, dumbbell)?;
     let (bed, devices) = Bed::new(&stack)?;
     let world = World::new(&bed, &devices, scenario, routes);
@@ -105,16 +105,16 @@ pub fn run(
         measured: world.measured,
         stop: &world.stop,
         routes: world.routes.clone(),
-        accounts,
+        metrics,
         sources,
         classes: class_sockets(scenario),
         bottleneck_delay: dumbbell.bottleneck.forward.delay + dumbbell.bottleneck.reverse.delay,
         delay_at: dumbbell.hosts.delay_at,
     };
-    let (links, mut health, (accounts, events)) = world.run(paths, setting, progress)?;
+    let (links, mut health, (metrics, events)) = world.run(paths, setting, progress)?;
     health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
     health.judge();
-    let summary = accounts.finish(scenario, links, events)?;
+    let summary = metrics.finish(scenario, links, events)?;
     Ok(LiveSummary {
         summary,
         live: health,

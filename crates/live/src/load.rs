@@ -1,5 +1,5 @@
 //! The load generator: asks the scenario's sources what their users want, has the sides do it, and
-//! keeps the accounts.
+//! keeps the metrics.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 use aqmlab_scenario::{DelayAt, Dumbbell, Scenario};
-use aqmlab_sim::{Accounts, ExchangeRecord, FlowRecord, RunError};
+use aqmlab_sim::{ExchangeRecord, FlowRecord, Metrics, RunError};
 use aqmlab_tcp::Retransmissions;
 use aqmlab_traffic::{Action, Connect, HostCounts, OpenDatagrams, Script, Source, SourceError};
 use rustix::net::sockopt::set_ip_tos;
@@ -22,7 +22,7 @@ use crate::bed::Bed;
 use crate::clock::Clock;
 use crate::measure::{Lateness, LoadReport, Meter};
 use crate::path::Agenda;
-use crate::routes::{End, FIRST_CLIENT_PORT, Route, Routes, Side};
+use crate::routes::{FIRST_CLIENT_PORT, Route, Routes, Side};
 use crate::side::{ClassSockets, Command, Report};
 
 /// Servers of class n listen on this port + n.
@@ -123,7 +123,7 @@ pub(crate) struct Load<'a> {
     measured: (Time, Time),
     stop: &'a AtomicBool,
     routes: Arc<Routes>,
-    accounts: Accounts,
+    metrics: Metrics,
     sources: Vec<Source>,
     classes: Vec<ClassSockets>,
     /// Propagation on the bottleneck, both ways together: part of every round trip.
@@ -153,7 +153,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) measured: (Time, Time),
     pub(crate) stop: &'a AtomicBool,
     pub(crate) routes: Arc<Routes>,
-    pub(crate) accounts: Accounts,
+    pub(crate) metrics: Metrics,
     pub(crate) sources: Vec<Source>,
     pub(crate) classes: Vec<ClassSockets>,
     pub(crate) bottleneck_delay: Time,
@@ -173,7 +173,7 @@ impl<'a> Load<'a> {
             measured: setting.measured,
             stop: setting.stop,
             routes: setting.routes,
-            accounts: setting.accounts,
+            metrics: setting.metrics,
             sources: setting.sources,
             classes: setting.classes,
             bottleneck_delay: setting.bottleneck_delay,
@@ -212,7 +212,7 @@ impl<'a> Load<'a> {
                 return Err(RunError::Stopped.into());
             }
             meter.look(now, self.measured);
-            self.accounts.check()?;
+            self.metrics.check()?;
             while let Some((due, (class, token))) = self.agenda.pop(self.clock.now()) {
                 self.events += 1;
                 if due >= start {
@@ -230,7 +230,7 @@ impl<'a> Load<'a> {
 
     /// A file of connections may have ended before the run did.
     fn check_files(&self) -> Result<(), LiveError> {
-        for (class, source) in self.accounts.classes().zip(&self.sources) {
+        for (class, source) in self.metrics.classes().zip(&self.sources) {
             if let Some(failure) = source.failure() {
                 let message = format!("traffic.{class}.file: {failure}");
                 return Err(RunError::Vectors(message).into());
@@ -260,7 +260,7 @@ impl<'a> Load<'a> {
             Report::Ready => {}
             Report::Asked { flow, at } => {
                 if let Some(open) = self.open.get(&flow) {
-                    self.accounts.exchange_begins(open.route.class, at);
+                    self.metrics.exchange_begins(open.route.class, at);
                 }
             }
             Report::Answered {
@@ -280,7 +280,7 @@ impl<'a> Load<'a> {
                         client: open.client,
                         server: open.server,
                     };
-                    self.accounts.exchange(open.route.class, &record);
+                    self.metrics.exchange(open.route.class, &record);
                 }
             }
             Report::Done {
@@ -298,12 +298,12 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// An end of a connection is done. The source hears of it when the client is; the accounts
+    /// An end of a connection is done. The source hears of it when the client is; the metrics
     /// are closed when both are, or one has failed.
     fn done(
         &mut self,
         flow: u64,
-        end: End,
+        end: Role,
         at: Time,
         again: Retransmissions,
         result: io::Result<()>,
@@ -312,13 +312,13 @@ impl<'a> Load<'a> {
             return Ok(()); // The other end has failed before.
         };
         let class = open.route.class;
-        let was_told = open.done[End::Client as usize].is_some();
+        let was_told = open.done[Role::Client as usize].is_some();
         open.done[end as usize] = Some(again.timeouts);
-        if end == End::Client {
+        if end == Role::Client {
             open.delayed_by = again;
         }
         let failed = result.is_err();
-        let tell = !was_told && (failed || end == End::Client);
+        let tell = !was_told && (failed || end == Role::Client);
         let token = open.token;
         let timeouts = open.done.iter().flatten().sum();
         if failed || open.done.iter().all(Option::is_some) {
@@ -331,7 +331,7 @@ impl<'a> Load<'a> {
             };
             self.ports.give_back(open.from);
             self.open.remove(&flow);
-            self.accounts.flow(class, &record);
+            self.metrics.flow(class, &record);
         }
         if let Err(error) = result {
             self.note_failure(&error);
@@ -374,7 +374,7 @@ impl<'a> Load<'a> {
                 Action::Connect(connect) => self.connect(class, connect),
                 Action::OpenDatagrams(open) => self.open_datagrams(class, &open)?,
                 Action::Datagram { token, size } => self.send_datagram(class, token, size),
-                Action::Refused => self.accounts.refused(class, now),
+                Action::Refused => self.metrics.refused(class, now),
                 // Endless connections that stop are refused before the run.
                 Action::EndConnections => {}
                 Action::WakeAt { at, token } => self.agenda.push(at.max(now), (class, token)),
@@ -404,7 +404,7 @@ impl<'a> Load<'a> {
         let now = self.clock.now();
         let (near, far) = Self::sides_of(connect.flipped);
         if connect.script.asks_at_once() {
-            self.accounts.exchange_begins(class, now);
+            self.metrics.exchange_begins(class, now);
         }
         self.report.own_limits += u64::from(connect.limits.is_some());
         let route = self.route(class, connect.rtt, Some(connect.script));
@@ -487,19 +487,19 @@ impl<'a> Load<'a> {
         let now = self.clock.now();
         let flow = &mut self.datagrams[class][token as usize];
         flow.last = now;
-        flow.sent += u64::from(self.accounts.measures(now));
+        flow.sent += u64::from(self.metrics.measures(now));
         let payload = &NOTHING[..(size - DATAGRAM_HEADER) as usize];
         if let Err(error) = flow.socket.send_to(payload, flow.to) {
             self.note_failure(&error);
         }
     }
 
-    /// The run is over: counts what goes on. Returns the accounts, the report and how many events
+    /// The run is over: counts what goes on. Returns the metrics, the report and how many events
     /// there were.
-    pub(crate) fn finish(mut self) -> (Accounts, LoadReport, u64) {
+    pub(crate) fn finish(mut self) -> (Metrics, LoadReport, u64) {
         for open in self.open.values() {
             let record = record_of(&open.route, open.start);
-            self.accounts.still_open(open.route.class, &record);
+            self.metrics.still_open(open.route.class, &record);
         }
         for (class, flows) in self.datagrams.iter().enumerate() {
             for flow in flows {
@@ -508,11 +508,11 @@ impl<'a> Load<'a> {
                     ..record_of(&flow.route, flow.start)
                 };
                 let lost = flow.route.lost();
-                self.accounts.datagrams(class, &record, flow.sent, lost);
+                self.metrics.datagrams(class, &record, flow.sent, lost);
             }
         }
         self.report.set_lateness(&self.lateness);
-        (self.accounts, self.report, self.events)
+        (self.metrics, self.report, self.events)
     }
 }
 
@@ -523,8 +523,8 @@ fn record_of(route: &Route, start: Time) -> FlowRecord {
         start,
         rtt: route.rtt,
         end: start,
-        request_bytes: route.received(End::Server),
-        response_bytes: route.received(End::Client),
+        request_bytes: route.received(Role::Server),
+        response_bytes: route.received(Role::Client),
         measured_bytes: route.measured(),
         again: Retransmissions::default(),
         delayed_by: Retransmissions::default(),

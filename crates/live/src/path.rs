@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use aqmlab_net::{FlowKey, Packet, Rate, Time};
 use aqmlab_scenario::{Dumbbell, Scenario};
-use aqmlab_sim::LinkAccounts;
+use aqmlab_sim::LinkMetrics;
 
 use crate::ip::{self, Headers};
 use crate::port::{Beyond, Port};
@@ -186,8 +186,8 @@ impl Path {
         }
     }
 
-    pub(crate) const fn accounts(&self) -> &LinkAccounts {
-        self.port.accounts()
+    pub(crate) const fn metrics(&self) -> &LinkMetrics {
+        self.port.metrics()
     }
 
     pub(crate) const fn strays(&self) -> u64 {
@@ -255,7 +255,7 @@ impl Path {
     }
 
     /// The run is over at `end`.
-    pub(crate) fn close(mut self, end: Time) -> LinkAccounts {
+    pub(crate) fn close(mut self, end: Time) -> LinkMetrics {
         self.advance(end);
         self.port.close(end)
     }

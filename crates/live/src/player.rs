@@ -3,15 +3,14 @@
 use std::cell::RefCell;
 use std::io;
 
-use aqmlab_net::Time;
-use aqmlab_traffic::vector::Party;
+use aqmlab_net::{Role, Time};
 use aqmlab_traffic::{Script, Step};
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::TcpStream;
 use tokio::time::sleep_until;
 
 use crate::clock::Clock;
-use crate::routes::{End, Route};
+use crate::routes::Route;
 
 /// What is sent: nobody looks at it.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
@@ -39,7 +38,7 @@ pub(crate) enum Heard {
 #[derive(Debug)]
 pub(crate) struct Player<'a> {
     pub(crate) stream: TcpStream,
-    pub(crate) end: End,
+    pub(crate) end: Role,
     pub(crate) route: &'a Route,
     clock: Clock,
     /// The measured span.
@@ -56,7 +55,7 @@ pub(crate) struct Player<'a> {
 impl<'a> Player<'a> {
     pub(crate) const fn new(
         stream: TcpStream,
-        end: End,
+        end: Role,
         route: &'a Route,
         clock: Clock,
         measured: (Time, Time),
@@ -83,8 +82,8 @@ impl<'a> Player<'a> {
         mut tell: impl FnMut(Heard, Time),
     ) -> io::Result<()> {
         let party = match self.end {
-            End::Client => Party::Initiator,
-            End::Server => Party::Acceptor,
+            Role::Client => Role::Client,
+            Role::Server => Role::Server,
         };
         for step in script.steps(party) {
             match step {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use aqmlab_aqm::{LinkFacts, Queue, Queued, Reason};
 use aqmlab_net::{Bytes, Packet, RandomStream, Time};
 use aqmlab_scenario::{Link, RateChange, Reordering, Scenario};
-use aqmlab_sim::LinkAccounts;
+use aqmlab_sim::LinkMetrics;
 
 /// Names of the directions, in results and, as in the simulator, of random streams.
 const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
@@ -34,7 +34,7 @@ pub(crate) struct Port<T> {
     busy_until: Option<Time>,
     /// Up to when the packets that wait are accounted for.
     accounted: Time,
-    accounts: LinkAccounts,
+    metrics: LinkMetrics,
 }
 
 /// What a port does with packets.
@@ -57,7 +57,7 @@ impl<T> Port<T> {
         let hashes = stream("hash").uniform().to_bits();
         let queue = Queue::new(&link.discipline, facts, hashes);
         Self {
-            accounts: LinkAccounts::new(scenario, LINK, name, queue.probe_names()),
+            metrics: LinkMetrics::new(scenario, LINK, name, queue.probe_names()),
             queue,
             ring: VecDeque::new(),
             ring_size: link.device_ring.0 as usize,
@@ -74,8 +74,8 @@ impl<T> Port<T> {
         }
     }
 
-    pub(crate) const fn accounts(&self) -> &LinkAccounts {
-        &self.accounts
+    pub(crate) const fn metrics(&self) -> &LinkMetrics {
+        &self.metrics
     }
 
     /// When the port wants to [`depart`](Self::depart).
@@ -111,7 +111,7 @@ impl<T> Port<T> {
     /// The changes of the rate, ticks and samples that come before `time`.
     pub(crate) fn observe_before(&mut self, time: Time) {
         loop {
-            let (tick, sample) = (self.queue.next_tick(), self.accounts.next_sample());
+            let (tick, sample) = (self.queue.next_tick(), self.metrics.next_sample());
             let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
             if tick.min(sample).min(change) >= time {
                 break;
@@ -122,7 +122,7 @@ impl<T> Port<T> {
                 self.queue.tick();
             } else {
                 let queue = &self.queue;
-                self.accounts
+                self.metrics
                     .sample(queue.backlog(), queue.counters(), |out| queue.probe(out));
             }
         }
@@ -136,11 +136,11 @@ impl<T> Port<T> {
     }
 
     /// The measured span ends.
-    pub(crate) fn close(mut self, end: Time) -> LinkAccounts {
+    pub(crate) fn close(mut self, end: Time) -> LinkMetrics {
         self.observe_before(end);
         self.account(end);
-        self.accounts.close(self.queue.counters());
-        self.accounts
+        self.metrics.close(self.queue.counters());
+        self.metrics
     }
 
     /// Keeps the wire busy and the device ring full, as far as there are packets.
@@ -163,13 +163,13 @@ impl<T> Port<T> {
                 break;
             }
         }
-        self.accounts.length(now, self.queue.backlog().packets);
+        self.metrics.length(now, self.queue.backlog().packets);
     }
 
     fn dequeue(&mut self, now: Time, beyond: &mut impl Beyond<T>) -> Option<Queued<T>> {
         let dropped = |queued: Queued<T>, _: Reason| beyond.lost(now, queued.item);
         let next = self.queue.dequeue(now, dropped)?;
-        self.accounts.leave(next.arrived, now);
+        self.metrics.leave(next.arrived, now);
         Some(next)
     }
 
@@ -178,9 +178,9 @@ impl<T> Port<T> {
         let wire_bytes = u64::from(size) + self.facts.framing.0;
         let end = now + self.facts.rate.transmission_time(wire_bytes);
         self.busy_until = Some(end);
-        self.accounts.transmission(now, end, size);
+        self.metrics.transmission(now, end, size);
         if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
-            self.accounts.wire_loss(end);
+            self.metrics.wire_loss(end);
             beyond.lost(end, queued.item);
         } else {
             let held_up = match self.reordering {
@@ -196,7 +196,7 @@ impl<T> Port<T> {
     /// Adds the time that packets waited since the last change of their number.
     fn account(&mut self, now: Time) {
         let packets = self.queue.backlog().packets;
-        self.accounts.queue(self.accounted, now, packets);
+        self.metrics.queue(self.accounted, now, packets);
         self.accounted = now;
     }
 }

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 use aqmlab_tcp::Retransmissions;
 use aqmlab_traffic::Script;
 
@@ -61,13 +61,6 @@ impl Side {
     }
 }
 
-/// Which end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    Client = 0,
-    Server = 1,
-}
-
 /// A connection, or a flow of datagrams.
 #[derive(Debug)]
 pub(crate) struct Route {
@@ -113,14 +106,14 @@ impl Route {
     }
 
     /// One end has sent a segment.
-    pub(crate) fn note_sent(&self, by: End, segment: &Segment) {
+    pub(crate) fn note_sent(&self, by: Role, segment: &Segment) {
         self.sent[by as usize].note(segment);
     }
 
     /// One end has received this many bytes.
-    pub(crate) fn note_received(&self, by: End, bytes: u64, measured: bool) {
+    pub(crate) fn note_received(&self, by: Role, bytes: u64, measured: bool) {
         self.received[by as usize].fetch_add(bytes, Relaxed);
-        if measured && by == End::Client {
+        if measured && by == Role::Client {
             self.measured.fetch_add(bytes, Relaxed);
         }
     }
@@ -129,7 +122,7 @@ impl Route {
         self.lost.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn received(&self, by: End) -> u64 {
+    pub(crate) fn received(&self, by: Role) -> u64 {
         self.received[by as usize].load(Relaxed)
     }
 
@@ -218,11 +211,11 @@ impl Routes {
         &self,
         source: SocketAddrV4,
         destination: SocketAddrV4,
-    ) -> Option<(Arc<Route>, End)> {
+    ) -> Option<(Arc<Route>, Role)> {
         let (client, sender) = if source.port() >= FIRST_CLIENT_PORT {
-            (source, End::Client)
+            (source, Role::Client)
         } else {
-            (destination, End::Server)
+            (destination, Role::Server)
         };
         Some((self.get(client)?, sender))
     }
@@ -238,7 +231,7 @@ mod tests {
         let route = Route::new(1, 0, Time::ZERO, [Time::ZERO; 2], None);
         for &(seq, len, syn, fin) in segments {
             let segment = Segment { seq, len, syn, fin };
-            route.note_sent(End::Server, &segment);
+            route.note_sent(Role::Server, &segment);
         }
         route.again()
     }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 use aqmlab_tcp::Retransmissions;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Builder;
@@ -16,7 +16,7 @@ use tokio::task::{LocalSet, spawn_local};
 use crate::clock::Clock;
 use crate::kernel;
 use crate::player::{Heard, Player};
-use crate::routes::{End, Route, Routes};
+use crate::routes::{Route, Routes};
 
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 65_535;
@@ -66,7 +66,7 @@ pub(crate) enum Report {
     /// An end of a connection is done.
     Done {
         flow: u64,
-        end: End,
+        end: Role,
         at: Time,
         /// Sent again by both ends so far; the time-outs are this end's.
         again: Retransmissions,
@@ -157,7 +157,7 @@ impl Side {
         let Some(script) = &route.script else {
             return;
         };
-        let mut player = Player::new(stream, End::Server, &route, self.clock, self.measured);
+        let mut player = Player::new(stream, Role::Server, &route, self.clock, self.measured);
         let result = player.play(script, |_, _| {}).await;
         self.done(&player, result);
     }
@@ -173,7 +173,7 @@ impl Side {
             Err(error) => {
                 return self.tell(Report::Done {
                     flow,
-                    end: End::Client,
+                    end: Role::Client,
                     at: self.clock.now(),
                     again: route.again(),
                     counts_timeouts: true,
@@ -181,7 +181,7 @@ impl Side {
                 });
             }
         };
-        let mut player = Player::new(stream, End::Client, &route, self.clock, self.measured);
+        let mut player = Player::new(stream, Role::Client, &route, self.clock, self.measured);
         let tell = |heard, at| match heard {
             Heard::Asked => {
                 start = at;
@@ -231,7 +231,7 @@ impl Side {
         while let Ok(size) = socket.recv(&mut datagram).await {
             let now = self.clock.now();
             let measured = start <= now && now < end;
-            route.note_received(End::Client, size as u64, measured);
+            route.note_received(Role::Client, size as u64, measured);
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
-use aqmlab_sim::{Accounts, LinkAccounts};
+use aqmlab_sim::{LinkMetrics, Metrics};
 use rustix::thread::{Pid, gettid};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -52,11 +52,11 @@ pub(crate) struct World<'a> {
 
 /// What the links saw, how well the run went, what the connections did, and how many events the
 /// load generator had.
-type Outcome = ([LinkAccounts; 2], Health, (Accounts, u64));
+type Outcome = ([LinkMetrics; 2], Health, (Metrics, u64));
 
 /// What the load generator's thread has to say.
 type Loaded = (
-    (Accounts, LoadReport, u64),
+    (Metrics, LoadReport, u64),
     (BTreeMap<String, ThreadReport>, f64),
 );
 
@@ -163,7 +163,7 @@ impl<'a> World<'a> {
         path: Path,
         from: Side,
         ids: &Sender<(&'static str, Pid)>,
-    ) -> (LinkAccounts, PacingReport) {
+    ) -> (LinkMetrics, PacingReport) {
         let name = match from {
             Side::Servers => "router forward",
             Side::Clients => "router reverse",
@@ -231,8 +231,8 @@ fn await_ready(
 }
 
 fn outcome(
-    ((accounts, load, events), (threads, machine_busy_share)): Loaded,
-    routed: Vec<(LinkAccounts, PacingReport)>,
+    ((metrics, load, events), (threads, machine_busy_share)): Loaded,
+    routed: Vec<(LinkMetrics, PacingReport)>,
 ) -> Result<Outcome, LiveError> {
     let (links, pacing): (Vec<_>, Vec<_>) = routed.into_iter().unzip();
     let names = ["forward", "reverse"].map(str::to_owned);
@@ -247,7 +247,7 @@ fn outcome(
         device_drops: 0,
         kernel: kernel.trim().to_owned(),
     };
-    let links: Result<[LinkAccounts; 2], _> = links.try_into();
+    let links: Result<[LinkMetrics; 2], _> = links.try_into();
     let links = links.map_err(|_| LiveError::Bed("a direction is missing".to_owned()))?;
-    Ok((links, health, (accounts, events)))
+    Ok((links, health, (metrics, events)))
 }

@@ -1,9 +1,9 @@
 //! What becomes of a class that has too many connections, or stops.
 
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use crate::world::World;
 
-impl<A: Agenda> World<A> {
+impl<A: EventQueue> World<A> {
     /// A connection was not opened because its class has as many as it may.
     pub(crate) fn refused(&mut self, class: usize) {
         let measured = self.window.contains(self.now);

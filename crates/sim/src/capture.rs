@@ -12,14 +12,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use aqmlab_capture::{CaptureWriter, Checksums, PacketImage, TcpImage, Transport};
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 use aqmlab_scenario as scenario;
 use aqmlab_tcp::{Flags, MAX_SACK_BLOCKS, Options, Profile};
 
 use crate::RunError;
 use crate::build::PortName;
 use crate::connection::Routes;
-use crate::event::{Event, Side};
+use crate::event::Event;
 
 /// IP and TCP headers without options.
 const BARE_HEADERS: u64 = 40;
@@ -121,7 +121,7 @@ impl Capture {
         };
         let sender = event.sender();
         let route = routes.of(sender);
-        let addresses = [Side::Client, Side::Server]
+        let addresses = [Role::Client, Role::Server]
             .map(|side| address(side, routes.of(side).node, routes.flow()));
         let blocks = options.sack_blocks();
         let count = blocks.len();
@@ -161,12 +161,12 @@ fn unwritable(error: &io::Error) -> RunError {
 
 /// Hosts are numbered in 10.0.0.0/8. Every connection has a pair of ports of its own: the server's
 /// is a system port, the client's is none, and together they number 60 million connections.
-fn address(side: Side, node: u32, flow: u64) -> SocketAddr {
+fn address(side: Role, node: u32, flow: u64) -> SocketAddr {
     const CLIENT_PORTS: u64 = 65_536 - 1024;
     const SERVER_PORTS: u64 = 1024 - 80;
     let port = match side {
-        Side::Client => 1024 + flow % CLIENT_PORTS,
-        Side::Server => 80 + flow / CLIENT_PORTS % SERVER_PORTS,
+        Role::Client => 1024 + flow % CLIENT_PORTS,
+        Role::Server => 80 + flow / CLIENT_PORTS % SERVER_PORTS,
     };
     let host = Ipv4Addr::from_bits(10 << 24 | (node + 1));
     SocketAddr::from((host, port as u16))

@@ -1,12 +1,12 @@
 //! A connection of the simulated world: two end points and the application that uses them.
 
-use aqmlab_net::{FlowKey, Time};
+use aqmlab_net::{FlowKey, Role, Time};
 use aqmlab_scenario::DelayAt;
 use aqmlab_tcp::{Endpoint, Events, Flags, Retransmissions};
 use aqmlab_traffic::{Connect, Script, Step};
 
-use crate::event::{Event, Side};
-use crate::limits::Own;
+use crate::event::Event;
+use crate::limits::Overrides;
 use crate::stats::Delays;
 
 /// One way of a path: its ports, as a part of the world's list of hops.
@@ -29,7 +29,7 @@ pub(crate) struct Path {
 
 /// Where the delay between hosts and ports is paid by what one end sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paid {
+pub(crate) enum DelayPlacement {
     /// Between the host and the entrance of its first port.
     Before,
     /// Between the exit of the last port and the receiver.
@@ -57,8 +57,8 @@ pub(crate) struct Route {
     pub(crate) hops: u8,
     /// Differentiated services code point of all packets.
     pub(crate) dscp: u8,
-    /// Where `access_delay` is paid.
-    pub(crate) paid: Paid,
+    /// Where `access_delay` lies.
+    pub(crate) placement: DelayPlacement,
     /// A flow of datagrams, no connection.
     pub(crate) are_datagrams: bool,
 }
@@ -87,27 +87,27 @@ impl Route {
     /// How far the clocks of the hosts are behind, for this connection.
     #[inline(always)]
     pub(crate) const fn shift(&self) -> Time {
-        match self.paid {
-            Paid::Before | Paid::Behind => Time::ZERO,
-            Paid::Shifted => self.access_delay,
+        match self.placement {
+            DelayPlacement::Before | DelayPlacement::Behind => Time::ZERO,
+            DelayPlacement::Shifted => self.access_delay,
         }
     }
 
     /// From a host to the entrance of its first port.
     #[inline(always)]
     pub(crate) const fn delay_before(&self) -> Time {
-        match self.paid {
-            Paid::Before | Paid::Shifted => self.access_delay,
-            Paid::Behind => Time::ZERO,
+        match self.placement {
+            DelayPlacement::Before | DelayPlacement::Shifted => self.access_delay,
+            DelayPlacement::Behind => Time::ZERO,
         }
     }
 
     /// From the exit of the last port until the receiver deals with it.
     #[inline(always)]
     pub(crate) const fn delay_behind(&self) -> Time {
-        match self.paid {
-            Paid::Before => Time::ZERO,
-            Paid::Behind | Paid::Shifted => self.access_delay,
+        match self.placement {
+            DelayPlacement::Before => Time::ZERO,
+            DelayPlacement::Behind | DelayPlacement::Shifted => self.access_delay,
         }
     }
 
@@ -141,12 +141,21 @@ impl Routes {
         let access = common.rtt.saturating_sub(path.delay);
         // Hosts delay what they send.
         let [client, server] = common.delay_at.shares(access);
-        let (delays, paid) = match common.delay_at {
-            DelayAt::Both => ([client, server], [Paid::Before, Paid::Before]),
-            DelayAt::Clients => ([client, server], [Paid::Before, Paid::Behind]),
+        let (delays, placement) = match common.delay_at {
+            DelayAt::Both => (
+                [client, server],
+                [DelayPlacement::Before, DelayPlacement::Before],
+            ),
+            DelayAt::Clients => (
+                [client, server],
+                [DelayPlacement::Before, DelayPlacement::Behind],
+            ),
             // The same on what it receives, as if its clock were behind: its packets need no event
             // on their way.
-            DelayAt::Servers => ([server, client], [Paid::Behind, Paid::Behind]),
+            DelayAt::Servers => (
+                [server, client],
+                [DelayPlacement::Behind, DelayPlacement::Behind],
+            ),
         };
         let [there, back] = path.ways;
         let ways = if common.flipped {
@@ -154,7 +163,7 @@ impl Routes {
         } else {
             [back, there]
         };
-        Self([Side::Client, Side::Server].map(|sender| {
+        Self([Role::Client, Role::Server].map(|sender| {
             let way = ways[sender as usize];
             Route {
                 flow: FlowKey(common.flow << 1 | sender as u64),
@@ -166,7 +175,7 @@ impl Routes {
                 syn_header: common.headers[1] as u16,
                 hops: way.hops,
                 dscp: common.dscp,
-                paid: paid[sender as usize],
+                placement: placement[sender as usize],
                 are_datagrams: common.are_datagrams,
             }
         }))
@@ -174,7 +183,7 @@ impl Routes {
 
     /// That of what this end sends.
     #[inline(always)]
-    pub(crate) const fn of(&self, sender: Side) -> &Route {
+    pub(crate) const fn of(&self, sender: Role) -> &Route {
         &self.0[sender as usize]
     }
 
@@ -192,7 +201,7 @@ impl Routes {
     /// From now on what happens at the hosts is computed `access_delay` later than it happens.
     pub(crate) fn shift_clocks(&mut self) {
         for route in &mut self.0 {
-            route.paid = Paid::Shifted;
+            route.placement = DelayPlacement::Shifted;
         }
     }
 }
@@ -216,7 +225,7 @@ pub(crate) struct Connection {
     /// When one of the ends was given something last.
     pub(crate) last_event: Time,
     /// What it has of its own, if anything.
-    pub(crate) own: Option<Box<Own>>,
+    pub(crate) overrides: Option<Box<Overrides>>,
     pub(crate) app: Application,
 }
 
@@ -299,7 +308,7 @@ enum WaitsFor {
 
 /// What an application does: what its network has to carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum AppAction {
     /// It waits until it hears something.
     Wait,
     /// It waits for its time.
@@ -346,7 +355,7 @@ impl Application {
 
     /// An end point tells its application something. True if that is what it has waited for.
     #[inline(always)]
-    pub(crate) fn hear(&mut self, side: Side, events: Events) -> bool {
+    pub(crate) fn on_events(&mut self, side: Role, events: Events) -> bool {
         let end = &mut self.ends[side as usize];
         end.received += events.received;
         end.eof |= events.eof;
@@ -359,51 +368,51 @@ impl Application {
     }
 
     /// What an end does next, now that it need not wait any longer.
-    pub(crate) fn act(&mut self, side: Side, now: Time) -> Deed {
+    pub(crate) fn act(&mut self, side: Role, now: Time) -> AppAction {
         let end = &mut self.ends[side as usize];
-        while let Some(step) = self.script.step(side.party(), end.step) {
+        while let Some(step) = self.script.step(side, end.step) {
             end.step += 1;
             match step {
                 Step::Send(bytes) => {
-                    let close = self.script.step(side.party(), end.step) == Some(Step::Close);
+                    let close = self.script.step(side, end.step) == Some(Step::Close);
                     end.step += u32::from(close);
-                    if side == Side::Client {
+                    if side == Role::Client {
                         self.request_bytes += bytes;
                     }
-                    return Deed::Write { bytes, close };
+                    return AppAction::Write { bytes, close };
                 }
                 Step::Receive(bytes) => {
                     end.expected += bytes;
                     if end.received < end.expected {
                         end.waits_for = WaitsFor::Bytes;
-                        return Deed::Wait;
+                        return AppAction::Wait;
                     }
                 }
                 Step::ReceiveClose if end.eof => {}
                 Step::ReceiveClose => {
                     end.waits_for = WaitsFor::Close;
-                    return Deed::Wait;
+                    return AppAction::Wait;
                 }
                 Step::Pause(Time::ZERO) => {}
                 Step::Pause(time) => {
                     end.waits_for = WaitsFor::Other;
-                    return Deed::Pause(time);
+                    return AppAction::Pause(time);
                 }
                 Step::Ask => {
                     self.asked_at = now;
                     self.request_bytes = 0;
                     self.received_before = end.received;
-                    return Deed::Asked;
+                    return AppAction::Asked;
                 }
                 Step::Answered => {
-                    return Deed::Answered(Answered {
+                    return AppAction::Answered(Answered {
                         asked_at: self.asked_at,
                         request_bytes: self.request_bytes,
                         response_bytes: end.received - self.received_before,
                     });
                 }
                 Step::Close => {
-                    return Deed::Write {
+                    return AppAction::Write {
                         bytes: 0,
                         close: true,
                     };
@@ -411,7 +420,7 @@ impl Application {
             }
         }
         end.waits_for = WaitsFor::Other;
-        Deed::Wait
+        AppAction::Wait
     }
 }
 

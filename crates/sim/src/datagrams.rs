@@ -1,11 +1,11 @@
 //! Flows of datagrams: sent without asking, counted where they arrive.
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 use aqmlab_traffic::OpenDatagrams;
 
-use crate::agenda::Agenda;
 use crate::connection::{Common, Routes};
-use crate::event::{Event, Side};
+use crate::event::Event;
+use crate::event_queue::EventQueue;
 use crate::recorder::FlowRow;
 use crate::world::{Slot, World};
 
@@ -27,7 +27,7 @@ pub(crate) struct DatagramFlow {
     measured_bytes: u64,
 }
 
-impl<A: Agenda> World<A> {
+impl<A: EventQueue> World<A> {
     pub(crate) fn open_datagrams(&mut self, class: usize, open: &OpenDatagrams) {
         let path = self.classes[class].path;
         let nodes = self.hosts_of(path, open.client, open.server, open.flipped);
@@ -74,14 +74,14 @@ impl<A: Agenda> World<A> {
         let flow = &mut self.datagrams[number as usize];
         flow.sent += u64::from(self.window.contains(self.now));
         let len = (size - HEADER) as u16;
-        let event = Event::datagram(Side::Server, flow.slot, number, len);
+        let event = Event::datagram(Role::Server, flow.slot, number, len);
         self.network.send(self.now, event);
-        self.tell_of_losses(None);
+        self.notify_losses(None);
     }
 
     /// A datagram has arrived.
     pub(crate) fn datagram_received(&mut self, event: &Event) {
-        self.network.tally.delivered += 1;
+        self.network.conservation.delivered += 1;
         let flow = &mut self.datagrams[event.seq as usize];
         flow.last = self.now;
         flow.received_bytes += u64::from(event.len);

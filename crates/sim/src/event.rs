@@ -1,57 +1,24 @@
 //! What can happen, in 20 bytes: with its time and its link an event of the wheel fills half a
 //! cache line.
 
-use aqmlab_net::{Ecn, Time};
+use aqmlab_net::{Ecn, Role, Time};
 use aqmlab_tcp::{Flags, Outbox, Segment};
-use aqmlab_traffic::vector::Party;
 
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use crate::network::Network;
 use crate::options::Ticket;
-
-/// Which end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    Client = 0,
-    Server = 1,
-}
-
-impl Side {
-    const fn of(code: u8) -> Self {
-        if code & 1 == 0 {
-            Self::Client
-        } else {
-            Self::Server
-        }
-    }
-
-    /// The role that a script gives it.
-    pub(crate) const fn party(self) -> Party {
-        match self {
-            Self::Client => Party::Initiator,
-            Self::Server => Party::Acceptor,
-        }
-    }
-
-    pub(crate) const fn other(self) -> Self {
-        match self {
-            Self::Client => Self::Server,
-            Self::Server => Self::Client,
-        }
-    }
-}
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A segment sent by this side reaches a port.
-    AtPort(Side),
+    AtPort(Role),
     /// A segment sent by this side reaches the other end.
-    AtHost(Side),
+    AtHost(Role),
     /// A timer of this side of a connection may be due.
-    Timer(Side),
+    Timer(Role),
     /// The application of this side of a connection ends its pause.
-    Resume(Side),
+    Resume(Role),
     /// A traffic source asked to be woken.
     Source,
 }
@@ -69,7 +36,7 @@ impl Kind {
     }
 
     const fn unpack(code: u8) -> Self {
-        let side = Side::of(code);
+        let side = Role::from_bit(code);
         match code {
             0 | 1 => Self::AtPort(side),
             2 | 3 => Self::AtHost(side),
@@ -120,7 +87,7 @@ impl Event {
     }
 
     /// A datagram with `len` bytes of payload on its way to the bottleneck; `number` is its flow.
-    pub(crate) const fn datagram(sender: Side, conn: u32, number: u32, len: u16) -> Self {
+    pub(crate) const fn datagram(sender: Role, conn: u32, number: u32, len: u16) -> Self {
         Self {
             conn,
             seq: number,
@@ -157,7 +124,7 @@ impl Event {
     }
 
     /// The segment goes on: it is now to reach this hop of its path, with this ECN field.
-    pub(crate) const fn hopped_on(self, sender: Side, ecn: Ecn, hop: u8) -> Self {
+    pub(crate) const fn hopped_on(self, sender: Role, ecn: Ecn, hop: u8) -> Self {
         Self {
             bits: self.flags().0 | (ecn as u8) << ECN_SHIFT,
             kind: Kind::AtPort(sender).pack() | hop << HOP_SHIFT,
@@ -166,7 +133,7 @@ impl Event {
     }
 
     /// The segment goes on: it is now to reach the other end, with this ECN field.
-    pub(crate) const fn passed_on(self, sender: Side, ecn: Ecn) -> Self {
+    pub(crate) const fn passed_on(self, sender: Role, ecn: Ecn) -> Self {
         Self {
             bits: self.flags().0 | (ecn as u8) << ECN_SHIFT,
             kind: Kind::AtHost(sender).pack(),
@@ -180,9 +147,9 @@ impl Event {
 
     /// Who sent the packet, if this is one that reaches the other end.
     #[inline(always)]
-    pub(crate) const fn arrives_from(&self) -> Option<Side> {
-        if self.kind >> 1 == Kind::AtHost(Side::Client).pack() >> 1 {
-            Some(Side::of(self.kind))
+    pub(crate) const fn arrives_from(&self) -> Option<Role> {
+        if self.kind >> 1 == Kind::AtHost(Role::Client).pack() >> 1 {
+            Some(Role::from_bit(self.kind))
         } else {
             None
         }
@@ -194,8 +161,8 @@ impl Event {
     }
 
     /// Who sent the packet.
-    pub(crate) const fn sender(&self) -> Side {
-        Side::of(self.kind)
+    pub(crate) const fn sender(&self) -> Role {
+        Role::from_bit(self.kind)
     }
 
     pub(crate) const fn flags(&self) -> Flags {
@@ -221,7 +188,7 @@ pub(crate) struct Outgoing<'a, A> {
     network: &'a mut Network<A>,
     now: Time,
     connection: u32,
-    sender: Side,
+    sender: Role,
     /// How many segments it has sent.
     pub(crate) sent: u32,
 }
@@ -232,7 +199,7 @@ impl<'a, A> Outgoing<'a, A> {
         network: &'a mut Network<A>,
         now: Time,
         connection: u32,
-        sender: Side,
+        sender: Role,
     ) -> Self {
         Self {
             network,
@@ -244,7 +211,7 @@ impl<'a, A> Outgoing<'a, A> {
     }
 }
 
-impl<A: Agenda> Outbox for Outgoing<'_, A> {
+impl<A: EventQueue> Outbox for Outgoing<'_, A> {
     #[inline]
     fn send(&mut self, segment: Segment) {
         self.sent += 1;
@@ -280,28 +247,28 @@ mod tests {
                 ecn,
                 options: Options::NONE,
             };
-            let event = Event::segment(Kind::AtPort(Side::Server), 3, &segment, 9);
+            let event = Event::segment(Kind::AtPort(Role::Server), 3, &segment, 9);
             assert_eq!(event.options, 9);
             assert_eq!((event.flags(), event.ecn(), event.len), (flags, ecn, 1460));
-            let on = event.passed_on(Side::Server, Ecn::Ce);
+            let on = event.passed_on(Role::Server, Ecn::Ce);
             let hop = MOST_HOPS as u8 - 1;
-            let hopped = event.hopped_on(Side::Server, Ecn::Ce, hop);
+            let hopped = event.hopped_on(Role::Server, Ecn::Ce, hop);
             assert_eq!((hopped.flags(), hopped.ecn()), (flags, Ecn::Ce));
             assert_eq!(
                 (hopped.kind(), hopped.hop()),
-                (Kind::AtPort(Side::Server), hop)
+                (Kind::AtPort(Role::Server), hop)
             );
             assert_eq!(
                 (hopped.arrives_from(), on.arrives_from()),
-                (None, Some(Side::Server))
+                (None, Some(Role::Server))
             );
             assert_eq!((event.hop(), on.hop()), (0, 0));
             assert_eq!(
                 (on.flags(), on.ecn(), on.kind()),
-                (flags, Ecn::Ce, Kind::AtHost(Side::Server))
+                (flags, Ecn::Ce, Kind::AtHost(Role::Server))
             );
         }
-        for side in [Side::Client, Side::Server] {
+        for side in [Role::Client, Role::Server] {
             for kind in [
                 Kind::AtPort(side),
                 Kind::AtHost(side),

@@ -1,17 +1,17 @@
 //! Hosts: connections, the end points at their ends, and the applications that use them.
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 use aqmlab_tcp::{Context, Endpoint, Events, Options, Segment};
 use aqmlab_traffic::Connect;
 
-use crate::agenda::Agenda;
-use crate::connection::{Application, Common, Connection, Deed, Routes};
-use crate::event::{Event, Kind, Outgoing, Side};
+use crate::connection::{AppAction, Application, Common, Connection, Routes};
+use crate::event::{Event, Kind, Outgoing};
+use crate::event_queue::EventQueue;
 use crate::limits;
 use crate::options::NO_OPTIONS;
 use crate::world::{Slot, World};
 
-impl<A: Agenda> World<A> {
+impl<A: EventQueue> World<A> {
     // ---- connections ----
 
     /// The hosts of a connection, as indices into the world's nodes: client, server.
@@ -37,15 +37,22 @@ impl<A: Agenda> World<A> {
         }
         self.flows_opened += 1;
         let flow = self.flows_opened;
-        let own = connect.limits.take().map(|limits| {
+        let overrides = connect.limits.take().map(|limits| {
             let class = &mut self.classes[class];
-            let own = class.variants.own(&limits, &class.profile, self.seed, flow);
-            Box::new(own)
+            let overrides = class
+                .variants
+                .overrides(&limits, &class.profile, self.seed, flow);
+            Box::new(overrides)
         });
         let path = self.classes[class].path;
         let nodes = self.hosts_of(path, connect.client, connect.server, connect.flipped);
         let Connect { rtt, flipped, .. } = connect;
-        let profile = limits::profile(&self.classes, class as u16, own.as_deref(), Side::Client);
+        let profile = limits::profile(
+            &self.classes,
+            class as u16,
+            overrides.as_deref(),
+            Role::Client,
+        );
         let headers = [profile.header.0 as u32, profile.syn_header.0 as u32];
         let dscp = self.classes[class].dscp;
         let common = Common {
@@ -64,8 +71,8 @@ impl<A: Agenda> World<A> {
         if is_traced {
             self.tracer.follow(index);
         }
-        let [clients, servers] = [Side::Client, Side::Server]
-            .map(|side| limits::profile(&self.classes, class as u16, own.as_deref(), side));
+        let [clients, servers] = [Role::Client, Role::Server]
+            .map(|side| limits::profile(&self.classes, class as u16, overrides.as_deref(), side));
         let (handshake, overhead) = (clients.handshake, clients.overhead);
         let connection = self.slots[index as usize].connection.insert(Connection {
             ends: [Endpoint::listen(clients), Endpoint::listen(servers)],
@@ -76,18 +83,18 @@ impl<A: Agenda> World<A> {
             stopped: false,
             is_traced,
             last_event: self.now,
-            own,
+            overrides,
             app: Application::new(connect, self.now),
         });
-        let own = connection.own.as_deref();
+        let overrides = connection.overrides.as_deref();
         let cx = Context {
             now: self.now,
-            profile: limits::profile(&self.classes, class as u16, own, Side::Client),
+            profile: limits::profile(&self.classes, class as u16, overrides, Role::Client),
             host: &self.clocks[nodes[0] as usize],
         };
         // A source wakes at its own time: the first segment has its way to the bottleneck before
         // it, and only then the connection's clocks can be behind.
-        let mut out = Outgoing::new(&mut self.network, self.now, index, Side::Client);
+        let mut out = Outgoing::new(&mut self.network, self.now, index, Role::Client);
         connection.ends[0].ask(cx, &mut out);
         connection.in_network = out.sent;
         if overhead > Time::ZERO {
@@ -96,18 +103,18 @@ impl<A: Agenda> World<A> {
             client.seed(seed);
             server.seed(seed | 1);
         }
-        self.tell_of_losses(Some(index));
+        self.notify_losses(Some(index));
         if !handshake {
             let established = Events {
                 established: true,
                 ..Events::default()
             };
-            self.tell_application(index, Side::Client, established);
+            self.notify_application(index, Role::Client, established);
         }
         if self.shifted_clocks && !self.classes[class].source.waits_for_connections() {
             self.network.routes[index as usize].shift_clocks();
         }
-        self.schedule(index, Side::Client);
+        self.schedule(index, Role::Client);
     }
 
     /// A slot for a connection that takes this route.
@@ -126,7 +133,7 @@ impl<A: Agenda> World<A> {
 
     /// A packet reaches the other end.
     #[inline(always)]
-    pub(crate) fn at_host(&mut self, time: Time, sender: Side, event: &Event) {
+    pub(crate) fn at_host(&mut self, time: Time, sender: Role, event: &Event) {
         let receiver = sender.other();
         let network = &mut self.network;
         let back = network.routes[event.conn as usize].of(receiver);
@@ -138,20 +145,20 @@ impl<A: Agenda> World<A> {
             return;
         };
         connection.in_network -= 1;
-        if connection.failed || connection.own.is_some() {
-            let own = connection.own.as_mut();
-            if connection.failed || own.is_some_and(|own| own.loses(sender)) {
+        if connection.failed || connection.overrides.is_some() {
+            let overrides = connection.overrides.as_mut();
+            if connection.failed || overrides.is_some_and(|overrides| overrides.loses(sender)) {
                 return self.ignore(event);
             }
         }
-        network.tally.delivered += 1;
+        network.conservation.delivered += 1;
         connection.last_event = self.now;
         let cx = Context {
             now: self.now,
             profile: limits::profile(
                 &self.classes,
                 connection.class,
-                connection.own.as_deref(),
+                connection.overrides.as_deref(),
                 receiver,
             ),
             host: &self.clocks[node as usize],
@@ -181,17 +188,17 @@ impl<A: Agenda> World<A> {
         match &self.slots[event.conn as usize].connection {
             Some(connection) if !connection.failed => {
                 let class = usize::from(connection.class);
-                self.network.tally.given_up += 1;
+                self.network.conservation.dropped += 1;
                 self.segment_lost(self.now, class, event);
             }
-            _ => self.network.tally.delivered += 1,
+            _ => self.network.conservation.delivered += 1,
         }
         self.network.options.take(event.options);
         self.release_if_over(event.conn);
     }
 
     #[inline(never)]
-    pub(crate) fn timer(&mut self, time: Time, side: Side, event: &Event) {
+    pub(crate) fn timer(&mut self, time: Time, side: Role, event: &Event) {
         let slot = &mut self.slots[event.conn as usize];
         if slot.generation != event.generation() {
             return; // The slot has gone to another connection since.
@@ -214,7 +221,7 @@ impl<A: Agenda> World<A> {
                 profile: limits::profile(
                     &self.classes,
                     connection.class,
-                    connection.own.as_deref(),
+                    connection.overrides.as_deref(),
                     side,
                 ),
                 host: &self.clocks[node as usize],
@@ -236,10 +243,10 @@ impl<A: Agenda> World<A> {
     /// An end point has been given something, and has sent what it wants sent: tells the
     /// application, sets the timer.
     #[inline(always)]
-    fn after(&mut self, index: u32, side: Side, events: Events) {
-        self.tell_of_losses(Some(index));
+    fn after(&mut self, index: u32, side: Role, events: Events) {
+        self.notify_losses(Some(index));
         if !events.is_none() {
-            self.tell_application(index, side, events);
+            self.notify_application(index, side, events);
         }
         self.schedule(index, side);
         self.look_after(index, side);
@@ -247,7 +254,7 @@ impl<A: Agenda> World<A> {
 
     /// Traces a connection, if it is followed, and forgets it if it is over.
     #[inline(always)]
-    fn look_after(&mut self, index: u32, side: Side) {
+    fn look_after(&mut self, index: u32, side: Role) {
         let Some(connection) = &self.slots[index as usize].connection else {
             return;
         };
@@ -261,7 +268,7 @@ impl<A: Agenda> World<A> {
 
     /// Makes sure that an event wakes this end in time.
     #[inline(always)]
-    fn schedule(&mut self, index: u32, side: Side) {
+    fn schedule(&mut self, index: u32, side: Role) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.as_mut() else {
             return;
@@ -275,29 +282,29 @@ impl<A: Agenda> World<A> {
     }
 
     #[inline(never)]
-    fn push_timer(&mut self, index: u32, side: Side, wake: Time) {
+    fn push_timer(&mut self, index: u32, side: Role, wake: Time) {
         let generation = self.slots[index as usize].generation;
         let event = Event::connection(Kind::Timer(side), index, generation);
         let network = &mut self.network;
         let shift = network.routes[index as usize].shift();
-        network.agenda.push(wake.max(self.now) + shift, event);
+        network.event_queue.push(wake.max(self.now) + shift, event);
     }
 
     /// Tells connections what the network has dropped or lost of theirs. `acting` is the one that
     /// is at work just now, if any: it looks after its own end.
     #[inline(always)]
-    pub(crate) fn tell_of_losses(&mut self, acting: Option<u32>) {
-        if !self.network.given_up.is_empty() {
-            self.tell_of_all_losses(acting);
+    pub(crate) fn notify_losses(&mut self, acting: Option<u32>) {
+        if !self.network.dropped.is_empty() {
+            self.notify_all_losses(acting);
         }
     }
 
     #[inline(never)]
-    fn tell_of_all_losses(&mut self, acting: Option<u32>) {
+    fn notify_all_losses(&mut self, acting: Option<u32>) {
         // Nobody sends anything meanwhile, so the list does not grow.
-        let mut given_up = std::mem::take(&mut self.network.given_up);
-        for (time, event) in given_up.drain(..) {
-            self.network.tally.given_up += 1;
+        let mut dropped = std::mem::take(&mut self.network.dropped);
+        for (time, event) in dropped.drain(..) {
+            self.network.conservation.dropped += 1;
             self.network.options.take(event.options);
             match self.slots[event.conn as usize].connection.as_mut() {
                 Some(connection) => {
@@ -311,7 +318,7 @@ impl<A: Agenda> World<A> {
                 self.release_if_over(event.conn);
             }
         }
-        self.network.given_up = given_up;
+        self.network.dropped = dropped;
     }
 
     #[inline(always)]
@@ -339,26 +346,26 @@ impl<A: Agenda> World<A> {
     // ---- applications ----
 
     #[inline(always)]
-    fn tell_application(&mut self, index: u32, side: Side, events: Events) {
+    fn notify_application(&mut self, index: u32, side: Role, events: Events) {
         let measured = self.window.contains(self.now);
         let app = self.application(index);
-        if side == Side::Client && measured {
+        if side == Role::Client && measured {
             app.measured_bytes += events.received;
         }
         // Mostly it waits for more.
-        let ready = app.hear(side, events);
+        let ready = app.on_events(side, events);
         if ready | events.eof | events.failed {
-            self.heard(index, side, events, ready);
+            self.on_app_events(index, side, events, ready);
         }
     }
 
     /// An application has heard something that matters to it, or to its source.
     #[inline(never)]
-    fn heard(&mut self, index: u32, side: Side, events: Events, ready: bool) {
+    fn on_app_events(&mut self, index: u32, side: Role, events: Events, ready: bool) {
         if events.failed {
-            return self.give_up(index);
+            return self.abort(index);
         }
-        if side == Side::Client && events.eof {
+        if side == Role::Client && events.eof {
             self.report(index);
         }
         if ready {
@@ -367,33 +374,33 @@ impl<A: Agenda> World<A> {
     }
 
     /// An application goes on in its program until it has to wait.
-    fn play(&mut self, index: u32, side: Side) {
+    fn play(&mut self, index: u32, side: Role) {
         loop {
             let now = self.now;
             match self.application(index).act(side, now) {
-                Deed::Wait => return,
-                Deed::Pause(time) => {
+                AppAction::Wait => return,
+                AppAction::Pause(time) => {
                     let generation = self.slots[index as usize].generation;
                     let event = Event::connection(Kind::Resume(side), index, generation);
                     let network = &mut self.network;
                     let shift = network.routes[index as usize].shift();
-                    return network.agenda.push(now + time + shift, event);
+                    return network.event_queue.push(now + time + shift, event);
                 }
-                Deed::Write { bytes, close } => self.write(index, side, bytes, close),
-                Deed::Asked => {
+                AppAction::Write { bytes, close } => self.write(index, side, bytes, close),
+                AppAction::Asked => {
                     let class = self.class_of(index);
                     if self.window.contains(now) {
                         self.classes[class].responses.started += 1;
                     }
                 }
-                Deed::Answered(exchange) => self.record_response(index, &exchange),
+                AppAction::Answered(exchange) => self.record_response(index, &exchange),
             }
         }
     }
 
     /// The pause of an application is over.
     #[inline(never)]
-    pub(crate) fn resume(&mut self, time: Time, side: Side, event: &Event) {
+    pub(crate) fn resume(&mut self, time: Time, side: Role, event: &Event) {
         let slot = &mut self.slots[event.conn as usize];
         if slot.generation != event.generation() {
             return;
@@ -410,7 +417,7 @@ impl<A: Agenda> World<A> {
         self.schedule(event.conn, side);
     }
 
-    fn write(&mut self, index: u32, side: Side, bytes: u64, close: bool) {
+    fn write(&mut self, index: u32, side: Role, bytes: u64, close: bool) {
         let connection = self.slots[index as usize]
             .connection
             .as_mut()
@@ -420,7 +427,7 @@ impl<A: Agenda> World<A> {
             profile: limits::profile(
                 &self.classes,
                 connection.class,
-                connection.own.as_deref(),
+                connection.overrides.as_deref(),
                 side,
             ),
             host: &self.clocks[self.network.routes[index as usize].of(side).node as usize],
@@ -436,10 +443,10 @@ impl<A: Agenda> World<A> {
             end.close(cx, &mut out);
         }
         connection.in_network += out.sent;
-        self.tell_of_losses(Some(index));
+        self.notify_losses(Some(index));
     }
 
-    fn give_up(&mut self, index: u32) {
+    fn abort(&mut self, index: u32) {
         if let Some(connection) = self.slots[index as usize].connection.as_mut() {
             connection.failed = true;
         }

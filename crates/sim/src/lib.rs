@@ -8,17 +8,17 @@ use std::path::Path;
 
 use aqmlab_scenario::Scenario;
 
-mod accounts;
 mod activity;
-mod agenda;
-mod books;
 mod build;
 mod capture;
 mod connection;
+mod conservation;
 mod datagrams;
 mod event;
+mod event_queue;
 mod hosts;
 mod limits;
+mod metrics;
 mod network;
 mod options;
 #[cfg(test)]
@@ -33,11 +33,11 @@ pub mod vectors;
 pub mod wheel;
 mod world;
 
-pub use accounts::{Accounts, ExchangeRecord, FlowRecord, LinkAccounts};
+pub use metrics::{ExchangeRecord, FlowRecord, LinkMetrics, Metrics};
 pub use summary::{FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary};
 
-use agenda::WheelAgenda;
 use capture::Capture;
+use event_queue::WheelQueue;
 use recorder::Recorder;
 use world::{Shortcuts, World};
 
@@ -81,10 +81,9 @@ pub fn run(
     directory: Option<&Path>,
     progress: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Summary, RunError> {
-    let mut world =
-        World::<WheelAgenda>::new(scenario, Shortcuts::default(), |classes, probes| {
-            Recorder::new(directory, &scenario.measure, classes, probes)
-        })?;
+    let mut world = World::<WheelQueue>::new(scenario, Shortcuts::default(), |classes, probes| {
+        Recorder::new(directory, &scenario.measure, classes, probes)
+    })?;
     if let (Some(directory), Some(wanted)) = (directory, &scenario.measure.capture) {
         let path = directory.join("capture.pcapng");
         let profiles = world.classes.iter().map(|class| &class.profile);

@@ -8,11 +8,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use aqmlab_net::{Bytes, RandomStream};
+use aqmlab_net::{Bytes, RandomStream, Role};
 use aqmlab_tcp::Profile;
 use aqmlab_traffic::Limits;
 
-use crate::event::Side;
 use crate::world::Class;
 
 /// Segment sizes outside this are taken for its ends.
@@ -20,15 +19,15 @@ const SEGMENTS: (u64, u64) = (64, 9000);
 
 /// What a connection has of its own.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct Overrides {
     profiles: [Arc<Profile>; 2],
     /// Probability that a packet of client or server is lost, and the draws that decide.
     losses: [(f64, RandomStream); 2],
 }
 
-impl Own {
+impl Overrides {
     /// Whether a packet of `sender` is lost on its way.
-    pub(crate) fn loses(&mut self, sender: Side) -> bool {
+    pub(crate) fn loses(&mut self, sender: Role) -> bool {
         let (probability, draws) = &mut self.losses[sender as usize];
         *probability > 0.0 && draws.uniform() < *probability
     }
@@ -39,12 +38,12 @@ impl Own {
 pub(crate) fn profile<'a>(
     classes: &'a [Class],
     class: u16,
-    own: Option<&'a Own>,
-    side: Side,
+    overrides: Option<&'a Overrides>,
+    side: Role,
 ) -> &'a Profile {
-    match own {
+    match overrides {
         None => &classes[usize::from(class)].profile,
-        Some(own) => &own.profiles[side as usize],
+        Some(overrides) => &overrides.profiles[side as usize],
     }
 }
 
@@ -55,7 +54,13 @@ pub(crate) struct Variants(HashMap<(u64, u64), Arc<Profile>>);
 
 impl Variants {
     /// What connection number `flow` has of its own.
-    pub(crate) fn own(&mut self, limits: &Limits, base: &Profile, seed: u64, flow: u64) -> Own {
+    pub(crate) fn overrides(
+        &mut self,
+        limits: &Limits,
+        base: &Profile,
+        seed: u64,
+        flow: u64,
+    ) -> Overrides {
         let mss = limits.segment.map_or(base.mss.0, |segment| {
             u64::from(segment).clamp(SEGMENTS.0, SEGMENTS.1)
         });
@@ -66,11 +71,11 @@ impl Variants {
             let segments = window.min(base.send_buffer.0) / mss;
             self.profile(mss, segments.max(1) * mss, base)
         });
-        let losses = [Side::Client, Side::Server].map(|side| {
+        let losses = [Role::Client, Role::Server].map(|side| {
             let draws = RandomStream::new(seed, "vector-loss", flow << 1 | side as u64);
             (limits.loss[side as usize], draws)
         });
-        Own { profiles, losses }
+        Overrides { profiles, losses }
     }
 
     fn profile(&mut self, mss: u64, send_buffer: u64, base: &Profile) -> Arc<Profile> {

@@ -2,13 +2,13 @@
 
 use aqmlab_net::{Packet, Rate, Time};
 
-use crate::agenda::Agenda;
 use crate::build::PortName;
 use crate::capture::Capture;
-use crate::connection::{Paid, Route, Routes};
+use crate::connection::{DelayPlacement, Route, Routes};
 use crate::event::Event;
+use crate::event_queue::EventQueue;
 use crate::options::OptionsAside;
-use crate::port::{Passage, Port};
+use crate::port::{Port, Transmission};
 
 /// A host's own link.
 #[derive(Clone, Copy, Debug)]
@@ -34,18 +34,18 @@ pub(crate) struct HostLink {
 
 /// Where every segment went: the books must balance at the end.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct Conservation {
     pub(crate) sent: u64,
     pub(crate) delivered: u64,
     /// Dropped by a queue or lost at random.
-    pub(crate) given_up: u64,
+    pub(crate) dropped: u64,
     /// On their way when the run ended.
     pub(crate) in_flight: u64,
 }
 
-/// Everything between the hosts, with the agenda by which its packets reach their next place.
+/// Everything between the hosts, with the event queue by which its packets reach their next place.
 pub(crate) struct Network<A> {
-    pub(crate) agenda: A,
+    pub(crate) event_queue: A,
     /// By slot of the connections and datagram flows.
     pub(crate) routes: Vec<Routes>,
     pub(crate) options: OptionsAside,
@@ -58,20 +58,20 @@ pub(crate) struct Network<A> {
     pub(crate) ports: Vec<Port>,
     pub(crate) port_names: Vec<PortName>,
     pub(crate) capture: Option<Box<Capture>>,
-    pub(crate) tally: Tally,
+    pub(crate) conservation: Conservation,
     /// What reaches its first port then or later is on its way when the run ends.
     pub(crate) end: Time,
     /// Packets that were dropped or lost, and when; their connections have not been told yet.
-    pub(crate) given_up: Vec<(Time, Event)>,
+    pub(crate) dropped: Vec<(Time, Event)>,
     #[cfg(test)]
     pub(crate) fingerprint: crate::oracle::Fingerprint,
 }
 
-impl<A: Agenda> Network<A> {
+impl<A: EventQueue> Network<A> {
     /// Sends a packet now, from its host towards its first port.
     #[inline(never)]
     pub(crate) fn send(&mut self, now: Time, event: Event) {
-        self.tally.sent += 1;
+        self.conservation.sent += 1;
         let sender = event.sender();
         let route = *self.routes[event.conn as usize].of(sender);
         let mut leaves = now;
@@ -83,10 +83,10 @@ impl<A: Agenda> Network<A> {
         }
         let reaches = leaves + route.delay_before();
         // There, others can come between; else it is there already.
-        if route.paid == Paid::Before || leaves > now {
-            self.agenda.push(reaches, event);
+        if route.placement == DelayPlacement::Before || leaves > now {
+            self.event_queue.push(reaches, event);
         } else if reaches >= self.end {
-            self.tally.in_flight += 1;
+            self.conservation.in_flight += 1;
         } else {
             self.enter_port(reaches, event, &route);
         }
@@ -114,48 +114,50 @@ impl<A: Agenda> Network<A> {
             self.capture(time, port, &event);
         }
         match self.ports[port].arrive(time, packet) {
-            Passage::Waits => self.keep(time, port, packet, event),
-            passage => self.pass(time, event, passage, route),
+            Transmission::Waits => self.keep(time, port, packet, event),
+            transmission => self.pass(time, event, transmission, route),
         }
     }
 
     /// A packet arrives at a port that keeps its packets.
     #[inline(never)]
     fn keep(&mut self, time: Time, port: usize, packet: Packet, event: Event) {
-        let sent = self.ports[port].take_in(time, packet, event, &mut self.given_up);
+        let sent = self.ports[port].take_in(time, packet, event, &mut self.dropped);
         // Else the wire is as busy, or as idle, as it was.
-        if let Some((event, passage)) = sent {
-            self.served(time, port, event, passage);
+        if let Some((event, transmission)) = sent {
+            self.served(time, port, event, transmission);
         }
     }
 
     /// The wire of a port falls free.
     #[inline(never)]
     pub(crate) fn depart(&mut self, time: Time, port: usize) {
-        match self.ports[port].depart(time, &mut self.given_up) {
-            Some((event, passage)) => self.served(time, port, event, passage),
-            None => self.agenda.set_departure(port, Time::NEVER),
+        match self.ports[port].depart(time, &mut self.dropped) {
+            Some((event, transmission)) => self.served(time, port, event, transmission),
+            None => self.event_queue.set_departure(port, Time::NEVER),
         }
     }
 
     /// A port that keeps its packets has begun to send one of them.
     #[inline(always)]
-    fn served(&mut self, time: Time, port: usize, event: Event, passage: Passage) {
+    fn served(&mut self, time: Time, port: usize, event: Event, transmission: Transmission) {
         let departure = self.ports[port].next_departure();
-        self.agenda.set_departure(port, departure);
+        self.event_queue.set_departure(port, departure);
         let route = *self.routes[event.conn as usize].of(event.sender());
-        self.pass(time, event, passage, &route);
+        self.pass(time, event, transmission, &route);
     }
 
     /// The port has decided what becomes of a packet.
     #[inline(always)]
-    fn pass(&mut self, now: Time, event: Event, passage: Passage, route: &Route) {
-        match passage {
-            Passage::Arrives(time, ecn) => {
+    fn pass(&mut self, now: Time, event: Event, transmission: Transmission, route: &Route) {
+        match transmission {
+            Transmission::Arrives(time, ecn) => {
                 let sender = event.sender();
                 let hop = event.hop() + 1;
                 if hop < route.hops {
-                    return self.agenda.push(time, event.hopped_on(sender, ecn, hop));
+                    return self
+                        .event_queue
+                        .push(time, event.hopped_on(sender, ecn, hop));
                 }
                 let mut arrives = time;
                 if let Some(link) = self.access {
@@ -167,10 +169,10 @@ impl<A: Agenda> Network<A> {
                 }
                 // The host is behind its link, which serves in the order of arrival.
                 arrives += route.delay_behind();
-                self.agenda.push(arrives, event.passed_on(sender, ecn));
+                self.event_queue.push(arrives, event.passed_on(sender, ecn));
             }
-            Passage::Waits => {}
-            Passage::GivenUp => self.given_up.push((now, event)),
+            Transmission::Waits => {}
+            Transmission::Dropped => self.dropped.push((now, event)),
         }
     }
 

@@ -8,8 +8,8 @@ use aqmlab_net::{Packet, Rate, Time};
 use aqmlab_scenario::Scenario;
 
 use crate::Summary;
-use crate::agenda::{Agenda, Next, WheelAgenda};
 use crate::event::Event;
+use crate::event_queue::{EventQueue, Next, WheelQueue};
 use crate::recorder::Recorder;
 use crate::wheel::Wheel;
 use crate::world::{Shortcuts, World};
@@ -41,7 +41,7 @@ impl Fingerprint {
 }
 
 /// A heap in which departures are entries like all others.
-struct HeapAgenda {
+struct HeapQueue {
     heap: BinaryHeap<Reverse<Entry>>,
     pushed: u64,
     /// Which entry of each port counts.
@@ -82,7 +82,7 @@ impl Ord for Entry {
     }
 }
 
-impl HeapAgenda {
+impl HeapQueue {
     fn add(&mut self, time: Time, next: Next) -> u64 {
         self.pushed += 1;
         self.heap.push(Reverse(Entry {
@@ -95,7 +95,7 @@ impl HeapAgenda {
     }
 }
 
-impl Agenda for HeapAgenda {
+impl EventQueue for HeapQueue {
     fn new(ports: usize, _fastest: Rate) -> Self {
         Self {
             heap: BinaryHeap::new(),
@@ -131,11 +131,11 @@ impl Agenda for HeapAgenda {
 }
 
 /// A wheel with fine buckets of another width.
-struct OddWheel<const SHIFT: u32>(WheelAgenda);
+struct OddWheel<const SHIFT: u32>(WheelQueue);
 
-impl<const SHIFT: u32> Agenda for OddWheel<SHIFT> {
+impl<const SHIFT: u32> EventQueue for OddWheel<SHIFT> {
     fn new(ports: usize, _fastest: Rate) -> Self {
-        Self(WheelAgenda::with_wheel(
+        Self(WheelQueue::with_wheel(
             ports,
             Wheel::with_bucket_shift(SHIFT),
         ))
@@ -154,7 +154,7 @@ impl<const SHIFT: u32> Agenda for OddWheel<SHIFT> {
     }
 }
 
-fn run<A: Agenda>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint) {
+fn run<A: EventQueue>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint) {
     let scenario = Scenario::parse(text, &[], &mut |name| panic!("no file {name}"));
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let mut world = World::<A>::new(&scenario, shortcuts, |classes, probes| {
@@ -169,13 +169,13 @@ fn run<A: Agenda>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint) {
 }
 
 const NONE: Shortcuts = Shortcuts {
-    computed_departures: false,
+    analytic_service: false,
     shifted_clocks: false,
 };
 
 /// Every machinery gives what the slow one gives.
 fn all_agree(text: &str) {
-    let (expected, fingerprint) = run::<HeapAgenda>(text, NONE);
+    let (expected, fingerprint) = run::<HeapQueue>(text, NONE);
     assert!(fingerprint.count > 10_000, "{fingerprint:?}");
     let check = |name: &str, (summary, found): (Summary, Fingerprint)| {
         assert_eq!(
@@ -185,23 +185,23 @@ fn all_agree(text: &str) {
         assert_eq!(summary, expected, "{name}");
     };
     let computed = Shortcuts {
-        computed_departures: true,
+        analytic_service: true,
         ..NONE
     };
     let shifted = Shortcuts {
         shifted_clocks: true,
         ..NONE
     };
-    check("registers", run::<WheelAgenda>(text, NONE));
-    check("computed departures", run::<WheelAgenda>(text, computed));
-    check("shifted clocks", run::<WheelAgenda>(text, shifted));
+    check("registers", run::<WheelQueue>(text, NONE));
+    check("computed departures", run::<WheelQueue>(text, computed));
+    check("shifted clocks", run::<WheelQueue>(text, shifted));
     check(
         "all shortcuts",
-        run::<WheelAgenda>(text, Shortcuts::default()),
+        run::<WheelQueue>(text, Shortcuts::default()),
     );
     check(
         "heap, all shortcuts",
-        run::<HeapAgenda>(text, Shortcuts::default()),
+        run::<HeapQueue>(text, Shortcuts::default()),
     );
     check(
         "narrow buckets",
@@ -354,7 +354,7 @@ fn who_delays_does_not_change_a_round_trip() {
     let quartiles = |end: &str| {
         let hosts = format!("hosts = {{ delay_at = \"{end}\", rate = \"20 Mbit/s\" }}");
         let (summary, _) =
-            run::<WheelAgenda>(&scenario(DROPTAIL, &hosts, &web), Shortcuts::default());
+            run::<WheelQueue>(&scenario(DROPTAIL, &hosts, &web), Shortcuts::default());
         let responses = &summary.responses["all"];
         [responses.p25_s, responses.p50_s, responses.p75_s].map(|time| time.expect("responses"))
     };

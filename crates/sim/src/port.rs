@@ -1,14 +1,14 @@
 //! One direction of a link: discipline, device ring, wire.
 //!
 //! Where a packet's outcome is decided on arrival and the order is first come, first served, the port
-//! computes when a packet leaves as soon as it is let in ([`Computed`]). Where it is decided on
+//! computes when a packet leaves as soon as it is let in ([`AnalyticService`]). Where it is decided on
 //! departure, or packets overtake each other, the port keeps the packets and is woken when its
-//! wire falls free ([`Register`]). At equal times: departures, then changes of the rate, then
+//! wire falls free ([`StoredService`]). At equal times: departures, then changes of the rate, then
 //! ticks of the discipline, then samples, then arrivals.
 
-mod computed;
-mod register;
+mod analytic;
 mod ring;
+mod stored;
 
 use aqmlab_aqm::{Counters, FifoQueue, LinkFacts, Queue};
 use aqmlab_net::{Bytes, Ecn, Packet, RandomStream, Rate, Time};
@@ -18,9 +18,9 @@ use crate::RunError;
 use crate::build::PortName;
 use crate::event::Event;
 use crate::recorder::QueueSamples;
-use crate::stats::{PortStats, Window};
-use computed::Computed;
-use register::Register;
+use crate::stats::{MeasuredSpan, PortStats};
+use analytic::AnalyticService;
+use stored::StoredService;
 
 /// One direction of a link.
 #[derive(Debug)]
@@ -35,8 +35,8 @@ pub(crate) struct Port {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there are few ports")]
 enum Service {
-    Computed(Computed),
-    Register(Register),
+    Analytic(AnalyticService),
+    Stored(StoredService),
 }
 
 /// Packets of so many IP bytes and more are rare.
@@ -81,27 +81,27 @@ impl Wire {
 
     /// A transmission ends at `end`: where the packet goes.
     #[inline]
-    fn carry(&mut self, end: Time, ecn: Ecn, stats: &mut PortStats) -> Passage {
+    fn carry(&mut self, end: Time, ecn: Ecn, stats: &mut PortStats) -> Transmission {
         if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
             stats.on_wire_loss(end);
-            return Passage::GivenUp;
+            return Transmission::Dropped;
         }
         let held_up = match self.reordering {
             Some(Reordering { share, delay }) if self.reordering_draws.uniform() < share => delay,
             _ => Time::ZERO,
         };
-        Passage::Arrives(end + self.delay + held_up, ecn)
+        Transmission::Arrives(end + self.delay + held_up, ecn)
     }
 }
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passage {
+pub(crate) enum Transmission {
     /// It reaches the far end of the link then, with this ECN field.
     Arrives(Time, Ecn),
     /// The discipline dropped it, or it was lost at random on the wire.
-    GivenUp,
-    /// It waits; its passage is told later.
+    Dropped,
+    /// It waits; its transmission is told later.
     Waits,
 }
 
@@ -111,7 +111,7 @@ impl Port {
         link: &Link,
         name: &PortName,
         seed: u64,
-        window: Window,
+        window: MeasuredSpan,
         sample: Time,
         compute: bool,
     ) -> Self {
@@ -126,15 +126,15 @@ impl Port {
         let compute = compute && link.rate_changes.is_empty();
         let fifo = FifoQueue::new(&link.discipline, facts, hashes).filter(|_| compute);
         let service = match fifo {
-            Some(fifo) => Service::Computed(Computed::new(fifo, ring)),
+            Some(fifo) => Service::Analytic(AnalyticService::new(fifo, ring)),
             None => {
                 let queue = Queue::new(&link.discipline, facts, hashes);
-                Service::Register(Register::new(queue, ring, &link.rate_changes))
+                Service::Stored(StoredService::new(queue, ring, &link.rate_changes))
             }
         };
         let probes = match &service {
-            Service::Computed(line) => line.fifo().probe_names(),
-            Service::Register(register) => register.queue().probe_names(),
+            Service::Analytic(line) => line.fifo().probe_names(),
+            Service::Stored(stored) => stored.queue().probe_names(),
         };
         Self {
             samples: QueueSamples::new(name.clone(), probes),
@@ -156,9 +156,9 @@ impl Port {
     /// A packet arrives: what becomes of it. It waits for [`take_in`](Self::take_in) if the port
     /// keeps its packets.
     #[inline(always)]
-    pub(crate) fn arrive(&mut self, now: Time, packet: Packet) -> Passage {
-        let Service::Computed(line) = &mut self.service else {
-            return Passage::Waits;
+    pub(crate) fn arrive(&mut self, now: Time, packet: Packet) -> Transmission {
+        let Service::Analytic(line) = &mut self.service else {
+            return Transmission::Waits;
         };
         let draws = &mut self.aqm_draws;
         let mut draw = || draws.uniform();
@@ -167,25 +167,25 @@ impl Port {
     }
 
     /// A packet arrives that the port keeps. Gives the packet whose transmission begins, if one
-    /// does, and what becomes of it; what is dropped joins those that were `given_up`.
+    /// does, and what becomes of it; what is dropped joins those that were `dropped`.
     pub(crate) fn take_in(
         &mut self,
         now: Time,
         packet: Packet,
         event: Event,
-        given_up: &mut Vec<(Time, Event)>,
-    ) -> Option<(Event, Passage)> {
-        let Service::Register(register) = &mut self.service else {
+        dropped: &mut Vec<(Time, Event)>,
+    ) -> Option<(Event, Transmission)> {
+        let Service::Stored(stored) = &mut self.service else {
             return None;
         };
         let draws = &mut self.aqm_draws;
         let mut draw = || draws.uniform();
         let (wire, stats) = (&mut self.wire, &mut self.stats);
         let just_after = now + Time::from_nanos(1);
-        register.observe_before(just_after, wire, stats, &mut self.samples);
-        register.arrive(now, packet, event, &mut draw, stats, given_up);
-        if register.can_serve() {
-            register.serve(now, wire, stats, given_up)
+        stored.observe_before(just_after, wire, stats, &mut self.samples);
+        stored.arrive(now, packet, event, &mut draw, stats, dropped);
+        if stored.can_serve() {
+            stored.serve(now, wire, stats, dropped)
         } else {
             None
         }
@@ -195,23 +195,23 @@ impl Port {
     pub(crate) fn depart(
         &mut self,
         now: Time,
-        given_up: &mut Vec<(Time, Event)>,
-    ) -> Option<(Event, Passage)> {
-        let Service::Register(register) = &mut self.service else {
+        dropped: &mut Vec<(Time, Event)>,
+    ) -> Option<(Event, Transmission)> {
+        let Service::Stored(stored) = &mut self.service else {
             return None;
         };
         let (wire, stats) = (&mut self.wire, &mut self.stats);
-        register.observe_before(now, wire, stats, &mut self.samples);
-        register.wire_falls_free(now, stats);
-        register.serve(now, wire, stats, given_up)
+        stored.observe_before(now, wire, stats, &mut self.samples);
+        stored.wire_falls_free(now, stats);
+        stored.serve(now, wire, stats, dropped)
     }
 
     /// When the port that keeps its packets wants to [`depart`](Self::depart).
     #[inline]
     pub(crate) fn next_departure(&self) -> Time {
         match &self.service {
-            Service::Computed(_) => Time::NEVER,
-            Service::Register(register) => register.next_departure(),
+            Service::Analytic(_) => Time::NEVER,
+            Service::Stored(stored) => stored.next_departure(),
         }
     }
 
@@ -220,9 +220,9 @@ impl Port {
     pub(crate) fn catch_up(&mut self, now: Time) {
         let (stats, samples) = (&mut self.stats, &mut self.samples);
         match &mut self.service {
-            Service::Computed(line) => line.catch_up(now, stats, samples),
-            Service::Register(register) => {
-                register.observe_before(now, &mut self.wire, stats, samples);
+            Service::Analytic(line) => line.catch_up(now, stats, samples),
+            Service::Stored(stored) => {
+                stored.observe_before(now, &mut self.wire, stats, samples);
             }
         }
     }
@@ -230,8 +230,8 @@ impl Port {
     /// The measured span ends.
     pub(crate) fn close(&mut self, end: Time) {
         self.catch_up(end);
-        if let Service::Register(register) = &mut self.service {
-            register.account(end, &mut self.stats);
+        if let Service::Stored(stored) = &mut self.service {
+            stored.account(end, &mut self.stats);
         }
         let counters = self.counters().clone();
         self.stats.close(&counters);
@@ -239,8 +239,8 @@ impl Port {
 
     fn counters(&self) -> &Counters {
         match &self.service {
-            Service::Computed(line) => line.fifo().counters(),
-            Service::Register(register) => register.queue().counters(),
+            Service::Analytic(line) => line.fifo().counters(),
+            Service::Stored(stored) => stored.queue().counters(),
         }
     }
 
@@ -252,8 +252,8 @@ impl Port {
     /// Packets that the port keeps, in the discipline and in the device ring.
     pub(crate) fn kept(&self) -> u64 {
         match &self.service {
-            Service::Computed(_) => 0,
-            Service::Register(register) => register.kept(),
+            Service::Analytic(_) => 0,
+            Service::Stored(stored) => stored.kept(),
         }
     }
 
@@ -263,9 +263,9 @@ impl Port {
         let (arrived, dropped) = (counters.arrived_packets, counters.dropped_packets());
         let departed = counters.departed_packets;
         let (waiting, backlog) = match &self.service {
-            Service::Computed(line) => (line.waiting(), line.fifo().backlog()),
-            Service::Register(register) => {
-                let backlog = register.queue().backlog();
+            Service::Analytic(line) => (line.waiting(), line.fifo().backlog()),
+            Service::Stored(stored) => {
+                let backlog = stored.queue().backlog();
                 (u64::from(backlog.packets), backlog)
             }
         };

@@ -8,12 +8,12 @@ use crate::times::Times;
 
 /// The measured span of a run: from the end of the warm-up to the end of the run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
+pub(crate) struct MeasuredSpan {
     pub(crate) start: Time,
     pub(crate) end: Time,
 }
 
-impl Window {
+impl MeasuredSpan {
     /// Whether `time` is measured. The window is half open: [start, end).
     #[inline]
     pub(crate) fn contains(self, time: Time) -> bool {
@@ -30,7 +30,7 @@ impl Window {
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct PortStats {
-    window: Window,
+    window: MeasuredSpan,
     sampler: Sampler,
     /// What the discipline had counted when the measured span began; from its end on, what it
     /// counted in between.
@@ -58,7 +58,7 @@ struct Sampler {
 }
 
 impl PortStats {
-    pub(crate) fn new(window: Window, sample: Time) -> Self {
+    pub(crate) fn new(window: MeasuredSpan, sample: Time) -> Self {
         Self {
             window,
             sampler: Sampler {
@@ -117,7 +117,7 @@ impl PortStats {
     /// `begin` to `end`: all of [`on_leave`](Self::on_leave),
     /// [`on_transmission`](Self::on_transmission) and its time in the queue.
     #[inline]
-    pub(crate) fn on_passage(
+    pub(crate) fn on_transit(
         &mut self,
         arrives: Time,
         leaves: Time,
@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn only_the_window_counts() {
-        let window = Window {
+        let window = MeasuredSpan {
             start: Time::from_secs(10),
             end: Time::from_secs(20),
         };
@@ -431,7 +431,7 @@ mod tests {
         for (arrives, leaves, waiting) in [(8, 12, 9), (19, 25, 4)] {
             let sent = (s(leaves), s(leaves + 1));
             stats.on_length(s(arrives), waiting);
-            stats.on_passage(s(arrives), s(leaves), sent, 1000);
+            stats.on_transit(s(arrives), s(leaves), sent, 1000);
         }
         assert_eq!(stats.departed_packets, 1);
         assert_eq!(stats.busy, s(1));
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn counts_begin_with_the_window() {
-        let window = Window {
+        let window = MeasuredSpan {
             start: Time::from_secs(10),
             end: Time::from_secs(12),
         };
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn queue_percentiles() {
-        let window = Window {
+        let window = MeasuredSpan {
             start: Time::ZERO,
             end: Time::from_secs(1),
         };

@@ -7,7 +7,7 @@ use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 use serde::Serialize;
 
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use crate::stats::{FlowStats, PortStats, ResponseStats};
 use crate::world::World;
 
@@ -180,7 +180,7 @@ pub struct RetransmissionShares {
 }
 
 impl Summary {
-    pub(crate) fn new<A: Agenda>(scenario: &Scenario, world: &World<A>) -> Self {
+    pub(crate) fn new<A: EventQueue>(scenario: &Scenario, world: &World<A>) -> Self {
         let measured = scenario.measure.duration;
         let mut links = BTreeMap::<String, BTreeMap<_, _>>::new();
         let network = &world.network;

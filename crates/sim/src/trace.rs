@@ -3,16 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 use aqmlab_scenario::FlowTrace;
-use aqmlab_tcp::{Probe, Repair};
+use aqmlab_tcp::{Probe, RecoveryState};
 use aqmlab_traffic::Script;
 use arrow::array::{Float64Builder, StringDictionaryBuilder, UInt64Builder};
 use arrow::datatypes::{DataType, Field, UInt8Type};
 
 use crate::RunError;
-use crate::agenda::Agenda;
-use crate::event::Side;
+use crate::event_queue::EventQueue;
 use crate::limits;
 use crate::recorder::{GROUP, Table, column, word};
 use crate::world::World;
@@ -81,16 +80,16 @@ impl Tracer {
     }
 }
 
-impl<A: Agenda> World<A> {
+impl<A: EventQueue> World<A> {
     /// Something has happened at this end of a connection that is followed.
     #[cold]
-    pub(crate) fn trace(&mut self, index: u32, side: Side) {
-        if side == Side::Client || !self.tracer.is_due(index, self.now) {
+    pub(crate) fn trace(&mut self, index: u32, side: Role) {
+        if side == Role::Client || !self.tracer.is_due(index, self.now) {
             return;
         }
         if let Some(connection) = &self.slots[index as usize].connection {
-            let own = connection.own.as_deref();
-            let profile = limits::profile(&self.classes, connection.class, own, side);
+            let overrides = connection.overrides.as_deref();
+            let profile = limits::profile(&self.classes, connection.class, overrides, side);
             self.recorder.trace(&TraceRow {
                 flow: self.network.routes[index as usize].flow(),
                 class: usize::from(connection.class),
@@ -173,10 +172,10 @@ impl Traces {
         self.in_flight.append_value(probe.in_flight);
         self.rtt.append_option(seconds(probe.round_trip));
         self.rto.append_value(probe.timeout.as_secs_f64());
-        self.state.append_value(match probe.repair {
-            Repair::Open => "open",
-            Repair::Fast => "fast-recovery",
-            Repair::GoBack => "go-back",
+        self.state.append_value(match probe.recovery_state {
+            RecoveryState::Open => "open",
+            RecoveryState::Recovery => "fast-recovery",
+            RecoveryState::Loss => "go-back",
         });
         self.queueing_delay
             .append_option(seconds(probe.law.queueing_delay));

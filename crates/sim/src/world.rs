@@ -20,17 +20,17 @@ use aqmlab_tcp::{HostClock, Profile};
 use aqmlab_traffic::{Action, Source};
 
 use crate::RunError;
-use crate::agenda::{Agenda, Next};
 use crate::build::{self, PortName};
 use crate::connection::{Connection, Path};
 use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
+use crate::event_queue::{EventQueue, Next};
 use crate::limits::Variants;
-use crate::network::{AccessLink, HostLink, Network, Tally};
+use crate::network::{AccessLink, Conservation, HostLink, Network};
 use crate::options::OptionsAside;
 use crate::port::Port;
 use crate::recorder::Recorder;
-use crate::stats::{FlowStats, ResponseStats, Window};
+use crate::stats::{FlowStats, MeasuredSpan, ResponseStats};
 use crate::trace::Tracer;
 
 /// Housekeeping (progress, writing out queue samples) happens this many times a run.
@@ -56,7 +56,7 @@ pub(crate) struct Class {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shortcuts {
     /// Departures are computed where the discipline decides on arrival.
-    pub(crate) computed_departures: bool,
+    pub(crate) analytic_service: bool,
     /// Connections have shifted clocks where nothing else depends on them.
     pub(crate) shifted_clocks: bool,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Shortcuts {
 impl Default for Shortcuts {
     fn default() -> Self {
         Self {
-            computed_departures: true,
+            analytic_service: true,
             shifted_clocks: true,
         }
     }
@@ -81,7 +81,7 @@ pub(crate) struct World<A> {
     pub(crate) seed: u64,
     /// The time at the host that acts.
     pub(crate) now: Time,
-    pub(crate) window: Window,
+    pub(crate) window: MeasuredSpan,
     pub(crate) network: Network<A>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) free: Vec<u32>,
@@ -108,14 +108,14 @@ fn fastest_rate(link: &Link) -> Rate {
     changes.fold(link.rate, Ord::max)
 }
 
-impl<A: Agenda> World<A> {
+impl<A: EventQueue> World<A> {
     pub(crate) fn new(
         scenario: &Scenario,
         shortcuts: Shortcuts,
         recorder: impl FnOnce(&[String], &[&'static str]) -> Result<Recorder, RunError>,
     ) -> Result<Self, RunError> {
         let network = scenario.topology.network();
-        let window = Window {
+        let window = MeasuredSpan {
             start: scenario.measure.warm_up,
             end: scenario.measure.warm_up + scenario.measure.duration,
         };
@@ -126,7 +126,7 @@ impl<A: Agenda> World<A> {
             .collect();
         let port_names = PortName::all(&network);
         let sample = scenario.measure.queue_sample;
-        let compute = shortcuts.computed_departures;
+        let compute = shortcuts.analytic_service;
         let ports: Vec<Port> = links
             .iter()
             .zip(&port_names)
@@ -151,7 +151,7 @@ impl<A: Agenda> World<A> {
             now: Time::ZERO,
             window,
             network: Network {
-                agenda: A::new(ports.len(), fastest),
+                event_queue: A::new(ports.len(), fastest),
                 routes: Vec::with_capacity(1 << 10),
                 options: OptionsAside::default(),
                 access: hosts.rate.map(|rate| AccessLink {
@@ -163,9 +163,9 @@ impl<A: Agenda> World<A> {
                 ports,
                 port_names,
                 capture: None,
-                tally: Tally::default(),
+                conservation: Conservation::default(),
                 end: window.end,
-                given_up: Vec::new(),
+                dropped: Vec::new(),
                 #[cfg(test)]
                 fingerprint: Default::default(),
             },
@@ -198,7 +198,7 @@ impl<A: Agenda> World<A> {
         let end = self.window.end;
         let step = Time::from_nanos(end.as_nanos() / CHECKPOINTS + 1);
         let mut checkpoint = step;
-        while let Some((time, next)) = self.network.agenda.next(end) {
+        while let Some((time, next)) = self.network.event_queue.next(end) {
             while time >= checkpoint {
                 if !progress(checkpoint.as_secs_f64() / end.as_secs_f64()) {
                     return Err(RunError::Stopped);
@@ -212,7 +212,7 @@ impl<A: Agenda> World<A> {
                 Next::Event(event) => self.handle(time, event),
                 Next::Departure(port) => {
                     self.network.depart(time, port);
-                    self.tell_of_losses(None);
+                    self.notify_losses(None);
                 }
             }
         }
@@ -221,7 +221,7 @@ impl<A: Agenda> World<A> {
             self.recorder.queue(&mut port.samples);
         }
         self.finish_shifted();
-        self.close_books()
+        self.check_conservation()
     }
 
     /// The time has come to the end at the bottleneck, but not yet at hosts with shifted clocks.
@@ -229,9 +229,9 @@ impl<A: Agenda> World<A> {
     fn finish_shifted(&mut self) {
         let end = self.window.end;
         for port in 0..self.network.ports.len() {
-            self.network.agenda.set_departure(port, Time::NEVER);
+            self.network.event_queue.set_departure(port, Time::NEVER);
         }
-        while let Some((time, next)) = self.network.agenda.next(Time::NEVER) {
+        while let Some((time, next)) = self.network.event_queue.next(Time::NEVER) {
             let Next::Event(event) = next else {
                 unreachable!("there are no departures any more");
             };
@@ -243,7 +243,7 @@ impl<A: Agenda> World<A> {
                 self.events += 1;
                 self.handle_late(time, event);
             } else if event.is_packet() {
-                self.network.tally.in_flight += 1;
+                self.network.conservation.in_flight += 1;
             }
         }
         self.now = end;
@@ -274,7 +274,7 @@ impl<A: Agenda> World<A> {
         match event.kind() {
             Kind::AtPort(_) => {
                 self.network.at_port(time, event);
-                self.tell_of_losses(None);
+                self.notify_losses(None);
             }
             Kind::AtHost(_) => unreachable!("it has been dealt with"),
             Kind::Timer(side) => self.timer(time, side, &event),
@@ -304,7 +304,7 @@ impl<A: Agenda> World<A> {
                 Action::EndConnections => self.end_connections(class),
                 Action::WakeAt { at, token } => {
                     let event = Event::source(class as u32, token);
-                    self.network.agenda.push(at.max(self.now), event);
+                    self.network.event_queue.push(at.max(self.now), event);
                 }
             }
         }

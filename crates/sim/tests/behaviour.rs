@@ -27,7 +27,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A run: its name, and a scenario with the values that replace its own.
+/// A run: its name, and a scenario with the values that replace its overrides.
 struct Case {
     name: String,
     file: PathBuf,

@@ -3,7 +3,7 @@
 use aqmlab_net::Time;
 
 use crate::control::{Ack, Cause, Congestion};
-use crate::endpoint::{Context, Endpoint, Repair};
+use crate::endpoint::{Context, Endpoint, RecoveryState};
 use crate::profile::{EcnAtOneSegment, FastRetransmitGuard, Recovery, Stamps};
 use crate::prr::Prr;
 use crate::segment::{Flags, Outbox, Segment, Timestamps};
@@ -48,7 +48,7 @@ impl Endpoint {
             self.dup_acks = 0;
         }
         if let Some(before) = before
-            && self.repair == Repair::Fast
+            && self.recovery_state == RecoveryState::Recovery
         {
             self.reduce(before, cx);
         }
@@ -91,15 +91,15 @@ impl Endpoint {
         }
         let may_open = !echo || cx.profile.ecn_echo_opens_window;
         let mut opens = may_open && !predicted && self.uses_window(flight, cx);
-        if self.repair == Repair::Fast {
+        if self.recovery_state == RecoveryState::Recovery {
             if !self.ends_recovery(cx) {
                 self.on_partial_ack(acked, cx, out);
                 return;
             }
             opens &= cx.profile.recovery_exit_opens_window && !self.sacking;
             self.leave_recovery(self.in_flight(), cx);
-        } else if self.repair == Repair::GoBack && ack >= self.recover {
-            self.repair = Repair::Open;
+        } else if self.recovery_state == RecoveryState::Loss && ack >= self.recover {
+            self.recovery_state = RecoveryState::Open;
         }
         self.dup_acks = 0;
         if opens {
@@ -137,7 +137,7 @@ impl Endpoint {
             && segment.len == 0
             && self.nxt == self.max
             && self.control.window() >= self.peer_window(cx)
-            && self.repair != Repair::Fast
+            && self.recovery_state != RecoveryState::Recovery
     }
 
     /// RFC 7661: a window that is not used tells nothing about the path. In slow start half of it
@@ -301,7 +301,7 @@ impl Endpoint {
         if self.dup_acks == 1 {
             self.limited = false;
         }
-        if self.repair == Repair::Fast {
+        if self.recovery_state == RecoveryState::Recovery {
             match scheme {
                 Recovery::Tahoe | Recovery::Sack => {}
                 Recovery::Reno | Recovery::NewReno => self.inflation += mss as i64,
@@ -340,11 +340,11 @@ impl Endpoint {
         self.timed_out = false;
         self.timed_at = Time::NEVER;
         self.partial = false;
-        self.repair = Repair::Fast;
+        self.recovery_state = RecoveryState::Recovery;
         self.control.set_window(cwnd);
         match scheme {
             Recovery::Tahoe => {
-                self.repair = Repair::GoBack;
+                self.recovery_state = RecoveryState::Loss;
                 self.control.set_window(mss);
                 self.nxt = self.una;
             }
@@ -417,7 +417,7 @@ impl Endpoint {
     #[inline(never)]
     fn leave_recovery(&mut self, flight: u64, cx: &Context<'_>) {
         let mss = cx.profile.mss.0;
-        self.repair = Repair::Open;
+        self.recovery_state = RecoveryState::Open;
         self.inflation = 0;
         match self.scheme(cx) {
             Recovery::NewReno if cx.profile.recovery_exit_limits_burst => {
@@ -464,15 +464,15 @@ impl Endpoint {
     /// with every time-out that ends a recovery. The window that recovery leaves bounds what is out
     /// ("no more than" FlightSize / 2: RFC 5681, section 3.1, equation 4).
     fn outstanding(&self) -> u64 {
-        match self.repair {
-            Repair::Fast => self.in_flight().min(self.control.window()),
-            Repair::Open | Repair::GoBack => self.in_flight(),
+        match self.recovery_state {
+            RecoveryState::Recovery => self.in_flight().min(self.control.window()),
+            RecoveryState::Open | RecoveryState::Loss => self.in_flight(),
         }
     }
 
     /// The retransmission timer has expired: everything from the oldest byte on goes again.
     pub(crate) fn go_back(&mut self, cx: &Context<'_>) {
-        if self.repair == Repair::Fast {
+        if self.recovery_state == RecoveryState::Recovery {
             self.end_reduction(cx);
         }
         let outstanding = self.outstanding();
@@ -490,7 +490,7 @@ impl Endpoint {
             self.cut(outstanding, Cause::Timeout, cx);
         }
         self.control.set_window(cx.profile.mss.0);
-        self.repair = Repair::GoBack;
+        self.recovery_state = RecoveryState::Loss;
         self.recover = self.max;
         self.timed_out = true;
         self.dup_acks = 0;

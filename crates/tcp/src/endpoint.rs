@@ -81,20 +81,20 @@ pub struct Probe {
     /// The retransmission time-out in force.
     pub timeout: Time,
     /// What the sender is doing about losses.
-    pub repair: Repair,
+    pub recovery_state: RecoveryState,
     /// What the law of congestion control sees.
     pub law: LawMetrics,
 }
 
 /// What a sender is doing about losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
+pub enum RecoveryState {
     /// Nothing is known to be lost.
     Open,
     /// Fast recovery (RFC 5681, section 3.2).
-    Fast,
+    Recovery,
     /// Going back to the oldest byte after a time-out, or after Tahoe's fast retransmit.
-    GoBack,
+    Loss,
 }
 
 /// One end of a connection: handshake, data both ways, close.
@@ -133,7 +133,7 @@ pub struct Endpoint {
     /// Limited transmit has sent something since the first of them.
     pub(crate) limited: bool,
     phase: Phase,
-    pub(crate) repair: Repair,
+    pub(crate) recovery_state: RecoveryState,
     /// This end has asked for the connection.
     active: bool,
     pub(crate) closed: bool,
@@ -202,7 +202,7 @@ impl Endpoint {
             dup_acks: 0,
             limited: false,
             phase: Phase::Listen,
-            repair: Repair::Open,
+            recovery_state: RecoveryState::Open,
             active: false,
             closed: false,
             timed_out: false,
@@ -335,7 +335,7 @@ impl Endpoint {
             in_flight: self.in_flight(),
             round_trip: self.rto.smoothed(profile),
             timeout: self.rto.timeout(profile),
-            repair: self.repair,
+            recovery_state: self.recovery_state,
             law: self.control.metrics(),
         }
     }

@@ -25,7 +25,7 @@ pub use control::{
     AimdParameters, CubicParameters, DecreaseRule, FastParameters, LawMetrics, SantaCruzParameters,
     SlowStartRule, SyncTcpParameters, VegasParameters,
 };
-pub use endpoint::{Context, Endpoint, Events, Probe, Repair, Retransmissions};
+pub use endpoint::{Context, Endpoint, Events, Probe, RecoveryState, Retransmissions};
 pub use profile::{
     Clock, CongestionControl, CutFrom, DelayedAck, FastRetransmitGuard, Profile, Recovery,
 };

@@ -2,7 +2,7 @@
 
 use aqmlab_net::{Ecn, RandomStream, Time};
 
-use crate::endpoint::{Context, Endpoint, Repair};
+use crate::endpoint::{Context, Endpoint, RecoveryState};
 use crate::profile::{Profile, Recovery};
 use crate::segment::{Flags, Options, Outbox, Segment};
 
@@ -24,7 +24,9 @@ impl Endpoint {
             return;
         }
         // Whoever has sent all that was written, FIN included, has nothing more to look at.
-        if self.nxt < self.end + u64::from(self.closed) || self.repair == Repair::Fast {
+        if self.nxt < self.end + u64::from(self.closed)
+            || self.recovery_state == RecoveryState::Recovery
+        {
             self.send_what_is_allowed(cx, out);
         }
         if self.receiver.ack_now {
@@ -38,11 +40,11 @@ impl Endpoint {
         if idle && self.end > self.nxt {
             self.restart_after_idle(cx);
         }
-        if self.repair == Repair::Fast && self.sacking {
+        if self.recovery_state == RecoveryState::Recovery && self.sacking {
             self.sack_output(cx, out);
         } else if cx.profile.overhead > Time::ZERO {
             self.delay_output(cx);
-        } else if self.repair == Repair::GoBack && cx.profile.sack_outlives_timeout {
+        } else if self.recovery_state == RecoveryState::Loss && cx.profile.sack_outlives_timeout {
             self.fill_holes(idle, cx, out);
         } else {
             let limit = self.send_limit(cx);
@@ -124,7 +126,10 @@ impl Endpoint {
     #[inline]
     fn arrived_below_next(&self, cx: &Context<'_>) -> u64 {
         match &self.cold {
-            Some(cold) if self.repair == Repair::GoBack && cx.profile.sack_outlives_timeout => {
+            Some(cold)
+                if self.recovery_state == RecoveryState::Loss
+                    && cx.profile.sack_outlives_timeout =>
+            {
                 self.nxt - self.una - cold.board.missing_between(self.una, self.nxt)
             }
             _ => 0,
@@ -133,7 +138,9 @@ impl Endpoint {
 
     #[inline]
     fn transmits_limited(&self, cx: &Context<'_>) -> bool {
-        cx.profile.limited_transmit && matches!(self.dup_acks, 1 | 2) && self.repair != Repair::Fast
+        cx.profile.limited_transmit
+            && matches!(self.dup_acks, 1 | 2)
+            && self.recovery_state != RecoveryState::Recovery
     }
 
     /// Bytes that may be out, whatever the congestion window.

@@ -4,7 +4,7 @@
 
 use aqmlab_net::Ecn;
 
-use crate::endpoint::{Context, Endpoint, Events, Repair};
+use crate::endpoint::{Context, Endpoint, Events, RecoveryState};
 use crate::segment::{Flags, Outbox, Segment};
 
 impl Endpoint {
@@ -29,7 +29,7 @@ impl Endpoint {
         if segment.len == 0 {
             // An ACK of new data, while none is lost.
             let acknowledges = self.una < segment.ack && segment.ack <= self.max;
-            if !acknowledges || self.repair != Repair::Open {
+            if !acknowledges || self.recovery_state != RecoveryState::Open {
                 return None;
             }
             self.last_received = cx.now;

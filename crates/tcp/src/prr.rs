@@ -10,7 +10,7 @@
 
 use std::mem;
 
-use crate::endpoint::{Context, Endpoint, Repair};
+use crate::endpoint::{Context, Endpoint, RecoveryState};
 use crate::profile::Recovery;
 
 /// What was known of the receiver before an ACK: bytes.
@@ -65,7 +65,7 @@ impl Endpoint {
     /// may begin one.
     #[inline]
     pub(crate) fn before_ack(&self, tells_more: bool, cx: &Context<'_>) -> Option<Before> {
-        let matters = tells_more || self.repair == Repair::Fast;
+        let matters = tells_more || self.recovery_state == RecoveryState::Recovery;
         (matters && self.reduces_proportionally(cx)).then(|| Before {
             una: self.una,
             delivered: self.delivered(),

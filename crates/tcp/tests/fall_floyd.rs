@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use aqmlab_net::{Bytes, Rate, Time};
 use aqmlab_tcp::{
     Clock, Context, CutFrom, DelayedAck, Endpoint, FastRetransmitGuard, HostClock, Profile,
-    Recovery, Repair, Segment,
+    Recovery, RecoveryState, Segment,
 };
 
 const MSS: u64 = 960;
@@ -161,7 +161,7 @@ impl<'a> Run<'a> {
                 forth = false;
                 self.receiver.on_timer(at(self.now), &mut out);
             }
-            self.note(before.repair);
+            self.note(before.recovery_state);
             self.transmit(forth, &out);
         }
         self.outcome.fast = self.sender.fast_retransmits();
@@ -169,14 +169,14 @@ impl<'a> Run<'a> {
         self.outcome
     }
 
-    fn note(&mut self, before: Repair) {
+    fn note(&mut self, before: RecoveryState) {
         let timeouts = self.sender.retransmissions().timeouts;
         let after = self.sender.probe(self.profile);
-        let what = match (before, after.repair) {
+        let what = match (before, after.recovery_state) {
             _ if timeouts > self.outcome.timeouts => "timeout",
-            (Repair::Fast, Repair::Fast) => return,
-            (_, Repair::Fast) => "fast retransmit",
-            (Repair::Fast, _) => "exit",
+            (RecoveryState::Recovery, RecoveryState::Recovery) => return,
+            (_, RecoveryState::Recovery) => "fast retransmit",
+            (RecoveryState::Recovery, _) => "exit",
             _ => return,
         };
         self.outcome.timeouts = timeouts;

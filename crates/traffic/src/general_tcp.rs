@@ -10,11 +10,11 @@
 //! traffic resembles what the dissertation reports: connections of some 150 kB, lasting 0.7 s (half
 //! of them), 6 s (three quarters) and 19 s (nine in ten) without congestion.
 
-use aqmlab_net::{RandomStream, Time};
+use aqmlab_net::{RandomStream, Role, Time};
 
 use crate::params::GeneralTcp;
 use crate::sizes::BoundedPareto;
-use crate::vector::{Adu, Body, ConnectionVector, Party};
+use crate::vector::{Adu, Body, ConnectionVector};
 
 /// Median and logarithmic spread of round-trip times: half of a campus's connections go less than
 /// 50 ms far, a tenth more than 0.2 s.
@@ -123,7 +123,7 @@ struct Draws {
 }
 
 /// A conversation in turn, as it grows.
-type Talk = Vec<(Party, Adu)>;
+type Talk = Vec<(Role, Adu)>;
 
 impl Draws {
     fn body(&mut self, application: Application) -> Body {
@@ -149,9 +149,9 @@ impl Draws {
         };
         for _ in 0..objects {
             let (request, think) = (self.size(450.0, 0.5), self.pause(0.015, 1.2));
-            talk.push((Party::Initiator, adu(request, think)));
+            talk.push((Role::Client, adu(request, think)));
             let (response, pause) = (self.heavy(1_500.0), self.pause(0.4, 1.5));
-            talk.push((Party::Acceptor, adu(response, pause)));
+            talk.push((Role::Server, adu(response, pause)));
         }
         let close = match kept_open {
             true if self.chance(0.6) => KEEP_ALIVE,
@@ -165,28 +165,28 @@ impl Draws {
     fn mail(&mut self) -> Talk {
         let mut talk = Talk::new();
         let greeting = self.pause(0.03, 1.0);
-        talk.push((Party::Acceptor, adu(90, greeting)));
+        talk.push((Role::Server, adu(90, greeting)));
         for (command, answer) in [(25, 120), (45, 45), (40, 45), (6, 50)] {
             let (think, pause) = (self.pause(0.03, 1.5), self.pause(0.005, 1.0));
-            talk.push((Party::Initiator, adu(command, think)));
-            talk.push((Party::Acceptor, adu(answer, pause)));
+            talk.push((Role::Client, adu(command, think)));
+            talk.push((Role::Server, adu(answer, pause)));
         }
         let (message, delivery) = (self.heavy(1_500.0), self.pause(0.1, 1.5));
-        talk.push((Party::Initiator, adu(message, delivery)));
-        talk.push((Party::Acceptor, adu(50, 0.005)));
-        talk.push((Party::Initiator, adu(6, 0.005)));
-        talk.push((Party::Acceptor, adu(60, 0.0)));
+        talk.push((Role::Client, adu(message, delivery)));
+        talk.push((Role::Server, adu(50, 0.005)));
+        talk.push((Role::Client, adu(6, 0.005)));
+        talk.push((Role::Server, adu(60, 0.0)));
         end(talk, 0.0)
     }
 
     /// Articles that a news server hands on to another (NNTP), one by one.
     fn news(&mut self) -> Talk {
-        let mut talk = vec![(Party::Acceptor, adu(100, 0.01))];
+        let mut talk = vec![(Role::Server, adu(100, 0.01))];
         for _ in 0..1 + self.geometric(40.0) {
             let (article, think) = (self.heavy(3_000.0), self.pause(0.02, 1.0));
-            talk.push((Party::Initiator, adu(article, think)));
+            talk.push((Role::Client, adu(article, think)));
             let pause = self.pause(0.05, 1.5);
-            talk.push((Party::Acceptor, adu(40, pause)));
+            talk.push((Role::Server, adu(40, pause)));
         }
         let idle = self.exponential(10.0);
         end(talk, idle)
@@ -195,8 +195,8 @@ impl Draws {
     /// The data connection of a file transfer: one side sends, and closes.
     fn file(&mut self) -> Talk {
         let sender = match self.chance(0.5) {
-            true => Party::Initiator,
-            false => Party::Acceptor,
+            true => Role::Client,
+            false => Role::Server,
         };
         vec![(sender, adu(self.heavy(250_000.0), 0.0))]
     }
@@ -204,7 +204,7 @@ impl Draws {
     /// Lines that people type, either side.
     fn chat(&mut self) -> Talk {
         let mut talk = Talk::new();
-        let mut party = Party::Initiator;
+        let mut party = Role::Client;
         for _ in 0..4 + self.geometric(12.0) {
             let (line, pause) = (self.size(60.0, 0.8), self.exponential(3.0));
             talk.push((party, adu(line, pause)));
@@ -219,8 +219,8 @@ impl Draws {
     fn greeting(&mut self) -> Talk {
         let (think, idle) = (self.pause(0.02, 1.0), self.pause(0.2, 1.5));
         vec![
-            (Party::Initiator, adu(68, think)),
-            (Party::Acceptor, adu(68, idle)),
+            (Role::Client, adu(68, think)),
+            (Role::Server, adu(68, idle)),
         ]
     }
 

@@ -3,11 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 
 use crate::script::{Action, Connect, Script, Step};
 use crate::source::Source;
-use crate::vector::Party;
 
 /// No limit to the bytes that are under way.
 pub const UNLIMITED: u64 = u64::MAX;
@@ -16,7 +15,7 @@ pub const UNLIMITED: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
     /// Which end.
-    pub party: Party,
+    pub party: Role,
     /// How many.
     pub bytes: u64,
     /// When the first one leaves.
@@ -97,7 +96,7 @@ fn talk(script: &Script, start: Time, rtt: Time, window: u64, bursts: &mut Vec<B
     // both do, nothing more will happen.
     loop {
         let mut moved = false;
-        for party in Party::BOTH {
+        for party in Role::BOTH {
             while let Some(step) = script.step(party, ends[party as usize].step) {
                 if !advance(&mut ends, party, step, &path, bursts) {
                     break;
@@ -106,7 +105,7 @@ fn talk(script: &Script, start: Time, rtt: Time, window: u64, bursts: &mut Vec<B
             }
         }
         if !moved {
-            return ends[Party::Initiator as usize].now;
+            return ends[Role::Client as usize].now;
         }
     }
 }
@@ -159,13 +158,13 @@ impl End {
 /// Takes one step of an end, if it need not wait for the other.
 fn advance(
     ends: &mut [End; 2],
-    party: Party,
+    party: Role,
     step: Step,
     path: &Path,
     bursts: &mut Vec<Burst>,
 ) -> bool {
     let (end, other) = match (party, ends) {
-        (Party::Initiator, [end, other]) | (Party::Acceptor, [other, end]) => (end, other),
+        (Role::Client, [end, other]) | (Role::Server, [other, end]) => (end, other),
     };
     let now = end.now;
     let until = match step {
@@ -229,8 +228,8 @@ mod tests {
         };
         for (closer, expected) in [
             // The last pause passes only before the client's close.
-            (Party::Acceptor, 100 + 3 * 107 + 2 * 1000),
-            (Party::Initiator, 100 + 3 * 107 + 3 * 1000),
+            (Role::Server, 100 + 3 * 107 + 2 * 1000),
+            (Role::Client, 100 + 3 * 107 + 3 * 1000),
         ] {
             let script = Script::new(vec![exchange; 3], closer);
             assert_eq!(duration(&script, rtt), ms(expected), "{closer:?}");
@@ -270,8 +269,8 @@ mod tests {
         assert_eq!(
             told.collect::<Vec<_>>(),
             [
-                (Party::Initiator, 1_000, ms(150), ms(160)),
-                (Party::Acceptor, 25_000, ms(210), ms(460)),
+                (Role::Client, 1_000, ms(150), ms(160)),
+                (Role::Server, 25_000, ms(210), ms(460)),
             ]
         );
         // What is written while something is on its way waits for it; so does the close.

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 
 use crate::ideal::{Burst, Watch};
 use crate::script::Connect;
-use crate::vector::Party;
 
 /// Segments that one acknowledgement answers.
 const SEGMENTS_PER_ACK: f64 = 2.0;
@@ -67,7 +66,7 @@ impl Watch for Offered {
             if share > 0.0 {
                 let segments = (burst.bytes as f64 / self.segment).ceil();
                 let acks = (segments / SEGMENTS_PER_ACK).ceil();
-                let goes_back = (burst.party == Party::Initiator) != connect.flipped;
+                let goes_back = (burst.party == Role::Client) != connect.flipped;
                 let way = usize::from(goes_back);
                 self.bytes[way] += share * (burst.bytes as f64 + segments * self.header);
                 self.bytes[1 - way] += share * acks * self.header;
@@ -103,10 +102,10 @@ mod tests {
             from: s(from),
             until: s(until),
         };
-        let request = burst(Party::Initiator, 100, 2, 2);
+        let request = burst(Role::Client, 100, 2, 2);
         // Half of it lies behind the end.
-        let response = burst(Party::Acceptor, 10_000, 3, 5);
-        let late = burst(Party::Acceptor, 10_000, 4, 5);
+        let response = burst(Role::Server, 10_000, 3, 5);
+        let late = burst(Role::Server, 10_000, 4, 5);
         let mut offered = Offered::new(s(1)..s(4), 1000.0, 40.0);
         offered.connection(s(1), s(5), &connect(false), &[request, response, late]);
         let from_server = 3.0 * 40.0 + 40.0 + (10_000.0 + 400.0) / 2.0;

@@ -27,13 +27,12 @@ mod marginals;
 mod params;
 mod persistent;
 
-use aqmlab_net::{RandomStream, Time};
+use aqmlab_net::{RandomStream, Role, Time};
 
 use crate::params::Rtt;
 use crate::rtt::PackMimeRtt;
 use crate::script::{Action, Connect, Direction, Exchange, HostCounts, Script};
 use crate::source::{PopulationUnset, Setting};
-use crate::vector::Party;
 use marginals::{Gaps, Parameters, Requests, Responses, RttParts, ServerDelays};
 use persistent::Persistence;
 
@@ -159,7 +158,7 @@ impl Cloud {
         for later in &mut exchanges[1..] {
             later.think = self.think();
         }
-        Script::new(exchanges, Party::Acceptor)
+        Script::new(exchanges, Role::Server)
     }
 
     fn think(&mut self) -> Time {

@@ -8,11 +8,11 @@
 
 use std::slice;
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::vector::{Adu, Body, Party};
+use crate::vector::{Adu, Body};
 
 /// What an application does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub enum Script {
         exchanges: Vec<Exchange>,
         /// Who closes: the acceptor right behind its last byte, or the initiator after the last
         /// pause.
-        closer: Party,
+        closer: Role,
     },
     /// Anything, step by step: what the initiator does, and what the acceptor does.
     Programs(Box<[Vec<Step>; 2]>),
@@ -91,15 +91,15 @@ impl Script {
     }
 
     /// Exchanges one after the other, at least one.
-    pub fn new(exchanges: Vec<Exchange>, closer: Party) -> Self {
+    pub fn new(exchanges: Vec<Exchange>, closer: Role) -> Self {
         match (exchanges.as_slice(), closer) {
-            (&[exchange], Party::Acceptor) => Self::Single(exchange),
+            (&[exchange], Role::Server) => Self::Single(exchange),
             _ => Self::Exchanges { exchanges, closer },
         }
     }
 
     /// The step number `index` of an end, counted from 0; `None` behind the last.
-    pub fn step(&self, party: Party, index: u32) -> Option<Step> {
+    pub fn step(&self, party: Role, index: u32) -> Option<Step> {
         let index = index as usize;
         let (exchanges, closer) = match self {
             Self::Single(exchange) => return single_step(exchange, party, index),
@@ -107,13 +107,13 @@ impl Script {
             Self::Programs(programs) => return programs[party as usize].get(index).copied(),
         };
         match party {
-            Party::Initiator => client_step(exchanges, closer, index),
-            Party::Acceptor => server_step(exchanges, closer, index),
+            Role::Client => client_step(exchanges, closer, index),
+            Role::Server => server_step(exchanges, closer, index),
         }
     }
 
     /// All steps of an end.
-    pub fn steps(&self, party: Party) -> impl Iterator<Item = Step> {
+    pub fn steps(&self, party: Role) -> impl Iterator<Item = Step> {
         (0..).map_while(move |index| self.step(party, index))
     }
 
@@ -128,7 +128,7 @@ impl Script {
 
     /// Bytes that initiator and acceptor send.
     pub fn bytes(&self) -> [u64; 2] {
-        Party::BOTH.map(|party| {
+        Role::BOTH.map(|party| {
             let sent = self.steps(party).map(|step| match step {
                 Step::Send(bytes) => bytes,
                 _ => 0,
@@ -143,7 +143,7 @@ impl Script {
             Self::Single(_) | Self::Exchanges { .. } => true,
             Self::Programs(programs) => {
                 let is_mark = |step: &&Step| matches!(step, Step::Ask | Step::Answered);
-                programs[Party::Initiator as usize].iter().find(is_mark) == Some(&Step::Answered)
+                programs[Role::Client as usize].iter().find(is_mark) == Some(&Step::Answered)
             }
         }
     }
@@ -152,24 +152,24 @@ impl Script {
 /// What [`client_step`] and [`server_step`] give for one exchange whose server closes: short,
 /// because most connections of large runs have no other.
 #[inline]
-fn single_step(exchange: &Exchange, party: Party, index: usize) -> Option<Step> {
+fn single_step(exchange: &Exchange, party: Role, index: usize) -> Option<Step> {
     match (party, index) {
-        (Party::Initiator, 0) => Some(Step::Send(exchange.request)),
-        (Party::Initiator, 1) => Some(Step::ReceiveClose),
-        (Party::Initiator, 2) => Some(Step::Answered),
-        (Party::Acceptor, 0) => Some(Step::Receive(exchange.request)),
-        (Party::Acceptor, 1) => Some(Step::Pause(exchange.think)),
-        (Party::Acceptor, 2) => Some(Step::Send(exchange.response)),
+        (Role::Client, 0) => Some(Step::Send(exchange.request)),
+        (Role::Client, 1) => Some(Step::ReceiveClose),
+        (Role::Client, 2) => Some(Step::Answered),
+        (Role::Server, 0) => Some(Step::Receive(exchange.request)),
+        (Role::Server, 1) => Some(Step::Pause(exchange.think)),
+        (Role::Server, 2) => Some(Step::Send(exchange.response)),
         (_, 3) => Some(Step::Close),
         _ => None,
     }
 }
 
-fn client_step(exchanges: &[Exchange], closer: Party, index: usize) -> Option<Step> {
+fn client_step(exchanges: &[Exchange], closer: Role, index: usize) -> Option<Step> {
     let exchange = exchanges.get(index / CLIENT_STEPS)?;
     let is_last = index / CLIENT_STEPS + 1 == exchanges.len();
     // Where the server closes behind its last byte, the response ends with that.
-    let until_close = is_last && closer == Party::Acceptor;
+    let until_close = is_last && closer == Role::Server;
     match index % CLIENT_STEPS {
         0 => Some(Step::Send(exchange.request)),
         1 if until_close => Some(Step::ReceiveClose),
@@ -183,7 +183,7 @@ fn client_step(exchanges: &[Exchange], closer: Party, index: usize) -> Option<St
     }
 }
 
-fn server_step(exchanges: &[Exchange], closer: Party, index: usize) -> Option<Step> {
+fn server_step(exchanges: &[Exchange], closer: Role, index: usize) -> Option<Step> {
     if let Some(exchange) = exchanges.get(index / SERVER_STEPS) {
         return Some(match index % SERVER_STEPS {
             0 => Step::Receive(exchange.request),
@@ -192,8 +192,8 @@ fn server_step(exchanges: &[Exchange], closer: Party, index: usize) -> Option<St
         });
     }
     match (index - SERVER_STEPS * exchanges.len(), closer) {
-        (0, Party::Initiator) => Some(Step::ReceiveClose),
-        (0, Party::Acceptor) | (1, Party::Initiator) => Some(Step::Close),
+        (0, Role::Client) => Some(Step::ReceiveClose),
+        (0, Role::Server) | (1, Role::Client) => Some(Step::Close),
         _ => None,
     }
 }
@@ -208,7 +208,7 @@ impl From<&Body> for Script {
 }
 
 /// Both sides in turn.
-fn sequential(adus: &[(Party, Adu)]) -> [Vec<Step>; 2] {
+fn sequential(adus: &[(Role, Adu)]) -> [Vec<Step>; 2] {
     let mut turns = Turns::default();
     // An ADU of 0 bytes is no more than its pause, added to the one before.
     let mut pause = Time::ZERO;
@@ -220,7 +220,7 @@ fn sequential(adus: &[(Party, Adu)]) -> [Vec<Step>; 2] {
         }
         pause = pause.saturating_add(adu.pause);
     }
-    let closer = adus.last().map_or(Party::Initiator, |&(party, _)| party);
+    let closer = adus.last().map_or(Role::Client, |&(party, _)| party);
     turns.wait(closer, pause);
     turns.push(closer, Step::Close);
     turns.wait(closer.other(), Time::ZERO);
@@ -243,16 +243,16 @@ struct Turns {
 }
 
 impl Turns {
-    fn push(&mut self, party: Party, step: Step) {
+    fn push(&mut self, party: Role, step: Step) {
         self.ends[party as usize].push(step);
     }
 
     /// A side waits for all that the other has sent, then for this time.
-    fn wait(&mut self, party: Party, pause: Time) {
+    fn wait(&mut self, party: Role, pause: Time) {
         let unread = std::mem::take(&mut self.unread[party.other() as usize]);
         if unread > 0 {
             self.push(party, Step::Receive(unread));
-            if party == Party::Initiator {
+            if party == Role::Client {
                 self.push(party, Step::Answered);
                 self.answered = true;
                 self.asked = None;
@@ -263,8 +263,8 @@ impl Turns {
         }
     }
 
-    fn send(&mut self, party: Party, bytes: u64) {
-        if party == Party::Initiator && std::mem::take(&mut self.answered) {
+    fn send(&mut self, party: Role, bytes: u64) {
+        if party == Role::Client && std::mem::take(&mut self.answered) {
             self.asked = Some(self.ends[0].len());
             self.push(party, Step::Ask);
         }

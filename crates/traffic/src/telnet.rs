@@ -6,7 +6,7 @@
 //! Departure: tcplib's times are those between the packets of the one who types. Here they begin
 //! when the echo has come, so that every keystroke is an exchange whose response time is measured.
 
-use aqmlab_net::{Bytes, RandomStream, Time};
+use aqmlab_net::{Bytes, RandomStream, Role, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,6 @@ use crate::curve;
 use crate::params::Rtt;
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::source::Setting;
-use crate::vector::Party;
 
 /// Interactive sessions with the pauses of tcplib's telnet: a keystroke, its echo, a pause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -120,7 +119,7 @@ impl Terminals {
             ..Exchange::new(self.params.keystroke.0, self.params.echo.0)
         };
         let keystrokes = (0..self.params.keystrokes).map(keystroke);
-        let script = Script::new(keystrokes.collect(), Party::Initiator);
+        let script = Script::new(keystrokes.collect(), Role::Client);
         actions.push(Action::Connect(Connect {
             token,
             client,

@@ -24,12 +24,11 @@
 mod numbers;
 mod params;
 
-use aqmlab_net::{RandomStream, Time};
+use aqmlab_net::{RandomStream, Role, Time};
 
 use crate::params::Rtt;
 use crate::script::{Action, Connect, Exchange, HostCounts, Script};
 use crate::source::{PopulationUnset, Setting};
-use crate::vector::Party;
 use numbers::Numbers;
 
 pub use params::UncWeb;
@@ -171,9 +170,9 @@ impl User {
         let is_persistent = objects > 1;
         let exchanges = (0..objects).map(|_| web.exchange(is_persistent, &mut self.stream));
         let closer = if is_persistent {
-            Party::Initiator
+            Role::Client
         } else {
-            Party::Acceptor
+            Role::Server
         };
         let script = Script::new(exchanges.collect(), closer);
         Connect {

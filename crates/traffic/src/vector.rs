@@ -21,7 +21,7 @@ mod write;
 
 use std::fmt;
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 
 pub use read::VectorReader;
 pub use write::{write_alternate, write_original};
@@ -41,28 +41,6 @@ pub const MAX_TIME: Time = Time::from_secs(1_000_000_000);
 /// Largest ADU: 4 TiB, so that the sum over a connection fits into 63 bits.
 pub const MAX_BYTES: u64 = 1 << 42;
 
-/// An end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Party {
-    /// Opens the connection.
-    Initiator = 0,
-    /// Is waiting for it.
-    Acceptor = 1,
-}
-
-impl Party {
-    /// Both, by index.
-    pub const BOTH: [Self; 2] = [Self::Initiator, Self::Acceptor];
-
-    /// The other end.
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Initiator => Self::Acceptor,
-            Self::Acceptor => Self::Initiator,
-        }
-    }
-}
-
 /// An application data unit and the pause that follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adu {
@@ -78,7 +56,7 @@ pub struct Adu {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// ADUs in the order of the conversation. The sender of the last one closes.
-    Sequential(Vec<(Party, Adu)>),
+    Sequential(Vec<(Role, Adu)>),
     /// What initiator and acceptor send, neither waiting for the other. Each closes after its
     /// last; one that sends nothing closes when the other has.
     Concurrent([Vec<Adu>; 2]),

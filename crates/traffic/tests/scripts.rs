@@ -1,11 +1,11 @@
 //! The programs that scripts stand for.
 
-use aqmlab_net::Time;
-use aqmlab_traffic::vector::{Adu, Body, Party};
+use aqmlab_net::{Role, Time};
+use aqmlab_traffic::vector::{Adu, Body};
 use aqmlab_traffic::{Exchange, Script, Step};
 
 fn programs(script: &Script) -> [Vec<Step>; 2] {
-    Party::BOTH.map(|party| script.steps(party).collect())
+    Role::BOTH.map(|party| script.steps(party).collect())
 }
 
 const fn ms(time: u64) -> Time {
@@ -50,20 +50,20 @@ fn exchanges_follow_each_other_and_either_end_closes() {
         Send(7),
     ];
 
-    let [client, server] = programs(&script(Party::Acceptor));
+    let [client, server] = programs(&script(Role::Server));
     assert_eq!(
         client,
         [&begin[..], &[ReceiveClose, Answered, Close]].concat()
     );
     assert_eq!(server, [&answers[..], &[Close]].concat());
 
-    let [client, server] = programs(&script(Party::Initiator));
+    let [client, server] = programs(&script(Role::Client));
     let end = [Receive(7), Answered, Pause(ms(8)), Close];
     assert_eq!(client, [&begin[..], &end].concat());
     assert_eq!(server, [&answers[..], &[ReceiveClose, Close]].concat());
 }
 
-fn sequential(adus: &[(Party, u64, u64)]) -> Script {
+fn sequential(adus: &[(Role, u64, u64)]) -> Script {
     let adu = |&(party, bytes, pause)| {
         (
             party,
@@ -76,8 +76,8 @@ fn sequential(adus: &[(Party, u64, u64)]) -> Script {
     Script::from(&Body::Sequential(adus.iter().map(adu).collect()))
 }
 
-const I: Party = Party::Initiator;
-const A: Party = Party::Acceptor;
+const I: Role = Role::Client;
+const A: Role = Role::Server;
 
 #[test]
 fn sides_that_speak_in_turn_wait_for_each_other() {

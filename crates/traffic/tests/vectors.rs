@@ -1,8 +1,8 @@
 //! Connection vectors: both text formats, and files that are broken.
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 use aqmlab_traffic::vector::{
-    Adu, Body, ConnectionVector, MAX_ADUS, MAX_BYTES, MAX_LINE, MAX_TIME, Party, VectorReader,
+    Adu, Body, ConnectionVector, MAX_ADUS, MAX_BYTES, MAX_LINE, MAX_TIME, VectorReader,
     write_alternate, write_original,
 };
 use aqmlab_traffic::{GeneralTcp, Generator};
@@ -41,7 +41,7 @@ fn the_two_formats_of_a_file_read_the_same() {
     assert_eq!(vectors.len(), 160);
     let concurrent = |v: &&ConnectionVector| matches!(v.body, Body::Concurrent(_));
     assert_eq!(vectors.iter().filter(concurrent).count(), 8);
-    let acceptor_first = |v: &&ConnectionVector| matches!(&v.body, Body::Sequential(adus) if adus[0].0 == Party::Acceptor);
+    let acceptor_first = |v: &&ConnectionVector| matches!(&v.body, Body::Sequential(adus) if adus[0].0 == Role::Server);
     assert_eq!(vectors.iter().filter(acceptor_first).count(), 9);
     assert!(vectors.iter().all(|v| v.segments[0].is_some()));
     assert!(vectors.iter().any(|v| v.segments == [Some(496); 2]));
@@ -60,10 +60,10 @@ fn a_vector_is_read_field_by_field() {
             start: Time::from_micros(12_424),
             id: 5000,
             body: Body::Sequential(vec![
-                (Party::Initiator, adu(1342, 4941)),
-                (Party::Acceptor, adu(428, 1)),
-                (Party::Acceptor, adu(429, 130_700)),
-                (Party::Initiator, adu(0, 1_000_000)),
+                (Role::Client, adu(1342, 4941)),
+                (Role::Server, adu(428, 1)),
+                (Role::Server, adu(429, 130_700)),
+                (Role::Client, adu(0, 1_000_000)),
             ]),
             windows: [Some(17_520), None],
             segments: [Some(1460), Some(536)],
@@ -83,28 +83,28 @@ fn a_vector_is_read_field_by_field() {
 #[test]
 fn the_last_line_of_the_alternate_format_is_the_close() {
     let body = |lines: &str| read(&format!("S 0 1 1 1\n{lines}")).remove(0).body;
-    let expected = |adus: &[(Party, Adu)]| Body::Sequential(adus.to_vec());
-    let request = (Party::Initiator, adu(5, 7));
+    let expected = |adus: &[(Role, Adu)]| Body::Sequential(adus.to_vec());
+    let request = (Role::Client, adu(5, 7));
     assert_eq!(
         body("I 0 0 5\nA 0 7 6\nA 40 0 0\n"),
-        expected(&[request, (Party::Acceptor, adu(6, 40))])
+        expected(&[request, (Role::Server, adu(6, 40))])
     );
     assert_eq!(
         body("I 0 0 5\nA 0 7 6\n"),
-        expected(&[request, (Party::Acceptor, adu(6, 1_000_000))])
+        expected(&[request, (Role::Server, adu(6, 1_000_000))])
     );
     // The other side closes, as soon as it has waited.
     assert_eq!(
         body("I 0 0 5\nA 0 7 0\n"),
-        expected(&[request, (Party::Acceptor, adu(0, 1))])
+        expected(&[request, (Role::Server, adu(0, 1))])
     );
     // Inside a vector 0 bytes are an ADU without data.
     assert_eq!(
         body("I 0 0 5\nI 7 0 0\nI 8 0 9\n"),
         expected(&[
             request,
-            (Party::Initiator, adu(0, 8)),
-            (Party::Initiator, adu(9, 1_000_000))
+            (Role::Client, adu(0, 8)),
+            (Role::Client, adu(9, 1_000_000))
         ])
     );
 }
@@ -253,7 +253,7 @@ fn any_adu() -> impl Strategy<Value = Adu> {
 }
 
 fn any_body() -> impl Strategy<Value = Body> {
-    let party = prop_oneof![Just(Party::Initiator), Just(Party::Acceptor)];
+    let party = prop_oneof![Just(Role::Client), Just(Role::Server)];
     let side = || prop::collection::vec(any_adu(), 0..5);
     prop_oneof![
         prop::collection::vec((party, any_adu()), 1..9).prop_map(Body::Sequential),
@@ -353,7 +353,7 @@ fn the_general_mix_has_its_shares_arrivals_and_tails() {
     assert_share(
         &vectors,
         0.1 + 0.04 + 0.03,
-        |vector| matches!(&vector.body, Body::Sequential(adus) if adus[0].0 == Party::Acceptor),
+        |vector| matches!(&vector.body, Body::Sequential(adus) if adus[0].0 == Role::Server),
     );
     let median = Time::from_millis(50);
     assert_share(&vectors, 0.5, |vector| vector.rtt < Some(median));

@@ -8,8 +8,8 @@ use aqmlab_capture::{
     CaptureWriter, Checksums, ConvertError, Format, Options, PacketImage, Report, TcpImage,
     Transport, convert,
 };
-use aqmlab_net::{Ecn, Time};
-use aqmlab_traffic::vector::{Adu, Body, ConnectionVector, Party, VectorReader};
+use aqmlab_net::{Ecn, Role, Time};
+use aqmlab_traffic::vector::{Adu, Body, ConnectionVector, VectorReader};
 
 pub(crate) const FIN: u8 = 1;
 pub(crate) const SYN: u8 = 2;
@@ -149,8 +149,8 @@ pub(crate) fn spoken(vector: &ConnectionVector) -> Vec<(char, u64, f64)> {
         panic!("concurrent: {vector:?}");
     };
     let letter = |party| match party {
-        Party::Initiator => 'I',
-        Party::Acceptor => 'A',
+        Role::Client => 'I',
+        Role::Server => 'A',
     };
     adus.iter()
         .map(|(party, adu)| (letter(*party), adu.bytes, ms(adu.pause)))

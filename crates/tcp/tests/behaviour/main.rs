@@ -126,7 +126,7 @@ fn rfc_syn_backs_off_and_data_then_starts_from_three_seconds() {
 }
 
 /// Segments that are lost once, and the retransmissions that follow: (segment, milliseconds).
-type Repair = (&'static [u64], &'static [(u64, i64)]);
+type RecoveryState = (&'static [u64], &'static [(u64, i64)]);
 
 /// The set-up of Fall and Floyd 1996: 8 Mbit/s, then 800 kbit/s and 100 ms; segments of 1000
 /// bytes with their headers; a receiver window of 28; an ACK for every segment.
@@ -179,7 +179,7 @@ fn assert_resent(found: &[(u64, i64)], expected: &[(u64, i64)], case: &str) {
 
 #[test]
 fn tahoe_repairs_like_fall_and_floyd() {
-    let cases: [Repair; 4] = [
+    let cases: [RecoveryState; 4] = [
         (&[14], &[(14, 2077)]),
         (&[14, 28], &[(14, 2077), (28, 2289)]),
         (
@@ -209,7 +209,7 @@ fn tahoe_repairs_like_fall_and_floyd() {
 
 #[test]
 fn reno_repairs_like_fall_and_floyd() {
-    let cases: [Repair; 4] = [
+    let cases: [RecoveryState; 4] = [
         (&[14], &[(14, 2077)]),
         (&[14, 28], &[(14, 2077), (28, 2369)]),
         (&[14, 26, 28], &[(14, 2077), (26, 2369), (28, 3580)]),

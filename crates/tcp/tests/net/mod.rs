@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use aqmlab_net::{Ecn, RandomStream, Time};
-use aqmlab_tcp::{Context, Endpoint, Events, HostClock, Options, Profile, Repair, Segment};
+use aqmlab_tcp::{Context, Endpoint, Events, HostClock, Options, Profile, RecoveryState, Segment};
 
 /// What the network does to segments: probabilities, and the largest extra delay.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +115,7 @@ impl<'a> Net<'a> {
         let out = to.saturating_sub(this.oldest_unacknowledged());
         assert!(out <= profile.receive_buffer.0, "beyond the peer's window");
         // The retransmission itself aside, and what limited transmit allows.
-        if this.probe(profile).repair != Repair::Fast && segment.len > 0 {
+        if this.probe(profile).recovery_state != RecoveryState::Recovery && segment.len > 0 {
             let window = this.cwnd().max(profile.mss.0) + 2 * profile.mss.0;
             assert!(out <= window.max(this.in_flight()), "{out} beyond {window}");
         }

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use aqmlab_declare::tagged::{self, Located};
 use aqmlab_net::{Ecn, Time};
 use aqmlab_tcp::{
-    Context, Endpoint, Events, Flags, HostClock, Options, Profile, Repair, Segment, Timestamps,
+    Context, Endpoint, Events, Flags, HostClock, Options, Profile, RecoveryState, Segment,
+    Timestamps,
 };
 use toml::{Table, Value};
 
@@ -299,7 +300,7 @@ impl Player {
             "eof" => f64::from(u8::from(self.eof)),
             "failed" => f64::from(u8::from(self.failed)),
             "finished" => f64::from(u8::from(end.is_finished())),
-            "recovering" => f64::from(u8::from(probe.repair == Repair::Fast)),
+            "recovering" => f64::from(u8::from(probe.recovery_state == RecoveryState::Recovery)),
             _ => return Err(format!("unknown word {word}")),
         };
         let expected: f64 = rest.parse().map_err(|_| format!("{rest} is no number"))?;

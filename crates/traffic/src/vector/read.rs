@@ -2,11 +2,10 @@
 
 use std::io::{self, BufRead, Read, Seek};
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 
 use super::{
-    Adu, Body, CLOSE_AFTER, ConnectionVector, MAX_ADUS, MAX_BYTES, MAX_LINE, MAX_TIME, Party,
-    VectorError,
+    Adu, Body, CLOSE_AFTER, ConnectionVector, MAX_ADUS, MAX_BYTES, MAX_LINE, MAX_TIME, VectorError,
 };
 
 /// The shortest pause: what a stated time of 0 is read as.
@@ -175,7 +174,7 @@ struct Draft {
     line: u64,
     concurrent: bool,
     vector: ConnectionVector,
-    adus: [Vec<(Party, Adu)>; 2],
+    adus: [Vec<(Role, Adu)>; 2],
     /// The last ADU of this list has been given its pause (original format).
     paused: [bool; 2],
     /// The attributes that have been seen.
@@ -220,15 +219,15 @@ impl Draft {
     fn add(&mut self, format: Format, fields: &[&str]) -> Result<(), Refusal> {
         match (format, self.concurrent, fields[0]) {
             (_, _, word @ ("w" | "m" | "r" | "l")) => self.attribute(word, fields),
-            (Format::Original, false, ">") => self.original_adu(Party::Initiator, fields),
-            (Format::Original, false, "<") => self.original_adu(Party::Acceptor, fields),
+            (Format::Original, false, ">") => self.original_adu(Role::Client, fields),
+            (Format::Original, false, "<") => self.original_adu(Role::Server, fields),
             (Format::Original, false, "t") => self.original_pause(0, fields),
-            (Format::Original, true, "c>") => self.original_adu(Party::Initiator, fields),
-            (Format::Original, true, "c<") => self.original_adu(Party::Acceptor, fields),
+            (Format::Original, true, "c>") => self.original_adu(Role::Client, fields),
+            (Format::Original, true, "c<") => self.original_adu(Role::Server, fields),
             (Format::Original, true, "t>") => self.original_pause(0, fields),
             (Format::Original, true, "t<") => self.original_pause(1, fields),
-            (Format::Alternate, _, "I") => self.alternate_adu(Party::Initiator, fields),
-            (Format::Alternate, _, "A") => self.alternate_adu(Party::Acceptor, fields),
+            (Format::Alternate, _, "I") => self.alternate_adu(Role::Client, fields),
+            (Format::Alternate, _, "A") => self.alternate_adu(Role::Server, fields),
             _ => {
                 let right = match (format, self.concurrent) {
                     (Format::Original, false) => ">, < or t",
@@ -264,12 +263,12 @@ impl Draft {
     }
 
     /// The list that an ADU of this side belongs to.
-    const fn list(&self, party: Party) -> usize {
+    const fn list(&self, party: Role) -> usize {
         if self.concurrent { party as usize } else { 0 }
     }
 
     /// Puts an ADU behind those of its list, to be followed by the close if nothing else comes.
-    fn push(&mut self, party: Party, bytes: &str) -> Result<(), Refusal> {
+    fn push(&mut self, party: Role, bytes: &str) -> Result<(), Refusal> {
         let list = self.list(party);
         let bytes = whole(bytes, "a size in bytes", MAX_BYTES)?;
         if self.adus.iter().map(Vec::len).sum::<usize>() == MAX_ADUS {
@@ -284,7 +283,7 @@ impl Draft {
         Ok(())
     }
 
-    fn original_adu(&mut self, party: Party, fields: &[&str]) -> Result<(), Refusal> {
+    fn original_adu(&mut self, party: Role, fields: &[&str]) -> Result<(), Refusal> {
         expect_fields(fields, 1)?;
         let list = self.list(party);
         if !self.adus[list].is_empty() && !self.paused[list] {
@@ -306,7 +305,7 @@ impl Draft {
         Ok(())
     }
 
-    fn alternate_adu(&mut self, party: Party, fields: &[&str]) -> Result<(), Refusal> {
+    fn alternate_adu(&mut self, party: Role, fields: &[&str]) -> Result<(), Refusal> {
         expect_fields(fields, 3)?;
         let after_sending = time(fields[1])?;
         let after_receiving = time(fields[2])?;
@@ -346,7 +345,7 @@ impl Draft {
         }
         let [first, second] = self.adus;
         self.vector.body = if self.concurrent {
-            let bare = |list: Vec<(Party, Adu)>| list.into_iter().map(|(_, adu)| adu).collect();
+            let bare = |list: Vec<(Role, Adu)>| list.into_iter().map(|(_, adu)| adu).collect();
             Body::Concurrent([bare(first), bare(second)])
         } else {
             Body::Sequential(first)
@@ -357,7 +356,7 @@ impl Draft {
 
 /// In the alternate format a last ADU of 0 bytes is the close: the pause before it, which the ADU
 /// before it has got, is all that it says.
-fn close_at_zero_bytes(adus: &mut Vec<(Party, Adu)>) {
+fn close_at_zero_bytes(adus: &mut Vec<(Role, Adu)>) {
     let before = adus.len().checked_sub(2).map(|index| adus[index].0);
     match adus.last_mut() {
         Some((party, Adu { bytes: 0, .. })) if before == Some(*party) => {

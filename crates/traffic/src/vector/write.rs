@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 
-use super::{Adu, Body, ConnectionVector, Party};
+use super::{Adu, Body, ConnectionVector};
 
 /// Writes a vector in the original format (`SEQ`, `CONC`). Vectors go in order of start time.
 pub fn write_original(out: &mut impl Write, vector: &ConnectionVector) -> io::Result<()> {
@@ -33,7 +33,7 @@ pub fn write_alternate(out: &mut impl Write, vector: &ConnectionVector) -> io::R
     match &vector.body {
         Body::Sequential(adus) => write_waits(out, adus.iter().copied())?,
         Body::Concurrent(sides) => {
-            for (party, adus) in Party::BOTH.into_iter().zip(sides) {
+            for (party, adus) in Role::BOTH.into_iter().zip(sides) {
                 write_waits(out, adus.iter().map(|&adu| (party, adu)))?;
             }
         }
@@ -42,8 +42,8 @@ pub fn write_alternate(out: &mut impl Write, vector: &ConnectionVector) -> io::R
 }
 
 /// Every ADU with the pause of the one before it, and the close as one of 0 bytes.
-fn write_waits(out: &mut impl Write, adus: impl Iterator<Item = (Party, Adu)>) -> io::Result<()> {
-    let mut before: Option<(Party, Time)> = None;
+fn write_waits(out: &mut impl Write, adus: impl Iterator<Item = (Role, Adu)>) -> io::Result<()> {
+    let mut before: Option<(Role, Time)> = None;
     for (party, Adu { bytes, pause }) in adus {
         write_adu(out, party, before, bytes)?;
         before = Some((party, pause));
@@ -56,8 +56,8 @@ fn write_waits(out: &mut impl Write, adus: impl Iterator<Item = (Party, Adu)>) -
 
 fn write_adu(
     out: &mut impl Write,
-    party: Party,
-    before: Option<(Party, Time)>,
+    party: Role,
+    before: Option<(Role, Time)>,
     bytes: u64,
 ) -> io::Result<()> {
     let (after_sending, after_receiving) = match before {
@@ -75,7 +75,7 @@ fn write_head(out: &mut impl Write, vector: &ConnectionVector, names: [&str; 2])
     match &vector.body {
         Body::Sequential(adus) => {
             let from = |side| adus.iter().filter(|(party, _)| *party == side).count();
-            let epochs = from(Party::Initiator).max(from(Party::Acceptor));
+            let epochs = from(Role::Client).max(from(Role::Server));
             writeln!(out, "{} {start} {epochs} 0 {id}", names[0])?;
         }
         Body::Concurrent([initiator, acceptor]) => {

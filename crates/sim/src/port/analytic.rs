@@ -10,7 +10,7 @@ use aqmlab_aqm::{FifoQueue, Outcome};
 use aqmlab_net::{Ecn, Packet, Time};
 
 use super::ring::Ring;
-use super::{Passage, Wire};
+use super::{Transmission, Wire};
 use crate::recorder::QueueSamples;
 use crate::stats::PortStats;
 
@@ -23,7 +23,7 @@ struct Leaving {
 
 /// An AQM over a FIFO with computed departures.
 #[derive(Debug)]
-pub(super) struct Computed {
+pub(super) struct AnalyticService {
     fifo: FifoQueue,
     waiting: Ring<Leaving>,
     /// What waits, and since when, for AQMs that hook departures.
@@ -34,7 +34,7 @@ pub(super) struct Computed {
     wire_free: Time,
 }
 
-impl Computed {
+impl AnalyticService {
     pub(super) fn new(fifo: FifoQueue, ring_size: usize) -> Self {
         Self {
             fifo,
@@ -62,12 +62,12 @@ impl Computed {
         wire: &mut Wire,
         stats: &mut PortStats,
         draw: &mut impl FnMut() -> f64,
-    ) -> Passage {
+    ) -> Transmission {
         if self.wire_free <= now {
             self.fifo.idle(self.wire_free);
         }
         let ecn = match self.fifo.arrive(now, &packet, draw) {
-            Outcome::Drop(_) => return Passage::GivenUp,
+            Outcome::Drop(_) => return Transmission::Dropped,
             Outcome::Mark(_) => Ecn::Ce,
             Outcome::Enqueue => packet.ecn,
         };
@@ -83,7 +83,7 @@ impl Computed {
             self.watched.push_back((now, packet));
         }
         stats.on_length(now, self.fifo.backlog().packets - u32::from(leaves == now));
-        stats.on_passage(now, leaves, (begin, end), packet.size);
+        stats.on_transit(now, leaves, (begin, end), packet.size);
         wire.carry(end, ecn, stats)
     }
 

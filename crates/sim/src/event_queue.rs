@@ -19,8 +19,8 @@ pub(crate) enum Next {
 
 /// Everything that is going to happen, in order: earlier times first; at equal times departures
 /// before events, and events in the order in which they were pushed.
-pub(crate) trait Agenda {
-    /// An agenda for a world with this many ports, the fastest of which has this rate.
+pub(crate) trait EventQueue {
+    /// An event queue for a world with this many ports, the fastest of which has this rate.
     fn new(ports: usize, fastest: Rate) -> Self;
 
     /// Adds an event; not earlier than what was taken last.
@@ -41,16 +41,16 @@ fn bucket_shift(fastest: Rate) -> u32 {
     (21 - megabits.ilog2().min(13)).min(20)
 }
 
-/// The fast agenda: a timing wheel and a register per port.
+/// The fast event queue: a timing wheel and a register per port.
 #[derive(Debug)]
-pub(crate) struct WheelAgenda {
+pub(crate) struct WheelQueue {
     wheel: Wheel<Event>,
     departures: Vec<Time>,
     /// The earliest of `departures`, and whose it is.
     first: (Time, usize),
 }
 
-impl WheelAgenda {
+impl WheelQueue {
     pub(crate) fn with_wheel(ports: usize, wheel: Wheel<Event>) -> Self {
         Self {
             wheel,
@@ -60,7 +60,7 @@ impl WheelAgenda {
     }
 }
 
-impl Agenda for WheelAgenda {
+impl EventQueue for WheelQueue {
     fn new(ports: usize, fastest: Rate) -> Self {
         Self::with_wheel(ports, Wheel::with_bucket_shift(bucket_shift(fastest)))
     }

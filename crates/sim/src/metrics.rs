@@ -1,8 +1,8 @@
-//! The same accounts for a world that is not simulated: what its links carried and what its
+//! The same metrics for a world that is not simulated: what its links carried and what its
 //! connections did is recorded and summed up as that of a simulated run is.
 //!
-//! A link's accounts may be kept by another thread than the rest: they meet in
-//! [`Accounts::finish`].
+//! A link's metrics may be kept by another thread than the rest: they meet in
+//! [`Metrics::finish`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,12 +15,12 @@ use aqmlab_tcp::Retransmissions;
 use crate::RunError;
 use crate::build::PortName;
 use crate::recorder::{FlowRow, QueueSamples, Recorder, ResponseRow};
-use crate::stats::{FlowStats, PortStats, ResponseStats, Window};
+use crate::stats::{FlowStats, MeasuredSpan, PortStats, ResponseStats};
 use crate::summary::{Summary, link_summary};
 
-fn window(scenario: &Scenario) -> Window {
+fn window(scenario: &Scenario) -> MeasuredSpan {
     let start = scenario.measure.warm_up;
-    Window {
+    MeasuredSpan {
         start,
         end: start + scenario.measure.duration,
     }
@@ -28,15 +28,15 @@ fn window(scenario: &Scenario) -> Window {
 
 /// One direction of a link.
 #[derive(Debug)]
-pub struct LinkAccounts {
+pub struct LinkMetrics {
     name: PortName,
     stats: PortStats,
     samples: QueueSamples,
     probes: &'static [&'static str],
 }
 
-impl LinkAccounts {
-    /// Empty accounts of a direction: forward or reverse. `probes` are the names of its
+impl LinkMetrics {
+    /// Empty metrics of a direction: forward or reverse. `probes` are the names of its
     /// discipline's inner variables.
     pub fn new(
         scenario: &Scenario,
@@ -156,18 +156,18 @@ struct Class {
 }
 
 /// What the connections of a run did, by class of traffic: in the order of the scenario.
-pub struct Accounts {
-    window: Window,
+pub struct Metrics {
+    window: MeasuredSpan,
     recorder: Recorder,
     classes: Vec<Class>,
 }
 
-impl Accounts {
-    /// Empty accounts. What the scenario's `measure.record` asks for is written into `directory`.
+impl Metrics {
+    /// Empty metrics. What the scenario's `measure.record` asks for is written into `directory`.
     pub fn new(
         scenario: &Scenario,
         directory: Option<&Path>,
-        links: &[&LinkAccounts],
+        links: &[&LinkMetrics],
     ) -> Result<Self, RunError> {
         let mut probes: Vec<&'static str> = Vec::new();
         for name in links.iter().flat_map(|link| link.probes) {
@@ -296,7 +296,7 @@ impl Accounts {
     pub fn finish(
         mut self,
         scenario: &Scenario,
-        ports: impl IntoIterator<Item = LinkAccounts>,
+        ports: impl IntoIterator<Item = LinkMetrics>,
         events: u64,
     ) -> Result<Summary, RunError> {
         let measured = scenario.measure.duration;

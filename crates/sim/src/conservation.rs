@@ -1,12 +1,12 @@
 //! The books: what is recorded of exchanges and connections, and the check that they balance.
 
-use aqmlab_net::Time;
+use aqmlab_net::{Role, Time};
 
 use crate::RunError;
-use crate::agenda::Agenda;
 use crate::connection::{Answered, Connection};
-use crate::event::{Event, Side};
-use crate::network::Tally;
+use crate::event::Event;
+use crate::event_queue::EventQueue;
+use crate::network::Conservation;
 use crate::port::Port;
 use crate::recorder::{FlowRow, ResponseRow};
 use crate::stats::FlowStats;
@@ -26,7 +26,7 @@ impl Goodput {
     }
 }
 
-impl<A: Agenda> World<A> {
+impl<A: EventQueue> World<A> {
     pub(crate) fn record_response(&mut self, index: u32, exchange: &Answered) {
         if !self.window.contains(self.now) {
             return;
@@ -103,12 +103,12 @@ impl<A: Agenda> World<A> {
     /// The minimum round trip of a connection, or of a flow of datagrams.
     pub(crate) fn rtt_of(&self, index: u32, class: usize) -> Time {
         let routes = &self.network.routes[index as usize];
-        let [there, back] = [Side::Client, Side::Server].map(|side| routes.of(side).access_delay);
+        let [there, back] = [Role::Client, Role::Server].map(|side| routes.of(side).access_delay);
         self.paths[self.classes[class].path].delay + there + back
     }
 
     /// The end of the run: counts what goes on, and checks that no segment was lost or made.
-    pub(crate) fn close_books(&mut self) -> Result<(), RunError> {
+    pub(crate) fn check_conservation(&mut self) -> Result<(), RunError> {
         self.close_datagrams();
         for class in &self.classes {
             if let Some(failure) = class.source.failure() {
@@ -128,17 +128,17 @@ impl<A: Agenda> World<A> {
             .filter_map(|s| s.connection.as_ref())
             .map(|c| u64::from(c.in_network))
             .sum();
-        let Tally {
+        let Conservation {
             sent,
             delivered,
-            given_up,
+            dropped,
             in_flight,
-        } = self.network.tally;
+        } = self.network.conservation;
         let ports = &self.network.ports;
         let waiting = in_flight + ports.iter().map(Port::kept).sum::<u64>();
-        if sent != delivered + given_up + waiting || claimed > waiting {
+        if sent != delivered + dropped + waiting || claimed > waiting {
             return Err(RunError::Conservation(format!(
-                "{sent} segments sent, but {delivered} delivered + {given_up} dropped or lost + \
+                "{sent} segments sent, but {delivered} delivered + {dropped} dropped or lost + \
                  {waiting} in flight (connections count {claimed})"
             )));
         }

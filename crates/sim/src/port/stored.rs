@@ -10,14 +10,14 @@ use aqmlab_aqm::{Queue, Queued};
 use aqmlab_net::{Packet, Time};
 use aqmlab_scenario::RateChange;
 
-use super::{Passage, Wire};
+use super::{Transmission, Wire};
 use crate::event::Event;
 use crate::recorder::QueueSamples;
 use crate::stats::PortStats;
 
 /// A discipline with its packets, the device ring, and the state of the wire.
 #[derive(Debug)]
-pub(super) struct Register {
+pub(super) struct StoredService {
     queue: Queue<Event>,
     ring: VecDeque<Queued<Event>>,
     ring_size: usize,
@@ -33,7 +33,7 @@ pub(super) struct Register {
     observe_at: Time,
 }
 
-impl Register {
+impl StoredService {
     pub(super) fn new(queue: Queue<Event>, ring_size: usize, changes: &[RateChange]) -> Self {
         Self {
             queue,
@@ -74,11 +74,11 @@ impl Register {
         event: Event,
         draw: &mut impl FnMut() -> f64,
         stats: &mut PortStats,
-        given_up: &mut Vec<(Time, Event)>,
+        dropped: &mut Vec<(Time, Event)>,
     ) {
         self.account(now, stats);
         self.queue.enqueue(now, packet, event, draw, |queued, _| {
-            given_up.push((now, queued.item));
+            dropped.push((now, queued.item));
         });
         self.waiting = self.queue.backlog().packets;
         if !self.can_serve() {
@@ -100,13 +100,13 @@ impl Register {
         now: Time,
         wire: &mut Wire,
         stats: &mut PortStats,
-        given_up: &mut Vec<(Time, Event)>,
-    ) -> Option<(Event, Passage)> {
+        dropped: &mut Vec<(Time, Event)>,
+    ) -> Option<(Event, Transmission)> {
         let mut sent = None;
         if self.busy_until.is_none() {
             let next = match self.ring.pop_front() {
                 Some(queued) => Some(queued),
-                None => self.dequeue(now, stats, given_up),
+                None => self.dequeue(now, stats, dropped),
             };
             match next {
                 Some(queued) => sent = Some(self.transmit(now, &queued, wire, stats)),
@@ -114,7 +114,7 @@ impl Register {
             }
         }
         while self.busy_until.is_some() && self.ring.len() < self.ring_size {
-            match self.dequeue(now, stats, given_up) {
+            match self.dequeue(now, stats, dropped) {
                 Some(queued) => self.ring.push_back(queued),
                 None => break,
             }
@@ -128,10 +128,10 @@ impl Register {
         &mut self,
         now: Time,
         stats: &mut PortStats,
-        given_up: &mut Vec<(Time, Event)>,
+        dropped: &mut Vec<(Time, Event)>,
     ) -> Option<Queued<Event>> {
         let next = self.queue.dequeue(now, |queued, _| {
-            given_up.push((now, queued.item));
+            dropped.push((now, queued.item));
         });
         self.waiting = self.queue.backlog().packets;
         if let Some(queued) = &next {
@@ -147,7 +147,7 @@ impl Register {
         queued: &Queued<Event>,
         wire: &mut Wire,
         stats: &mut PortStats,
-    ) -> (Event, Passage) {
+    ) -> (Event, Transmission) {
         let Packet { size, ecn, .. } = queued.packet;
         let end = now + wire.transmission_time(size);
         self.busy_until = Some(end);

@@ -81,11 +81,7 @@ impl<'a> Player<'a> {
         script: &Script,
         mut tell: impl FnMut(Heard, Time),
     ) -> io::Result<()> {
-        let party = match self.end {
-            Role::Client => Role::Client,
-            Role::Server => Role::Server,
-        };
-        for step in script.steps(party) {
+        for step in script.steps(self.end) {
             match step {
                 Step::Send(bytes) => {
                     self.request += bytes;

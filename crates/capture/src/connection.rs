@@ -10,7 +10,8 @@ use aqmlab_traffic::vector::{Body, ConnectionVector, MAX_TIME};
 
 use crate::conversation::{Conversation, NewData, Timing};
 use crate::decode::{ACK, Endpoint, FIN, RST, SYN, TcpHeader};
-use crate::report::{PacketReport, Reason};
+use crate::reasons::{Omission, Origin, Part};
+use crate::report::PacketReport;
 
 /// Both ends of a connection, the smaller one first: side 0 and side 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,77 +156,6 @@ struct Segment {
     end: u64,
     ack: u64,
     now: Time,
-}
-
-/// Why a connection became no vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Omission {
-    /// Its SYN was not answered.
-    Unanswered,
-    /// Its SYN was answered by a reset.
-    Refused,
-    /// Nobody sent a byte.
-    NoData,
-    /// Not captured whole, and such were to be dropped.
-    Partial,
-}
-
-impl Reason for Omission {
-    const NAMES: &[&str] = &["unanswered", "refused", "no data", "partial"];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
-
-/// What is missing of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// No SYN was seen.
-    Beginning,
-    /// It was open when the capture ended, or its port was used again.
-    End,
-    /// Packets of one side only were seen.
-    Direction,
-    /// It fell silent and was given up.
-    Close,
-    /// It had more ADUs than a vector may have.
-    Adus,
-}
-
-impl Reason for Part {
-    const NAMES: &[&str] = &[
-        "beginning not seen",
-        "end not seen",
-        "one direction not seen",
-        "silent, never closed",
-        "too many ADUs, cut",
-    ];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
-
-/// What told which side is the initiator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// It sent the SYN.
-    Syn,
-    /// It received the SYN-ACK.
-    SynAck,
-    /// The other one's port is a server's.
-    Port,
-    /// It sent the first data.
-    FirstSender,
-}
-
-impl Reason for Origin {
-    const NAMES: &[&str] = &["SYN", "SYN-ACK", "port", "first sender"];
-
-    fn index(self) -> usize {
-        self as usize
-    }
 }
 
 /// How a connection stands.

@@ -4,7 +4,7 @@
 //! lengths come from the IP header, so a snap length of 96 bytes is enough. Checksums are not
 //! checked: network cards fill them in behind the tap.
 
-use crate::report::{Counts, Reason};
+use crate::counts::{Counts, Reason};
 
 /// The sender or receiver of packets: address (IPv4 ones mapped into IPv6, RFC 4291, section
 /// 2.5.5.2) and port.

@@ -3,9 +3,10 @@
 use aqmlab_net::Time;
 use aqmlab_traffic::vector::{Body, ConnectionVector};
 
-use crate::connection::{Connection, Ending, Ends, Part, Phase};
+use crate::connection::{Connection, Ending, Ends, Phase};
 use crate::decode::{FIN, RST, SYN, TcpHeader, decode};
-use crate::reader::Record;
+use crate::reasons::Part;
+use crate::record::Record;
 use crate::report::Report;
 use crate::table::{Place, Table};
 use crate::{Omission, Skip};

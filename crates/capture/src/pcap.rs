@@ -6,7 +6,7 @@ use aqmlab_net::Time;
 
 use crate::buffer::{Buffer, MAX_RECORD, Order};
 use crate::error::Flaw;
-use crate::reader::Record;
+use crate::record::Record;
 
 const FILE_HEADER: usize = 24;
 

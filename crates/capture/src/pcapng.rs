@@ -9,7 +9,7 @@ use aqmlab_net::Time;
 
 use crate::buffer::{Buffer, MAX_RECORD, Order};
 use crate::error::Flaw;
-use crate::reader::Record;
+use crate::record::Record;
 
 pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 pub(crate) const INTERFACE: u32 = 1;

@@ -2,27 +2,11 @@
 
 use std::io::Read;
 
-use aqmlab_net::Time;
-
 use crate::buffer::Buffer;
 use crate::error::{CaptureError, Flaw};
 use crate::pcap::Pcap;
 use crate::pcapng::Pcapng;
-
-/// A packet as it stands in a file.
-#[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
-    /// Since 1970; simple packet blocks have no time.
-    pub time: Option<Time>,
-    /// What the bytes begin with: the numbers of <https://www.tcpdump.org/linktypes.html>.
-    pub link: u16,
-    /// Where it was captured: interfaces are numbered from 0 within their section of the file.
-    pub interface: u32,
-    /// The captured bytes.
-    pub data: &'a [u8],
-    /// Length of the packet on the wire.
-    pub original: u32,
-}
+use crate::record::Record;
 
 /// Reads pcap (micro- and nanoseconds) and pcapng files of either byte order, in constant memory.
 pub struct CaptureReader<R> {

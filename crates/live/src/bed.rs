@@ -15,7 +15,7 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::LiveError;
+use crate::error::LiveError;
 use crate::kernel::open_tun;
 use crate::routes::Side;
 use crate::stack::{OPTIONAL, Stack};

@@ -13,6 +13,7 @@
 
 mod bed;
 mod clock;
+mod error;
 mod ip;
 mod kernel;
 mod load;
@@ -30,10 +31,11 @@ mod world;
 use std::sync::Arc;
 
 use aqmlab_scenario::Scenario;
-use aqmlab_sim::{Metrics, RunError, Summary};
+use aqmlab_sim::{Metrics, Summary};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
+pub use error::LiveError;
 pub use measure::{Health, LoadReport, PacingReport, ThreadReport};
 
 use bed::Bed;
@@ -43,20 +45,6 @@ use routes::{Routes, Side};
 use side::ClassSockets;
 use stack::Stack;
 use world::World;
-
-/// Why a live run did not end well.
-#[derive(Debug, thiserror::Error)]
-pub enum LiveError {
-    /// This machine, or this scenario, can have no live run.
-    #[error("{0}")]
-    Refused(String),
-    /// The bed could not be made or broke down.
-    #[error("the live bed failed: {0}")]
-    Bed(String),
-    /// What can also happen to a simulated run.
-    #[error(transparent)]
-    Run(#[from] RunError),
-}
 
 /// What a live run showed.
 #[derive(Clone, Debug, PartialEq, Serialize)]

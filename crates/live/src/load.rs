@@ -17,9 +17,9 @@ use aqmlab_traffic::{Action, Connect, HostCounts, OpenDatagrams, Script, Source,
 use rustix::net::sockopt::set_ip_tos;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::LiveError;
 use crate::bed::Bed;
 use crate::clock::Clock;
+use crate::error::LiveError;
 use crate::measure::{Lateness, LoadReport, Meter};
 use crate::path::Agenda;
 use crate::routes::{FIRST_CLIENT_PORT, Route, Routes, Side};

@@ -7,7 +7,7 @@ use std::io;
 use aqmlab_scenario::{Dumbbell, Scenario, Topology};
 use aqmlab_traffic::Model;
 
-use crate::LiveError;
+use crate::error::LiveError;
 
 /// Bits of capabilities (capabilities(7)) and what they are for.
 const CAPABILITIES: [(u32, &str, &str); 2] = [

@@ -7,7 +7,7 @@ use aqmlab_scenario::{Scenario, Traffic};
 use aqmlab_tcp::{CongestionControl, Profile, Recovery};
 use toml::{Table, Value};
 
-use crate::LiveError;
+use crate::error::LiveError;
 
 /// The profile that describes a Linux kernel.
 const LINUX: &str = "linux";

@@ -16,9 +16,9 @@ use aqmlab_sim::{LinkMetrics, Metrics};
 use rustix::thread::{Pid, gettid};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::LiveError;
 use crate::bed::Bed;
 use crate::clock::Clock;
+use crate::error::LiveError;
 use crate::kernel;
 use crate::load::{Load, Setting};
 use crate::measure::{Health, LoadReport, Meter, PacingReport, ThreadReport};

@@ -8,8 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use toml::{Table, Value};
 
-use crate::check;
-use crate::model::Link;
+use crate::link::Link;
 
 /// Both directions of the bottleneck link. A scenario file may state what both share once, in
 /// the table itself, and what differs under `forward` and `reverse`.
@@ -50,7 +49,7 @@ fn direction(shared: &Table, own: Option<&Table>, name: &str) -> Result<Link, Lo
     let mut link = shared.clone();
     link.extend(own.cloned().unwrap_or_default());
     let link = tagged::from_value(Value::Table(link));
-    let link = link.and_then(|link: Link| check::link(&link).map(|()| link));
+    let link = link.and_then(|link: Link| link.check().map(|()| link));
     link.map_err(|error| {
         // The error belongs where its key stands, or would have to.
         let is_shared = match (own, error.path().first()) {

@@ -7,15 +7,10 @@ use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
 use aqmlab_traffic::{HostCounts, Model, Rtt};
 
-use crate::{
-    Hosts, Link, Measure, Network, Path, RateChange, Reordering, Scenario, ScenarioError, Traffic,
-};
+use crate::link::LONGEST;
+use crate::{Hosts, Measure, Network, Path, Scenario, ScenarioError, Traffic};
 
 type Checked = Result<(), ScenarioError>;
-
-/// Longest time that a scenario may state: no experiment needs more, and sums stay far from the
-/// end of the clock.
-const LONGEST: Time = Time::from_secs(30 * 86_400);
 
 /// Most samples of the queue in a run: more would fill a disk, not a figure.
 const MOST_SAMPLES: u64 = 10_000_000;
@@ -150,55 +145,6 @@ fn hosts(hosts: &Hosts) -> Checked {
         ),
         _ => Ok(()),
     }
-}
-
-/// One direction of the bottleneck, by itself.
-pub(crate) fn link(link: &Link) -> Result<(), Located> {
-    let wrong = |key: &str, message: String| Err(Located::new(message).under(key));
-    if link.rate.bps() == 0 {
-        return wrong("rate", "found 0 bit/s; a rate must be above 0".to_owned());
-    }
-    if link.delay > LONGEST {
-        return wrong("delay", format!("found {}; at most {LONGEST}", link.delay));
-    }
-    if !(0.0..1.0).contains(&link.loss) {
-        return wrong(
-            "loss",
-            format!("found {}; a probability from 0 to below 1", link.loss),
-        );
-    }
-    if let Some(Reordering { share, delay }) = link.reordering {
-        let under = |key: &str, message: String| {
-            wrong(key, message).map_err(|error| error.under("reordering"))
-        };
-        if !(0.0..=1.0).contains(&share) {
-            return under("share", format!("found {share}; a probability from 0 to 1"));
-        }
-        if delay > LONGEST {
-            return under("delay", format!("found {delay}; at most {LONGEST}"));
-        }
-    }
-    rate_changes(&link.rate_changes).map_err(|error| error.under("rate_changes"))?;
-    let checked = link.discipline.check();
-    checked.map_err(|(key, message)| Located::new(message).under(&key).under("discipline"))
-}
-
-fn rate_changes(changes: &[RateChange]) -> Result<(), Located> {
-    let mut before = Time::ZERO;
-    for (index, RateChange { at, rate }) in changes.iter().enumerate() {
-        let wrong = |key: &str, message: String| {
-            Err(Located::new(message).under(key).under(&index.to_string()))
-        };
-        if *at < before || *at > LONGEST {
-            let message = format!("found {at}; at most {LONGEST}, and not before the last change");
-            return wrong("at", message);
-        }
-        if rate.bps() == 0 {
-            return wrong("rate", "found 0 bit/s; a rate must be above 0".to_owned());
-        }
-        before = *at;
-    }
-    Ok(())
 }
 
 fn traffic(class: &Traffic, network: &Network) -> Checked {

@@ -1,11 +1,10 @@
 //! What a scenario is, with every default spelled out.
 
-use aqmlab_aqm::Discipline;
-use aqmlab_net::{Bytes, Rate, Time};
+use aqmlab_net::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Capture, Framing, Packets, Topology, Traffic};
+use crate::{Capture, Topology, Traffic};
 
 /// One experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,57 +89,6 @@ pub enum Record {
     Flows,
     /// `queue.parquet`: samples of the bottleneck's queues.
     Queue,
-}
-
-/// One direction of a link and the queue in front of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Link {
-    /// Bits per second on the wire, framing included.
-    pub rate: Rate,
-    /// One-way propagation delay; part of every connection's round-trip time.
-    #[serde(default)]
-    pub delay: Time,
-    /// Bytes that each packet costs on the wire beyond its IP length.
-    #[serde(default)]
-    pub framing: Framing,
-    /// Packets in the network card's ring, which the discipline cannot see.
-    #[serde(default)]
-    pub device_ring: Packets,
-    /// Probability that a packet is lost at random on the wire.
-    #[serde(default)]
-    pub loss: f64,
-    /// Packets that are overtaken on the wire.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reordering: Option<Reordering>,
-    /// Changes of the rate, in order of time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rate_changes: Vec<RateChange>,
-    /// The queue discipline: a table with its `kind` and parameters, the name of a preset, or a
-    /// table whose `preset` names one and whose other keys replace its values.
-    #[serde(deserialize_with = "crate::discipline::read")]
-    #[schemars(with = "crate::discipline::Readable")]
-    pub discipline: Discipline,
-}
-
-/// The rate of a link becomes another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RateChange {
-    /// When, from the beginning of the run. A transmission under way ends as it began.
-    pub at: Time,
-    /// The rate from then on.
-    pub rate: Rate,
-}
-
-/// Packets that are overtaken: a share of them travels longer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Reordering {
-    /// Probability that a packet is held up.
-    pub share: f64,
-    /// For how long, beyond the link's delay.
-    pub delay: Time,
 }
 
 /// Connections whose inner state is recorded in `flow_trace.parquet`, at the end that sends the

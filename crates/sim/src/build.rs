@@ -6,8 +6,8 @@ use aqmlab_tcp::{Clock, DelayedAck, HostClock, Profile};
 use aqmlab_traffic::{HostCounts, Source, SourceError};
 
 use crate::RunError;
-use crate::connection::{Path, Way};
 use crate::limits::Variants;
+use crate::route::{Path, Way};
 use crate::stats::{FlowStats, ResponseStats};
 use crate::vectors;
 use crate::world::Class;

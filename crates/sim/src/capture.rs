@@ -18,8 +18,8 @@ use aqmlab_tcp::{Flags, MAX_SACK_BLOCKS, Options, Profile};
 
 use crate::RunError;
 use crate::build::PortName;
-use crate::connection::Routes;
 use crate::event::Event;
+use crate::route::Routes;
 
 /// IP and TCP headers without options.
 const BARE_HEADERS: u64 = 40;

@@ -3,10 +3,10 @@
 use aqmlab_net::{Role, Time};
 use aqmlab_traffic::OpenDatagrams;
 
-use crate::connection::{Common, Routes};
 use crate::event::Event;
 use crate::event_queue::EventQueue;
 use crate::recorder::FlowRow;
+use crate::route::{Common, Routes};
 use crate::world::{Slot, World};
 
 /// Bytes of the IP and UDP headers.

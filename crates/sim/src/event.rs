@@ -1,11 +1,9 @@
 //! What can happen, in 20 bytes: with its time and its link an event of the wheel fills half a
 //! cache line.
 
-use aqmlab_net::{Ecn, Role, Time};
-use aqmlab_tcp::{Flags, Outbox, Segment};
+use aqmlab_net::{Ecn, Role};
+use aqmlab_tcp::{Flags, Segment};
 
-use crate::event_queue::EventQueue;
-use crate::network::Network;
 use crate::options::Ticket;
 
 /// What happens.
@@ -180,45 +178,6 @@ impl Event {
     /// Whether this is a packet on its way.
     pub(crate) const fn is_packet(&self) -> bool {
         matches!(self.kind(), Kind::AtPort(_) | Kind::AtHost(_))
-    }
-}
-
-/// Where the end point at one side of a connection puts what it sends: on the network at once.
-pub(crate) struct Outgoing<'a, A> {
-    network: &'a mut Network<A>,
-    now: Time,
-    connection: u32,
-    sender: Role,
-    /// How many segments it has sent.
-    pub(crate) sent: u32,
-}
-
-impl<'a, A> Outgoing<'a, A> {
-    #[inline]
-    pub(crate) const fn new(
-        network: &'a mut Network<A>,
-        now: Time,
-        connection: u32,
-        sender: Role,
-    ) -> Self {
-        Self {
-            network,
-            now,
-            connection,
-            sender,
-            sent: 0,
-        }
-    }
-}
-
-impl<A: EventQueue> Outbox for Outgoing<'_, A> {
-    #[inline]
-    fn send(&mut self, segment: Segment) {
-        self.sent += 1;
-        let options = self.network.options.put(&segment.options);
-        let kind = Kind::AtPort(self.sender);
-        let event = Event::segment(kind, self.connection, &segment, options);
-        self.network.send(self.now, event);
     }
 }
 

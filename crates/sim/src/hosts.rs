@@ -4,11 +4,13 @@ use aqmlab_net::{Role, Time};
 use aqmlab_tcp::{Context, Endpoint, Events, Options, Segment};
 use aqmlab_traffic::Connect;
 
-use crate::connection::{AppAction, Application, Common, Connection, Routes};
-use crate::event::{Event, Kind, Outgoing};
+use crate::connection::{AppAction, Application, Connection};
+use crate::event::{Event, Kind};
 use crate::event_queue::EventQueue;
 use crate::limits;
 use crate::options::NO_OPTIONS;
+use crate::outgoing::Outgoing;
+use crate::route::{Common, Routes};
 use crate::world::{Slot, World};
 
 impl<A: EventQueue> World<A> {

@@ -23,8 +23,10 @@ mod network;
 mod options;
 #[cfg(test)]
 mod oracle;
+mod outgoing;
 mod port;
 mod recorder;
+mod route;
 mod stats;
 mod summary;
 mod times;

@@ -4,11 +4,11 @@ use aqmlab_net::{Packet, Rate, Time};
 
 use crate::build::PortName;
 use crate::capture::Capture;
-use crate::connection::{DelayPlacement, Route, Routes};
 use crate::event::Event;
 use crate::event_queue::EventQueue;
 use crate::options::OptionsAside;
 use crate::port::{Port, Transmission};
+use crate::route::{DelayPlacement, Route, Routes};
 
 /// A host's own link.
 #[derive(Clone, Copy, Debug)]

@@ -21,7 +21,7 @@ use aqmlab_traffic::{Action, Source};
 
 use crate::RunError;
 use crate::build::{self, PortName};
-use crate::connection::{Connection, Path};
+use crate::connection::Connection;
 use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
 use crate::event_queue::{EventQueue, Next};
@@ -30,6 +30,7 @@ use crate::network::{AccessLink, Conservation, HostLink, Network};
 use crate::options::OptionsAside;
 use crate::port::Port;
 use crate::recorder::Recorder;
+use crate::route::Path;
 use crate::stats::{FlowStats, MeasuredSpan, ResponseStats};
 use crate::trace::Tracer;
 

@@ -1,0 +1,47 @@
+//! What end points send.
+
+use aqmlab_net::{Role, Time};
+use aqmlab_tcp::{Outbox, Segment};
+
+use crate::event::{Event, Kind};
+use crate::event_queue::EventQueue;
+use crate::network::Network;
+
+/// Where the end point at one side of a connection puts what it sends: on the network at once.
+pub(crate) struct Outgoing<'a, A> {
+    network: &'a mut Network<A>,
+    now: Time,
+    connection: u32,
+    sender: Role,
+    /// How many segments it has sent.
+    pub(crate) sent: u32,
+}
+
+impl<'a, A> Outgoing<'a, A> {
+    #[inline]
+    pub(crate) const fn new(
+        network: &'a mut Network<A>,
+        now: Time,
+        connection: u32,
+        sender: Role,
+    ) -> Self {
+        Self {
+            network,
+            now,
+            connection,
+            sender,
+            sent: 0,
+        }
+    }
+}
+
+impl<A: EventQueue> Outbox for Outgoing<'_, A> {
+    #[inline]
+    fn send(&mut self, segment: Segment) {
+        self.sent += 1;
+        let options = self.network.options.put(&segment.options);
+        let kind = Kind::AtPort(self.sender);
+        let event = Event::segment(kind, self.connection, &segment, options);
+        self.network.send(self.now, event);
+    }
+}

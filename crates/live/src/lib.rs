@@ -30,8 +30,9 @@ mod world;
 
 use std::sync::Arc;
 
+use aqmlab_record::Summary;
 use aqmlab_scenario::Scenario;
-use aqmlab_sim::{Metrics, Summary};
+use aqmlab_sim::Metrics;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
@@ -83,7 +84,7 @@ pub fn run(
     raise_file_limit();
     let routes = Arc::new(Routes::default());
     let paths = Side::BOTH.map(|from| Path::new(scenario, dumbbell, from, routes.clone()));
-    let metrics = Metrics::new(scenario, directory, &[0, 1].map(|i| paths[i].metrics()))?;
+    let metrics = Metrics::new(scenario, directory, &[0, 1].map(|i| paths[i].stats()))?;
     let sources = load::sources(scenario, dumbbell)?;
     let (bed, devices) = Bed::new(&stack)?;
     let world = World::new(&bed, &devices, scenario, routes);
@@ -99,10 +100,10 @@ pub fn run(
         bottleneck_delay: dumbbell.bottleneck.forward.delay + dumbbell.bottleneck.reverse.delay,
         delay_at: dumbbell.hosts.delay_at,
     };
-    let (links, mut health, (metrics, events)) = world.run(paths, setting, progress)?;
+    let (mut links, mut health, (metrics, events)) = world.run(paths, setting, progress)?;
     health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
     health.judge();
-    let summary = metrics.finish(scenario, links, events)?;
+    let summary = metrics.finish(scenario, &mut links, events)?;
     Ok(LiveSummary {
         summary,
         live: health,

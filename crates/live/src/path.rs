@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use aqmlab_net::{FlowKey, Packet, Rate, Time};
+use aqmlab_record::LinkStats;
 use aqmlab_scenario::{Dumbbell, Scenario};
-use aqmlab_sim::LinkMetrics;
 
 use crate::ip::{self, Headers};
 use crate::port::{Beyond, Port};
@@ -186,8 +186,8 @@ impl Path {
         }
     }
 
-    pub(crate) const fn metrics(&self) -> &LinkMetrics {
-        self.port.metrics()
+    pub(crate) const fn stats(&self) -> &LinkStats {
+        self.port.stats()
     }
 
     pub(crate) const fn strays(&self) -> u64 {
@@ -255,7 +255,7 @@ impl Path {
     }
 
     /// The run is over at `end`.
-    pub(crate) fn close(mut self, end: Time) -> LinkMetrics {
+    pub(crate) fn close(mut self, end: Time) -> LinkStats {
         self.advance(end);
         self.port.close(end)
     }

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 
 use aqmlab_aqm::{LinkFacts, Queue, Queued, Reason};
 use aqmlab_net::{Bytes, Packet, RandomStream, Time};
+use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan};
 use aqmlab_scenario::{Link, RateChange, Reordering, Scenario};
-use aqmlab_sim::LinkMetrics;
 
 /// Names of the directions, in results and, as in the simulator, of random streams.
 const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
@@ -34,7 +34,7 @@ pub(crate) struct Port<T> {
     busy_until: Option<Time>,
     /// Up to when the packets that wait are accounted for.
     accounted: Time,
-    metrics: LinkMetrics,
+    stats: LinkStats,
 }
 
 /// What a port does with packets.
@@ -57,7 +57,15 @@ impl<T> Port<T> {
         let hashes = stream("hash").uniform().to_bits();
         let queue = Queue::new(&link.discipline, facts, hashes);
         Self {
-            metrics: LinkMetrics::new(scenario, LINK, name, queue.probe_names()),
+            stats: LinkStats::new(
+                LinkDirection {
+                    link: LINK.to_owned(),
+                    direction: name,
+                },
+                queue.probe_names(),
+                MeasuredSpan::of(&scenario.measure),
+                scenario.measure.queue_sample,
+            ),
             queue,
             ring: VecDeque::new(),
             ring_size: link.device_ring.0 as usize,
@@ -74,8 +82,8 @@ impl<T> Port<T> {
         }
     }
 
-    pub(crate) const fn metrics(&self) -> &LinkMetrics {
-        &self.metrics
+    pub(crate) const fn stats(&self) -> &LinkStats {
+        &self.stats
     }
 
     /// When the port wants to [`depart`](Self::depart).
@@ -111,7 +119,7 @@ impl<T> Port<T> {
     /// The changes of the rate, ticks and samples that come before `time`.
     pub(crate) fn observe_before(&mut self, time: Time) {
         loop {
-            let (tick, sample) = (self.queue.next_tick(), self.metrics.next_sample());
+            let (tick, sample) = (self.queue.next_tick(), self.stats.next_sample());
             let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
             if tick.min(sample).min(change) >= time {
                 break;
@@ -122,8 +130,8 @@ impl<T> Port<T> {
                 self.queue.tick();
             } else {
                 let queue = &self.queue;
-                self.metrics
-                    .sample(queue.backlog(), queue.counters(), |out| queue.probe(out));
+                self.stats
+                    .on_sample(queue.backlog(), queue.counters(), |out| queue.probe(out));
             }
         }
     }
@@ -136,11 +144,11 @@ impl<T> Port<T> {
     }
 
     /// The measured span ends.
-    pub(crate) fn close(mut self, end: Time) -> LinkMetrics {
+    pub(crate) fn close(mut self, end: Time) -> LinkStats {
         self.observe_before(end);
         self.account(end);
-        self.metrics.close(self.queue.counters());
-        self.metrics
+        self.stats.close(self.queue.counters());
+        self.stats
     }
 
     /// Keeps the wire busy and the device ring full, as far as there are packets.
@@ -163,13 +171,13 @@ impl<T> Port<T> {
                 break;
             }
         }
-        self.metrics.length(now, self.queue.backlog().packets);
+        self.stats.on_length(now, self.queue.backlog().packets);
     }
 
     fn dequeue(&mut self, now: Time, beyond: &mut impl Beyond<T>) -> Option<Queued<T>> {
         let dropped = |queued: Queued<T>, _: Reason| beyond.lost(now, queued.item);
         let next = self.queue.dequeue(now, dropped)?;
-        self.metrics.leave(next.arrived, now);
+        self.stats.on_leave(next.arrived, now);
         Some(next)
     }
 
@@ -178,9 +186,9 @@ impl<T> Port<T> {
         let wire_bytes = u64::from(size) + self.facts.framing.0;
         let end = now + self.facts.rate.transmission_time(wire_bytes);
         self.busy_until = Some(end);
-        self.metrics.transmission(now, end, size);
+        self.stats.on_transmission(now, end, size);
         if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
-            self.metrics.wire_loss(end);
+            self.stats.on_wire_loss(end);
             beyond.lost(end, queued.item);
         } else {
             let held_up = match self.reordering {
@@ -196,7 +204,7 @@ impl<T> Port<T> {
     /// Adds the time that packets waited since the last change of their number.
     fn account(&mut self, now: Time) {
         let packets = self.queue.backlog().packets;
-        self.metrics.queue(self.accounted, now, packets);
+        self.stats.on_queue(self.accounted, now, packets);
         self.accounted = now;
     }
 }

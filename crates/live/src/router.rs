@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use aqmlab_net::Time;
-use aqmlab_sim::LinkMetrics;
+use aqmlab_record::LinkStats;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::set_current_timer_slack;
 
@@ -38,7 +38,7 @@ pub(crate) struct Direction<'a> {
 
 impl Direction<'_> {
     /// Works until the run ends.
-    pub(crate) fn run(mut self) -> (LinkMetrics, PacingReport) {
+    pub(crate) fn run(mut self) -> (LinkStats, PacingReport) {
         // Without it the kernel may wake the thread 50 us late to save power.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let (start, end) = self.measured;

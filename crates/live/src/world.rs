@@ -11,8 +11,9 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use aqmlab_net::Time;
+use aqmlab_record::LinkStats;
 use aqmlab_scenario::Scenario;
-use aqmlab_sim::{LinkMetrics, Metrics};
+use aqmlab_sim::Metrics;
 use rustix::thread::{Pid, gettid};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -52,7 +53,7 @@ pub(crate) struct World<'a> {
 
 /// What the links saw, how well the run went, what the connections did, and how many events the
 /// load generator had.
-type Outcome = ([LinkMetrics; 2], Health, (Metrics, u64));
+type Outcome = ([LinkStats; 2], Health, (Metrics, u64));
 
 /// What the load generator's thread has to say.
 type Loaded = (
@@ -163,7 +164,7 @@ impl<'a> World<'a> {
         path: Path,
         from: Side,
         ids: &Sender<(&'static str, Pid)>,
-    ) -> (LinkMetrics, PacingReport) {
+    ) -> (LinkStats, PacingReport) {
         let name = match from {
             Side::Servers => "router forward",
             Side::Clients => "router reverse",
@@ -232,7 +233,7 @@ fn await_ready(
 
 fn outcome(
     ((metrics, load, events), (threads, machine_busy_share)): Loaded,
-    routed: Vec<(LinkMetrics, PacingReport)>,
+    routed: Vec<(LinkStats, PacingReport)>,
 ) -> Result<Outcome, LiveError> {
     let (links, pacing): (Vec<_>, Vec<_>) = routed.into_iter().unzip();
     let names = ["forward", "reverse"].map(str::to_owned);
@@ -247,7 +248,7 @@ fn outcome(
         device_drops: 0,
         kernel: kernel.trim().to_owned(),
     };
-    let links: Result<[LinkMetrics; 2], _> = links.try_into();
+    let links: Result<[LinkStats; 2], _> = links.try_into();
     let links = links.map_err(|_| LiveError::Bed("a direction is missing".to_owned()))?;
     Ok((links, health, (metrics, events)))
 }

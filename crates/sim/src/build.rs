@@ -1,44 +1,16 @@
 //! What a world is made of, from the scenario.
 
 use aqmlab_net::{RandomStream, Time};
-use aqmlab_scenario::{Hop, Network, Scenario};
+use aqmlab_record::{FlowStats, ResponseStats};
+use aqmlab_scenario::{Network, Scenario};
 use aqmlab_tcp::{Clock, DelayedAck, HostClock, Profile};
 use aqmlab_traffic::{HostCounts, Source, SourceError};
 
 use crate::RunError;
 use crate::limits::Variants;
 use crate::route::{Path, Way};
-use crate::stats::{FlowStats, ResponseStats};
 use crate::vectors;
 use crate::world::Class;
-
-/// A port in results, and in the names of its random streams.
-#[derive(Clone, Debug)]
-pub(crate) struct PortName {
-    pub(crate) link: String,
-    pub(crate) direction: &'static str,
-}
-
-impl PortName {
-    /// The ports of a network, by their index: two for each link, forward first.
-    pub(crate) fn all(network: &Network) -> Vec<Self> {
-        let name = |link: &String| {
-            [false, true].map(|reversed| Self {
-                link: link.clone(),
-                direction: Hop { link: 0, reversed }.direction(),
-            })
-        };
-        network.links.keys().flat_map(name).collect()
-    }
-
-    /// What its random streams are called. A dumbbell's have had no other name than the direction.
-    pub(crate) fn stream(&self) -> String {
-        match self.link.as_str() {
-            "bottleneck" => self.direction.to_owned(),
-            link => format!("{link}/{}", self.direction),
-        }
-    }
-}
 
 /// The paths of a network, and the ports of all their hops, one way after another.
 pub(crate) fn paths(network: &Network) -> (Vec<Path>, Vec<u16>) {

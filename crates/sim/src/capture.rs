@@ -13,11 +13,11 @@ use std::path::Path;
 
 use aqmlab_capture::{CaptureWriter, Checksums, PacketImage, TcpImage, Transport};
 use aqmlab_net::{Role, Time};
+use aqmlab_record::LinkDirection;
 use aqmlab_scenario as scenario;
 use aqmlab_tcp::{Flags, MAX_SACK_BLOCKS, Options, Profile};
 
 use crate::RunError;
-use crate::build::PortName;
 use crate::event::Event;
 use crate::route::Routes;
 
@@ -50,7 +50,7 @@ impl Capture {
     pub(crate) fn create<'a>(
         path: &Path,
         wanted: &scenario::Capture,
-        ports: &[PortName],
+        ports: &[LinkDirection],
         profiles: impl Iterator<Item = &'a Profile>,
     ) -> Result<Self, RunError> {
         let first_port = ports
@@ -59,7 +59,7 @@ impl Capture {
             .expect("the link has been checked");
         let file = File::create(path).map_err(|error| unwritable(&error))?;
         let names = [0, 1].map(|port| {
-            let PortName { link, direction } = &ports[first_port + port];
+            let LinkDirection { link, direction } = &ports[first_port + port];
             format!("{link} {direction}")
         });
         let checksums = match wanted.checksums {

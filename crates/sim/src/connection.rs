@@ -1,11 +1,11 @@
 //! A connection of the simulated world: two end points and the application that uses them.
 
 use aqmlab_net::{Role, Time};
+use aqmlab_record::RetransmittedKinds;
 use aqmlab_tcp::{Endpoint, Events, Retransmissions};
 use aqmlab_traffic::{Connect, Script, Step};
 
 use crate::limits::Overrides;
-use crate::stats::Delays;
 
 /// Two end points and the application between them.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ pub(crate) struct Application {
     /// Bytes that the client received in the measured span.
     pub(crate) measured_bytes: u64,
     /// What was sent again until the client had everything (or gave up): what delayed it.
-    pub(crate) delayed_by: Delays,
+    pub(crate) delayed_by: RetransmittedKinds,
     /// The source knows that it is over.
     pub(crate) reported: bool,
 }
@@ -143,7 +143,7 @@ impl Application {
             client: connect.client,
             server: connect.server,
             measured_bytes: 0,
-            delayed_by: Delays::default(),
+            delayed_by: RetransmittedKinds::default(),
             reported: false,
         }
     }

@@ -1,6 +1,7 @@
 //! The books: what is recorded of exchanges and connections, and the check that they balance.
 
 use aqmlab_net::{Role, Time};
+use aqmlab_record::FlowStats;
 
 use crate::RunError;
 use crate::connection::{Answered, Connection};
@@ -9,7 +10,6 @@ use crate::event_queue::EventQueue;
 use crate::network::Conservation;
 use crate::port::Port;
 use crate::recorder::{FlowRow, ResponseRow};
-use crate::stats::FlowStats;
 use crate::world::World;
 
 /// The bytes that a client got in the measured span, in how much of it, and the minimum round trip.
@@ -21,7 +21,6 @@ struct Goodput {
 
 impl Goodput {
     fn count(&self, flows: &mut FlowStats) {
-        flows.response_bytes += self.bytes;
         flows.add_goodput(self.bytes, self.span, self.rtt);
     }
 }
@@ -66,7 +65,9 @@ impl<A: EventQueue> World<A> {
         let failed = connection.failed && !connection.stopped;
         let duration = end - app.connected_at;
         flows.add_closed(again, app.delayed_by, duration, failed);
-        flows.with_fast_retransmit += u64::from(connection.has_retransmitted_fast());
+        if connection.has_retransmitted_fast() {
+            flows.on_fast_retransmit();
+        }
         self.recorder.flow(&FlowRow {
             flow: self.network.routes[index as usize].flow(),
             class,

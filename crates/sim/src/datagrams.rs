@@ -103,7 +103,6 @@ impl<A: EventQueue> World<A> {
             let rtt = self.rtt_of(flow.slot, flow.class);
             let flows = &mut self.classes[flow.class].flows;
             flows.add_datagrams(flow.sent, flow.lost);
-            flows.response_bytes += flow.measured_bytes;
             flows.add_goodput(flow.measured_bytes, span, rtt);
             self.recorder.flow(&FlowRow {
                 flow: flow.flow,

@@ -35,7 +35,7 @@ impl<A: EventQueue> World<A> {
     #[inline(never)]
     pub(crate) fn open(&mut self, class: usize, mut connect: Connect) {
         if self.window.contains(self.now) && connect.script.asks_at_once() {
-            self.classes[class].responses.started += 1;
+            self.classes[class].responses.on_start();
         }
         self.flows_opened += 1;
         let flow = self.flows_opened;
@@ -392,7 +392,7 @@ impl<A: EventQueue> World<A> {
                 AppAction::Asked => {
                     let class = self.class_of(index);
                     if self.window.contains(now) {
-                        self.classes[class].responses.started += 1;
+                        self.classes[class].responses.on_start();
                     }
                 }
                 AppAction::Answered(exchange) => self.record_response(index, &exchange),

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use aqmlab_record::Summary;
 use aqmlab_scenario::Scenario;
 
 mod activity;
@@ -27,16 +28,13 @@ mod outgoing;
 mod port;
 mod recorder;
 mod route;
-mod stats;
-mod summary;
 mod times;
 mod trace;
 pub mod vectors;
 pub mod wheel;
 mod world;
 
-pub use metrics::{ExchangeRecord, FlowRecord, LinkMetrics, Metrics};
-pub use summary::{FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary};
+pub use metrics::{ExchangeRecord, FlowRecord, Metrics};
 
 use capture::Capture;
 use event_queue::WheelQueue;
@@ -93,7 +91,7 @@ pub fn run(
         world.network.capture = Some(Box::new(capture));
     }
     world.run(progress)?;
-    let summary = Summary::new(scenario, &world);
+    let summary = world.summary(scenario);
     world.finish()?;
     Ok(summary)
 }

@@ -4,105 +4,15 @@
 //! A link's metrics may be kept by another thread than the rest: they meet in
 //! [`Metrics::finish`].
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use aqmlab_aqm::{Backlog, Counters};
 use aqmlab_net::Time;
+use aqmlab_record::{FlowStats, LinkStats, MeasuredSpan, ResponseStats, Summary};
 use aqmlab_scenario::Scenario;
 use aqmlab_tcp::Retransmissions;
 
 use crate::RunError;
-use crate::build::PortName;
-use crate::recorder::{FlowRow, QueueSamples, Recorder, ResponseRow};
-use crate::stats::{FlowStats, MeasuredSpan, PortStats, ResponseStats};
-use crate::summary::{Summary, link_summary};
-
-fn window(scenario: &Scenario) -> MeasuredSpan {
-    let start = scenario.measure.warm_up;
-    MeasuredSpan {
-        start,
-        end: start + scenario.measure.duration,
-    }
-}
-
-/// One direction of a link.
-#[derive(Debug)]
-pub struct LinkMetrics {
-    name: PortName,
-    stats: PortStats,
-    samples: QueueSamples,
-    probes: &'static [&'static str],
-}
-
-impl LinkMetrics {
-    /// Empty metrics of a direction: forward or reverse. `probes` are the names of its
-    /// discipline's inner variables.
-    pub fn new(
-        scenario: &Scenario,
-        link: &str,
-        direction: &'static str,
-        probes: &'static [&'static str],
-    ) -> Self {
-        let name = PortName {
-            link: link.to_owned(),
-            direction,
-        };
-        Self {
-            stats: PortStats::new(window(scenario), scenario.measure.queue_sample),
-            samples: QueueSamples::new(name.clone(), probes),
-            name,
-            probes,
-        }
-    }
-
-    /// When [`sample`](Self::sample) wants to be called next.
-    pub const fn next_sample(&self) -> Time {
-        self.stats.next_sample()
-    }
-
-    /// The queue at [`next_sample`](Self::next_sample), which moves on.
-    pub fn sample(
-        &mut self,
-        backlog: Backlog,
-        counters: &Counters,
-        probe: impl FnOnce(&mut Vec<f64>),
-    ) {
-        let time = self.stats.next_sample();
-        self.stats.on_sample(backlog, counters);
-        self.samples.observe(time, backlog, probe);
-    }
-
-    /// So many packets waited over this time.
-    pub fn queue(&mut self, from: Time, to: Time, packets: u32) {
-        self.stats.on_queue(from, to, packets);
-    }
-
-    /// So many packets wait from `now` on.
-    pub fn length(&mut self, now: Time, packets: u32) {
-        self.stats.on_length(now, packets);
-    }
-
-    /// A packet leaves the discipline for the wire or the device ring.
-    pub fn leave(&mut self, arrived: Time, leaves: Time) {
-        self.stats.on_leave(arrived, leaves);
-    }
-
-    /// A packet of `size` IP bytes occupies the wire over this time.
-    pub fn transmission(&mut self, begin: Time, end: Time, size: u32) {
-        self.stats.on_transmission(begin, end, size);
-    }
-
-    /// A packet whose transmission ends at `end` is lost at random on the wire.
-    pub fn wire_loss(&mut self, end: Time) {
-        self.stats.on_wire_loss(end);
-    }
-
-    /// The measured span is over; the discipline has counted this.
-    pub fn close(&mut self, counters: &Counters) {
-        self.stats.close(counters);
-    }
-}
+use crate::recorder::{FlowRow, Recorder, ResponseRow};
 
 /// A finished request/response exchange.
 #[derive(Clone, Copy, Debug)]
@@ -167,10 +77,10 @@ impl Metrics {
     pub fn new(
         scenario: &Scenario,
         directory: Option<&Path>,
-        links: &[&LinkMetrics],
+        links: &[&LinkStats],
     ) -> Result<Self, RunError> {
         let mut probes: Vec<&'static str> = Vec::new();
-        for name in links.iter().flat_map(|link| link.probes) {
+        for name in links.iter().flat_map(|link| link.probes()) {
             if !probes.contains(name) {
                 probes.push(name);
             }
@@ -182,7 +92,7 @@ impl Metrics {
             flows: FlowStats::default(),
         };
         Ok(Self {
-            window: window(scenario),
+            window: MeasuredSpan::of(&scenario.measure),
             recorder: Recorder::new(directory, &scenario.measure, &names, &probes)?,
             classes: names.iter().map(class).collect(),
         })
@@ -200,12 +110,16 @@ impl Metrics {
 
     /// An exchange begins.
     pub fn exchange_begins(&mut self, class: usize, now: Time) {
-        self.classes[class].responses.started += u64::from(self.window.contains(now));
+        if self.window.contains(now) {
+            self.classes[class].responses.on_start();
+        }
     }
 
     /// A connection was not opened because its class has as many as it may.
     pub fn refused(&mut self, class: usize, now: Time) {
-        self.classes[class].flows.refused += u64::from(self.window.contains(now));
+        if self.window.contains(now) {
+            self.classes[class].flows.on_refused();
+        }
     }
 
     /// An exchange has ended.
@@ -282,7 +196,6 @@ impl Metrics {
     fn goodput(&mut self, class: usize, record: &FlowRecord, end: Time) {
         let span = self.window.overlap(record.start, end);
         let flows = &mut self.classes[class].flows;
-        flows.response_bytes += record.measured_bytes;
         flows.add_goodput(record.measured_bytes, span, record.rtt);
     }
 
@@ -296,22 +209,17 @@ impl Metrics {
     pub fn finish(
         mut self,
         scenario: &Scenario,
-        ports: impl IntoIterator<Item = LinkMetrics>,
+        links: &mut [LinkStats],
         events: u64,
     ) -> Result<Summary, RunError> {
-        let measured = scenario.measure.duration;
-        let mut links = BTreeMap::<String, BTreeMap<_, _>>::new();
-        for mut port in ports {
-            self.recorder.queue(&mut port.samples);
-            let link = links.entry(port.name.link).or_default();
-            let summary = link_summary(&port.stats, measured);
-            link.insert(port.name.direction.to_owned(), summary);
+        for link in &mut *links {
+            self.recorder.queue(link.samples());
         }
         let classes = self
             .classes
             .iter()
             .map(|class| (class.name.as_str(), &class.responses, &class.flows));
         self.recorder.finish(classes.clone())?;
-        Ok(Summary::of(scenario, links, classes, events))
+        Ok(Summary::new(scenario, links.iter(), classes, events))
     }
 }

@@ -1,8 +1,8 @@
 //! Between the hosts: their own links, the ports of their paths, and the ways between them.
 
 use aqmlab_net::{Packet, Rate, Time};
+use aqmlab_record::LinkDirection;
 
-use crate::build::PortName;
 use crate::capture::Capture;
 use crate::event::Event;
 use crate::event_queue::EventQueue;
@@ -56,7 +56,7 @@ pub(crate) struct Network<A> {
     pub(crate) hops: Vec<u16>,
     /// Two for each link, forward first.
     pub(crate) ports: Vec<Port>,
-    pub(crate) port_names: Vec<PortName>,
+    pub(crate) port_names: Vec<LinkDirection>,
     pub(crate) capture: Option<Box<Capture>>,
     pub(crate) conservation: Conservation,
     /// What reaches its first port then or later is on its way when the run ends.

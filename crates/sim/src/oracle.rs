@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use aqmlab_net::{Packet, Rate, Time};
+use aqmlab_record::Summary;
 use aqmlab_scenario::Scenario;
 
-use crate::Summary;
 use crate::event::Event;
 use crate::event_queue::{EventQueue, Next, WheelQueue};
 use crate::recorder::Recorder;
@@ -162,7 +162,7 @@ fn run<A: EventQueue>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint
     })
     .expect("a world");
     world.run(&mut |_| true).expect("the run succeeds");
-    let mut summary = Summary::new(&scenario, &world);
+    let mut summary = world.summary(&scenario);
     // How many events there were is what differs.
     summary.events = 0;
     (summary, world.network.fingerprint)

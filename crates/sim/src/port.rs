@@ -12,13 +12,11 @@ mod stored;
 
 use aqmlab_aqm::{Counters, FifoQueue, LinkFacts, Queue};
 use aqmlab_net::{Bytes, Ecn, Packet, RandomStream, Rate, Time};
+use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan};
 use aqmlab_scenario::{Link, Reordering};
 
 use crate::RunError;
-use crate::build::PortName;
 use crate::event::Event;
-use crate::recorder::QueueSamples;
-use crate::stats::{MeasuredSpan, PortStats};
 use analytic::AnalyticService;
 use stored::StoredService;
 
@@ -28,8 +26,7 @@ pub(crate) struct Port {
     service: Service,
     aqm_draws: RandomStream,
     wire: Wire,
-    pub(crate) stats: PortStats,
-    pub(crate) samples: QueueSamples,
+    pub(crate) stats: LinkStats,
 }
 
 #[derive(Debug)]
@@ -81,7 +78,7 @@ impl Wire {
 
     /// A transmission ends at `end`: where the packet goes.
     #[inline]
-    fn carry(&mut self, end: Time, ecn: Ecn, stats: &mut PortStats) -> Transmission {
+    fn carry(&mut self, end: Time, ecn: Ecn, stats: &mut LinkStats) -> Transmission {
         if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
             stats.on_wire_loss(end);
             return Transmission::Dropped;
@@ -109,7 +106,7 @@ impl Port {
     /// `compute`: departures are computed where that is exact.
     pub(crate) fn new(
         link: &Link,
-        name: &PortName,
+        name: &LinkDirection,
         seed: u64,
         window: MeasuredSpan,
         sample: Time,
@@ -137,7 +134,6 @@ impl Port {
             Service::Stored(stored) => stored.queue().probe_names(),
         };
         Self {
-            samples: QueueSamples::new(name.clone(), probes),
             service,
             aqm_draws: RandomStream::new(seed, &format!("law/{stream}"), 0),
             wire: Wire {
@@ -149,7 +145,7 @@ impl Port {
                 reordering: link.reordering,
                 reordering_draws: RandomStream::new(seed, &format!("reordering/{stream}"), 0),
             },
-            stats: PortStats::new(window, sample),
+            stats: LinkStats::new(name.clone(), probes, window, sample),
         }
     }
 
@@ -162,7 +158,7 @@ impl Port {
         };
         let draws = &mut self.aqm_draws;
         let mut draw = || draws.uniform();
-        line.catch_up(now, &mut self.stats, &mut self.samples);
+        line.catch_up(now, &mut self.stats);
         line.arrive(now, packet, &mut self.wire, &mut self.stats, &mut draw)
     }
 
@@ -182,7 +178,7 @@ impl Port {
         let mut draw = || draws.uniform();
         let (wire, stats) = (&mut self.wire, &mut self.stats);
         let just_after = now + Time::from_nanos(1);
-        stored.observe_before(just_after, wire, stats, &mut self.samples);
+        stored.observe_before(just_after, wire, stats);
         stored.arrive(now, packet, event, &mut draw, stats, dropped);
         if stored.can_serve() {
             stored.serve(now, wire, stats, dropped)
@@ -201,7 +197,7 @@ impl Port {
             return None;
         };
         let (wire, stats) = (&mut self.wire, &mut self.stats);
-        stored.observe_before(now, wire, stats, &mut self.samples);
+        stored.observe_before(now, wire, stats);
         stored.wire_falls_free(now, stats);
         stored.serve(now, wire, stats, dropped)
     }
@@ -218,11 +214,11 @@ impl Port {
     /// Takes the samples that fell due by `now`, where the port's departures have come.
     #[inline(never)]
     pub(crate) fn catch_up(&mut self, now: Time) {
-        let (stats, samples) = (&mut self.stats, &mut self.samples);
+        let stats = &mut self.stats;
         match &mut self.service {
-            Service::Analytic(line) => line.catch_up(now, stats, samples),
+            Service::Analytic(line) => line.catch_up(now, stats),
             Service::Stored(stored) => {
-                stored.observe_before(now, &mut self.wire, stats, samples);
+                stored.observe_before(now, &mut self.wire, stats);
             }
         }
     }
@@ -246,7 +242,7 @@ impl Port {
 
     /// Names of the discipline's inner variables.
     pub(crate) fn probe_names(&self) -> &'static [&'static str] {
-        self.samples.probe_names()
+        self.stats.probes()
     }
 
     /// Packets that the port keeps, in the discipline and in the device ring.

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aqmlab_aqm::Backlog;
 use aqmlab_net::Time;
+use aqmlab_record::{FlowStats, QueueSamples, ResponseStats};
 use aqmlab_scenario::{Measure, Record};
 use arrow::array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, Float64Builder, RecordBatch,
@@ -19,8 +19,6 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::schema::types::ColumnPath;
 
 use crate::RunError;
-use crate::build::PortName;
-use crate::stats::{FlowStats, ResponseStats};
 use crate::times::write_distribution;
 use crate::trace::{TraceRow, Traces};
 
@@ -451,47 +449,6 @@ impl Flows {
     }
 }
 
-/// Samples of one queue that wait to be recorded.
-#[derive(Debug)]
-pub(crate) struct QueueSamples {
-    port: PortName,
-    probes: &'static [&'static str],
-    rows: Vec<(Time, Backlog)>,
-    /// The probes of every row, one after another.
-    values: Vec<f64>,
-}
-
-impl QueueSamples {
-    pub(crate) const fn new(port: PortName, probes: &'static [&'static str]) -> Self {
-        Self {
-            port,
-            probes,
-            rows: Vec::new(),
-            values: Vec::new(),
-        }
-    }
-
-    pub(crate) const fn probe_names(&self) -> &'static [&'static str] {
-        self.probes
-    }
-
-    /// Looks at the queue: time, what waits, and the discipline's inner variables.
-    pub(crate) fn observe(
-        &mut self,
-        time: Time,
-        backlog: Backlog,
-        probe: impl FnOnce(&mut Vec<f64>),
-    ) {
-        self.rows.push((time, backlog));
-        probe(&mut self.values);
-    }
-
-    fn clear(&mut self) {
-        self.rows.clear();
-        self.values.clear();
-    }
-}
-
 struct Queue {
     file: Table,
     rows: usize,
@@ -533,20 +490,19 @@ impl Queue {
     }
 
     fn add(&mut self, samples: &mut QueueSamples) -> Result<(), RunError> {
-        let width = samples.probes.len();
-        for (row, (time, backlog)) in samples.rows.iter().enumerate() {
-            self.link.append_value(&samples.port.link);
-            self.direction.append_value(samples.port.direction);
+        let (name, names) = (samples.name(), samples.probes());
+        for (time, backlog, values) in samples.rows() {
+            self.link.append_value(&name.link);
+            self.direction.append_value(name.direction);
             self.time.append_value(time.as_secs_f64());
             self.packets.append_value(backlog.packets);
             self.bytes.append_value(backlog.bytes);
-            let values = &samples.values[row * width..(row + 1) * width];
             for (name, column) in &mut self.probes {
-                let place = samples.probes.iter().position(|probe| probe == name);
+                let place = names.iter().position(|probe| probe == name);
                 column.append_option(place.map(|place| values[place]));
             }
         }
-        self.rows += samples.rows.len();
+        self.rows += samples.rows().len();
         samples.clear();
         if self.rows >= GROUP {
             self.write()

@@ -15,12 +15,13 @@
 //! another's responses are not shifted, nor those whose hosts share a link.
 
 use aqmlab_net::{Rate, Time};
+use aqmlab_record::{FlowStats, LinkDirection, MeasuredSpan, ResponseStats, Summary};
 use aqmlab_scenario::{DelayAt, Link, Scenario};
 use aqmlab_tcp::{HostClock, Profile};
 use aqmlab_traffic::{Action, Source};
 
 use crate::RunError;
-use crate::build::{self, PortName};
+use crate::build;
 use crate::connection::Connection;
 use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
@@ -31,7 +32,6 @@ use crate::options::OptionsAside;
 use crate::port::Port;
 use crate::recorder::Recorder;
 use crate::route::Path;
-use crate::stats::{FlowStats, MeasuredSpan, ResponseStats};
 use crate::trace::Tracer;
 
 /// Housekeeping (progress, writing out queue samples) happens this many times a run.
@@ -116,16 +116,13 @@ impl<A: EventQueue> World<A> {
         recorder: impl FnOnce(&[String], &[&'static str]) -> Result<Recorder, RunError>,
     ) -> Result<Self, RunError> {
         let network = scenario.topology.network();
-        let window = MeasuredSpan {
-            start: scenario.measure.warm_up,
-            end: scenario.measure.warm_up + scenario.measure.duration,
-        };
+        let window = MeasuredSpan::of(&scenario.measure);
         let links: Vec<&Link> = network
             .links
             .values()
             .flat_map(|link| [&link.forward, &link.reverse])
             .collect();
-        let port_names = PortName::all(&network);
+        let port_names = LinkDirection::all(&network);
         let sample = scenario.measure.queue_sample;
         let compute = shortcuts.analytic_service;
         let ports: Vec<Port> = links
@@ -219,7 +216,7 @@ impl<A: EventQueue> World<A> {
         }
         for port in &mut self.network.ports {
             port.close(end);
-            self.recorder.queue(&mut port.samples);
+            self.recorder.queue(port.stats.samples());
         }
         self.finish_shifted();
         self.check_conservation()
@@ -248,6 +245,14 @@ impl<A: EventQueue> World<A> {
             }
         }
         self.now = end;
+    }
+
+    /// What the run showed.
+    pub(crate) fn summary(&self, scenario: &Scenario) -> Summary {
+        let links = self.network.ports.iter().map(|port| &port.stats);
+        let classes = self.classes.iter();
+        let classes = classes.map(|class| (class.name.as_str(), &class.responses, &class.flows));
+        Summary::new(scenario, links, classes, self.events)
     }
 
     /// Writes what is left of the records.
@@ -316,7 +321,7 @@ impl<A: EventQueue> World<A> {
     fn catch_up(&mut self, time: Time) {
         self.network.catch_up(time);
         for port in &mut self.network.ports {
-            self.recorder.queue(&mut port.samples);
+            self.recorder.queue(port.stats.samples());
         }
     }
 }

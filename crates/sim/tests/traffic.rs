@@ -1,8 +1,8 @@
 //! Models of traffic at work in the simulated world: when classes act, what they are refused, and
 //! whether the UNC users cause the load that they were published with.
 
+use aqmlab_record::Summary;
 use aqmlab_scenario::Scenario;
-use aqmlab_sim::Summary;
 
 fn run(text: &str) -> Summary {
     let scenario = Scenario::parse(text, &[], &mut |name| panic!("it asks for {name}"))

@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use aqmlab_record::Summary;
 use aqmlab_scenario::Scenario;
-use aqmlab_sim::{Summary, vectors};
+use aqmlab_sim::vectors;
 use aqmlab_traffic::vector::{ConnectionVector, VectorReader};
 use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, UInt64Type};

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use aqmlab_record::Summary;
 use aqmlab_scenario::Scenario;
-use aqmlab_sim::{RunError, Summary};
+use aqmlab_sim::RunError;
 
 fn parse(text: &str) -> Scenario {
     Scenario::parse(text, &[], &mut |name| {

@@ -8,11 +8,10 @@ use std::collections::VecDeque;
 
 use aqmlab_aqm::{FifoQueue, Outcome};
 use aqmlab_net::{Ecn, Packet, Time};
+use aqmlab_record::LinkStats;
 
 use super::ring::Ring;
 use super::{Transmission, Wire};
-use crate::recorder::QueueSamples;
-use crate::stats::PortStats;
 
 /// A packet in the discipline: when it leaves (for the device ring, or the wire), and its size.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +59,7 @@ impl AnalyticService {
         now: Time,
         packet: Packet,
         wire: &mut Wire,
-        stats: &mut PortStats,
+        stats: &mut LinkStats,
         draw: &mut impl FnMut() -> f64,
     ) -> Transmission {
         if self.wire_free <= now {
@@ -108,21 +107,16 @@ impl AnalyticService {
 
     /// Forgets what has left by `now`; ticks and samples come at their times on the way.
     #[inline(always)]
-    pub(super) fn catch_up(
-        &mut self,
-        now: Time,
-        stats: &mut PortStats,
-        samples: &mut QueueSamples,
-    ) {
+    pub(super) fn catch_up(&mut self, now: Time, stats: &mut LinkStats) {
         if self.fifo.next_tick().min(stats.next_sample()) <= now {
-            self.observe_until(now, stats, samples);
+            self.observe_until(now, stats);
         }
         self.depart_until(now);
     }
 
     /// The ticks and samples that fall due by `now`.
     #[inline(never)]
-    fn observe_until(&mut self, now: Time, stats: &mut PortStats, samples: &mut QueueSamples) {
+    fn observe_until(&mut self, now: Time, stats: &mut LinkStats) {
         loop {
             let (tick, sample) = (self.fifo.next_tick(), stats.next_sample());
             let time = tick.min(sample);
@@ -134,8 +128,7 @@ impl AnalyticService {
                 self.fifo.tick();
             } else {
                 let backlog = self.fifo.backlog();
-                stats.on_sample(backlog, self.fifo.counters());
-                samples.observe(time, backlog, |out| self.fifo.probe(out));
+                stats.on_sample(backlog, self.fifo.counters(), |out| self.fifo.probe(out));
             }
         }
     }

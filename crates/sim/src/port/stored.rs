@@ -8,12 +8,11 @@ use std::collections::VecDeque;
 
 use aqmlab_aqm::{Queue, Queued};
 use aqmlab_net::{Packet, Time};
+use aqmlab_record::LinkStats;
 use aqmlab_scenario::RateChange;
 
 use super::{Transmission, Wire};
 use crate::event::Event;
-use crate::recorder::QueueSamples;
-use crate::stats::PortStats;
 
 /// A discipline with its packets, the device ring, and the state of the wire.
 #[derive(Debug)]
@@ -61,7 +60,7 @@ impl StoredService {
     }
 
     #[inline]
-    pub(super) fn wire_falls_free(&mut self, now: Time, stats: &mut PortStats) {
+    pub(super) fn wire_falls_free(&mut self, now: Time, stats: &mut LinkStats) {
         self.account(now, stats);
         self.busy_until = None;
     }
@@ -73,7 +72,7 @@ impl StoredService {
         packet: Packet,
         event: Event,
         draw: &mut impl FnMut() -> f64,
-        stats: &mut PortStats,
+        stats: &mut LinkStats,
         dropped: &mut Vec<(Time, Event)>,
     ) {
         self.account(now, stats);
@@ -99,7 +98,7 @@ impl StoredService {
         &mut self,
         now: Time,
         wire: &mut Wire,
-        stats: &mut PortStats,
+        stats: &mut LinkStats,
         dropped: &mut Vec<(Time, Event)>,
     ) -> Option<(Event, Transmission)> {
         let mut sent = None;
@@ -127,7 +126,7 @@ impl StoredService {
     fn dequeue(
         &mut self,
         now: Time,
-        stats: &mut PortStats,
+        stats: &mut LinkStats,
         dropped: &mut Vec<(Time, Event)>,
     ) -> Option<Queued<Event>> {
         let next = self.queue.dequeue(now, |queued, _| {
@@ -146,7 +145,7 @@ impl StoredService {
         now: Time,
         queued: &Queued<Event>,
         wire: &mut Wire,
-        stats: &mut PortStats,
+        stats: &mut LinkStats,
     ) -> (Event, Transmission) {
         let Packet { size, ecn, .. } = queued.packet;
         let end = now + wire.transmission_time(size);
@@ -165,7 +164,7 @@ impl StoredService {
 
     /// Adds the time that packets waited since the last change of their number.
     #[inline]
-    pub(super) fn account(&mut self, now: Time, stats: &mut PortStats) {
+    pub(super) fn account(&mut self, now: Time, stats: &mut LinkStats) {
         if self.waiting > 0 && self.accounted < now {
             stats.on_queue(self.accounted, now, self.waiting);
         }
@@ -174,40 +173,28 @@ impl StoredService {
 
     /// The changes of the rate, ticks and samples that come before `time`.
     #[inline]
-    pub(super) fn observe_before(
-        &mut self,
-        time: Time,
-        wire: &mut Wire,
-        stats: &mut PortStats,
-        samples: &mut QueueSamples,
-    ) {
+    pub(super) fn observe_before(&mut self, time: Time, wire: &mut Wire, stats: &mut LinkStats) {
         if self.observe_at < time {
-            self.observe_all_before(time, wire, stats, samples);
+            self.observe_all_before(time, wire, stats);
         }
     }
 
     #[inline(never)]
-    fn observe_all_before(
-        &mut self,
-        time: Time,
-        wire: &mut Wire,
-        stats: &mut PortStats,
-        samples: &mut QueueSamples,
-    ) {
+    fn observe_all_before(&mut self, time: Time, wire: &mut Wire, stats: &mut LinkStats) {
         while self.next_observation(stats) < time {
-            self.observe_next(wire, stats, samples);
+            self.observe_next(wire, stats);
         }
         self.observe_at = self.next_observation(stats);
     }
 
     /// When the rate changes, the discipline ticks or the queue is sampled next.
-    fn next_observation(&self, stats: &PortStats) -> Time {
+    fn next_observation(&self, stats: &LinkStats) -> Time {
         let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
         change.min(self.queue.next_tick()).min(stats.next_sample())
     }
 
     /// The next change of the rate, tick or sample.
-    fn observe_next(&mut self, wire: &mut Wire, stats: &mut PortStats, samples: &mut QueueSamples) {
+    fn observe_next(&mut self, wire: &mut Wire, stats: &mut LinkStats) {
         let (tick, sample) = (self.queue.next_tick(), stats.next_sample());
         let change = self.changes.front().map_or(Time::NEVER, |change| change.at);
         if change <= tick.min(sample) {
@@ -216,8 +203,7 @@ impl StoredService {
             self.queue.tick();
         } else {
             let backlog = self.queue.backlog();
-            stats.on_sample(backlog, self.queue.counters());
-            samples.observe(sample, backlog, |out| self.queue.probe(out));
+            stats.on_sample(backlog, self.queue.counters(), |out| self.queue.probe(out));
         }
     }
 }

@@ -7,9 +7,7 @@ use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 use serde::Serialize;
 
-use crate::event_queue::EventQueue;
-use crate::stats::{FlowStats, PortStats, ResponseStats};
-use crate::world::World;
+use crate::{FlowStats, LinkStats, ResponseStats};
 
 /// Name of all classes together in a summary.
 const ALL: &str = "all";
@@ -180,30 +178,21 @@ pub struct RetransmissionShares {
 }
 
 impl Summary {
-    pub(crate) fn new<A: EventQueue>(scenario: &Scenario, world: &World<A>) -> Self {
-        let measured = scenario.measure.duration;
-        let mut links = BTreeMap::<String, BTreeMap<_, _>>::new();
-        let network = &world.network;
-        for (port, name) in network.ports.iter().zip(&network.port_names) {
-            let link = links.entry(name.link.clone()).or_default();
-            let summary = link_summary(&port.stats, measured);
-            link.insert(name.direction.to_owned(), summary);
-        }
-        let classes = world
-            .classes
-            .iter()
-            .map(|class| (class.name.as_str(), &class.responses, &class.flows));
-        Self::of(scenario, links, classes, world.events)
-    }
-
-    /// From the links, by name and direction, and the classes: name, responses, connections.
-    pub(crate) fn of<'a>(
+    /// From the links and the classes (name, responses, connections); `events` is what the run
+    /// counts as its work.
+    pub fn new<'a>(
         scenario: &Scenario,
-        links: BTreeMap<String, BTreeMap<String, LinkSummary>>,
+        links: impl Iterator<Item = &'a LinkStats>,
         classes: impl Iterator<Item = (&'a str, &'a ResponseStats, &'a FlowStats)>,
         events: u64,
     ) -> Self {
         let measured = scenario.measure.duration;
+        let mut by_name = BTreeMap::<String, BTreeMap<_, _>>::new();
+        for stats in links {
+            let link = by_name.entry(stats.name().link.clone()).or_default();
+            let summary = link_summary(stats, measured);
+            link.insert(stats.name().direction.to_owned(), summary);
+        }
         let mut all_responses = ResponseStats::default();
         let mut all_flows = FlowStats::default();
         let mut responses = BTreeMap::new();
@@ -223,7 +212,7 @@ impl Summary {
             measured_s: measured.as_secs_f64(),
             events,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            links,
+            links: by_name,
             responses,
             flows,
         }
@@ -245,7 +234,7 @@ fn by_reason(counts: &[u64; Reason::ALL.len()]) -> BTreeMap<String, u64> {
         .collect()
 }
 
-pub(crate) fn link_summary(stats: &PortStats, measured: Time) -> LinkSummary {
+fn link_summary(stats: &LinkStats, measured: Time) -> LinkSummary {
     let seconds = measured.as_secs_f64();
     let counters = &stats.counters;
     let (dropped, marked) = (counters.dropped_packets(), counters.marked_packets());
@@ -273,11 +262,12 @@ pub(crate) fn link_summary(stats: &PortStats, measured: Time) -> LinkSummary {
 
 fn response_summary(stats: &ResponseStats) -> ResponseSummary {
     let times = &stats.times;
-    let within =
-        |seconds: usize| (times.count > 0).then(|| share(stats.within[seconds - 1], times.count));
+    let within = |seconds: usize| {
+        (times.count() > 0).then(|| share(stats.within[seconds - 1], times.count()))
+    };
     ResponseSummary {
         started: stats.started,
-        count: times.count,
+        count: times.count(),
         mean_s: times.mean_s(),
         p10_s: times.quantile_s(0.10),
         p25_s: times.quantile_s(0.25),

@@ -1,0 +1,33 @@
+//! The names of links and their directions.
+
+use aqmlab_scenario::{Hop, Network};
+
+/// One direction of a link, as results and random streams call it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkDirection {
+    /// The link's name.
+    pub link: String,
+    /// `forward` or `reverse`.
+    pub direction: &'static str,
+}
+
+impl LinkDirection {
+    /// Those of a network's links: two for each link, forward first.
+    pub fn all(network: &Network) -> Vec<Self> {
+        let both = |link: &String| {
+            [false, true].map(|reversed| Self {
+                link: link.clone(),
+                direction: Hop { link: 0, reversed }.direction(),
+            })
+        };
+        network.links.keys().flat_map(both).collect()
+    }
+
+    /// What its random streams are called. A dumbbell's have no other name than the direction.
+    pub fn stream(&self) -> String {
+        match self.link.as_str() {
+            "bottleneck" => self.direction.to_owned(),
+            link => format!("{link}/{}", self.direction),
+        }
+    }
+}

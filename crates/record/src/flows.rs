@@ -1,0 +1,262 @@
+//! What is counted of the connections and datagram flows of a class of traffic.
+
+use aqmlab_net::Time;
+use aqmlab_tcp::Retransmissions;
+
+use crate::TimeHistogram;
+
+/// What was sent again, of whatever number, until a client had everything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RetransmittedKinds {
+    /// SYNs or SYN-ACKs.
+    pub syn: bool,
+    /// FINs without data.
+    pub fin: bool,
+    /// Data.
+    pub data: bool,
+}
+
+impl From<Retransmissions> for RetransmittedKinds {
+    fn from(again: Retransmissions) -> Self {
+        Self {
+            syn: again.syn > 0,
+            fin: again.fin > 0,
+            data: again.data > 0,
+        }
+    }
+}
+
+/// Connections of one class of traffic.
+#[derive(Clone, Debug, Default)]
+pub struct FlowStats {
+    pub(crate) count: u64,
+    /// From opening to closing, of those that were not aborted.
+    pub(crate) durations: TimeHistogram,
+    pub(crate) failed: u64,
+    pub(crate) refused: u64,
+    pub(crate) retransmitted_syn: u64,
+    pub(crate) retransmitted_fin: u64,
+    pub(crate) retransmitted_data: u64,
+    pub(crate) timeouts: u64,
+    /// Connections with a fast retransmit.
+    pub(crate) with_fast_retransmit: u64,
+    /// What is seen of all connections in the measured span, also of those that go on; only in a
+    /// simulated network.
+    pub(crate) seen: Option<Seen>,
+    pub(crate) datagrams_sent: u64,
+    pub(crate) datagrams_lost: u64,
+    /// Flows that sent datagrams in the measured span, and those of them that lost more than a
+    /// tenth.
+    pub(crate) datagram_flows: u64,
+    pub(crate) lossy_datagram_flows: u64,
+    /// Closed connections by what had to be sent again until the client had everything: nothing,
+    /// only SYNs, only FINs, only data, or several of these.
+    pub(crate) by_retransmission: [u64; 5],
+    /// Application bytes that clients received in the measured span.
+    pub(crate) response_bytes: u64,
+    /// Goodput of connections, in bytes per second.
+    goodput: Shares,
+    /// Goodput times minimum round trip, in millionths of a byte.
+    normalized: Shares,
+}
+
+/// Counts of the measured span that do not wait for the end of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// Segments with data that a queue dropped or a wire lost.
+    pub lost_segments: u64,
+    /// Expiries of the retransmission timer.
+    pub expiries: u64,
+}
+
+impl Seen {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            lost_segments: self.lost_segments + other.lost_segments,
+            expiries: self.expiries + other.expiries,
+        }
+    }
+}
+
+/// Sums from which Jain's index follows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shares {
+    sum: u128,
+    squared: u128,
+    count: u64,
+}
+
+impl Shares {
+    fn add(&mut self, share: u128) {
+        self.sum += share;
+        self.squared += share * share;
+        self.count += 1;
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.sum += other.sum;
+        self.squared += other.squared;
+        self.count += other.count;
+    }
+
+    /// Jain's index (sum x)^2 / (n sum x^2).
+    fn jain(self) -> Option<f64> {
+        (self.squared > 0).then(|| {
+            let sum = self.sum as f64;
+            sum * sum / (self.count as f64 * self.squared as f64)
+        })
+    }
+}
+
+impl FlowStats {
+    /// Of a class in a simulated network, where everything is seen.
+    pub fn simulated() -> Self {
+        Self {
+            seen: Some(Seen::default()),
+            ..Self::default()
+        }
+    }
+
+    /// A connection was not opened because its class has as many as it may.
+    pub fn on_refused(&mut self) {
+        self.refused += 1;
+    }
+
+    /// A connection that ended in the measured span had a fast retransmit.
+    pub fn on_fast_retransmit(&mut self) {
+        self.with_fast_retransmit += 1;
+    }
+
+    /// Counts something that was seen in the measured span.
+    pub fn see(&mut self, count: impl FnOnce(&mut Seen)) {
+        if let Some(seen) = &mut self.seen {
+            count(seen);
+        }
+    }
+
+    /// A connection ended in the measured span: what its ends sent again in all, and until the
+    /// client had everything.
+    pub fn add_closed(
+        &mut self,
+        again: Retransmissions,
+        delayed_by: RetransmittedKinds,
+        duration: Time,
+        failed: bool,
+    ) {
+        self.count += 1;
+        if failed {
+            self.failed += 1;
+        } else {
+            self.durations.add(duration);
+        }
+        self.retransmitted_syn += u64::from(again.syn);
+        self.retransmitted_fin += u64::from(again.fin);
+        self.retransmitted_data += u64::from(again.data);
+        self.timeouts += u64::from(again.timeouts);
+        self.by_retransmission[match (delayed_by.syn, delayed_by.fin, delayed_by.data) {
+            (false, false, false) => 0,
+            (true, false, false) => 1,
+            (false, true, false) => 2,
+            (false, false, true) => 3,
+            _ => 4,
+        }] += 1;
+    }
+
+    /// A flow sent and lost so many datagrams in the measured span.
+    pub fn add_datagrams(&mut self, sent: u64, lost: u64) {
+        self.count += 1;
+        self.datagrams_sent += sent;
+        self.datagrams_lost += lost;
+        self.datagram_flows += u64::from(sent > 0);
+        self.lossy_datagram_flows += u64::from(10 * lost > sent);
+    }
+
+    /// A connection or datagram flow with this minimum round trip ended, or the measured span did:
+    /// its client received so many bytes in that part of its life which was measured.
+    pub fn add_goodput(&mut self, bytes: u64, span: Time, rtt: Time) {
+        self.response_bytes += bytes;
+        if span > Time::ZERO {
+            let goodput = u128::from(bytes) * 1_000_000_000 / u128::from(span.as_nanos());
+            self.goodput.add(goodput);
+            self.normalized
+                .add(goodput * u128::from(rtt.as_nanos() / 1000));
+        }
+    }
+
+    /// From opening to closing, of the connections that were not aborted.
+    pub const fn durations(&self) -> &TimeHistogram {
+        &self.durations
+    }
+
+    /// Jain's index over the goodput of connections.
+    pub(crate) fn jain(&self) -> Option<f64> {
+        self.goodput.jain()
+    }
+
+    /// Jain's index over goodput times minimum round trip.
+    pub(crate) fn jain_normalized(&self) -> Option<f64> {
+        self.normalized.jain()
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.durations.merge(&other.durations);
+        self.failed += other.failed;
+        self.refused += other.refused;
+        self.retransmitted_syn += other.retransmitted_syn;
+        self.retransmitted_fin += other.retransmitted_fin;
+        self.retransmitted_data += other.retransmitted_data;
+        self.timeouts += other.timeouts;
+        self.with_fast_retransmit += other.with_fast_retransmit;
+        self.seen = match (self.seen, other.seen) {
+            (Some(one), Some(two)) => Some(one.plus(two)),
+            (one, two) => one.or(two),
+        };
+        self.datagrams_sent += other.datagrams_sent;
+        self.datagrams_lost += other.datagrams_lost;
+        self.datagram_flows += other.datagram_flows;
+        self.lossy_datagram_flows += other.lossy_datagram_flows;
+        for (count, more) in self
+            .by_retransmission
+            .iter_mut()
+            .zip(other.by_retransmission)
+        {
+            *count += more;
+        }
+        self.response_bytes += other.response_bytes;
+        self.goodput.merge(other.goodput);
+        self.normalized.merge(other.normalized);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_that_lose_more_than_a_tenth_are_lossy() {
+        let mut flows = FlowStats::default();
+        for (sent, lost) in [(100, 10), (100, 11), (0, 0), (3, 1)] {
+            flows.add_datagrams(sent, lost);
+        }
+        assert_eq!((flows.count, flows.datagram_flows), (4, 3));
+        assert_eq!(flows.lossy_datagram_flows, 2);
+    }
+
+    #[test]
+    fn jain_of_equal_and_unequal_shares() {
+        let (second, rtt) = (Time::from_secs(1), Time::from_millis(100));
+        let mut flows = FlowStats::default();
+        flows.add_goodput(100, second, rtt);
+        flows.add_goodput(100, second, rtt);
+        assert_eq!(flows.jain(), Some(1.0));
+        flows.add_goodput(0, second, rtt);
+        assert!((flows.jain().unwrap() - 2.0 / 3.0).abs() < 1e-12);
+        // Half the goodput at twice the round trip is the same normalized share.
+        let mut flows = FlowStats::default();
+        flows.add_goodput(100, second, rtt);
+        flows.add_goodput(50, second, rtt + rtt);
+        assert_eq!(flows.jain_normalized(), Some(1.0));
+        assert!((flows.jain().unwrap() - 0.9).abs() < 1e-12);
+    }
+}

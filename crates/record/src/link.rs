@@ -1,0 +1,269 @@
+//! What is counted of one direction of a link.
+
+use aqmlab_aqm::{Backlog, Counters};
+use aqmlab_net::Time;
+
+use crate::{LinkDirection, MeasuredSpan, QueueSamples};
+
+/// What is counted of one direction of a link in the measured span, and the samples of its queue.
+#[derive(Clone, Debug)]
+pub struct LinkStats {
+    span: MeasuredSpan,
+    sampler: Sampler,
+    samples: QueueSamples,
+    /// What the discipline had counted when the measured span began; from its end on, what it
+    /// counted in between.
+    pub(crate) counters: Counters,
+    /// Packets whose transmission ended.
+    pub(crate) departed_packets: u64,
+    pub(crate) departed_bytes: u64,
+    pub(crate) wire_lost_packets: u64,
+    pub(crate) busy: Time,
+    /// Packet-nanoseconds spent in the discipline: its time average is the mean queue.
+    pub(crate) waited: u64,
+    /// Nanoseconds from arrival to departure from the discipline, and the packets they belong to.
+    pub(crate) delay_sum: u64,
+    pub(crate) left_packets: u64,
+    pub(crate) max_packets: u32,
+    /// Queue lengths at the sample times, by count of packets.
+    pub(crate) sampled: Vec<u64>,
+}
+
+/// When the queue is looked at next: first at the beginning of the measured span.
+#[derive(Clone, Copy, Debug)]
+struct Sampler {
+    next: Time,
+    period: Time,
+}
+
+impl LinkStats {
+    /// Empty statistics. The queue is sampled every `period` from the beginning of the measured
+    /// span on; `probes` are the names of the discipline's inner variables.
+    pub fn new(
+        name: LinkDirection,
+        probes: &'static [&'static str],
+        span: MeasuredSpan,
+        period: Time,
+    ) -> Self {
+        Self {
+            span,
+            sampler: Sampler {
+                next: span.start,
+                period,
+            },
+            samples: QueueSamples::new(name, probes),
+            counters: Counters::default(),
+            departed_packets: 0,
+            departed_bytes: 0,
+            wire_lost_packets: 0,
+            busy: Time::ZERO,
+            waited: 0,
+            delay_sum: 0,
+            left_packets: 0,
+            max_packets: 0,
+            sampled: Vec::new(),
+        }
+    }
+
+    /// Whose statistics they are.
+    pub const fn name(&self) -> &LinkDirection {
+        self.samples.name()
+    }
+
+    /// The samples that wait to be recorded.
+    pub const fn samples(&mut self) -> &mut QueueSamples {
+        &mut self.samples
+    }
+
+    /// The names of the discipline's inner variables.
+    pub const fn probes(&self) -> &'static [&'static str] {
+        self.samples.probes()
+    }
+
+    /// When [`on_sample`](Self::on_sample) wants to be called next.
+    #[inline]
+    pub const fn next_sample(&self) -> Time {
+        self.sampler.next
+    }
+
+    /// Looks at the queue at [`next_sample`](Self::next_sample), which moves on: what waits, what
+    /// the discipline has counted, and its inner variables, which `probe` appends.
+    pub fn on_sample(
+        &mut self,
+        backlog: Backlog,
+        counters: &Counters,
+        probe: impl FnOnce(&mut Vec<f64>),
+    ) {
+        self.samples.add(self.sampler.next, backlog, probe);
+        if self.sampler.next == self.span.start {
+            self.counters = counters.clone();
+        }
+        self.sampler.next += self.sampler.period;
+        if self.sampler.next >= self.span.end {
+            self.sampler.next = Time::NEVER;
+        }
+        let packets = backlog.packets as usize;
+        if self.sampled.len() <= packets {
+            self.sampled.resize(packets + 1, 0);
+        }
+        self.sampled[packets] += 1;
+    }
+
+    /// The measured span is over; the discipline has counted this.
+    pub fn close(&mut self, counters: &Counters) {
+        self.counters = counters.since(&self.counters);
+    }
+
+    /// So many packets wait from `now` on.
+    #[inline]
+    pub fn on_length(&mut self, now: Time, packets: u32) {
+        if packets > self.max_packets && self.span.contains(now) {
+            self.max_packets = packets;
+        }
+    }
+
+    /// A packet comes at `arrives`, leaves the discipline at `leaves` and occupies the wire from
+    /// `begin` to `end`: all of [`on_leave`](Self::on_leave),
+    /// [`on_transmission`](Self::on_transmission) and its time in the queue.
+    #[inline]
+    pub fn on_transit(
+        &mut self,
+        arrives: Time,
+        leaves: Time,
+        (begin, end): (Time, Time),
+        size: u32,
+    ) {
+        if self.span.contains(arrives) && end < self.span.end {
+            // Nearly all packets: nothing to cut off.
+            let waited = (leaves - arrives).as_nanos();
+            self.waited += waited;
+            self.delay_sum += waited;
+            self.left_packets += 1;
+            self.departed_packets += 1;
+            self.departed_bytes += u64::from(size);
+            self.busy += end - begin;
+            return;
+        }
+        self.on_queue(arrives, leaves, 1);
+        self.on_leave(arrives, leaves);
+        self.on_transmission(begin, end, size);
+    }
+
+    /// So many packets waited over this time.
+    #[inline]
+    pub fn on_queue(&mut self, from: Time, to: Time, packets: u32) {
+        self.waited += self.span.overlap(from, to).as_nanos() * u64::from(packets);
+    }
+
+    /// A packet leaves the discipline for the wire or the device ring.
+    #[inline]
+    pub fn on_leave(&mut self, arrived: Time, leaves: Time) {
+        if self.span.contains(leaves) {
+            self.left_packets += 1;
+            self.delay_sum += (leaves - arrived).as_nanos();
+        }
+    }
+
+    /// A packet occupies the wire over this time.
+    #[inline]
+    pub fn on_transmission(&mut self, begin: Time, end: Time, size: u32) {
+        if self.span.contains(end) {
+            self.departed_packets += 1;
+            self.departed_bytes += u64::from(size);
+        }
+        self.busy += self.span.overlap(begin, end);
+    }
+
+    /// A packet whose transmission ends at `end` is lost at random on the wire.
+    pub fn on_wire_loss(&mut self, end: Time) {
+        self.wire_lost_packets += u64::from(self.span.contains(end));
+    }
+
+    /// The smallest queue length that at least a share `p` of the samples do not exceed.
+    pub(crate) fn queue_percentile(&self, p: f64) -> Option<u32> {
+        let total: u64 = self.sampled.iter().sum();
+        let wanted = (p * total as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        self.sampled
+            .iter()
+            .position(|count| {
+                seen += count;
+                seen >= wanted
+            })
+            .map(|packets| packets as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats(span: MeasuredSpan, period: Time) -> LinkStats {
+        let name = LinkDirection {
+            link: "bottleneck".to_owned(),
+            direction: "forward",
+        };
+        LinkStats::new(name, &[], span, period)
+    }
+
+    #[test]
+    fn only_the_measured_span_counts() {
+        let span = MeasuredSpan {
+            start: Time::from_secs(10),
+            end: Time::from_secs(20),
+        };
+        let mut stats = stats(span, Time::from_secs(1));
+        let s = Time::from_secs;
+        // The first waits from 8 to 12 and is sent from 12 to 13, the second waits from 19 to 25:
+        // it leaves after the span.
+        for (arrives, leaves, waiting) in [(8, 12, 9), (19, 25, 4)] {
+            let sent = (s(leaves), s(leaves + 1));
+            stats.on_length(s(arrives), waiting);
+            stats.on_transit(s(arrives), s(leaves), sent, 1000);
+        }
+        assert_eq!(stats.departed_packets, 1);
+        assert_eq!(stats.busy, s(1));
+        assert_eq!(stats.waited, 3_000_000_000);
+        assert_eq!(stats.max_packets, 4);
+        assert_eq!((stats.left_packets, stats.delay_sum), (1, 4_000_000_000));
+        // So many waiting for so long, as a queue that is told of changes counts it.
+        stats.on_queue(s(5), s(11), 3);
+        assert_eq!(stats.waited, 6_000_000_000);
+    }
+
+    #[test]
+    fn counts_begin_with_the_measured_span() {
+        let span = MeasuredSpan {
+            start: Time::from_secs(10),
+            end: Time::from_secs(12),
+        };
+        let mut stats = stats(span, Time::from_secs(1));
+        let mut counters = Counters {
+            arrived_packets: 5,
+            ..Counters::default()
+        };
+        stats.on_sample(Backlog::default(), &counters, |_| {});
+        counters.arrived_packets = 9;
+        stats.on_sample(Backlog::default(), &counters, |_| {});
+        assert_eq!(stats.next_sample(), Time::NEVER);
+        stats.close(&counters);
+        assert_eq!(stats.counters.arrived_packets, 4);
+    }
+
+    #[test]
+    fn queue_percentiles() {
+        let span = MeasuredSpan {
+            start: Time::ZERO,
+            end: Time::from_secs(1),
+        };
+        let mut stats = stats(span, Time::from_millis(100));
+        assert_eq!(stats.queue_percentile(0.5), None);
+        for packets in [0, 0, 1, 7] {
+            let backlog = Backlog { packets, bytes: 0 };
+            stats.on_sample(backlog, &Counters::default(), |_| {});
+        }
+        assert_eq!(stats.queue_percentile(0.5), Some(0));
+        assert_eq!(stats.queue_percentile(0.75), Some(1));
+        assert_eq!(stats.queue_percentile(0.99), Some(7));
+    }
+}

@@ -1,8 +1,9 @@
 """Run directories: making them, opening them, naming them.
 
 A run directory holds ``scenario.toml`` (the effective one), ``summary.json``, ``metadata.json`` and
-the Parquet files that ``measure.record`` asks for. It is written under a temporary name and renamed
-when it is complete: a run directory that exists is whole.
+the Parquet files that ``measure.record`` asks for. The same scenario and seed give the same bytes,
+but for ``metadata.json`` and for live runs. A run directory is written under a temporary name and
+renamed when it is complete: one that exists is whole.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Run:
     scenario: Mapping[str, Any]
     """The effective scenario; quantities are strings with units."""
     metadata: Mapping[str, Any]
-    """``metadata.json``: key, versions, machine, time."""
+    """``metadata.json``: key, versions, machine, when it ran and what it cost."""
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
@@ -194,11 +195,6 @@ def execute(
         cpu_time = time.thread_time if world is World.SIM else time.process_time
         started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), cpu_time()
         summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
-        cost = {
-            "wall_s": round(time.perf_counter() - wall, 3),
-            "cpu_s": round(cpu_time() - cpu, 3),
-        }
-        summary |= cost
         metadata = {
             "key": key,
             "versions": {"engine": _native.version(), "python": platform.python_version()},
@@ -206,7 +202,8 @@ def execute(
             "load": load,
             "machine": {"system": platform.platform(), "cpus": os.cpu_count()},
             "started": started.isoformat(timespec="seconds"),
-            **cost,
+            "wall_s": round(time.perf_counter() - wall, 3),
+            "cpu_s": round(cpu_time() - cpu, 3),
         }
         (folder / "scenario.toml").write_text(scenario.effective, encoding="utf-8")
         for name, content in (("summary.json", summary), ("metadata.json", metadata)):

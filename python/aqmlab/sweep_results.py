@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 TABLE = "results.parquet"
 PAGE = "sweep.json"
-LEFT_OUT = ("scenario", "seed", "version", "wall_s", "cpu_s")
-"""Keys of a summary that are no results: what made the run, and what it cost."""
+LEFT_OUT = ("scenario", "seed", "version")
+"""Keys of a summary that are no results: what made the run."""
 
 
 @dataclass(frozen=True)

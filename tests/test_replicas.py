@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from aqmlab import Run, replica_figures
+from aqmlab import AqmlabError, Run, replica_figures
 from aqmlab.replicas import Replicas, differences, grouped
 from aqmlab.statistics import estimate
 from conftest import Cli
@@ -79,6 +80,34 @@ def test_replicas_without_common_seeds_have_no_difference(aqmlab: Cli, small: Pa
     ]
     assert [run.seed for run in groups[0].runs] == [3, 4]
     assert differences(groups) == []
+
+
+def test_a_group_has_one_scenario_one_engine_and_one_world(tmp_path: Path) -> None:
+    base = drawn(tmp_path / "base", 1)
+
+    def like(name: str, seed: int, engine: str = "0.0.0", **summary: Any) -> Run:
+        return replace(
+            base,
+            path=tmp_path / name,
+            scenario={**base.scenario, "seed": seed},
+            summary={**base.summary, "seed": seed, **summary},
+            metadata={"versions": {"engine": engine}},
+        )
+
+    live: dict[str, Any] = {"live": {"valid": True, "reasons": []}}
+    simulated = [like("a", 1), like("b", 2), like("c", 3)]
+    played = [like("d", 1, **live), like("e", 2, **live)]
+    newer = [like("f", 1, "0.1.0"), like("g", 2, "0.1.0")]
+    groups = grouped([*played, *simulated, *newer])
+    assert [[run.path.name for run in group.runs] for group in groups] == [
+        ["d", "e"],
+        ["a", "b", "c"],
+        ["f", "g"],
+    ]
+    assert len({group.label for group in groups}) == 3
+    titled = replace(simulated[0], path=tmp_path / "h", scenario={**base.scenario, "title": "T"})
+    with pytest.raises(AqmlabError, match=r"h: is the same run as .*a .*name one of them"):
+        grouped([*simulated, titled])
 
 
 def test_the_band_holds_the_true_distribution(tmp_path: Path) -> None:

@@ -204,8 +204,9 @@ def compare_command(
         raise AqmlabError(
             f"{figure}: a figure shows at most {figures.MOST_RUNS} runs, not {curves}"
         )
-    found = runs.distinguish(made(planned, root, jobs))
-    groups = replicas.grouped(found)
+    opened = made(planned, root, jobs)
+    found = runs.distinguish(opened)
+    groups = replicas.grouped(opened)
     alone = len(groups) == len(found) or len(groups) == 1
     if alone:
         groups = [replicas.Replicas(run.label, (run,)) for run in found]

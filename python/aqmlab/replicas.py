@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,7 +24,8 @@ from aqmlab.compare import (
 )
 from aqmlab.distributions import Distribution, Of
 from aqmlab.metrics import metric_key
-from aqmlab.runs import Run, distinguish, label_of
+from aqmlab.report_groups import group
+from aqmlab.runs import Run
 from aqmlab.statistics import Estimate, Floats, estimate, estimates, paired_difference
 from aqmlab.sweep_results import flattened
 
@@ -86,17 +86,8 @@ class Replicas:
 
 
 def grouped(runs: Sequence[Run]) -> list[Replicas]:
-    """The runs by scenario; labels tell the groups apart."""
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        rest = {key: value for key, value in run.scenario.items() if key != "seed"}
-        groups.setdefault(json.dumps(rest, sort_keys=True), []).append(run)
-    firsts = [own[0] for own in groups.values()]
-    named = distinguish([replace(run, label=label_of(run.scenario)) for run in firsts])
-    return [
-        Replicas(first.label, tuple(sorted(own, key=lambda run: run.seed)))
-        for first, own in zip(named, groups.values(), strict=True)
-    ]
+    """The runs by configuration; labels tell the groups apart."""
+    return [Replicas(found.label, found.runs) for found in group(runs)]
 
 
 def differences(groups: Sequence[Replicas]) -> list[Difference]:

@@ -118,8 +118,8 @@ def group(runs: Sequence[Run]) -> list[Group]:
         for first, second in pairwise(same):
             if first.seed == second.seed:
                 raise AqmlabError(
-                    f"{second.path}: is the same run as {first.path} (scenario, seed and engine); "
-                    "name one of them"
+                    f"{second.path}: is the same run as {first.path} (scenario, seed, engine and "
+                    "world); name one of them"
                 )
     labelled = distinguish([same[0] for same in found.values()])
     return [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aqmlab.runs import Run, execute
-from aqmlab.scenario import Scenario
+from aqmlab.results.run import Run, execute
+from aqmlab.scenario.scenario import Scenario
 from conftest import SMALL
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from aqmlab import console
+from aqmlab._util import console
 from conftest import ROOT, SMALL, Cli, Terminal
 
 BROKEN = sorted((ROOT / "tests" / "scenarios" / "broken").glob("*.toml"))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from aqmlab import Run, Scenario
-from aqmlab.compare import METRICS, Difference, differences, kolmogorov_distance
+from aqmlab.results.compare import METRICS, Difference, differences, kolmogorov_distance
 from conftest import SMALL
 from scipy.stats import ks_2samp
 

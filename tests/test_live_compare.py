@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from aqmlab import Run, Scenario, live_compare
+from aqmlab import Run, Scenario
 from aqmlab.errors import AqmlabError, RunError
-from aqmlab.live_compare import CASES, Case, Score, judge, load, page, row, same, simulated_run
-from aqmlab.runs import World, execute
+from aqmlab.results.run import World, execute
+from aqmlab.validation import live as live_compare
+from aqmlab.validation.live import CASES, Case, Score, judge, load, page, row, same, simulated_run
 from conftest import ROOT, SMALL
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from aqmlab import paper_figures
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import Paper
-from aqmlab.reproduce import reproduce
+from aqmlab.papers import figures as paper_figures
+from aqmlab.papers.paper import Paper
+from aqmlab.papers.reproduce import reproduce
 
 PAPERS = sorted(path.parent.name for path in Path("papers").glob("*/figures.toml"))
 

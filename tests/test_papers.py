@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from aqmlab import claims, recorded
+from aqmlab._util.expressions import Expression
 from aqmlab.errors import AqmlabError
-from aqmlab.expressions import Expression
-from aqmlab.papers import Paper
-from aqmlab.reproduce import Plan, reproduce
-from aqmlab.scenario import Scenario
-from aqmlab.scoreboard import Cell, Column, Scoreboard
-from aqmlab.signatures import Finding
+from aqmlab.papers import claims
+from aqmlab.papers.paper import Paper
+from aqmlab.papers.reproduce import Plan, reproduce
+from aqmlab.papers.scoreboard import Cell, Column, Scoreboard
+from aqmlab.papers.signatures import Finding
+from aqmlab.results import recorded
+from aqmlab.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import Paper, column
-from aqmlab.reproduce import rank
-from aqmlab.runs import Run
-from aqmlab.scoreboard import Cell, Percentile, Rank, Scoreboard
+from aqmlab.papers.paper import Paper, column
+from aqmlab.papers.reproduce import rank
+from aqmlab.papers.scoreboard import Cell, Percentile, Rank, Scoreboard
+from aqmlab.results.distributions import Distribution
+from aqmlab.results.run import Run
 
 MEDIAN = column(
     "p50_s",

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aqmlab import AqmlabError, Run, replica_figures
-from aqmlab.replicas import Replicas, differences, grouped
-from aqmlab.statistics import estimate
+from aqmlab import AqmlabError, Run
+from aqmlab.figures import groups as replica_figures
+from aqmlab.results.replicas import Replicas, differences, grouped
+from aqmlab.results.statistics import estimate
 from conftest import Cli
 from made_runs import made_run
 

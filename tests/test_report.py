@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aqmlab import report
 from aqmlab.errors import AqmlabError
-from aqmlab.report_content import compose
-from aqmlab.report_data import (
+from aqmlab.reports import write as report
+from aqmlab.reports.content import compose
+from aqmlab.reports.data import (
     CURVE_POINTS,
     TRACE_BINS,
     axis_limits,
@@ -22,11 +22,11 @@ from aqmlab.report_data import (
     distributions,
     traces,
 )
-from aqmlab.report_differences import shifts
-from aqmlab.report_fidelity import verdicts
-from aqmlab.report_groups import gather, group
-from aqmlab.report_sheet import Strip, paged
-from aqmlab.runs import Run
+from aqmlab.reports.differences import shifts
+from aqmlab.reports.fidelity import verdicts
+from aqmlab.reports.sheet import Strip, paged
+from aqmlab.results.groups import gather, group
+from aqmlab.results.run import Run
 from conftest import SMALL, Cli
 from made_runs import made_run
 from report_runs import DROPTAIL, RED, real_runs
@@ -208,7 +208,7 @@ def test_differences_of_several_seeds_are_paired(runs: list[Run]) -> None:
 
 
 def test_differences_of_one_pair_come_from_blocks_of_time(pair: list[Run]) -> None:
-    from aqmlab.compare import differences
+    from aqmlab.results.compare import differences
 
     groups = group(pair)
     found = distributions(groups)
@@ -417,7 +417,7 @@ def test_the_same_runs_give_the_same_bytes(pair: list[Run], tmp_path: Path) -> N
 
 
 def test_a_reproduction_judges_its_runs(tmp_path: Path) -> None:
-    from aqmlab.reproduce import reproduce
+    from aqmlab.papers.reproduce import reproduce
 
     paper = tmp_path / "paper"
     paper.mkdir()

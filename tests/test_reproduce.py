@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from aqmlab import parallel, signatures
+from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError, RunError
-from aqmlab.papers import Paper
-from aqmlab.reproduce import Plan, reproduce
-from aqmlab.runs import Run
-from aqmlab.scoreboard import Cell, Column, Scoreboard, Term, Tolerance, total
+from aqmlab.papers import signatures
+from aqmlab.papers.paper import Paper
+from aqmlab.papers.reproduce import Plan, reproduce
+from aqmlab.papers.scoreboard import Cell, Column, Scoreboard, Term, Tolerance, total
+from aqmlab.results.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from aqmlab.scenario import Scenario
+    from aqmlab.scenario.scenario import Scenario
 
 ROOT = Path(__file__).parents[1]
 Results = dict[str, Run | AqmlabError]

@@ -11,9 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
-from aqmlab import AqmlabError, Run, RunError, Scenario, pool, runs
-from aqmlab.parallel import execute_all
-from aqmlab.runs import distinguish, execute
+from aqmlab import AqmlabError, Run, RunError, Scenario
+from aqmlab._util import pool
+from aqmlab.engine.parallel import execute_all
+from aqmlab.results import run as runs
+from aqmlab.results.run import distinguish, execute
 from conftest import SMALL
 
 LONG = [("measure.duration", "240 h")]
@@ -147,7 +149,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
 def test_a_killed_run_leaves_no_run_directory(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from aqmlab import Scenario; "
-        "from aqmlab.runs import execute; "
+        "from aqmlab.results.run import execute; "
         "execute(Scenario.from_toml(sys.argv[1], [('measure.duration', '240 h')]), Path('run'))"
     )
     with subprocess.Popen([sys.executable, "-c", code, SMALL], cwd=tmp_path) as process:

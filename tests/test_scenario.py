@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from aqmlab import AqmlabError, Scenario, ScenarioError, files, vary
+from aqmlab import AqmlabError, Scenario, ScenarioError
+from aqmlab._util import files
+from aqmlab.scenario import vary
 from conftest import ROOT, SMALL
 from hypothesis import given
 from hypothesis import strategies as st

@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from aqmlab.errors import AqmlabError
-from aqmlab.sweep import Watcher
-from aqmlab.sweep_file import Sweep
-from aqmlab.sweep_results import Results
+from aqmlab.sweeps.campaign import Watcher
+from aqmlab.sweeps.file import Sweep
+from aqmlab.sweeps.results import Results
+from aqmlab.sweeps.summary import Summary
 from conftest import SMALL, Cli
 
 SWEEP = """
@@ -291,7 +292,7 @@ def test_seeds_are_added_until_the_precision_is_reached(sweep_file: Path) -> Non
     listener = Listener()
     table = package.sweep(sweep_file, watcher=listener)
     assert len(listener.made) > 1
-    summary = package.sweep_summary.Summary(Sweep.load(sweep_file), table, ["mean"])
+    summary = Summary(Sweep.load(sweep_file), table, ["mean"])
     counts = [point.runs for point in summary.points]
     assert max(counts) > 3
     assert min(counts) >= 3

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import aqmlab as package
 import pytest
-from aqmlab import _native, schedulers
+from aqmlab import _native
+from aqmlab.engine import schedulers
+from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError
-from aqmlab.scenario import Scenario
-from aqmlab.store import Store
+from aqmlab.scenario.scenario import Scenario
 from conftest import SMALL, Cli
 from test_sweep import SWEEP, Listener, digest, stored
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aqmlab import validate
 from aqmlab.errors import AqmlabError
-from aqmlab.validate_checks import (
+from aqmlab.validation import disciplines as validate
+from aqmlab.validation.checks import (
     Check,
     Quantity,
     Results,

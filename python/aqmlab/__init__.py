@@ -19,12 +19,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from aqmlab.compare import Difference, differences
 from aqmlab.errors import AqmlabError, RunError, ScenarioError
-from aqmlab.runs import Run, distinguish, execute
-from aqmlab.scenario import Scenario
-from aqmlab.sweep import sweep
-from aqmlab.sweep_file import Sweep
+from aqmlab.results.compare import Difference, differences
+from aqmlab.results.run import Run, distinguish, execute
+from aqmlab.scenario.scenario import Scenario
+from aqmlab.sweeps.campaign import sweep
+from aqmlab.sweeps.file import Sweep
 
 __all__ = [
     "AqmlabError",
@@ -63,7 +63,9 @@ def run(
 
 
 def compare(runs: Sequence[Run | str | os.PathLike[str]]) -> list[Difference]:
-    """Differences of every run to the first, with their intervals; see :mod:`aqmlab.compare`.
+    """Differences of every run to the first, with their intervals.
+
+    See :mod:`aqmlab.results.compare`.
 
     Args:
         runs: runs, or paths of run directories.

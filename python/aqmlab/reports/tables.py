@@ -1,0 +1,343 @@
+"""The tables of a report, whatever it is written as."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aqmlab.reports.data import ALL, TAIL, Distributions, Traces
+from aqmlab.reports.differences import Shift
+from aqmlab.reports.fidelity import Verdict
+from aqmlab.results.groups import Group, look_up
+from aqmlab.results.statistics import Estimate
+
+FORWARD = ("links", "bottleneck", "forward")
+"""Where a summary describes the queue of the responses."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A horizontal bar, in percent of the cell's width; a whisker with a dot if it has a middle."""
+
+    begin: float
+    end: float
+    middle: float | None = None
+    zero: float | None = None
+    """Where zero lies."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: what it says, how that is to be taken, and a picture of it."""
+
+    text: str
+    tone: str = ""
+    """``better``, ``worse``, or nothing."""
+    bar: Bar | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose first column names its rows."""
+
+    name: str
+    """Short name for addresses inside the page."""
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    words: int = 1
+    """Columns of words, from the left; the others are numbers."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column of numbers from summaries."""
+
+    title: str
+    key: str
+    scale: float = 1.0
+    decimals: int = 0
+
+    def cell(self, group: Group, place: Sequence[str]) -> Cell:
+        """The number of a configuration, or a dash."""
+        return Cell(shown(group.estimate(*place, self.key), self.scale, self.decimals))
+
+
+MAIN = (
+    Quantity("median (s)", "p50_s", 1, 3),
+    Quantity("90 % (s)", "p90_s", 1, 3),
+    Quantity("99 % (s)", "p99_s", 1, 3),
+    Quantity("≤ 1 s (%)", "le_1s", 100, 1),
+)
+MAIN_LINK = (
+    Quantity("loss (%)", "loss_rate", 100, 2),
+    Quantity("marked (%)", "mark_rate", 100, 2),
+    Quantity("throughput (Mbit/s)", "throughput_bps", 1e-6, 2),
+    Quantity("queue (packets)", "queue_mean_packets", 1, 1),
+    Quantity("queue (ms)", "queue_mean_s", 1000, 1),
+)
+LINK = (
+    Quantity("arrived (packets)", "arrived_packets"),
+    Quantity("loss (%)", "loss_rate", 100, 2),
+    Quantity("marked (%)", "mark_rate", 100, 2),
+    Quantity("throughput (Mbit/s)", "throughput_bps", 1e-6, 3),
+    Quantity("utilization (%)", "utilization", 100, 1),
+    Quantity("mean queue (packets)", "queue_mean_packets", 1, 1),
+    Quantity("95 % queue (packets)", "queue_p95_packets"),
+    Quantity("largest queue (packets)", "queue_max_packets"),
+    Quantity("mean queue (ms)", "queue_mean_s", 1000, 1),
+)
+RESPONSES = (
+    Quantity("started", "started"),
+    Quantity("ended", "count"),
+    Quantity("mean (s)", "mean_s", 1, 3),
+    *(Quantity(f"{p} % (s)", f"p{p}_s", 1, 3) for p in (10, 25, 50, 75, 90, 95, 99)),
+    Quantity("≤ 1 s (%)", "le_1s", 100, 1),
+    Quantity("≤ 2 s (%)", "le_2s", 100, 1),
+    Quantity("≤ 3 s (%)", "le_3s", 100, 1),
+    Quantity("> 3 s (%)", "gt_3s", 100, 1),
+)
+FLOWS = (
+    Quantity("connections", "count"),
+    Quantity("goodput (Mbit/s)", "goodput_bps", 1e-6, 3),
+    Quantity("Jain's index", "fairness_jain", 1, 3),
+    Quantity("SYN sent again", "retransmitted_syn"),
+    Quantity("FIN sent again", "retransmitted_fin"),
+    Quantity("data sent again", "retransmitted_data"),
+    Quantity("timeouts", "timeouts"),
+)
+
+
+def number(value: float, decimals: int) -> str:
+    """A number as people write it."""
+    return f"{value:,.{decimals}f}"
+
+
+def shown(estimate: Estimate | None, scale: float = 1.0, decimals: int = 0) -> str:
+    """An estimate with its interval, or a dash."""
+    if estimate is None:
+        return "-"
+    text = number(scale * estimate.mean, decimals)
+    half = estimate.half_width
+    return text if math.isnan(half) else f"{text} ± {number(scale * half, decimals)}"
+
+
+def main_table(groups: Sequence[Group]) -> Table:
+    """What each queue did, and what its users felt."""
+    head = ["configuration", "runs", "responses", *(q.title for q in (*MAIN, *MAIN_LINK))]
+    rows = [
+        [
+            Cell(group.label),
+            Cell(str(len(group.runs))),
+            Cell(number(total(group, ("responses", ALL, "count")), 0)),
+            *(quantity.cell(group, ("responses", ALL)) for quantity in MAIN),
+            *(quantity.cell(group, FORWARD) for quantity in MAIN_LINK),
+        ]
+        for group in groups
+    ]
+    return Table("summary", "What the users felt, and what the queue did", head, rows)
+
+
+def total(group: Group, path: Sequence[str]) -> float:
+    """A count over all runs of a configuration."""
+    return sum(float(look_up(run.summary, path) or 0) for run in group.runs)
+
+
+def class_table(groups: Sequence[Group]) -> Table:
+    """Response times by class of traffic."""
+    return by_class("responses", "Response times by class", "responses", RESPONSES, groups)
+
+
+def flow_table(groups: Sequence[Group]) -> Table:
+    """Connections by class of traffic."""
+    return by_class("flows", "Connections by class", "flows", FLOWS, groups)
+
+
+def by_class(
+    name: str, caption: str, part: str, quantities: Sequence[Quantity], groups: Sequence[Group]
+) -> Table:
+    """One row per configuration and class; a single class hides the equal row of all."""
+    rows = []
+    for group in groups:
+        names = list(look_up(group.first.summary, (part,)) or ())
+        for traffic in names:
+            if traffic != ALL or len(names) != 2:
+                cells = [quantity.cell(group, (part, traffic)) for quantity in quantities]
+                rows.append([Cell(group.label), Cell(traffic), *cells])
+    head = ["configuration", "class", *(quantity.title for quantity in quantities)]
+    return Table(name, caption, head, rows, words=2)
+
+
+def link_table(groups: Sequence[Group]) -> Table:
+    """Both directions of the links."""
+    rows = [
+        [Cell(group.label), Cell(f"{link} {side}"), *(q.cell(group, place) for q in LINK)]
+        for group in groups
+        for link, side, place in sides(group)
+    ]
+    head = ["configuration", "link", *(quantity.title for quantity in LINK)]
+    return Table("links", "Links and queues", head, rows, words=2)
+
+
+def sides(group: Group) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Every direction of every link, with its place in the summaries."""
+    links: Mapping[str, Any] = look_up(group.first.summary, ("links",)) or {}
+    return [(link, side, ("links", link, side)) for link in links for side in links[link]]
+
+
+def reason_table(groups: Sequence[Group]) -> Table | None:
+    """Drops and marks by reason, as shares of the arrived packets; None without any."""
+    found = []
+    for group in groups:
+        for link, side, place in sides(group):
+            arrived = total(group, (*place, "arrived_packets"))
+            for deed, key in (("dropped", "drops"), ("marked", "marks")):
+                reasons = look_up(group.first.summary, (*place, key)) or {}
+                for reason in reasons:
+                    packets = total(group, (*place, key, reason))
+                    if packets and arrived:
+                        where = f"{link} {side}"
+                        found.append((group, where, deed, reason, packets, packets / arrived))
+    if not found:
+        return None
+    most = max(share for *_, share in found)
+    rows = [
+        [
+            Cell(group.label),
+            Cell(where),
+            Cell(deed),
+            Cell(reason.replace("_", " ")),
+            Cell(number(packets / len(group.runs), 0)),
+            Cell(number(100 * share, 3), bar=Bar(0, 100 * share / most)),
+        ]
+        for group, where, deed, reason, packets, share in found
+    ]
+    head = ["configuration", "link", "deed", "reason", "packets per run", "of arrivals (%)"]
+    return Table("reasons", "Drops and marks by reason", head, rows, words=4)
+
+
+METRIC_HEADS = {
+    "p50_s": ("median (s)", 1, 3),
+    "p90_s": ("90 % (s)", 1, 3),
+    "p99_s": ("99 % (s)", 1, 3),
+    "le_1s": ("≤ 1 s (points)", 100, 1),
+}
+"""Head, factor and decimals of the compared statistics."""
+
+
+def difference_table(changes: Sequence[Shift]) -> Table:
+    """Differences to the first configuration, with intervals and their picture."""
+    by_row: dict[tuple[str, str], dict[str, Shift]] = {}
+    for change in changes:
+        by_row.setdefault((change.group, change.traffic), {})[change.metric] = change
+    spans = {
+        metric: span([row[metric] for row in by_row.values() if metric in row])
+        for metric in METRIC_HEADS
+    }
+    rows = [
+        [
+            Cell(label),
+            Cell(traffic),
+            *(
+                difference_cell(row[metric], spans[metric]) if metric in row else Cell("-")
+                for metric in METRIC_HEADS
+            ),
+            Cell(next(iter(row.values())).basis),
+        ]
+        for (label, traffic), row in by_row.items()
+    ]
+    heads = [title for title, _, _ in METRIC_HEADS.values()]
+    bases = list(dict.fromkeys(change.basis for change in changes))
+    if len(bases) == 1:  # said once, not in every row
+        rows = [row[:-1] for row in rows]
+    else:
+        heads.append("interval from")
+    classes = {traffic for _, traffic in by_row}
+    if classes == {ALL}:
+        rows = [[row[0], *row[2:]] for row in rows]
+    return Table(
+        "differences",
+        f"Differences to {changes[0].baseline}, with 95 % intervals",
+        ["configuration", *([] if classes == {ALL} else ["class"]), *heads],
+        rows,
+        words=1 if classes == {ALL} else 2,
+        note=f"Intervals from {bases[0]}." if len(bases) == 1 else "",
+    )
+
+
+def span(changes: Sequence[Shift]) -> float:
+    """The largest distance from zero that some differences and their intervals reach."""
+    ends = [abs(end) for change in changes for end in (change.interval or ())]
+    return max([*ends, *(abs(change.difference) for change in changes)], default=0.0) or 1.0
+
+
+def difference_cell(change: Shift, reach: float) -> Cell:
+    """A difference, its interval, and where both lie about zero."""
+    _, scale, decimals = METRIC_HEADS[change.metric]
+    text = f"{scale * change.difference:+,.{decimals}f}"
+    low, high = change.interval or (change.difference, change.difference)
+    if change.interval:
+        text += f" ({scale * low:+,.{decimals}f} to {scale * high:+,.{decimals}f})"
+    begin, end, middle = (50 + 50 * value / reach for value in (low, high, change.difference))
+    return Cell(text, change.tone, Bar(begin, end, middle, 50))
+
+
+def fidelity_table(judged: Sequence[Verdict]) -> Table:
+    """Published numbers beside ours."""
+    tones = {"within": "better", "outside": "worse", "missing": "worse"}
+    rows = [
+        [
+            Cell(verdict.row),
+            Cell(verdict.table),
+            Cell(verdict.column),
+            Cell(verdict.published),
+            Cell(verdict.ours),
+            Cell(verdict.verdict, tones.get(verdict.verdict, "")),
+        ]
+        for verdict in judged
+    ]
+    papers = "; ".join(dict.fromkeys(verdict.paper for verdict in judged))
+    head = ["published row", "table", "column", "published", "ours", "verdict"]
+    return Table("fidelity", papers, head, rows, words=3)
+
+
+def within_table(found: Distributions) -> Table:
+    """Shares of the responses within some times: the numbers behind the distribution."""
+    rows = [
+        [Cell(curve.group), Cell(curve.traffic), *(Cell(number(100 * s, 2)) for s in curve.within)]
+        for curve in found.curves
+    ]
+    head = ["configuration", "class", *(f"≤ {time:g} s (%)" for time in found.marks)]
+    return Table("within", "Responses that ended within a time", head, rows, words=2)
+
+
+def tail_table(found: Distributions) -> Table:
+    """Percentiles: the numbers behind the tail."""
+    rows = [
+        [
+            Cell(curve.group),
+            Cell(curve.traffic),
+            Cell(number(curve.count, 0)),
+            *(Cell(number(time, 3)) for time in curve.tail),
+        ]
+        for curve in found.curves
+    ]
+    heads = ["slowest (s)" if share == 1 else f"{100 * share:g} % (s)" for share in TAIL]
+    head = ["configuration", "class", "responses", *heads]
+    return Table("tail", "Percentiles of the response times", head, rows, words=2)
+
+
+def trace_table(found: Traces) -> Table:
+    """Smallest, mean and largest values: the numbers behind the traces."""
+    rows = []
+    for trace in found.traces:
+        columns = trace.columns
+        mean = sum(columns["mean"]) / len(columns["mean"])
+        values = (min(columns["min"]), mean, max(columns["max"]))
+        cells = [Cell(f"{value:.4g}") for value in values]
+        rows.append([Cell(trace.group), Cell(trace.direction), Cell(trace.variable), *cells])
+    head = ["configuration", "direction", "variable", "smallest", "mean", "largest"]
+    return Table("traced", "Queues and inner variables", head, rows, words=3)

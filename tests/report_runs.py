@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aqmlab.results.run import Run, execute
+from aqmlab.engine.execute import execute
+from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 from conftest import SMALL
 

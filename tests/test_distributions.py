@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.paper import Paper, Row, Table
-from aqmlab.papers.reproduce import Plan, measure
-from aqmlab.papers.scoreboard import Column, Term
+from aqmlab.papers.plan import Plan
+from aqmlab.papers.reproduce import measure
+from aqmlab.papers.scoreboard import Column
 from aqmlab.results import recorded
 from aqmlab.results.distributions import Distribution
-from aqmlab.results.run import execute
+from aqmlab.results.terms import Term
 from aqmlab.scenario.scenario import Scenario
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from aqmlab.papers import claims
 from aqmlab.papers.paper import Paper
-from aqmlab.papers.reproduce import Plan, table_cells
+from aqmlab.papers.plan import Plan
+from aqmlab.papers.reproduce import table_cells
 from aqmlab.papers.scoreboard import Cell, Scoreboard
 
 SOURCE = Paper.load(str(Path(__file__).parents[1] / "papers" / "le2005"))

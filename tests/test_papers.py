@@ -12,7 +12,8 @@ from aqmlab._util.expressions import Expression
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import claims
 from aqmlab.papers.paper import Paper
-from aqmlab.papers.reproduce import Plan, reproduce
+from aqmlab.papers.plan import Plan
+from aqmlab.papers.reproduce import reproduce
 from aqmlab.papers.scoreboard import Cell, Column, Scoreboard
 from aqmlab.papers.signatures import Finding
 from aqmlab.results import recorded

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from aqmlab import AqmlabError, Run, RunError, Scenario
 from aqmlab._util import pool
+from aqmlab.engine.execute import default_path, execute
 from aqmlab.engine.parallel import execute_all
-from aqmlab.results import run as runs
-from aqmlab.results.run import distinguish, execute
+from aqmlab.results.run import distinguish
 from conftest import SMALL
 
 LONG = [("measure.duration", "240 h")]
@@ -149,7 +149,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
 def test_a_killed_run_leaves_no_run_directory(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from aqmlab import Scenario; "
-        "from aqmlab.results.run import execute; "
+        "from aqmlab.engine.execute import execute; "
         "execute(Scenario.from_toml(sys.argv[1], [('measure.duration', '240 h')]), Path('run'))"
     )
     with subprocess.Popen([sys.executable, "-c", code, SMALL], cwd=tmp_path) as process:
@@ -251,4 +251,31 @@ def test_metadata_is_enough_to_run_it_again(tmp_path: Path) -> None:
     assert metadata["versions"]["engine"].startswith(run.summary["version"])
     assert metadata["seed"] == 1
     assert metadata["machine"]["cpus"] >= 1
-    assert runs.default_path(Scenario.from_toml(SMALL)).name.endswith("-s1")
+    assert default_path(Scenario.from_toml(SMALL)).name.endswith("-s1")
+
+
+def test_a_run_can_be_made_in_memory(tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(SMALL)
+    real = execute(scenario, tmp_path / "run")
+    tables = {"responses": real.responses}
+    made = Run.in_memory(scenario.data, real.summary, tables, metadata=real.metadata)
+    assert (made.label, made.seed, made.classes) == (real.label, 1, ["fetches"])
+    assert made.responses is not None
+    assert made.responses.equals(real.responses)
+    assert (made.flows, made.queue, made.distribution) == (None, None, None)
+    assert (made.has("responses"), made.has("flows")) == (True, False)
+    columns = made.read("responses", ["response_s"])
+    assert columns is not None
+    assert columns.column_names == ["response_s"]
+    assert made.afresh().responses is not None
+
+
+def test_a_run_shows_itself_in_a_line_and_in_a_small_table(tmp_path: Path) -> None:
+    run = execute(Scenario.from_toml(SMALL), tmp_path / "run")
+    assert repr(run) == f"<Run droptail 20, seed 1, sim: {tmp_path / 'run'}>"
+    page = run._repr_html_()
+    assert page.count("<tr>") > 10
+    assert f"<td>{run.summary['responses']['all']['p50_s']:.4g}</td>" in page
+    bare = Run.in_memory({}, {}, label="<b>")
+    assert "<b>" not in bare._repr_html_()
+    assert repr(bare) == "<Run <b>, seed -, sim: in memory>"

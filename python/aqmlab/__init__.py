@@ -19,9 +19,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
+from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError, RunError, ScenarioError
-from aqmlab.results.compare import Difference, differences
-from aqmlab.results.run import Run, distinguish, execute
+from aqmlab.results.compare import Difference, compared_groups, differences
+from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps.campaign import sweep
 from aqmlab.sweeps.file import Sweep
@@ -71,4 +72,4 @@ def compare(runs: Sequence[Run | str | os.PathLike[str]]) -> list[Difference]:
         runs: runs, or paths of run directories.
     """
     opened = [entry if isinstance(entry, Run) else Run.open(entry) for entry in runs]
-    return differences(distinguish(opened))
+    return differences(compared_groups(opened))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from aqmlab._util.fields import nearest
+from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 
 LONGEST = 500

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from aqmlab._util.files import read_text
+from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 
 if sys.version_info >= (3, 11):
@@ -105,9 +105,3 @@ def shown(value: object) -> str:
     """A value as a message quotes it."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint at the known word that is meant, or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f'; did you mean "{close[0]}"?' if close else ""

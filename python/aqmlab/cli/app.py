@@ -23,11 +23,12 @@ from aqmlab.cli import tables
 from aqmlab.cli import traffic as traffic_cli
 from aqmlab.engine import parallel
 from aqmlab.engine.calibrate import calibrate
+from aqmlab.engine.execute import RUNS_ROOT, World, default_path, execute, occupant
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results import run as runs
-from aqmlab.results.compare import differences
-from aqmlab.results.run import RUNS_ROOT, Run, World
+from aqmlab.results.compare import compared_groups, differences, distances
+from aqmlab.results.run import Run
 from aqmlab.scenario import vary
 from aqmlab.scenario.catalog import Catalog, scenario_files
 from aqmlab.scenario.scenario import Override, Scenario
@@ -100,10 +101,10 @@ def run_command(
     if world is World.LIVE and (lacking := _native.live_missing()):
         raise AqmlabError(lacking)  # before the work of calibration, too
     if directory is not None and os.path.lexists(directory):
-        runs.occupant(directory)  # an error is told before the work, not after it
+        occupant(directory)  # an error is told before the work, not after it
     [ready] = calibrated([chosen], jobs)
     with Progress("running") as progress:
-        run = runs.execute(
+        run = execute(
             ready, directory, world=world, progress=progress.task(chosen.name), reuse=True
         )
     for reason in run.invalid:
@@ -194,7 +195,6 @@ def compare_command(
     from aqmlab.cli import sweep_tables
     from aqmlab.figures import base as figures
     from aqmlab.figures import groups as replica_figures
-    from aqmlab.results import replicas
 
     target = figure or root / "compare.svg"
     if target.suffix.lower() not in figures.WRITERS:
@@ -215,12 +215,9 @@ def compare_command(
         )
     opened = made(planned, root, jobs)
     found = runs.distinguish(opened)
-    groups = replicas.grouped(opened)
-    alone = len(groups) == len(found) or len(groups) == 1
-    if alone:
-        groups = [replicas.Replicas(run.label, (run,)) for run in found]
-    compared = differences(found) if alone else replicas.differences(groups)
-    apart = replicas.distances(groups)
+    groups = compared_groups(opened)
+    alone = len(groups) == len(found)
+    compared, apart = differences(groups), distances(groups)
     too_many = len(groups) > figures.MOST_RUNS
     recorded = any(run.responses is not None or run.queue is not None for run in found)
     drawn = recorded and not too_many
@@ -516,11 +513,11 @@ def opened_or_varied(
 def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> list[Run]:
     """Runs as they are; scenarios calibrated and run. The order stays."""
     scenarios = calibrated([entry for entry in planned if isinstance(entry, Scenario)], jobs)
-    named = {runs.default_path(entry, root).name: entry for entry in scenarios}
+    named = {default_path(entry, root).name: entry for entry in scenarios}
     with Progress("running") as progress:
         results = parallel.execute_all(list(named.items()), root, jobs, progress.update)
     # A scenario that is named twice is run once.
-    fresh = iter([results[runs.default_path(entry, root).name] for entry in scenarios])
+    fresh = iter([results[default_path(entry, root).name] for entry in scenarios])
     found = []
     for entry in planned:
         result = entry if isinstance(entry, Run) else next(fresh)

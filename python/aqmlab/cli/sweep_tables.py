@@ -10,8 +10,8 @@ from rich.table import Table
 
 from aqmlab._util.console import Progress, say
 from aqmlab._util.fields import Scalar
-from aqmlab.results.replicas import Replicas
-from aqmlab.results.statistics import Estimate, two_sided
+from aqmlab.results.groups import Group
+from aqmlab.results.statistics import Estimate, estimate, two_sided
 from aqmlab.sweeps.axes import plain
 from aqmlab.sweeps.campaign import Watcher
 from aqmlab.sweeps.file import Sweep
@@ -126,10 +126,19 @@ def warm_up_line(numbers: Mapping[str, float | None]) -> str:
     return "warm-up: " + (", ".join(chances) or "not tested: nothing is recorded")
 
 
-def replicas_table(groups: Sequence[Replicas]) -> Table:
+COMPARED = ("loss", "utilization", "queue", "responses", "p50", "p90", "p99", "le_1s", "gt_3s")
+"""What is printed of groups of runs."""
+
+
+def estimates_of(group: Group) -> dict[str, Estimate]:
+    """Means over the seeds of what is printed."""
+    return {name: estimate(list(group.values(name).values())) for name in COMPARED}
+
+
+def replicas_table(groups: Sequence[Group]) -> Table:
     """A row for each group of runs with different seeds."""
     points = [
-        PointSummary({"run": group.label}, len(group.runs), 0, group.estimates, None)
+        PointSummary({"run": group.label}, len(group.runs), 0, estimates_of(group), None)
         for group in groups
     ]
     return points_table(points)

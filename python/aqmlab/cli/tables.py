@@ -186,7 +186,7 @@ def shown_difference(entry: Difference) -> str:
     middle, low, high = (
         f"{scale * value:+.{digits}f}" for value in (entry.difference, entry.low, entry.high)
     )
-    text = f"{middle} ({low} to {high})"
+    text = middle if entry.interval is None else f"{middle} ({low} to {high})"
     return f"[bold]{text}[/bold]" if entry.clear else text
 
 

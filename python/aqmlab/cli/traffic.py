@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from aqmlab._util.console import Progress, out, show
-from aqmlab._util.fields import nearest
+from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario

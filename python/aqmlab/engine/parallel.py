@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aqmlab._util.pool import Report, run_all
+from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
-from aqmlab.results.run import Run, execute
+from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
 

@@ -21,9 +21,10 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from aqmlab import _native
 from aqmlab._util.pool import Report, available_cpus, run_all
+from aqmlab.engine.execute import execute
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, RunError
-from aqmlab.results.run import Run, execute
+from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
 if TYPE_CHECKING:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aqmlab._util.pool import Report
+from aqmlab.engine.execute import RUNS_ROOT, execute
+from aqmlab.engine.workspace import workspace
 from aqmlab.errors import AqmlabError
-from aqmlab.results.run import RUNS_ROOT, Run, execute, workspace
+from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
 STORE_ROOT = RUNS_ROOT / "store"

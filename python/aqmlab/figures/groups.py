@@ -11,7 +11,7 @@ import numpy as np
 
 from aqmlab.figures import base as figures
 from aqmlab.results.distributions import Distribution, Of
-from aqmlab.results.replicas import Replicas
+from aqmlab.results.groups import Group
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Floats
 
@@ -20,7 +20,7 @@ SINGLE = "one run each"
 BLOCKS = "bands: 95 % intervals from blocks of the measured time; one run each"
 
 
-def comparison(groups: Sequence[Replicas], limit_s: float = 2.0) -> figures.Chart:
+def comparison(groups: Sequence[Group], limit_s: float = 2.0) -> figures.Chart:
     """Both distributions with their intervals above the queues of the first seeds.
 
     The curve of several runs is the mean of theirs. Labels carry the number of runs.
@@ -39,12 +39,12 @@ def comparison(groups: Sequence[Replicas], limit_s: float = 2.0) -> figures.Char
     return figures.finish(alt.vconcat(*views, spacing=28).resolve_scale(color="shared"))
 
 
-def firsts_of(groups: Sequence[Replicas]) -> list[Run]:
+def firsts_of(groups: Sequence[Group]) -> list[Run]:
     """The first run of each group under the group's title: figures know runs by their labels."""
     return [replace(group.runs[0], label=group.title) for group in groups]
 
 
-def distributions(groups: Sequence[Replicas], limit_s: float) -> alt.HConcatChart | None:
+def distributions(groups: Sequence[Group], limit_s: float) -> alt.HConcatChart | None:
     """The distribution up to a limit, and beside it the tail; None where no run tells.
 
     Groups are read one after the other: memory holds the recorded rows of one at a time.
@@ -118,7 +118,7 @@ class Curves:
     """Whether one of them has recorded its responses."""
 
 
-def curves_of(group: Replicas, views: Sequence[View]) -> Curves | None:
+def curves_of(group: Group, views: Sequence[View]) -> Curves | None:
     """A group's curves; None where no run tells."""
     if not group.times:
         return None
@@ -159,7 +159,7 @@ def bands(
     return alt.layer(band, line, data=figures.Data(values=rows), title=heading)
 
 
-def curve(group: Replicas, view: View) -> list[Row]:
+def curve(group: Group, view: View) -> list[Row]:
     """A group's curve and band."""
     at = view.grid(Distribution.together(group.times))
     if view.tail:

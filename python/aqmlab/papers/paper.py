@@ -6,20 +6,26 @@ and scenarios that the rows vary.
 
 from __future__ import annotations
 
-import csv
-import itertools
-import sys
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from aqmlab.results.distributions import Of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+import csv
+import itertools
+import sys
+from typing import TYPE_CHECKING
 
 from aqmlab._util.files import read_text
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import figures as paper_figures
-from aqmlab.papers.figures import Figure
-from aqmlab.papers.scoreboard import Column, Percentile, Term, Tolerance
+from aqmlab.papers.scoreboard import Column
+from aqmlab.results.terms import Percentile, Term, Tolerance
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -202,7 +208,7 @@ class Paper:
 def figures_of(source: Mapping[str, Any], tables: Sequence[Table]) -> tuple[Figure, ...]:
     """What a ``figures.toml`` asks for; every figure has rows in its table."""
     known = {table.id: table for table in tables}
-    found = [figure for spec in source["figures"] for figure in paper_figures.read(spec)]
+    found = [figure for spec in source["figures"] for figure in read_figures(spec)]
     for figure in found:
         figure.places(known)
     return tuple(found)
@@ -361,3 +367,47 @@ def setting(value: str | Mapping[str, Any], line: Mapping[str, str]) -> str:
 def product(value: Mapping[str, Any], line: Mapping[str, str]) -> float:
     """``{ column, factor }`` in a row; ``unit``, if there is one, does not matter to the number."""
     return float(line[value["column"]]) * float(value["factor"])
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Rows of tables whose distributions are drawn together."""
+
+    id: str
+    title: str
+    rows: tuple[tuple[str, str], ...]
+    """Tables, and patterns of their rows' labels."""
+    of: Of
+    limit_s: float
+    """End of the time axis; the tail beside it has none."""
+
+    def places(self, tables: Mapping[str, Table]) -> list[tuple[str, str]]:
+        """Table and label of each of its rows, in the order of the patterns."""
+        found = []
+        for name, pattern in self.rows:
+            known = [row.label for row in tables[name].rows] if name in tables else []
+            matching = [(name, label) for label in known if fnmatchcase(label, pattern)]
+            if not matching:
+                raise ValueError(f"figure {self.id}: there is no row {pattern} in table {name}")
+            found += matching
+        return list(dict.fromkeys(found))
+
+
+def read_figures(spec: Mapping[str, Any]) -> list[Figure]:
+    """The figures of an entry: one, or one per value of ``each``, which ``$each`` stands for."""
+    values = spec.get("each", [""])
+    return [
+        Figure(
+            id=filled(spec["id"], value),
+            title=filled(spec["title"], value),
+            rows=tuple((table, filled(row, value)) for table, row in spec["rows"]),
+            of=cast("Of", spec.get("of", "response")),
+            limit_s=float(spec["limit_s"]),
+        )
+        for value in values
+    ]
+
+
+def filled(text: str, value: object) -> str:
+    """A text with its ``$each`` filled in."""
+    return Template(text).substitute(each=value)

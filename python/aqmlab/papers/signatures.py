@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aqmlab.errors import AqmlabError
-from aqmlab.papers.scoreboard import SLACK
+from aqmlab.results.terms import SLACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,8 @@ from typing import Any, Literal
 import altair as alt
 
 from aqmlab.figures.base import COLOURS, PATTERNS, Chart, finish, svg
-from aqmlab.reports.data import ALL, PACKETS, Distributions, Trace, Traces, rows
+from aqmlab.reports.data import PACKETS, Distributions, Trace, Traces, rows
+from aqmlab.results.compare import ALL
 
 FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 STILL_WIDTH = 430

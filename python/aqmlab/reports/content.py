@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from aqmlab.reports.data import ALL, MOST_DRAWN, Distributions, Traces, distributions, traces
-from aqmlab.reports.differences import Shift, shifts
+from aqmlab.reports.data import MOST_DRAWN, Distributions, Traces, distributions, traces
 from aqmlab.reports.fidelity import Verdict, verdicts
 from aqmlab.reports.tables import (
     FORWARD,
@@ -26,7 +25,9 @@ from aqmlab.reports.tables import (
     trace_table,
     within_table,
 )
-from aqmlab.results.groups import Group, group, look_up
+from aqmlab.results.compare import ALL, Difference, differences
+from aqmlab.results.groups import Group, group
+from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Estimate
 
@@ -84,7 +85,7 @@ class Report:
     reasons: Table | None
     distributions: Distributions | None
     traces: Traces | None
-    shifts: list[Shift]
+    compared: list[Difference]
     differences: Table | None
     verdicts: list[Verdict]
     fidelity: Table | None
@@ -115,7 +116,7 @@ class Report:
     @property
     def paired(self) -> bool:
         """Whether all differences are taken between runs with the same users."""
-        return not any("other users" in shift.basis for shift in self.shifts)
+        return all(one.paired for one in self.compared)
 
     @property
     def classes(self) -> list[str]:
@@ -132,7 +133,7 @@ def compose(
     groups = group(runs)
     curves = distributions(groups)
     traced = traces(groups)
-    changes = shifts(groups, curves.metrics if curves else {})
+    changes = differences(groups)
     judged = verdicts(runs)
     return Report(
         title=title or title_of(groups),
@@ -146,7 +147,7 @@ def compose(
         reasons=reason_table(groups),
         distributions=curves,
         traces=traced,
-        shifts=changes,
+        compared=changes,
         differences=difference_table(changes) if changes else None,
         verdicts=judged,
         fidelity=fidelity_table(judged) if judged else None,
@@ -224,7 +225,7 @@ def listed(seeds: Sequence[int]) -> str:
     return ", ".join(map(str, seeds[:6])) + (", ..." if len(seeds) > 6 else "")
 
 
-def in_words(entry: Group, changes: Sequence[Shift]) -> str:
+def in_words(entry: Group, changes: Sequence[Difference]) -> str:
     """What a configuration did to its users, in sentences."""
     response = [entry.estimate("responses", ALL, key) for key in ("p50_s", "p90_s", "le_1s")]
     queue, loss, marks = (
@@ -249,7 +250,7 @@ def in_words(entry: Group, changes: Sequence[Shift]) -> str:
     own = {
         change.metric: change
         for change in changes
-        if (change.group, change.traffic) == (entry.label, ALL)
+        if (change.run, change.traffic) == (entry.label, ALL)
     }
     if "p50_s" in own and "le_1s" in own:
         parts.append(against(own["p50_s"], own["le_1s"]))
@@ -261,7 +262,7 @@ def of(estimate: Estimate | None, decimals: int, scale: float = 1.0) -> str:
     return "-" if estimate is None else f"{scale * estimate.mean:,.{decimals}f}"
 
 
-def against(median: Shift, second: Shift) -> str:
+def against(median: Difference, second: Difference) -> str:
     """The difference to the first configuration, in words, as far as it is clear."""
     if median.interval is None:
         return f"Against {median.baseline}, the median changes by {median.difference:+.3f} s."
@@ -319,7 +320,7 @@ def notes(
     groups: Sequence[Group],
     curves: Distributions | None,
     traced: Traces | None,
-    changes: Sequence[Shift],
+    changes: Sequence[Difference],
 ) -> list[str]:
     """How the numbers and curves come about."""
     found = [

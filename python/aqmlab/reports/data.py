@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import pyarrow.parquet as pq
 
-from aqmlab.errors import AqmlabError
 from aqmlab.figures.base import ccdf_points, cdf_points
-from aqmlab.results.compare import METRICS
+from aqmlab.results.compare import ALL
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.groups import Group
 from aqmlab.results.run import Run, main_link
 
 Floats = npt.NDArray[np.float64]
 
-ALL = "all"
-"""Name of all classes of traffic together."""
 POINTS = 45_000
 """Points of all curves of one chart together."""
 MOST_DRAWN = 100
@@ -68,8 +64,6 @@ class Distributions:
     """Most points of a curve."""
     binned: bool
     """Whether some of the times are known to the width of a bin only."""
-    metrics: Mapping[tuple[str, str], list[dict[str, float]]] = field(default_factory=dict)
-    """By configuration and class: :data:`aqmlab.results.compare.METRICS` of every run."""
 
     @property
     def marks(self) -> list[float]:
@@ -86,39 +80,23 @@ def distributions(groups: Sequence[Group]) -> Distributions | None:
     limits, limit = axis_limits(known)
     if not known or not limits:
         return None
-    several = max(len(classes(group)) for group in known)
+    several = max(len(group.classes) for group in known)
     points = share_out(POINTS, len(known) * several, CURVE_POINTS)
-    binned = any(not has(run, "responses") for group in known for run in group.runs)
+    binned = any(not run.has("responses") for group in known for run in group.runs)
     result = Distributions([], limits, limit, points, binned)
-    metrics = {}
     for group in known:
         runs = [response_times(run) for run in group.runs]
-        exact = all(has(run, "responses") for run in group.runs)
-        for traffic in classes(group):
+        for traffic in group.classes:
             parts = [times[traffic] for times in runs if traffic in times and times[traffic].total]
             if parts:
                 result.curves.append(curve(group.label, traffic, parts, result))
-            if parts and exact:
-                metrics[group.label, traffic] = [run_metrics(times) for times in parts]
-    return replace(result, metrics=metrics) if result.curves else None
+    return result if result.curves else None
 
 
 def with_table(groups: Sequence[Group], *names: str) -> list[Group]:
     """The configurations that have one of some tables, as far as they are drawn."""
-    found = [group for group in groups if any(has(group.first, name) for name in names)]
+    found = [group for group in groups if any(group.first.has(name) for name in names)]
     return found[:MOST_DRAWN]
-
-
-def has(run: Run, name: str) -> bool:
-    """Whether a run has a table."""
-    return (run.path / f"{name}.parquet").exists()
-
-
-def classes(group: Group) -> list[str]:
-    """The classes with responses of a configuration, and all together if there are several."""
-    responses = group.first.summary.get("responses", {})
-    names = [name for name, row in responses.items() if name != ALL and row.get("count")]
-    return [ALL, *names] if len(names) > 1 else [ALL]
 
 
 def axis_limits(groups: Sequence[Group]) -> tuple[list[float], float]:
@@ -145,7 +123,7 @@ def share_out(budget: int, parts: int, bounds: tuple[int, int]) -> int:
 
 def response_times(run: Run) -> dict[str, Distribution]:
     """A run's response times by class; read anew, so that memory is freed."""
-    if not has(run, "responses"):
+    if not run.has("responses"):
         return {
             name: Distribution.of_run(run.afresh(), "response", None if name == ALL else name)
             for name in (ALL, *run.classes)
@@ -159,12 +137,7 @@ def response_times(run: Run) -> dict[str, Distribution]:
 
 def read_columns(run: Run, name: str, columns: list[str] | None) -> pl.DataFrame:
     """Columns of one of a run's tables."""
-    file = run.path / f"{name}.parquet"
-    try:
-        return pl.DataFrame(pl.from_arrow(pq.read_table(file, columns=columns)))
-    except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
-        reason = str(error).splitlines()[0]
-        raise AqmlabError(f"{file}: cannot be read: {reason}") from None
+    return pl.DataFrame(pl.from_arrow(run.read(name, columns)))
 
 
 def curve(group: str, traffic: str, parts: Sequence[Distribution], of: Distributions) -> Curve:
@@ -185,12 +158,6 @@ def thinned(at: Floats, share: Floats, most: int) -> tuple[Floats, Floats]:
     """At most so many of a curve's points, the first and the last among them."""
     kept = np.unique(np.linspace(0, len(at) - 1, min(len(at), most)).astype(int))
     return at[kept], share[kept]
-
-
-def run_metrics(times: Distribution) -> dict[str, float]:
-    """The compared statistics of one run's recorded times, exactly."""
-    cdf = times.shares(times.below_s)[np.newaxis]
-    return {name: float(metric(times.below_s, cdf)[0]) for name, metric in METRICS.items()}
 
 
 PACKETS = "packets"

@@ -16,7 +16,7 @@ from typing import Any
 
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.paper import Paper
-from aqmlab.papers.reproduce import Plan
+from aqmlab.papers.plan import Plan
 from aqmlab.results.run import Run
 
 

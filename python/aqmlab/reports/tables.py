@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aqmlab.reports.data import ALL, TAIL, Distributions, Traces
-from aqmlab.reports.differences import Shift
+from aqmlab.reports.data import TAIL, Distributions, Traces
 from aqmlab.reports.fidelity import Verdict
-from aqmlab.results.groups import Group, look_up
+from aqmlab.results.compare import ALL, Difference
+from aqmlab.results.groups import Group
+from aqmlab.results.metrics import look_up
 from aqmlab.results.statistics import Estimate
 
 FORWARD = ("links", "bottleneck", "forward")
@@ -228,11 +229,11 @@ METRIC_HEADS = {
 """Head, factor and decimals of the compared statistics."""
 
 
-def difference_table(changes: Sequence[Shift]) -> Table:
+def difference_table(changes: Sequence[Difference]) -> Table:
     """Differences to the first configuration, with intervals and their picture."""
-    by_row: dict[tuple[str, str], dict[str, Shift]] = {}
+    by_row: dict[tuple[str, str], dict[str, Difference]] = {}
     for change in changes:
-        by_row.setdefault((change.group, change.traffic), {})[change.metric] = change
+        by_row.setdefault((change.run, change.traffic), {})[change.metric] = change
     spans = {
         metric: span([row[metric] for row in by_row.values() if metric in row])
         for metric in METRIC_HEADS
@@ -268,13 +269,13 @@ def difference_table(changes: Sequence[Shift]) -> Table:
     )
 
 
-def span(changes: Sequence[Shift]) -> float:
+def span(changes: Sequence[Difference]) -> float:
     """The largest distance from zero that some differences and their intervals reach."""
     ends = [abs(end) for change in changes for end in (change.interval or ())]
     return max([*ends, *(abs(change.difference) for change in changes)], default=0.0) or 1.0
 
 
-def difference_cell(change: Shift, reach: float) -> Cell:
+def difference_cell(change: Difference, reach: float) -> Cell:
     """A difference, its interval, and where both lie about zero."""
     _, scale, decimals = METRIC_HEADS[change.metric]
     text = f"{scale * change.difference:+,.{decimals}f}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from aqmlab.errors import AqmlabError
 from aqmlab.reports.content import Report, compose
-from aqmlab.results.groups import gather
+from aqmlab.reports.sources import gather
 from aqmlab.results.run import Run
 
 __all__ = ["FORMATS", "gather", "target", "write"]

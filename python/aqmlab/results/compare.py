@@ -1,148 +1,218 @@
-"""The same users under different queues: what differs, and how sure that is.
+"""Differences between groups of runs: the same users under different queues.
 
-Traffic draws never depend on what a queue did, so two runs with the same traffic and seed face the
-very same users (common random numbers), and what they do to them is compared pairwise. The
-measured time is cut into :data:`BLOCKS` blocks of equal length, and a response belongs to the block
-in which it began. The interval of a difference comes from a block bootstrap (H. R. Kuensch, "The
-Jackknife and the Bootstrap for General Stationary Observations", Annals of Statistics 17(3), 1989):
-blocks are drawn with replacement, *the same ones for both runs*, and both statistics are computed
-from what lies in them. Blocks keep the responses of a congested moment together, which are anything
-but independent; drawing the same blocks for both keeps the pairs. Runs with other traffic or other
-seeds are not pairs: then each draws its own blocks, and intervals are wider.
-
-The interval tells how the difference would vary with another stretch of time of the same users. It
-does not tell how it varies from seed to seed: for that, repeat the comparison with other seeds.
+Runs of two groups with the same seed and the same traffic have the same users and are compared pair
+by pair. With several pairs the interval is that of :mod:`aqmlab.results.statistics` over the pairs;
+with one pair it is the block bootstrap of :mod:`aqmlab.results.blocks` inside that pair. Without
+common users the intervals of both groups are combined (Welch's interval).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import polars as pl
 
-from aqmlab.errors import AqmlabError
-from aqmlab.results.run import Run
+from aqmlab.results.blocks import FEW, STATISTICS, are_paired, block_differences, block_samples
+from aqmlab.results.groups import Group, group
+from aqmlab.results.metrics import look_up
+from aqmlab.results.run import Run, distinguish
+from aqmlab.results.statistics import Estimate, Floats, estimate, independent_difference
 
-Floats = npt.NDArray[np.float64]
+__all__ = [
+    "ALL",
+    "Difference",
+    "Distance",
+    "compared_groups",
+    "differences",
+    "distances",
+    "kolmogorov_distance",
+]
 
-BLOCKS = 30
-"""Blocks of the measured time."""
-RESAMPLES = 1000
-"""Draws of the bootstrap."""
-CONFIDENCE = 0.95
-"""Coverage of the intervals."""
-GRID = 1000
-"""Points, twice, at which the resampled distributions are computed; see :func:`common_grid`."""
-FEW = 100
-"""With fewer responses in either run, a class gets no interval."""
+ALL = "all"
+"""Name of all classes of traffic together."""
+BETTER_WHEN_MORE = frozenset({"le_1s"})
+"""Statistics whose growth users like."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A statistic of one run minus that of the first."""
+    """A number of some runs minus that of the runs that they are compared with."""
 
     run: str
-    """Label of the run."""
+    """Label of the runs."""
     baseline: str
-    """Label of the first run."""
+    """Label of those that they are compared with."""
     traffic: str
-    """Name of the class, or "all"."""
+    """Name of the class, or "all"; empty if the number is not one of a class."""
     metric: str
-    """Key of the statistic in ``summary.json``: ``p50_s``, ``p90_s``, ... or ``le_1s``."""
-    difference: float
-    """In seconds; of shares as a fraction."""
-    low: float
-    """Lower end of the 95 % interval."""
-    high: float
-    """Upper end of the 95 % interval."""
+    """Key of the number in ``summary.json``, such as ``p50_s`` or ``le_1s``."""
+    estimate: Estimate
+    """The difference with its 95 % interval; in the metric's unit, of shares as a fraction."""
     paired: bool
-    """Whether both runs had the same users."""
+    """Whether the runs that are compared had the same users."""
+    basis: str
+    """What the interval comes from, in words."""
+
+    @property
+    def difference(self) -> float:
+        """The difference itself."""
+        return self.estimate.mean
+
+    @property
+    def low(self) -> float:
+        """Lower end of the 95 % interval; not a number if nothing tells it."""
+        return self.estimate.low
+
+    @property
+    def high(self) -> float:
+        """Upper end of the 95 % interval; not a number if nothing tells it."""
+        return self.estimate.high
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Both ends of the interval; None if nothing tells it."""
+        return None if math.isnan(self.low) else (self.low, self.high)
 
     @property
     def clear(self) -> bool:
         """Whether the interval leaves out zero."""
-        return self.low > 0 or self.high < 0
+        return self.estimate.clear
+
+    @property
+    def tone(self) -> str:
+        """``better`` or ``worse`` for users if the difference is clear, else nothing."""
+        if not self.clear:
+            return ""
+        more = self.difference > 0
+        return "better" if more == (self.metric in BETTER_WHEN_MORE) else "worse"
+
+    def __str__(self) -> str:
+        """One line for people."""
+        what = " ".join(filter(None, (self.traffic, self.metric)))
+        text = f"{self.run} against {self.baseline}: {what} {self.difference:+.4g}"
+        if self.interval is None:
+            return text
+        return f"{text} ({self.low:+.4g} to {self.high:+.4g}, {self.basis})"
 
     def to_json(self) -> dict[str, Any]:
-        """For ``aqmlab compare --json``; ``traffic`` is called class there."""
-        content = asdict(self)
-        content["class"] = content.pop("traffic")
-        return content
+        """For ``--json``; ``traffic`` is called class there, and ends that are none are null."""
+        low, high = self.interval or (None, None)
+        return {
+            "run": self.run,
+            "baseline": self.baseline,
+            "class": self.traffic,
+            "metric": self.metric,
+            "difference": None if math.isnan(self.difference) else self.difference,
+            "low": low,
+            "high": high,
+            "paired": self.paired,
+            "basis": self.basis,
+        }
 
 
 @dataclass(frozen=True)
 class Distance:
-    """How far the distribution of response times lies from that of the first run."""
+    """How far the distribution of response times lies from that of the first runs."""
 
     run: str
-    """Label of the run."""
+    """Label of the runs."""
     baseline: str
-    """Label of the first run."""
+    """Label of those that they are compared with."""
     traffic: str
     """Name of the class, or "all"."""
     kolmogorov: float
     """The largest difference between the shares of responses that took at most some time."""
 
     def to_json(self) -> dict[str, Any]:
-        """For ``aqmlab compare --json``; ``traffic`` is called class there."""
-        content = asdict(self)
-        content["class"] = content.pop("traffic")
-        return content
+        """For ``--json``; ``traffic`` is called class there."""
+        return {
+            "run": self.run,
+            "baseline": self.baseline,
+            "class": self.traffic,
+            "kolmogorov": self.kolmogorov,
+        }
 
 
-Statistic = Callable[[Floats, Floats], Floats]
-"""Values of a statistic, given ascending times and, in rows, distribution functions on them."""
+def compared_groups(runs: Sequence[Run]) -> list[Group]:
+    """What of some runs is compared: their groups, or the runs one by one if they are one group."""
+    groups = group(runs)
+    if len(groups) > 1:
+        return groups
+    return [Group(run.label, (run,)) for run in distinguish(runs)]
 
 
-def quantile(share: float) -> Statistic:
-    """The first time that the share of responses reaches."""
-
-    def statistic(grid: Floats, cdf: Floats) -> Floats:
-        reached: Floats = grid[np.argmax(cdf >= share - 1e-12, axis=1)]
-        return reached
-
-    return statistic
-
-
-def share_within(limit_s: float) -> Statistic:
-    """The share of responses that took at most `limit_s` seconds."""
-
-    def statistic(grid: Floats, cdf: Floats) -> Floats:
-        index = np.searchsorted(grid, limit_s, side="right") - 1
-        share: Floats = cdf[:, index] if index >= 0 else np.zeros(len(cdf))
-        return share
-
-    return statistic
-
-
-METRICS: Mapping[str, Statistic] = {
-    "p50_s": quantile(0.5),
-    "p90_s": quantile(0.9),
-    "p99_s": quantile(0.99),
-    "le_1s": share_within(1.0),
-}
-"""What is compared, by its key in ``summary.json``."""
-
-
-def differences(runs: Sequence[Run]) -> list[Difference]:
-    """Differences of every run to the first, by class; runs need ``responses`` recorded.
-
-    Runs whose responses were not recorded are left out.
-    """
-    recorded = [run for run in runs if run.responses is not None]
-    if len(recorded) < 2:
+def differences(groups: Sequence[Group]) -> list[Difference]:
+    """Differences of every group to the first, by class of traffic and statistic."""
+    if not groups:
         return []
-    baseline, *others = recorded
+    baseline, *others = groups
+    # A run keeps its table once it was asked for it: only the baseline's may stay in memory.
+    kept = baseline.afresh()
     return [
         difference
-        for run in others
-        for traffic in common_classes(baseline, run)
-        for difference in class_differences(baseline, run, traffic)
+        for other in others
+        for traffic in common_classes(baseline, other)
+        for difference in class_differences(kept, other, traffic)
     ]
+
+
+def common_classes(first: Group, second: Group) -> list[str]:
+    """All classes of traffic together, then those with responses in both if there are several."""
+    return [name for name in first.classes if name in second.classes]
+
+
+def class_differences(baseline: Group, other: Group, traffic: str) -> list[Difference]:
+    """The differences of one group in one class."""
+    by_seed = {run.seed: run for run in baseline.runs}
+    pairs = [
+        (by_seed[run.seed], run)
+        for run in other.runs
+        if run.seed in by_seed and are_paired(by_seed[run.seed], run)
+    ]
+    if not pairs and len(baseline.runs) == len(other.runs) == 1:
+        found = blocks_of(baseline.first, other.first, traffic)
+    else:
+        found = blocks_of(*pairs[0], traffic) if len(pairs) == 1 else {}
+    if found:
+        one = "one pair of runs" if pairs else "two runs, other users"
+        basis = f"blocks of time of {one}"
+    else:
+        found, basis = over_runs(baseline, other, traffic, pairs)
+    return [
+        Difference(other.label, baseline.label, traffic, metric, value, bool(pairs), basis)
+        for metric, value in found.items()
+    ]
+
+
+def blocks_of(first: Run, second: Run, traffic: str) -> dict[str, Estimate]:
+    """The differences of two runs by blocks of time; nothing if their responses do not tell."""
+    second = second.afresh()
+    if first.responses is None or second.responses is None:
+        return {}
+    return block_differences(first, second, traffic)
+
+
+def over_runs(
+    baseline: Group, other: Group, traffic: str, pairs: Sequence[tuple[Run, Run]]
+) -> tuple[dict[str, Estimate], str]:
+    """The differences of the summaries' numbers, and what their intervals come from."""
+    found = {}
+    for metric in STATISTICS:
+        path = ("responses", traffic, metric)
+        if pairs:
+            numbers = [[look_up(run.summary, path) for run in pair] for pair in pairs]
+            if all(None not in pair for pair in numbers):
+                found[metric] = estimate([after - before for before, after in numbers])
+            continue
+        values = [[look_up(run.summary, path) for run in one.runs] for one in (baseline, other)]
+        if all(None not in column for column in values):
+            found[metric] = independent_difference(values[0], values[1])
+    if not pairs:
+        return found, f"{len(baseline.runs)} and {len(other.runs)} runs, other users"
+    return found, f"{len(pairs)} pairs of runs" if len(pairs) > 1 else "one pair of runs"
 
 
 def kolmogorov_distance(first: Floats, second: Floats) -> float:
@@ -155,112 +225,21 @@ def kolmogorov_distance(first: Floats, second: Floats) -> float:
     return float(np.max(np.abs(shares[0] - shares[1])))
 
 
-def common_classes(first: Run, second: Run) -> list[str]:
-    """The classes of traffic that both runs have, and all together if there are several."""
-    both = [name for name in first.classes if name in second.classes]
-    several = len(first.classes) > 1 or len(second.classes) > 1
-    return [*both, "all"] if several else both
-
-
-def are_paired(first: Run, second: Run) -> bool:
-    """Whether two runs have the same users at the same times."""
-    return drawn_from(first) == drawn_from(second)
-
-
-def drawn_from(run: Run) -> tuple[Any, ...]:
-    """Everything in a scenario that decides what users do; their TCP is not part of it."""
-    scenario = run.scenario
-    hosts = scenario["topology"]["hosts"]
-    classes = [
-        {key: value for key, value in entry.items() if key != "tcp"}
-        for entry in scenario["traffic"]
-    ]
-    times = [scenario["measure"][key] for key in ("warm_up", "duration")]
-    return scenario["seed"], classes, times, hosts["clients"], hosts["servers"]
-
-
-def class_differences(first: Run, second: Run, traffic: str) -> list[Difference]:
-    """Differences of the second run to the first in one class."""
-    samples = [block_samples(run, traffic) for run in (first, second)]
-    if min(len(sample) for sample in samples) < FEW:
-        return []
-    times = [np.sort(sample["response_s"].to_numpy()) for sample in samples]
-    grid = common_grid(np.sort(np.concatenate(times)))
-    counts = [block_counts(sample, grid) for sample in samples]
-
-    paired = are_paired(first, second)
-    random = np.random.default_rng(1)
-    weights = draw_blocks(random)
-    weights_of = [weights, weights if paired else draw_blocks(random)]
-    everything = np.ones((1, BLOCKS))
-    resampled = [distribution(*pair) for pair in zip(counts, weights_of, strict=True)]
-    on_grid = [distribution(count, everything) for count in counts]
-    exact = [np.arange(1, len(time) + 1)[np.newaxis] / len(time) for time in times]
-
-    def shift(metric: Statistic, grids: Sequence[Floats], cdfs: Sequence[Floats]) -> Floats:
-        return metric(grids[1], cdfs[1]) - metric(grids[0], cdfs[0])
-
+def distances(groups: Sequence[Group]) -> list[Distance]:
+    """Distances of every group to the first, by class; the responses of all seeds together."""
+    first, *others = groups
     found = []
-    tail = 100 * (1 - CONFIDENCE) / 2
-    for name, metric in METRICS.items():
-        # The grid is used for how far the resamples stray, not for the difference itself.
-        difference = shift(metric, times, exact)
-        strays = shift(metric, [grid, grid], resampled) - shift(metric, [grid, grid], on_grid)
-        offsets = [np.percentile(strays, tail), 0.0, np.percentile(strays, 100 - tail)]
-        low, middle, high = (float(difference[0] + offset) for offset in offsets)
-        found.append(
-            Difference(second.label, first.label, traffic, name, middle, low, high, paired)
-        )
+    for other in others:
+        for traffic in common_classes(first, other):
+            times = [pooled(group, traffic) for group in (first, other)]
+            if min(map(len, times)) >= FEW:
+                distance = kolmogorov_distance(times[0], times[1])
+                found.append(Distance(other.label, first.label, traffic, distance))
     return found
 
 
-def common_grid(times: Floats) -> Floats:
-    """Times at even ranks of all responses, with more of them in the tail, and 1 s.
-
-    In the tail ranks lie at equal ratios of the number of slower responses, so that a high
-    percentile is resolved as well as the median.
-    """
-    count = len(times)
-    even = np.linspace(0, count - 1, min(GRID, count))
-    tail = count - np.geomspace(1, count, min(GRID, count))
-    ranks = np.unique(np.concatenate([even, tail]).astype(int))
-    return np.unique(np.append(times[ranks], 1.0))
-
-
-def block_samples(run: Run, traffic: str) -> pl.DataFrame:
-    """The responses of a class: response time in seconds and number of the block."""
-    table = run.responses
-    if table is None:
-        raise AqmlabError(f"{run.path}: recorded no responses")
-    frame = pl.DataFrame(pl.from_arrow(table.select(["class", "start_s", "response_s"])))
-    measured = float(run.summary["measured_s"])
-    begin = float(run.summary["simulated_s"]) - measured
-    # A response counts if it ended in the measured time; those that began before lie in block 0.
-    block = ((pl.col("start_s") - begin) / measured * BLOCKS).floor().clip(0, BLOCKS - 1)
-    chosen = frame if traffic == "all" else frame.filter(pl.col("class").cast(pl.String) == traffic)
-    return chosen.select("response_s", block.cast(pl.Int64).alias("block"))
-
-
-def block_counts(sample: pl.DataFrame, grid: Floats) -> Floats:
-    """Responses of each block (row) that took at most each grid point (column).
-
-    The last column counts all of the block: the grid ends at or above the slowest response.
-    """
-    column = np.searchsorted(grid, sample["response_s"].to_numpy(), side="left")
-    cell = sample["block"].to_numpy() * len(grid) + column
-    counts = np.bincount(cell, minlength=BLOCKS * len(grid)).reshape(BLOCKS, len(grid))
-    cumulative: Floats = np.cumsum(counts, axis=1).astype(np.float64)
-    return cumulative
-
-
-def draw_blocks(random: np.random.Generator) -> Floats:
-    """How often each block is in each resample."""
-    weights: Floats = random.multinomial(BLOCKS, [1 / BLOCKS] * BLOCKS, RESAMPLES).astype(float)
-    return weights
-
-
-def distribution(counts: Floats, weights: Floats) -> Floats:
-    """Distribution function on the grid for each row of block weights."""
-    weighted: Floats = weights @ counts
-    cdf: Floats = weighted / np.maximum(weighted[:, -1:], 1.0)
-    return cdf
+def pooled(group: Group, traffic: str) -> Floats:
+    """The response times of a class in all runs of a group that recorded some, in seconds."""
+    recorded = [run for run in group.runs if run.responses is not None]
+    columns = [block_samples(run, traffic)["response_s"].to_numpy() for run in recorded]
+    return np.concatenate([np.empty(0), *columns])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow.compute as pc
 
-from aqmlab.papers.scoreboard import Rank
+from aqmlab.results.terms import Rank
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,31 +1,40 @@
-"""Configurations of a report: runs that differ in nothing but their seed, taken together."""
+"""Groups of runs: runs that differ in nothing but their seed, taken together."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from aqmlab.errors import AqmlabError
-from aqmlab.results.run import Run, distinguish, read_json
-from aqmlab.results.statistics import Estimate, estimate
+from aqmlab.results.blocks import block_band
+from aqmlab.results.distributions import Distribution, Of
+from aqmlab.results.metrics import flattened, look_up, metric_key
+from aqmlab.results.run import Run, distinguish
+from aqmlab.results.statistics import Estimate, Floats, estimate, estimates
 
-if TYPE_CHECKING:
-    import os
+__all__ = ["Group", "group"]
 
 
 @dataclass(frozen=True)
 class Group:
-    """The runs of one configuration, one per seed."""
+    """Runs of one scenario by one engine in one world, one per seed."""
 
     label: str
-    """Short name that no other configuration of the report has."""
+    """Short name that no other group beside it has."""
     runs: tuple[Run, ...]
     """In the order of their seeds."""
+    of: Of = "response"
+    """Whose times :attr:`times` and :meth:`distribution` are about."""
+
+    @property
+    def title(self) -> str:
+        """The label and the number of runs."""
+        return f"{self.label} ({len(self.runs)} run{'s' if len(self.runs) > 1 else ''})"
 
     @property
     def first(self) -> Run:
@@ -37,75 +46,49 @@ class Group:
         """The seeds of the runs."""
         return [run.seed for run in self.runs]
 
+    @property
+    def classes(self) -> list[str]:
+        """All classes of traffic together, then each that has responses if there are several."""
+        responses = self.first.summary.get("responses", {})
+        names = [name for name, row in responses.items() if name != "all" and row.get("count")]
+        return ["all", *names] if len(names) > 1 else ["all"]
+
+    def afresh(self) -> Group:
+        """The same runs with no table read yet: what they read goes when they go."""
+        return replace(self, runs=tuple(run.afresh() for run in self.runs))
+
+    def values(self, metric: str) -> dict[int, float]:
+        """A metric by seed, where it was measured; its name as in :mod:`aqmlab.results.metrics`."""
+        key = metric_key(metric)
+        found = {run.seed: flattened(run.summary).get(key) for run in self.runs}
+        return {seed: value for seed, value in found.items() if value is not None}
+
     def estimate(self, *path: str) -> Estimate | None:
         """A number of the summaries over the runs; None if no run has it."""
         found = (look_up(run.summary, path) for run in self.runs)
         values = [float(value) for value in found if value is not None]
         return estimate(values) if values else None
 
+    @cached_property
+    def times(self) -> list[Distribution]:
+        """The distribution of each run that has one."""
+        known = [Distribution.known_of(run, self.of) for run in self.runs]
+        return [distribution for distribution in known if distribution.total]
 
-def look_up(node: Any, path: Iterable[str]) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """What lies at a path of nested tables, or None."""
-    for part in path:
-        node = node.get(part) if isinstance(node, Mapping) else None
-    return node
+    def distribution(self, grid: Floats) -> tuple[Floats, Floats, Floats]:
+        """Share of what took up to each time of `grid`, and the ends of its interval.
 
-
-def gather(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
-    """The runs at some places.
-
-    A place is a run directory, a folder of them (such as a paper's ``runs``, or the folder that
-    holds it), or the folder of a sweep, whose runs keep the labels that the sweep gave them. A run
-    that is reached twice counts once. Anything else is an error, and so is a run directory that
-    lacks a table which its scenario records.
-    """
-    found: dict[Path, Run] = {}
-    for path in map(Path, paths):
-        for folder, label in places(path):
-            if folder.resolve() not in found:
-                run = Run.open(folder)
-                check_records(run)
-                found[folder.resolve()] = replace(run, label=label or run.label)
-    return list(found.values())
-
-
-def places(path: Path) -> list[tuple[Path, str]]:
-    """The run directories at a place, with the label of each if the place gives it one."""
-    if (path / "summary.json").exists() or not path.is_dir():
-        return [(path, "")]
-    if (path / SWEEP).is_file():
-        return sweep_places(path)
-    shelf = path / "runs" if (path / "runs").is_dir() else path
-    inside = sorted(file.parent for file in shelf.glob("[!.]*/summary.json"))
-    return [(folder, "") for folder in inside] or [(path, "")]
-
-
-SWEEP = "sweep.json"
-"""The file in which a sweep names the runs behind it; see docs/sweeps.md."""
-
-
-def sweep_places(folder: Path) -> list[tuple[Path, str]]:
-    """The run directories of a sweep, with the labels of their points."""
-    about = read_json(folder, SWEEP)
-    try:
-        store = folder / about["store"]
-        named = [(str(entry["key"]), str(entry["label"])) for entry in about["runs"]]
-    except (KeyError, TypeError):
-        raise AqmlabError(f"{folder / SWEEP}: does not name the runs of a sweep") from None
-    if not named:
-        raise AqmlabError(f"{folder}: is a sweep without finished runs")
-    return [(store / key[:2] / key, re.sub(r", seed \d+$", "", label)) for key, label in named]
-
-
-def check_records(run: Run) -> None:
-    """An error if a table is missing that the run's scenario records."""
-    for name in look_up(run.scenario, ("measure", "record")) or ():
-        file = run.path / f"{name}.parquet"
-        if not file.exists():
-            raise AqmlabError(
-                f"{file}: is missing, but measure.record of its scenario names it; "
-                "run the scenario again"
-            )
+        Of several runs: the mean over the seeds, with its interval at each time. Of one run: the
+        distribution itself; its interval says how it would vary with another stretch of time of
+        the same users (see :mod:`aqmlab.results.blocks`) and takes recorded responses. Without an
+        interval, its ends are no numbers.
+        """
+        shares = np.stack([distribution.shares(grid) for distribution in self.times])
+        mean, low, high, _ = estimates(shares)
+        recorded = [run for run in self.runs if run.responses is not None]
+        if len(self.times) == 1 and self.of == "response" and recorded:
+            low, high = block_band(recorded[0], grid)
+        return mean, np.clip(low, 0, mean), np.clip(high, mean, 1)
 
 
 def group(runs: Sequence[Run]) -> list[Group]:

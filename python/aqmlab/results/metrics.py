@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from aqmlab._util.fields import nearest
 from aqmlab.errors import AqmlabError
+
+if TYPE_CHECKING:
+    pass
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+
+from aqmlab._util.words import nearest
 
 FORWARD = "links.bottleneck.forward"
 
@@ -38,3 +50,27 @@ def metric_key(name: str) -> str:
         f'there is no metric "{name}"{nearest(name, METRICS)}; possible are {", ".join(METRICS)}, '
         "and keys of summary.json such as responses.web.p50_s"
     )
+
+
+LEFT_OUT = ("scenario", "seed", "version")
+"""Keys of a summary that are no results: what made the run."""
+
+
+def flattened(summary: Mapping[str, Any]) -> dict[str, float | None]:
+    """The numbers of a summary by their path, such as ``responses.all.p50_s``."""
+    return dict(_leaves({key: value for key, value in summary.items() if key not in LEFT_OUT}, ""))
+
+
+def _leaves(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, float | None]]:
+    for key, value in node.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{path}{key}.")
+        elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+            yield f"{path}{key}", value
+
+
+def look_up(node: Any, path: Iterable[str]) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """What lies at a path of nested tables, or None."""
+    for part in path:
+        node = node.get(part) if isinstance(node, Mapping) else None
+    return node

@@ -1,4 +1,4 @@
-"""Run directories: making them, opening them, naming them.
+"""Runs: what a run directory holds, and how runs are named.
 
 A run directory holds ``scenario.toml`` (the effective one), ``summary.json``, ``metadata.json`` and
 the Parquet files that ``measure.record`` asks for. The same scenario and seed give the same bytes,
@@ -8,21 +8,12 @@ renamed when it is complete: one that exists is whole.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import platform
-import secrets
-import shutil
-import signal
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from datetime import datetime, timezone
-from enum import Enum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -31,54 +22,14 @@ import pyarrow.parquet as pq
 
 from aqmlab import _native
 from aqmlab._util.files import read_text
-from aqmlab.engine.calibrate import calibrate
 from aqmlab.errors import AqmlabError
-from aqmlab.scenario.scenario import Scenario
+from aqmlab.results.metrics import METRICS, look_up
 
-RUNS_ROOT = Path("runs")
-"""Where run directories go unless told otherwise."""
 MAX_BYTES = 64 * 2**20
 """Largest text file of a run directory that is read."""
 
 
-class World(str, Enum):
-    """Where a scenario runs."""
-
-    SIM = "sim"
-    """Simulated: the same scenario and seed give the same bytes."""
-    LIVE = "live"
-    """On this machine's kernel, in real time; see docs/live.md."""
-
-    def run(self, effective: str, out_dir: str, progress: Callable[[float], object] | None) -> str:
-        """Runs an effective scenario there; its summary as JSON."""
-        if self is World.SIM:
-            return _native.run(effective, out_dir, progress)
-        with terminable():
-            return _native.run_live(effective, out_dir, progress)
-
-    def key(self, scenario: Scenario) -> str:
-        """What tells a run from runs of other scenarios, and of other worlds."""
-        return scenario.key if self is World.SIM else f"{scenario.key}-{self.value}"
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """Within it SIGTERM raises an exception, so that what the block made is taken down."""
-
-    def stop(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread gets signals, and it may handle them as it likes
-        return
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A finished run. Tables are read when they are first asked for."""
 
@@ -92,6 +43,33 @@ class Run:
     """The effective scenario; quantities are strings with units."""
     metadata: Mapping[str, Any]
     """``metadata.json``: key, versions, machine, when it ran and what it cost."""
+    tables: Mapping[str, pa.Table] | None = field(default=None, compare=False)
+    """Tables by name of a run that is in memory; None: they are files of its directory."""
+
+    @classmethod
+    def in_memory(
+        cls,
+        scenario: Mapping[str, Any],
+        summary: Mapping[str, Any],
+        tables: Mapping[str, pa.Table] | None = None,
+        *,
+        label: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        path: str | os.PathLike[str] = "in memory",
+    ) -> Run:
+        """A run without a directory, such as a test makes.
+
+        Args:
+            scenario: the effective scenario, such as :attr:`Scenario.data`.
+            summary: what ``summary.json`` would hold.
+            tables: ``responses``, ``flows``, ``queue``, ``flow_trace``, ``distribution``, as far as
+                there are any.
+            label: its name; default: made of its queue.
+            metadata: what ``metadata.json`` would hold.
+            path: what messages call it.
+        """
+        name = label_of(scenario) + mark_of(summary) if label is None else label
+        return cls(Path(path), name, summary, scenario, metadata or {}, tables or {})
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
@@ -123,25 +101,47 @@ class Run:
         """Names of the traffic classes."""
         return [str(entry["name"]) for entry in self.scenario["traffic"]]
 
+    @property
+    def world(self) -> str:
+        """``sim`` or ``live``."""
+        return "live" if "live" in self.summary else "sim"
+
+    def __repr__(self) -> str:
+        """One line."""
+        seed = self.scenario.get("seed", "-")
+        return f"<Run {self.label}, seed {seed}, {self.world}: {self.path}>"
+
+    def _repr_html_(self) -> str:
+        """A small table, for notebooks."""
+        rows = [("run directory", str(self.path)), ("seed", str(self.scenario.get("seed", "-")))]
+        for name, key in METRICS.items():
+            value = look_up(self.summary, key.split("."))
+            if value is not None:
+                rows.append((name, f"{value:.4g}"))
+        cells = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows
+        )
+        return f"<table><caption>{escape(self.label)}</caption>{cells}</table>"
+
     @cached_property
     def responses(self) -> pa.Table | None:
         """One row per finished response (``responses.parquet``), if recorded."""
-        return self._table("responses")
+        return self.read("responses")
 
     @cached_property
     def flows(self) -> pa.Table | None:
         """One row per closed connection (``flows.parquet``), if recorded."""
-        return self._table("flows")
+        return self.read("flows")
 
     @cached_property
     def queue(self) -> pa.Table | None:
         """Samples of the links' queues (``queue.parquet``), if recorded."""
-        return self._table("queue")
+        return self.read("queue")
 
     @cached_property
     def flow_trace(self) -> pa.Table | None:
         """Inner state of chosen connections (``flow_trace.parquet``), if recorded."""
-        return self._table("flow_trace")
+        return self.read("flow_trace")
 
     @cached_property
     def distribution(self) -> pa.Table | None:
@@ -149,156 +149,28 @@ class Run:
 
         See :class:`aqmlab.results.distributions.Distribution`.
         """
-        return self._table("distribution")
+        return self.read("distribution")
 
-    def _table(self, name: str) -> pa.Table | None:
-        file = self.path / f"{name}.parquet"
+    def has(self, table: str) -> bool:
+        """Whether it has a table."""
+        return table in self.tables if self.tables is not None else self._file(table).exists()
+
+    def read(self, table: str, columns: Sequence[str] | None = None) -> pa.Table | None:
+        """One of its tables, or some columns of it; None if it has none. Read anew every time."""
+        if not self.has(table):
+            return None
+        if self.tables is not None:
+            found = self.tables[table]
+            return found if columns is None else found.select(columns)
+        file = self._file(table)
         try:
-            return pq.read_table(file) if file.exists() else None
-        except (OSError, pa.ArrowInvalid) as error:
-            raise AqmlabError(f"{file}: cannot be read: {error}") from None
+            return pq.read_table(file, columns=columns)
+        except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
+            reason = str(error).partition("\n")[0]
+            raise AqmlabError(f"{file}: cannot be read: {reason}") from None
 
-
-def execute(
-    scenario: Scenario,
-    out_dir: str | os.PathLike[str] | None = None,
-    *,
-    world: World = World.SIM,
-    runs_root: Path = RUNS_ROOT,
-    progress: Callable[[float], None] | None = None,
-    reuse: bool = False,
-) -> Run:
-    """Runs a scenario and writes its run directory. Nothing is ever overwritten.
-
-    Classes whose population is left to ``load`` are calibrated first (see
-    :func:`aqmlab.engine.calibrate.calibrate`).
-
-    Args:
-        scenario: what to run.
-        out_dir: the run directory; default: a name in `runs_root` that is made of the scenario's
-            name, its key and its seed.
-        world: where it runs.
-        runs_root: folder for run directories without a name of their own.
-        progress: called now and then with the share of the simulated time that is done; an
-            exception that it raises ends the run and is passed on.
-        reuse: whether a finished run of the same key that is already there is returned instead.
-    """
-    load = scenario.offered_load
-    if scenario.uncalibrated:
-        scenario, _ = calibrate(scenario)
-    target = Path(out_dir) if out_dir is not None else default_path(scenario, runs_root, world)
-    key = world.key(scenario)
-    if os.path.lexists(target):
-        return existing(target, key, reuse=reuse)
-    with workspace(target) as folder:
-        # A simulated run is the work of this thread alone.
-        cpu_time = time.thread_time if world is World.SIM else time.process_time
-        started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), cpu_time()
-        summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
-        metadata = {
-            "key": key,
-            "versions": {"engine": _native.version(), "python": platform.python_version()},
-            "seed": scenario.seed,
-            "load": load,
-            "machine": {"system": platform.platform(), "cpus": os.cpu_count()},
-            "started": started.isoformat(timespec="seconds"),
-            "wall_s": round(time.perf_counter() - wall, 3),
-            "cpu_s": round(cpu_time() - cpu, 3),
-        }
-        (folder / "scenario.toml").write_text(scenario.effective, encoding="utf-8")
-        for name, content in (("summary.json", summary), ("metadata.json", metadata)):
-            text = json.dumps(content, indent=2, ensure_ascii=False)
-            (folder / name).write_text(text + "\n", encoding="utf-8")
-    return Run.open(target)
-
-
-def default_path(scenario: Scenario, runs_root: Path = RUNS_ROOT, world: World = World.SIM) -> Path:
-    """The run directory of a scenario that is given none."""
-    suffix = "-live" if world is World.LIVE else ""
-    return runs_root / f"{scenario.name}-{scenario.key[:8]}-s{scenario.seed}{suffix}"
-
-
-def existing(target: Path, key: str, *, reuse: bool) -> Run:
-    """The finished run of that key at a place that is taken; an error if it is another."""
-    run = occupant(target)
-    if run.metadata.get("key") != key:
-        raise AqmlabError(
-            f"{target}: holds a run of another scenario, seed or version; choose another place"
-        )
-    if not reuse:
-        raise AqmlabError(f"{target}: holds this very run already")
-    return run
-
-
-def occupant(target: Path) -> Run:
-    """The run at a place that is taken; an error if it is anything else."""
-    try:
-        return Run.open(target)
-    except AqmlabError:
-        raise AqmlabError(
-            f"{target}: already exists and is not a run directory; choose another place"
-        ) from None
-
-
-@contextmanager
-def workspace(target: Path) -> Iterator[Path]:
-    """A temporary sibling of a folder that takes its name when the block ends well.
-
-    It is locked while it is in use. Workspaces in the same folder that nobody holds (their process
-    was killed) are removed on the way.
-    """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Nobody may clear away a workspace between its making and its locking.
-        with locked(target.parent):
-            remove_abandoned(target.parent)
-            folder = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PARTIAL}")
-            folder.mkdir()
-            lock = lock_folder(folder)
-    except OSError as error:
-        raise AqmlabError(f"{target}: cannot be made: {error.strerror}") from None
-    try:
-        yield folder
-        folder.rename(target)
-    except OSError as error:
-        raise AqmlabError(f"{target}: cannot be written: {error.strerror}") from None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
-
-
-PARTIAL = ".partial"
-"""Suffix of workspaces."""
-
-
-def lock_folder(folder: Path, flags: int = 0) -> int:
-    """Locks a folder against other holders until the returned descriptor is closed."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | flags)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Holds a folder's lock."""
-    descriptor = lock_folder(folder)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def remove_abandoned(parent: Path) -> None:
-    """Removes the workspaces in a folder that nobody holds."""
-    for folder in parent.glob(f".*{PARTIAL}"):
-        with suppress(OSError):
-            descriptor = lock_folder(folder, fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(descriptor)
+    def _file(self, table: str) -> Path:
+        return self.path / f"{table}.parquet"
 
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from aqmlab._util.fields import Field, Scalar, nearest
+from aqmlab._util.fields import Field, Scalar
 from aqmlab._util.files import read_text
+from aqmlab._util.words import nearest
 
 MOST_STEPS = 100_000
 """More steps of one axis are a slip of the pen."""

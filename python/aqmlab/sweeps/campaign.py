@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,14 +18,17 @@ import pyarrow as pa
 from aqmlab import _native
 from aqmlab.engine import schedulers
 from aqmlab.engine.calibrate import calibrate
+from aqmlab.engine.execute import RUNS_ROOT
 from aqmlab.engine.schedulers import Outcome, Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError
-from aqmlab.results.run import RUNS_ROOT, Run
+from aqmlab.results.metrics import flattened
+from aqmlab.results.run import Run
 from aqmlab.results.statistics import estimate
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps import results as sweep_results
-from aqmlab.sweeps.file import Point, Precision, Sweep
+from aqmlab.sweeps.file import Precision, Sweep
+from aqmlab.sweeps.results import Row
 
 SWEEPS_ROOT = RUNS_ROOT / "sweeps"
 """Where the results of sweeps go unless told otherwise."""
@@ -38,18 +40,6 @@ FIRST_SEEDS = 3
 """With fewer runs of a point than this, an interval says too little to stop or go on by."""
 MOST_GROWTH = 2.0
 """The seeds of a point grow by this factor at most, before its interval is looked at again."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A run of a sweep and what became of it."""
-
-    index: int
-    """Number of its point."""
-    point: Point
-    seed: int
-    key: str
-    outcome: Outcome
 
 
 class Watcher:
@@ -225,7 +215,7 @@ def more_seeds(precision: Precision, rows: Sequence[Row]) -> int:
 def measured(metric: str, rows: Iterable[Row]) -> list[float]:
     """A metric of the runs that ended well and measured it."""
     finished = [row.outcome for row in rows if isinstance(row.outcome, Run)]
-    flat = [sweep_results.flattened(run.summary) for run in finished]
+    flat = [flattened(run.summary) for run in finished]
     if flat and not any(metric in values for values in flat):
         raise AqmlabError(f"precision: the results have no {metric}")
     return [float(value) for values in flat if (value := values.get(metric)) is not None]

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab._util.expressions import Expression
-from aqmlab._util.fields import Field, Scalar, nearest, read_toml
+from aqmlab._util.fields import Field, Scalar, read_toml
+from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.results.metrics import metric_key
 from aqmlab.scenario import vary

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,19 +17,20 @@ import pyarrow.parquet as pq
 
 from aqmlab import _native
 from aqmlab._util.files import write_bytes, write_text
+from aqmlab.engine.schedulers import Outcome
+from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError
+from aqmlab.results.metrics import flattened
 from aqmlab.results.run import Run, read_json
 from aqmlab.results.warm_up import warm_up_columns
+from aqmlab.sweeps.file import Point, Sweep
 
 if TYPE_CHECKING:
     from aqmlab.engine.store import Store
-    from aqmlab.sweeps.campaign import Row
     from aqmlab.sweeps.file import Sweep
 
 TABLE = "results.parquet"
 PAGE = "sweep.json"
-LEFT_OUT = ("scenario", "seed", "version")
-"""Keys of a summary that are no results: what made the run."""
 
 
 @dataclass(frozen=True)
@@ -146,19 +147,18 @@ def number_array(values: Sequence[float | None]) -> pa.Array:
     return pa.array(values, pa.int64() if whole and some else pa.float64())
 
 
-def flattened(summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """The numbers of a summary by their path, such as ``responses.all.p50_s``."""
-    return dict(_leaves({key: value for key, value in summary.items() if key not in LEFT_OUT}, ""))
-
-
-def _leaves(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, float | None]]:
-    for key, value in node.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{path}{key}.")
-        elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-            yield f"{path}{key}", value
-
-
 def finished(table: pa.Table) -> pa.Table:
     """The rows of the runs that ended well."""
     return table.filter(pc.equal(table.column("status"), "done"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run of a sweep and what became of it."""
+
+    index: int
+    """Number of its point."""
+    point: Point
+    seed: int
+    key: str
+    outcome: Outcome

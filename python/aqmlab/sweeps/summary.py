@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from aqmlab._util.fields import Scalar, nearest
+from aqmlab._util.fields import Scalar
+from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import metric_key
 from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided

@@ -53,7 +53,7 @@ import pyarrow.compute as pc
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.paper import read_toml
-from aqmlab.papers.scoreboard import SLACK, Term
+from aqmlab.results.terms import SLACK, Term
 from aqmlab.scenario.scenario import Scenario, toml_value
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Quantity:
     title: str
     """What it is, with its unit."""
     terms: tuple[Mapping[str, Any], ...] = ()
-    """Summands: a :class:`~aqmlab.papers.scoreboard.Term` each, or a ``constant``."""
+    """Summands: a :class:`~aqmlab.results.terms.Term` each, or a ``constant``."""
     over: tuple[Mapping[str, Any], ...] = ()
     """Summands of a divisor."""
     samples: Mapping[str, Any] | None = None

@@ -25,12 +25,13 @@ import numpy as np
 
 from aqmlab._util.console import out, say
 from aqmlab._util.files import write_text
+from aqmlab.engine.execute import World, execute
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.papers.paper import read_toml
-from aqmlab.papers.scoreboard import Tolerance, look_up
 from aqmlab.results.compare import kolmogorov_distance
 from aqmlab.results.metrics import metric_key
-from aqmlab.results.run import Run, World, execute
+from aqmlab.results.run import Run
+from aqmlab.results.terms import Tolerance, number_at
 from aqmlab.scenario.scenario import Scenario
 
 CASES = Path("validation/live/compare.toml")
@@ -232,7 +233,7 @@ def judge(case: Case, simulated: Sequence[Run], live: Sequence[Run]) -> list[Sco
         if metric.startswith("p") and min(map(len, times)) == 0:
             continue
         key = metric_key(metric)
-        both = [tuple(look_up(run.summary, key) for run in runs) for runs in (simulated, live)]
+        both = [tuple(number_at(run.summary, key) for run in runs) for runs in (simulated, live)]
         scores.append(Score(metric, both[0], both[1], bound))
     return scores
 

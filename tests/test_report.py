@@ -15,7 +15,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.reports import write as report
 from aqmlab.reports.content import compose
 from aqmlab.reports.data import CURVE_POINTS, TRACE_BINS, axis_limits, binned, distributions, traces
-from aqmlab.reports.fidelity import verdicts
+from aqmlab.reports.fidelity import published_numbers
 from aqmlab.reports.sheet import Strip, paged
 from aqmlab.reports.sources import gather
 from aqmlab.results.blocks import block_differences
@@ -418,7 +418,7 @@ def test_a_reproduction_judges_its_runs(tmp_path: Path) -> None:
     # The scoreboard names the paper, which must be found again from here.
     board = tmp_path / "out" / "scoreboard.json"
     board.write_text(board.read_text().replace('"paper": "paper"', f'"paper": "{paper}"'))
-    [verdict] = verdicts([run])
+    [verdict] = published_numbers([run])
     assert (verdict.row, verdict.published, verdict.verdict) == ("queue 5", "99.0", "outside")
     loss = 100 * run.summary["links"]["bottleneck"]["forward"]["loss_rate"]
     assert verdict.ours == f"{loss:.1f}"
@@ -426,4 +426,4 @@ def test_a_reproduction_judges_its_runs(tmp_path: Path) -> None:
     assert "0 of 1 scored cells" in page.text
     assert page.tables["table-fidelity"][1][3:] == ["99.0", verdict.ours, "outside"]
     elsewhere = real_runs(tmp_path / "other", [DROPTAIL])
-    assert verdicts(elsewhere) == []
+    assert published_numbers(elsewhere) == []

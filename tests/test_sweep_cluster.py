@@ -38,7 +38,7 @@ def test_a_cluster_gives_the_same_results(small: Path, cluster: str, aqmlab: Cli
     file = small.with_name("limits.toml")
     file.write_text(SWEEP)
     listener = Listener()
-    package.sweep(file, scheduler=cluster, out="dask", store="dask-store", watcher=listener)
+    package.sweep(file, scheduler=cluster, out="dask", store="dask-store", progress=listener)
     assert listener.made == [8]
     assert max(listener.shares) == 1.0
     package.sweep(file, jobs=2, out="local", store="local-store")

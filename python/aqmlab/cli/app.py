@@ -23,7 +23,7 @@ from aqmlab.cli import tables
 from aqmlab.cli import traffic as traffic_cli
 from aqmlab.engine import parallel
 from aqmlab.engine.calibrate import calibrate
-from aqmlab.engine.execute import RUNS_ROOT, World, default_path, execute, occupant
+from aqmlab.engine.execute import RUNS_ROOT, World, default_path, execute, existing_run
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results import run as runs
@@ -101,7 +101,7 @@ def run_command(
     if world is World.LIVE and (lacking := _native.live_missing()):
         raise AqmlabError(lacking)  # before the work of calibration, too
     if directory is not None and os.path.lexists(directory):
-        occupant(directory)  # an error is told before the work, not after it
+        existing_run(directory)  # an error is told before the work, not after it
     [ready] = calibrated([chosen], jobs)
     with Progress("running") as progress:
         run = execute(
@@ -280,7 +280,7 @@ def sweep_command(
     """
     from aqmlab.cli import sweep_tables
     from aqmlab.sweeps.file import Sweep
-    from aqmlab.sweeps.summary import Summary
+    from aqmlab.sweeps.summary import SweepSummary
 
     plan = Sweep.load(file).with_overrides(
         vary.assignment(text, "--set") for text in overrides or []
@@ -295,18 +295,18 @@ def sweep_command(
             scheduler=scheduler,
             out=target,
             store=store,
-            watcher=sweep_tables.Teller(progress),
+            progress=sweep_tables.TerminalProgress(progress),
         )
-    summary = Summary(plan, table)
+    summary = SweepSummary(plan, table)
     if as_json:
         print_json({"results": str(target / "results.parquet"), **summary.to_json()})
     else:
         show(sweep_tables.points_table(summary.points))
         if summary.differences:
             out("")
-            show(sweep_tables.differences_table(summary.differences))
+            show(sweep_tables.differences_table(summary))
         out(f"\nresults: {target / 'results.parquet'}")
-    for point in summary.cold:
+    for point in summary.under_warmed:
         say(f"warning: the warm-up is too short at {point.label} (p = {point.warm_up_p:.1g})")
     if failures := summary.failures:
         raise RunError(f"{len(failures)} of {table.num_rows} runs failed; the first, {failures[0]}")

@@ -3,53 +3,54 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.markup import escape
 from rich.table import Table
 
 from aqmlab._util.console import Progress, say
 from aqmlab._util.fields import Scalar
+from aqmlab.results.compare import Difference
 from aqmlab.results.groups import Group
 from aqmlab.results.statistics import Estimate, estimate, two_sided
 from aqmlab.sweeps.axes import plain
-from aqmlab.sweeps.campaign import Watcher
+from aqmlab.sweeps.campaign import SweepProgress
 from aqmlab.sweeps.file import Sweep
-from aqmlab.sweeps.summary import PointDifference, PointSummary
+from aqmlab.sweeps.summary import PointSummary, SweepSummary
 
 PERCENT = ("loss", "marked", "utilization", "le_", "gt_")
 """Beginnings of metrics that are shares, and shown in percent."""
 
 
-class Teller(Watcher):
+class TerminalProgress(SweepProgress):
     """Tells on standard error how a sweep gets on; with bars on a terminal."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
     def planned(self, sweep: Sweep, points: int, seeds: int) -> None:
-        """See :class:`Watcher`."""
+        """See :class:`SweepProgress`."""
         more = f" at least, {sweep.max_seeds} at most" if sweep.precision else ""
         size = f"{number(points, 'point')} x {number(seeds, 'seed')}"
         say(f"{number(points * seeds, 'run')}: {size}{more}")
 
     def calibrating(self, done: float) -> None:
-        """See :class:`Watcher`."""
+        """See :class:`SweepProgress`."""
         self._progress.update("calibration", done)
 
     def calibrated(self, answer: str) -> None:
-        """See :class:`Watcher`."""
+        """See :class:`SweepProgress`."""
         say(answer)
 
     def making(self, missing: int, found: int, seconds: float, jobs: int) -> None:
-        """See :class:`Watcher`."""
+        """See :class:`SweepProgress`."""
         say(
             f"{number(missing, 'run')} to make, about {duration(seconds)} with {jobs} at a time; "
             f"{found} in the store"
         )
 
     def progress(self, done: float, total: int) -> None:
-        """See :class:`Watcher`."""
+        """See :class:`SweepProgress`."""
         self._progress.update(number(total, "run"), done / total)
 
 
@@ -77,29 +78,38 @@ def points_table(points: Sequence[PointSummary]) -> Table:
     return table
 
 
-def differences_table(differences: Sequence[PointDifference]) -> Table:
+def differences_table(summary: SweepSummary) -> Table:
     """A row for each point that is compared; clear differences are bold."""
-    table = start(differences[0].variables)
-    table.title = f"difference to {baseline_of(differences)}, seed by seed, with 95 % intervals"
+    by_point: dict[str, dict[str, Difference]] = {}
+    for difference in summary.differences:
+        by_point.setdefault(difference.run, {})[difference.metric] = difference
+    first = summary.differences[0]
+    table = start(summary.variables[first.run])
+    table.title = f"difference to {baseline_of(summary)}, seed by seed, with 95 % intervals"
     table.title_justify = "left"
     table.title_style = ""
     table.add_column("pairs", justify="right", no_wrap=True)
-    add_metrics(table, differences[0].estimates)
-    for difference in differences:
-        pairs = max(found.count for found in difference.estimates.values())
-        shown = cells(difference.estimates, shown_difference)
-        table.add_row(*texts(difference.variables), f"{pairs}", *shown)
+    add_metrics(table, by_point[first.run])
+    for label, of_point in by_point.items():
+        estimates = {metric: found.estimate for metric, found in of_point.items()}
+        pairs = max(found.count for found in estimates.values())
+        shown = cells(estimates, shown_difference)
+        table.add_row(*texts(summary.variables[label]), f"{pairs}", *shown)
     return table
 
 
-def baseline_of(differences: Sequence[PointDifference]) -> str:
+def baseline_of(summary: SweepSummary) -> str:
     """What the points are compared with: the variables that all baselines share."""
-    first = differences[0].baseline
+    compared = [
+        (summary.variables[found.run], summary.variables[found.baseline])
+        for found in summary.differences
+    ]
+    _, first = compared[0]
     shared = {
         name: value
         for name, value in first.items()
-        if all(other.baseline[name] == value for other in differences)
-        and any(other.variables[name] != value for other in differences)
+        if all(baseline[name] == value for _, baseline in compared)
+        and any(own[name] != value for own, _ in compared)
     }
     return ", ".join(f"{name} = {plain(value)}" for name, value in shared.items())
 
@@ -153,7 +163,7 @@ def start(variables: Mapping[str, Scalar]) -> Table:
     return table
 
 
-def add_metrics(table: Table, metrics: Mapping[str, Estimate]) -> None:
+def add_metrics(table: Table, metrics: Iterable[str]) -> None:
     """A column for each metric."""
     for name in metrics:
         table.add_column(f"{name} %" if is_share(name) else name, justify="right", no_wrap=True)

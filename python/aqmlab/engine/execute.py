@@ -92,7 +92,7 @@ def execute(
     target = Path(out_dir) if out_dir is not None else default_path(scenario, runs_root, world)
     key = world.key(scenario)
     if os.path.lexists(target):
-        return existing(target, key, reuse=reuse)
+        return reusable_run(target, key, reuse=reuse)
     with workspace(target) as folder:
         # A simulated run is the work of this thread alone.
         cpu_time = time.thread_time if world is World.SIM else time.process_time
@@ -121,9 +121,9 @@ def default_path(scenario: Scenario, runs_root: Path = RUNS_ROOT, world: World =
     return runs_root / f"{scenario.name}-{scenario.key[:8]}-s{scenario.seed}{suffix}"
 
 
-def existing(target: Path, key: str, *, reuse: bool) -> Run:
+def reusable_run(target: Path, key: str, *, reuse: bool) -> Run:
     """The finished run of that key at a place that is taken; an error if it is another."""
-    run = occupant(target)
+    run = existing_run(target)
     if run.metadata.get("key") != key:
         raise AqmlabError(
             f"{target}: holds a run of another scenario, seed or version; choose another place"
@@ -133,7 +133,7 @@ def existing(target: Path, key: str, *, reuse: bool) -> Run:
     return run
 
 
-def occupant(target: Path) -> Run:
+def existing_run(target: Path) -> Run:
     """The run at a place that is taken; an error if it is anything else."""
     try:
         return Run.open(target)

@@ -24,9 +24,8 @@ from aqmlab._util.expressions import Expression
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.paper import Fit, Paper, Row, Table, combinations
 from aqmlab.papers.scoreboard import Cell, markdown
-from aqmlab.papers.signatures import Finding
+from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED, Verdict
 
-HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 CONTRADICTED = ("partly", "disagrees")
 """What the paper's own tables say of claims that are not counted."""
 CONFIDENCE = 0.95
@@ -82,33 +81,20 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 """What predicates may use beside arithmetic and comparisons; arithmetic goes row by row."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a claim."""
+def contradicted(verdict: Verdict) -> bool:
+    """Whether the paper's own tables, the caveat of a claim, contradict it, wholly or in part."""
+    return verdict.caveat in CONTRADICTED
 
-    id: str
-    text: str
-    verdict: str
-    """``holds``, ``fails`` or ``undecided``."""
-    because: str
-    """The numbers behind it, or why there is no verdict."""
-    own_tables: str
-    """``agrees``, ``partly``, ``disagrees``, ``not_tabulated``: what the paper's tables say."""
 
-    @property
-    def contradicted(self) -> bool:
-        """Whether the paper's own tables contradict the claim, wholly or in part."""
-        return self.own_tables in CONTRADICTED
-
-    def to_json(self) -> dict[str, Any]:
-        """The verdict as a JSON object."""
-        return {
-            "id": self.id,
-            "text": self.text,
-            "verdict": self.verdict,
-            "because": self.because,
-            "own_tables": self.own_tables,
-        }
+def to_json(verdict: Verdict) -> dict[str, Any]:
+    """What became of a claim, for ``scoreboard.json``."""
+    return {
+        "id": verdict.id,
+        "text": verdict.statement,
+        "verdict": verdict.outcome,
+        "because": verdict.measured,
+        "own_tables": verdict.caveat,
+    }
 
 
 Values = Mapping[tuple[str, str, str], Sequence[float] | None]
@@ -118,7 +104,7 @@ Values = Mapping[tuple[str, str, str], Sequence[float] | None]
 def judge(
     paper: Paper,
     cells: Sequence[Cell],
-    findings: Sequence[Finding] = (),
+    signatures: Sequence[Verdict] = (),
     *,
     tables: Collection[str] | None = None,
     quick: bool = False,
@@ -139,7 +125,7 @@ def judge(
         if "undecided" in spec:
             verdicts.append(verdict(spec, UNDECIDED, spec["undecided"]))
         elif "signature" in spec:
-            verdicts.append(of_signatures(spec, findings))
+            verdicts.append(of_signatures(spec, signatures))
         elif quick and spec["type"] not in paper.claims["quick"]:
             verdicts.append(verdict(spec, UNDECIDED, "quick runs decide orderings only"))
         elif {place.table for rule in rules(spec) for place in places(rule, paper)} <= done:
@@ -152,11 +138,11 @@ def verdict(spec: Mapping[str, Any], word: str, because: str) -> Verdict:
     return Verdict(spec["id"], spec["text"], word, because, spec["own_tables"])
 
 
-def of_signatures(spec: Mapping[str, Any], findings: Sequence[Finding]) -> Verdict:
+def of_signatures(spec: Mapping[str, Any], signatures: Sequence[Verdict]) -> Verdict:
     """Judges a claim that signatures decide: all of them must hold."""
-    found = [finding for finding in findings if finding.id in spec["signature"]]
-    answers = [finding.holds for finding in found]
-    because = "; ".join(finding.measured for finding in found)
+    found = [one for one in signatures if one.id in spec["signature"]]
+    answers = [one.holds for one in found]
+    because = "; ".join(one.measured for one in found)
     if len(found) < len(spec["signature"]) or None in answers:
         return verdict(spec, UNDECIDED, because or "a run is missing")
     return verdict(spec, HOLDS if all(answers) else FAILS, because)
@@ -319,7 +305,7 @@ def written(values: np.ndarray) -> str:
 
 def score(verdicts: Sequence[Verdict]) -> dict[str, int]:
     """How many claims hold, fail and are undecided; contradicted ones are counted apart."""
-    sound = [found.verdict for found in verdicts if not found.contradicted]
+    sound = [found.outcome for found in verdicts if not contradicted(found)]
     return {
         **{word: sound.count(word) for word in (HOLDS, FAILS, UNDECIDED)},
         "contradicted": len(verdicts) - len(sound),
@@ -335,9 +321,9 @@ def to_markdown(verdicts: Sequence[Verdict]) -> str:
     )
     lines = []
     for found in verdicts:
-        mark = " (the paper's own tables contradict it)" if found.contradicted else ""
-        word = f"**{found.verdict}**" if found.verdict == FAILS else found.verdict
-        lines.append([f"{found.id}: {found.text}{mark}", word, found.because])
+        mark = " (the paper's own tables contradict it)" if contradicted(found) else ""
+        word = f"**{found.outcome}**" if found.outcome == FAILS else found.outcome
+        lines.append([f"{found.id}: {found.statement}{mark}", word, found.measured])
     return f"{head}\n\n" + markdown(
         ["claim", "verdict", "measured, or why undecided"], lines, left=3
     )

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab import _native
 from aqmlab._util.files import write_text
-from aqmlab.papers.claims import CONTRADICTED, FAILS, HOLDS, UNDECIDED
+from aqmlab.papers.claims import CONTRADICTED
 from aqmlab.papers.paper import names
 from aqmlab.papers.reproduce import reproduce
 from aqmlab.papers.scoreboard import markdown, score_words
+from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

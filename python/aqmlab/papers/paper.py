@@ -214,19 +214,21 @@ def figures_of(source: Mapping[str, Any], tables: Sequence[Table]) -> tuple[Figu
     return tuple(found)
 
 
-def shelves() -> list[Path]:
+def paper_folders() -> list[Path]:
     """Where papers are looked for: in the working directory, then beside the package's source."""
     return [Path("papers"), Path(__file__).resolve().parents[3] / "papers"]
 
 
 def names() -> list[str]:
     """Names of the papers that are known here."""
-    return sorted({path.parent.name for shelf in shelves() for path in shelf.glob("*/tables.toml")})
+    return sorted(
+        {path.parent.name for folder in paper_folders() for path in folder.glob("*/tables.toml")}
+    )
 
 
 def find(name: str) -> Path:
     """The folder of a paper."""
-    candidates = [Path(name), *(shelf / name for shelf in shelves())]
+    candidates = [Path(name), *(folder / name for folder in paper_folders())]
     for folder in candidates:
         if (folder / "tables.toml").is_file():
             return folder

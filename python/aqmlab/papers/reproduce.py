@@ -20,6 +20,7 @@ from aqmlab.results.distributions import Distribution
 from aqmlab.results.recorded import numbers
 from aqmlab.results.run import Run
 from aqmlab.results.terms import Rank, total
+from aqmlab.results.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -84,7 +85,7 @@ def reproduce(
     cells += [cell for fit in fits for cell in fit_cells(fit, plan, runs)]
     titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
     board = Scoreboard(titles, not quick, cells)
-    found = [] if quick else findings(plan, cells, runs)
+    found = [] if quick else signature_verdicts(plan, cells, runs)
     judged = claims.judge(source, cells, found, tables=titles, quick=quick)
     result = {
         "paper": source.name,
@@ -94,10 +95,10 @@ def reproduce(
         "length": "quick" if quick else "usual" if source.full and not full else "published",
         "rows": {"run": rows_that_ended(plan, runs), "total": planned},
         **board.to_json(),
-        "signatures": [finding.to_json() for finding in found],
+        "signatures": [signatures.to_json(verdict) for verdict in found],
         "claims": {
             **claims.score(judged),
-            "verdicts": [verdict.to_json() for verdict in judged],
+            "verdicts": [claims.to_json(verdict) for verdict in judged],
         },
         "failed": {name: str(run) for name, run in runs.items() if isinstance(run, AqmlabError)},
         "runs": len(runs),
@@ -125,9 +126,9 @@ def why_quick(paper: Paper) -> str:
     return "of full length, but of one seed"
 
 
-def findings(
+def signature_verdicts(
     plan: Plan, cells: Sequence[Cell], runs: Mapping[str, Run | AqmlabError]
-) -> list[signatures.Finding]:
+) -> list[Verdict]:
     """What became of the signatures that the runs can answer."""
     recorded = {row: runs[name] for row, name in plan.recorded.items()}
     return [
@@ -252,7 +253,7 @@ def write(folder: Path, page: str, board: Scoreboard, result: Mapping[str, Any])
     return {kind: str(folder / name) for kind, (name, _) in texts.items()}
 
 
-def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims.Verdict]) -> str:
+def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[Verdict]) -> str:
     """The reproduction as a Markdown page."""
     seeds = ", ".join(str(seed) for seed in result["seeds"])
     head = [f"# {result['title']}", f"Ours / published; mean over seeds {seeds}."]
@@ -272,8 +273,8 @@ def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[claims
     if result["signatures"]:
         answers = {True: "yes", False: "**no**", None: "no run"}
         lines = [
-            [f"{finding['id']}: {finding['claim']}", answers[finding["holds"]], finding["measured"]]
-            for finding in result["signatures"]
+            [f"{found['id']}: {found['claim']}", answers[found["holds"]], found["measured"]]
+            for found in result["signatures"]
         ]
         parts.append("## Signatures\n\n" + markdown(["effect", "holds", "measured"], lines, 3))
     if judged:

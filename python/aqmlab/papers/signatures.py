@@ -6,7 +6,6 @@ response time at a response size, and bands of response times at multiples of a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from aqmlab.errors import AqmlabError
 from aqmlab.results.terms import SLACK
+from aqmlab.results.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,25 +27,14 @@ RECORDED = ("steps", "bands")
 """Kinds that need a run with responses and flows."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What became of one signature."""
-
-    id: str
-    claim: str
-    holds: bool | None
-    """None: the run that it needs did not end."""
-    measured: str
-    """The numbers behind the answer, in words."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The finding as a JSON object."""
-        return {
-            "id": self.id,
-            "claim": self.claim,
-            "holds": self.holds,
-            "measured": self.measured,
-        }
+def to_json(verdict: Verdict) -> dict[str, Any]:
+    """What became of a signature, for ``scoreboard.json``."""
+    return {
+        "id": verdict.id,
+        "claim": verdict.statement,
+        "holds": verdict.holds,
+        "measured": verdict.measured,
+    }
 
 
 def rows_to_record(signatures: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -54,7 +43,7 @@ def rows_to_record(signatures: Mapping[str, Any]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((table, label) for table, label in (spec["row"] for spec in specs)))
 
 
-def check_orderings(signatures: Mapping[str, Any], cells: Sequence[Cell]) -> list[Finding]:
+def check_orderings(signatures: Mapping[str, Any], cells: Sequence[Cell]) -> list[Verdict]:
     """The orderings whose tables were reproduced."""
     values = {(cell.table, cell.row, cell.column.name): cell.mean for cell in cells}
     return [
@@ -72,15 +61,15 @@ def cell_key(row: Sequence[str], spec: Mapping[str, Any]) -> tuple[str, str, str
 
 def ordering(
     spec: Mapping[str, Any], values: Mapping[tuple[str, str, str], float | None]
-) -> Finding:
+) -> Verdict:
     """Whether one cell lies below others by a margin."""
     low, *high = [values[cell_key(row, spec)] for row in (spec["low"], *spec["high"])]
     if low is None or any(value is None for value in high):
-        return Finding(spec["id"], spec["claim"], None, "a run is missing")
+        return Verdict.of(spec["id"], spec["claim"], None, "a run is missing")
     above = [value for value in high if value is not None]
     labels = [label for _, label in spec["high"]]
     listed = ", ".join(f"{label} {value:.4g}" for label, value in zip(labels, above, strict=True))
-    return Finding(
+    return Verdict.of(
         spec["id"],
         spec["claim"],
         all(value - low > spec["by"] for value in above),
@@ -90,18 +79,18 @@ def ordering(
 
 def check_recorded(
     signatures: Mapping[str, Any], runs: Mapping[tuple[str, str], Run | AqmlabError]
-) -> list[Finding]:
+) -> list[Verdict]:
     """The signatures that need responses and flows and whose runs are there."""
     checks = {"steps": step, "bands": bands}
-    findings = []
+    verdicts = []
     for kind, check in checks.items():
         for spec in signatures.get(kind, []):
             run = runs.get(tuple(spec["row"]))
             if isinstance(run, AqmlabError):
-                findings.append(Finding(spec["id"], spec["claim"], None, f"no run: {run}"))
+                verdicts.append(Verdict.of(spec["id"], spec["claim"], None, f"no run: {run}"))
             elif run is not None:
-                findings.append(Finding(spec["id"], spec["claim"], *check(spec, exchanges(run))))
-    return findings
+                verdicts.append(Verdict.of(spec["id"], spec["claim"], *check(spec, exchanges(run))))
+    return verdicts
 
 
 def exchanges(run: Run) -> dict[str, np.ndarray]:

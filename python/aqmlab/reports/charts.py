@@ -30,7 +30,7 @@ STILL_RUNS = 8
 
 
 @dataclass(frozen=True)
-class Look:
+class Style:
     """How a chart is drawn."""
 
     names: Sequence[str]
@@ -93,7 +93,7 @@ LIVE: dict[str, Any] = {
     },
     "view": {"stroke": None},
 }
-"""The look of live charts; the names are those of the page's style."""
+"""The style of live charts; the names are those of the page's style."""
 
 
 def dash(number: int) -> list[int]:
@@ -101,12 +101,12 @@ def dash(number: int) -> list[int]:
     return PATTERNS[number // len(COLOURS) % len(PATTERNS)]
 
 
-def cdf(found: Distributions, look: Look) -> dict[str, Any]:
+def cdf(found: Distributions, style: Style) -> dict[str, Any]:
     """Share of responses that ended within a time."""
     end = alt.param(name="limit", value=found.limit)
     return distribution(
         found,
-        look,
+        style,
         "cdf",
         steps="step-after",
         x=alt.X(
@@ -125,14 +125,14 @@ def cdf(found: Distributions, look: Look) -> dict[str, Any]:
     )
 
 
-def ccdf(found: Distributions, look: Look) -> dict[str, Any]:
+def ccdf(found: Distributions, style: Style) -> dict[str, Any]:
     """Share of responses that took a time or longer, on logarithmic axes."""
     fastest = min(float(curve.ccdf[0][0]) for curve in found.curves)
     slowest = max(float(curve.ccdf[0][-1]) for curve in found.curves)
     rarest = min(float(curve.ccdf[1][-1]) for curve in found.curves)
     return distribution(
         found,
-        look,
+        style,
         "ccdf",
         steps="step-before",
         x=alt.X(
@@ -160,7 +160,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 def distribution(
     found: Distributions,
-    look: Look,
+    style: Style,
     which: Literal["cdf", "ccdf"],
     *,
     steps: Literal["step-after", "step-before"],
@@ -169,20 +169,20 @@ def distribution(
     parameters: list[alt.Parameter],
 ) -> dict[str, Any]:
     """One step-wise curve per configuration."""
-    data = rows(found, which) if look.live else rows(found, which, STILL_POINTS)
+    data = rows(found, which) if style.live else rows(found, which, STILL_POINTS)
     chart: alt.Chart = (
-        alt.Chart(alt.NamedData("rows"), width=look.width, height=320 if look.live else 270)
+        alt.Chart(alt.NamedData("rows"), width=style.width, height=320 if style.live else 270)
         .mark_line(interpolate=steps, strokeWidth=2, clip=True)
-        .encode(x=x, y=y, color=look.colour, strokeDash=look.pattern)
+        .encode(x=x, y=y, color=style.colour, strokeDash=style.pattern)
         .transform_filter("datum['class'] === traffic && indexof(hidden, datum.run) < 0")
         .transform_flatten(["time", "share"])
         .add_params(
             alt.param(name="traffic", value=ALL), alt.param(name="hidden", value=[]), *parameters
         )
     )
-    if not look.live:
-        data = [row for row in data if row["run"] in look.names and row["class"] == ALL]
-    return look.spec(chart, data)
+    if not style.live:
+        data = [row for row in data if row["run"] in style.names and row["class"] == ALL]
+    return style.spec(chart, data)
 
 
 def trace_rows(traces: Sequence[Trace]) -> list[dict[str, Any]]:
@@ -194,7 +194,7 @@ def trace_rows(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def trace(found: Traces, look: Look, variable: str | None) -> dict[str, Any]:
+def trace(found: Traces, style: Style, variable: str | None) -> dict[str, Any]:
     """A queue, or an inner variable, of one configuration over time; the page gives the data.
 
     Queues share their axes over all configurations; each inner variable has its own.
@@ -208,7 +208,7 @@ def trace(found: Traces, look: Look, variable: str | None) -> dict[str, Any]:
         )
         scale = alt.Scale(domain=[0, max(peak, 1)], nice=True)
     base = (
-        alt.Chart(alt.NamedData("rows"), width=look.width, height=110)
+        alt.Chart(alt.NamedData("rows"), width=style.width, height=110)
         .transform_filter("datum.direction === direction && datum.variable === variable")
         .transform_flatten(["time", "min", "mean", "max"])
         .encode(
@@ -218,7 +218,7 @@ def trace(found: Traces, look: Look, variable: str | None) -> dict[str, Any]:
                 scale=alt.Scale(domain=[min(times), max(times)], nice=False),
                 axis=alt.Axis(tickCount=8, grid=False),
             ),
-            color=look.colour,
+            color=style.colour,
         )
     )
     name = variable or "value"
@@ -231,7 +231,7 @@ def trace(found: Traces, look: Look, variable: str | None) -> dict[str, Any]:
         alt.param(name="direction", value="forward"),
         alt.param(name="variable", value=variable or ""),
     )
-    return look.spec(chart, [])
+    return style.spec(chart, [])
 
 
 def still(spec: dict[str, Any]) -> str:
@@ -244,7 +244,9 @@ def still(spec: dict[str, Any]) -> str:
     return picture
 
 
-def still_traces(found: Traces, look: Look, chosen: Sequence[Trace], title: str) -> dict[str, Any]:
+def still_traces(
+    found: Traces, style: Style, chosen: Sequence[Trace], title: str
+) -> dict[str, Any]:
     """Some traces above each other as a picture."""
     queue = all(trace.variable == PACKETS for trace in chosen)
     data = [
@@ -258,7 +260,7 @@ def still_traces(found: Traces, look: Look, chosen: Sequence[Trace], title: str)
             title="simulated time (s)",
             scale=alt.Scale(domain=[min(times), max(times)], nice=False),
         ),
-        color=Look(look.names, live=False).colour.legend(None),
+        color=Style(style.names, live=False).colour.legend(None),
     )
     band = base.mark_area(opacity=0.25).encode(
         y=alt.Y("min:Q", title=PACKETS if queue else "value"), y2="max:Q"
@@ -279,4 +281,4 @@ def still_traces(found: Traces, look: Look, chosen: Sequence[Trace], title: str)
         )
         .resolve_scale(y="shared" if queue else "independent")
     )
-    return look.spec(chart, data)
+    return style.spec(chart, data)

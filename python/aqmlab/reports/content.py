@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from aqmlab.reports.data import MOST_DRAWN, Distributions, Traces, distributions, traces
-from aqmlab.reports.fidelity import Verdict, verdicts
+from aqmlab.reports.fidelity import PublishedNumber, published_numbers
 from aqmlab.reports.tables import (
     FORWARD,
     Table,
@@ -87,7 +87,7 @@ class Report:
     traces: Traces | None
     compared: list[Difference]
     differences: Table | None
-    verdicts: list[Verdict]
+    published: list[PublishedNumber]
     fidelity: Table | None
     within: Table | None
     """Numbers behind the distribution."""
@@ -134,7 +134,7 @@ def compose(
     curves = distributions(groups)
     traced = traces(groups)
     changes = differences(groups)
-    judged = verdicts(runs)
+    published = published_numbers(runs)
     return Report(
         title=title or title_of(groups),
         question=question or question_of(groups),
@@ -149,8 +149,8 @@ def compose(
         traces=traced,
         compared=changes,
         differences=difference_table(changes) if changes else None,
-        verdicts=judged,
-        fidelity=fidelity_table(judged) if judged else None,
+        published=published,
+        fidelity=fidelity_table(published) if published else None,
         within=within_table(curves) if curves else None,
         tail=tail_table(curves) if curves else None,
         traced=trace_table(traced) if traced else None,

@@ -21,7 +21,7 @@ from aqmlab.results.run import Run
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PublishedNumber:
     """A published number beside ours."""
 
     paper: str
@@ -39,15 +39,15 @@ class Verdict:
     """``within``, ``outside``, ``missing`` or ``not scored``."""
 
 
-def verdicts(runs: Sequence[Run]) -> list[Verdict]:
-    """The verdicts on the published rows that the runs belong to, each once."""
+def published_numbers(runs: Sequence[Run]) -> list[PublishedNumber]:
+    """The numbers of the published rows that the runs belong to, each once."""
     found: dict[tuple[Path, str, str], None] = {}
     for run in runs:
         folder = run.path.resolve().parent.parent
         if (folder / "scoreboard.json").is_file():
             for table, row in rows_of(folder).get(fingerprint(run.scenario), ()):
                 found[folder, table, row] = None
-    return [verdict for place in found for verdict in cells_of(*place)]
+    return [number for place in found for number in cells_of(*place)]
 
 
 @cache
@@ -93,14 +93,14 @@ def cells(folder: Path) -> list[dict[str, str]]:
         return []
 
 
-def cells_of(folder: Path, table: str, row: str) -> list[Verdict]:
+def cells_of(folder: Path, table: str, row: str) -> list[PublishedNumber]:
     """The cells of one published row."""
     result = scoreboard(folder)
     paper = Paper.load(result["paper"])
     of_table = paper.table(table)
     columns = {column.name: column.title for column in of_table.columns}
     return [
-        Verdict(
+        PublishedNumber(
             paper=paper.title,
             table=of_table.title,
             row=row,

@@ -11,7 +11,7 @@ import vl_convert
 
 from aqmlab.figures.base import PATTERNS
 from aqmlab.reports import charts
-from aqmlab.reports.charts import STILL_RUNS, Look, dash
+from aqmlab.reports.charts import STILL_RUNS, Style, dash
 from aqmlab.reports.data import PACKETS, Trace, Traces
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def present(report: Report, section: str) -> bool:
 
 
 def stroke(number: int) -> dict[str, str]:
-    """How the curves of a configuration look: the page's colour, and their line pattern."""
+    """The style of a configuration's curves: the page's colour, and their line pattern."""
     pattern = dash(number)
     return {
         "colour": f"var(--run-{number % 8 + 1})",
@@ -139,13 +139,13 @@ def stroke(number: int) -> dict[str, str]:
 
 def live_charts(report: Report) -> dict[str, Any]:
     """The charts that the page's script draws, with their data; empty without any."""
-    look = Look(report.drawn, live=True)
+    style = Style(report.drawn, live=True)
     content: dict[str, Any] = {}
     if found := report.distributions:
         content["limit"] = found.limit
         for spec, name, steps in (
-            (charts.cdf(found, look), "cdf", "after"),
-            (charts.ccdf(found, look), "ccdf", "before"),
+            (charts.cdf(found, style), "cdf", "after"),
+            (charts.ccdf(found, style), "ccdf", "before"),
         ):
             data = spec["datasets"]["rows"]
             content[name] = {"spec": without_data(spec), "rows": data, "steps": steps, "unit": "%"}
@@ -155,7 +155,7 @@ def live_charts(report: Report) -> dict[str, Any]:
             "rows": charts.trace_rows(traced.traces),
             "probability": {trace.group: trace.variable for trace in traced.probabilities},
         } | {
-            kind: {"spec": without_data(charts.trace(traced, look, name)), "steps": "near"}
+            kind: {"spec": without_data(charts.trace(traced, style, name)), "steps": "near"}
             for kind, name in kinds.items()
         }
     if not content:
@@ -176,28 +176,28 @@ def pictures(report: Report) -> dict[str, str]:
 
 def stills(report: Report) -> dict[str, str]:
     """The charts as SVG: the first configurations, all classes of traffic together."""
-    look = Look(report.drawn[:STILL_RUNS], live=False)
+    style = Style(report.drawn[:STILL_RUNS], live=False)
     found: dict[str, str] = {}
     if report.distributions:
-        found["cdf"] = charts.still(charts.cdf(report.distributions, look))
-        found["ccdf"] = charts.still(charts.ccdf(report.distributions, look))
+        found["cdf"] = charts.still(charts.cdf(report.distributions, style))
+        found["ccdf"] = charts.still(charts.ccdf(report.distributions, style))
     if traced := report.traces:
-        queues, inner = chosen_traces(traced, look)
+        queues, inner = chosen_traces(traced, style)
         for name, chosen, title in (
             ("queue", queues, "Packets in the queue"),
             ("probability", inner, "Signal probability"),
         ):
             if chosen:
-                found[name] = charts.still(charts.still_traces(traced, look, chosen, title))
+                found[name] = charts.still(charts.still_traces(traced, style, chosen, title))
     return found
 
 
-def chosen_traces(found: Traces, look: Look) -> tuple[list[Trace], list[Trace]]:
+def chosen_traces(found: Traces, style: Style) -> tuple[list[Trace], list[Trace]]:
     """The forward queue, and the first probability, of each configuration in a picture."""
     forward = [
         trace
         for trace in found.traces
-        if trace.direction == found.directions[0] and trace.group in look.names
+        if trace.direction == found.directions[0] and trace.group in style.names
     ]
     queues = [trace for trace in forward if trace.variable == PACKETS]
     return queues, [trace for trace in found.probabilities if trace in forward]

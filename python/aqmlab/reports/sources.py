@@ -40,8 +40,8 @@ def places(path: Path) -> list[tuple[Path, str]]:
         return [(path, "")]
     if (path / SWEEP).is_file():
         return sweep_places(path)
-    shelf = path / "runs" if (path / "runs").is_dir() else path
-    inside = sorted(file.parent for file in shelf.glob("[!.]*/summary.json"))
+    folder = path / "runs" if (path / "runs").is_dir() else path
+    inside = sorted(file.parent for file in folder.glob("[!.]*/summary.json"))
     return [(folder, "") for folder in inside] or [(path, "")]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aqmlab.reports.data import TAIL, Distributions, Traces
-from aqmlab.reports.fidelity import Verdict
+from aqmlab.reports.fidelity import PublishedNumber
 from aqmlab.results.compare import ALL, Difference
 from aqmlab.results.groups import Group
 from aqmlab.results.metrics import look_up
@@ -195,13 +195,13 @@ def reason_table(groups: Sequence[Group]) -> Table | None:
     for group in groups:
         for link, side, place in sides(group):
             arrived = total(group, (*place, "arrived_packets"))
-            for deed, key in (("dropped", "drops"), ("marked", "marks")):
+            for action, key in (("dropped", "drops"), ("marked", "marks")):
                 reasons = look_up(group.first.summary, (*place, key)) or {}
                 for reason in reasons:
                     packets = total(group, (*place, key, reason))
                     if packets and arrived:
                         where = f"{link} {side}"
-                        found.append((group, where, deed, reason, packets, packets / arrived))
+                        found.append((group, where, action, reason, packets, packets / arrived))
     if not found:
         return None
     most = max(share for *_, share in found)
@@ -209,14 +209,14 @@ def reason_table(groups: Sequence[Group]) -> Table | None:
         [
             Cell(group.label),
             Cell(where),
-            Cell(deed),
+            Cell(action),
             Cell(reason.replace("_", " ")),
             Cell(number(packets / len(group.runs), 0)),
             Cell(number(100 * share, 3), bar=Bar(0, 100 * share / most)),
         ]
-        for group, where, deed, reason, packets, share in found
+        for group, where, action, reason, packets, share in found
     ]
-    head = ["configuration", "link", "deed", "reason", "packets per run", "of arrivals (%)"]
+    head = ["configuration", "link", "action", "reason", "packets per run", "of arrivals (%)"]
     return Table("reasons", "Drops and marks by reason", head, rows, words=4)
 
 
@@ -286,21 +286,21 @@ def difference_cell(change: Difference, reach: float) -> Cell:
     return Cell(text, change.tone, Bar(begin, end, middle, 50))
 
 
-def fidelity_table(judged: Sequence[Verdict]) -> Table:
+def fidelity_table(published: Sequence[PublishedNumber]) -> Table:
     """Published numbers beside ours."""
     tones = {"within": "better", "outside": "worse", "missing": "worse"}
     rows = [
         [
-            Cell(verdict.row),
-            Cell(verdict.table),
-            Cell(verdict.column),
-            Cell(verdict.published),
-            Cell(verdict.ours),
-            Cell(verdict.verdict, tones.get(verdict.verdict, "")),
+            Cell(number.row),
+            Cell(number.table),
+            Cell(number.column),
+            Cell(number.published),
+            Cell(number.ours),
+            Cell(number.verdict, tones.get(number.verdict, "")),
         ]
-        for verdict in judged
+        for number in published
     ]
-    papers = "; ".join(dict.fromkeys(verdict.paper for verdict in judged))
+    papers = "; ".join(dict.fromkeys(number.paper for number in published))
     head = ["published row", "table", "column", "published", "ours", "verdict"]
     return Table("fidelity", papers, head, rows, words=3)
 

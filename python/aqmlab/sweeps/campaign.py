@@ -42,7 +42,7 @@ MOST_GROWTH = 2.0
 """The seeds of a point grow by this factor at most, before its interval is looked at again."""
 
 
-class Watcher:
+class SweepProgress:
     """Is told how a sweep gets on; this one does not listen."""
 
     def planned(self, sweep: Sweep, points: int, seeds: int) -> None:
@@ -68,7 +68,7 @@ def sweep(
     scheduler: str | None = None,
     out: str | os.PathLike[str] | None = None,
     store: str | os.PathLike[str] | None = None,
-    watcher: Watcher | None = None,
+    progress: SweepProgress | None = None,
 ) -> pa.Table:
     """Runs what is missing of a sweep.
 
@@ -78,7 +78,7 @@ def sweep(
         scheduler: address of a Dask scheduler that makes the runs instead.
         out: folder of ``results.parquet`` and ``sweep.json``; default: ``runs/sweeps/NAME``.
         store: folder of the store of runs; default: ``runs/store``.
-        watcher: is told how it gets on.
+        progress: is told how it gets on.
 
     Returns:
         The table of ``results.parquet``: a row for each run, the failed ones included; see
@@ -87,28 +87,28 @@ def sweep(
     chosen = plan if isinstance(plan, Sweep) else Sweep.load(plan)
     target = Path(out) if out is not None else SWEEPS_ROOT / chosen.name
     sweep_results.refuse_a_taken_place(target)
-    shelf = Store(Path(store) if store is not None else STORE_ROOT)
-    campaign = Campaign(chosen, shelf, watcher or Watcher())
+    runs_store = Store(Path(store) if store is not None else STORE_ROOT)
+    campaign = Campaign(chosen, runs_store, progress or SweepProgress())
     with schedulers.scheduler(scheduler, jobs) as pool:
         rows = campaign.run(pool)
-    return sweep_results.write(target, chosen, shelf, rows)
+    return sweep_results.write(target, chosen, runs_store, rows)
 
 
 class Campaign:
     """A sweep on its way."""
 
-    def __init__(self, plan: Sweep, store: Store, watcher: Watcher) -> None:
+    def __init__(self, plan: Sweep, store: Store, progress: SweepProgress) -> None:
         """Makes the scenario of every point, which checks all of them."""
         self.sweep = plan
         self.store = store
-        self.watcher = watcher
+        self.progress = progress
         self.points = plan.points
         self.scenarios = [plan.scenario_of(point) for point in self.points]
 
     def run(self, pool: Scheduler) -> list[Row]:
         """All runs, in the order of their points and seeds."""
         seeds = self.sweep.seeds or (self.scenarios[0].seed,)
-        self.watcher.planned(self.sweep, len(self.points), len(seeds))
+        self.progress.planned(self.sweep, len(self.points), len(seeds))
         self.scenarios = self._calibrated(pool.jobs)
         rows: list[Row] = []
         wanted = [(index, seed) for seed in seeds for index in range(len(self.points))]
@@ -126,14 +126,14 @@ class Campaign:
         for index, scenario in enumerate(self.scenarios):
 
             def tell(done: float, index: int = index) -> None:
-                self.watcher.calibrating((index + done) / total)
+                self.progress.calibrating((index + done) / total)
 
             found, answers = calibrate(scenario, jobs=jobs, progress=tell)
             ready.append(found)
             told |= dict.fromkeys(map(str, answers))
-        self.watcher.calibrating(1.0)
+        self.progress.calibrating(1.0)
         for answer in told:
-            self.watcher.calibrated(answer)
+            self.progress.calibrated(answer)
         return ready
 
     def _made(self, wanted: Sequence[tuple[int, int]], pool: Scheduler) -> list[Row]:
@@ -146,8 +146,8 @@ class Campaign:
         missing = [scenario for key, scenario in distinct.items() if key not in outcomes]
         if missing:
             seconds = time_of(missing) / min(pool.jobs, len(missing))
-            self.watcher.making(len(missing), len(outcomes), seconds, pool.jobs)
-            made = pool.run(missing, self.store, Tally(len(missing), self.watcher).tell)
+            self.progress.making(len(missing), len(outcomes), seconds, pool.jobs)
+            made = pool.run(missing, self.store, TotalProgress(len(missing), self.progress).tell)
             outcomes |= zip((scenario.key for scenario in missing), made, strict=True)
         return [
             Row(index, self.points[index], seed, scenario.key, outcomes[scenario.key])
@@ -172,17 +172,17 @@ class Campaign:
         return found
 
 
-class Tally:
+class TotalProgress:
     """Adds up the shares of several runs."""
 
-    def __init__(self, total: int, watcher: Watcher) -> None:
+    def __init__(self, total: int, progress: SweepProgress) -> None:
         self._shares = [0.0] * total
-        self._watcher = watcher
+        self._progress = progress
 
     def tell(self, index: int, done: float) -> None:
         """Notes how much of a run is done."""
         self._shares[index] = done
-        self._watcher.progress(sum(self._shares), len(self._shares))
+        self._progress.progress(sum(self._shares), len(self._shares))
 
 
 def with_seed(scenario: Scenario, seed: int) -> Scenario:

@@ -13,8 +13,9 @@ import pyarrow as pa
 from aqmlab._util.fields import Scalar
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
+from aqmlab.results.compare import Difference
 from aqmlab.results.metrics import metric_key
-from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided
+from aqmlab.results.statistics import Estimate, combined, estimate, two_sided
 from aqmlab.results.warm_up import COLUMNS, LEVEL
 from aqmlab.sweeps.file import Point, Sweep, label_of
 
@@ -42,20 +43,7 @@ class PointSummary:
         return without_nan(asdict(self))
 
 
-@dataclass(frozen=True)
-class PointDifference:
-    """Metrics of a point minus those of its baseline, seed by seed."""
-
-    variables: Mapping[str, Scalar]
-    baseline: Mapping[str, Scalar]
-    estimates: Mapping[str, Estimate]
-
-    def to_json(self) -> dict[str, Any]:
-        """For ``aqmlab sweep --json``."""
-        return without_nan(asdict(self))
-
-
-class Summary:
+class SweepSummary:
     """The results of a sweep, point by point."""
 
     def __init__(self, sweep: Sweep, table: pa.Table, metrics: Sequence[str] | None = None) -> None:
@@ -103,27 +91,37 @@ class Summary:
         )
 
     @cached_property
-    def differences(self) -> list[PointDifference]:
-        """Every point that the sweep compares with a baseline."""
+    def differences(self) -> list[Difference]:
+        """Every point that the sweep compares with a baseline, metric by metric, seed by seed."""
         by_steps = {point.steps: point for point in self._sweep.points}
         found = []
         for point in self._sweep.points:
             steps = self._sweep.baseline_of(point)
             if steps is not None and steps in by_steps:
-                found.append(self._compared(by_steps[steps], point))
+                found += self._compared(by_steps[steps], point)
         return found
 
-    def _compared(self, baseline: Point, point: Point) -> PointDifference:
+    def _compared(self, baseline: Point, point: Point) -> list[Difference]:
         first, second = ({row["seed"]: row for row in self._of(p)} for p in (baseline, point))
         seeds = [seed for seed in second if seed in first]
-        estimates = {}
+        found = []
         for name, key in self._metrics.items():
             pairs = [(first[seed].get(key), second[seed].get(key)) for seed in seeds]
-            whole = [pair for pair in pairs if None not in pair]
-            estimates[name] = (
-                paired_difference(*zip(*whole, strict=True)) if whole else estimate([])
+            gaps = [
+                float(after) - float(before)
+                for before, after in pairs
+                if before is not None and after is not None
+            ]
+            basis = f"{len(gaps)} pair{'' if len(gaps) == 1 else 's'} of runs"
+            found.append(
+                Difference(point.label, baseline.label, "", name, estimate(gaps), True, basis)
             )
-        return PointDifference(point.variables, baseline.variables, estimates)
+        return found
+
+    @cached_property
+    def variables(self) -> dict[str, Mapping[str, Scalar]]:
+        """The variables of every point, by its label."""
+        return {point.label: point.variables for point in self._sweep.points}
 
     @property
     def failures(self) -> list[str]:
@@ -139,12 +137,19 @@ class Summary:
         """For ``aqmlab sweep --json``."""
         return {
             "points": [point.to_json() for point in self.points],
-            "differences": [difference.to_json() for difference in self.differences],
+            "differences": [
+                {
+                    **difference.to_json(),
+                    "variables": self.variables[difference.run],
+                    "baseline_variables": self.variables[difference.baseline],
+                }
+                for difference in self.differences
+            ],
             "failures": self.failures,
         }
 
     @property
-    def cold(self) -> list[PointSummary]:
+    def under_warmed(self) -> list[PointSummary]:
         """Points whose warm-up was too short, as far as the test can tell.
 
         With many points some would fail by chance, so that the level is divided by their number.

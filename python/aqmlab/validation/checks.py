@@ -54,6 +54,7 @@ from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.paper import read_toml
 from aqmlab.results.terms import SLACK, Term
+from aqmlab.results.verdict import Verdict
 from aqmlab.scenario.scenario import Scenario, toml_value
 
 if TYPE_CHECKING:
@@ -132,41 +133,6 @@ class Check:
         low = -np.inf if self.at_least is None else self.at_least - SLACK
         high = np.inf if self.at_most is None else self.at_most + SLACK
         return bool(low <= value <= high)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a check."""
-
-    check: Check
-    title: str
-    """The quantity's title."""
-    values: tuple[float, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether every value lies in the range."""
-        return bool(self.values) and all(map(self.check.admits, self.values))
-
-    @property
-    def expected(self) -> bool:
-        """Whether it came as the file says: it holds, or it is a known miss."""
-        return self.holds == (self.check.miss is None)
-
-    @property
-    def measured(self) -> str:
-        """The value, or the range of the values."""
-        if any(np.isnan(value) for value in self.values):
-            return "no ratio: the other is 0"
-        ends = list(dict.fromkeys(f"{end:.3g}" for end in (min(self.values), max(self.values))))
-        return " to ".join(ends)
-
-    @property
-    def outcome(self) -> str:
-        """Whether it holds, in words."""
-        if self.holds:
-            return "yes" if self.check.miss is None else "yes, against the known miss"
-        return f"no: {self.check.miss}" if self.check.miss else "**no**"
 
 
 @dataclass(frozen=True)
@@ -315,8 +281,8 @@ def ratio(value: float, reference: float) -> float:
     return value / reference if reference else float("nan")
 
 
-def judge(validation: Validation, check: Check, results: Results) -> Verdict:
-    """What a check says about the runs."""
+def values_of(validation: Validation, check: Check, results: Results) -> tuple[float, ...]:
+    """The values that a check judges."""
     quantity = validation.quantities[check.quantity]
     values = []
     points = validation.points if check.at is None else check.at
@@ -328,7 +294,26 @@ def judge(validation: Validation, check: Check, results: Results) -> Verdict:
         values.append(value)
     if check.across == "spread":
         values = [ratio(max(values), min(values))]
-    return Verdict(check, quantity.title, tuple(values))
+    return tuple(values)
+
+
+def judge(check: Check, values: Sequence[float]) -> Verdict:
+    """What becomes of a check: it holds if every value lies in the range."""
+    holds = bool(values) and all(map(check.admits, values))
+    return Verdict.of(check.quantity, check.claim, holds, in_words(values), check.miss or "")
+
+
+def expected(verdict: Verdict) -> bool:
+    """Whether a check came as its file says: it holds, or it is a known miss."""
+    return verdict.holds is not bool(verdict.caveat)
+
+
+def in_words(values: Sequence[float]) -> str:
+    """A value, or the range of several."""
+    if any(np.isnan(value) for value in values):
+        return "no ratio: the other is 0"
+    ends = list(dict.fromkeys(f"{end:.3g}" for end in (min(values), max(values))))
+    return " to ".join(ends)
 
 
 def validate(
@@ -337,7 +322,7 @@ def validate(
     jobs: int | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> tuple[list[Verdict], Results]:
-    """Runs what is missing of a discipline's runs and judges its checks.
+    """Runs what is missing of a discipline's runs and judges its checks, in their order.
 
     Args:
         validation: the discipline's file.
@@ -361,7 +346,8 @@ def validate(
             if isinstance(run, AqmlabError):
                 raise run
             results[point].append(replace(run, label=label(validation, point)))
-    return [judge(validation, check, results) for check in validation.checks], results
+    verdicts = [judge(check, values_of(validation, check, results)) for check in validation.checks]
+    return verdicts, results
 
 
 def label(validation: Validation, point: Point) -> str:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from aqmlab._util.console import Progress, out, say
 from aqmlab._util.files import write_text
 from aqmlab.errors import AqmlabError
-from aqmlab.validation.checks import Validation, validate
+from aqmlab.validation.checks import Validation, expected, validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from aqmlab.validation.checks import Check, Verdict
+    from aqmlab.results.verdict import Verdict
+    from aqmlab.validation.checks import Check
 
 FOLDER = Path("validation")
 """Where the validation files are."""
@@ -70,19 +71,26 @@ def validate_all(names: Sequence[str], out_dir: Path, jobs: int | None) -> int:
         out(sections[-1])
     if not names:
         write_text(PAGE, page(sections, all_verdicts))
-    return 0 if all(verdict.expected for verdict in all_verdicts) else 1
+    return 0 if all(expected(verdict) for verdict in all_verdicts) else 1
 
 
 def lines(validation: Validation, verdicts: Sequence[Verdict]) -> str:
     """A discipline's checks as a section of the page."""
     rows = "\n".join(
-        f"| {verdict.check.claim} | {verdict.title}{compared(verdict.check)} | "
-        f"{verdict.measured} | {verdict.check.wanted} | {verdict.outcome} |"
-        for verdict in verdicts
+        f"| {check.claim} | {validation.quantities[check.quantity].title}{compared(check)} | "
+        f"{verdict.measured} | {check.wanted} | {answer(verdict)} |"
+        for check, verdict in zip(validation.checks, verdicts, strict=True)
     )
     head = "| check | quantity | measured | wanted | holds |\n| --- | --- | --- | --- | --- |"
     link = f"[{validation.name}](disciplines/{validation.name}.md)"
     return f"## {link}: {validation.title}\n\n{head}\n{rows}\n"
+
+
+def answer(verdict: Verdict) -> str:
+    """Whether a check holds, in words."""
+    if verdict.holds:
+        return "yes, against the known miss" if verdict.caveat else "yes"
+    return f"no: {verdict.caveat}" if verdict.caveat else "**no**"
 
 
 def compared(check: Check) -> str:
@@ -96,7 +104,7 @@ def compared(check: Check) -> str:
 
 def page(sections: Sequence[str], verdicts: Sequence[Verdict]) -> str:
     """The page of all checks."""
-    held = sum(verdict.holds for verdict in verdicts)
+    held = sum(bool(verdict.holds) for verdict in verdicts)
     head = (
         "# Validation of the disciplines\n\n"
         "What each discipline's own paper promises, run and measured. `make validate` runs "

@@ -87,7 +87,7 @@ reproduce-quick: build
 # Each discipline's headline behaviour: docs/validation.md; ARGS="pi rem" for some of them
 validate: build
 	@[ out/validate/runs -nt python/aqmlab/_native.abi3.so ] || rm -rf out/validate/runs  # of another engine
-	$(BIN)/python -m aqmlab.validate $(ARGS)
+	$(BIN)/python -m aqmlab.validation.disciplines $(ARGS)
 
 figures: build
 	mkdir -p docs/images
@@ -118,4 +118,4 @@ test-live: build $(STAMPS)/requirements-dev
 # The simulator against the kernel, as root: an hour of live runs, those that are there count again
 .PHONY: live-compare
 live-compare: build
-	$(BIN)/python -m aqmlab.live_compare $(ARGS)
+	$(BIN)/python -m aqmlab.validation.live $(ARGS)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from aqmlab import cli
+from aqmlab.cli import app as cli
 
 SMALL = """
 title = "Small fetches over a slow link"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from aqmlab.runs import Run
+from aqmlab.results.run import Run
 
 if TYPE_CHECKING:
     from pathlib import Path

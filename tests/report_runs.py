@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aqmlab.runs import Run, execute
-from aqmlab.scenario import Scenario
+from aqmlab.engine.execute import execute
+from aqmlab.results.run import Run
+from aqmlab.scenario.scenario import Scenario
 from conftest import SMALL
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aqmlab.arrivals import Arrivals, arrivals
-from aqmlab.describe import Memory, memory
+from aqmlab.traffic.arrivals import Arrivals, arrivals
+from aqmlab.traffic.describe import Memory, memory
 from conftest import Cli
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aqmlab import RunError, Scenario, calibrate
-from aqmlab.calibrate import Bench, Line
-from aqmlab.describe import describe
+from aqmlab import RunError, Scenario
+from aqmlab.engine import calibrate
+from aqmlab.engine.calibrate import Bench, Line
+from aqmlab.traffic.describe import describe
 from conftest import SMALL
 
 OPEN = SMALL.replace('rate = "30 /s"\n', "").replace("\n[measure]", "load = 0.6\n\n[measure]", 1)

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from aqmlab import claims
-from aqmlab.papers import Paper, Table
+from aqmlab.papers import claims
+from aqmlab.papers.paper import Paper, Table
 
 PAPERS = Path(__file__).parents[1] / "papers"
 KEYS = ("christiansen2000", "le2005", "synctcp2005")

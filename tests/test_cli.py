@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from aqmlab import console
+from aqmlab._util import console
 from conftest import ROOT, SMALL, Cli, Terminal
 
 BROKEN = sorted((ROOT / "tests" / "scenarios" / "broken").glob("*.toml"))
@@ -153,9 +153,9 @@ def test_compare_runs_what_is_missing(aqmlab: Cli, small: Path) -> None:
     assert {run["path"] for run in content["runs"]} == {str(path) for path in directories}
     assert content["figure"] == "figure.html"
     assert {entry["metric"] for entry in content["differences"]} >= {"p50_s", "le_1s"}
-    assert all(entry["paired"] and entry["class"] == "fetches" for entry in content["differences"])
+    assert all(entry["paired"] and entry["class"] == "all" for entry in content["differences"])
     (distance,) = content["distances"]
-    assert distance["class"] == "fetches"
+    assert distance["class"] == "all"
     assert {distance["run"], distance["baseline"]} == {"droptail 20", "red (5,15)"}
     assert 0 < distance["kolmogorov"] < 1
 
@@ -209,7 +209,7 @@ def test_everything_is_listed(aqmlab: Cli, kind: str) -> None:
         "transports": "recovery.reno",
         "traffic": "mah-web",
         "profiles": "freebsd-2.2.8",
-        "scenarios": str(ROOT / "scenarios" / "quickstart.toml"),
+        "scenarios": "scenarios/quickstart.toml",
         "papers": "christiansen2000",
     }[kind]
     names = json.loads(aqmlab("list", kind, "--json").out)

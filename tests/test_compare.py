@@ -11,7 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from aqmlab import Run, Scenario
-from aqmlab.compare import METRICS, Difference, differences, kolmogorov_distance
+from aqmlab.results.blocks import STATISTICS
+from aqmlab.results.compare import Difference, kolmogorov_distance
+from aqmlab.results.compare import differences as differences_of
+from aqmlab.results.groups import Group
 from conftest import SMALL
 from scipy.stats import ks_2samp
 
@@ -30,9 +33,8 @@ def run_of(label: str, times: Any, *, seed: int = 1, **changes: Any) -> Run:
         }
     )
     summary = {"measured_s": MEASURED, "simulated_s": BEGIN + MEASURED}
-    run = Run(Path(label), label, summary, {**SCENARIO, "seed": seed, **changes}, {})
-    object.__setattr__(run, "__dict__", run.__dict__ | {"responses": table})
-    return run
+    scenario = {**SCENARIO, "seed": seed, **changes}
+    return Run.in_memory(scenario, summary, {"responses": table}, label=label, path=label)
 
 
 def noisy(seed: int, blocks: int = 30) -> Any:
@@ -42,6 +44,11 @@ def noisy(seed: int, blocks: int = 30) -> Any:
     return level * random.exponential(0.4, COUNT)
 
 
+def differences(runs: list[Run]) -> list[Difference]:
+    """Of runs to the first of them."""
+    return differences_of([Group(run.label, (run,)) for run in runs])
+
+
 def by_metric(found: list[Difference]) -> dict[str, Difference]:
     return {difference.metric: difference for difference in found}
 
@@ -49,7 +56,7 @@ def by_metric(found: list[Difference]) -> dict[str, Difference]:
 def test_a_difference_is_that_of_the_statistics() -> None:
     first, second = noisy(1), 1.5 * noisy(1)
     found = by_metric(differences([run_of("a", first), run_of("b", second)]))
-    assert list(found) == list(METRICS)
+    assert list(found) == list(STATISTICS)
     for share in (50, 90, 99):
         exact = np.quantile(second, share / 100) - np.quantile(first, share / 100)
         assert found[f"p{share}_s"].difference == pytest.approx(exact, rel=0.002)
@@ -119,21 +126,29 @@ def test_few_responses_give_no_interval() -> None:
 def test_classes_are_compared_one_by_one_and_together() -> None:
     traffic = [SCENARIO["traffic"][0], {**SCENARIO["traffic"][0], "name": "others"}]
     runs = [run_of(label, noisy(1), traffic=traffic) for label in "ab"]
-    for run in runs:
-        table = run.responses
-        assert table is not None
-        names = pa.array(["fetches", "others"] * (COUNT // 2)).dictionary_encode()
-        object.__setattr__(
-            run, "__dict__", run.__dict__ | {"responses": table.set_column(0, "class", names)}
+    names = pa.array(["fetches", "others"] * (COUNT // 2)).dictionary_encode()
+    counts = {name: {"count": COUNT // 2} for name in ("fetches", "others")}
+    runs = [
+        dataclasses.replace(
+            run,
+            summary={**run.summary, "responses": counts},
+            tables={"responses": run.responses.set_column(0, "class", names)},
         )
+        for run in runs
+        if run.responses is not None
+    ]
     found = differences(runs)
-    assert list(dict.fromkeys(entry.traffic for entry in found)) == ["fetches", "others", "all"]
+    assert list(dict.fromkeys(entry.traffic for entry in found)) == ["all", "fetches", "others"]
 
 
 def test_the_same_queue_makes_no_difference(tmp_path: Path) -> None:
     scenario = Scenario.from_toml(SMALL)
     first = aqmlab.run(scenario, out_dir=tmp_path / "a")
-    second = aqmlab.run(scenario.with_overrides({"title": "same"}), out_dir=tmp_path / "b")
-    for entry in aqmlab.compare([first, second.path]):
+    fewer = {"measure.record": ["responses"]}
+    second = aqmlab.run(scenario.with_overrides(fewer), out_dir=tmp_path / "b")
+    found = aqmlab.compare([first, second.path])
+    assert [entry.metric for entry in found] == list(STATISTICS)
+    for entry in found:
         assert (entry.difference, entry.low, entry.high) == (0, 0, 0)
         assert dataclasses.asdict(entry)["paired"]
+        assert "(+0 to +0, blocks of time of one pair of runs)" in str(entry)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aqmlab.catalog import Catalog
-from aqmlab.describe import (
+from aqmlab.scenario.catalog import Catalog
+from aqmlab.traffic.describe import (
     EXAMPLES,
     Description,
     Memory,
@@ -17,7 +17,7 @@ from aqmlab.describe import (
     example,
     memory,
 )
-from aqmlab.describe_views import describe_figure, describe_tables
+from aqmlab.traffic.views import describe_figure, describe_tables
 from conftest import ROOT, Cli
 
 

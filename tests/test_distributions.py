@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from aqmlab import recorded
-from aqmlab.distributions import Distribution
+from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import Paper, Row, Table
-from aqmlab.reproduce import Plan, measure
-from aqmlab.runs import execute
-from aqmlab.scenario import Scenario
-from aqmlab.scoreboard import Column, Term
+from aqmlab.papers.paper import Paper, Row, Table
+from aqmlab.papers.plan import Plan
+from aqmlab.papers.reproduce import measure
+from aqmlab.papers.scoreboard import Column
+from aqmlab.results import recorded
+from aqmlab.results.distributions import Distribution
+from aqmlab.results.terms import Term
+from aqmlab.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
-    from aqmlab.distributions import Of
+    from aqmlab.results.distributions import Of
 
 TWO_CLASSES = """
 measure = { warm_up = "2 s", duration = "20 s" }

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aqmlab import fidelity
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import Paper, names
+from aqmlab.papers import fidelity
+from aqmlab.papers.paper import Paper, names
 from conftest import ROOT
 
 if TYPE_CHECKING:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from aqmlab import figures
-from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
+from aqmlab.figures import base as figures
+from aqmlab.results.distributions import Distribution
 from made_runs import made_run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aqmlab.runs import Run
+    from aqmlab.results.run import Run
 
 RANDOM = np.random.default_rng(1)
 TIMES = {

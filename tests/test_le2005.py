@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aqmlab import claims
-from aqmlab.papers import Paper
-from aqmlab.reproduce import Plan, table_cells
-from aqmlab.scoreboard import Cell, Scoreboard
+from aqmlab.papers import claims
+from aqmlab.papers.paper import Paper
+from aqmlab.papers.plan import Plan
+from aqmlab.papers.reproduce import table_cells
+from aqmlab.papers.scoreboard import Cell, Scoreboard
 
 SOURCE = Paper.load(str(Path(__file__).parents[1] / "papers" / "le2005"))
 ROWS = {"4.1": 168, "4.2": 168, "5.1": 54, "5.2": 54, "6.1": 81, "6.2": 81, "7.1": 81, "7.2": 81}

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 from aqmlab import Run, Scenario, _native
-from aqmlab.runs import World, execute
+from aqmlab.engine.execute import World, execute
 from conftest import ROOT, SMALL, Cli
 
 LACKING = _native.live_missing()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from aqmlab import Run, Scenario, live_compare
+from aqmlab import Run, Scenario
+from aqmlab.engine.execute import World, execute
 from aqmlab.errors import AqmlabError, RunError
-from aqmlab.live_compare import CASES, Case, Score, judge, load, page, row, same, simulated_run
-from aqmlab.runs import World, execute
+from aqmlab.validation import live as live_compare
+from aqmlab.validation.live import CASES, Case, Score, judge, load, page, row, same, simulated_run
 from conftest import ROOT, SMALL
 
 
@@ -26,10 +28,8 @@ def made(seed: int, loss: float, times: Any) -> Run:
     link = {"utilization": 0.9, "loss_rate": loss, "queue_mean_packets": 10.0}
     quantiles = {f"p{rank}_s": float(np.quantile(times, rank / 100)) for rank in (50, 90, 99)}
     summary = {"links": {"bottleneck": {"forward": link}}, "responses": {"all": quantiles}}
-    run = Run(Path(str(seed)), "made", summary, {"seed": seed}, {})
     table = pa.table({"response_s": np.asarray(times, dtype=float)})
-    object.__setattr__(run, "__dict__", run.__dict__ | {"responses": table})
-    return run
+    return Run.in_memory({"seed": seed}, summary, {"responses": table}, label="made")
 
 
 def test_the_cases_load() -> None:
@@ -62,8 +62,7 @@ def test_means_over_the_seeds_are_judged() -> None:
 
 
 def test_without_responses_only_the_link_is_compared() -> None:
-    runs = [made(1, 0.01, [1.0])]
-    object.__setattr__(runs[0], "__dict__", runs[0].__dict__ | {"responses": None})
+    runs = [replace(made(1, 0.01, [1.0]), tables={})]
     metrics = [score.metric for score in judge(case(loss=0.1), runs, runs)]
     assert metrics == ["utilization", "loss", "queue"]
 

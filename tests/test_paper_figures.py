@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from aqmlab import paper_figures
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import Paper
-from aqmlab.reproduce import reproduce
+from aqmlab.papers.paper import Paper, read_figures
+from aqmlab.papers.reproduce import reproduce
 
 PAPERS = sorted(path.parent.name for path in Path("papers").glob("*/figures.toml"))
 
@@ -25,14 +24,14 @@ def test_every_figure_has_rows_and_a_name_of_its_own(name: str) -> None:
 
 def test_a_figure_of_rows_that_do_not_exist_is_refused() -> None:
     spec = {"id": "1", "title": "t", "limit_s": 1, "rows": [["B.1", "drop-head *"]]}
-    (figure,) = paper_figures.read(spec)
+    (figure,) = read_figures(spec)
     with pytest.raises(ValueError, match=r"no row drop-head \* in table B\.1"):
         figure.places({table.id: table for table in Paper.load("christiansen2000").tables})
 
 
 def test_each_makes_a_figure_for_every_value() -> None:
     spec = {"id": "f-$each", "title": "at $each %", "limit_s": 1, "each": [80, 90]}
-    found = paper_figures.read({**spec, "rows": [["B.1", "* at $each %"]], "of": "flow"})
+    found = read_figures({**spec, "rows": [["B.1", "* at $each %"]], "of": "flow"})
     assert [figure.id for figure in found] == ["f-80", "f-90"]
     assert found[1].rows == (("B.1", "* at 90 %"),)
 

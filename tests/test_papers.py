@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from aqmlab import claims, recorded
+from aqmlab._util.expressions import Expression
 from aqmlab.errors import AqmlabError
-from aqmlab.expressions import Expression
-from aqmlab.papers import Paper
-from aqmlab.reproduce import Plan, reproduce
-from aqmlab.scenario import Scenario
-from aqmlab.scoreboard import Cell, Column, Scoreboard
-from aqmlab.signatures import Finding
+from aqmlab.papers import claims
+from aqmlab.papers.paper import Paper
+from aqmlab.papers.plan import Plan
+from aqmlab.papers.reproduce import reproduce
+from aqmlab.papers.scoreboard import Cell, Column, Scoreboard
+from aqmlab.results import recorded
+from aqmlab.results.verdict import Verdict
+from aqmlab.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +79,7 @@ def test_every_claim_can_be_judged_or_says_why_not(key: str) -> None:
     source = paper(key)
     verdicts = claims.judge(source, every_cell(source, [1.0, 1.0]))
     assert len(verdicts) == len({found.id for found in verdicts}) == CLAIMS[key]
-    assert all(found.because for found in verdicts)
+    assert all(found.measured for found in verdicts)
 
 
 def test_claims_whose_rows_were_not_run_are_undecided() -> None:
@@ -85,7 +87,7 @@ def test_claims_whose_rows_were_not_run_are_undecided() -> None:
     assert len(claims.judge(source, [])) < CLAIMS["synctcp2005"]
     verdicts = claims.judge(source, [], tables=[table.id for table in source.tables])
     assert len(verdicts) == CLAIMS["synctcp2005"]
-    assert {found.verdict for found in verdicts} == {"undecided"}
+    assert {found.outcome for found in verdicts} == {"undecided"}
 
 
 def test_sync_tcp_is_compared_by_both_readings_of_its_decrease_rule() -> None:
@@ -151,7 +153,7 @@ def number(quantity: str) -> float:
 SPEC: dict[str, Any] = {"id": "X", "type": "ordering", "text": "x", "own_tables": "agrees"}
 
 
-def judged(rule: str, low: Sequence[float], high: Sequence[float]) -> claims.Verdict:
+def judged(rule: str, low: Sequence[float], high: Sequence[float]) -> Verdict:
     source = paper("synctcp2005")
     loss = source.table("table1").columns[0]
     cells = [
@@ -178,15 +180,15 @@ ORDER = "sync.loss_rate_pct < reno.loss_rate_pct"
     ],
 )
 def test_seeds_decide(low: list[float], high: list[float], word: str) -> None:
-    assert judged(ORDER, low, high).verdict == word
+    assert judged(ORDER, low, high).outcome == word
 
 
 def test_a_missing_run_decides_nothing() -> None:
-    assert judged(ORDER, [1.0], []).because == "a run is missing"
+    assert judged(ORDER, [1.0], []).measured == "a run is missing"
 
 
 def test_the_numbers_behind_a_verdict_are_named() -> None:
-    assert judged(ORDER, [1.0, 2.0], [2.0, 3.0]).because == (
+    assert judged(ORDER, [1.0, 2.0], [2.0, 3.0]).measured == (
         "sync.loss_rate_pct 1.5; reno.loss_rate_pct 2.5"
     )
 
@@ -215,10 +217,12 @@ def test_a_rule_of_several_cases_is_true_where_it_is_true_of_all() -> None:
     source = paper("synctcp2005")
     values = {("table1", name, "p50_s"): [1.5, 2.5] for name in ("uncongested", "sync_tcp")}
     found = claims.decide(spec, source, {**values, ("table1", "reno", "p50_s"): [2.0, 3.0]}, 2)
-    assert found.verdict == "holds"
+    assert found.outcome == "holds"
     found = claims.decide(spec, source, {**values, ("table1", "reno", "p50_s"): [1.0, 2.0]}, 2)
-    assert found.verdict == "fails"
-    assert found.because == ("free.p50_s 2; reno.p50_s 1.5; sync.p50_s 2; not true in 2 of 6 cases")
+    assert found.outcome == "fails"
+    assert found.measured == (
+        "free.p50_s 2; reno.p50_s 1.5; sync.p50_s 2; not true in 2 of 6 cases"
+    )
 
 
 def test_a_name_with_a_star_stands_for_many_rows_of_several_tables() -> None:
@@ -264,9 +268,9 @@ def test_expressions_call_only_what_they_are_given() -> None:
 
 def test_contradicted_claims_are_counted_apart() -> None:
     verdicts = [
-        claims.Verdict("a", "", "holds", "", "agrees"),
-        claims.Verdict("b", "", "fails", "", "partly"),
-        claims.Verdict("c", "", "fails", "", "not_tabulated"),
+        Verdict("a", "", "holds", "", "agrees"),
+        Verdict("b", "", "fails", "", "partly"),
+        Verdict("c", "", "fails", "", "not_tabulated"),
     ]
     assert claims.score(verdicts) == {"holds": 1, "fails": 1, "undecided": 0, "contradicted": 1}
     assert "contradict it) | **fails**" in claims.to_markdown(verdicts)
@@ -275,8 +279,8 @@ def test_contradicted_claims_are_counted_apart() -> None:
 def test_quick_runs_decide_orderings_only() -> None:
     source = paper("synctcp2005")
     verdicts = {v.id: v for v in claims.judge(source, every_cell(source, [1.0]), quick=True)}
-    assert verdicts["S07"].verdict == "fails"
-    assert verdicts["S27"].because == "quick runs decide orderings only"
+    assert verdicts["S07"].outcome == "fails"
+    assert verdicts["S27"].measured == "quick runs decide orderings only"
 
 
 def test_numbers_from_recorded_responses() -> None:
@@ -312,8 +316,10 @@ def test_durations_by_what_was_sent_again() -> None:
 )
 def test_signatures_can_decide_a_claim(answers: list[bool], word: str) -> None:
     spec = {**SPEC, "signature": ["a", "b"]}
-    found = [Finding(name, "", answer, name) for name, answer in zip("ab", answers, strict=False)]
-    assert claims.of_signatures(spec, found).verdict == word
+    found = [
+        Verdict.of(name, "", answer, name) for name, answer in zip("ab", answers, strict=False)
+    ]
+    assert claims.of_signatures(spec, found).outcome == word
 
 
 def test_columns_that_the_paper_does_not_print_stand_alone() -> None:

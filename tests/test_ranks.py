@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from aqmlab.distributions import Distribution
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import Paper, column
-from aqmlab.reproduce import rank
-from aqmlab.runs import Run
-from aqmlab.scoreboard import Cell, Percentile, Rank, Scoreboard
+from aqmlab.papers.paper import Paper, column
+from aqmlab.papers.reproduce import rank
+from aqmlab.papers.scoreboard import Cell, Scoreboard
+from aqmlab.results.distributions import Distribution
+from aqmlab.results.run import Run
+from aqmlab.results.terms import Percentile, Rank
 
 MEDIAN = column(
     "p50_s",
@@ -27,9 +28,8 @@ MEDIAN = column(
 
 def run(times: list[float], others: list[float]) -> Run:
     """A run of two classes with these response times."""
-    made = Run(Path("run"), "run", {}, {}, {})
     both = times + others
-    made.__dict__["distribution"] = pa.table(
+    distribution = pa.table(
         {
             "of": ["response"] * len(both),
             "class": ["web"] * len(times) + ["other"] * len(others),
@@ -37,7 +37,7 @@ def run(times: list[float], others: list[float]) -> Run:
             "count": [1] * len(both),
         }
     )
-    return made
+    return Run.in_memory({}, {}, {"distribution": distribution}, label="run")
 
 
 def gap(share: float) -> list[float]:

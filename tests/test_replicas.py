@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from aqmlab import Run, replica_figures
-from aqmlab.replicas import Replicas, differences, grouped
-from aqmlab.statistics import estimate
+from aqmlab import AqmlabError, Run
+from aqmlab.figures import groups as replica_figures
+from aqmlab.results.compare import differences
+from aqmlab.results.groups import Group, group
+from aqmlab.results.statistics import estimate, independent_difference
 from conftest import Cli
 from made_runs import made_run
 
@@ -64,7 +67,7 @@ def test_seed_or_seeds(aqmlab: Cli, small: Path) -> None:
     assert "--seed and --seeds: found both" in answer.err
 
 
-def test_replicas_without_common_seeds_have_no_difference(aqmlab: Cli, small: Path) -> None:
+def test_groups_without_common_seeds_are_strangers(aqmlab: Cli, small: Path) -> None:
     first, second = [], []
     for seed in (1, 2):
         aqmlab("run", small, "--seed", seed, "--out", f"a{seed}")
@@ -72,13 +75,45 @@ def test_replicas_without_common_seeds_have_no_difference(aqmlab: Cli, small: Pa
         aqmlab("run", small, "--set", limit, "--seed", seed + 2, "--out", f"b{seed}")
         first.append(Run.open(f"a{seed}"))
         second.append(Run.open(f"b{seed}"))
-    groups = grouped([*second, *first])
+    groups = group([*second, *first])
     assert [(group.label, len(group.runs)) for group in groups] == [
         ("droptail 9", 2),
         ("droptail 20", 2),
     ]
     assert [run.seed for run in groups[0].runs] == [3, 4]
-    assert differences(groups) == []
+    found = {one.metric: one for one in differences(groups)}
+    values = [list(group.values("p50").values()) for group in groups]
+    assert found["p50_s"].estimate == independent_difference(values[0], values[1])
+    assert {one.basis for one in found.values()} == {"2 and 2 runs, other users"}
+    assert not any(one.paired for one in found.values())
+
+
+def test_a_group_has_one_scenario_one_engine_and_one_world(tmp_path: Path) -> None:
+    base = drawn(tmp_path / "base", 1)
+
+    def like(name: str, seed: int, engine: str = "0.0.0", **summary: Any) -> Run:
+        return replace(
+            base,
+            path=tmp_path / name,
+            scenario={**base.scenario, "seed": seed},
+            summary={**base.summary, "seed": seed, **summary},
+            metadata={"versions": {"engine": engine}},
+        )
+
+    live: dict[str, Any] = {"live": {"valid": True, "reasons": []}}
+    simulated = [like("a", 1), like("b", 2), like("c", 3)]
+    played = [like("d", 1, **live), like("e", 2, **live)]
+    newer = [like("f", 1, "0.1.0"), like("g", 2, "0.1.0")]
+    groups = group([*played, *simulated, *newer])
+    assert [[run.path.name for run in group.runs] for group in groups] == [
+        ["d", "e"],
+        ["a", "b", "c"],
+        ["f", "g"],
+    ]
+    assert len({group.label for group in groups}) == 3
+    titled = replace(simulated[0], path=tmp_path / "h", scenario={**base.scenario, "title": "T"})
+    with pytest.raises(AqmlabError, match=r"h: is the same run as .*a .*name one of them"):
+        group([*simulated, titled])
 
 
 def test_the_band_holds_the_true_distribution(tmp_path: Path) -> None:
@@ -90,7 +125,7 @@ def test_the_band_holds_the_true_distribution(tmp_path: Path) -> None:
     for trial in range(40):
         runs = [drawn(tmp_path / f"{trial}-{k}", 10 * trial + k) for k in range(5)]
         for count, inside in ((5, several), (1, single)):
-            mean, low, high = Replicas("x", tuple(runs[:count])).distribution(grid)
+            mean, low, high = Group("x", tuple(runs[:count])).distribution(grid)
             inside += list((low <= true) & (true <= high))
             assert np.all((low <= mean) & (mean <= high))
     # 160 answers each, which depend on each other within a trial.
@@ -101,7 +136,7 @@ def test_the_band_holds_the_true_distribution(tmp_path: Path) -> None:
 
 def test_curves_are_means_and_tails_are_their_rest(tmp_path: Path) -> None:
     runs = tuple(drawn(tmp_path / str(seed), seed) for seed in (1, 2, 3))
-    group = Replicas("droptail 120", runs)
+    group = Group("droptail 120", runs)
     recorded = [run.responses["response_s"].to_numpy() for run in runs if run.responses]
     keys = ("time", "share", "low", "high")
     assert group.title == "droptail 120 (3 runs)"
@@ -120,13 +155,13 @@ def test_curves_are_means_and_tails_are_their_rest(tmp_path: Path) -> None:
 
 def test_figures_say_what_their_bands_are(tmp_path: Path) -> None:
     groups = [
-        Replicas(name, tuple(drawn(tmp_path / f"{name}{k}", k, mean) for k in range(2)))
+        Group(name, tuple(drawn(tmp_path / f"{name}{k}", k, mean) for k in range(2)))
         for name, mean in (("a", 0.5), ("b", 0.7))
     ]
     text = json.dumps(replica_figures.comparison(groups).to_dict())
     assert "intervals of the mean over seeds" in text
     assert "a (2 runs)" in text
-    alone = [Replicas(group.label, group.runs[:1]) for group in groups]
+    alone = [Group(group.label, group.runs[:1]) for group in groups]
     text = json.dumps(replica_figures.comparison(alone).to_dict())
     assert "from blocks of the measured time" in text
     assert "a (1 run)" in text
@@ -135,7 +170,7 @@ def test_figures_say_what_their_bands_are(tmp_path: Path) -> None:
 def test_runs_keep_nothing_of_what_a_figure_read(tmp_path: Path) -> None:
     """Else the memory of a paper's figures would grow with its runs."""
     runs = [drawn(tmp_path / str(seed), seed) for seed in (1, 2)]
-    assert replica_figures.distributions([Replicas("x", tuple(runs))], 2.0) is not None
+    assert replica_figures.distributions([Group("x", tuple(runs))], 2.0) is not None
     assert not any("responses" in vars(run) for run in runs)
     assert runs[0].responses is not None
     assert "responses" in vars(runs[0])

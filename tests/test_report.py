@@ -11,22 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aqmlab import report
 from aqmlab.errors import AqmlabError
-from aqmlab.report_content import compose
-from aqmlab.report_data import (
-    CURVE_POINTS,
-    TRACE_BINS,
-    axis_limits,
-    binned,
-    distributions,
-    traces,
-)
-from aqmlab.report_differences import shifts
-from aqmlab.report_fidelity import verdicts
-from aqmlab.report_groups import gather, group
-from aqmlab.report_sheet import Strip, paged
-from aqmlab.runs import Run
+from aqmlab.reports import write as report
+from aqmlab.reports.content import compose
+from aqmlab.reports.data import CURVE_POINTS, TRACE_BINS, axis_limits, binned, distributions, traces
+from aqmlab.reports.fidelity import published_numbers
+from aqmlab.reports.sheet import Strip, paged
+from aqmlab.reports.sources import gather
+from aqmlab.results.blocks import block_differences
+from aqmlab.results.compare import differences
+from aqmlab.results.groups import group
+from aqmlab.results.run import Run
 from conftest import SMALL, Cli
 from made_runs import made_run
 from report_runs import DROPTAIL, RED, real_runs
@@ -190,16 +185,10 @@ def test_intervals_of_a_trace_are_equal_and_exact() -> None:
 
 def test_differences_of_several_seeds_are_paired(runs: list[Run]) -> None:
     groups = group(runs)
-    found = distributions(groups)
-    assert found is not None
-    changes = {(one.traffic, one.metric): one for one in shifts(groups, found.metrics)}
+    changes = {(one.traffic, one.metric): one for one in differences(groups)}
     median = changes["all", "p50_s"]
-    pairs = [
-        after["p50_s"] - before["p50_s"]
-        for before, after in zip(
-            found.metrics["droptail 20", "all"], found.metrics["red (5,15)", "all"], strict=True
-        )
-    ]
+    before, after = (group.values("p50") for group in groups)
+    pairs = [after[seed] - before[seed] for seed in (1, 2, 3)]
     assert median.basis == "3 pairs of runs"
     assert median.difference == pytest.approx(np.mean(pairs))
     assert median.interval is not None
@@ -208,15 +197,10 @@ def test_differences_of_several_seeds_are_paired(runs: list[Run]) -> None:
 
 
 def test_differences_of_one_pair_come_from_blocks_of_time(pair: list[Run]) -> None:
-    from aqmlab.compare import differences
-
-    groups = group(pair)
-    found = distributions(groups)
-    assert found is not None
-    changes = [one for one in shifts(groups, found.metrics) if one.traffic == "all"]
-    expected = [one for one in differences(pair) if one.traffic == "all"]
-    assert [one.difference for one in changes] == [one.difference for one in expected]
-    assert [one.interval for one in changes] == [(one.low, one.high) for one in expected]
+    changes = [one for one in differences(group(pair)) if one.traffic == "all"]
+    expected = block_differences(pair[0], pair[1], "all")
+    assert {one.metric: one.estimate for one in changes} == expected
+    assert {one.basis for one in changes} == {"blocks of time of one pair of runs"}
 
 
 def test_runs_without_tables_still_differ(tmp_path: Path) -> None:
@@ -234,7 +218,7 @@ def test_runs_without_tables_have_their_curves_from_bins(tmp_path: Path) -> None
     )
     assert kept is not None
     assert rows is not None
-    assert (kept.binned, rows.binned, kept.metrics) == (True, False, {})
+    assert (kept.binned, rows.binned) == (True, False)
     assert len(kept.curves) == len(rows.curves) > 1
     for found, exact in zip(kept.curves, rows.curves, strict=True):
         assert (found.group, found.traffic, found.count) == (
@@ -251,7 +235,7 @@ def test_other_users_are_said_to_be_others(tmp_path: Path) -> None:
     second = real_runs(tmp_path / "b", [RED], seeds=(3, 4))
     found = compose([*first, *second], tmp_path)
     assert not found.paired
-    assert {shift.basis for shift in found.shifts} == {"2 and 2 runs, other users"}
+    assert {one.basis for one in found.compared} == {"2 and 2 runs, other users"}
 
 
 def test_titles_are_text(tmp_path: Path) -> None:
@@ -417,7 +401,7 @@ def test_the_same_runs_give_the_same_bytes(pair: list[Run], tmp_path: Path) -> N
 
 
 def test_a_reproduction_judges_its_runs(tmp_path: Path) -> None:
-    from aqmlab.reproduce import reproduce
+    from aqmlab.papers.reproduce import reproduce
 
     paper = tmp_path / "paper"
     paper.mkdir()
@@ -434,7 +418,7 @@ def test_a_reproduction_judges_its_runs(tmp_path: Path) -> None:
     # The scoreboard names the paper, which must be found again from here.
     board = tmp_path / "out" / "scoreboard.json"
     board.write_text(board.read_text().replace('"paper": "paper"', f'"paper": "{paper}"'))
-    [verdict] = verdicts([run])
+    [verdict] = published_numbers([run])
     assert (verdict.row, verdict.published, verdict.verdict) == ("queue 5", "99.0", "outside")
     loss = 100 * run.summary["links"]["bottleneck"]["forward"]["loss_rate"]
     assert verdict.ours == f"{loss:.1f}"
@@ -442,4 +426,4 @@ def test_a_reproduction_judges_its_runs(tmp_path: Path) -> None:
     assert "0 of 1 scored cells" in page.text
     assert page.tables["table-fidelity"][1][3:] == ["99.0", verdict.ours, "outside"]
     elsewhere = real_runs(tmp_path / "other", [DROPTAIL])
-    assert verdicts(elsewhere) == []
+    assert published_numbers(elsewhere) == []

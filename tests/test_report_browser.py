@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aqmlab import report
+from aqmlab.reports import write as report
 from report_runs import real_runs
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="no browser tests: no playwright")

@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from aqmlab import parallel, signatures
+from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError, RunError
-from aqmlab.papers import Paper
-from aqmlab.reproduce import Plan, reproduce
-from aqmlab.runs import Run
-from aqmlab.scoreboard import Cell, Column, Scoreboard, Term, Tolerance, total
+from aqmlab.papers import signatures
+from aqmlab.papers.paper import Paper
+from aqmlab.papers.plan import Plan
+from aqmlab.papers.reproduce import reproduce
+from aqmlab.papers.scoreboard import Cell, Column, Scoreboard
+from aqmlab.results.run import Run
+from aqmlab.results.terms import Term, Tolerance, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from aqmlab.scenario import Scenario
+    from aqmlab.scenario.scenario import Scenario
 
 ROOT = Path(__file__).parents[1]
 Results = dict[str, Run | AqmlabError]
@@ -237,7 +240,7 @@ def executor(median: Callable[[int, int], float | None]) -> Callable[..., Result
             results[name] = (
                 RunError("it broke")
                 if value is None
-                else Run(Path(name), name, summary, {}, {"cpu_s": 1.0})
+                else Run.in_memory({}, summary, label=name, metadata={"cpu_s": 1.0})
             )
         return results
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from aqmlab import statistics
-from aqmlab.statistics import (
+from aqmlab.results import statistics
+from aqmlab.results.statistics import (
     batch_means,
     combined,
     estimate,

@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from aqmlab.errors import AqmlabError
-from aqmlab.sweep import Watcher
-from aqmlab.sweep_file import Sweep
-from aqmlab.sweep_results import Results
+from aqmlab.sweeps.campaign import SweepProgress
+from aqmlab.sweeps.file import Sweep
+from aqmlab.sweeps.results import Results
+from aqmlab.sweeps.summary import SweepSummary
 from conftest import SMALL, Cli
 
 SWEEP = """
@@ -73,7 +74,7 @@ def stored(root: str = "runs/store") -> dict[str, int]:
     return {path.parent.name: path.stat().st_mtime_ns for path in found}
 
 
-class Listener(Watcher):
+class Listener(SweepProgress):
     """Notes what it is told."""
 
     def __init__(self) -> None:
@@ -94,7 +95,7 @@ class Listener(Watcher):
 
 def test_a_sweep_is_a_tidy_table(sweep_file: Path) -> None:
     listener = Listener()
-    table = package.sweep(sweep_file, jobs=2, watcher=listener)
+    table = package.sweep(sweep_file, jobs=2, progress=listener)
     assert table.num_rows == 8
     assert table.column_names[:6] == ["queue", "rate", "seed", "key", "status", "error"]
     rows = table.to_pylist()
@@ -118,7 +119,7 @@ def test_a_sweep_is_a_tidy_table(sweep_file: Path) -> None:
         forward = run.summary["links"]["bottleneck"]["forward"]
         assert forward["drops"].get("overflow") == row["links.bottleneck.forward.drops.overflow"]
     assert pq.read_table("runs/sweeps/limits/results.parquet").equals(table)
-    assert not {"wall_s", "cpu_s", "version"} & set(table.column_names)
+    assert not {"scenario", "version"} & set(table.column_names)
     assert table.schema.field("responses.all.count").type == pa.int64()
 
 
@@ -126,14 +127,14 @@ def test_repeated_and_extended_sweeps_run_what_is_missing(sweep_file: Path) -> N
     package.sweep(sweep_file, jobs=2)
     before, first = stored(), digest("runs/sweeps/limits")
     listener = Listener()
-    package.sweep(sweep_file, watcher=listener)
+    package.sweep(sweep_file, progress=listener)
     assert stored() == before
     assert listener.made == []
     assert digest("runs/sweeps/limits") == first
     # One more seed and one more rate, under another name: eight of eighteen runs are there.
     longer = SWEEP.replace("[1, 2]", "[1, 2, 3]").replace('"30 /s"', '"30 /s", "25 /s"')
     sweep_file.with_name("longer.toml").write_text(longer)
-    table = package.sweep("longer.toml", jobs=2, watcher=listener)
+    table = package.sweep("longer.toml", jobs=2, progress=listener)
     assert (listener.made, listener.found) == ([10], [8])
     assert before.items() <= stored().items()
     subset = [row for row in table.to_pylist() if row["key"] in before]
@@ -202,7 +203,7 @@ def test_a_killed_sweep_goes_on_where_it_was(sweep_file: Path) -> None:
     time.sleep(0.5)
     assert stored() == kept
     listener = Listener()
-    package.sweep(sweep_file, watcher=listener)
+    package.sweep(sweep_file, progress=listener)
     assert (listener.made, listener.found) == ([8 - len(kept)], [len(kept)])
     assert kept.items() <= stored().items()
     assert digest("runs/sweeps/limits") == digest("whole")
@@ -289,9 +290,9 @@ def test_seeds_are_added_until_the_precision_is_reached(sweep_file: Path) -> Non
         f'precision = "8% of mean"\nmax_seeds = 9\n{SWEEP}'.replace("seeds = [1, 2]", "seeds = [5]")
     )
     listener = Listener()
-    table = package.sweep(sweep_file, watcher=listener)
+    table = package.sweep(sweep_file, progress=listener)
     assert len(listener.made) > 1
-    summary = package.sweep_summary.Summary(Sweep.load(sweep_file), table, ["mean"])
+    summary = SweepSummary(Sweep.load(sweep_file), table, ["mean"])
     counts = [point.runs for point in summary.points]
     assert max(counts) > 3
     assert min(counts) >= 3
@@ -303,7 +304,7 @@ def test_seeds_are_added_until_the_precision_is_reached(sweep_file: Path) -> Non
     # The same decisions are made again, from the store alone.
     first = digest("runs/sweeps/limits")
     again = Listener()
-    package.sweep(sweep_file, watcher=again)
+    package.sweep(sweep_file, progress=again)
     assert (again.made, digest("runs/sweeps/limits")) == ([], first)
 
 
@@ -344,7 +345,12 @@ def test_the_command_says_what_it_does(aqmlab: Cli, sweep_file: Path) -> None:
     assert content["results"] == "runs/sweeps/limits/results.parquet"
     assert [point["runs"] for point in content["points"]] == [1] * 4
     assert content["points"][0]["estimates"]["p50"]["low"] is None
-    assert len(content["differences"]) == 2
+    compared = {entry["run"]: entry for entry in content["differences"]}
+    assert len(compared) == 2
+    for entry in compared.values():
+        assert entry["variables"]["queue"] == "red"
+        assert entry["baseline_variables"]["queue"] == "short"
+        assert entry["basis"] == "1 pair of runs"
     [run, *_] = Results.open("runs/sweeps/limits").runs
     assert (run.seed, run.summary["measured_s"]) == (4, 5.0)
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import aqmlab as package
 import pytest
-from aqmlab import _native, schedulers
+from aqmlab import _native
+from aqmlab.engine import schedulers
+from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError
-from aqmlab.scenario import Scenario
-from aqmlab.store import Store
+from aqmlab.scenario.scenario import Scenario
 from conftest import SMALL, Cli
 from test_sweep import SWEEP, Listener, digest, stored
 
@@ -37,7 +38,7 @@ def test_a_cluster_gives_the_same_results(small: Path, cluster: str, aqmlab: Cli
     file = small.with_name("limits.toml")
     file.write_text(SWEEP)
     listener = Listener()
-    package.sweep(file, scheduler=cluster, out="dask", store="dask-store", watcher=listener)
+    package.sweep(file, scheduler=cluster, out="dask", store="dask-store", progress=listener)
     assert listener.made == [8]
     assert max(listener.shares) == 1.0
     package.sweep(file, jobs=2, out="local", store="local-store")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from aqmlab.errors import AqmlabError
-from aqmlab.sweep_file import Precision, Sweep
+from aqmlab.sweeps.file import Precision, Sweep
 from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,8 +82,8 @@ def test_ranges(text: str, expected: list[float]) -> None:
 def test_steps_are_the_decimal_numbers_that_people_mean(
     first: int, width: int, count: int, places: int
 ) -> None:
-    from aqmlab.fields import Field
-    from aqmlab.sweep_axes import ranged
+    from aqmlab._util.fields import Field
+    from aqmlab.sweeps.axes import ranged
 
     def decimal(number: int) -> float:
         return float(f"{number}e-{places}")

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aqmlab import validate
 from aqmlab.errors import AqmlabError
-from aqmlab.validate_checks import (
+from aqmlab.validation import disciplines as validate
+from aqmlab.validation.checks import (
     Check,
     Quantity,
     Results,
     Validation,
-    Verdict,
+    expected,
     judge,
     share_between,
+    values_of,
 )
 from conftest import ROOT
 from made_runs import made_run
@@ -185,10 +186,11 @@ def test_a_check_relative_to_another_variant(small_validation: Path, elsewhere: 
         quantities={"mean": Quantity("", terms=({"key": "responses.all.mean_s"},))},
     )
     check = Check("", "mean", "slow", at=(10,), relative_to="fast", at_most=2.9)
-    verdict = judge(loaded, check, runs)
-    assert verdict.values == (3.0,)
-    assert not verdict.holds
-    both = judge(loaded, Check("", "mean", "slow", at_least=3), runs)
+    values = values_of(loaded, check, runs)
+    assert values == (3.0,)
+    assert not judge(check, values).holds
+    wider = Check("", "mean", "slow", at_least=3)
+    both = judge(wider, values_of(loaded, wider, runs))
     assert both.holds
     assert both.measured == "3 to 4"
 
@@ -199,11 +201,11 @@ def test_a_check_over_windows(small_validation: Path, elsewhere: Path) -> None:
     loaded = validation(small_validation)
     windows = ([60, 64.9], [65, 69.9])
     check = Check("", "late", "slow", at=(10,), windows_s=windows, at_most=25)
-    assert judge(loaded, check, runs).values == (10.0, 30.0)
-    assert not judge(loaded, check, runs).holds
-    assert judge(loaded, replace(check, windows_s=windows[:1]), runs).holds
-    assert judge(loaded, replace(check, across="spread"), runs).values == (3.0,)
-    assert judge(loaded, replace(check, relative_to="fast"), runs).values == (1.0, 1.0)
+    assert values_of(loaded, check, runs) == (10.0, 30.0)
+    assert not judge(check, (10.0, 30.0)).holds
+    assert judge(check, values_of(loaded, replace(check, windows_s=windows[:1]), runs)).holds
+    assert values_of(loaded, replace(check, across="spread"), runs) == (3.0,)
+    assert values_of(loaded, replace(check, relative_to="fast"), runs) == (1.0, 1.0)
     assert validate.compared(check) == ", during 60 to 64.9, 65 to 69.9 s"
 
 
@@ -218,11 +220,12 @@ def test_a_variant_with_a_scenario_of_its_own(small: Path, small_validation: Pat
 
 def test_a_known_miss_is_expected_and_said() -> None:
     check = Check("", "queue", "slow", at_most=1, miss="too few flows")
-    missed, held = Verdict(check, "", (2.0,)), Verdict(check, "", (1.0,))
-    assert missed.expected
-    assert missed.outcome == "no: too few flows"
-    assert not held.expected
-    assert not Verdict(replace(check, miss=None), "", (float("nan"),)).holds
+    missed, held = judge(check, (2.0,)), judge(check, (1.0,))
+    assert expected(missed)
+    assert validate.answer(missed) == "no: too few flows"
+    assert not expected(held)
+    assert validate.answer(held) == "yes, against the known miss"
+    assert not judge(replace(check, miss=None), (float("nan"),)).holds
 
 
 def test_what_ships_is_whole() -> None:

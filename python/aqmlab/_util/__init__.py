@@ -1,0 +1,1 @@
+"""What every package uses: files, tables of TOML, expressions, threads, the terminal."""

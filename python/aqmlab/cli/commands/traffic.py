@@ -1,0 +1,214 @@
+"""``aqmlab traffic ...``: what sources of traffic are like, without packets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from aqmlab._util.console import Progress, out, print_json, show
+from aqmlab._util.words import nearest
+from aqmlab.cli.options import Json, Seed, Sets, one_seed, renamed
+from aqmlab.errors import AqmlabError, ScenarioError
+from aqmlab.scenario import vary
+from aqmlab.scenario.scenario import Override, Scenario
+from aqmlab.traffic.captures import from_capture
+from aqmlab.traffic.describe import EXAMPLES, SECONDS, describe, example, recorded
+
+CAPTURES = (".pcap", ".pcapng")
+"""How the names of captures end."""
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+class Partial(str, Enum):
+    """What happens to connections that a capture does not hold whole."""
+
+    keep = "keep"
+    drop = "drop"
+
+
+class Layout(str, Enum):
+    """The two text layouts of connection vectors."""
+
+    original = "original"
+    alternate = "alternate"
+
+
+@app.callback()
+def traffic() -> None:
+    """Where traffic comes from, and what it is like."""
+
+
+@app.command("describe")
+def describe_command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A scenario file, connection vectors (.cvec), a capture (.pcap, .pcapng), or a "
+            f"kind: {', '.join(EXAMPLES)}.",
+        ),
+    ],
+    overrides: Sets = None,
+    seed: Seed = None,
+    seconds: Annotated[
+        float, typer.Option(min=1.0, max=1e6, help="Seconds that the source is played.")
+    ] = SECONDS,
+    figure: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Figure (.svg, .png, .pdf, .html)."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a source of traffic asks for.
+
+    It is played on an ideal network, which loses nothing and where bytes take no time but the round
+    trip. Quantiles, tail indices (Hill), and how long it remembers (Hurst parameter, from the
+    logscale diagram of the Haar wavelet). Of a capture: how its packets arrive.
+    """
+    from aqmlab.figures import base as figures
+    from aqmlab.traffic import views as describe_views
+
+    if source.endswith(CAPTURES):
+        if overrides or seed:
+            raise AqmlabError(
+                f"SOURCE: {source} is a capture, which has no seed and no fields to set"
+            )
+        describe_capture(Path(source), figure, as_json)
+        return
+    pairs = [vary.assignment(text, "--set") for text in overrides or []]
+    if (wanted := one_seed(seed)) is not None:
+        pairs.append(("seed", str(wanted)))
+    found = describe(opened(source, pairs), seconds)
+    if figure is not None:
+        figures.save(describe_views.describe_figure(found), figure)
+    if as_json:
+        print_json([description.to_json() for description in found])
+        return
+    for description in found:
+        show(*describe_views.describe_tables(description))
+    if figure is not None:
+        out(f"figure: {figure}")
+
+
+def describe_capture(capture: Path, figure: Path | None, as_json: bool) -> None:
+    """How the packets of a capture arrive."""
+    from aqmlab.figures import base as figures
+    from aqmlab.traffic.arrivals import arrivals, arrivals_figure, arrivals_table
+
+    with Progress("reading") as progress:
+        found = arrivals(capture, progress=progress.task(capture.name))
+    if figure is not None:
+        figures.save(arrivals_figure(found), figure)
+    if as_json:
+        print_json([one.to_json() for one in found])
+        return
+    show(arrivals_table(found))
+    if figure is not None:
+        out(f"figure: {figure}")
+
+
+def opened(source: str, overrides: list[Override]) -> Scenario:
+    """The scenario of a file, of recorded connections, or of a kind of traffic."""
+    if source in EXAMPLES:
+        return example(source, overrides)
+    if source.endswith(".cvec"):
+        return recorded(Path(source), overrides)
+    if not Path(source).exists() and not source.endswith(".toml"):
+        raise ScenarioError(
+            f"SOURCE: found {source!r}; expected a scenario (.toml), connection vectors (.cvec), "
+            f"a capture ({', '.join(CAPTURES)}) or one of {', '.join(EXAMPLES)}"
+            + nearest(source, EXAMPLES)
+        )
+    return Scenario.load(source, overrides)
+
+
+@app.command("from-capture")
+def from_capture_command(
+    capture: Annotated[Path, typer.Argument(metavar="FILE", help="Capture: pcap or pcapng.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file of connection vectors.")],
+    idle: Annotated[
+        str, typer.Option(metavar="TIME", help="Longest silence within what is sent in one go.")
+    ] = "500 ms",
+    timeout: Annotated[
+        str, typer.Option(metavar="TIME", help="Connections silent for longer are given up.")
+    ] = "10 min",
+    partial: Annotated[
+        Partial,
+        typer.Option(help="Connections of which beginning, end or a direction was not captured."),
+    ] = Partial.keep,
+    layout: Annotated[Layout, typer.Option(help="Text layout of the vectors.")] = Layout.original,
+    old_format: Annotated[str | None, renamed("--format", "--layout")] = None,  # noqa: ARG001
+    as_json: Json = False,
+) -> None:
+    """Turn a capture into connection vectors: what its applications did, without its network.
+
+    Packets need only their headers: a snap length of 96 bytes is enough.
+    """
+    with Progress("reading") as progress:
+        report = from_capture(
+            capture,
+            output,
+            idle=idle,
+            timeout=timeout,
+            partial=partial.value,
+            alternate=layout is Layout.alternate,
+            progress=progress.task(capture.name),
+        )
+    if as_json:
+        print_json(report)
+        return
+    show(report_table(report))
+    out(f"connection vectors: {output}")
+
+
+def report_table(report: Mapping[str, Any]) -> Table:
+    """What was read, made and skipped."""
+    packets, connections, vectors = (report[part] for part in ("packets", "connections", "vectors"))
+    table = Table(box=None, pad_edge=False)
+    table.add_column("what was read and made")
+    table.add_column("", justify="right")
+
+    def row(what: str, number: float) -> None:
+        table.add_row(what, f"{number:,.0f}")
+
+    def reasons(what: str, counts: Mapping[str, int]) -> None:
+        for reason, number in counts.items():
+            row(f"  {what}: {reason}", number)
+
+    row("packets", packets["read"])
+    row("  of TCP", packets["tcp"])
+    reasons("skipped", packets["skipped"])
+    for key, what in OCCURRENCES.items():
+        if packets[key]:
+            row(f"  {what}", packets[key])
+    row("seconds from first to last", packets["duration_s"])
+    row("TCP connections", connections["seen"])
+    reasons("skipped", connections["skipped"])
+    row("connection vectors", connections["made"])
+    row("  sequential", vectors["sequential"])
+    row("  concurrent", vectors["concurrent"])
+    reasons("not captured whole", connections["partial"])
+    reasons("initiator told by", connections["initiator_by"])
+    row("  with a round-trip time", vectors["with_rtt"])
+    row("application data units", vectors["adus"])
+    row("bytes from initiators", vectors["initiator_bytes"])
+    row("bytes from acceptors", vectors["acceptor_bytes"])
+    return table
+
+
+OCCURRENCES = {
+    "repeated": "with data sent again or out of order",
+    "keep_alives": "keep-alives",
+    "implausible": "ignored: impossible sequence numbers",
+    "stray": "of no connection: resets, remains of closed ones",
+    "time_went_back": "earlier than the packet before",
+}
+"""Counts of the report that are shown if there are any."""

@@ -1,0 +1,214 @@
+"""Tables of results for a terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from aqmlab.results.compare import Difference, Distance
+from aqmlab.results.metrics import FLOWS, LINK, RESPONSES, Metric, chosen
+from aqmlab.results.run import Run, main_link
+from aqmlab.scenario.catalog import Entry
+
+COMPARED_LINK = chosen(LINK, "loss_rate", "utilization", "queue_mean_packets")
+COMPARED_RESPONSES = chosen(
+    RESPONSES, "count", "p50_s", "p90_s", "p99_s", "le_1s", "le_2s", "gt_3s"
+)
+
+
+def run_tables(run: Run) -> list[RenderableType]:
+    """What one run measured: its links, its responses, its connections."""
+    summary = run.summary
+    title = run.scenario.get("title") or run.label
+    how = "in real time" if "live" in summary else "simulated"
+    span = f"{summary['measured_s']:g} s measured of {summary['simulated_s']:g} s {how}"
+    links = {
+        f"{link} {direction}": values
+        for link, directions in summary["links"].items()
+        for direction, values in directions.items()
+    }
+    head = f"{title}: {run.label}, seed {summary['seed']}, {span}"
+    invalid = [f"[bold]invalid:[/bold] {escape(reason)}" for reason in run.invalid]
+    return [
+        escape(head),
+        *invalid,
+        grid("link", LINK, links),
+        grid("class", RESPONSES, by_class(summary["responses"])),
+        grid("class", FLOWS, by_class(summary["flows"])),
+    ]
+
+
+def by_class(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Results by class; "all" is left out if it says nothing new."""
+    named = {name: values for name, values in results.items() if name != "all"}
+    return named if len(named) == 1 else {**named, "all": results.get("all", {})}
+
+
+def compare_table(runs: Sequence[Run]) -> Table:
+    """One row per run: what its queue did, and what its users felt."""
+    name, direction = main_link(runs)
+    rows = {
+        run.label: {
+            **{
+                metric.key: run.summary["links"].get(name, {}).get(direction, {}).get(metric.key)
+                for metric in COMPARED_LINK
+            },
+            **{
+                metric.key: run.summary["responses"]["all"].get(metric.key)
+                for metric in COMPARED_RESPONSES
+            },
+        }
+        for run in runs
+    }
+    return grid("run", (*COMPARED_LINK, *COMPARED_RESPONSES), rows)
+
+
+def difference_table(found: Sequence[Difference]) -> Table:
+    """Differences with their intervals; clear ones are bold."""
+    several = len({difference.traffic for difference in found}) > 1
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
+    table.title = f"against {escape(found[0].baseline)}, with 95 % intervals"
+    table.title_style = ""
+    table.add_column("run", no_wrap=True)
+    if several:
+        table.add_column("class", no_wrap=True)
+    metrics = list(dict.fromkeys(difference.metric for difference in found))
+    for metric in metrics:
+        table.add_column(metric_of(metric).change_head, justify="right", no_wrap=True)
+    for run, traffic in dict.fromkeys((entry.run, entry.traffic) for entry in found):
+        entries = {d.metric: d for d in found if (d.run, d.traffic) == (run, traffic)}
+        cells = [shown_difference(entries[metric]) for metric in metrics]
+        table.add_row(escape(run), *([escape(traffic)] if several else []), *cells)
+    return table
+
+
+def distance_table(found: Sequence[Distance]) -> Table:
+    """Kolmogorov's distances of the response times."""
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
+    table.title = f"distance of the response times from those of {escape(found[0].baseline)}"
+    table.title_style = ""
+    for head in ("run", "class"):
+        table.add_column(head, no_wrap=True)
+    table.add_column("Kolmogorov", justify="right", no_wrap=True)
+    for entry in found:
+        table.add_row(escape(entry.run), escape(entry.traffic), f"{entry.kolmogorov:.3f}")
+    return table
+
+
+def metric_of(key: str) -> Metric:
+    """What is known of a compared statistic."""
+    [metric] = chosen(RESPONSES, key)
+    return metric
+
+
+def shown_difference(entry: Difference) -> str:
+    """A difference and its interval."""
+    middle, low, high = (
+        metric_of(entry.metric).shown(value, "+")
+        for value in (entry.difference, entry.low, entry.high)
+    )
+    text = middle if entry.interval is None else f"{middle} ({low} to {high})"
+    return f"[bold]{text}[/bold]" if entry.clear else text
+
+
+def grid(corner: str, metrics: Sequence[Metric], rows: Mapping[str, Mapping[str, Any]]) -> Table:
+    """A table of summary values, one row per name."""
+    columns = [metric for metric in metrics if metric.short]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(corner, no_wrap=True)
+    for column in columns:
+        table.add_column(column.short, justify="right", no_wrap=True)
+    for name, values in rows.items():
+        table.add_row(escape(name), *(cell(column, values.get(column.key)) for column in columns))
+    return table
+
+
+def cell(metric: Metric, value: float | None) -> str:
+    """A value as printed; "-" if there is none."""
+    return "-" if value is None or math.isnan(value) else metric.shown(value)
+
+
+def score_table(result: Mapping[str, Any]) -> Table:
+    """How many published cells, and claims, were met: of each table, or of each paper."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    whole = "papers" in result
+    table.add_column("paper" if whole else "table", no_wrap=True)
+    table.add_column("cells within", justify="right")
+    if whole:
+        table.add_column("claims hold", justify="right")
+    table.add_column("what")
+    parts = result["papers"] if whole else result["tables"]
+    for name, part in {**parts, "all": result}.items():
+        cells = part.get("cells", part)
+        shown = f"{cells['within']}/{cells['total']}" if cells["total"] else "-"
+        shown = shown if result["scored"] else "not scored"
+        cells_and_claims = [shown, claims_words(part["claims"])] if whole else [shown]
+        table.add_row(escape(name), *cells_and_claims, escape(part.get("title", "")))
+    return table
+
+
+def claims_words(score: Mapping[str, int]) -> str:
+    """How many of the claims that were decided hold."""
+    return f"{score['holds']}/{score['holds'] + score['fails']}"
+
+
+def list_table(kind: str, entries: Mapping[str, str]) -> Table:
+    """Names and what they mean."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(kind, no_wrap=True)
+    table.add_column("what it is")
+    for name, summary in entries.items():
+        table.add_row(escape(name), escape(summary))
+    return table
+
+
+def explanation(entry: Entry) -> list[RenderableType]:
+    """What something is, and its parameters."""
+    head = f"[bold]{escape(entry.name)}[/bold] ({escape(entry.kind)})\n{escape(entry.summary)}"
+    if entry.about:
+        head += origin(entry.about)
+    if not entry.parameters:
+        return [head]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    has_values = any("value" in parameter for parameter in entry.parameters)
+    table.add_column("parameter", no_wrap=True)
+    table.add_column("value" if has_values else "default", no_wrap=True)
+    table.add_column("meaning")
+    for parameter in entry.parameters:
+        table.add_row(*map(escape, (parameter["name"], given(parameter), meaning(parameter))))
+    departures = [f"- {escape(text)}" for text in (entry.about or {}).get("departures", [])]
+    if departures:
+        departures.insert(0, "\n[bold]departures from the source[/bold]")
+    return [head, "", table, *departures]
+
+
+def origin(about: Mapping[str, Any]) -> str:
+    """What a discipline is for and where it comes from."""
+    lines = {"": about["purpose"], "source: ": about["paper"], "memory: ": about["memory"]}
+    return "\n" + "\n".join(f"{key}{escape(text)}" for key, text in lines.items())
+
+
+def given(parameter: Mapping[str, Any]) -> str:
+    """The value of a profile's parameter, the default of a kind's."""
+    if parameter.get("required"):
+        return "required"
+    value = parameter.get("value", parameter.get("default"))
+    return "-" if value is None else plain(value)
+
+
+def meaning(parameter: Mapping[str, Any]) -> str:
+    """What a parameter is, then a profile's note or the words that may stand there."""
+    words = [f"{word['name']}: {word['description']}" for word in parameter.get("words", [])]
+    lines = [parameter["description"], parameter.get("note", ""), *words]
+    return "\n".join(filter(None, lines))
+
+
+def plain(value: object) -> str:
+    """A value as a scenario would write it, more or less."""
+    return value if isinstance(value, str) else json.dumps(value)

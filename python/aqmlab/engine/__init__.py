@@ -1,0 +1,1 @@
+"""Running scenarios: calibration, run directories, many at a time, the store, clusters."""

@@ -1,0 +1,147 @@
+"""Running a scenario: calibration, the engine, the run directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from enum import Enum
+from pathlib import Path
+
+from aqmlab import _native
+from aqmlab.engine.calibrate import calibrate
+from aqmlab.engine.workspace import workspace
+from aqmlab.errors import AqmlabError
+from aqmlab.results.run import Run
+from aqmlab.scenario.scenario import Scenario
+
+RUNS_ROOT = Path("runs")
+"""Where run directories go unless told otherwise."""
+
+
+class World(str, Enum):
+    """Where a scenario runs."""
+
+    SIM = "sim"
+    """Simulated: the same scenario and seed give the same bytes."""
+    LIVE = "live"
+    """On this machine's kernel, in real time; see docs/live.md."""
+
+    def run(self, effective: str, out_dir: str, progress: Callable[[float], object] | None) -> str:
+        """Runs an effective scenario there; its summary as JSON."""
+        if self is World.SIM:
+            return _native.run(effective, out_dir, progress)
+        with terminable():
+            return _native.run_live(effective, out_dir, progress)
+
+    def key(self, scenario: Scenario) -> str:
+        """What tells a run from runs of other scenarios, and of other worlds."""
+        return scenario.key if self is World.SIM else f"{scenario.key}-{self.value}"
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Within it SIGTERM raises an exception, so that what the block made is taken down."""
+
+    def stop(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread gets signals, and it may handle them as it likes
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def execute(
+    scenario: Scenario,
+    out_dir: str | os.PathLike[str] | None = None,
+    *,
+    world: World = World.SIM,
+    runs_root: Path = RUNS_ROOT,
+    progress: Callable[[float], None] | None = None,
+    reuse: bool = False,
+) -> Run:
+    """Runs a scenario and writes its run directory. Nothing is ever overwritten.
+
+    Classes whose population is left to ``load`` are calibrated first (see
+    :func:`aqmlab.engine.calibrate.calibrate`).
+
+    Args:
+        scenario: what to run.
+        out_dir: the run directory; default: a name in `runs_root` that is made of the scenario's
+            name, its key and its seed.
+        world: where it runs.
+        runs_root: folder for run directories without a name of their own.
+        progress: called now and then with the share of the simulated time that is done; an
+            exception that it raises ends the run and is passed on.
+        reuse: whether a finished run of the same key that is already there is returned instead.
+    """
+    load = scenario.offered_load
+    if scenario.uncalibrated:
+        scenario, _ = calibrate(scenario)
+    target = Path(out_dir) if out_dir is not None else default_path(scenario, runs_root, world)
+    key = world.key(scenario)
+    if os.path.lexists(target):
+        return reusable_run(target, key, reuse=reuse)
+    with workspace(target) as folder:
+        # A simulated run is the work of this thread alone.
+        cpu_time = time.thread_time if world is World.SIM else time.process_time
+        started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), cpu_time()
+        summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
+        metadata = {
+            "key": key,
+            "versions": {
+                "aqmlab": _native.version(),
+                "engine": _native.engine(),
+                "python": platform.python_version(),
+            },
+            "seed": scenario.seed,
+            "load": load,
+            "machine": {"system": platform.platform(), "cpus": os.cpu_count()},
+            "started": started.isoformat(timespec="seconds"),
+            "wall_s": round(time.perf_counter() - wall, 3),
+            "cpu_s": round(cpu_time() - cpu, 3),
+        }
+        (folder / "scenario.toml").write_text(scenario.effective, encoding="utf-8")
+        for name, content in (("summary.json", summary), ("metadata.json", metadata)):
+            text = json.dumps(content, indent=2, ensure_ascii=False)
+            (folder / name).write_text(text + "\n", encoding="utf-8")
+    return Run.open(target)
+
+
+def default_path(scenario: Scenario, runs_root: Path = RUNS_ROOT, world: World = World.SIM) -> Path:
+    """The run directory of a scenario that is given none."""
+    suffix = "-live" if world is World.LIVE else ""
+    return runs_root / f"{scenario.name}-{scenario.key[:8]}-s{scenario.seed}{suffix}"
+
+
+def reusable_run(target: Path, key: str, *, reuse: bool) -> Run:
+    """The finished run of that key at a place that is taken; an error if it is another."""
+    run = existing_run(target)
+    if run.metadata.get("key") != key:
+        raise AqmlabError(
+            f"{target}: holds a run of another scenario, seed or version; choose another place"
+        )
+    if not reuse:
+        raise AqmlabError(f"{target}: holds this very run already")
+    return run
+
+
+def existing_run(target: Path) -> Run:
+    """The run at a place that is taken; an error if it is anything else."""
+    try:
+        return Run.open(target)
+    except AqmlabError:
+        raise AqmlabError(
+            f"{target}: already exists and is not a run directory; choose another place"
+        ) from None

@@ -1,0 +1,245 @@
+"""Where runs are made: in processes of this machine, or on a Dask cluster.
+
+Both make the runs that a store lacks and put them into it. The results are the same, byte for byte:
+the engine gives the same bytes on every machine.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+from aqmlab import _native
+from aqmlab._util.pool import Report, available_cpus, run_all
+from aqmlab.engine.execute import execute
+from aqmlab.engine.store import Store
+from aqmlab.errors import AqmlabError, RunError
+from aqmlab.results.run import Run
+from aqmlab.scenario.scenario import Scenario
+
+if TYPE_CHECKING:
+    import distributed
+
+Progress = Callable[[int, float], None]
+"""Called with the index of a run and the share of it that is done, maybe from several threads."""
+Outcome = Run | AqmlabError
+CONNECT_S = 10.0
+"""How long a cluster may take to answer."""
+ATTEMPTS = 3
+"""How often a run is tried on a cluster whose workers disappear."""
+
+
+class Scheduler(Protocol):
+    """Makes runs, several at a time."""
+
+    @property
+    def jobs(self) -> int:
+        """Runs at a time."""
+
+    def run(self, scenarios: Sequence[Scenario], store: Store, progress: Progress) -> list[Outcome]:
+        """The runs of some different scenarios, in their order; where one failed, its error."""
+
+
+class Worker:
+    """A process that makes runs, one after the other; see :mod:`aqmlab.engine.worker`."""
+
+    def __init__(self) -> None:
+        package = os.fspath(Path(__file__).resolve().parents[2])
+        paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "aqmlab.engine.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": paths},
+            # An interrupt from the keyboard is for the process that gives the tasks.
+            start_new_session=True,
+        )
+
+    def run(self, scenario: Scenario, store: Store, report: Report) -> None:
+        """Has a run made and put into the store; errors of the run are raised here."""
+        tasks, answers = self._process.stdin, self._process.stdout
+        assert tasks is not None
+        assert answers is not None
+        try:
+            send(tasks, (scenario, store))
+            while isinstance(answer := pickle.load(answers), float):
+                report(answer)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            raise RunError(f"its process {fate(self._process.wait())}") from None
+        if answer is not None:
+            raise answer
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can take another task."""
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """Ends the process, whatever it does."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def fate(status: int) -> str:
+    """What an exit status says."""
+    if status >= 0:
+        return f"ended with status {status}"
+    name = signal.Signals(-status).name
+    hint = "; was memory short?" if name == "SIGKILL" else ""
+    return f"was ended by {name}{hint}"
+
+
+def send(channel: IO[bytes], content: Any) -> None:  # noqa: ANN401 - whatever is pickled
+    """Writes one object into a pipe."""
+    channel.write(pickle.dumps(content))
+    channel.flush()
+
+
+class LocalProcesses(AbstractContextManager["LocalProcesses"]):
+    """Processes of this machine, as many as it has processors unless told otherwise."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self.jobs = max(1, jobs or available_cpus())
+        self._idle: SimpleQueue[Worker] = SimpleQueue()
+
+    def run(self, scenarios: Sequence[Scenario], store: Store, progress: Progress) -> list[Outcome]:
+        """See :class:`Scheduler`."""
+
+        def work(scenario: Scenario, report: Report) -> Run:
+            if (found := store.find(scenario.key)) is not None:
+                return found
+            try:
+                self._make(scenario, store, report)
+            except RunError:
+                if store.find(scenario.key) is None:
+                    raise
+                # The process died between the end of the run and its answer.
+            return Run.open(store.path(scenario.key))
+
+        return run_all(work, scenarios, jobs=self.jobs, progress=progress)
+
+    def _make(self, scenario: Scenario, store: Store, report: Report) -> None:
+        """Lets an idle process, or a new one, make a run."""
+        try:
+            worker = self._idle.get_nowait()
+        except Empty:
+            worker = Worker()
+        try:
+            worker.run(portable(scenario), store, report)
+        except AqmlabError:
+            if worker.alive:
+                self._idle.put(worker)
+            raise
+        except BaseException:
+            worker.stop()
+            raise
+        self._idle.put(worker)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with suppress(Empty):
+            while True:
+                self._idle.get_nowait().stop()
+
+
+class DaskCluster(AbstractContextManager["DaskCluster"]):
+    """A Dask cluster; its workers need aqmlab, and no folder in common with this machine."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            import distributed
+        except ImportError:
+            raise AqmlabError(
+                '--scheduler: needs the extra "cluster": pip install "aqmlab[cluster]"'
+            ) from None
+        try:
+            self._client: distributed.Client = distributed.Client(
+                address, timeout=CONNECT_S, set_as_default=False
+            )
+        except (OSError, ValueError, TypeError) as error:
+            raise AqmlabError(
+                f"--scheduler: no Dask scheduler answers at {address}: {error}"
+            ) from None
+
+    @property
+    def jobs(self) -> int:
+        """Threads of all workers together."""
+        return max(1, sum(map(int, self._client.ncores().values())))
+
+    def run(self, scenarios: Sequence[Scenario], store: Store, progress: Progress) -> list[Outcome]:
+        """See :class:`Scheduler`."""
+        from distributed import as_completed
+
+        outcomes: dict[int, Outcome] = {}
+        futures = {
+            self._client.submit(
+                carried, portable(scenario), _native.engine(), pure=False, retries=ATTEMPTS - 1
+            ): index
+            for index, scenario in enumerate(scenarios)
+        }
+        try:
+            for future in as_completed(futures, loop=self._client.loop):
+                index = futures[future]
+                outcomes[index] = collected(future, scenarios[index].key, store)
+                progress(index, 1.0)
+                future.release()
+        except BaseException:
+            self._client.cancel(list(futures))
+            raise
+        return [outcomes[index] for index in range(len(scenarios))]
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._client.close()
+
+
+def scheduler(address: str | None, jobs: int | None) -> LocalProcesses | DaskCluster:
+    """The cluster at an address, or processes of this machine."""
+    return LocalProcesses(jobs) if address is None else DaskCluster(address)
+
+
+def portable(scenario: Scenario) -> Scenario:
+    """The scenario, complete without the files that it was made from."""
+    _ = scenario.offered_load, scenario.key
+    return scenario
+
+
+def carried(scenario: Scenario, engine: str) -> Mapping[str, bytes] | AqmlabError:
+    """Makes a run on a cluster's worker: the files of its directory, or why it failed."""
+    if _native.engine() != engine:
+        return AqmlabError(
+            f"the worker has engine {_native.engine()}, not {engine}; install the same aqmlab there"
+        )
+    with tempfile.TemporaryDirectory(prefix="aqmlab-") as folder:
+        try:
+            run = execute(scenario, Path(folder) / "run")
+        except AqmlabError as error:
+            return error
+        return {file.name: file.read_bytes() for file in sorted(run.path.iterdir())}
+
+
+def collected(future: Any, key: str, store: Store) -> Outcome:  # noqa: ANN401 - untyped
+    """A cluster's answer, put into the store."""
+    try:
+        answer = future.result()
+    except Exception as error:  # noqa: BLE001 - whatever a cluster's worker may raise
+        return RunError(f"the cluster lost it: {' '.join(str(error).split())}")
+    return answer if isinstance(answer, AqmlabError) else store.put(key, answer)

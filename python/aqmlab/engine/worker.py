@@ -1,0 +1,46 @@
+"""A process that makes runs for another: ``python -m aqmlab.engine.worker``, at the end of a pipe.
+
+It reads pickled tasks from its standard input and answers each on its standard output with the
+shares of it that are done (numbers), then with None or an error. A process of its own keeps the
+others alive whatever happens to it. It ends with its input, and a run ends when nobody listens.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from contextlib import suppress
+
+from aqmlab.engine.schedulers import send
+from aqmlab.errors import AqmlabError, RunError
+
+
+def main() -> None:
+    """Works until the input ends."""
+    # Whatever prints in here must not end up between the answers.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def answer(content: float | AqmlabError | None) -> None:
+        try:
+            send(answers, content)
+        except BrokenPipeError:
+            # Nobody listens any more. A run that is being made ends here, and leaves nothing.
+            raise SystemExit from None
+
+    with suppress(EOFError):
+        while True:
+            scenario, store = pickle.load(sys.stdin.buffer)
+            error: AqmlabError | None = None
+            try:
+                store.run(scenario, answer)
+            except AqmlabError as caught:
+                error = caught
+            except MemoryError:
+                error = RunError("memory is short")
+            answer(error)
+
+
+if __name__ == "__main__":
+    main()

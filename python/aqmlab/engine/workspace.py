@@ -1,0 +1,74 @@
+"""Folders that appear under their names when they are complete."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from aqmlab.errors import AqmlabError
+
+
+@contextmanager
+def workspace(target: Path) -> Iterator[Path]:
+    """A temporary sibling of a folder that takes its name when the block ends well.
+
+    It is locked while it is in use. Workspaces in the same folder that nobody holds (their process
+    was killed) are removed on the way.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Nobody may clear away a workspace between its making and its locking.
+        with locked(target.parent):
+            remove_abandoned(target.parent)
+            folder = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PARTIAL}")
+            folder.mkdir()
+            lock = lock_folder(folder)
+    except OSError as error:
+        raise AqmlabError(f"{target}: cannot be made: {error.strerror}") from None
+    try:
+        yield folder
+        folder.rename(target)
+    except OSError as error:
+        raise AqmlabError(f"{target}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+PARTIAL = ".partial"
+"""Suffix of workspaces."""
+
+
+def lock_folder(folder: Path, flags: int = 0) -> int:
+    """Locks a folder against other holders until the returned descriptor is closed."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | flags)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Holds a folder's lock."""
+    descriptor = lock_folder(folder)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Removes the workspaces in a folder that nobody holds."""
+    for folder in parent.glob(f".*{PARTIAL}"):
+        with suppress(OSError):
+            descriptor = lock_folder(folder, fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Figures of runs and of groups of runs."""

@@ -1,0 +1,1 @@
+"""Published papers: their tables, claims and figures beside ours."""

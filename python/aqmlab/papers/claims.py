@@ -1,0 +1,329 @@
+"""Claims: what a paper says in words, as predicates over the cells of its tables.
+
+``claims.toml`` explains itself. A predicate is judged over the seeds together: they are drawn
+with replacement (all draws of up to four seeds, else :data:`DRAWS` at random), the predicate is
+asked of each draw's means, and it *holds* when it is true of at least 95 % of the draws, *fails*
+when it is true of at most 5 %, else it is *undecided*. Rows keep their seeds together: the same
+seed means the same users in all of them. A single seed is a single draw. A predicate with ``each``
+is true where it is true of every case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from aqmlab._util.expressions import Expression
+from aqmlab.errors import AqmlabError
+from aqmlab.papers.paper import Fit, Paper, Row, Table, combinations
+from aqmlab.papers.scoreboard import Cell, markdown
+from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED, Verdict
+
+CONTRADICTED = ("partly", "disagrees")
+"""What the paper's own tables say of claims that are not counted."""
+CONFIDENCE = 0.95
+"""Share of the draws that decides."""
+DRAWS = 1000
+"""Draws of five seeds and more."""
+VALUE = re.compile(r"\b([A-Za-z_]\w*)\.([A-Za-z_]\w*)")
+"""``rows.column`` in a predicate."""
+SHOWN = 8
+"""Most numbers that are given for a verdict on many cases."""
+ROUNDING = 1e-9
+"""What numbers may differ by and still be the same."""
+
+
+def falling(values: np.ndarray) -> bool:
+    """Whether each value is below the one before."""
+    return bool(np.all(np.diff(values) < 0))
+
+
+def at_max(x: np.ndarray, y: np.ndarray) -> float:
+    """The x at which y is largest."""
+    return float(x[np.argmax(y)])
+
+
+def near(a: float, b: float, relative: float, absolute: float = 0.0) -> bool:
+    """Whether a differs from b by no more than a share of b, or than a number."""
+    return abs(a - b) <= max(relative * abs(b), absolute) + ROUNDING
+
+
+def at_most(a: float, b: float, relative: float, absolute: float = 0.0) -> bool:
+    """Whether a is below b or, by the same measure, near it."""
+    return a <= b or near(a, b, relative, absolute)
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "min": lambda *values: min(float(np.min(value)) for value in values),
+    "max": lambda *values: max(float(np.max(value)) for value in values),
+    "mean": lambda values: float(np.mean(values)),
+    "spread": lambda values: float(np.max(values) - np.min(values)),
+    "abs": np.abs,
+    "first": lambda values: float(values[0]),
+    "last": lambda values: float(values[-1]),
+    "falling": falling,
+    "at_max": at_max,
+    "near": near,
+    "at_most": at_most,
+    "largest": lambda *values: np.maximum.reduce(values),
+    "quantile": lambda share, values: float(np.quantile(values, share)),
+    "within": lambda low, high, *values: all(
+        bool(np.all((low <= value) & (value <= high))) for value in values
+    ),
+}
+"""What predicates may use beside arithmetic and comparisons; arithmetic goes row by row."""
+
+
+def contradicted(verdict: Verdict) -> bool:
+    """Whether the paper's own tables, the caveat of a claim, contradict it, wholly or in part."""
+    return verdict.caveat in CONTRADICTED
+
+
+def to_json(verdict: Verdict) -> dict[str, Any]:
+    """What became of a claim, for ``scoreboard.json``."""
+    return {
+        "id": verdict.id,
+        "text": verdict.statement,
+        "verdict": verdict.outcome,
+        "because": verdict.measured,
+        "own_tables": verdict.caveat,
+    }
+
+
+Values = Mapping[tuple[str, str, str], Sequence[float] | None]
+"""Ours over the seeds, by table, row and column; None: a run is missing."""
+
+
+def judge(
+    paper: Paper,
+    cells: Sequence[Cell],
+    signatures: Sequence[Verdict] = (),
+    *,
+    tables: Collection[str] | None = None,
+    quick: bool = False,
+) -> list[Verdict]:
+    """The claims of a paper whose tables were reproduced, and those that no table decides.
+
+    Reproduced are these ``tables``, though some of their rows may not have been run; None: those
+    that have cells.
+    """
+    seeds = max((len(cell.ours) for cell in cells), default=0)
+    values: Values = {
+        (cell.table, cell.row, cell.column.name): cell.ours if len(cell.ours) == seeds else None
+        for cell in cells
+    }
+    done = {cell.table for cell in cells} if tables is None else set(tables)
+    verdicts = []
+    for spec in paper.claims.get("claims", []):
+        if "undecided" in spec:
+            verdicts.append(verdict(spec, UNDECIDED, spec["undecided"]))
+        elif "signature" in spec:
+            verdicts.append(of_signatures(spec, signatures))
+        elif quick and spec["type"] not in paper.claims["quick"]:
+            verdicts.append(verdict(spec, UNDECIDED, "quick runs decide orderings only"))
+        elif {place.table for rule in rules(spec) for place in places(rule, paper)} <= done:
+            verdicts.append(decide(spec, paper, values, seeds))
+    return verdicts
+
+
+def verdict(spec: Mapping[str, Any], word: str, because: str) -> Verdict:
+    """A claim's verdict."""
+    return Verdict(spec["id"], spec["text"], word, because, spec["own_tables"])
+
+
+def of_signatures(spec: Mapping[str, Any], signatures: Sequence[Verdict]) -> Verdict:
+    """Judges a claim that signatures decide: all of them must hold."""
+    found = [one for one in signatures if one.id in spec["signature"]]
+    answers = [one.holds for one in found]
+    because = "; ".join(one.measured for one in found)
+    if len(found) < len(spec["signature"]) or None in answers:
+        return verdict(spec, UNDECIDED, because or "a run is missing")
+    return verdict(spec, HOLDS if all(answers) else FAILS, because)
+
+
+def decide(spec: Mapping[str, Any], paper: Paper, values: Values, seeds: int) -> Verdict:
+    """Judges a claim that has a rule."""
+    cases = []
+    for rule in rules(spec):
+        try:
+            found = case(rule, paper, values, seeds)
+        except AqmlabError as error:
+            where = f"{paper.folder / 'claims.toml'}: {spec['id']}"
+            raise AqmlabError(f"{where}: rule {error}") from None
+        if found is None:
+            return verdict(spec, UNDECIDED, "a run is missing")
+        cases.append(found)
+    answers = [all(case.true_of(draw) for case in cases) for draw in draws(seeds)]
+    share = float(np.mean(answers))
+    word = HOLDS if share >= CONFIDENCE else FAILS if share <= 1 - CONFIDENCE else UNDECIDED
+    doubt = f" (true of {100 * share:.0f} % of the draws of seeds)" if word == UNDECIDED else ""
+    return verdict(spec, word, reason(cases, seeds) + doubt)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A predicate and its values."""
+
+    predicate: Expression
+    values: Mapping[str, np.ndarray]
+    """Rows by seeds."""
+
+    def true_of(self, draw: Sequence[int]) -> bool:
+        """Whether it is true of the means over drawn seeds."""
+        drawn = {name: means(array, draw) for name, array in self.values.items()}
+        return bool(self.predicate.value(drawn))
+
+
+def case(rule: str, paper: Paper, values: Values, seeds: int) -> Case | None:
+    """A rule with the numbers of its places; None where a run is missing."""
+    predicate = Expression.parse(VALUE.sub(r"\1__\2", rule), FUNCTIONS)
+    found = {}
+    for place in places(rule, paper):
+        numbers = samples(place, values, seeds)
+        if numbers is None:
+            return None
+        found[place.name] = numbers
+    return Case(predicate, found)
+
+
+def reason(cases: Sequence[Case], seeds: int) -> str:
+    """The numbers behind a verdict: of the cases that are not true of the means, or of all."""
+    wrong = [case for case in cases if not case.true_of(range(seeds))]
+    values = {name: array for case in wrong or cases for name, array in case.values.items()}
+    texts = [
+        f"{name.replace('__', '.')} {written(array.mean(axis=1))}" for name, array in values.items()
+    ]
+    if len(cases) > 1 and len(texts) > SHOWN:
+        texts[SHOWN:] = ["..."]
+    if wrong and len(cases) > 1:
+        texts.append(f"not true in {len(wrong)} of {len(cases)} cases")
+    return "; ".join(texts)
+
+
+def rules(spec: Mapping[str, Any]) -> list[str]:
+    """A claim's rules, each for every combination of the texts that ``each`` gives its $NAMEs."""
+    given = [spec["rule"]] if isinstance(spec["rule"], str) else spec["rule"]
+    texts = combinations(spec.get("each", {}))
+    return list(dict.fromkeys(Template(rule).substitute(text) for rule in given for text in texts))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value of a rule stands."""
+
+    name: str
+    """What expressions call it."""
+    table: str
+    rows: tuple[Row, ...]
+    column: str
+    measured: bool
+    """Whether runs give it; else it is the paper's alone, such as a number of flows."""
+
+
+def places(rule: str, paper: Paper) -> list[Place]:
+    """The values of a rule, each once."""
+    return [place(alias, column, paper) for alias, column in dict.fromkeys(VALUE.findall(rule))]
+
+
+def place(alias: str, column: str, paper: Paper) -> Place:
+    """The first table of those that ``[rows]`` names which has such rows and the column."""
+    *tables, pattern = row_names(alias, paper)
+    parts: list[Table | Fit] = [*paper.tables, *paper.fits]
+    for part in (part for part in parts if part.id in tables):
+        found = tuple(row for row in part.rows if fnmatchcase(row.label, pattern))
+        measured = column in compared(part)
+        if found and (measured or column in found[0].published):
+            return Place(f"{alias}__{column}", part.id, found, column, measured)
+    where = " or ".join(tables)
+    raise AqmlabError(f"{paper.name}: table {where} has no column {column} in a row {pattern}")
+
+
+def row_names(alias: str, paper: Paper) -> Sequence[str]:
+    """Tables and pattern of labels that a name of rows stands for."""
+    aliases: Mapping[str, list[str]] = paper.claims["rows"]
+    if alias in aliases:
+        return aliases[alias]
+    for name, (*tables, pattern) in aliases.items():
+        first, star, last = name.partition("*")
+        if star and alias.startswith(first) and alias.endswith(last):
+            inner = alias[len(first) : len(alias) - len(last)]
+            return [*tables, Template(pattern).substitute(name=inner)]
+    raise AqmlabError(f"{paper.folder / 'claims.toml'}: there is no row {alias}")
+
+
+def compared(part: Table | Fit) -> set[str]:
+    """The columns for which a table or fit has numbers of ours."""
+    columns = part.columns if isinstance(part, Table) else (part.column,)
+    return {column.name for column in columns}
+
+
+def samples(place: Place, values: Values, seeds: int) -> np.ndarray | None:
+    """The numbers at a place: an array of rows by seeds, or None where a run is missing.
+
+    Of several rows those count for which the paper prints the column.
+    """
+    lines = []
+    for row in place.rows:
+        printed = row.published.get(place.column)
+        if not place.measured:
+            line: Sequence[float] | None = [float(printed or "nan")] * seeds
+        else:
+            line = values.get((place.table, row.label, place.column))
+        if line:
+            lines.append(line)
+        elif printed != "" or len(place.rows) == 1:
+            return None
+    return np.array(lines, dtype=float) if lines else None
+
+
+def means(array: np.ndarray, draw: Sequence[int]) -> Any:  # noqa: ANN401 - a number or an array
+    """Means over drawn seeds: of a single row a number, of several an array."""
+    result = array[:, list(draw)].mean(axis=1)
+    return float(result[0]) if len(result) == 1 else result
+
+
+def draws(seeds: int) -> Iterator[Sequence[int]]:
+    """Draws of as many seeds as there are, with replacement."""
+    if seeds <= 4:
+        return product(range(seeds), repeat=seeds)
+    return iter(np.random.default_rng(0).integers(0, seeds, (DRAWS, seeds)).tolist())
+
+
+def written(values: np.ndarray) -> str:
+    """The means of some rows, or the ends of many."""
+    if len(values) > 8:
+        return f"{values.min():.4g} to {values.max():.4g}"
+    return ", ".join(f"{value:.4g}" for value in values)
+
+
+def score(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    """How many claims hold, fail and are undecided; contradicted ones are counted apart."""
+    sound = [found.outcome for found in verdicts if not contradicted(found)]
+    return {
+        **{word: sound.count(word) for word in (HOLDS, FAILS, UNDECIDED)},
+        "contradicted": len(verdicts) - len(sound),
+    }
+
+
+def to_markdown(verdicts: Sequence[Verdict]) -> str:
+    """The claims with their verdicts, and how many hold."""
+    counted = score(verdicts)
+    head = (
+        f"{counted[HOLDS]} hold, {counted[FAILS]} fail, {counted[UNDECIDED]} are undecided; "
+        f"{counted['contradicted']} more that the paper's own tables contradict are not counted."
+    )
+    lines = []
+    for found in verdicts:
+        mark = " (the paper's own tables contradict it)" if contradicted(found) else ""
+        word = f"**{found.outcome}**" if found.outcome == FAILS else found.outcome
+        lines.append([f"{found.id}: {found.statement}{mark}", word, found.measured])
+    return f"{head}\n\n" + markdown(
+        ["claim", "verdict", "measured, or why undecided"], lines, left=3
+    )

@@ -1,0 +1,213 @@
+"""Every paper in turn, and one scoreboard of all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aqmlab import _native
+from aqmlab._util.files import write_text
+from aqmlab.papers.claims import CONTRADICTED
+from aqmlab.papers.paper import names
+from aqmlab.papers.reproduce import reproduce
+from aqmlab.papers.scoreboard import markdown, score_words
+from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Result = dict[str, Any]
+"""What a reproduction found: its ``scoreboard.json``."""
+
+HEAD = """# Fidelity
+
+How close aqmlab comes to what others published: every cell that a paper prints, and every claim.
+This page is written by `aqmlab reproduce all`, not by hand. The [notes](fidelity-notes.md) say what
+is missed and what we know of why, [reproduce](reproduce.md) how cells and claims are judged."""
+LENGTHS = {"published": "as published", "usual": "partly shorter", "quick": "quick"}
+"""How long a paper's runs are."""
+SEAL = "<!-- Generated: what is changed by hand does not fit its hash, {} -->"
+"""The last line of a generated page."""
+
+
+def reproduce_all(out: Path | None = None, **options: Any) -> Result:  # noqa: ANN401 - passed on
+    """Repeats every known paper, one after the other.
+
+    Args:
+        out: Folder of the papers' own folders, of ``scoreboard.json`` and of ``pages``; None:
+            ``out/reproduce``. Finished runs found there are not run again.
+        options: What :func:`aqmlab.papers.reproduce.reproduce` takes beside paper and tables.
+
+    Returns:
+        What ``scoreboard.json`` holds: the sums over the papers, and the result of each.
+    """
+    folder = out or Path("out") / "reproduce"
+    results = {name: reproduce(name, out=folder / name, **options) for name in names()}
+    whole = {
+        "engine": _native.engine(),
+        "scored": all(result["scored"] for result in results.values()),
+        "cells": added(results, "cells", ("within", "by_value", "total")),
+        "claims": added(results, "claims", (HOLDS, FAILS, UNDECIDED, "contradicted")),
+        "rows": added(results, "rows", ("run", "total")),
+        "runs": sum(result["runs"] for result in results.values()),
+        "failed": {
+            f"{name}/{run}": reason
+            for name, result in results.items()
+            for run, reason in result["failed"].items()
+        },
+        "cpu_s": sum(result["cpu_s"] for result in results.values()),
+        "figures": {
+            f"{name} {figure}": file
+            for name, result in results.items()
+            for figure, file in result["figures"].items()
+        },
+        "papers": results,
+    }
+    whole["files"] = write(folder, whole)
+    return whole
+
+
+def added(results: Mapping[str, Result], part: str, keys: Sequence[str]) -> dict[str, int | None]:
+    """The sums of some counts over the papers; None where one of them counts nothing."""
+    columns = {key: [result[part][key] for result in results.values()] for key in keys}
+    return {key: None if None in counts else sum(counts) for key, counts in columns.items()}
+
+
+def write(folder: Path, whole: Result) -> dict[str, str]:
+    """Writes the scoreboard, and side by side the pages that it links."""
+    pages = folder / "pages"
+    for name, result in whole["papers"].items():
+        report = Path(result["files"]["report"]).read_text(encoding="utf-8")
+        write_text(pages / f"fidelity-{name}.md", sealed(report))
+    write_text(pages / "fidelity.md", sealed(page(whole)))
+    text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    write_text(folder / "scoreboard.json", text)
+    return {
+        "scoreboard": str(folder / "scoreboard.json"),
+        "report": str(pages / "fidelity.md"),
+    }
+
+
+def sealed(text: str) -> str:
+    """A page that tells whether it is as it was generated; see :func:`intact`."""
+    return f"{text}\n{seal(text)}\n"
+
+
+def seal(text: str) -> str:
+    """The line that a page of this text ends with."""
+    return SEAL.format(hashlib.sha256(text.encode()).hexdigest()[:16])
+
+
+def intact(page: str) -> bool:
+    """Whether nobody has changed a generated page."""
+    text, _, last = page.removesuffix("\n").rpartition("\n")
+    return last == seal(text)
+
+
+def page(whole: Result) -> str:
+    """The scoreboard of all papers as a Markdown page."""
+    papers = whole["papers"]
+    made = (
+        f"Engine {whole['engine']}, {whole['runs']} runs, {whole['cpu_s'] / 3600:.1f} hours of CPU "
+        "time."
+    )
+    if not whole["scored"]:
+        made += " Quick runs: cells are not scored."
+    return (
+        "\n\n".join(
+            [
+                HEAD,
+                made,
+                f"## Papers\n\n{papers_table(papers, whole)}",
+                f"## Cells\n\n{cells_table(papers, whole)}",
+                f"## Claims\n\n{claims_table(papers)}",
+            ]
+        )
+        + "\n"
+    )
+
+
+def papers_table(papers: Mapping[str, Result], whole: Result) -> str:
+    """The state of each paper in a line."""
+    lines = [
+        [
+            f"[{name}](fidelity-{name}.md)",
+            *state(result),
+            listed(result["seeds"]),
+            LENGTHS[result["length"]],
+        ]
+        for name, result in papers.items()
+    ]
+    lines.append(["**all**", *state(whole), "", ""])
+    head = [
+        *("paper", "rows run", "cells within"),
+        *("claims hold", "fail", "undecided", "contradicted"),
+        *("seeds", "length of runs"),
+    ]
+    titles = "\n".join(f"- {name}: {result['title']}" for name, result in papers.items())
+    return (
+        f"{titles}\n\n{markdown(head, lines)}\n\n"
+        "Rows that have not been run have no cells, and claims that need them are undecided; the "
+        "share of the claims that hold is that of the decided. "
+        "Contradicted: the paper's own tables say otherwise; these claims do not count."
+    )
+
+
+def state(result: Result) -> list[str]:
+    """Rows run, cells within and claims of a paper, or of all."""
+    rows, cells, found = result["rows"], result["cells"], result["claims"]
+    return [
+        part(rows["run"], rows["total"]),
+        "-" if cells["within"] is None else part(cells["within"], cells["total"]),
+        f"{found[HOLDS]}{share(found[HOLDS], found[HOLDS] + found[FAILS])}",
+        *(str(found[word]) for word in (FAILS, UNDECIDED, "contradicted")),
+    ]
+
+
+def part(some: int, whole: int) -> str:
+    """Some of a whole, with their share; a dash of nothing."""
+    return f"{some} of {whole}{share(some, whole)}" if whole else "-"
+
+
+def share(some: int, whole: int) -> str:
+    """A share in brackets; nothing of nothing."""
+    return f" ({100 * some / whole:.0f} %)" if whole else ""
+
+
+def cells_table(papers: Mapping[str, Result], whole: Result) -> str:
+    """How many cells are within tolerance, by paper and table."""
+    lines = []
+    for name, result in papers.items():
+        tables = [table for table in result["tables"].values() if table["total"]]
+        lines += [[name, table["title"], *score_words(table)] for table in tables]
+        if len(tables) > 1:
+            lines.append([name, "**all**", *score_words(result["cells"])])
+    lines.append(["**all**", "", *score_words(whole["cells"])])
+    head = ["paper", "table", "cells within", "share", "by value alone"]
+    return markdown(head, lines, left=2) + (
+        "\n\nA percentile is within by value or, where the distribution is flat, by rank. "
+        "Papers that print plots only have no cells."
+    )
+
+
+def claims_table(papers: Mapping[str, Result]) -> str:
+    """The claims that fail, with what was measured."""
+    failed = [
+        [f"{name} {found['id']}", found["text"], found["because"]]
+        for name, result in papers.items()
+        for found in result["claims"]["verdicts"]
+        if found["verdict"] == FAILS and found["own_tables"] not in CONTRADICTED
+    ]
+    if not failed:
+        return "None of the decided claims fails."
+    return "Those that fail:\n\n" + markdown(["claim", "text", "measured"], failed, left=3)
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """Numbers as people write them: 1 to 5, or 1, 3."""
+    first, last = numbers[0], numbers[-1]
+    if len(numbers) > 2 and list(numbers) == list(range(first, last + 1)):
+        return f"{first} to {last}"
+    return ", ".join(map(str, numbers))

@@ -1,0 +1,416 @@
+"""Papers: published tables, and the scenarios that repeat them.
+
+A paper is a folder with a ``tables.toml``, which explains itself, CSV files of published numbers,
+and scenarios that the rows vary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any, cast
+
+from aqmlab.results.distributions import Of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+import csv
+import itertools
+import sys
+from typing import TYPE_CHECKING
+
+from aqmlab._util.files import read_text
+from aqmlab._util.shipped import SHIPPED
+from aqmlab.errors import AqmlabError
+from aqmlab.papers.scoreboard import Column
+from aqmlab.results.terms import Percentile, Term, Tolerance
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MAX_BYTES = 16 * 2**20
+"""Largest file of a paper that is read."""
+
+Overrides = list[tuple[str, str]]
+"""Scenario fields by path, with their values as TOML."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published row."""
+
+    label: str
+    """Readable and unique within its table."""
+    published: Mapping[str, str]
+    """The CSV's columns as printed; an empty one is not published."""
+    overrides: tuple[tuple[str, str], ...] = ()
+    """What turns the table's scenario into this row's."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A published table, each row of which is one experiment."""
+
+    id: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    scenario: Path
+    """What every row varies."""
+    quick_rows: str = "*"
+    """Pattern of the labels of the rows that quick runs have."""
+    shows: tuple[str, ...] = ()
+    """Figures that plot the same numbers: other names of the table."""
+
+    def row(self, label: str) -> Row:
+        """The row of this label."""
+        return next(row for row in self.rows if row.label == label)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A published number that a straight line through the runs of a table gives."""
+
+    id: str
+    title: str
+    over: str
+    """Id of the table whose runs are used."""
+    column: Column
+    x: Mapping[str, Any]
+    """What the line runs over: a product, as in a table's ``set``."""
+    terms: tuple[Term, ...]
+    """What the line gives."""
+    target_column: str
+    """Published column whose value the line has to reach."""
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Published cells that are shown, but not scored, because they cannot be right or be met."""
+
+    tables: tuple[str, ...]
+    where: Mapping[str, str]
+    """Patterns by column that a row's values match."""
+    columns: tuple[str, ...]
+    """Patterns of the columns' names."""
+    reason: str
+
+    def covers(self, table: str, row: Row, column: str) -> bool:
+        """Whether a cell is among them."""
+        return (
+            table in self.tables
+            and any(fnmatchcase(column, pattern) for pattern in self.columns)
+            and all(
+                fnmatchcase(row.published.get(key, ""), pattern)
+                for key, pattern in self.where.items()
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's tables, with the scenarios behind them."""
+
+    name: str
+    title: str
+    folder: Path
+    seeds: tuple[int, ...]
+    common: tuple[tuple[str, str], ...]
+    """Overrides of every run."""
+    quick: tuple[tuple[str, str], ...]
+    """Overrides of a quick run on top."""
+    full: tuple[tuple[str, str], ...]
+    """Overrides of a run of the published length on top, if that is not the scenario's."""
+    tables: tuple[Table, ...]
+    fits: tuple[Fit, ...]
+    excluded: tuple[Exclusion, ...]
+    signatures: Mapping[str, Any]
+    """What ``signatures.toml`` says; see :mod:`aqmlab.papers.signatures`."""
+    claims: Mapping[str, Any]
+    """What ``claims.toml`` says; see :mod:`aqmlab.papers.claims`."""
+    figures: tuple[Figure, ...] = ()
+    """What ``figures.toml`` asks for."""
+
+    @classmethod
+    def load(cls, name: str) -> Paper:
+        """Reads a paper by its name, or by the path of its folder."""
+        folder = find(name)
+        source = read_toml(folder / "tables.toml")
+        signatures, figures = folder / "signatures.toml", folder / "figures.toml"
+        try:
+            columns = {key: column(key, spec) for key, spec in source["columns"].items()}
+            specs = {spec["id"]: spec for spec in source["tables"]}
+            tables = [
+                table(complete(spec, specs, source), columns, folder) for spec in source["tables"]
+            ]
+            return cls(
+                name=folder.name,
+                title=source["paper"],
+                folder=folder,
+                seeds=tuple(source["seeds"]),
+                common=tuple(source["common"].items()),
+                quick=tuple(source["quick"].items()),
+                full=tuple(source.get("full", {}).items()),
+                tables=tuple(tables),
+                fits=tuple(fit(spec, columns, folder) for spec in source.get("fits", [])),
+                excluded=tuple(exclusion(spec) for spec in source.get("excluded", [])),
+                signatures=read_toml(signatures) if signatures.exists() else {},
+                claims=claims(folder),
+                figures=figures_of(read_toml(figures), tables) if figures.exists() else (),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise AqmlabError(f"{folder / 'tables.toml'}: {error!r}") from error
+
+    def table(self, name: str) -> Table:
+        """The table of this id."""
+        return next(table for table in self.tables if table.id == name)
+
+    def why_excluded(self, table: str, row: Row, column: str) -> str:
+        """Why a cell is not scored; empty: it is."""
+        found = (entry.reason for entry in self.excluded if entry.covers(table, row, column))
+        return next(found, "")
+
+    def select(self, ids: Sequence[str] | None) -> tuple[list[Table], list[Fit], list[Figure]]:
+        """The wanted tables, fits and figures, in the paper's order; None: all.
+
+        Figures all of whose rows are of wanted tables come with them.
+        """
+        parts: list[Table | Fit | Figure] = [*self.tables, *self.fits, *self.figures]
+        known = [part.id for part in parts] + [
+            name for table in self.tables for name in table.shows
+        ]
+        wanted = {name.lower() for name in (known if ids is None else ids)}
+        for name in ids or ():
+            if name.lower() not in (entry.lower() for entry in known):
+                raise AqmlabError(
+                    f"{self.name} has no table or figure {name}; it has {', '.join(known)}"
+                )
+        return (
+            [table for table in self.tables if {table.id.lower(), *table.shows} & wanted],
+            [fit for fit in self.fits if fit.id.lower() in wanted],
+            [
+                figure
+                for figure in self.figures
+                if figure.id.lower() in wanted
+                or {table.lower() for table, _ in figure.rows} <= wanted
+            ],
+        )
+
+
+def figures_of(source: Mapping[str, Any], tables: Sequence[Table]) -> tuple[Figure, ...]:
+    """What a ``figures.toml`` asks for; every figure has rows in its table."""
+    known = {table.id: table for table in tables}
+    found = [figure for spec in source["figures"] for figure in read_figures(spec)]
+    for figure in found:
+        figure.places(known)
+    return tuple(found)
+
+
+def paper_folders() -> list[Path]:
+    """Where papers are looked for: in the working directory, then among the shipped ones."""
+    return [Path("papers"), SHIPPED / "papers"]
+
+
+def names() -> list[str]:
+    """Names of the papers that are known here."""
+    return sorted(
+        {path.parent.name for folder in paper_folders() for path in folder.glob("*/tables.toml")}
+    )
+
+
+def find(name: str) -> Path:
+    """The folder of a paper."""
+    candidates = [Path(name), *(folder / name for folder in paper_folders())]
+    for folder in candidates:
+        if (folder / "tables.toml").is_file():
+            return folder
+    known = names()
+    listed = f"known papers: {', '.join(known)}" if known else "no paper is installed"
+    raise AqmlabError(f"there is no paper {name}; {listed}")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file."""
+    try:
+        return tomllib.loads(read_text(path, "paper", MAX_BYTES))
+    except tomllib.TOMLDecodeError as error:
+        raise AqmlabError(f"{path}: {error}") from error
+
+
+def claims(folder: Path) -> dict[str, Any]:
+    """What ``claims.toml`` says, with the claims that files of a folder ``claims`` add to it."""
+    head = folder / "claims.toml"
+    if not head.exists():
+        return {}
+    source = read_toml(head)
+    more = [read_toml(path)["claims"] for path in sorted((folder / "claims").glob("*.toml"))]
+    return {**source, "claims": [*source.get("claims", []), *itertools.chain(*more)]}
+
+
+def column(name: str, spec: Mapping[str, Any]) -> Column:
+    """A column as ``tables.toml`` describes it."""
+    tolerance = Tolerance(**spec["tolerance"]) if "tolerance" in spec else None
+    terms = tuple(Term(**term) for term in spec.get("terms", []))
+    ranked = tolerance is not None and tolerance.rank is not None
+    return Column(
+        name=spec.get("name", name),
+        title=spec["title"],
+        terms=terms,
+        tolerance=tolerance,
+        percentile=Percentile.named(" + ".join(term.key for term in terms)) if ranked else None,
+    )
+
+
+def complete(
+    spec: Mapping[str, Any], specs: Mapping[str, Any], paper: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A table's description, completed by the one that it is ``like`` and by the paper's."""
+    shared = {key: paper[key] for key in ("scenario", "settings") if key in paper}
+    like = complete(specs[spec["like"]], specs, paper) if "like" in spec else {}
+    return {**shared, **like, "shows": [], **spec}
+
+
+def table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Table:
+    """A table as ``tables.toml`` describes it, with its published rows."""
+    return Table(
+        id=spec["id"],
+        title=spec["title"],
+        columns=tuple(columns[name] for name in spec["compare"]),
+        rows=rows(spec, folder),
+        scenario=folder / spec["scenario"],
+        quick_rows=spec.get("quick_rows", "*"),
+        shows=tuple(spec["shows"]),
+    )
+
+
+def exclusion(spec: Mapping[str, Any]) -> Exclusion:
+    """Cells that are not scored, as ``tables.toml`` describes them."""
+    return Exclusion(
+        tables=tuple(spec["tables"]),
+        where=spec["where"],
+        columns=tuple(spec["columns"]),
+        reason=spec["reason"],
+    )
+
+
+def fit(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Fit:
+    """A fit as ``tables.toml`` describes it."""
+    return Fit(
+        id=spec["id"],
+        title=spec["title"],
+        over=spec["over"],
+        column=columns[spec["column"]],
+        x=spec["x"],
+        terms=tuple(Term(**term) for term in spec["terms"]),
+        target_column=spec["target_column"],
+        rows=rows(spec, folder),
+    )
+
+
+def rows(spec: Mapping[str, Any], folder: Path) -> tuple[Row, ...]:
+    """A table's rows, each with the scenario fields that it sets.
+
+    They are the published ones that match ``where``, or a single empty one; each is repeated for
+    every combination of the values that ``vary`` lists. Those of ``also`` follow.
+    """
+    lines: list[dict[str, str]] = [{}]
+    if "published" in spec:
+        with (folder / spec["published"]).open(encoding="utf-8", newline="") as file:
+            lines = list(csv.DictReader(file))
+    where = spec.get("where", {})
+    varied = [
+        {**line, **values}
+        for line in lines
+        if all(line[key] == where[key] for key in where)
+        for values in combinations(spec.get("vary", {}))
+    ]
+    varied += combinations(spec["also"]) if "also" in spec else []
+    return tuple(row(line, spec) for line in varied)
+
+
+def combinations(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, str]]:
+    """Every combination of the values of some columns; a single empty one without columns."""
+    return [
+        dict(zip(axes, map(str, values), strict=True))
+        for values in itertools.product(*axes.values())
+    ]
+
+
+def row(line: Mapping[str, str], spec: Mapping[str, Any]) -> Row:
+    """A row; ``settings`` give its values further texts to be filled in."""
+    filled = dict(line)
+    for name, settings in spec.get("settings", {}).items():
+        filled |= settings.get(line.get(name), {})
+    return Row(
+        label=Template(spec["row"]).substitute(filled),
+        published=line,
+        overrides=tuple(
+            (path, setting(value, filled)) for path, value in spec.get("set", {}).items()
+        ),
+    )
+
+
+def setting(value: str | Mapping[str, Any], line: Mapping[str, str]) -> str:
+    """What a row gives a scenario field: a text with its columns filled in, or a product."""
+    if isinstance(value, str):
+        return Template(value).substitute(line)
+    number = f"{product(value, line):.15g}"
+    return f'"{number} {value["unit"]}"' if "unit" in value else number
+
+
+def product(value: Mapping[str, Any], line: Mapping[str, str]) -> float:
+    """``{ column, factor }`` in a row; ``unit``, if there is one, does not matter to the number."""
+    return float(line[value["column"]]) * float(value["factor"])
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Rows of tables whose distributions are drawn together."""
+
+    id: str
+    title: str
+    rows: tuple[tuple[str, str], ...]
+    """Tables, and patterns of their rows' labels."""
+    of: Of
+    limit_s: float
+    """End of the time axis; the tail beside it has none."""
+
+    def places(self, tables: Mapping[str, Table]) -> list[tuple[str, str]]:
+        """Table and label of each of its rows, in the order of the patterns."""
+        found = []
+        for name, pattern in self.rows:
+            known = [row.label for row in tables[name].rows] if name in tables else []
+            matching = [(name, label) for label in known if fnmatchcase(label, pattern)]
+            if not matching:
+                raise ValueError(f"figure {self.id}: there is no row {pattern} in table {name}")
+            found += matching
+        return list(dict.fromkeys(found))
+
+
+def read_figures(spec: Mapping[str, Any]) -> list[Figure]:
+    """The figures of an entry: one, or one per value of ``each``, which ``$each`` stands for."""
+    values = spec.get("each", [""])
+    return [
+        Figure(
+            id=filled(spec["id"], value),
+            title=filled(spec["title"], value),
+            rows=tuple((table, filled(row, value)) for table, row in spec["rows"]),
+            of=cast("Of", spec.get("of", "response")),
+            limit_s=float(spec["limit_s"]),
+        )
+        for value in values
+    ]
+
+
+def filled(text: str, value: object) -> str:
+    """A text with its ``$each`` filled in."""
+    return Template(text).substitute(each=value)

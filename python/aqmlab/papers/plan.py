@@ -1,0 +1,83 @@
+"""The runs that a paper's tables, figures and signatures need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from aqmlab.papers import signatures
+from aqmlab.papers.paper import Paper, Row, Table
+from aqmlab.scenario.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+    from aqmlab.papers.paper import Figure
+
+
+RECORDING = ("measure.record", '["responses", "flows"]')
+"""The override of runs whose signatures need every connection."""
+
+
+@dataclass
+class Plan:
+    """The runs that are needed, each once, and who needs them."""
+
+    paper: Paper
+    seeds: Sequence[int]
+    quick: bool = False
+    """Only the rows that quick runs have, as short as quick runs are."""
+    full: bool = False
+    """As long as the paper's runs, where the usual ones are shorter."""
+    scenarios: dict[str, Scenario] = field(default_factory=dict)
+    """By run name. Rows that are the same experiment share their runs."""
+    rows: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    """Names of the runs, one per seed, of a table's row, by table and label."""
+    recorded: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Name of the run that records connections for the signatures, by table and label."""
+
+    def add_tables(self, tables: Sequence[Table]) -> None:
+        """Plans every row of some tables."""
+        for table in tables:
+            for row in table.rows:
+                self._add_row(table, row)
+
+    def _add_row(self, table: Table, row: Row) -> None:
+        """Plans a row, unless quick runs do without it."""
+        if not self.quick or fnmatchcase(row.label, table.quick_rows):
+            self.rows[table.id, row.label] = [self._add(table, row, seed) for seed in self.seeds]
+
+    def add_figures(self, wanted: Sequence[Figure]) -> None:
+        """Plans the rows that some figures show."""
+        tables = {table.id: table for table in self.paper.tables}
+        for figure in wanted:
+            for name, label in figure.places(tables):
+                self._add_row(tables[name], tables[name].row(label))
+
+    def keep(self, names: Container[str]) -> None:
+        """Forgets every row one of whose runs is not among these; recorded runs too."""
+        self.rows = {
+            row: runs for row, runs in self.rows.items() if all(name in names for name in runs)
+        }
+        self.recorded = {row: name for row, name in self.recorded.items() if name in names}
+        used = {name for runs in self.rows.values() for name in runs}
+        used.update(self.recorded.values())
+        self.scenarios = {name: self.scenarios[name] for name in self.scenarios if name in used}
+
+    def add_recorded(self) -> None:
+        """Plans the runs that signatures need on top of the tables."""
+        for name, label in signatures.rows_to_record(self.paper.signatures):
+            table = self.paper.table(name)
+            self.recorded[name, label] = self._add(
+                table, table.row(label), self.seeds[0], RECORDING
+            )
+
+    def _add(self, table: Table, row: Row, seed: int, *extra: tuple[str, str]) -> str:
+        paper = self.paper
+        length = paper.quick if self.quick else paper.full if self.full else ()
+        overrides = [*paper.common, *row.overrides, *length, ("seed", str(seed)), *extra]
+        scenario = Scenario.load(table.scenario, overrides)
+        name = f"{scenario.key[:16]}-s{seed}"
+        self.scenarios.setdefault(name, scenario)
+        return name

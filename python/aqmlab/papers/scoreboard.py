@@ -1,0 +1,286 @@
+"""Published numbers beside ours: how a cell is computed, judged, counted and written down."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from aqmlab.results.terms import SLACK, Percentile, Rank, Term, Tolerance
+
+CSV_HEAD = (
+    "table",
+    "row",
+    "column",
+    "published",
+    "ours",
+    "spread",
+    "seeds",
+    "difference",
+    "relative_difference",
+    "rank",
+    "by_value",
+    "by_rank",
+    "verdict",
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A published column and how its counterpart follows from a run's summary."""
+
+    name: str
+    title: str
+    terms: tuple[Term, ...] = ()
+    tolerance: Tolerance | None = None
+    """None: the column is shown but not scored."""
+    percentile: Percentile | None = None
+    """What is judged by rank too, if the tolerance has one."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One published number and ours."""
+
+    table: str
+    row: str
+    column: Column
+    published: str
+    """The number as it is printed; empty: the paper prints none, and ours stands alone."""
+    ours: tuple[float, ...] = ()
+    """Ours, one value per seed; empty: no run ended."""
+    ranks: tuple[Rank, ...] = ()
+    """Of a percentile with a tolerance of rank: where the published one lies, per seed; empty:
+    the runs do not tell."""
+    excluded: str = ""
+    """Why the cell does not count; empty: it does."""
+
+    @property
+    def target(self) -> float | None:
+        """The published number."""
+        return float(self.published) if self.published else None
+
+    @property
+    def mean(self) -> float | None:
+        """Mean of ours over the seeds."""
+        return fmean(self.ours) if self.ours else None
+
+    @property
+    def spread(self) -> float | None:
+        """Largest minus smallest of ours over the seeds; None with fewer than two."""
+        return max(self.ours) - min(self.ours) if len(self.ours) > 1 else None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus the published number, in the column's unit."""
+        return None if self.mean is None or self.target is None else self.mean - self.target
+
+    @property
+    def relative(self) -> float | None:
+        """The difference as a fraction of the published number; None where that is zero."""
+        return None if self.difference is None or not self.target else self.difference / self.target
+
+    @property
+    def scored(self) -> bool:
+        """Whether the cell counts."""
+        return self.column.tolerance is not None and self.target is not None and not self.excluded
+
+    @property
+    def within(self) -> bool:
+        """Whether one of the tolerances is kept. A cell without a run is not within."""
+        return self.by_value or bool(self.by_rank)
+
+    @property
+    def by_value(self) -> bool:
+        """Whether the mean over the seeds is close enough to the published number."""
+        tolerance = self.column.tolerance
+        return (
+            tolerance is not None
+            and self.mean is not None
+            and self.target is not None
+            and tolerance.admits(self.mean, self.target)
+        )
+
+    @property
+    def by_rank(self) -> bool | None:
+        """Whether our distribution is flat there and the rank close enough; None: no rank.
+
+        Flat: the tolerance of ranks, half of it on either side of the published time, spans more
+        time than the tolerance of values admits as a difference.
+        """
+        tolerance, percentile = self.column.tolerance, self.column.percentile
+        if self.rank is None or self.target is None or not (tolerance and percentile):
+            return None
+        span = self.column.terms[0].factor * fmean(rank.span_s for rank in self.ranks)
+        flat = span > tolerance.bound(self.target)
+        away = abs(self.rank - percentile.rank)
+        return flat and away <= (tolerance.rank or 0.0) + SLACK
+
+    @property
+    def rank(self) -> float | None:
+        """Share of ours that took at most the published time, in per cent."""
+        return fmean(rank.at for rank in self.ranks) if self.ranks else None
+
+    def formatted(self, value: float | None) -> str:
+        """A value with as many decimals as the published number has, or a dash."""
+        if value is None:
+            return "-"
+        if not self.published:
+            return f"{value:.4g}"
+        return f"{value:.{len(self.published.partition('.')[2])}f}"
+
+    def __str__(self) -> str:
+        ours = self.formatted(self.mean)
+        rank = "" if self.rank is None else f" ({self.rank:.0f} %)"
+        return f"{ours} / {self.published}{rank}" if self.published else ours
+
+
+@dataclass
+class Scoreboard:
+    """All cells of some tables, in the order in which they are printed."""
+
+    titles: Mapping[str, str]
+    """Title of every table, by its id."""
+    scored: bool
+    """False for quick runs, whose numbers are too noisy and too early to judge."""
+    cells: list[Cell] = field(default_factory=list)
+
+    def count(self, cells: Iterable[Cell] | None = None) -> dict[str, int | None]:
+        """How many of the scored cells are within, how many by value alone, and of how many."""
+        counted = [cell for cell in (self.cells if cells is None else cells) if cell.scored]
+        within = sum(cell.within for cell in counted) if self.scored else None
+        by_value = sum(cell.by_value for cell in counted) if self.scored else None
+        return {"within": within, "by_value": by_value, "total": len(counted)}
+
+    def to_json(self) -> dict[str, Any]:
+        """The score of everything, of every table and of every column."""
+        tables = {}
+        for table, title in self.titles.items():
+            cells = [cell for cell in self.cells if cell.table == table]
+            columns = {
+                column.name: self.count(cell for cell in cells if cell.column is column)
+                for column in columns_of(cells)
+                if column.tolerance is not None
+            }
+            tables[table] = {"title": title, **self.count(cells), "columns": columns}
+        return {"scored": self.scored, "cells": self.count(), "tables": tables}
+
+    def to_csv(self) -> str:
+        """Every cell in a line: published, ours, spread over the seeds, differences, verdicts."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(CSV_HEAD)
+        for cell in self.cells:
+            numbers = [cell.mean, cell.spread, len(cell.ours), cell.difference, cell.relative]
+            written = [
+                "" if number is None else f"{number:.6g}" for number in (*numbers, cell.rank)
+            ]
+            names = [cell.table, cell.row, cell.column.name, cell.published]
+            writer.writerow([*names, *written, *self.verdicts(cell), self.verdict(cell)])
+        return text.getvalue()
+
+    def verdicts(self, cell: Cell) -> list[str]:
+        """``within`` or ``outside`` by value and by rank; empty where the cell is not judged so."""
+        judged = self.scored and cell.scored and cell.ours
+        answers = [cell.by_value, cell.by_rank] if judged else [None, None]
+        words = {True: "within", False: "outside", None: ""}
+        return [words[answer] for answer in answers]
+
+    def verdict(self, cell: Cell) -> str:
+        """``within``, ``outside``, ``missing`` (no run ended), ``excluded`` or ``not scored``."""
+        if not cell.ours:
+            return "missing"
+        if cell.excluded:
+            return "excluded"
+        if not (self.scored and cell.scored):
+            return "not scored"
+        return "within" if cell.within else "outside"
+
+    def to_markdown(self) -> str:
+        """The score, then every table with ours / published in each cell."""
+        parts = [self._score_table(), *self._exclusions()]
+        for table, title in self.titles.items():
+            cells = [cell for cell in self.cells if cell.table == table]
+            parts.append(f"## {title}\n\n{self._markdown_table(cells)}")
+        return "\n\n".join(parts) + "\n"
+
+    def _score_table(self) -> str:
+        scores = {
+            title: self.count(cell for cell in self.cells if cell.table == table)
+            for table, title in self.titles.items()
+        }
+        lines = [[title, *score_words(score)] for title, score in scores.items() if score["total"]]
+        if not lines:
+            return "The paper prints no numbers: ours stand alone."
+        lines.append(["**all**", *score_words(self.count())])
+        head = ["table", "cells within", "share", "by value alone"]
+        shown = len(head) if self.ranked else len(head) - 1
+        return markdown(head[:shown], [line[:shown] for line in lines])
+
+    @property
+    def ranked(self) -> bool:
+        """Whether cells are judged by rank too."""
+        return any(cell.ranks for cell in self.cells)
+
+    def _exclusions(self) -> list[str]:
+        """What is not scored, and why."""
+        reasons = Counter(cell.excluded for cell in self.cells if cell.excluded and cell.published)
+        if not reasons:
+            return []
+        lines = [f"- {count} cells: {reason}." for reason, count in reasons.items()]
+        return ["Shown in italics and not scored:\n\n" + "\n".join(lines)]
+
+    def _markdown_table(self, cells: Sequence[Cell]) -> str:
+        columns = columns_of(cells)
+        rows: dict[str, dict[str, str]] = {}
+        for cell in cells:
+            rows.setdefault(cell.row, {})[cell.column.name] = self._marked(cell)
+        lines = [
+            [row, *(written.get(column.name, "") for column in columns)]
+            for row, written in rows.items()
+        ]
+        if self.scored and any(cell.scored for cell in cells):
+            tolerances = [str(column.tolerance or "not scored") for column in columns]
+            lines.append(["*tolerance*", *tolerances])
+            scores = (
+                self.count(cell for cell in cells if cell.column is column) for column in columns
+            )
+            lines.append(["*within*", *(score_words(score)[0] for score in scores)])
+        head = "ours / published" if any(cell.published for cell in cells) else "ours"
+        return markdown([head, *(column.title for column in columns)], lines)
+
+    def _marked(self, cell: Cell) -> str:
+        """A cell with a star outside its tolerance, a dagger within by rank alone, or in italics.
+
+        Italics mean that it is excluded.
+        """
+        verdict = self.verdict(cell)
+        if verdict == "excluded" and cell.published:
+            return f"*{cell}*"
+        if verdict in ("outside", "missing"):
+            return f"{cell} \\*"
+        by_rank = verdict == "within" and not cell.by_value
+        return f"{cell} †" if by_rank else f"{cell}"
+
+
+def columns_of(cells: Iterable[Cell]) -> list[Column]:
+    """The columns of some cells, in their order, each once."""
+    return list({cell.column.name: cell.column for cell in cells}.values())
+
+
+def score_words(score: Mapping[str, int | None]) -> list[str]:
+    """A score as "n of m", as a percentage, and by value alone; dashes where nothing was scored."""
+    within, by_value, counted = score["within"], score["by_value"], score["total"]
+    if within is None or not counted:
+        return ["-", "-", "-"]
+    return [f"{within} of {counted}", f"{100 * within / counted:.0f} %", f"{by_value}"]
+
+
+def markdown(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
+    """A Markdown table: the first ``left`` columns stand to the left, the others to the right."""
+    rule = [*["---"] * left, *["---:"] * (len(head) - left)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])

@@ -1,0 +1,1 @@
+"""Reports: one file about runs that needs no network."""

@@ -1,0 +1,284 @@
+"""The charts of a report, each as one definition.
+
+A *live* chart stands in the web page: its colours are the page's, so that they follow its theme,
+its width is that of its place, and the page's controls set its parameters. A *still* one is a
+picture with a legend of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import altair as alt
+
+from aqmlab.figures.base import COLOURS, PATTERNS, Chart, finish, svg
+from aqmlab.reports.data import PACKETS, Distributions, Trace, Traces, rows
+from aqmlab.results.compare import ALL
+
+FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
+STILL_WIDTH = 430
+"""Width of a picture's plot in pixels: two stand beside each other."""
+TRACE_WIDTH = 920
+"""Width of a picture's traces."""
+STILL_POINTS = 200
+"""Most points of a curve in a picture."""
+STILL_RUNS = 8
+"""Most configurations in a picture: as many as there are colours."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a chart is drawn."""
+
+    names: Sequence[str]
+    """Labels of all configurations, in their order: the colours go by it."""
+    live: bool
+
+    @property
+    def width(self) -> Any:  # noqa: ANN401 - a number or a word, as Vega-Lite has it
+        """Width of the plot."""
+        return "container" if self.live else STILL_WIDTH
+
+    @property
+    def colour(self) -> alt.Color:
+        """A colour per configuration."""
+        scale = alt.Scale(domain=list(self.names), range=[self.stroke(k) for k in self.every])
+        return alt.Color("run:N", scale=scale, legend=self.legend)
+
+    @property
+    def pattern(self) -> alt.StrokeDash:
+        """A line pattern per configuration: solid for as long as the colours last."""
+        scale = alt.Scale(domain=list(self.names), range=[dash(k) for k in self.every])
+        return alt.StrokeDash("run:N", scale=scale, legend=self.legend)
+
+    @property
+    def every(self) -> range:
+        """Numbers of the configurations."""
+        return range(len(self.names))
+
+    @property
+    def legend(self) -> alt.Legend | None:
+        """A picture's own legend."""
+        return None if self.live else alt.Legend(title=None, columns=3)
+
+    def stroke(self, number: int) -> str:
+        """The colour of a configuration: the page's, or the picture's."""
+        place = number % len(COLOURS)
+        return f"var(--run-{place + 1})" if self.live else COLOURS[place]
+
+    def spec(self, chart: Chart, data: list[dict[str, Any]]) -> dict[str, Any]:
+        """The finished definition."""
+        spec: dict[str, Any] = (chart if self.live else finish(chart)).to_dict()
+        live = {"config": LIVE} if self.live else {}
+        return {**spec, **live, "datasets": {"rows": data}}
+
+
+LIVE: dict[str, Any] = {
+    "background": "transparent",
+    "font": FONT,
+    "padding": {"left": 4, "right": 12, "top": 8, "bottom": 4},
+    "aria": False,  # the page says in words what a chart shows
+    "axis": {
+        "labelFontSize": 12,
+        "titleFontSize": 12.5,
+        "titleFontWeight": "normal",
+        "labelColor": "var(--soft)",
+        "titleColor": "var(--text)",
+        "gridColor": "var(--grid)",
+        "domainColor": "var(--axis)",
+        "tickColor": "var(--axis)",
+    },
+    "view": {"stroke": None},
+}
+"""The style of live charts; the names are those of the page's style."""
+
+
+def dash(number: int) -> list[int]:
+    """The line pattern of a configuration."""
+    return PATTERNS[number // len(COLOURS) % len(PATTERNS)]
+
+
+def cdf(found: Distributions, style: Style) -> dict[str, Any]:
+    """Share of responses that ended within a time."""
+    end = alt.param(name="limit", value=found.limit)
+    return distribution(
+        found,
+        style,
+        "cdf",
+        steps="step-after",
+        x=alt.X(
+            "time:Q",
+            title="response time (s)",
+            scale=alt.Scale(domain=[0, {"expr": "limit"}], nice=False),
+            axis=alt.Axis(tickCount=8, grid=False),
+        ),
+        y=alt.Y(
+            "share:Q",
+            title="responses that ended within it (%)",
+            scale=alt.Scale(domain=[0, 100]),
+            axis=alt.Axis(tickCount=5),
+        ),
+        parameters=[end],
+    )
+
+
+def ccdf(found: Distributions, style: Style) -> dict[str, Any]:
+    """Share of responses that took a time or longer, on logarithmic axes."""
+    fastest = min(float(curve.ccdf[0][0]) for curve in found.curves)
+    slowest = max(float(curve.ccdf[0][-1]) for curve in found.curves)
+    rarest = min(float(curve.ccdf[1][-1]) for curve in found.curves)
+    return distribution(
+        found,
+        style,
+        "ccdf",
+        steps="step-before",
+        x=alt.X(
+            "time:Q",
+            title="response time (s), logarithmic",
+            scale=alt.Scale(type="log", nice=False, domain=[fastest, max(slowest, 2 * fastest)]),
+            axis=alt.Axis(values=ticks(fastest, slowest), format="~r", grid=False),
+        ),
+        y=alt.Y(
+            "share:Q",
+            title="responses that took it or longer (%)",
+            scale=alt.Scale(type="log", domain=[100 * rarest, 100]),
+            axis=alt.Axis(values=ticks(100 * rarest, 100), format="~r"),
+        ),
+        parameters=[],
+    )
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Ticks of a logarithmic axis: powers of ten, and 2 and 5 between them on short axes."""
+    steps = (1, 2, 5) if high < 100 * low else (1,)
+    values = [float(f"{step}e{power}") for power in range(-6, 6) for step in steps]
+    return [value for value in values if low <= value <= high]
+
+
+def distribution(
+    found: Distributions,
+    style: Style,
+    which: Literal["cdf", "ccdf"],
+    *,
+    steps: Literal["step-after", "step-before"],
+    x: alt.X,
+    y: alt.Y,
+    parameters: list[alt.Parameter],
+) -> dict[str, Any]:
+    """One step-wise curve per configuration."""
+    data = rows(found, which) if style.live else rows(found, which, STILL_POINTS)
+    chart: alt.Chart = (
+        alt.Chart(alt.NamedData("rows"), width=style.width, height=320 if style.live else 270)
+        .mark_line(interpolate=steps, strokeWidth=2, clip=True)
+        .encode(x=x, y=y, color=style.colour, strokeDash=style.pattern)
+        .transform_filter("datum['class'] === traffic && indexof(hidden, datum.run) < 0")
+        .transform_flatten(["time", "share"])
+        .add_params(
+            alt.param(name="traffic", value=ALL), alt.param(name="hidden", value=[]), *parameters
+        )
+    )
+    if not style.live:
+        data = [row for row in data if row["run"] in style.names and row["class"] == ALL]
+    return style.spec(chart, data)
+
+
+def trace_rows(traces: Sequence[Trace]) -> list[dict[str, Any]]:
+    """Traces as a chart's data."""
+    return [
+        {"run": trace.group, "direction": trace.direction, "variable": trace.variable,
+         **trace.columns}
+        for trace in traces
+    ]  # fmt: skip
+
+
+def trace(found: Traces, style: Style, variable: str | None) -> dict[str, Any]:
+    """A queue, or an inner variable, of one configuration over time; the page gives the data.
+
+    Queues share their axes over all configurations; each inner variable has its own.
+    """
+    times = [value for trace in found.traces for value in trace.columns["time"]]
+    scale = alt.Scale(nice=True)
+    if variable == PACKETS:
+        peak = max(
+            (max(trace.columns["max"]) for trace in found.traces if trace.variable == PACKETS),
+            default=1,
+        )
+        scale = alt.Scale(domain=[0, max(peak, 1)], nice=True)
+    base = (
+        alt.Chart(alt.NamedData("rows"), width=style.width, height=110)
+        .transform_filter("datum.direction === direction && datum.variable === variable")
+        .transform_flatten(["time", "min", "mean", "max"])
+        .encode(
+            x=alt.X(
+                "time:Q",
+                title="simulated time (s)",
+                scale=alt.Scale(domain=[min(times), max(times)], nice=False),
+                axis=alt.Axis(tickCount=8, grid=False),
+            ),
+            color=style.colour,
+        )
+    )
+    name = variable or "value"
+    low = alt.Y("min:Q", title=name, scale=scale, axis=alt.Axis(tickCount=3, minExtent=38))
+    mean = alt.Y("mean:Q", title=name, scale=scale)
+    chart = alt.layer(
+        base.mark_area(opacity=0.25).encode(y=low, y2="max:Q"),
+        base.mark_line(strokeWidth=1.5).encode(y=mean),
+    ).add_params(
+        alt.param(name="direction", value="forward"),
+        alt.param(name="variable", value=variable or ""),
+    )
+    return style.spec(chart, [])
+
+
+def still(spec: dict[str, Any]) -> str:
+    """A chart as SVG, always the same: Vega numbers its clips on from chart to chart."""
+    picture = svg(spec)
+    names = dict.fromkeys(re.findall(r'id="(\w+)"', picture))
+    for number, name in enumerate(names):
+        picture = re.sub(rf'\bid="{name}"', f'id="part{number}"', picture)
+        picture = picture.replace(f"#{name})", f"#part{number})")
+    return picture
+
+
+def still_traces(
+    found: Traces, style: Style, chosen: Sequence[Trace], title: str
+) -> dict[str, Any]:
+    """Some traces above each other as a picture."""
+    queue = all(trace.variable == PACKETS for trace in chosen)
+    data = [
+        {**row, "head": row["run"] if queue else f"{row['run']}: {row['variable']}"}
+        for row in trace_rows(chosen)
+    ]
+    times = [value for trace in found.traces for value in trace.columns["time"]]
+    base = alt.Chart(width=TRACE_WIDTH, height=80).encode(
+        x=alt.X(
+            "time:Q",
+            title="simulated time (s)",
+            scale=alt.Scale(domain=[min(times), max(times)], nice=False),
+        ),
+        color=Style(style.names, live=False).colour.legend(None),
+    )
+    band = base.mark_area(opacity=0.25).encode(
+        y=alt.Y("min:Q", title=PACKETS if queue else "value"), y2="max:Q"
+    )
+    line = base.mark_line(strokeWidth=1.4).encode(y=alt.Y("mean:Q"))
+    chart = (
+        alt.layer(band, line, data=alt.NamedData("rows"))
+        .transform_flatten(["time", "min", "mean", "max"])
+        .facet(
+            row=alt.Row(
+                "head:N",
+                title=None,
+                sort=[row["head"] for row in data],
+                header=alt.Header(labelOrient="top", labelAnchor="start", labelFontSize=12),
+            ),
+            title=title,
+            spacing=8,
+        )
+        .resolve_scale(y="shared" if queue else "independent")
+    )
+    return style.spec(chart, data)

@@ -1,0 +1,362 @@
+"""The content of a report, whatever it is written as: words, tables, charts, provenance."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from aqmlab.reports.data import MOST_DRAWN, Distributions, Traces, distributions, traces
+from aqmlab.reports.fidelity import PublishedNumber, published_numbers
+from aqmlab.reports.tables import (
+    Table,
+    class_table,
+    difference_table,
+    fidelity_table,
+    flow_table,
+    link_table,
+    main_table,
+    reason_table,
+    tail_table,
+    trace_table,
+    within_table,
+)
+from aqmlab.results.compare import ALL, Difference, differences
+from aqmlab.results.groups import Group, group
+from aqmlab.results.metrics import FORWARD, look_up
+from aqmlab.results.run import Run
+from aqmlab.results.statistics import Estimate
+
+MOST_SHOWN = 8
+"""Configurations whose curves are shown at first: as many as there are colours."""
+MOST_WORDS = 6
+"""Configurations that are described in words."""
+SCENARIO_BYTES = 24_000
+"""Longest scenario that is shown in full."""
+SCENARIOS_BYTES = 250_000
+"""All scenarios that are shown, together."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run, where it is, and what made it."""
+
+    label: str
+    seed: int
+    folder: str
+    """The run directory, relative to the report."""
+    files: Mapping[str, str]
+    """Its files by name, as relative addresses."""
+    engine: str
+    started: str
+    cpu_s: float
+    key: str
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """The effective scenario of a configuration."""
+
+    label: str
+    text: str
+    cut: bool
+    """Whether it is too long to be shown in full."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a report says."""
+
+    title: str
+    question: str
+    subjects: list[str]
+    """Titles of the scenarios."""
+    groups: list[Group]
+    facts: list[tuple[str, str]]
+    """Name and value of what is worth knowing before anything else."""
+    words: list[tuple[str, str]]
+    """Configuration and what was measured, in sentences."""
+    summary: Table
+    details: list[Table]
+    reasons: Table | None
+    distributions: Distributions | None
+    traces: Traces | None
+    compared: list[Difference]
+    differences: Table | None
+    published: list[PublishedNumber]
+    fidelity: Table | None
+    within: Table | None
+    """Numbers behind the distribution."""
+    tail: Table | None
+    """Numbers behind the tail."""
+    traced: Table | None
+    """Numbers behind the traces."""
+    scenarios: list[Scenario]
+    sources: list[Source]
+    notes: list[str] = field(default_factory=list)
+    """How the numbers and curves come about."""
+
+    @property
+    def drawn(self) -> list[str]:
+        """Labels of the configurations that have curves or traces, in their order."""
+        curves = self.distributions.curves if self.distributions else []
+        traced = self.traces.traces if self.traces else []
+        found = {curve.group for curve in curves} | {trace.group for trace in traced}
+        return [group.label for group in self.groups if group.label in found]
+
+    @property
+    def shown(self) -> list[str]:
+        """Those whose curves are shown at first."""
+        return self.drawn[:MOST_SHOWN]
+
+    @property
+    def paired(self) -> bool:
+        """Whether all differences are taken between runs with the same users."""
+        return all(one.paired for one in self.compared)
+
+    @property
+    def classes(self) -> list[str]:
+        """What the class selector offers."""
+        if self.distributions is None:
+            return []
+        return list(dict.fromkeys(curve.traffic for curve in self.distributions.curves))
+
+
+def compose(
+    runs: Sequence[Run], folder: Path, title: str | None = None, question: str | None = None
+) -> Report:
+    """The report about some runs; addresses are relative to the folder of the report."""
+    groups = group(runs)
+    curves = distributions(groups)
+    traced = traces(groups)
+    changes = differences(groups)
+    published = published_numbers(runs)
+    return Report(
+        title=title or title_of(groups),
+        question=question or question_of(groups),
+        subjects=list(dict.fromkeys(str(run.scenario.get("title") or "") for run in runs)),
+        groups=groups,
+        facts=facts(groups),
+        words=[(entry.label, in_words(entry, changes)) for entry in groups[:MOST_WORDS]],
+        summary=main_table(groups),
+        details=[class_table(groups), link_table(groups), flow_table(groups)],
+        reasons=reason_table(groups),
+        distributions=curves,
+        traces=traced,
+        compared=changes,
+        differences=difference_table(changes) if changes else None,
+        published=published,
+        fidelity=fidelity_table(published) if published else None,
+        within=within_table(curves) if curves else None,
+        tail=tail_table(curves) if curves else None,
+        traced=trace_table(traced) if traced else None,
+        scenarios=scenarios(groups),
+        sources=[source(entry.label, run, folder) for entry in groups for run in entry.runs],
+        notes=notes(groups, curves, traced, changes),
+    )
+
+
+def title_of(groups: Sequence[Group]) -> str:
+    """The scenario's title for one configuration; else what is compared."""
+    names = [entry.label for entry in groups]
+    if len(names) == 1:
+        return str(groups[0].first.scenario.get("title") or names[0])
+    return f"{len(names)} configurations compared" if len(names) > 3 else joined(names, "and")
+
+
+def joined(names: Sequence[str], word: str) -> str:
+    """Names as a list in words."""
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def question_of(groups: Sequence[Group]) -> str:
+    """What the runs can answer."""
+    names = [entry.label for entry in groups]
+    queues = joined(names, "or") if len(names) <= 4 else f"each of {len(names)} configurations"
+    waiting = [look_up(entry.first.summary, ("responses",)) or {} for entry in groups]
+    classes = [
+        name for found in waiting for name, row in found.items() if name != ALL and row.get("count")
+    ]
+    people = joined(list(dict.fromkeys(classes))[:3] or ["users"], "and")
+    return f"How long do {people} wait behind {queues}?"
+
+
+def facts(groups: Sequence[Group]) -> list[tuple[str, str]]:
+    """How much was measured, on what, by which version."""
+    runs = [run for entry in groups for run in entry.runs]
+    seeds = sorted({run.seed for run in runs})
+    count = sum(look_up(run.summary, ("responses", ALL, "count")) or 0 for run in runs)
+    measured = {float(run.summary["measured_s"]) for run in runs}
+    rates = {look_up(run.scenario, (*BOTTLENECK, "rate")) for run in runs} - {None}
+    loads = {float(run.metadata["load"]) for run in runs if run.metadata.get("load")}
+    engines = {str(run.summary.get("version", "")) for run in runs} - {""}
+    found = [
+        ("runs", f"{len(runs):,}"),
+        ("configurations", f"{len(groups):,}"),
+        ("seeds", listed(seeds)),
+        ("measured", f"{spread(measured)} s each"),
+        ("responses", f"{count:,}"),
+    ]
+    if rates:
+        found.append(("bottleneck", spread(rates)))
+    if loads:
+        found.append(("load", spread({f"{100 * load:g} %" for load in loads})))
+    return [*found, ("aqmlab", spread(engines))] if engines else found
+
+
+BOTTLENECK = ("topology", "bottleneck", "forward")
+"""Where a scenario describes the link that the responses cross."""
+
+
+def spread(values: set[Any]) -> str:
+    """One value as it is; several as the first and the last."""
+    texts = [f"{v:g}" if isinstance(v, float) else str(v) for v in sorted(values)]
+    return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
+
+
+def listed(seeds: Sequence[int]) -> str:
+    """Seeds as a list, or as a range where they follow each other."""
+    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds[:6])) + (", ..." if len(seeds) > 6 else "")
+
+
+def in_words(entry: Group, changes: Sequence[Difference]) -> str:
+    """What a configuration did to its users, in sentences."""
+    response = [entry.estimate("responses", ALL, key) for key in ("p50_s", "p90_s", "le_1s")]
+    queue, loss, marks = (
+        entry.estimate(*FORWARD, key) for key in ("queue_mean_packets", "loss_rate", "mark_rate")
+    )
+    parts = [
+        f"Invalid, because this machine did not keep the bounds of the live bed: {reason}."
+        for run in entry.runs
+        for reason in run.invalid
+    ]
+    if all(response):
+        parts.append(
+            f"Half of the responses ended within {of(response[0], 3)} s, nine of ten within "
+            f"{of(response[1], 3)} s; {of(response[2], 1, 100)} % took at most a second."
+        )
+    if queue and loss:
+        marked = f" and marked {of(marks, 2, 100)} %" if marks and marks.mean > 0 else ""
+        parts.append(
+            f"The queue held {of(queue, 1)} packets on average, dropped {of(loss, 2, 100)} % of "
+            f"what arrived{marked}."
+        )
+    own = {
+        change.metric: change
+        for change in changes
+        if (change.run, change.traffic) == (entry.label, ALL)
+    }
+    if "p50_s" in own and "le_1s" in own:
+        parts.append(against(own["p50_s"], own["le_1s"]))
+    return " ".join(parts) or "Nothing was recorded about responses or queue."
+
+
+def of(estimate: Estimate | None, decimals: int, scale: float = 1.0) -> str:
+    """The mean of an estimate."""
+    return "-" if estimate is None else f"{scale * estimate.mean:,.{decimals}f}"
+
+
+def against(median: Difference, second: Difference) -> str:
+    """The difference to the first configuration, in words, as far as it is clear."""
+    if median.interval is None:
+        return f"Against {median.baseline}, the median changes by {median.difference:+.3f} s."
+    word = "longer" if median.difference > 0 else "shorter"
+    what = (
+        f"the median is {abs(median.difference):.3f} s {word}"
+        if median.clear
+        else "the median does not clearly differ"
+    )
+    points = abs(100 * second.difference)
+    more = "more" if second.difference > 0 else "fewer"
+    share = (
+        f"{points:.1f} points {more} of the responses end within a second"
+        if second.clear
+        else "the share within a second does not clearly differ"
+    )
+    return f"Against {median.baseline}, {what}, and {share}."
+
+
+def scenarios(groups: Sequence[Group]) -> list[Scenario]:
+    """The effective scenarios, as far as there is room for them."""
+    shown, room = [], SCENARIOS_BYTES
+    for entry in groups:
+        text = (entry.first.path / "scenario.toml").read_text(encoding="utf-8", errors="replace")
+        cut = len(text) > min(SCENARIO_BYTES, room)
+        text = text[: min(SCENARIO_BYTES, room)]
+        if text:
+            shown.append(Scenario(entry.label, text, cut))
+        room -= len(text)
+    return shown
+
+
+def source(label: str, run: Run, folder: Path) -> Source:
+    """Where a run is and what made it."""
+    place = os.path.relpath(run.path.resolve(), folder.resolve())
+    names = ("scenario.toml", "summary.json", "responses.parquet", "flows.parquet", "queue.parquet")
+    files = {
+        name: quote(f"{place}/{name}")
+        for name in (*names, "metadata.json")
+        if (run.path / name).exists()
+    }
+    return Source(
+        label=label,
+        seed=run.seed,
+        folder=place,
+        files=files,
+        engine=str(look_up(run.metadata, ("versions", "engine")) or run.summary.get("version")),
+        started=str(run.metadata.get("started", "")),
+        cpu_s=float(run.metadata.get("cpu_s", 0.0)),
+        key=str(run.metadata.get("key", ""))[:16],
+    )
+
+
+def notes(
+    groups: Sequence[Group],
+    curves: Distributions | None,
+    traced: Traces | None,
+    changes: Sequence[Difference],
+) -> list[str]:
+    """How the numbers and curves come about."""
+    found = [
+        (
+            "A response time runs from the client's first SYN to the end of the response at the "
+            "client; responses that ended in the measured span are counted."
+        )
+    ]
+    if any(len(entry.runs) > 1 for entry in groups):
+        found.append(
+            "Numbers of configurations with several runs are means over the runs; ± is half of "
+            "the 95 % interval over the seeds. Their curves take all runs together."
+        )
+    else:
+        found.append(
+            "Every configuration was run with one seed: how results vary from seed to seed cannot "
+            "be seen here."
+        )
+    if curves:
+        whose = "all responses, to a thousandth of each time" if curves.binned else "all responses"
+        found.append(
+            f"Every drawn point lies on the distribution of {whose}; at most {curves.points} "
+            "points of each curve are kept. The runs' Parquet files have what was recorded."
+        )
+    if len(groups) > MOST_DRAWN:
+        found.append(f"Charts show the first {MOST_DRAWN} configurations; tables show all.")
+    if traced:
+        found.append(
+            f"Traces show the run of the smallest seed in at most {traced.bins} intervals: the "
+            "line is the mean of an interval's samples, the band reaches from the smallest to "
+            "the largest."
+        )
+    if any(change.interval for change in changes):
+        found.append(
+            "Runs with the same seed and traffic have the same users (common random numbers), so "
+            "differences are taken pair by pair. With several pairs the 95 % interval is "
+            "that over the pairs; with one pair it comes from a bootstrap over 30 blocks of "
+            "time, and says nothing about other seeds."
+        )
+    return found

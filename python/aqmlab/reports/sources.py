@@ -1,0 +1,73 @@
+"""The runs that a report is about, wherever they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aqmlab.errors import AqmlabError
+from aqmlab.results.metrics import look_up
+from aqmlab.results.run import Run, read_json
+
+if TYPE_CHECKING:
+    import os
+
+
+def gather(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
+    """The runs at some places.
+
+    A place is a run directory, a folder of them (such as a paper's ``runs``, or the folder that
+    holds it), or the folder of a sweep, whose runs keep the labels that the sweep gave them. A run
+    that is reached twice counts once. Anything else is an error, and so is a run directory that
+    lacks a table which its scenario records.
+    """
+    found: dict[Path, Run] = {}
+    for path in map(Path, paths):
+        for folder, label in places(path):
+            if folder.resolve() not in found:
+                run = Run.open(folder)
+                check_records(run)
+                found[folder.resolve()] = replace(run, label=label or run.label)
+    return list(found.values())
+
+
+def places(path: Path) -> list[tuple[Path, str]]:
+    """The run directories at a place, with the label of each if the place gives it one."""
+    if (path / "summary.json").exists() or not path.is_dir():
+        return [(path, "")]
+    if (path / SWEEP).is_file():
+        return sweep_places(path)
+    folder = path / "runs" if (path / "runs").is_dir() else path
+    inside = sorted(file.parent for file in folder.glob("[!.]*/summary.json"))
+    return [(folder, "") for folder in inside] or [(path, "")]
+
+
+SWEEP = "sweep.json"
+"""The file in which a sweep names the runs behind it; see docs/sweeps.md."""
+
+
+def sweep_places(folder: Path) -> list[tuple[Path, str]]:
+    """The run directories of a sweep, with the labels of their points."""
+    about = read_json(folder, SWEEP)
+    try:
+        store = folder / about["store"]
+        named = [(str(entry["key"]), str(entry["label"])) for entry in about["runs"]]
+    except (KeyError, TypeError):
+        raise AqmlabError(f"{folder / SWEEP}: does not name the runs of a sweep") from None
+    if not named:
+        raise AqmlabError(f"{folder}: is a sweep without finished runs")
+    return [(store / key[:2] / key, re.sub(r", seed \d+$", "", label)) for key, label in named]
+
+
+def check_records(run: Run) -> None:
+    """An error if a table is missing that the run's scenario records."""
+    for name in look_up(run.scenario, ("measure", "record")) or ():
+        file = run.path / f"{name}.parquet"
+        if not file.exists():
+            raise AqmlabError(
+                f"{file}: is missing, but measure.record of its scenario names it; "
+                "run the scenario again"
+            )

@@ -1,0 +1,124 @@
+"""Reports: what some runs say, as one file that can be read anywhere and for years.
+
+A web page (interactive, self-contained, no network), Markdown with its figures beside it, a PDF or
+a picture. All of them say the same; see :mod:`aqmlab.reports.content`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from aqmlab.errors import AqmlabError
+from aqmlab.reports.content import Report, compose
+from aqmlab.reports.sources import gather
+from aqmlab.results.run import Run
+
+__all__ = ["FORMATS", "gather", "target", "write"]
+
+SUFFIXES: Mapping[str, str] = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "md",
+    ".pdf": "pdf",
+    ".png": "png",
+}
+"""Formats by the suffix of a file's name."""
+FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+"""What a report can be written as."""
+
+
+def target(output: Path | None, kind: str | None) -> tuple[Path, str]:
+    """Where a report goes and as what; each may be left to the other."""
+    if kind is not None and kind not in FORMATS:
+        raise AqmlabError(f'--format: found "{kind}"; allowed: {", ".join(FORMATS)}')
+    if output is None:
+        kind = kind or FORMATS[0]
+        return Path(f"report.{kind}"), kind
+    suffix = SUFFIXES.get(output.suffix.lower())
+    if kind is None and suffix is None:
+        raise AqmlabError(
+            f"{output}: a report is written as {', '.join(SUFFIXES)}; choose one of these, "
+            "or give --format"
+        )
+    if kind is not None and suffix not in (None, kind):
+        raise AqmlabError(f"{output}: its name does not fit --format {kind}; leave one of them out")
+    return output, kind or str(suffix)
+
+
+def check_writable(path: Path) -> None:
+    """An error, before any work, if a file cannot be written there."""
+    if path.is_dir():
+        raise AqmlabError(f"{path}: is a folder; a report is a file")
+    place = path.resolve().parent
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise AqmlabError(f"{path}: cannot be written: {place} is not a folder")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise AqmlabError(f"{path}: cannot be written: no permission to write into {place}")
+
+
+def write(
+    runs: Sequence[Run],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    kind: str | None = None,
+    title: str | None = None,
+    question: str | None = None,
+) -> Path:
+    """Writes a report about some runs and returns where it is.
+
+    Args:
+        runs: What the report is about. Runs that differ in nothing but their seed are one
+            configuration; differences are taken to the first one.
+        path: The file; its suffix says what is written. None: ``report.html`` or its like.
+        kind: ``html``, ``md``, ``pdf`` or ``png``, where the suffix does not say it.
+        title: Title; None: that of the scenarios.
+        question: What the runs are to answer; None: made from what differs.
+    """
+    if not runs:
+        raise AqmlabError("a report needs at least one run")
+    place, chosen = target(None if path is None else Path(path), kind)
+    check_writable(place)
+    WRITERS[chosen](compose(runs, place.parent, title, question), place)
+    return place
+
+
+def write_html(report: Report, path: Path) -> None:
+    """Writes the web page."""
+    from aqmlab._util.files import write_text
+    from aqmlab.reports.html import page
+
+    write_text(path, page(report))
+
+
+def write_markdown(report: Report, path: Path) -> None:
+    """Writes the Markdown and its figures."""
+    from aqmlab.reports import markdown as report_markdown
+
+    report_markdown.write(report, path)
+
+
+def write_pdf(report: Report, path: Path) -> None:
+    """Writes the pages."""
+    from aqmlab.reports import sheet as report_sheet
+
+    report_sheet.write_pdf(report, path)
+
+
+def write_png(report: Report, path: Path) -> None:
+    """Writes the picture."""
+    from aqmlab.reports import sheet as report_sheet
+
+    report_sheet.write_png(report, path)
+
+
+WRITERS: Mapping[str, Callable[[Report, Path], None]] = {
+    "html": write_html,
+    "md": write_markdown,
+    "pdf": write_pdf,
+    "png": write_png,
+}
+"""By format."""

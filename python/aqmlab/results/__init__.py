@@ -1,0 +1,1 @@
+"""What runs measured: reading them, statistics, groups of runs, differences."""

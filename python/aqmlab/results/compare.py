@@ -1,0 +1,245 @@
+"""Differences between groups of runs: the same users under different queues.
+
+Runs of two groups with the same seed and the same traffic have the same users and are compared pair
+by pair. With several pairs the interval is that of :mod:`aqmlab.results.statistics` over the pairs;
+with one pair it is the block bootstrap of :mod:`aqmlab.results.blocks` inside that pair. Without
+common users the intervals of both groups are combined (Welch's interval).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aqmlab.results.blocks import FEW, STATISTICS, are_paired, block_differences, block_samples
+from aqmlab.results.groups import Group, group
+from aqmlab.results.metrics import look_up
+from aqmlab.results.run import Run, distinguish
+from aqmlab.results.statistics import Estimate, Floats, estimate, independent_difference
+
+__all__ = [
+    "ALL",
+    "Difference",
+    "Distance",
+    "compared_groups",
+    "differences",
+    "distances",
+    "kolmogorov_distance",
+]
+
+ALL = "all"
+"""Name of all classes of traffic together."""
+BETTER_WHEN_MORE = frozenset({"le_1s"})
+"""Statistics whose growth users like."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A number of some runs minus that of the runs that they are compared with."""
+
+    run: str
+    """Label of the runs."""
+    baseline: str
+    """Label of those that they are compared with."""
+    traffic: str
+    """Name of the class, or "all"; empty if the number is not one of a class."""
+    metric: str
+    """Key of the number in ``summary.json``, such as ``p50_s`` or ``le_1s``."""
+    estimate: Estimate
+    """The difference with its 95 % interval; in the metric's unit, of shares as a fraction."""
+    paired: bool
+    """Whether the runs that are compared had the same users."""
+    basis: str
+    """What the interval comes from, in words."""
+
+    @property
+    def difference(self) -> float:
+        """The difference itself."""
+        return self.estimate.mean
+
+    @property
+    def low(self) -> float:
+        """Lower end of the 95 % interval; not a number if nothing tells it."""
+        return self.estimate.low
+
+    @property
+    def high(self) -> float:
+        """Upper end of the 95 % interval; not a number if nothing tells it."""
+        return self.estimate.high
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Both ends of the interval; None if nothing tells it."""
+        return None if math.isnan(self.low) else (self.low, self.high)
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves out zero."""
+        return self.estimate.clear
+
+    @property
+    def tone(self) -> str:
+        """``better`` or ``worse`` for users if the difference is clear, else nothing."""
+        if not self.clear:
+            return ""
+        more = self.difference > 0
+        return "better" if more == (self.metric in BETTER_WHEN_MORE) else "worse"
+
+    def __str__(self) -> str:
+        """One line for people."""
+        what = " ".join(filter(None, (self.traffic, self.metric)))
+        text = f"{self.run} against {self.baseline}: {what} {self.difference:+.4g}"
+        if self.interval is None:
+            return text
+        return f"{text} ({self.low:+.4g} to {self.high:+.4g}, {self.basis})"
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``--json``; ``traffic`` is called class there, and ends that are none are null."""
+        low, high = self.interval or (None, None)
+        return {
+            "run": self.run,
+            "baseline": self.baseline,
+            "class": self.traffic,
+            "metric": self.metric,
+            "difference": None if math.isnan(self.difference) else self.difference,
+            "low": low,
+            "high": high,
+            "paired": self.paired,
+            "basis": self.basis,
+        }
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far the distribution of response times lies from that of the first runs."""
+
+    run: str
+    """Label of the runs."""
+    baseline: str
+    """Label of those that they are compared with."""
+    traffic: str
+    """Name of the class, or "all"."""
+    kolmogorov: float
+    """The largest difference between the shares of responses that took at most some time."""
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``--json``; ``traffic`` is called class there."""
+        return {
+            "run": self.run,
+            "baseline": self.baseline,
+            "class": self.traffic,
+            "kolmogorov": self.kolmogorov,
+        }
+
+
+def compared_groups(runs: Sequence[Run]) -> list[Group]:
+    """What of some runs is compared: their groups, or the runs one by one if they are one group."""
+    groups = group(runs)
+    if len(groups) > 1:
+        return groups
+    return [Group(run.label, (run,)) for run in distinguish(runs)]
+
+
+def differences(groups: Sequence[Group]) -> list[Difference]:
+    """Differences of every group to the first, by class of traffic and statistic."""
+    if not groups:
+        return []
+    baseline, *others = groups
+    # A run keeps its table once it was asked for it: only the baseline's may stay in memory.
+    kept = baseline.afresh()
+    return [
+        difference
+        for other in others
+        for traffic in common_classes(baseline, other)
+        for difference in class_differences(kept, other, traffic)
+    ]
+
+
+def common_classes(first: Group, second: Group) -> list[str]:
+    """All classes of traffic together, then those with responses in both if there are several."""
+    return [name for name in first.classes if name in second.classes]
+
+
+def class_differences(baseline: Group, other: Group, traffic: str) -> list[Difference]:
+    """The differences of one group in one class."""
+    by_seed = {run.seed: run for run in baseline.runs}
+    pairs = [
+        (by_seed[run.seed], run)
+        for run in other.runs
+        if run.seed in by_seed and are_paired(by_seed[run.seed], run)
+    ]
+    if not pairs and len(baseline.runs) == len(other.runs) == 1:
+        found = blocks_of(baseline.first, other.first, traffic)
+    else:
+        found = blocks_of(*pairs[0], traffic) if len(pairs) == 1 else {}
+    if found:
+        one = "one pair of runs" if pairs else "two runs, other users"
+        basis = f"blocks of time of {one}"
+    else:
+        found, basis = over_runs(baseline, other, traffic, pairs)
+    return [
+        Difference(other.label, baseline.label, traffic, metric, value, bool(pairs), basis)
+        for metric, value in found.items()
+    ]
+
+
+def blocks_of(first: Run, second: Run, traffic: str) -> dict[str, Estimate]:
+    """The differences of two runs by blocks of time; nothing if their responses do not tell."""
+    second = second.afresh()
+    if first.responses is None or second.responses is None:
+        return {}
+    return block_differences(first, second, traffic)
+
+
+def over_runs(
+    baseline: Group, other: Group, traffic: str, pairs: Sequence[tuple[Run, Run]]
+) -> tuple[dict[str, Estimate], str]:
+    """The differences of the summaries' numbers, and what their intervals come from."""
+    found = {}
+    for metric in STATISTICS:
+        path = ("responses", traffic, metric)
+        if pairs:
+            numbers = [[look_up(run.summary, path) for run in pair] for pair in pairs]
+            if all(None not in pair for pair in numbers):
+                found[metric] = estimate([after - before for before, after in numbers])
+            continue
+        values = [[look_up(run.summary, path) for run in one.runs] for one in (baseline, other)]
+        if all(None not in column for column in values):
+            found[metric] = independent_difference(values[0], values[1])
+    if not pairs:
+        return found, f"{len(baseline.runs)} and {len(other.runs)} runs, other users"
+    return found, f"{len(pairs)} pairs of runs" if len(pairs) > 1 else "one pair of runs"
+
+
+def kolmogorov_distance(first: Floats, second: Floats) -> float:
+    """The largest distance between the distribution functions of two samples (A. N. Kolmogorov)."""
+    everywhere = np.concatenate([first, second])
+    shares = [
+        np.searchsorted(np.sort(sample), everywhere, side="right") / len(sample)
+        for sample in (first, second)
+    ]
+    return float(np.max(np.abs(shares[0] - shares[1])))
+
+
+def distances(groups: Sequence[Group]) -> list[Distance]:
+    """Distances of every group to the first, by class; the responses of all seeds together."""
+    first, *others = groups
+    found = []
+    for other in others:
+        for traffic in common_classes(first, other):
+            times = [pooled(group, traffic) for group in (first, other)]
+            if min(map(len, times)) >= FEW:
+                distance = kolmogorov_distance(times[0], times[1])
+                found.append(Distance(other.label, first.label, traffic, distance))
+    return found
+
+
+def pooled(group: Group, traffic: str) -> Floats:
+    """The response times of a class in all runs of a group that recorded some, in seconds."""
+    recorded = [run for run in group.runs if run.responses is not None]
+    columns = [block_samples(run, traffic)["response_s"].to_numpy() for run in recorded]
+    return np.concatenate([np.empty(0), *columns])

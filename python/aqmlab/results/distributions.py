@@ -1,0 +1,129 @@
+"""Distributions of times over a whole run, which every run keeps whether or not it records rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pyarrow.compute as pc
+
+from aqmlab.results.terms import Rank
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from aqmlab.results.run import Run
+
+Of = Literal["response", "flow"]
+"""What is distributed: response times, or durations of connections."""
+
+RESOLUTION = 1e-3
+"""Relative width of the bins in which the engine counts."""
+ROWS: Mapping[Of, Callable[[Run], tuple[pa.Table | None, str]]] = {
+    "response": lambda run: (run.responses, "response_s"),
+    "flow": lambda run: (run.flows, "duration_s"),
+}
+"""Recorded rows, and the column that holds the times."""
+LIMIT = re.compile(r"(\d+(?:\.\d+)?)(ms|s)")
+
+
+@dataclass(frozen=True)
+class Distribution(Mapping[str, float | None]):
+    """How many there were of each length; as a mapping, the share within a time: ``le["200ms"]``.
+
+    Times are known to :data:`RESOLUTION`.
+    """
+
+    below_s: np.ndarray
+    """Ends of the bins that hold something, in seconds, rising; the times themselves if exact."""
+    count: np.ndarray
+    """How many there are in each bin."""
+
+    @classmethod
+    def of_run(cls, run: Run, what: Of, traffic_class: str | None = None) -> Distribution:
+        """A class's distribution in a run; None: all classes together."""
+        table = run.distribution
+        if table is None:
+            raise KeyError(f"{run.path}: holds no distribution.parquet")
+        chosen = pc.equal(table["of"], what)
+        if traffic_class is not None:
+            chosen = pc.and_(chosen, pc.equal(table["class"], traffic_class))
+        return cls.of_table(table.filter(chosen))
+
+    @classmethod
+    def known_of(cls, run: Run, what: Of) -> Distribution:
+        """What a run tells: of its recorded rows exactly, else from its bins; maybe nothing."""
+        table, column = ROWS[what](run)
+        if table is not None:
+            return cls.exact(np.sort(table.column(column).to_numpy()))
+        return cls.together([]) if run.distribution is None else cls.of_run(run, what)
+
+    @classmethod
+    def exact(cls, times_s: np.ndarray) -> Distribution:
+        """Of ascending times, as they are."""
+        last = np.flatnonzero(np.r_[times_s[1:] != times_s[:-1], True][: len(times_s)])
+        return cls(times_s[last], np.diff(np.r_[-1, last]))
+
+    @classmethod
+    def together(cls, parts: Sequence[Distribution]) -> Distribution:
+        """Several distributions added up."""
+        ends = np.concatenate([np.empty(0), *(part.below_s for part in parts)])
+        counts = np.concatenate([np.empty(0), *(part.count for part in parts)])
+        below, index = np.unique(ends, return_inverse=True)
+        count = np.bincount(index, weights=counts, minlength=len(below))
+        return cls(below, count.astype(np.int64))
+
+    @classmethod
+    def of_table(cls, table: pa.Table) -> Distribution:
+        """From rows of ``distribution.parquet``; bins of several classes are added up."""
+        return cls.together([cls(table["below_s"].to_numpy(), table["count"].to_numpy())])
+
+    def shares(self, times_s: np.ndarray) -> np.ndarray:
+        """The share up to each of some times, ends of bins; there must be something."""
+        up_to = np.r_[0, np.cumsum(self.count)]
+        return np.asarray(up_to[np.searchsorted(self.below_s, times_s, side="right")] / self.total)
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return int(self.count.sum())
+
+    def share_within(self, time_s: float) -> float | None:
+        """Share of those that took at most a time; None of nothing.
+
+        The bin of the time itself is counted whole, so the time is exact to a bin's width.
+        """
+        if not self.total:
+            return None
+        bins = int(np.searchsorted(self.below_s, time_s * (1 + RESOLUTION) + 1e-6, side="right"))
+        return float(self.count[:bins].sum() / self.total)
+
+    def time_s(self, share: float) -> float:
+        """The shortest time within which at least this share ended: the end of its bin."""
+        bins = int(np.searchsorted(np.cumsum(self.count), share * self.total))
+        return float(self.below_s[min(bins, len(self.below_s) - 1)])
+
+    def rank(self, time_s: float, points: float) -> Rank | None:
+        """Where a time lies, and how far apart so many points around it are; None of nothing."""
+        share, half = self.share_within(time_s), points / 200
+        if share is None:
+            return None
+        return Rank(100 * share, self.time_s(share + half) - self.time_s(share - half))
+
+    def __getitem__(self, limit: str) -> float | None:
+        """The share within a time such as "200ms" or "1.5s"."""
+        match = LIMIT.fullmatch(limit)
+        if match is None:
+            raise KeyError(limit)
+        return self.share_within(float(match[1]) * {"ms": 1e-3, "s": 1.0}[match[2]])
+
+    def __iter__(self) -> Iterator[str]:
+        """The ends of the bins, as limits."""
+        return (f"{below:.6f}s" for below in self.below_s)
+
+    def __len__(self) -> int:
+        """Number of bins."""
+        return len(self.below_s)

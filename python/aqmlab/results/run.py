@@ -1,0 +1,271 @@
+"""Runs: what a run directory holds, and how runs are named.
+
+A run directory holds ``scenario.toml`` (the effective one), ``summary.json``, ``metadata.json`` and
+the Parquet files that ``measure.record`` asks for. The same scenario and seed give the same bytes,
+but for ``metadata.json`` and for live runs. A run directory is written under a temporary name and
+renamed when it is complete: one that exists is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from aqmlab import _native
+from aqmlab._util.files import read_text
+from aqmlab.errors import AqmlabError
+from aqmlab.results.metrics import SHORT_NAMES, look_up
+
+MAX_BYTES = 64 * 2**20
+"""Largest text file of a run directory that is read."""
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """A finished run. Tables are read when they are first asked for."""
+
+    path: Path
+    """The run directory."""
+    label: str
+    """Short name such as "red (30,90)"; see :func:`distinguish`."""
+    summary: Mapping[str, Any]
+    """``summary.json``; keys end in their unit."""
+    scenario: Mapping[str, Any]
+    """The effective scenario; quantities are strings with units."""
+    metadata: Mapping[str, Any]
+    """``metadata.json``: key, versions, machine, when it ran and what it cost."""
+    tables: Mapping[str, pa.Table] | None = field(default=None, compare=False)
+    """Tables by name of a run that is in memory; None: they are files of its directory."""
+
+    @classmethod
+    def in_memory(
+        cls,
+        scenario: Mapping[str, Any],
+        summary: Mapping[str, Any],
+        tables: Mapping[str, pa.Table] | None = None,
+        *,
+        label: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        path: str | os.PathLike[str] = "in memory",
+    ) -> Run:
+        """A run without a directory, such as a test makes.
+
+        Args:
+            scenario: the effective scenario, such as :attr:`Scenario.data`.
+            summary: what ``summary.json`` would hold.
+            tables: ``responses``, ``flows``, ``queue``, ``flow_trace``, ``distribution``, as far as
+                there are any.
+            label: its name; default: made of its queue.
+            metadata: what ``metadata.json`` would hold.
+            path: what messages call it.
+        """
+        name = label_of(scenario) + mark_of(summary) if label is None else label
+        return cls(Path(path), name, summary, scenario, metadata or {}, tables or {})
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Run:
+        """Opens a run directory; an error if it is not a whole one."""
+        folder = Path(path)
+        if not folder.is_dir():
+            raise AqmlabError(f"{folder}: there is no such run directory")
+        summary, metadata = (read_json(folder, name) for name in ("summary.json", "metadata.json"))
+        effective = read_text(folder / "scenario.toml", "run", MAX_BYTES)
+        scenario = json.loads(_native.to_json(effective))
+        return cls(folder, label_of(scenario) + mark_of(summary), summary, scenario, metadata)
+
+    def afresh(self) -> Run:
+        """The same run with no table read yet: what it reads goes when it goes."""
+        return replace(self)
+
+    @property
+    def seed(self) -> int:
+        """Seed of every random stream."""
+        return int(self.scenario["seed"])
+
+    @property
+    def invalid(self) -> list[str]:
+        """Why a live run tells nothing: the bounds that the machine did not keep."""
+        return list(self.summary.get("live", {}).get("reasons", []))
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the traffic classes."""
+        return [str(entry["name"]) for entry in self.scenario["traffic"]]
+
+    @property
+    def world(self) -> str:
+        """``sim`` or ``live``."""
+        return "live" if "live" in self.summary else "sim"
+
+    def __repr__(self) -> str:
+        """One line."""
+        seed = self.scenario.get("seed", "-")
+        return f"<Run {self.label}, seed {seed}, {self.world}: {self.path}>"
+
+    def _repr_html_(self) -> str:
+        """A small table, for notebooks."""
+        rows = [("run directory", str(self.path)), ("seed", str(self.scenario.get("seed", "-")))]
+        for name, key in SHORT_NAMES.items():
+            value = look_up(self.summary, key.split("."))
+            if value is not None:
+                rows.append((name, f"{value:.4g}"))
+        cells = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows
+        )
+        return f"<table><caption>{escape(self.label)}</caption>{cells}</table>"
+
+    @cached_property
+    def responses(self) -> pa.Table | None:
+        """One row per finished response (``responses.parquet``), if recorded."""
+        return self.read("responses")
+
+    @cached_property
+    def flows(self) -> pa.Table | None:
+        """One row per closed connection (``flows.parquet``), if recorded."""
+        return self.read("flows")
+
+    @cached_property
+    def queue(self) -> pa.Table | None:
+        """Samples of the links' queues (``queue.parquet``), if recorded."""
+        return self.read("queue")
+
+    @cached_property
+    def flow_trace(self) -> pa.Table | None:
+        """Inner state of chosen connections (``flow_trace.parquet``), if recorded."""
+        return self.read("flow_trace")
+
+    @cached_property
+    def distribution(self) -> pa.Table | None:
+        """Response times and durations of connections, counted in bins (``distribution.parquet``).
+
+        See :class:`aqmlab.results.distributions.Distribution`.
+        """
+        return self.read("distribution")
+
+    def has(self, table: str) -> bool:
+        """Whether it has a table."""
+        return table in self.tables if self.tables is not None else self._file(table).exists()
+
+    def read(self, table: str, columns: Sequence[str] | None = None) -> pa.Table | None:
+        """One of its tables, or some columns of it; None if it has none. Read anew every time."""
+        if not self.has(table):
+            return None
+        if self.tables is not None:
+            found = self.tables[table]
+            return found if columns is None else found.select(columns)
+        file = self._file(table)
+        try:
+            return pq.read_table(file, columns=columns)
+        except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
+            reason = str(error).partition("\n")[0]
+            raise AqmlabError(f"{file}: cannot be read: {reason}") from None
+
+    def _file(self, table: str) -> Path:
+        return self.path / f"{table}.parquet"
+
+
+def read_json(folder: Path, name: str) -> dict[str, Any]:
+    """One of the JSON files of a run directory."""
+    try:
+        content = json.loads(read_text(folder / name, "run", MAX_BYTES))
+    except (AqmlabError, ValueError):
+        raise AqmlabError(f"{folder}: is not a run directory: no readable {name}") from None
+    if not isinstance(content, dict):
+        raise AqmlabError(f"{folder / name}: is not a JSON object")
+    return content
+
+
+def label_of(scenario: Mapping[str, Any]) -> str:
+    """Short name of a scenario: its bottleneck's forward queue, such as "red (30,90)"."""
+    topology = scenario["topology"]
+    # In a network of links the first one with a queue worth naming speaks for it.
+    links = [topology["bottleneck"]] if "bottleneck" in topology else topology["links"].values()
+    disciplines = [link["forward"]["discipline"] for link in links]
+    active = (found for found in disciplines if found["kind"] != "droptail")
+    discipline = next(active, disciplines[0])
+    kind, limit = discipline["kind"], short(discipline.get("limit", ""))
+    if "min_th" in discipline:
+        limit = f"({short(discipline['min_th'])},{short(discipline['max_th'])})"
+    return " ".join(filter(None, (kind, limit, "ECN" if discipline.get("ecn") else "")))
+
+
+def mark_of(summary: Mapping[str, Any]) -> str:
+    """What a label adds for a live run: that it is one, and whether it tells anything."""
+    if "live" not in summary:
+        return ""
+    return " live" if summary["live"]["valid"] else " live (invalid)"
+
+
+def main_link(runs: Sequence[Run]) -> tuple[str, str]:
+    """The link and direction that figures show: the bottleneck forward, or else the busiest."""
+    busy: dict[tuple[str, str], float] = {}
+    for run in runs:
+        for link, directions in run.summary["links"].items():
+            for direction, values in directions.items():
+                at = (link, direction)
+                busy[at] = busy.get(at, 0.0) + values["utilization"]
+    named = ("bottleneck", "forward")
+    return named if named in busy else max(busy, key=lambda at: busy[at])
+
+
+def short(quantity: object) -> str:
+    """A quantity as people say it: packets go without their unit."""
+    return str(quantity).removesuffix(" packets")
+
+
+def distinguish(runs: Sequence[Run]) -> list[Run]:
+    """The runs with labels that tell them apart.
+
+    Runs that share a label get what differs between their scenarios added, field by field, until
+    they differ; runs of the same scenario get the names of their directories.
+    """
+    labels = [run.label for run in runs]
+    for label in {label for label in labels if labels.count(label) > 1}:
+        twins = [index for index, other in enumerate(labels) if other == label]
+        parts = differing([runs[index].scenario for index in twins])
+        for index, part in zip(twins, parts, strict=True):
+            labels[index] = f"{label}, {part}" if part else label
+    labels = [
+        f"{label} [{run.path.name}]" if labels.count(label) > 1 else label
+        for run, label in zip(runs, labels, strict=True)
+    ]
+    if len(set(labels)) < len(labels):
+        twice = next(run for run in runs if sum(run.path == other.path for other in runs) > 1)
+        raise AqmlabError(f"{twice.path}: is named twice")
+    return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
+
+
+def differing(scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The first fields that tell scenarios apart, as "field value", for each of them."""
+    flat = [dict(leaves(scenario)) for scenario in scenarios]
+    parts: list[list[str]] = [[] for _ in flat]
+    for path in dict.fromkeys(path for leaf in flat for path in leaf):
+        values = [leaf.get(path) for leaf in flat]
+        if len(set(values)) > 1:
+            for part, value in zip(parts, values, strict=True):
+                part.append(f"{path[-1]} {short('none' if value is None else value)}")
+            if len({tuple(part) for part in parts}) == len(parts):
+                break
+    return [", ".join(part) for part in parts]
+
+
+def leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Paths and texts of everything inside nested tables and lists; the title is left out."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if (*path, key) != ("title",):
+                yield from leaves(inner, (*path, key))
+    elif isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
+        for number, inner in enumerate(value):
+            yield from leaves(inner, (*path, str(number)))
+    else:
+        yield path, json.dumps(value) if not isinstance(value, str) else value

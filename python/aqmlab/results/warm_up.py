@@ -1,0 +1,91 @@
+"""What one run says about its own certainty: batch means, and whether its warm-up was long enough.
+
+Both look at what was recorded of the measured span: the samples of the forward queue, and the
+response times in the order in which the responses began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aqmlab.errors import AqmlabError
+from aqmlab.results.run import main_link
+from aqmlab.results.statistics import Estimate, Floats, batch_means, initialization_bias
+
+if TYPE_CHECKING:
+    from aqmlab.results.run import Run
+
+COLUMNS = ("warm_up_queue_z", "warm_up_responses_z")
+"""Columns of the results: a standard normal number each if the warm-up was long enough."""
+LEVEL = 0.01
+"""A warning is given when such a number had at most this probability."""
+
+
+def warm_up_columns(run: Run) -> dict[str, float | None]:
+    """The test on what a run recorded; without records there is no column."""
+    found: dict[str, float | None] = {}
+    for name, series in zip(COLUMNS, (queue_series(run), response_series(run)), strict=True):
+        if series is not None:
+            found[name] = initialization_bias(series)
+    return found
+
+
+def queue_series(run: Run) -> Floats | None:
+    """Packets in the main link's queue, sample by sample, in the measured span."""
+    table = run.queue
+    if table is None:
+        return None
+    begin = float(run.summary["simulated_s"]) - float(run.summary["measured_s"])
+    chosen = table.filter(pc.greater_equal(table.column("time_s"), begin))
+    for name, wanted in zip(("link", "direction"), main_link([run]), strict=True):
+        chosen = chosen.filter(pc.equal(chosen.column(name).cast(pa.string()), wanted))
+    series: Floats = chosen.column("packets").to_numpy().astype(float)
+    return series
+
+
+def response_series(run: Run) -> Floats | None:
+    """Response times in the order in which the responses began."""
+    table = run.responses
+    if table is None:
+        return None
+    order = np.argsort(table.column("start_s").to_numpy(), kind="stable")
+    # Their logarithms: one response of a minute would hide everything else.
+    series: Floats = np.log(np.maximum(table.column("response_s").to_numpy()[order], 1e-6))
+    return series
+
+
+STATISTICS: Mapping[str, Callable[[Floats], float]] = {
+    "mean": lambda batch: float(batch.mean()),
+    "p50": lambda batch: float(np.quantile(batch, 0.5)),
+    "p90": lambda batch: float(np.quantile(batch, 0.9)),
+    "le_1s": lambda batch: float(np.mean(batch <= 1.0)),
+}
+"""What is computed of each batch of response times."""
+
+
+def batched(run: Run, batches: int) -> dict[str, dict[str, Estimate]]:
+    """Batch means of a run's response times by class.
+
+    The mean over batches of a percentile is near that of all responses, not equal to it.
+    """
+    table = run.responses
+    if table is None:
+        raise AqmlabError(f"{run.path}: no responses: add them to measure.record and run again")
+    order = np.argsort(table.column("start_s").to_numpy(), kind="stable")
+    times = table.column("response_s").to_numpy()[order]
+    classes = table.column("class").cast(pa.string()).to_numpy(zero_copy_only=False)[order]
+    chosen = {name: times[classes == name] for name in run.classes}
+    if len(chosen) > 1:
+        chosen["all"] = times
+    return {
+        name: {
+            metric: batch_means(series, batches, statistic=statistic)
+            for metric, statistic in STATISTICS.items()
+        }
+        for name, series in chosen.items()
+    }

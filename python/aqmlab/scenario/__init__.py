@@ -1,0 +1,1 @@
+"""What is simulated: scenario files, what may stand in them, variations."""

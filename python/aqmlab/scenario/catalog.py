@@ -1,0 +1,75 @@
+"""What there is to choose from, as the engine describes it."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from aqmlab import _native
+from aqmlab._util.shipped import SHIPPED
+from aqmlab.errors import AqmlabError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that a scenario can name."""
+
+    kind: str
+    """Such as "disciplines"."""
+    name: str
+    """As a scenario writes it."""
+    summary: str
+    parameters: Sequence[Mapping[str, Any]]
+    """Name, description, and default or value of each."""
+    about: Mapping[str, Any] | None = None
+    """Where a discipline comes from: title, paper, purpose, departures, memory."""
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``aqmlab explain --json``."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Everything that a scenario can name."""
+
+    entries: Sequence[Entry]
+
+    @classmethod
+    def load(cls) -> Catalog:
+        """The engine's catalog."""
+        content: dict[str, dict[str, Any]] = json.loads(_native.catalog())
+        return cls(
+            [
+                Entry(kind, name, entry["summary"], entry.get("parameters", []), entry.get("about"))
+                for kind, named in content.items()
+                for name, entry in named.items()
+            ]
+        )
+
+    def summaries(self, kind: str) -> dict[str, str]:
+        """Names and summaries of one kind."""
+        return {entry.name: entry.summary for entry in self.entries if entry.kind == kind}
+
+    def find(self, name: str) -> list[Entry]:
+        """What has a name; an error with the nearest names if nothing has."""
+        found = [entry for entry in self.entries if entry.name == name.lower()]
+        if not found:
+            names = sorted({entry.name for entry in self.entries})
+            close = difflib.get_close_matches(name.lower(), names, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+            raise AqmlabError(f'nothing is called "{name[:60]}"; {hint}')
+        return found
+
+
+def scenario_files() -> list[Path]:
+    """The scenario files in the folder ``scenarios``: of the working folder, or the shipped ones.
+
+    The paths are those that :meth:`~aqmlab.scenario.scenario.Scenario.load` takes.
+    """
+    own = sorted(Path("scenarios").glob("*.toml"))
+    return own or [file.relative_to(SHIPPED) for file in sorted(SHIPPED.glob("scenarios/*.toml"))]

@@ -1,0 +1,191 @@
+"""Scenarios: one experiment each, as a TOML file describes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from aqmlab import _native
+from aqmlab._util.files import read_text
+from aqmlab._util.shipped import found
+from aqmlab.errors import ScenarioError
+
+Override = tuple[str, str]
+"""Path of a field, such as ``traffic.browsers.users``, and its new value as TOML (or a string)."""
+
+MAX_BYTES = 16 * 2**20
+"""Largest scenario file that is read."""
+
+
+@dataclass(frozen=True, repr=False)
+class Scenario:
+    """One experiment: network, queue disciplines, traffic, what is measured, seed.
+
+    Made by :meth:`load` or :meth:`from_toml`, which check everything: a scenario that exists is
+    right.
+    """
+
+    source: str
+    """TOML as the user wrote it."""
+    folder: Path
+    """Where the files are that it names."""
+    overrides: tuple[Override, ...]
+    """What replaces or adds to the source."""
+    name: str
+    """Short name: the stem of its file."""
+    populations: tuple[tuple[int, float], ...] = ()
+    """Calibrated users (or connections per second) by index of the class."""
+    effective: str = field(init=False, compare=False)
+    """The scenario with every default spelled out and every file it names inlined, as TOML."""
+
+    def __post_init__(self) -> None:
+        text = _native.parse(self.source, os.fspath(self.folder), self.overrides)
+        for index, population in self.populations:
+            text = _native.set_population(text, index, population)
+        object.__setattr__(self, "effective", text)
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Scenario {self.name}: {self.title}, seed {self.seed}>"
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], overrides: Iterable[Override] = ()) -> Scenario:
+        """Reads a scenario file.
+
+        Args:
+            path: the file; those that come with aqmlab, such as ``scenarios/quickstart.toml``, are
+                found from everywhere. Files that it names are sought beside it.
+            overrides: pairs of a field's path and its value.
+        """
+        file = found(Path(path))
+        return cls(
+            source=read_text(file, "scenario", MAX_BYTES),
+            folder=file.parent,
+            overrides=tuple(overrides),
+            name=file.stem,
+        )
+
+    @classmethod
+    def from_toml(
+        cls, text: str, overrides: Iterable[Override] = (), *, folder: Path | None = None
+    ) -> Scenario:
+        """A scenario from TOML text; files that it names are sought in `folder` (default: here)."""
+        return cls(
+            source=text, folder=folder or Path(), overrides=tuple(overrides), name="scenario"
+        )
+
+    @classmethod
+    def from_dict(
+        cls,
+        content: Mapping[str, object],
+        overrides: Iterable[Override] = (),
+        *,
+        folder: Path | None = None,
+    ) -> Scenario:
+        """A scenario from nested dictionaries, as a scenario file has them.
+
+        Args:
+            content: what the file would say; keys whose value is None are left out.
+            overrides: pairs of a field's path and its value.
+            folder: where the files are that it names; default: here.
+        """
+        lines = (
+            f"{json.dumps(str(key))} = {inline(value)}\n"
+            for key, value in content.items()
+            if value is not None
+        )
+        return cls.from_toml("".join(lines), overrides, folder=folder)
+
+    def with_overrides(self, overrides: Iterable[Override] | Mapping[str, object]) -> Scenario:
+        """The scenario with some fields replaced; calibrated populations are forgotten.
+
+        Args:
+            overrides: pairs of a field's path and its value, or a mapping of them. Values are
+                TOML; text that is not is taken as a string.
+        """
+        pairs = overrides.items() if isinstance(overrides, Mapping) else overrides
+        added = tuple((path, toml_value(value)) for path, value in pairs)
+        return replace(self, overrides=(*self.overrides, *added), populations=())
+
+    def with_seed(self, seed: int) -> Scenario:
+        """The scenario with another seed and the same users: calibration does not depend on it."""
+        if seed == self.seed:
+            return self
+        populations = dict(self.populations)
+        return self.with_overrides({"seed": seed}).with_populations(populations)
+
+    def with_populations(self, populations: Mapping[int, float]) -> Scenario:
+        """The scenario with users (or connections per second) for some classes, by index."""
+        merged = dict(self.populations) | dict(populations)
+        return replace(self, populations=tuple(sorted(merged.items())))
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The effective scenario as nested dictionaries; quantities are strings with units."""
+        parsed: dict[str, Any] = json.loads(_native.to_json(self.effective))
+        return parsed
+
+    @property
+    def title(self) -> str:
+        """What it is about, in a line."""
+        return str(self.data["title"])
+
+    @property
+    def seed(self) -> int:
+        """Seed of every random stream."""
+        return int(self.data["seed"])
+
+    @cached_property
+    def offered_load(self) -> float | None:
+        """Offered load, as a fraction of the link's rate, to which its classes are calibrated.
+
+        The effective scenario states it until every class has its population.
+        """
+        text = _native.parse(self.source, os.fspath(self.folder), self.overrides)
+        load = json.loads(_native.to_json(text)).get("load")
+        return None if load is None else float(load)
+
+    @cached_property
+    def key(self) -> str:
+        """Hash of the effective scenario and the engine's name: equal keys, equal results."""
+        return content_key(self.effective)
+
+    @property
+    def uncalibrated(self) -> list[int]:
+        """Indices of the traffic classes whose population is left to calibration."""
+        classes = range(len(self.data["traffic"]))
+        return [index for index in classes if _native.population(self.effective, index) is None]
+
+
+def content_key(text: str) -> str:
+    """Hexadecimal hash of a text and the engine's name."""
+    return hashlib.sha256(f"{_native.engine()}\n{text}".encode()).hexdigest()
+
+
+def toml_value(value: object) -> str:
+    """A Python value as the text of an override; strings are such texts already."""
+    return value if isinstance(value, str) else inline(value)
+
+
+def inline(value: object) -> str:
+    """A Python value as TOML in one line."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(inline, value))}]"
+    if isinstance(value, Mapping):
+        pairs = (
+            f"{json.dumps(str(key))} = {inline(item)}"
+            for key, item in value.items()
+            if item is not None
+        )
+        return f"{{ {', '.join(pairs)} }}"
+    raise ScenarioError(f"a value of a scenario cannot be a {type(value).__name__}")

@@ -1,0 +1,69 @@
+"""``--set FIELD=VALUE``, ``--vary FIELD=A,B,...`` and ``--seeds A..B``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
+
+from aqmlab.errors import AqmlabError
+from aqmlab.scenario.scenario import Override
+
+OPENING = {"[": "]", "{": "}"}
+QUOTES = "\"'"
+MOST_SEEDS = 10_000
+
+
+def assignment(text: str, option: str) -> Override:
+    """Splits FIELD=VALUE."""
+    field, equals, value = text.partition("=")
+    if not equals or not field.strip():
+        raise AqmlabError(f'{option}: found "{text[:80]}"; expected FIELD=VALUE')
+    return field.strip(), value.strip()
+
+
+def combinations(varied: Sequence[str]) -> list[list[Override]]:
+    """Every combination of the values of some ``--vary`` options; one empty one without any."""
+    alternatives = []
+    for text in varied:
+        field, values = assignment(text, "--vary")
+        alternatives.append([(field, value) for value in split(values)])
+    return [list(chosen) for chosen in product(*alternatives)]
+
+
+def seeds(text: str) -> list[int]:
+    """Seeds of replicas: ``1..8`` (both ends included), ``1,5,9``, or both, in order, once each."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dots, last = (piece.strip() for piece in part.partition(".."))
+        ends = (first, last if dots else first)
+        if not all(end.isascii() and end.isdigit() for end in ends) or int(first) > int(ends[1]):
+            raise AqmlabError(f'--seeds: found "{text[:80]}"; expected seeds such as 1..8 or 1,5,9')
+        if int(ends[1]) - int(first) >= MOST_SEEDS:
+            raise AqmlabError(f'--seeds: found "{text[:80]}"; at most {MOST_SEEDS:,} at a time')
+        found += range(int(first), int(ends[1]) + 1)
+    return list(dict.fromkeys(found))
+
+
+def split(text: str) -> list[str]:
+    """Values between commas; commas inside quotes, brackets and braces belong to a value."""
+    ends = [-1, *outer_commas(text), len(text)]
+    values = [text[left + 1 : right].strip() for left, right in pairwise(ends)]
+    if not all(values):
+        raise AqmlabError(f'--vary: found "{text[:80]}", where a value between commas is empty')
+    return values
+
+
+def outer_commas(text: str) -> Iterator[int]:
+    """Positions of the commas outside of quotes, brackets and braces."""
+    closing: list[str] = []
+    for position, character in enumerate(text):
+        if closing and character == closing[-1]:
+            closing.pop()
+        elif closing and closing[-1] in QUOTES:
+            continue
+        elif character in QUOTES:
+            closing.append(character)
+        elif character in OPENING:
+            closing.append(OPENING[character])
+        elif character == "," and not closing:
+            yield position

@@ -1,0 +1,1 @@
+"""Sweeps: a scenario with many values of some fields, each with several seeds."""

@@ -1,0 +1,242 @@
+"""Running a sweep: what is missing is made, what the store has is used.
+
+The order of the results, and everything in them, depends on the sweep file and on the engine
+alone: not on what was there before, on how many runs were made at a time, or where.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+
+from aqmlab import _native
+from aqmlab._util.renamed import renamed
+from aqmlab.engine import schedulers
+from aqmlab.engine.calibrate import calibrate
+from aqmlab.engine.execute import RUNS_ROOT
+from aqmlab.engine.schedulers import Outcome, Scheduler
+from aqmlab.engine.store import STORE_ROOT, Store
+from aqmlab.errors import AqmlabError
+from aqmlab.results.metrics import flattened
+from aqmlab.results.run import Run
+from aqmlab.results.statistics import estimate
+from aqmlab.scenario.scenario import Scenario
+from aqmlab.sweeps import results as sweep_results
+from aqmlab.sweeps.file import Precision, Sweep
+from aqmlab.sweeps.results import Row
+
+SWEEPS_ROOT = RUNS_ROOT / "sweeps"
+"""Where the results of sweeps go unless told otherwise."""
+PROBES = 3
+"""Runs that are begun to learn how long they take."""
+PROBE_S = 0.4
+"""Seconds that each of them may take."""
+FIRST_SEEDS = 3
+"""With fewer runs of a point than this, an interval says too little to stop or go on by."""
+MOST_GROWTH = 2.0
+"""The seeds of a point grow by this factor at most, before its interval is looked at again."""
+
+
+class SweepProgress:
+    """Is told how a sweep gets on; this one does not listen."""
+
+    def planned(self, sweep: Sweep, points: int, seeds: int) -> None:
+        """Every point and its seeds are known; with a precision there may be more of these."""
+
+    def calibrating(self, done: float) -> None:
+        """The share of the calibration that is done."""
+
+    def calibrated(self, answer: str) -> None:
+        """How many users cause a load."""
+
+    def making(self, missing: int, found: int, seconds: float, jobs: int) -> None:
+        """Runs are about to be made, the others are in the store; about how long it takes."""
+
+    def progress(self, done: float, total: int) -> None:
+        """How many of the runs to be made are done; parts of a run count."""
+
+
+@renamed(watcher="progress")
+def sweep(
+    plan: Sweep | str | os.PathLike[str],
+    *,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    progress: SweepProgress | None = None,
+) -> pa.Table:
+    """Runs what is missing of a sweep.
+
+    Args:
+        plan: the sweep, or the path of its file.
+        jobs: runs at a time on this machine; default: the number of processors.
+        scheduler: address of a Dask scheduler that makes the runs instead.
+        out: folder of ``results.parquet`` and ``sweep.json``; default: ``runs/sweeps/NAME``.
+        store: folder of the store of runs; default: ``runs/store``.
+        progress: is told how it gets on.
+
+    Returns:
+        The table of ``results.parquet``: a row for each run, the failed ones included; see
+        docs/sweeps.md for its columns.
+    """
+    chosen = plan if isinstance(plan, Sweep) else Sweep.load(plan)
+    target = Path(out) if out is not None else SWEEPS_ROOT / chosen.name
+    sweep_results.refuse_a_taken_place(target)
+    runs_store = Store(Path(store) if store is not None else STORE_ROOT)
+    campaign = Campaign(chosen, runs_store, progress or SweepProgress())
+    with schedulers.scheduler(scheduler, jobs) as pool:
+        rows = campaign.run(pool)
+    return sweep_results.write(target, chosen, runs_store, rows)
+
+
+class Campaign:
+    """A sweep on its way."""
+
+    def __init__(self, plan: Sweep, store: Store, progress: SweepProgress) -> None:
+        """Makes the scenario of every point, which checks all of them."""
+        self.sweep = plan
+        self.store = store
+        self.progress = progress
+        self.points = plan.points
+        self.scenarios = [plan.scenario_of(point) for point in self.points]
+
+    def run(self, pool: Scheduler) -> list[Row]:
+        """All runs, in the order of their points and seeds."""
+        seeds = self.sweep.seeds or (self.scenarios[0].seed,)
+        self.progress.planned(self.sweep, len(self.points), len(seeds))
+        self.scenarios = self._calibrated(pool.jobs)
+        rows: list[Row] = []
+        wanted = [(index, seed) for seed in seeds for index in range(len(self.points))]
+        while wanted:
+            rows += self._made(wanted, pool)
+            wanted = self._more(rows)
+        order = {seed: place for place, seed in enumerate(seeds)}
+        return sorted(rows, key=lambda row: (row.index, order.get(row.seed, row.seed + len(order))))
+
+    def _calibrated(self, jobs: int) -> list[Scenario]:
+        """The scenarios with all their users."""
+        ready: list[Scenario] = []
+        told: dict[str, None] = {}
+        total = len(self.scenarios)
+        for index, scenario in enumerate(self.scenarios):
+
+            def tell(done: float, index: int = index) -> None:
+                self.progress.calibrating((index + done) / total)
+
+            found, answers = calibrate(scenario, jobs=jobs, progress=tell)
+            ready.append(found)
+            told |= dict.fromkeys(map(str, answers))
+        self.progress.calibrating(1.0)
+        for answer in told:
+            self.progress.calibrated(answer)
+        return ready
+
+    def _made(self, wanted: Sequence[tuple[int, int]], pool: Scheduler) -> list[Row]:
+        """Some runs: found in the store, or made now. Points that are equal share theirs."""
+        planned = [(index, seed, self.scenarios[index].with_seed(seed)) for index, seed in wanted]
+        distinct = {scenario.key: scenario for _, _, scenario in planned}
+        outcomes: dict[str, Outcome] = {
+            key: run for key in distinct if (run := self.store.find(key)) is not None
+        }
+        missing = [scenario for key, scenario in distinct.items() if key not in outcomes]
+        if missing:
+            seconds = time_of(missing) / min(pool.jobs, len(missing))
+            self.progress.making(len(missing), len(outcomes), seconds, pool.jobs)
+            made = pool.run(missing, self.store, TotalProgress(len(missing), self.progress).tell)
+            outcomes |= zip((scenario.key for scenario in missing), made, strict=True)
+        return [
+            Row(index, self.points[index], seed, scenario.key, outcomes[scenario.key])
+            for index, seed, scenario in planned
+        ]
+
+    def _more(self, rows: Sequence[Row]) -> list[tuple[int, int]]:
+        """The points and seeds that a wanted precision still needs."""
+        if not self.sweep.precision:
+            return []
+        of_point: dict[int, list[Row]] = {}
+        for row in rows:
+            of_point.setdefault(row.index, []).append(row)
+        found = []
+        for index, own in sorted(of_point.items()):
+            used = {row.seed for row in own}
+            more = min(
+                max(more_seeds(precision, own) for precision in self.sweep.precision),
+                self.sweep.max_seeds - len(used),
+            )
+            found += [(index, max(used) + number) for number in range(1, more + 1)]
+        return found
+
+
+class TotalProgress:
+    """Adds up the shares of several runs."""
+
+    def __init__(self, total: int, progress: SweepProgress) -> None:
+        self._shares = [0.0] * total
+        self._progress = progress
+
+    def tell(self, index: int, done: float) -> None:
+        """Notes how much of a run is done."""
+        self._shares[index] = done
+        self._progress.progress(sum(self._shares), len(self._shares))
+
+
+def more_seeds(precision: Precision, rows: Sequence[Row]) -> int:
+    """How many more seeds a point needs, as far as its runs can tell.
+
+    The interval narrows with the root of their number. Points where the metric was not measured,
+    or is zero in every run, need none: more would not change that.
+    """
+    values = measured(precision.metric, rows)
+    if not values or not any(values):
+        return 0
+    if len(values) < FIRST_SEEDS:
+        return FIRST_SEEDS - len(values)
+    found = estimate(values)
+    wanted = precision.half_width * (abs(found.mean) if precision.relative else 1.0)
+    if found.half_width <= wanted:
+        return 0
+    ratio = found.half_width / wanted if wanted > 0 else math.inf
+    return max(1, math.ceil(len(values) * (min(ratio**2, MOST_GROWTH) - 1)))
+
+
+def measured(metric: str, rows: Iterable[Row]) -> list[float]:
+    """A metric of the runs that ended well and measured it."""
+    finished = [row.outcome for row in rows if isinstance(row.outcome, Run)]
+    flat = [flattened(run.summary) for run in finished]
+    if flat and not any(metric in values for values in flat):
+        raise AqmlabError(f"precision: the results have no {metric}")
+    return [float(value) for values in flat if (value := values.get(metric)) is not None]
+
+
+def time_of(scenarios: Sequence[Scenario]) -> float:
+    """About how many seconds some runs take, one after the other: a few of them are begun."""
+    step = max(1, len(scenarios) // PROBES)
+    probes = [*scenarios[::step]][:PROBES]
+    return sum(map(probe, probes)) / len(probes) * len(scenarios)
+
+
+class _Enough(Exception):  # noqa: N818 - a signal, not an error
+    """The probe has lasted long enough."""
+
+
+def probe(scenario: Scenario) -> float:
+    """About how many seconds a run takes: its beginning tells."""
+    began = time.perf_counter()
+    share = 1.0
+
+    def look(done: float) -> None:
+        nonlocal share
+        if time.perf_counter() - began > PROBE_S and done > 0:
+            share = done
+            raise _Enough
+
+    with suppress(_Enough, AqmlabError):  # a run that fails tells so later
+        _native.run(scenario.effective, None, look)
+    return (time.perf_counter() - began) / share

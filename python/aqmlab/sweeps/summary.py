@@ -1,0 +1,174 @@
+"""A sweep's results in brief: means over the seeds of each point, and paired differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from aqmlab._util.fields import Scalar
+from aqmlab._util.words import nearest
+from aqmlab.errors import AqmlabError
+from aqmlab.results.compare import Difference
+from aqmlab.results.metrics import metric_key
+from aqmlab.results.statistics import Estimate, combined, estimate, two_sided
+from aqmlab.results.warm_up import COLUMNS, LEVEL
+from aqmlab.sweeps.file import Point, Sweep, label_of
+
+
+@dataclass(frozen=True)
+class PointSummary:
+    """What the runs of a point came to."""
+
+    variables: Mapping[str, Scalar]
+    runs: int
+    """Runs that ended well."""
+    failed: int
+    estimates: Mapping[str, Estimate]
+    """By metric, as it was asked for; of the runs that measured it."""
+    warm_up_p: float | None
+    """Probability of what the test of the warm-up found if it was long enough; None: untested."""
+
+    @property
+    def label(self) -> str:
+        """The point in words."""
+        return label_of(self.variables)
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``aqmlab sweep --json``."""
+        return without_nan(asdict(self))
+
+
+class SweepSummary:
+    """The results of a sweep, point by point."""
+
+    def __init__(self, sweep: Sweep, table: pa.Table, metrics: Sequence[str] | None = None) -> None:
+        """Groups the rows of a sweep's table.
+
+        Args:
+            sweep: the sweep.
+            table: what :func:`aqmlab.sweeps.campaign` returned.
+            metrics: short names, or columns of the table; None: those that the sweep shows.
+        """
+        self._sweep = sweep
+        self._metrics = {name: metric_key(name) for name in metrics or sweep.show}
+        for name, key in self._metrics.items():
+            if key not in table.column_names and "done" in table.column("status").to_pylist():
+                raise AqmlabError(
+                    f"{name}: the results have no {key}{nearest(key, table.column_names)}"
+                )
+        used = [name for name in (*self._metrics.values(), *COLUMNS) if name in table.column_names]
+        rows = table.select(
+            [*sweep.variables, "seed", "status", "error", *dict.fromkeys(used)]
+        ).to_pylist()
+        self._rows: dict[tuple[Scalar, ...], list[dict[str, Any]]] = {}
+        for row in rows:
+            self._rows.setdefault(tuple(row[name] for name in sweep.variables), []).append(row)
+
+    @cached_property
+    def points(self) -> list[PointSummary]:
+        """Every point of the sweep."""
+        return [self._summarised(point) for point in self._sweep.points]
+
+    def _of(self, point: Point) -> list[dict[str, Any]]:
+        """The rows of a point that ended well."""
+        rows = self._rows.get(tuple(point.variables.values()), [])
+        return [row for row in rows if row["status"] == "done"]
+
+    def _summarised(self, point: Point) -> PointSummary:
+        done = self._of(point)
+        bias = [combined(column(done, name)) for name in COLUMNS if column(done, name)]
+        return PointSummary(
+            point.variables,
+            runs=len(done),
+            failed=len(self._rows.get(tuple(point.variables.values()), [])) - len(done),
+            estimates={name: estimate(column(done, key)) for name, key in self._metrics.items()},
+            warm_up_p=min(1.0, len(bias) * min(map(two_sided, bias))) if bias else None,
+        )
+
+    @cached_property
+    def differences(self) -> list[Difference]:
+        """Every point that the sweep compares with a baseline, metric by metric, seed by seed."""
+        by_steps = {point.steps: point for point in self._sweep.points}
+        found = []
+        for point in self._sweep.points:
+            steps = self._sweep.baseline_of(point)
+            if steps is not None and steps in by_steps:
+                found += self._compared(by_steps[steps], point)
+        return found
+
+    def _compared(self, baseline: Point, point: Point) -> list[Difference]:
+        first, second = ({row["seed"]: row for row in self._of(p)} for p in (baseline, point))
+        seeds = [seed for seed in second if seed in first]
+        found = []
+        for name, key in self._metrics.items():
+            pairs = [(first[seed].get(key), second[seed].get(key)) for seed in seeds]
+            gaps = [
+                float(after) - float(before)
+                for before, after in pairs
+                if before is not None and after is not None
+            ]
+            basis = f"{len(gaps)} pair{'' if len(gaps) == 1 else 's'} of runs"
+            found.append(
+                Difference(point.label, baseline.label, "", name, estimate(gaps), True, basis)
+            )
+        return found
+
+    @cached_property
+    def variables(self) -> dict[str, Mapping[str, Scalar]]:
+        """The variables of every point, by its label."""
+        return {point.label: point.variables for point in self._sweep.points}
+
+    @property
+    def failures(self) -> list[str]:
+        """Points, seeds and errors of the runs that failed."""
+        return [
+            f"{point.label}, seed {row['seed']}: {row['error']}"
+            for point in self._sweep.points
+            for row in self._rows.get(tuple(point.variables.values()), [])
+            if row["status"] == "failed"
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``aqmlab sweep --json``."""
+        return {
+            "points": [point.to_json() for point in self.points],
+            "differences": [
+                {
+                    **difference.to_json(),
+                    "variables": self.variables[difference.run],
+                    "baseline_variables": self.variables[difference.baseline],
+                }
+                for difference in self.differences
+            ],
+            "failures": self.failures,
+        }
+
+    @property
+    def under_warmed(self) -> list[PointSummary]:
+        """Points whose warm-up was too short, as far as the test can tell.
+
+        With many points some would fail by chance, so that the level is divided by their number.
+        """
+        tested = [point for point in self.points if point.warm_up_p is not None]
+        return [p for p in tested if p.warm_up_p is not None and p.warm_up_p < LEVEL / len(tested)]
+
+
+def column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    """The values of a column, where there are any."""
+    return [float(value) for row in rows if (value := row.get(name)) is not None]
+
+
+def without_nan(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers that are none become null: JSON has no other word for them."""
+
+    def clean(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can say
+        if isinstance(value, Mapping):
+            return without_nan(value)
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return {key: clean(value) for key, value in content.items()}

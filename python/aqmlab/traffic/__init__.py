@@ -1,0 +1,1 @@
+"""Traffic without packets: what a class of users does, arrivals, captures."""

@@ -1,0 +1,119 @@
+"""How the packets of a capture arrive: rates, and how long they remember."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import numpy as np
+from rich.table import Table
+
+from aqmlab import _native
+from aqmlab.figures.base import Chart, finish
+from aqmlab.traffic.captures import size_of
+from aqmlab.traffic.describe import BIN_S, Memory, memory
+from aqmlab.traffic.views import COLUMNS, logscale
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from rich.console import RenderableType
+
+FROM_S = 1.0
+"""The Hurst parameter is read off the scales above: longer than round trips."""
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """What arrived at an interface of a capture (a direction of a simulated link)."""
+
+    capture: str
+    interface: int
+    bin_s: float
+    """Width of the bins."""
+    packets: np.ndarray
+    """Packets in each bin, from the first packet of the capture on."""
+    bytes: np.ndarray
+    """Their bytes on the wire, as the capture states them."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the capture is."""
+        return len(self.packets) * self.bin_s
+
+    @cached_property
+    def memories(self) -> list[Memory]:
+        """Logscale diagrams of packets and of bytes."""
+        series = (("packets", self.packets), ("bytes", self.bytes))
+        return [memory(name, values, self.bin_s, FROM_S) for name, values in series]
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {
+            "capture": self.capture,
+            "interface": self.interface,
+            "captured_s": self.seconds,
+            "bin_s": self.bin_s,
+            "packets": int(self.packets.sum()),
+            "bytes": int(self.bytes.sum()),
+            "memory": {memory.name: memory.to_json() for memory in self.memories},
+        }
+
+
+def arrivals(
+    capture: Path, bin_s: float = BIN_S, progress: Callable[[float], object] | None = None
+) -> list[Arrivals]:
+    """Packets and bytes over time at every interface of a capture (pcap or pcapng).
+
+    `progress` is told the share that is done.
+    """
+    size = size_of(capture)
+
+    def tell(done: int) -> None:
+        if progress and size:
+            progress(min(done / size, 1.0))
+
+    width, interfaces = _native.capture_arrivals(str(capture), bin_s, tell)
+    columns = [[np.frombuffer(column, "<f8") for column in columns] for columns in interfaces]
+    return [
+        Arrivals(capture.name, number, width, packets, octets)
+        for number, (packets, octets) in enumerate(columns)
+    ]
+
+
+def arrivals_table(found: list[Arrivals]) -> RenderableType:
+    """The interfaces of a capture, for a terminal."""
+    table = Table(title=found[0].capture if found else None)
+    table.add_column("interface")
+    for name in ("seconds", "packets", "packets/s", "Mbit/s", "Hurst: packets", "Hurst: bytes"):
+        table.add_column(name, justify="right")
+    for one in found:
+        packets, octets = float(one.packets.sum()), float(one.bytes.sum())
+        table.add_row(
+            str(one.interface),
+            f"{one.seconds:,.1f}",
+            f"{packets:,.0f}",
+            f"{packets / one.seconds:,.1f}",
+            f"{8e-6 * octets / one.seconds:.4g}",
+            *(hurst(memory) for memory in one.memories),
+        )
+    return table
+
+
+def hurst(memory: Memory) -> str:
+    """An estimate with two standard errors; nothing where there are too few scales."""
+    if memory.hurst is None:
+        return ""
+    return f"{memory.hurst:.2f} ± {2 * (memory.standard_error or 0):.2f}"
+
+
+def arrivals_figure(found: list[Arrivals]) -> Chart:
+    """A logscale diagram for each interface."""
+    views: list[alt.LayerChart] = [
+        logscale(one.memories).properties(title=f"{one.capture}, interface {one.interface}")
+        for one in found
+    ]
+    return finish(alt.concat(*views, columns=COLUMNS).resolve_scale(color="independent"))

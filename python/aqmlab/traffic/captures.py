@@ -1,0 +1,59 @@
+"""From a capture to connection vectors: what the applications did, without the network."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aqmlab import _native
+from aqmlab._util.files import similar
+from aqmlab.errors import AqmlabError
+
+
+def from_capture(
+    capture: Path,
+    output: Path,
+    *,
+    idle: str = "500 ms",
+    timeout: str = "10 min",
+    partial: str = "keep",
+    alternate: bool = False,
+    progress: Callable[[float], object] | None = None,
+) -> dict[str, Any]:
+    """Writes the TCP connections of a capture as connection vectors and returns a report.
+
+    The file appears under its name when it is complete. `progress` is told the share that is done.
+    """
+    size = size_of(capture)
+
+    def tell(done: int) -> None:
+        if progress and size:
+            progress(min(done / size, 1.0))
+
+    settings = (idle, timeout, partial, "alternate" if alternate else "original")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder:
+            part = Path(folder) / "vectors"
+            report = _native.vectors_from_capture(str(capture), str(part), folder, settings, tell)
+            part.replace(output)
+    except OSError as error:
+        raise AqmlabError(f"{capture}: cannot be turned into {output}: {error}") from None
+    result: dict[str, Any] = json.loads(report)
+    return result
+
+
+def size_of(capture: Path) -> int:
+    """Bytes of a capture, which must be there."""
+    try:
+        size = capture.stat().st_size
+    except FileNotFoundError:
+        raise AqmlabError(f"{capture}: there is no such capture{similar(capture)}") from None
+    except OSError as error:
+        raise AqmlabError(f"{capture}: cannot be read: {error.strerror}") from None
+    if capture.is_dir():
+        raise AqmlabError(f"{capture}: is a folder, not a capture")
+    return size

@@ -1,0 +1,153 @@
+"""Tables and figures of what a source of traffic asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+import numpy as np
+from rich.table import Table
+
+from aqmlab.figures.base import COLOURS, CURVE_POINTS, HEIGHT, WIDTH, Chart, Data, finish
+from aqmlab.traffic.describe import PROBABILITIES, Description, Memory, Quantity
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+LOGARITHMIC = {"request", "response", "round-trip time", "time between connections"}
+"""What is drawn as a complementary distribution on logarithmic axes."""
+COLUMNS = 3
+"""Plots beside each other."""
+
+
+def describe_tables(description: Description) -> list[RenderableType]:
+    """What a class is, for a terminal."""
+    facts = Table(title=f"{description.name} ({description.kind}, {description.population})")
+    facts.add_column(f"in {number(description.seconds)} s")
+    facts.add_column("number", justify="right")
+    found = description.to_json()
+    for name, value in (
+        ("connections", found["connections"]),
+        ("connections refused", found["refused"]),
+        ("exchanges", found["exchanges"]),
+        ("connections with several exchanges, %", percent(found["persistent_connections"])),
+        ("request bytes", found["request_bytes"]),
+        ("response bytes", found["response_bytes"]),
+        ("request packets", found["request_packets"]),
+        ("response packets", found["response_packets"]),
+        ("datagrams", found["datagrams"]),
+        ("datagram bytes", found["datagram_bytes"]),
+    ):
+        if value:
+            facts.add_row(name, value if isinstance(value, str) else f"{value:,.0f}")
+    for memory in description.memories:
+        if memory.hurst is not None:
+            scales = memory.scales_s[memory.fitted]
+            name = f"Hurst parameter: {memory.name}, {scales[0]:.3g} s to {scales[-1]:.3g} s"
+            facts.add_row(name, f"{memory.hurst:.2f} ± {2 * (memory.standard_error or 0):.2f}")
+
+    shown = Table()
+    shown.add_column("distribution")
+    heads = [f"p{100 * probability:g}" for probability in PROBABILITIES]
+    for head in ("mean", *heads, "max", "tail index"):
+        shown.add_column(head, justify="right")
+    for quantity in description.quantities:
+        tail = quantity.tail
+        shown.add_row(
+            f"{quantity.name}, {quantity.unit}" if quantity.unit else quantity.name,
+            number(float(np.mean(quantity.values))),
+            *(number(value) for value in quantity.quantiles),
+            number(float(np.max(quantity.values))),
+            f"{tail[0]:.2f} ± {2 * tail[1]:.2f}" if tail else "",
+        )
+    return [facts, shown]
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage; nothing for none."""
+    return f"{100 * share:.1f}" if share else ""
+
+
+def number(value: float) -> str:
+    """Four digits, or all of a large whole number."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def describe_figure(descriptions: list[Description]) -> Chart:
+    """Several plots for each class: distributions on logarithmic axes, and the logscale diagram."""
+    rows = []
+    for description in descriptions:
+        views: list[alt.Chart | alt.LayerChart] = [
+            distribution(quantity)
+            for quantity in description.quantities
+            if quantity.name in LOGARITHMIC and np.any(quantity.values > 0)
+        ]
+        if description.memories:
+            views.append(logscale(description.memories))
+        if views:
+            title = f"{description.name} ({description.kind}, {description.population})"
+            row = alt.concat(*views, columns=COLUMNS, title=title)
+            # The legend stands at the plot that it belongs to.
+            rows.append(row.resolve_scale(color="independent"))
+    return finish(alt.vconcat(*rows).resolve_scale(color="independent"))
+
+
+def distribution(quantity: Quantity) -> alt.Chart:
+    """Share of values that are larger, on logarithmic axes."""
+    values = np.sort(quantity.values[quantity.values > 0])
+    # Evenly spaced in the logarithm of the share: the tail is what the figure is for.
+    ranks = np.unique(len(values) - np.geomspace(1, len(values), CURVE_POINTS).round().astype(int))
+    points = [
+        {"value": float(values[rank]), "share": float((len(values) - rank) / len(values))}
+        for rank in ranks
+    ]
+    unit = f", {quantity.unit}" if quantity.unit else ""
+    chart: alt.Chart = (
+        alt.Chart(Data(values=points), width=WIDTH, height=HEIGHT)
+        .mark_line(color=COLOURS[0], interpolate="step-before")
+        .encode(
+            x=alt.X(
+                "value:Q",
+                title=quantity.name + unit,
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(labelOverlap="greedy", format="~s"),
+            ),
+            y=alt.Y(
+                "share:Q", title="share that is at least as large", scale=alt.Scale(type="log")
+            ),
+        )
+    )
+    return chart
+
+
+def logscale(memories: list[Memory]) -> alt.LayerChart:
+    """Energy of the Haar wavelet's coefficients by time scale, and the lines fitted to it."""
+    points, lines = [], []
+    for memory in memories:
+        hurst = "" if memory.hurst is None else f", H {memory.hurst:.2f}"
+        name = memory.name + hurst
+        height = np.log2(np.maximum(memory.energies, 1e-300) / memory.energies[0])
+        shown = memory.energies > 0
+        points += [
+            {"series": name, "scale": float(scale), "energy": float(value)}
+            for scale, value in zip(memory.scales_s[shown], height[shown], strict=True)
+        ]
+        if memory.hurst is not None:
+            scales = memory.scales_s[memory.fitted]
+            slope = 2 * memory.hurst - 1
+            octave = np.log2(scales)
+            middle = np.average(height[memory.fitted], weights=memory.coefficients[memory.fitted])
+            centre = np.average(octave, weights=memory.coefficients[memory.fitted])
+            lines += [
+                {"series": name, "scale": float(scales[k]), "energy": float(value)}
+                for k, value in ((k, middle + slope * (octave[k] - centre)) for k in (0, -1))
+            ]
+    colour = alt.Color("series:N", scale=alt.Scale(range=list(COLOURS)))
+    x = alt.X("scale:Q", title="time scale, s", scale=alt.Scale(type="log"))
+    y = alt.Y("energy:Q", title="log2 of the energy")
+    dots = alt.Chart(Data(values=points)).mark_point(filled=True).encode(x=x, y=y, color=colour)
+    fits = alt.Chart(Data(values=lines)).mark_line().encode(x=x, y=y, color=colour)
+    chart: alt.LayerChart = (dots + fits).properties(
+        width=WIDTH, height=HEIGHT, title="Memory: the steeper, the longer"
+    )
+    return chart

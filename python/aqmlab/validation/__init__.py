@@ -1,0 +1,1 @@
+"""Validation: disciplines against their papers, the simulator against the kernel."""

@@ -1,0 +1,119 @@
+"""Validation of the disciplines: the headline of each one's own paper, run and checked.
+
+``python -m aqmlab.validation.disciplines`` reads ``validation/NAME.toml``, one per discipline (see
+:mod:`aqmlab.validation.checks`), runs what is missing, judges every check and writes
+``docs/validation.md`` and the figures in ``docs/images/disciplines``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aqmlab._util.console import Progress, out, say
+from aqmlab._util.files import write_text
+from aqmlab.errors import AqmlabError
+from aqmlab.validation.checks import Validation, expected, validate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aqmlab.results.verdict import Verdict
+    from aqmlab.validation.checks import Check
+
+FOLDER = Path("validation")
+"""Where the validation files are."""
+PAGE = Path("docs/validation.md")
+"""The table of all checks."""
+FIGURES = Path("docs/images/disciplines")
+"""Where the figures go, one for each discipline."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command: 0 if every check came as its file says, 1 if not, 2 for wrong input."""
+    parser = argparse.ArgumentParser(
+        prog="python -m aqmlab.validation.disciplines", description=summary()
+    )
+    parser.add_argument("names", nargs="*", help="disciplines; default: all, and the page of them")
+    parser.add_argument("--jobs", type=int, help="runs at a time; default: all processors")
+    parser.add_argument("--out", type=Path, default=Path("out/validate"), help="folder of the runs")
+    options = parser.parse_args(arguments)
+    try:
+        return validate_all(options.names, options.out, options.jobs)
+    except AqmlabError as error:
+        say(str(error))
+        return error.exit_status
+
+
+def summary() -> str:
+    """The module in a line."""
+    return (__doc__ or "").partition("\n")[0]
+
+
+def validate_all(names: Sequence[str], out_dir: Path, jobs: int | None) -> int:
+    """Validates some disciplines, or all; prints their tables and writes page and figures."""
+    from aqmlab.validation.figures import draw
+
+    known = sorted(path.stem for path in FOLDER.glob("*.toml"))
+    for name in names:
+        if name not in known:
+            raise AqmlabError(f"there is no {FOLDER / name}.toml; known: {', '.join(known)}")
+    sections, all_verdicts = [], []
+    for name in names or known:
+        validation = Validation.load(FOLDER / f"{name}.toml")
+        with Progress("running") as progress:
+            verdicts, results = validate(validation, out_dir / "runs", jobs, progress.update)
+        draw(validation, results, FIGURES / f"{name}.svg", out_dir / f"{name}.png")
+        sections.append(lines(validation, verdicts))
+        all_verdicts += verdicts
+        out(sections[-1])
+    if not names:
+        write_text(PAGE, page(sections, all_verdicts))
+    return 0 if all(expected(verdict) for verdict in all_verdicts) else 1
+
+
+def lines(validation: Validation, verdicts: Sequence[Verdict]) -> str:
+    """A discipline's checks as a section of the page."""
+    rows = "\n".join(
+        f"| {check.claim} | {validation.quantities[check.quantity].title}{compared(check)} | "
+        f"{verdict.measured} | {check.wanted} | {answer(verdict)} |"
+        for check, verdict in zip(validation.checks, verdicts, strict=True)
+    )
+    head = "| check | quantity | measured | wanted | holds |\n| --- | --- | --- | --- | --- |"
+    link = f"[{validation.name}](disciplines/{validation.name}.md)"
+    return f"## {link}: {validation.title}\n\n{head}\n{rows}\n"
+
+
+def answer(verdict: Verdict) -> str:
+    """Whether a check holds, in words."""
+    if verdict.holds:
+        return "yes, against the known miss" if verdict.caveat else "yes"
+    return f"no: {verdict.caveat}" if verdict.caveat else "**no**"
+
+
+def compared(check: Check) -> str:
+    """What becomes of the quantity before it is judged."""
+    windows = ", ".join(f"{low:g} to {high:g}" for low, high in check.windows_s)
+    during = f", during {windows} s" if windows else ""
+    spread = ", largest over smallest" if check.across == "spread" else ""
+    relative = f", over that of {check.relative_to}" if check.relative_to else ""
+    return during + spread + relative
+
+
+def page(sections: Sequence[str], verdicts: Sequence[Verdict]) -> str:
+    """The page of all checks."""
+    held = sum(bool(verdict.holds) for verdict in verdicts)
+    head = (
+        "# Validation of the disciplines\n\n"
+        "What each discipline's own paper promises, run and measured. `make validate` runs "
+        "`validation/NAME.toml` and writes this page and the figures; nothing here is edited by "
+        "hand. A check that fails says why; the discipline's page says more.\n\n"
+        f"{held} of {len(verdicts)} checks hold.\n"
+    )
+    return "\n".join([head, *sections])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

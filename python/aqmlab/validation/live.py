@@ -1,0 +1,322 @@
+"""The simulator against the kernel: the same scenarios in both worlds, side by side.
+
+``python -m aqmlab.validation.live`` (as root) reads ``validation/live/compare.toml``, makes the
+live runs that are missing, one at a time, simulates the same scenarios with the same seeds, and
+writes ``docs/live-comparison.md`` and ``scoreboard.json`` beside the runs.
+
+A live run costs its length in real time. A valid one is kept and counts again as long as its file
+has the same scenario; an invalid one is set aside and repeated. Numbers are means over the seeds.
+The distance between the response times is Kolmogorov's, between all of the one world and all of
+the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from aqmlab._util.console import out, say
+from aqmlab._util.files import write_text
+from aqmlab.engine.execute import World, execute
+from aqmlab.errors import AqmlabError, RunError
+from aqmlab.papers.paper import read_toml
+from aqmlab.results.compare import kolmogorov_distance
+from aqmlab.results.metrics import metric_key
+from aqmlab.results.run import Run
+from aqmlab.results.terms import Tolerance, number_at
+from aqmlab.scenario.scenario import Scenario
+
+CASES = Path("validation/live/compare.toml")
+"""What is compared."""
+PAGE = Path("docs/live-comparison.md")
+"""The table."""
+TRIES = 4
+"""Live runs of a case and seed before the machine is called too busy."""
+KERNEL = (
+    "profile",
+    "congestion_control",
+    "recovery",
+    "ecn",
+    "mss",
+    "header",
+    "send_buffer",
+    "receive_buffer",
+    "initial_window",
+    "restart_after_idle",
+    "syn_backoff",
+    "timestamps",
+)
+"""What a kernel is told of a stack profile: ``crates/live/src/stack.rs``."""
+DISTANCE = "distance"
+"""The metric that is no number of a run."""
+SHOWN = {
+    "utilization": ("utilization", 1, 3),
+    "loss": ("loss %", 100, 2),
+    "queue": ("mean queue, packets", 1, 1),
+    "p50": ("p50 s", 1, 3),
+    "p90": ("p90 s", 1, 3),
+    "p99": ("p99 s", 1, 2),
+    DISTANCE: ("Kolmogorov distance", 1, 3),
+}
+"""Rows of a case: title, factor, decimals."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario that both worlds run."""
+
+    name: str
+    title: str
+    scenario: Scenario
+    seeds: tuple[int, ...]
+    within: Mapping[str, float]
+    """Bounds by metric: of the relative difference, of the distance itself."""
+
+    def seeded(self, seed: int) -> Scenario:
+        """The scenario with a seed."""
+        return self.scenario.with_overrides({"seed": seed})
+
+
+@dataclass(frozen=True)
+class Score:
+    """A metric of a case in both worlds, a value for each seed; the distance has one alone."""
+
+    metric: str
+    simulated: tuple[float, ...]
+    live: tuple[float, ...]
+    bound: float | None
+    """None: shown, not judged."""
+
+    @property
+    def deviation(self) -> float:
+        """The relative difference of the means, or the distance."""
+        if self.metric == DISTANCE:
+            return self.live[0]
+        mean = fmean(self.simulated)
+        return fmean(self.live) / mean - 1 if mean else float("inf")
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the bound is kept; None without one."""
+        if self.bound is None:
+            return None
+        return Tolerance(absolute=self.bound).admits(abs(self.deviation), 0.0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command: 0 if every bound is kept, 1 if not, 2 for wrong input."""
+    parser = argparse.ArgumentParser(prog="python -m aqmlab.validation.live", description=summary())
+    parser.add_argument("names", nargs="*", help="cases; default: all, and the page of them")
+    parser.add_argument("--out", type=Path, default=Path("out/live-compare"), help="folder of runs")
+    options = parser.parse_args(arguments)
+    try:
+        return compare_all(options.names, options.out)
+    except AqmlabError as error:
+        say(str(error))
+        return error.exit_status
+
+
+def summary() -> str:
+    """The module in a line."""
+    return (__doc__ or "").partition("\n")[0]
+
+
+def compare_all(names: Sequence[str], folder: Path) -> int:
+    """Compares some cases, or all; prints their tables and writes the page."""
+    cases = load(CASES)
+    for name in names:
+        if name not in cases:
+            raise AqmlabError(f"{CASES}: has no case {name}; known: {', '.join(cases)}")
+    chosen = [cases[name] for name in names] or list(cases.values())
+    # Seed by seed, so that a machine that is busy for a while does not spoil a single case.
+    live: dict[tuple[str, int], Run] = {}
+    for seed in sorted({seed for case in chosen for seed in case.seeds}):
+        for case in chosen:
+            if seed in case.seeds:
+                live[case.name, seed] = live_run(case, seed, folder)
+    results, sections, kernel = [], [], ""
+    for case in chosen:
+        played = [live[case.name, seed] for seed in case.seeds]
+        simulated = [simulated_run(case, seed, folder) for seed in case.seeds]
+        scores = judge(case, simulated, played)
+        kernel = played[0].summary["live"]["kernel"]
+        results.append(to_json(case, scores, played))
+        sections.append(lines(case, scores))
+        out(sections[-1])
+    content = json.dumps({"kernel": kernel, "cases": results}, indent=2)
+    write_text(folder / "scoreboard.json", content + "\n")
+    judged = [score for result in results for score in result["scores"] if score["bound"]]
+    if not names:
+        write_text(PAGE, page(sections, judged, kernel))
+    return 0 if all(score["holds"] for score in judged) else 1
+
+
+def load(file: Path) -> dict[str, Case]:
+    """The cases of a file, by name."""
+    content = read_toml(file)
+    return {
+        name: Case(
+            name,
+            entry["title"],
+            Scenario.load(file.parent / entry["scenario"]).with_overrides(entry.get("set", {})),
+            tuple(entry.get("seeds", content["seeds"])),
+            entry["within"],
+        )
+        for name, entry in content["cases"].items()
+    }
+
+
+# ---- runs ----
+
+
+def live_run(case: Case, seed: int, folder: Path) -> Run:
+    """The valid live run of a case, made if it is missing; invalid ones are set aside."""
+    target = folder / f"{case.name}-s{seed}-live"
+    scenario = case.seeded(seed)
+    if target.exists():
+        return same(Run.open(target), scenario)
+    for _ in range(TRIES):
+        run = execute(scenario, target, world=World.LIVE)
+        say(f"{target.name}: {'; '.join(run.invalid) or 'valid'}")
+        if not run.invalid:
+            return run
+        number = len(list(folder.glob(f"{target.name}-invalid-*")))
+        run.path.rename(folder / f"{target.name}-invalid-{number + 1}")
+    raise RunError(f"{target}: this machine did not keep the bounds in {TRIES} runs")
+
+
+def same(run: Run, scenario: Scenario) -> Run:
+    """The run, if its scenario is this one; the model of TCP is none of the kernel's affair."""
+    if comparable(run.scenario) != comparable(scenario.data):
+        raise AqmlabError(f"{run.path}: holds a run of another scenario; remove it")
+    return run
+
+
+def comparable(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """A scenario without its title and without what only the simulator's end points obey."""
+    traffic = [
+        {**entry, "tcp": {key: entry["tcp"][key] for key in KERNEL}}
+        for entry in scenario["traffic"]
+    ]
+    return {**scenario, "title": "", "traffic": traffic}
+
+
+def simulated_run(case: Case, seed: int, folder: Path) -> Run:
+    """The simulated run of a case."""
+    scenario = case.seeded(seed)
+    target = folder / f"{case.name}-s{seed}-sim-{scenario.key[:8]}"
+    return execute(scenario, target, reuse=True)
+
+
+# ---- scores ----
+
+
+def judge(case: Case, simulated: Sequence[Run], live: Sequence[Run]) -> list[Score]:
+    """All metrics of a case; response times if it has some."""
+    times = [response_times(runs) for runs in (simulated, live)]
+    scores = []
+    for metric in SHOWN:
+        bound = case.within.get(metric)
+        if metric == DISTANCE:
+            if min(map(len, times)) > 0:
+                distance = kolmogorov_distance(times[0], times[1])
+                scores.append(Score(metric, (), (distance,), bound))
+            continue
+        if metric.startswith("p") and min(map(len, times)) == 0:
+            continue
+        key = metric_key(metric)
+        both = [tuple(number_at(run.summary, key) for run in runs) for runs in (simulated, live)]
+        scores.append(Score(metric, both[0], both[1], bound))
+    return scores
+
+
+def response_times(runs: Sequence[Run]) -> np.ndarray:
+    """The response times of all runs together, in seconds."""
+    tables = [run.responses for run in runs]
+    columns = [table.column("response_s").to_numpy() for table in tables if table is not None]
+    return np.concatenate(columns) if columns else np.empty(0)
+
+
+# ---- what is written ----
+
+
+def to_json(case: Case, scores: Sequence[Score], live: Sequence[Run]) -> dict[str, Any]:
+    """A case for the scoreboard."""
+    return {
+        "case": case.name,
+        "title": case.title,
+        "seeds": list(case.seeds),
+        "on_time_share": [
+            run.summary["live"]["router"]["forward"]["on_time_share"] for run in live
+        ],
+        "scores": [
+            {
+                "metric": score.metric,
+                "simulated": list(score.simulated),
+                "live": list(score.live),
+                "deviation": score.deviation,
+                "bound": score.bound,
+                "holds": score.holds,
+            }
+            for score in scores
+        ],
+    }
+
+
+def lines(case: Case, scores: Sequence[Score]) -> str:
+    """A case as a section of the page."""
+    columns = ("", "simulated", "live", "difference", "bound", "holds")
+    head = f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}"
+    rows = "\n".join(row(score) for score in scores)
+    seeds = ", ".join(map(str, case.seeds))
+    return f"## {case.title}\n\nSeeds {seeds}.\n\n{head}\n{rows}\n"
+
+
+def row(score: Score) -> str:
+    """A metric as a row: means, in parentheses the smallest and the largest of the seeds."""
+    title, factor, digits = SHOWN[score.metric]
+
+    def shown(values: Sequence[float]) -> str:
+        mean, low, high = (
+            f"{factor * value:.{digits}f}" for value in (fmean(values), min(values), max(values))
+        )
+        return mean if len(values) == 1 else f"{mean} ({low} to {high})"
+
+    verdict = {None: "", True: "yes", False: "**no**"}[score.holds]
+    if score.metric == DISTANCE:
+        bound = "" if score.bound is None else f"{score.bound:g}"
+        return f"| {title} | | | {shown(score.live)} | {bound} | {verdict} |"
+    bound = "" if score.bound is None else f"{100 * score.bound:g} %"
+    deviation = f"{100 * score.deviation:+.1f} %"
+    return (
+        f"| {title} | {shown(score.simulated)} | {shown(score.live)} | {deviation} | "
+        f"{bound} | {verdict} |"
+    )
+
+
+def page(sections: Sequence[str], judged: Sequence[Mapping[str, Any]], kernel: str) -> str:
+    """The page of all cases."""
+    held = sum(score["holds"] for score in judged)
+    head = (
+        "# The simulator against the kernel\n\n"
+        "The same scenarios simulated and on the [live bed](live.md), the same users by seed. "
+        "`make live-compare` (as root) makes the runs of `validation/live/compare.toml` and writes "
+        "this page; nothing here is edited by hand. Numbers are means over the seeds, in "
+        "parentheses the smallest and the largest. All live runs kept the bed's own bounds. "
+        f"Linux {kernel}.\n\n"
+        f"{held} of {len(judged)} bounds are kept; [live.md](live.md) says what is known of the "
+        "others.\n"
+    )
+    return "\n".join([head, *sections])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""How the modules of the package depend on each other: no circles, few floors, stated exports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "python" / "aqmlab"
+MOST_FLOORS = 12
+"""Modules in the longest chain of imports; the lowest floor imports nothing of the package."""
+
+
+def module_name(file: Path) -> str:
+    """The dotted name of a file; that of a package for its ``__init__``."""
+    parts = ("aqmlab", *file.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+# The engine is known by its stub.
+MODULES: Mapping[str, Path] = {
+    module_name(file): file
+    for file in sorted(PACKAGE.rglob("*.py*"))
+    if file.suffix in {".py", ".pyi"}
+}
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    """Whether it is ``if TYPE_CHECKING:``."""
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def imports(node: ast.AST, *, lazy: bool, typing: bool) -> Iterator[str]:
+    """The modules that a piece of code imports.
+
+    ``lazy`` takes in those that functions import, ``typing`` those for annotations alone.
+    """
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            # What is imported from a package may be a module of it.
+            inner = {f"{child.module}.{alias.name}" for alias in child.names}
+            yield from inner & MODULES.keys()
+            if not inner <= MODULES.keys():
+                yield str(child.module)
+        elif is_type_checking(child) and not typing:
+            assert isinstance(child, ast.If)
+            for other in child.orelse:
+                yield from imports(other, lazy=lazy, typing=typing)
+        elif lazy or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from imports(child, lazy=lazy, typing=typing)
+
+
+def graph(*, lazy: bool = False, typing: bool = False) -> dict[str, set[str]]:
+    """What each module of the package imports of it."""
+    return {
+        name: (set(imports(ast.parse(file.read_text()), lazy=lazy, typing=typing)) & MODULES.keys())
+        - {name}
+        for name, file in MODULES.items()
+    }
+
+
+def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:
+    """Modules that import each other, directly or not."""
+
+    @cache
+    def reached(name: str) -> frozenset[str]:
+        found: set[str] = set()
+        waiting = [name]
+        while waiting:
+            for other in edges[waiting.pop()] - found:
+                found.add(other)
+                waiting.append(other)
+        return frozenset(found)
+
+    groups = {
+        tuple(sorted(other for other in reached(name) if name in reached(other)))
+        for name in edges
+        if name in reached(name)
+    }
+    return sorted(map(list, groups))
+
+
+def longest_chain(edges: Mapping[str, set[str]]) -> list[str]:
+    """The longest chain of modules that import one another, from the top; there are no circles."""
+
+    @cache
+    def chain(name: str) -> tuple[str, ...]:
+        below: Sequence[tuple[str, ...]] = sorted(map(chain, sorted(edges[name])), key=len)
+        return (name, *(below[-1] if below else ()))
+
+    return list(sorted(map(chain, edges), key=len)[-1])
+
+
+def test_no_circles() -> None:
+    found = circles(graph(lazy=True, typing=True))
+    assert not found, f"modules that import each other: {found}"
+
+
+def test_few_floors() -> None:
+    found = longest_chain(graph())
+    shown = f"{len(MODULES)} modules, {len(found)} floors: {' > '.join(found)}"
+    print(shown)  # noqa: T201 - pytest -s shows how much room is left
+    assert len(found) <= MOST_FLOORS, shown

@@ -19,7 +19,6 @@ mod load;
 mod measure;
 mod path;
 mod player;
-mod port;
 mod preflight;
 mod router;
 mod routes;

@@ -20,7 +20,6 @@ mod load;
 mod measure;
 mod path;
 mod player;
-mod port;
 mod preflight;
 mod router;
 mod routes;

@@ -1,16 +1,20 @@
 //! One way through the router, without the reading and writing: the hosts' own links, the delay of
 //! each connection, the port, and the packets that wait for their moment to go out.
+//!
+//! What becomes of a packet is decided in the time at which things should happen. Nothing here
+//! reads a clock: however late the router is told of a packet, it is treated as if it had come in
+//! time, so rates do not drift.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use aqmlab_net::{FlowKey, Packet, Rate, Time};
-use aqmlab_record::LinkStats;
+use aqmlab_link::{AccessLinks, Port, Transmission};
+use aqmlab_net::{Ecn, FlowKey, Packet, Time};
+use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan};
 use aqmlab_scenario::{Dumbbell, Scenario};
 
 use crate::ip::{self, Headers};
-use crate::port::{Beyond, Port};
 use crate::routes::{Route, Routes, Side};
 
 /// A packet inside the router.
@@ -87,48 +91,40 @@ impl<T> Agenda<T> {
     }
 }
 
-/// The hosts' own links.
-#[derive(Clone, Copy, Debug)]
-struct AccessLink {
-    rate: Rate,
-    framing: u64,
-}
-
-impl AccessLink {
-    /// A packet wants to use a host's link, which is free from `free` on: when it has passed.
-    fn pass(self, now: Time, free: &mut Time, size: u32) -> Time {
-        let occupied = self.rate.transmission_time(u64::from(size) + self.framing);
-        *free = now.max(*free) + occupied;
-        *free
-    }
-}
-
 /// What lies behind the port: the receivers' links, and the way out.
 #[derive(Debug)]
 struct Exit {
-    access: Option<AccessLink>,
-    /// When each receiver's link falls free.
-    free: Vec<Time>,
+    /// The links of the receivers.
+    links: Option<AccessLinks>,
     leaving: Agenda<Box<[u8]>>,
-    /// The measured span, in which lost datagrams count.
-    measured: (Time, Time),
+    /// Lost datagrams count in it.
+    measured: MeasuredSpan,
 }
 
-impl Beyond<Frame> for Exit {
-    fn arrives(&mut self, at: Time, packet: Packet, mut frame: Frame) {
-        if packet.ecn == aqmlab_net::Ecn::Ce {
-            ip::set_ce(&mut frame.bytes);
+impl Exit {
+    /// The port has decided at `now` what becomes of a packet.
+    fn pass(&mut self, now: Time, mut frame: Frame, transmission: Transmission) {
+        match transmission {
+            Transmission::Arrives(at, ecn) => {
+                if ecn == Ecn::Ce {
+                    ip::set_ce(&mut frame.bytes);
+                }
+                let size = frame.bytes.len() as u32;
+                let out = match &mut self.links {
+                    Some(links) => links.transmit(frame.receiver, at, size),
+                    None => at,
+                };
+                self.leaving.push(out, frame.bytes);
+            }
+            Transmission::Dropped => self.count_loss(now, &frame),
+            Transmission::Lost(at) => self.count_loss(at, &frame),
+            Transmission::Waits => unreachable!("the port has the packet"),
         }
-        let out = match (self.access, self.free.get_mut(frame.receiver)) {
-            (Some(link), Some(free)) => link.pass(at, free, packet.size),
-            _ => at,
-        };
-        self.leaving.push(out, frame.bytes);
     }
 
-    fn lost(&mut self, at: Time, frame: Frame) {
-        let (start, end) = self.measured;
-        if frame.is_datagram && start <= at && at < end {
+    /// A packet was dropped, or lost on the wire.
+    fn count_loss(&self, at: Time, frame: &Frame) {
+        if frame.is_datagram && self.measured.contains(at) {
             frame.route.note_lost();
         }
     }
@@ -139,11 +135,14 @@ impl Beyond<Frame> for Exit {
 pub(crate) struct Path {
     routes: Arc<Routes>,
     from: Side,
-    access: Option<AccessLink>,
-    /// When each sender's link falls free.
-    free: Vec<Time>,
+    /// How many hosts send, and how many receive.
+    hosts: [usize; 2],
+    /// The links of the senders.
+    links: Option<AccessLinks>,
     delayed: Agenda<(Packet, Frame)>,
     port: Port<Frame>,
+    /// What the discipline has dropped, and when; empty between calls.
+    dropped: Vec<(Time, Frame)>,
     exit: Exit,
     /// Packets of no connection, which are thrown away.
     strays: u64,
@@ -158,29 +157,25 @@ impl Path {
         routes: Arc<Routes>,
     ) -> Self {
         let hosts = &dumbbell.hosts;
-        let access = hosts.rate.map(|rate| AccessLink {
-            rate,
-            framing: u64::from(hosts.framing.0),
-        });
-        let [servers, clients] =
-            [hosts.servers, hosts.clients].map(|count| vec![Time::ZERO; count as usize]);
-        let (link, senders, receivers) = match from {
-            Side::Servers => (&dumbbell.bottleneck.forward, servers, clients),
-            Side::Clients => (&dumbbell.bottleneck.reverse, clients, servers),
+        let (link, [senders, receivers]) = match from {
+            Side::Servers => (&dumbbell.bottleneck.forward, [hosts.servers, hosts.clients]),
+            Side::Clients => (&dumbbell.bottleneck.reverse, [hosts.clients, hosts.servers]),
         };
-        let start = scenario.measure.warm_up;
+        let [senders, receivers] = [senders, receivers].map(|count| count as usize);
+        let names = LinkDirection::all(&scenario.topology.network());
+        let name = &names[from as usize];
         Self {
             routes,
             from,
-            access,
-            free: senders,
+            hosts: [senders, receivers],
+            links: AccessLinks::new(hosts, senders),
             delayed: Agenda::new(),
-            port: Port::new(scenario, link, from as usize),
+            port: Port::new(name, link, scenario.seed, &scenario.measure),
+            dropped: Vec::new(),
             exit: Exit {
-                access,
-                free: receivers,
+                links: AccessLinks::new(hosts, receivers),
                 leaving: Agenda::new(),
-                measured: (start, start + scenario.measure.duration),
+                measured: MeasuredSpan::of(&scenario.measure),
             },
             strays: 0,
         }
@@ -198,9 +193,14 @@ impl Path {
     pub(crate) fn enter(&mut self, now: Time, bytes: &[u8]) {
         let found = Headers::read(bytes).and_then(|headers| {
             let (route, sender) = self.routes.find(headers.source, headers.destination)?;
-            Some((headers, route, sender))
+            let hosts = [
+                self.from.host(*headers.source.ip()),
+                self.from.other().host(*headers.destination.ip()),
+            ];
+            let are_known = hosts[0] < self.hosts[0] && hosts[1] < self.hosts[1];
+            are_known.then_some((headers, route, sender, hosts))
         });
-        let Some((headers, route, sender)) = found else {
+        let Some((headers, route, sender, [host, receiver])) = found else {
             self.strays += 1;
             return;
         };
@@ -213,14 +213,13 @@ impl Path {
             dscp: headers.dscp,
             flow: FlowKey(route.flow << 1 | sender as u64),
         };
-        let host = self.from.host(*headers.source.ip());
-        let leaves = match (self.access, self.free.get_mut(host)) {
-            (Some(link), Some(free)) => link.pass(now, free, packet.size),
-            _ => now,
+        let leaves = match &mut self.links {
+            Some(links) => links.transmit(host, now, packet.size),
+            None => now,
         };
         let frame = Frame {
             bytes: bytes.into(),
-            receiver: self.from.other().host(*headers.destination.ip()),
+            receiver,
             is_datagram: headers.segment.is_none(),
             route,
         };
@@ -233,14 +232,29 @@ impl Path {
         loop {
             let departure = self.port.next_departure();
             if departure <= now.min(self.delayed.next()) {
-                self.port.depart(departure, &mut self.exit);
+                let sent = self.port.depart(departure, &mut self.dropped);
+                self.pass(departure, sent);
             } else if let Some((at, (packet, frame))) = self.delayed.pop(now) {
-                self.port.arrive(at, packet, frame, &mut self.exit);
+                let sent = match self.port.arrive(at, packet) {
+                    Transmission::Waits => self.port.take_in(at, packet, frame, &mut self.dropped),
+                    transmission => Some((frame, transmission)),
+                };
+                self.pass(at, sent);
             } else {
                 break;
             }
         }
-        self.port.observe_before(now);
+        self.port.catch_up(now);
+    }
+
+    /// The port has sent a packet, and dropped others.
+    fn pass(&mut self, now: Time, sent: Option<(Frame, Transmission)>) {
+        if let Some((frame, transmission)) = sent {
+            self.exit.pass(now, frame, transmission);
+        }
+        for (at, frame) in self.dropped.drain(..) {
+            self.exit.count_loss(at, &frame);
+        }
     }
 
     /// When [`advance`](Self::advance) or [`pop`](Self::pop) has something to do next.
@@ -257,7 +271,8 @@ impl Path {
     /// The run is over at `end`.
     pub(crate) fn close(mut self, end: Time) -> LinkStats {
         self.advance(end);
-        self.port.close(end)
+        self.port.close(end);
+        self.port.into_stats()
     }
 }
 

@@ -236,12 +236,12 @@ fn outcome(
     routed: Vec<(LinkStats, PacingReport)>,
 ) -> Result<Outcome, LiveError> {
     let (links, pacing): (Vec<_>, Vec<_>) = routed.into_iter().unzip();
-    let names = ["forward", "reverse"].map(str::to_owned);
+    let names = links.iter().map(|link| link.name().direction.to_owned());
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let health = Health {
         valid: false,
         reasons: Vec::new(),
-        router: names.into_iter().zip(pacing).collect(),
+        router: names.zip(pacing).collect(),
         load,
         threads,
         machine_busy_share,

@@ -1,5 +1,6 @@
 //! The names of links and their directions.
 
+use aqmlab_net::RandomStream;
 use aqmlab_scenario::{Hop, Network};
 
 /// One direction of a link, as results and random streams call it.
@@ -29,5 +30,10 @@ impl LinkDirection {
             "bottleneck" => self.direction.to_owned(),
             link => format!("{link}/{}", self.direction),
         }
+    }
+
+    /// Its random numbers for a purpose, such as `loss`, in a run with this seed.
+    pub fn random_stream(&self, seed: u64, purpose: &str) -> RandomStream {
+        RandomStream::new(seed, &format!("{purpose}/{}", self.stream()), 0)
     }
 }

@@ -1,5 +1,6 @@
 //! The books: what is recorded of exchanges and connections, and the check that they balance.
 
+use aqmlab_link::Port;
 use aqmlab_net::{Role, Time};
 use aqmlab_record::FlowStats;
 
@@ -8,7 +9,6 @@ use crate::connection::{Answered, Connection};
 use crate::event::Event;
 use crate::event_queue::EventQueue;
 use crate::network::Conservation;
-use crate::port::Port;
 use crate::recorder::{FlowRow, ResponseRow};
 use crate::world::World;
 
@@ -136,15 +136,16 @@ impl<A: EventQueue> World<A> {
             in_flight,
         } = self.network.conservation;
         let ports = &self.network.ports;
-        let waiting = in_flight + ports.iter().map(Port::kept).sum::<u64>();
+        let waiting = in_flight + ports.iter().map(Port::stored_packets).sum::<u64>();
         if sent != delivered + dropped + waiting || claimed > waiting {
             return Err(RunError::Conservation(format!(
                 "{sent} segments sent, but {delivered} delivered + {dropped} dropped or lost + \
                  {waiting} in flight (connections count {claimed})"
             )));
         }
-        for (port, name) in ports.iter().zip(&self.network.port_names) {
-            port.check_conservation(&name.stream())?;
+        for port in ports {
+            let checked = port.check_conservation();
+            checked.map_err(|error| RunError::Conservation(error.to_string()))?;
         }
         Ok(())
     }

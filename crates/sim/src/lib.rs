@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use aqmlab_record::Summary;
+use aqmlab_record::{LinkDirection, Summary};
 use aqmlab_scenario::Scenario;
 
 mod activity;
@@ -25,7 +25,6 @@ mod options;
 #[cfg(test)]
 mod oracle;
 mod outgoing;
-mod port;
 mod recorder;
 mod route;
 mod times;
@@ -87,7 +86,8 @@ pub fn run(
     if let (Some(directory), Some(wanted)) = (directory, &scenario.measure.capture) {
         let path = directory.join("capture.pcapng");
         let profiles = world.classes.iter().map(|class| &class.profile);
-        let capture = Capture::create(&path, wanted, &world.network.port_names, profiles)?;
+        let ports = LinkDirection::all(&scenario.topology.network());
+        let capture = Capture::create(&path, wanted, &ports, profiles)?;
         world.network.capture = Some(Box::new(capture));
     }
     world.run(progress)?;

@@ -1,36 +1,13 @@
 //! Between the hosts: their own links, the ports of their paths, and the ways between them.
 
-use aqmlab_net::{Packet, Rate, Time};
-use aqmlab_record::LinkDirection;
+use aqmlab_link::{AccessLinks, Port, Transmission};
+use aqmlab_net::{Packet, Time};
 
 use crate::capture::Capture;
 use crate::event::Event;
 use crate::event_queue::EventQueue;
 use crate::options::OptionsAside;
-use crate::port::{Port, Transmission};
 use crate::route::{DelayPlacement, Route, Routes};
-
-/// A host's own link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AccessLink {
-    pub(crate) rate: Rate,
-    pub(crate) framing: u64,
-}
-
-impl AccessLink {
-    /// How long a packet of `size` IP bytes occupies it.
-    fn transmission_time(&self, size: u32) -> Time {
-        let bytes = u64::from(size) + self.framing;
-        self.rate.transmission_time(bytes)
-    }
-}
-
-/// When a host's own link falls free, both ways.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct HostLink {
-    up_free: Time,
-    down_free: Time,
-}
 
 /// Where every segment went: the books must balance at the end.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,14 +26,12 @@ pub(crate) struct Network<A> {
     /// By slot of the connections and datagram flows.
     pub(crate) routes: Vec<Routes>,
     pub(crate) options: OptionsAside,
-    pub(crate) access: Option<AccessLink>,
-    /// By host.
-    pub(crate) links: Vec<HostLink>,
+    /// The hosts' own links, up and down, if their rate is limited.
+    pub(crate) access: Option<[AccessLinks; 2]>,
     /// The ports of all ways of all paths.
     pub(crate) hops: Vec<u16>,
     /// Two for each link, forward first.
-    pub(crate) ports: Vec<Port>,
-    pub(crate) port_names: Vec<LinkDirection>,
+    pub(crate) ports: Vec<Port<Event>>,
     pub(crate) capture: Option<Box<Capture>>,
     pub(crate) conservation: Conservation,
     /// What reaches its first port then or later is on its way when the run ends.
@@ -75,11 +50,9 @@ impl<A: EventQueue> Network<A> {
         let sender = event.sender();
         let route = *self.routes[event.conn as usize].of(sender);
         let mut leaves = now;
-        if let Some(link) = self.access {
-            let up_free = &mut self.links[route.node as usize].up_free;
+        if let Some([up, _]) = &mut self.access {
             let size = route.ip_size(&event) + self.options.len(event.options);
-            leaves = leaves.max(*up_free) + link.transmission_time(size);
-            *up_free = leaves;
+            leaves = up.transmit(route.node as usize, now, size);
         }
         let reaches = leaves + route.delay_before();
         // There, others can come between; else it is there already.
@@ -114,14 +87,14 @@ impl<A: EventQueue> Network<A> {
             self.capture(time, port, &event);
         }
         match self.ports[port].arrive(time, packet) {
-            Transmission::Waits => self.keep(time, port, packet, event),
+            Transmission::Waits => self.store(time, port, packet, event),
             transmission => self.pass(time, event, transmission, route),
         }
     }
 
-    /// A packet arrives at a port that keeps its packets.
+    /// A packet arrives at a port that stores its packets.
     #[inline(never)]
-    fn keep(&mut self, time: Time, port: usize, packet: Packet, event: Event) {
+    fn store(&mut self, time: Time, port: usize, packet: Packet, event: Event) {
         let sent = self.ports[port].take_in(time, packet, event, &mut self.dropped);
         // Else the wire is as busy, or as idle, as it was.
         if let Some((event, transmission)) = sent {
@@ -138,7 +111,7 @@ impl<A: EventQueue> Network<A> {
         }
     }
 
-    /// A port that keeps its packets has begun to send one of them.
+    /// A port that stores its packets has begun to send one of them.
     #[inline(always)]
     fn served(&mut self, time: Time, port: usize, event: Event, transmission: Transmission) {
         let departure = self.ports[port].next_departure();
@@ -160,19 +133,17 @@ impl<A: EventQueue> Network<A> {
                         .push(time, event.hopped_on(sender, ecn, hop));
                 }
                 let mut arrives = time;
-                if let Some(link) = self.access {
+                if let Some([_, down]) = &mut self.access {
                     let receiver = self.routes[event.conn as usize].of(sender.other());
-                    let down_free = &mut self.links[receiver.node as usize].down_free;
                     let size = route.ip_size(&event) + self.options.len(event.options);
-                    arrives = arrives.max(*down_free) + link.transmission_time(size);
-                    *down_free = arrives;
+                    arrives = down.transmit(receiver.node as usize, time, size);
                 }
                 // The host is behind its link, which serves in the order of arrival.
                 arrives += route.delay_behind();
                 self.event_queue.push(arrives, event.passed_on(sender, ecn));
             }
             Transmission::Waits => {}
-            Transmission::Dropped => self.dropped.push((now, event)),
+            Transmission::Dropped | Transmission::Lost(_) => self.dropped.push((now, event)),
         }
     }
 

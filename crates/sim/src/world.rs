@@ -14,6 +14,7 @@
 //! nothing else depends on when a host does something: the connections of users who wait for one
 //! another's responses are not shifted, nor those whose hosts share a link.
 
+use aqmlab_link::{AccessLinks, Port};
 use aqmlab_net::{Rate, Time};
 use aqmlab_record::{FlowStats, LinkDirection, MeasuredSpan, ResponseStats, Summary};
 use aqmlab_scenario::{DelayAt, Link, Scenario};
@@ -27,9 +28,8 @@ use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
 use crate::event_queue::{EventQueue, Next};
 use crate::limits::Variants;
-use crate::network::{AccessLink, Conservation, HostLink, Network};
+use crate::network::{Conservation, Network};
 use crate::options::OptionsAside;
-use crate::port::Port;
 use crate::recorder::Recorder;
 use crate::route::Path;
 use crate::trace::Tracer;
@@ -122,16 +122,17 @@ impl<A: EventQueue> World<A> {
             .values()
             .flat_map(|link| [&link.forward, &link.reverse])
             .collect();
-        let port_names = LinkDirection::all(&network);
-        let sample = scenario.measure.queue_sample;
-        let compute = shortcuts.analytic_service;
-        let ports: Vec<Port> = links
-            .iter()
-            .zip(&port_names)
-            .map(|(link, name)| Port::new(link, name, scenario.seed, window, sample, compute))
-            .collect();
+        let names = LinkDirection::all(&network);
+        let port = |(link, name)| {
+            let make = match shortcuts.analytic_service {
+                true => Port::new,
+                false => Port::stored,
+            };
+            make(name, link, scenario.seed, &scenario.measure)
+        };
+        let ports: Vec<Port<Event>> = links.iter().copied().zip(&names).map(port).collect();
         let mut probes: Vec<&'static str> = Vec::new();
-        for name in ports.iter().flat_map(Port::probe_names) {
+        for name in ports.iter().flat_map(|port| port.stats().probes()) {
             if !probes.contains(name) {
                 probes.push(name);
             }
@@ -152,14 +153,9 @@ impl<A: EventQueue> World<A> {
                 event_queue: A::new(ports.len(), fastest),
                 routes: Vec::with_capacity(1 << 10),
                 options: OptionsAside::default(),
-                access: hosts.rate.map(|rate| AccessLink {
-                    rate,
-                    framing: u64::from(hosts.framing.0),
-                }),
-                links: vec![HostLink::default(); clocks.len()],
+                access: AccessLinks::new(hosts, clocks.len()).map(|up| [up.clone(), up]),
                 hops,
                 ports,
-                port_names,
                 capture: None,
                 conservation: Conservation::default(),
                 end: window.end,
@@ -216,7 +212,7 @@ impl<A: EventQueue> World<A> {
         }
         for port in &mut self.network.ports {
             port.close(end);
-            self.recorder.queue(port.stats.samples());
+            self.recorder.queue(port.stats_mut().samples());
         }
         self.finish_shifted();
         self.check_conservation()
@@ -249,7 +245,7 @@ impl<A: EventQueue> World<A> {
 
     /// What the run showed.
     pub(crate) fn summary(&self, scenario: &Scenario) -> Summary {
-        let links = self.network.ports.iter().map(|port| &port.stats);
+        let links = self.network.ports.iter().map(Port::stats);
         let classes = self.classes.iter();
         let classes = classes.map(|class| (class.name.as_str(), &class.responses, &class.flows));
         Summary::new(scenario, links, classes, self.events)
@@ -321,7 +317,7 @@ impl<A: EventQueue> World<A> {
     fn catch_up(&mut self, time: Time) {
         self.network.catch_up(time);
         for port in &mut self.network.ports {
-            self.recorder.queue(port.stats.samples());
+            self.recorder.queue(port.stats_mut().samples());
         }
     }
 }

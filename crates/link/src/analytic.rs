@@ -1,4 +1,4 @@
-//! Departures that are computed, not scheduled.
+//! Departures that are computed on arrival.
 //!
 //! An AQM decides on arrival and the order is first come, first served, so the time at which a
 //! packet leaves is known as soon as it is let in. The port keeps the leave times of what waits
@@ -10,8 +10,8 @@ use aqmlab_aqm::{FifoQueue, Outcome};
 use aqmlab_net::{Ecn, Packet, Time};
 use aqmlab_record::LinkStats;
 
-use super::ring::Ring;
-use super::{Transmission, Wire};
+use crate::ring_buffer::RingBuffer;
+use crate::wire::{Transmission, Wire};
 
 /// A packet in the discipline: when it leaves (for the device ring, or the wire), and its size.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,11 +22,11 @@ struct Leaving {
 
 /// An AQM over a FIFO with computed departures.
 #[derive(Debug)]
-pub(super) struct AnalyticService {
+pub(crate) struct AnalyticService {
     fifo: FifoQueue,
-    waiting: Ring<Leaving>,
+    waiting: RingBuffer<Leaving>,
     /// What waits, and since when, for AQMs that hook departures.
-    watched: VecDeque<(Time, Packet)>,
+    hooked: VecDeque<(Time, Packet)>,
     /// When the last packets, as many as the device ring holds, begin transmission.
     ring: VecDeque<Time>,
     ring_size: usize,
@@ -34,27 +34,27 @@ pub(super) struct AnalyticService {
 }
 
 impl AnalyticService {
-    pub(super) fn new(fifo: FifoQueue, ring_size: usize) -> Self {
+    pub(crate) fn new(fifo: FifoQueue, ring_size: usize) -> Self {
         Self {
             fifo,
-            waiting: Ring::new(),
-            watched: VecDeque::new(),
+            waiting: RingBuffer::new(),
+            hooked: VecDeque::new(),
             ring: VecDeque::new(),
             ring_size,
             wire_free: Time::ZERO,
         }
     }
 
-    pub(super) const fn fifo(&self) -> &FifoQueue {
+    pub(crate) const fn fifo(&self) -> &FifoQueue {
         &self.fifo
     }
 
-    pub(super) fn waiting(&self) -> u64 {
+    pub(crate) fn waiting(&self) -> u64 {
         self.waiting.len() as u64
     }
 
     #[inline(always)]
-    pub(super) fn arrive(
+    pub(crate) fn arrive(
         &mut self,
         now: Time,
         packet: Packet,
@@ -79,7 +79,7 @@ impl AnalyticService {
             size: packet.size,
         });
         if self.fifo.wants_departures() {
-            self.watched.push_back((now, packet));
+            self.hooked.push_back((now, packet));
         }
         stats.on_length(now, self.fifo.backlog().packets - u32::from(leaves == now));
         stats.on_transit(now, leaves, (begin, end), packet.size);
@@ -107,7 +107,7 @@ impl AnalyticService {
 
     /// Forgets what has left by `now`; ticks and samples come at their times on the way.
     #[inline(always)]
-    pub(super) fn catch_up(&mut self, now: Time, stats: &mut LinkStats) {
+    pub(crate) fn catch_up(&mut self, now: Time, stats: &mut LinkStats) {
         if self.fifo.next_tick().min(stats.next_sample()) <= now {
             self.observe_until(now, stats);
         }
@@ -127,8 +127,8 @@ impl AnalyticService {
             if tick <= sample {
                 self.fifo.tick();
             } else {
-                let backlog = self.fifo.backlog();
-                stats.on_sample(backlog, self.fifo.counters(), |out| self.fifo.probe(out));
+                let fifo = &self.fifo;
+                stats.on_sample(fifo.backlog(), fifo.counters(), |out| fifo.probe(out));
             }
         }
     }
@@ -140,7 +140,7 @@ impl AnalyticService {
         {
             self.waiting.pop();
             if self.fifo.wants_departures() {
-                self.depart_watched(first.at);
+                self.depart_hooked(first.at);
             } else {
                 self.fifo.release(first.size);
             }
@@ -148,8 +148,8 @@ impl AnalyticService {
     }
 
     #[inline(never)]
-    fn depart_watched(&mut self, now: Time) {
-        if let Some((arrived, packet)) = self.watched.pop_front() {
+    fn depart_hooked(&mut self, now: Time) {
+        if let Some((arrived, packet)) = self.hooked.pop_front() {
             self.fifo.depart(now, &packet, arrived);
         }
     }

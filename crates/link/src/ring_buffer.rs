@@ -3,15 +3,15 @@
 
 /// First in, first out. It grows as needed.
 #[derive(Debug)]
-pub(super) struct Ring<T> {
+pub(crate) struct RingBuffer<T> {
     places: Box<[T]>,
     /// How many have come and gone: the places are these numbers modulo their count.
     pushed: usize,
     popped: usize,
 }
 
-impl<T: Copy + Default> Ring<T> {
-    pub(super) fn new() -> Self {
+impl<T: Copy + Default> RingBuffer<T> {
+    pub(crate) fn new() -> Self {
         Self {
             places: vec![T::default(); 64].into_boxed_slice(),
             pushed: 0,
@@ -19,7 +19,7 @@ impl<T: Copy + Default> Ring<T> {
         }
     }
 
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.pushed - self.popped
     }
 
@@ -30,7 +30,7 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, item: T) {
+    pub(crate) fn push(&mut self, item: T) {
         if self.len() == self.places.len() {
             self.grow();
         }
@@ -40,13 +40,13 @@ impl<T: Copy + Default> Ring<T> {
 
     /// The first, if there is one.
     #[inline(always)]
-    pub(super) fn front(&mut self) -> Option<T> {
+    pub(crate) fn front(&mut self) -> Option<T> {
         (self.popped != self.pushed).then(|| *self.place(self.popped))
     }
 
     /// Forgets the first.
     #[inline(always)]
-    pub(super) const fn pop(&mut self) {
+    pub(crate) const fn pop(&mut self) {
         self.popped += 1;
     }
 
@@ -72,7 +72,7 @@ mod tests {
     proptest! {
         #[test]
         fn is_a_queue(steps in prop::collection::vec(0..3u32, 1..2000)) {
-            let (mut ring, mut queue) = (Ring::new(), VecDeque::new());
+            let (mut ring, mut queue) = (RingBuffer::new(), VecDeque::new());
             for (number, step) in (0u32..).zip(steps) {
                 if step == 0 {
                     prop_assert_eq!(ring.front(), queue.pop_front());

@@ -1,7 +1,7 @@
-//! A port that keeps its packets and takes the next one when its wire falls free.
+//! Packets that are stored and leave one after another when the wire falls free.
 //!
 //! For disciplines that decide on departure, keep several queues or take packets out of the
-//! middle. There is at most one transmission at a time, so one register, the time at which the
+//! middle, and for links whose rate changes. There is at most one transmission at a time, so one register, the time at which the
 //! wire falls free, replaces events.
 
 use std::collections::VecDeque;
@@ -11,14 +11,13 @@ use aqmlab_net::{Packet, Time};
 use aqmlab_record::LinkStats;
 use aqmlab_scenario::RateChange;
 
-use super::{Transmission, Wire};
-use crate::event::Event;
+use crate::wire::{Transmission, Wire};
 
 /// A discipline with its packets, the device ring, and the state of the wire.
 #[derive(Debug)]
-pub(super) struct StoredService {
-    queue: Queue<Event>,
-    ring: VecDeque<Queued<Event>>,
+pub(crate) struct StoredService<T> {
+    queue: Queue<T>,
+    ring: VecDeque<Queued<T>>,
     ring_size: usize,
     /// Changes of the link's rate that are still to come.
     changes: VecDeque<RateChange>,
@@ -32,8 +31,8 @@ pub(super) struct StoredService {
     observe_at: Time,
 }
 
-impl StoredService {
-    pub(super) fn new(queue: Queue<Event>, ring_size: usize, changes: &[RateChange]) -> Self {
+impl<T> StoredService<T> {
+    pub(crate) fn new(queue: Queue<T>, ring_size: usize, changes: &[RateChange]) -> Self {
         Self {
             queue,
             ring: VecDeque::new(),
@@ -46,37 +45,37 @@ impl StoredService {
         }
     }
 
-    pub(super) const fn queue(&self) -> &Queue<Event> {
+    pub(crate) const fn queue(&self) -> &Queue<T> {
         &self.queue
     }
 
-    pub(super) fn kept(&self) -> u64 {
+    pub(crate) fn stored_packets(&self) -> u64 {
         u64::from(self.queue.backlog().packets) + self.ring.len() as u64
     }
 
     #[inline]
-    pub(super) fn next_departure(&self) -> Time {
+    pub(crate) fn next_departure(&self) -> Time {
         self.busy_until.unwrap_or(Time::NEVER)
     }
 
     #[inline]
-    pub(super) fn wire_falls_free(&mut self, now: Time, stats: &mut LinkStats) {
+    pub(crate) fn wire_falls_free(&mut self, now: Time, stats: &mut LinkStats) {
         self.account(now, stats);
         self.busy_until = None;
     }
 
     #[inline]
-    pub(super) fn arrive(
+    pub(crate) fn arrive(
         &mut self,
         now: Time,
         packet: Packet,
-        event: Event,
+        item: T,
         draw: &mut impl FnMut() -> f64,
         stats: &mut LinkStats,
-        dropped: &mut Vec<(Time, Event)>,
+        dropped: &mut Vec<(Time, T)>,
     ) {
         self.account(now, stats);
-        self.queue.enqueue(now, packet, event, draw, |queued, _| {
+        self.queue.enqueue(now, packet, item, draw, |queued, _| {
             dropped.push((now, queued.item));
         });
         self.waiting = self.queue.backlog().packets;
@@ -87,20 +86,20 @@ impl StoredService {
 
     /// Whether a packet can go on: to the wire, or into the device ring.
     #[inline(always)]
-    pub(super) fn can_serve(&self) -> bool {
+    pub(crate) fn can_serve(&self) -> bool {
         self.busy_until.is_none() || self.ring.len() < self.ring_size
     }
 
     /// Keeps the wire busy and the device ring full, as far as there are packets. Gives the packet
     /// whose transmission begins, and what becomes of it.
     #[inline]
-    pub(super) fn serve(
+    pub(crate) fn serve(
         &mut self,
         now: Time,
         wire: &mut Wire,
         stats: &mut LinkStats,
-        dropped: &mut Vec<(Time, Event)>,
-    ) -> Option<(Event, Transmission)> {
+        dropped: &mut Vec<(Time, T)>,
+    ) -> Option<(T, Transmission)> {
         let mut sent = None;
         if self.busy_until.is_none() {
             let next = match self.ring.pop_front() {
@@ -108,7 +107,7 @@ impl StoredService {
                 None => self.dequeue(now, stats, dropped),
             };
             match next {
-                Some(queued) => sent = Some(self.transmit(now, &queued, wire, stats)),
+                Some(queued) => sent = Some(self.transmit(now, queued, wire, stats)),
                 None => self.queue.idle(now),
             }
         }
@@ -127,8 +126,8 @@ impl StoredService {
         &mut self,
         now: Time,
         stats: &mut LinkStats,
-        dropped: &mut Vec<(Time, Event)>,
-    ) -> Option<Queued<Event>> {
+        dropped: &mut Vec<(Time, T)>,
+    ) -> Option<Queued<T>> {
         let next = self.queue.dequeue(now, |queued, _| {
             dropped.push((now, queued.item));
         });
@@ -143,10 +142,10 @@ impl StoredService {
     fn transmit(
         &mut self,
         now: Time,
-        queued: &Queued<Event>,
+        queued: Queued<T>,
         wire: &mut Wire,
         stats: &mut LinkStats,
-    ) -> (Event, Transmission) {
+    ) -> (T, Transmission) {
         let Packet { size, ecn, .. } = queued.packet;
         let end = now + wire.transmission_time(size);
         self.busy_until = Some(end);
@@ -158,13 +157,13 @@ impl StoredService {
     fn change_rate(&mut self, wire: &mut Wire) {
         if let Some(RateChange { rate, .. }) = self.changes.pop_front() {
             wire.set_rate(rate);
-            self.queue.set_link(wire.facts);
+            self.queue.set_link(wire.facts());
         }
     }
 
     /// Adds the time that packets waited since the last change of their number.
     #[inline]
-    pub(super) fn account(&mut self, now: Time, stats: &mut LinkStats) {
+    pub(crate) fn account(&mut self, now: Time, stats: &mut LinkStats) {
         if self.waiting > 0 && self.accounted < now {
             stats.on_queue(self.accounted, now, self.waiting);
         }
@@ -173,7 +172,7 @@ impl StoredService {
 
     /// The changes of the rate, ticks and samples that come before `time`.
     #[inline]
-    pub(super) fn observe_before(&mut self, time: Time, wire: &mut Wire, stats: &mut LinkStats) {
+    pub(crate) fn observe_before(&mut self, time: Time, wire: &mut Wire, stats: &mut LinkStats) {
         if self.observe_at < time {
             self.observe_all_before(time, wire, stats);
         }
@@ -202,8 +201,8 @@ impl StoredService {
         } else if tick <= sample {
             self.queue.tick();
         } else {
-            let backlog = self.queue.backlog();
-            stats.on_sample(backlog, self.queue.counters(), |out| self.queue.probe(out));
+            let queue = &self.queue;
+            stats.on_sample(queue.backlog(), queue.counters(), |out| queue.probe(out));
         }
     }
 }

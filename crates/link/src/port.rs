@@ -1,0 +1,242 @@
+//! One direction of a link: discipline, device ring, wire.
+
+use std::fmt;
+
+use aqmlab_aqm::{Counters, FifoQueue, Queue};
+use aqmlab_net::{Packet, RandomStream, Time};
+use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan};
+use aqmlab_scenario::{Link, Measure};
+
+use crate::analytic::AnalyticService;
+use crate::stored::StoredService;
+use crate::wire::{Transmission, Wire};
+
+/// One direction of a link. `T` is what a packet is to its owner, who gets it back.
+///
+/// Where a packet's outcome is decided on arrival and the order is first come, first served, the
+/// port computes when a packet leaves as soon as it is let in: [`arrive`](Self::arrive) has the
+/// answer. Where it is decided on departure, packets overtake each other or the rate changes, the
+/// port stores the packets ([`take_in`](Self::take_in)) and is woken when its wire falls free
+/// ([`depart`](Self::depart) at [`next_departure`](Self::next_departure)). Both give the same
+/// times, drops, marks and statistics.
+///
+/// The caller states the time of each call. Times never go back; at equal times departures come
+/// first, then arrivals. Changes of the rate, ticks of the discipline and samples of the queue
+/// happen inside, at their times, in this order, between departures and arrivals.
+#[derive(Debug)]
+pub struct Port<T> {
+    service: Service<T>,
+    aqm_draws: RandomStream,
+    wire: Wire,
+    stats: LinkStats,
+}
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are few ports")]
+enum Service<T> {
+    Analytic(AnalyticService),
+    Stored(StoredService<T>),
+}
+
+/// A count of packets that does not balance: an error of this program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imbalance(String);
+
+impl fmt::Display for Imbalance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Imbalance {}
+
+impl<T> Port<T> {
+    /// The port of a link's direction, quiet since time 0. Departures are computed where that is
+    /// exact.
+    ///
+    /// `seed` is that of the run: the random numbers of a port depend on it and on the port's
+    /// `name`. `measure` says what is measured, and how often the queue is sampled.
+    pub fn new(name: &LinkDirection, link: &Link, seed: u64, measure: &Measure) -> Self {
+        // When a packet leaves can be computed only while the rate stands.
+        let fifo = |wire: &Wire, hashes| match link.rate_changes[..] {
+            [] => FifoQueue::new(&link.discipline, wire.facts(), hashes),
+            _ => None,
+        };
+        Self::with_fifo(name, link, seed, measure, fifo)
+    }
+
+    /// The same port, which stores its packets whatever its discipline.
+    pub fn stored(name: &LinkDirection, link: &Link, seed: u64, measure: &Measure) -> Self {
+        Self::with_fifo(name, link, seed, measure, |_, _| None)
+    }
+
+    /// `fifo` gives the queue whose departures are computed, if they are.
+    fn with_fifo(
+        name: &LinkDirection,
+        link: &Link,
+        seed: u64,
+        measure: &Measure,
+        fifo: impl FnOnce(&Wire, u64) -> Option<FifoQueue>,
+    ) -> Self {
+        let random = |purpose: &str| name.random_stream(seed, purpose);
+        let wire = Wire::new(link, random("loss"), random("reordering"));
+        let hashes = random("hash").uniform().to_bits();
+        let ring = link.device_ring.0 as usize;
+        let (service, probes) = match fifo(&wire, hashes) {
+            Some(fifo) => {
+                let probes = fifo.probe_names();
+                (Service::Analytic(AnalyticService::new(fifo, ring)), probes)
+            }
+            None => {
+                let queue = Queue::new(&link.discipline, wire.facts(), hashes);
+                let probes = queue.probe_names();
+                let stored = StoredService::new(queue, ring, &link.rate_changes);
+                (Service::Stored(stored), probes)
+            }
+        };
+        let (span, period) = (MeasuredSpan::of(measure), measure.queue_sample);
+        Self {
+            service,
+            aqm_draws: random("law"),
+            wire,
+            stats: LinkStats::new(name.clone(), probes, span, period),
+        }
+    }
+
+    /// A packet arrives: what becomes of it. If it [waits](Transmission::Waits), the port wants
+    /// to [`take_in`](Self::take_in) it.
+    #[inline(always)]
+    pub fn arrive(&mut self, now: Time, packet: Packet) -> Transmission {
+        let Service::Analytic(analytic) = &mut self.service else {
+            return Transmission::Waits;
+        };
+        let draws = &mut self.aqm_draws;
+        let mut draw = || draws.uniform();
+        analytic.catch_up(now, &mut self.stats);
+        analytic.arrive(now, packet, &mut self.wire, &mut self.stats, &mut draw)
+    }
+
+    /// Stores a packet that [`arrive`](Self::arrive) said would wait. Gives the packet whose
+    /// transmission begins, if one does, and what becomes of it. What the discipline drops joins
+    /// `dropped`, with the time.
+    pub fn take_in(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        item: T,
+        dropped: &mut Vec<(Time, T)>,
+    ) -> Option<(T, Transmission)> {
+        let Service::Stored(stored) = &mut self.service else {
+            return None;
+        };
+        let draws = &mut self.aqm_draws;
+        let mut draw = || draws.uniform();
+        let (wire, stats) = (&mut self.wire, &mut self.stats);
+        let just_after = now + Time::from_nanos(1);
+        stored.observe_before(just_after, wire, stats);
+        stored.arrive(now, packet, item, &mut draw, stats, dropped);
+        if stored.can_serve() {
+            stored.serve(now, wire, stats, dropped)
+        } else {
+            None
+        }
+    }
+
+    /// The wire falls free at `now`, which is [`next_departure`](Self::next_departure). Gives and
+    /// drops like [`take_in`](Self::take_in).
+    pub fn depart(&mut self, now: Time, dropped: &mut Vec<(Time, T)>) -> Option<(T, Transmission)> {
+        let Service::Stored(stored) = &mut self.service else {
+            return None;
+        };
+        let (wire, stats) = (&mut self.wire, &mut self.stats);
+        stored.observe_before(now, wire, stats);
+        stored.wire_falls_free(now, stats);
+        stored.serve(now, wire, stats, dropped)
+    }
+
+    /// When the port wants to [`depart`](Self::depart); [`Time::NEVER`] if nothing is on the wire
+    /// or departures are computed.
+    #[inline]
+    pub fn next_departure(&self) -> Time {
+        match &self.service {
+            Service::Analytic(_) => Time::NEVER,
+            Service::Stored(stored) => stored.next_departure(),
+        }
+    }
+
+    /// Does what falls due before `now` inside: changes of the rate, ticks, samples. All
+    /// departures and arrivals before `now` have been told.
+    #[inline(never)]
+    pub fn catch_up(&mut self, now: Time) {
+        match &mut self.service {
+            Service::Analytic(analytic) => analytic.catch_up(now, &mut self.stats),
+            Service::Stored(stored) => {
+                stored.observe_before(now, &mut self.wire, &mut self.stats);
+            }
+        }
+    }
+
+    /// The measured span ends: [`catch_up`](Self::catch_up) for the last time.
+    pub fn close(&mut self, end: Time) {
+        self.catch_up(end);
+        if let Service::Stored(stored) = &mut self.service {
+            stored.account(end, &mut self.stats);
+        }
+        let counters = self.counters().clone();
+        self.stats.close(&counters);
+    }
+
+    fn counters(&self) -> &Counters {
+        match &self.service {
+            Service::Analytic(analytic) => analytic.fifo().counters(),
+            Service::Stored(stored) => stored.queue().counters(),
+        }
+    }
+
+    /// What is counted, and the samples that wait to be recorded.
+    pub const fn stats(&self) -> &LinkStats {
+        &self.stats
+    }
+
+    /// The same, for who records the samples.
+    pub const fn stats_mut(&mut self) -> &mut LinkStats {
+        &mut self.stats
+    }
+
+    /// The port is of no more use: what was counted.
+    pub fn into_stats(self) -> LinkStats {
+        self.stats
+    }
+
+    /// Packets that the port stores, in the discipline and in the device ring. Where departures
+    /// are computed it stores none: their owner has them.
+    pub fn stored_packets(&self) -> u64 {
+        match &self.service {
+            Service::Analytic(_) => 0,
+            Service::Stored(stored) => stored.stored_packets(),
+        }
+    }
+
+    /// What came in must have gone out, been dropped, or wait.
+    pub fn check_conservation(&self) -> Result<(), Imbalance> {
+        let counters = self.counters();
+        let (arrived, dropped) = (counters.arrived_packets, counters.dropped_packets());
+        let departed = counters.departed_packets;
+        let (waiting, backlog) = match &self.service {
+            Service::Analytic(analytic) => (analytic.waiting(), analytic.fifo().backlog()),
+            Service::Stored(stored) => {
+                let backlog = stored.queue().backlog();
+                (u64::from(backlog.packets), backlog)
+            }
+        };
+        let claimed = u64::from(backlog.packets);
+        if arrived != dropped + departed + waiting || claimed != waiting {
+            return Err(Imbalance(format!(
+                "{} queue: {arrived} packets arrived, but {dropped} dropped + {departed} \
+                 departed + {waiting} waiting (the discipline counts {claimed})",
+                self.stats.name().stream()
+            )));
+        }
+        Ok(())
+    }
+}

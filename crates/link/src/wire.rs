@@ -1,0 +1,99 @@
+//! The link behind the queue: what a transmission takes, and what befalls packets on the way.
+
+use aqmlab_aqm::LinkFacts;
+use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
+use aqmlab_record::LinkStats;
+use aqmlab_scenario::{Link, Reordering};
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transmission {
+    /// It reaches the far end of the link then, with this ECN field.
+    Arrives(Time, Ecn),
+    /// The discipline drops it.
+    Dropped,
+    /// It is lost at random on the wire; its transmission ends then.
+    Lost(Time),
+    /// It waits in the port, which tells later what becomes of it.
+    Waits,
+}
+
+/// Packets of so many IP bytes and more are rare.
+const COMMON_SIZES: usize = 1 << 11;
+
+fn transmission_times(facts: LinkFacts) -> Box<[Time]> {
+    (0..COMMON_SIZES)
+        .map(|size| transmission_time(facts, size))
+        .collect()
+}
+
+fn transmission_time(facts: LinkFacts, size: usize) -> Time {
+    facts.rate.transmission_time(size as u64 + facts.framing.0)
+}
+
+/// The link behind the queue.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    facts: LinkFacts,
+    /// How long packets occupy it, by their size: a look-up is shorter than a division.
+    times: Box<[Time]>,
+    delay: Time,
+    loss: f64,
+    loss_draws: RandomStream,
+    reordering: Option<Reordering>,
+    reordering_draws: RandomStream,
+}
+
+impl Wire {
+    pub(crate) fn new(
+        link: &Link,
+        loss_draws: RandomStream,
+        reordering_draws: RandomStream,
+    ) -> Self {
+        let facts = LinkFacts {
+            rate: link.rate,
+            framing: Bytes(u64::from(link.framing.0)),
+        };
+        Self {
+            facts,
+            times: transmission_times(facts),
+            delay: link.delay,
+            loss: link.loss,
+            loss_draws,
+            reordering: link.reordering,
+            reordering_draws,
+        }
+    }
+
+    pub(crate) const fn facts(&self) -> LinkFacts {
+        self.facts
+    }
+
+    /// How long a packet of `size` IP bytes occupies it.
+    #[inline(always)]
+    pub(crate) fn transmission_time(&self, size: u32) -> Time {
+        match self.times.get(size as usize) {
+            Some(time) => *time,
+            None => transmission_time(self.facts, size as usize),
+        }
+    }
+
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
+        self.facts.rate = rate;
+        self.times = transmission_times(self.facts);
+    }
+
+    /// A transmission ends at `end`: where the packet goes.
+    #[inline]
+    pub(crate) fn carry(&mut self, end: Time, ecn: Ecn, stats: &mut LinkStats) -> Transmission {
+        if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
+            stats.on_wire_loss(end);
+            return Transmission::Lost(end);
+        }
+        let held_up = match self.reordering {
+            Some(Reordering { share, delay }) if self.reordering_draws.uniform() < share => delay,
+            _ => Time::ZERO,
+        };
+        Transmission::Arrives(end + self.delay + held_up, ecn)
+    }
+}

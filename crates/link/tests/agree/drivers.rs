@@ -1,0 +1,191 @@
+//! Two callers of a port: one that is always in time, one that is late.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use aqmlab_link::{Port, Transmission};
+use aqmlab_net::{Ecn, RandomStream, Time};
+use aqmlab_record::MeasuredSpan;
+use aqmlab_scenario::Measure;
+
+use crate::arrivals::Arrival;
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It reached the far end then.
+    Arrived(Time, Ecn),
+    /// The discipline dropped it then.
+    Dropped(Time),
+    /// It was lost on the wire at the end of its transmission.
+    Lost(Time),
+}
+
+/// What a port did with the arrivals.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// By the number of the arrival.
+    pub(crate) fates: Vec<Fate>,
+    /// The statistics at the end of the measured span, samples included.
+    pub(crate) stats: String,
+}
+
+/// A port under test, whose packets are the numbers of their arrivals.
+struct Driven<'a> {
+    port: Port<usize>,
+    arrivals: &'a [Arrival],
+    fates: Vec<Option<Fate>>,
+    dropped: Vec<(Time, usize)>,
+    stats: Option<String>,
+}
+
+impl<'a> Driven<'a> {
+    fn new(port: Port<usize>, arrivals: &'a [Arrival]) -> Self {
+        Self {
+            port,
+            arrivals,
+            fates: vec![None; arrivals.len()],
+            dropped: Vec::new(),
+            stats: None,
+        }
+    }
+
+    fn arrive(&mut self, number: usize) {
+        let Arrival { at, packet } = self.arrivals[number];
+        match self.port.arrive(at, packet) {
+            Transmission::Waits => {
+                let sent = self.port.take_in(at, packet, number, &mut self.dropped);
+                self.sent(at, sent);
+            }
+            transmission => self.sent(at, Some((number, transmission))),
+        }
+    }
+
+    fn depart(&mut self, at: Time) {
+        let sent = self.port.depart(at, &mut self.dropped);
+        self.sent(at, sent);
+    }
+
+    fn sent(&mut self, now: Time, sent: Option<(usize, Transmission)>) {
+        if let Some((number, transmission)) = sent {
+            let fate = match transmission {
+                Transmission::Arrives(at, ecn) => Fate::Arrived(at, ecn),
+                Transmission::Dropped => Fate::Dropped(now),
+                Transmission::Lost(at) => Fate::Lost(at),
+                Transmission::Waits => unreachable!("the port has told"),
+            };
+            self.settle(number, fate);
+        }
+        for (at, number) in std::mem::take(&mut self.dropped) {
+            self.settle(number, Fate::Dropped(at));
+        }
+    }
+
+    fn settle(&mut self, number: usize, fate: Fate) {
+        let before = self.fates[number].replace(fate);
+        assert_eq!(before, None, "packet {number} had a fate");
+        assert_eq!(self.port.check_conservation(), Ok(()));
+    }
+
+    fn close(&mut self, end: Time) {
+        self.port.close(end);
+        self.stats = Some(format!("{:#?}", self.port.stats()));
+    }
+
+    /// Every packet has met its fate.
+    fn finish(self) -> Outcome {
+        assert_eq!(self.port.stored_packets(), 0);
+        Outcome {
+            fates: self
+                .fates
+                .into_iter()
+                .map(|fate| fate.expect("every packet has a fate"))
+                .collect(),
+            stats: self.stats.expect("the measured span has ended"),
+        }
+    }
+}
+
+/// As the simulator does: events in the order of their times, departures before arrivals.
+pub(crate) fn event_by_event(
+    port: Port<usize>,
+    arrivals: &[Arrival],
+    measure: &Measure,
+) -> Outcome {
+    let end = MeasuredSpan::of(measure).end;
+    let checkpoint = Time::from_nanos(end.as_nanos() / 50 + 1);
+    let mut driven = Driven::new(port, arrivals);
+    let mut events: BinaryHeap<_> = (0..arrivals.len())
+        .map(|number| Reverse((arrivals[number].at, number)))
+        .collect();
+    let mut next_checkpoint = checkpoint;
+    loop {
+        let departure = driven.port.next_departure();
+        let arrival = events.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
+        let now = departure.min(arrival);
+        while next_checkpoint <= now.min(end) {
+            driven.port.catch_up(next_checkpoint);
+            next_checkpoint += checkpoint;
+        }
+        if now >= end && driven.stats.is_none() {
+            driven.close(end);
+        }
+        if now == Time::NEVER {
+            return driven.finish();
+        }
+        if departure <= arrival {
+            driven.depart(departure);
+        } else if let Some(Reverse((_, number))) = events.pop() {
+            driven.arrive(number);
+        }
+    }
+}
+
+/// As the live bed's router does: it looks up at times of its own, up to 40 ms late, and does what
+/// should have been done since, in its order. `polls` names the times.
+pub(crate) fn late(
+    port: Port<usize>,
+    arrivals: &[Arrival],
+    measure: &Measure,
+    polls: u64,
+) -> Outcome {
+    let end = MeasuredSpan::of(measure).end;
+    let mut draws = RandomStream::new(polls, "polls", 0);
+    let mut driven = Driven::new(port, arrivals);
+    let mut unread = 0;
+    let mut delayed: VecDeque<usize> = VecDeque::new();
+    let mut now = Time::ZERO;
+    loop {
+        now += Time::from_secs_f64(draws.uniform_in(0.0, 0.04));
+        let until = if driven.stats.is_none() {
+            now.min(end)
+        } else {
+            now
+        };
+        while unread < arrivals.len() && arrivals[unread].at <= until {
+            delayed.push_back(unread);
+            unread += 1;
+        }
+        loop {
+            let arrival = delayed
+                .front()
+                .map_or(Time::NEVER, |&number| arrivals[number].at);
+            let departure = driven.port.next_departure();
+            if departure <= until.min(arrival) {
+                driven.depart(departure);
+            } else if let Some(number) = delayed.pop_front() {
+                driven.arrive(number);
+            } else {
+                break;
+            }
+        }
+        driven.port.catch_up(until);
+        if now >= end && driven.stats.is_none() {
+            driven.close(end);
+        }
+        let is_idle = driven.port.next_departure() == Time::NEVER;
+        if unread == arrivals.len() && is_idle && driven.stats.is_some() {
+            return driven.finish();
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Between the hosts: their own links, the ports of their paths, and the ways between them.
 
 use aqmlab_net::{Packet, Rate, Time};
-use aqmlab_record::LinkDirection;
+use aqmlab_record::{Conservation, LinkDirection};
 
 use crate::capture::Capture;
 use crate::connection::{DelayPlacement, Route, Routes};
@@ -30,17 +30,6 @@ impl AccessLink {
 pub(crate) struct HostLink {
     up_free: Time,
     down_free: Time,
-}
-
-/// Where every segment went: the books must balance at the end.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Conservation {
-    pub(crate) sent: u64,
-    pub(crate) delivered: u64,
-    /// Dropped by a queue or lost at random.
-    pub(crate) dropped: u64,
-    /// On their way when the run ended.
-    pub(crate) in_flight: u64,
 }
 
 /// Everything between the hosts, with the event queue by which its packets reach their next place.
@@ -186,7 +175,7 @@ impl<A: EventQueue> Network<A> {
         }
     }
 
-    /// Brings the ports' books up to `time`.
+    /// Brings the ports' statistics up to `time`.
     pub(crate) fn catch_up(&mut self, time: Time) {
         for port in &mut self.ports {
             port.catch_up(time);

@@ -12,10 +12,9 @@ mod stored;
 
 use aqmlab_aqm::{Counters, FifoQueue, LinkFacts, Queue};
 use aqmlab_net::{Bytes, Ecn, Packet, RandomStream, Rate, Time};
-use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan};
+use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan, RunError, check_queue};
 use aqmlab_scenario::{Link, Reordering};
 
-use crate::RunError;
 use crate::event::Event;
 use analytic::AnalyticService;
 use stored::StoredService;
@@ -240,11 +239,6 @@ impl Port {
         }
     }
 
-    /// Names of the discipline's inner variables.
-    pub(crate) fn probe_names(&self) -> &'static [&'static str] {
-        self.stats.probes()
-    }
-
     /// Packets that the port keeps, in the discipline and in the device ring.
     pub(crate) fn kept(&self) -> u64 {
         match &self.service {
@@ -255,9 +249,6 @@ impl Port {
 
     /// What came in must have gone out, been dropped, or wait.
     pub(crate) fn check_conservation(&self, name: &str) -> Result<(), RunError> {
-        let counters = self.counters();
-        let (arrived, dropped) = (counters.arrived_packets, counters.dropped_packets());
-        let departed = counters.departed_packets;
         let (waiting, backlog) = match &self.service {
             Service::Analytic(line) => (line.waiting(), line.fifo().backlog()),
             Service::Stored(stored) => {
@@ -265,14 +256,7 @@ impl Port {
                 (u64::from(backlog.packets), backlog)
             }
         };
-        let claimed = u64::from(backlog.packets);
-        if arrived != dropped + departed + waiting || claimed != waiting {
-            return Err(RunError::Conservation(format!(
-                "{name} queue: {arrived} packets arrived, but {dropped} dropped + {departed} \
-                 departed + {waiting} waiting (the discipline counts {claimed})"
-            )));
-        }
-        Ok(())
+        check_queue(name, self.counters(), waiting, u64::from(backlog.packets))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a live run did not end well.
 
-use aqmlab_sim::RunError;
+use aqmlab_record::RunError;
 
 /// Why a live run did not end well.
 #[derive(Debug, thiserror::Error)]

@@ -96,7 +96,7 @@ pub fn run(
     let routes = Arc::new(Routes::default());
     let paths = Side::BOTH.map(|from| Path::new(scenario, dumbbell, from, routes.clone()));
     let metrics = Metrics::new(scenario, directory, &[0, 1].map(|i| paths[i].metrics()))?;
-    let sources = load::sources(scenario, dumbbell)?;
+    let sources = scenario.sources().map_err(RunError::from)?;
     let (bed, devices) = Bed::new(&stack)?;
     let world = World::new(&bed, &devices, scenario, routes);
     let setting = Setting {

@@ -3,7 +3,7 @@
 use aqmlab_net::{Role, Time};
 
 use crate::RunError;
-use crate::connection::{Answered, Connection};
+use crate::connection::Connection;
 use crate::event::Event;
 use crate::event_queue::EventQueue;
 use crate::network::Conservation;
@@ -11,6 +11,7 @@ use crate::port::Port;
 use crate::recorder::{FlowRow, ResponseRow};
 use crate::stats::FlowStats;
 use crate::world::World;
+use aqmlab_traffic::Answered;
 
 /// The bytes that a client got in the measured span, in how much of it, and the minimum round trip.
 struct Goodput {

@@ -6,7 +6,8 @@
 
 use std::path::Path;
 
-use aqmlab_scenario::Scenario;
+use aqmlab_scenario::{ClassError, Scenario};
+use aqmlab_traffic::SourceError;
 
 mod activity;
 mod build;
@@ -29,7 +30,6 @@ mod stats;
 mod summary;
 mod times;
 mod trace;
-pub mod vectors;
 pub mod wheel;
 mod world;
 
@@ -63,6 +63,15 @@ pub enum RunError {
     /// The caller asked for it.
     #[error("the run was stopped")]
     Stopped,
+}
+
+impl From<ClassError> for RunError {
+    fn from(error: ClassError) -> Self {
+        match error.error {
+            SourceError::PopulationUnset(_) => Self::Population(error.to_string()),
+            SourceError::File(_) => Self::Vectors(error.to_string()),
+        }
+    }
 }
 
 impl From<parquet::errors::ParquetError> for RunError {

@@ -103,3 +103,17 @@ pub fn ascending(
         )
     }
 }
+
+/// There must be one of what is counted.
+pub fn at_least_one(field: &str, number: u32) -> Result<(), Problem> {
+    if number > 0 {
+        Ok(())
+    } else {
+        problem(field, "found 0; it must be at least 1")
+    }
+}
+
+/// Puts the name of the enclosing field in front.
+pub fn within(field: &str, checked: Result<(), Problem>) -> Result<(), Problem> {
+    checked.map_err(|(inner, message)| (format!("{field}.{inner}"), message))
+}

@@ -29,7 +29,7 @@ mod world;
 
 use std::sync::Arc;
 
-use aqmlab_record::{Metrics, Records, Summary, View};
+use aqmlab_record::{Metrics, Records, RunError, Summary, View};
 use aqmlab_scenario::Scenario;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
@@ -86,7 +86,7 @@ pub fn run(
     let paths = Side::BOTH.map(|from| Path::new(scenario, dumbbell, from, routes.clone()));
     let links = paths.iter().map(Path::stats);
     let metrics = Metrics::new(scenario, View::Sockets, links, records)?;
-    let sources = load::sources(scenario, dumbbell)?;
+    let sources = scenario.sources().map_err(RunError::from)?;
     let (bed, devices) = Bed::new(&stack)?;
     let world = World::new(&bed, &devices, scenario, routes);
     let setting = Setting {

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use aqmlab_net::{Role, Time};
 use aqmlab_record::{Exchange, Flow, Metrics, RetransmittedKinds, RunError};
-use aqmlab_scenario::{DelayAt, Dumbbell, Scenario};
+use aqmlab_scenario::DelayAt;
 use aqmlab_tcp::Retransmissions;
-use aqmlab_traffic::{Action, Connect, HostCounts, OpenDatagrams, Script, Source, SourceError};
+use aqmlab_traffic::{Action, Connect, OpenDatagrams, Script, Source};
 use rustix::net::sockopt::set_ip_tos;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -36,30 +36,6 @@ const LOOK_UP: Time = Time::from_millis(200);
 
 /// Bytes of the IP and UDP headers.
 const DATAGRAM_HEADER: u32 = 28;
-
-/// The sources of a scenario.
-pub(crate) fn sources(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<Vec<Source>, LiveError> {
-    let hosts = HostCounts {
-        clients: dumbbell.hosts.clients,
-        servers: dumbbell.hosts.servers,
-    };
-    let source = |class: &aqmlab_scenario::Traffic| {
-        let (model, rtt) = (&class.model, &class.rtt);
-        let seed = scenario.seed;
-        let (direction, name, drawn_as) = (class.direction, &class.name, class.drawn_as());
-        let open = &mut aqmlab_sim::vectors::open;
-        let source = Source::with_files(model, rtt, direction, hosts, seed, drawn_as, open);
-        let source = source.map_err(|error| match error {
-            SourceError::PopulationUnset(unset) => {
-                RunError::Population(format!("traffic.{name}: {unset}"))
-            }
-            SourceError::File(error) => RunError::Vectors(format!("traffic.{name}.{error}")),
-        })?;
-        let source = source.with_activity(class.activity());
-        Ok(source.with_part(class.part.as_ref(), seed))
-    };
-    scenario.traffic.iter().map(source).collect()
-}
 
 /// A connection that is open.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
-//! Plays one end of a connection over a socket: the steps of its script, one after the other.
+//! Plays one end of a connection over a socket.
 
 use std::cell::RefCell;
 use std::io;
 
 use aqmlab_net::{Role, Time};
-use aqmlab_traffic::{Script, Step};
+use aqmlab_traffic::{Answered, AppAction, Delivery, Player, Script};
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::TcpStream;
 use tokio::time::sleep_until;
@@ -20,102 +20,94 @@ thread_local! {
     static SINK: RefCell<Vec<u8>> = RefCell::new(vec![0; 1 << 16]);
 }
 
-/// What is heard of an exchange.
+/// What becomes of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum ExchangeEvent {
     /// It begins. The first one may have begun with the connect.
     Asked,
     /// It is over.
-    Answered {
-        /// Bytes that the client has sent since it began.
-        request: u64,
-        /// Bytes that it has received.
-        response: u64,
-    },
+    Answered(Answered),
 }
 
 /// One end of a connection at work.
 #[derive(Debug)]
-pub(crate) struct Player<'a> {
+pub(crate) struct SocketPlayer<'a> {
     pub(crate) stream: TcpStream,
-    pub(crate) end: Role,
+    pub(crate) role: Role,
     pub(crate) route: &'a Route,
+    player: Player<&'a Script>,
     clock: Clock,
     /// The measured span.
     measured: (Time, Time),
-    received: u64,
-    /// Bytes that it waits for, or has waited for.
-    expected: u64,
-    /// Bytes sent, and received before, in the exchange under way.
-    request: u64,
-    received_before: u64,
+    /// It waits for nothing that has not come.
+    is_ready: bool,
     peer_closed: bool,
 }
 
-impl<'a> Player<'a> {
-    pub(crate) const fn new(
+impl<'a> SocketPlayer<'a> {
+    /// `player` has been made when the client asked for the connection, which `stream` is.
+    pub(crate) fn new(
         stream: TcpStream,
-        end: Role,
+        role: Role,
         route: &'a Route,
+        player: Player<&'a Script>,
         clock: Clock,
         measured: (Time, Time),
     ) -> Self {
         Self {
             stream,
-            end,
+            role,
             route,
+            player,
             clock,
             measured,
-            received: 0,
-            expected: 0,
-            request: 0,
-            received_before: 0,
+            is_ready: false,
             peer_closed: false,
         }
     }
 
-    /// Plays its part of the script, and waits until the peer has closed too. `tell` hears of
-    /// exchanges.
+    /// Plays its part of the script, and waits until the peer has closed too. `on_exchange` is
+    /// told of exchanges.
     pub(crate) async fn play(
         &mut self,
-        script: &Script,
-        mut tell: impl FnMut(Heard, Time),
+        mut on_exchange: impl FnMut(ExchangeEvent, Time),
     ) -> io::Result<()> {
-        for step in script.steps(self.end) {
-            match step {
-                Step::Send(bytes) => {
-                    self.request += bytes;
-                    self.send(bytes).await?;
-                }
-                Step::Receive(bytes) => {
-                    self.expected += bytes;
-                    self.receive().await?;
-                }
-                Step::ReceiveClose => self.receive_close().await?,
-                Step::Pause(Time::ZERO) => {}
-                Step::Pause(span) => {
-                    let until = self.clock.instant(self.clock.now() + span);
+        self.deliver(Delivery {
+            established: true,
+            ..Delivery::default()
+        });
+        loop {
+            let now = self.clock.now();
+            match self.player.next(self.role, now) {
+                AppAction::Wait => self.wait().await?,
+                AppAction::Pause(span) => {
+                    let until = self.clock.instant(now + span);
                     sleep_until(until.into()).await;
                 }
-                Step::Close => self.stream.shutdown().await?,
-                Step::Ask => {
-                    (self.request, self.received_before) = (0, self.received);
-                    tell(Heard::Asked, self.clock.now());
+                AppAction::Write { bytes, close } => {
+                    self.send(bytes).await?;
+                    if close {
+                        self.stream.shutdown().await?;
+                    }
                 }
-                Step::Answered => {
-                    let heard = Heard::Answered {
-                        request: self.request,
-                        response: self.received - self.received_before,
-                    };
-                    tell(heard, self.clock.now());
+                AppAction::Asked => on_exchange(ExchangeEvent::Asked, now),
+                AppAction::Answered(exchange) => {
+                    on_exchange(ExchangeEvent::Answered(exchange), now);
                 }
+                AppAction::End => return self.receive_close().await,
             }
         }
-        self.receive_close().await
     }
 
-    async fn receive(&mut self) -> io::Result<()> {
-        while self.received < self.expected {
+    /// The application hears of something.
+    fn deliver(&mut self, delivery: Delivery) {
+        self.is_ready = self.player.on_delivery(self.role, delivery);
+    }
+
+    /// Takes what comes until it is what the application waits for.
+    async fn wait(&mut self) -> io::Result<()> {
+        self.is_ready = false;
+        while !self.is_ready {
             if self.peer_closed {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -161,14 +153,23 @@ impl<'a> Player<'a> {
     fn read(&mut self) -> io::Result<()> {
         let read = SINK.with_borrow_mut(|sink| self.stream.try_read(sink));
         match read {
-            Ok(0) => self.peer_closed = true,
+            Ok(0) => {
+                self.peer_closed = true;
+                self.deliver(Delivery {
+                    closed: true,
+                    ..Delivery::default()
+                });
+            }
             Ok(bytes) => {
                 let (start, end) = self.measured;
                 let now = self.clock.now();
                 let bytes = bytes as u64;
-                self.received += bytes;
                 self.route
-                    .note_received(self.end, bytes, start <= now && now < end);
+                    .note_received(self.role, bytes, start <= now && now < end);
+                self.deliver(Delivery {
+                    bytes,
+                    ..Delivery::default()
+                });
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),

@@ -5,7 +5,6 @@ use std::fs::{self, OpenOptions};
 use std::io;
 
 use aqmlab_scenario::{Dumbbell, Scenario, Topology};
-use aqmlab_traffic::Model;
 
 use crate::error::LiveError;
 
@@ -96,12 +95,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
         ));
     }
     for class in &scenario.traffic {
-        let is_endless = match &class.model {
-            Model::Bulk(bulk) => bulk.size.is_none(),
-            Model::Telnet(_) => true,
-            _ => false,
-        };
-        if is_endless && class.stop.is_some() {
+        if class.model.parameters().is_endless() && class.stop.is_some() {
             return refuse(format!(
                 "traffic.{}.stop: found one, but a kernel cannot be made to forget connections \
                  that never end; leave it out, or give them a size",

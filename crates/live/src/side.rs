@@ -8,6 +8,7 @@ use std::sync::mpsc::Sender;
 
 use aqmlab_net::{Role, Time};
 use aqmlab_tcp::Retransmissions;
+use aqmlab_traffic::Player;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -15,7 +16,7 @@ use tokio::task::{LocalSet, spawn_local};
 
 use crate::clock::Clock;
 use crate::kernel;
-use crate::player::{Heard, Player};
+use crate::player::{ExchangeEvent, SocketPlayer};
 use crate::routes::{Route, Routes};
 
 /// Connections that may wait to be accepted.
@@ -157,8 +158,10 @@ impl Side {
         let Some(script) = &route.script else {
             return;
         };
-        let mut player = Player::new(stream, Role::Server, &route, self.clock, self.measured);
-        let result = player.play(script, |_, _| {}).await;
+        let (clock, measured) = (self.clock, self.measured);
+        let player = Player::new(script, clock.now());
+        let mut player = SocketPlayer::new(stream, Role::Server, &route, player, clock, measured);
+        let result = player.play(|_, _| {}).await;
         self.done(&player, result);
     }
 
@@ -167,7 +170,8 @@ impl Side {
             return;
         };
         let flow = route.flow;
-        let mut start = self.clock.now();
+        let (clock, measured) = (self.clock, self.measured);
+        let player = Player::new(script, clock.now());
         let stream = match self.connect(route.class, from, to).await {
             Ok(stream) => stream,
             Err(error) => {
@@ -181,21 +185,18 @@ impl Side {
                 });
             }
         };
-        let mut player = Player::new(stream, Role::Client, &route, self.clock, self.measured);
-        let tell = |heard, at| match heard {
-            Heard::Asked => {
-                start = at;
-                self.tell(Report::Asked { flow, at });
-            }
-            Heard::Answered { request, response } => self.tell(Report::Answered {
+        let mut player = SocketPlayer::new(stream, Role::Client, &route, player, clock, measured);
+        let tell = |event, at| match event {
+            ExchangeEvent::Asked => self.tell(Report::Asked { flow, at }),
+            ExchangeEvent::Answered(exchange) => self.tell(Report::Answered {
                 flow,
-                start,
+                start: exchange.asked_at,
                 end: at,
-                request,
-                response,
+                request: exchange.request_bytes,
+                response: exchange.response_bytes,
             }),
         };
-        let result = player.play(script, tell).await;
+        let result = player.play(tell).await;
         self.done(&player, result);
     }
 
@@ -210,11 +211,11 @@ impl Side {
         socket.connect(to.into()).await
     }
 
-    fn done(&self, player: &Player<'_>, result: io::Result<()>) {
+    fn done(&self, player: &SocketPlayer<'_>, result: io::Result<()>) {
         let timeouts = kernel::timeouts(&player.stream);
         self.tell(Report::Done {
             flow: player.route.flow,
-            end: player.end,
+            end: player.role,
             at: self.clock.now(),
             again: Retransmissions {
                 timeouts: timeouts.unwrap_or(0),

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use aqmlab_scenario::{Scenario, Traffic};
+use aqmlab_scenario::{LIVE_KEYS, Scenario, Traffic};
 use aqmlab_tcp::{CongestionControl, Profile, Recovery};
 use toml::{Table, Value};
 
@@ -11,22 +11,6 @@ use crate::error::LiveError;
 
 /// The profile that describes a Linux kernel.
 const LINUX: &str = "linux";
-
-/// Fields of a profile that the bed carries out.
-const SETTABLE: [&str; 12] = [
-    "congestion_control",
-    "recovery",
-    "ecn",
-    "mss",
-    "header",
-    "syn_header",
-    "send_buffer",
-    "receive_buffer",
-    "initial_window",
-    "restart_after_idle",
-    "syn_backoff",
-    "timestamps",
-];
 
 /// IP and TCP headers in bytes, without and with time stamps.
 const HEADERS: [u64; 2] = [40, 52];
@@ -177,7 +161,9 @@ fn unheard(tcp: &Profile) -> Option<String> {
     let own = table(&Profile::named(LINUX).expect("the profile ships"));
     table(tcp)
         .into_iter()
-        .find(|(field, value)| !SETTABLE.contains(&field.as_str()) && own.get(field) != Some(value))
+        .find(|(field, value)| {
+            !LIVE_KEYS.contains(&field.as_str()) && own.get(field) != Some(value)
+        })
         .map(|(field, _)| field)
 }
 

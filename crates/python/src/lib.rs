@@ -6,13 +6,11 @@
 mod captures;
 mod play;
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use aqmlab_live::LiveError;
-use aqmlab_scenario::{MAX_TABLE_BYTES, Scenario};
-use aqmlab_traffic::SourceError;
+use aqmlab_scenario::{ClassError, Scenario};
 use pyo3::exceptions::PyIndexError;
 use pyo3::import_exception;
 use pyo3::prelude::*;
@@ -51,10 +49,8 @@ fn engine() -> &'static str {
     reason = "lists come from Python by value"
 )]
 fn parse(text: &str, base_dir: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
-    let mut read = |name: &str| read_table(&Path::new(base_dir).join(name));
-    let wrong = |error: aqmlab_scenario::ScenarioError| ScenarioError::new_err(error.to_string());
-    let mut scenario = Scenario::parse(text, &overrides, &mut read).map_err(wrong)?;
-    aqmlab_sim::vectors::find_files(&mut scenario, Path::new(base_dir)).map_err(wrong)?;
+    let scenario = Scenario::load_text(text, Path::new(base_dir), &overrides);
+    let scenario = scenario.map_err(|error| ScenarioError::new_err(error.to_string()))?;
     Ok(scenario.to_toml())
 }
 
@@ -124,20 +120,19 @@ fn play_source<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = with_class(effective, class_index)?;
     let played = play::play(py, &scenario, class_index, seconds)?;
-    played.map_err(|error| source_error(&scenario, class_index, &error))
+    played.map_err(|error| class_error(&error))
 }
 
 #[pyfunction]
 fn offered_bps(py: Python<'_>, effective: &str, class_index: usize) -> PyResult<f64> {
     let scenario = with_class(effective, class_index)?;
     let offered = play::offered_bps(py, &scenario, class_index);
-    offered.map_err(|error| source_error(&scenario, class_index, &error))
+    offered.map_err(|error| class_error(&error))
 }
 
 /// A class cannot begin.
-fn source_error(scenario: &Scenario, class_index: usize, error: &SourceError) -> PyErr {
-    let name = &scenario.traffic[class_index].name;
-    ScenarioError::new_err(format!("traffic.{name}: {error}"))
+fn class_error(error: &ClassError) -> PyErr {
+    ScenarioError::new_err(error.to_string())
 }
 
 #[pyfunction]
@@ -239,13 +234,4 @@ fn with_class(effective: &str, index: usize) -> PyResult<Scenario> {
         )));
     }
     Ok(scenario)
-}
-
-/// Reads a table that a scenario names, but never more than may be one.
-fn read_table(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?
-        .take(MAX_TABLE_BYTES as u64 + 1)
-        .read_to_string(&mut text)?;
-    Ok(text)
 }

@@ -1,10 +1,9 @@
 //! A source at work on an ideal network, for Python: columns of numbers.
 
 use aqmlab_net::Time;
-use aqmlab_scenario::Scenario;
-use aqmlab_sim::vectors;
+use aqmlab_scenario::{ClassError, Scenario};
 use aqmlab_traffic::ideal::{self, Burst, UNLIMITED, Watch};
-use aqmlab_traffic::{Connect, Direction, HostCounts, Offered, Source, SourceError};
+use aqmlab_traffic::{Connect, Direction, Offered};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -84,8 +83,8 @@ pub(crate) fn play<'py>(
     scenario: &Scenario,
     index: usize,
     seconds: f64,
-) -> PyResult<Result<Bound<'py, PyDict>, SourceError>> {
-    let mut source = match source(scenario, index) {
+) -> PyResult<Result<Bound<'py, PyDict>, ClassError>> {
+    let mut source = match scenario.source(index) {
         Ok(source) => source,
         Err(error) => return Ok(Err(error)),
     };
@@ -106,9 +105,9 @@ pub(crate) fn offered_bps(
     py: Python<'_>,
     scenario: &Scenario,
     index: usize,
-) -> Result<f64, SourceError> {
+) -> Result<f64, ClassError> {
     let class = &scenario.traffic[index];
-    let mut source = source(scenario, index)?;
+    let mut source = scenario.source(index)?;
     let begin = scenario.measure.warm_up;
     let end = begin.saturating_add(scenario.measure.duration);
     let (segment, header) = (class.tcp.mss.0 as f64, class.tcp.header.0 as f64);
@@ -122,26 +121,4 @@ pub(crate) fn offered_bps(
         Direction::Both => f64::midpoint(there, back),
     };
     Ok(8.0 * bytes / scenario.measure.duration.as_secs_f64())
-}
-
-/// A class at work by itself.
-fn source(scenario: &Scenario, index: usize) -> Result<Source, SourceError> {
-    let class = &scenario.traffic[index];
-    let hosts = scenario.topology.hosts();
-    let hosts = HostCounts {
-        clients: hosts.clients,
-        servers: hosts.servers,
-    };
-    let source = Source::with_files(
-        &class.model,
-        &class.rtt,
-        class.direction,
-        hosts,
-        scenario.seed,
-        class.drawn_as(),
-        &mut vectors::open,
-    )?;
-    Ok(source
-        .with_activity(class.activity())
-        .with_part(class.part.as_ref(), scenario.seed))
 }

@@ -1,5 +1,8 @@
 //! Why a run did not end well.
 
+use aqmlab_scenario::ClassError;
+use aqmlab_traffic::SourceError;
+
 /// Why a run did not end well.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -18,4 +21,13 @@ pub enum RunError {
     /// The caller asked for it.
     #[error("the run was stopped")]
     Stopped,
+}
+
+impl From<ClassError> for RunError {
+    fn from(error: ClassError) -> Self {
+        match error.error {
+            SourceError::PopulationUnset(_) => Self::Population(error.to_string()),
+            SourceError::File(_) => Self::Vectors(error.to_string()),
+        }
+    }
 }

@@ -13,16 +13,17 @@ use aqmlab_declare::schema::{Described, Parameter};
 ///
 /// Each entry has a `summary`, and `parameters` with `name`, `description` and, of a kind of table,
 /// `type`, `required`, `default` and `words`; of a profile, `value` and, where its file has a
-/// comment, `note`. A transport is called by its key and word, such as `recovery.reno`. A discipline
-/// also says `about` itself where it comes from. All of it
-/// comes from the schema and from the profiles' own files.
+/// comment, `note`; `live` says whether the live bed carries a key out. A transport is called by its
+/// key and word, such as `recovery.reno`. A discipline and a traffic model also say `about` themselves
+/// where they come from, and a traffic model has an `example`. All of it comes from the schema and
+/// from the profiles' own files.
 pub fn catalog() -> Value {
     json!({
         "disciplines": disciplines(),
         "presets": presets(),
         "transports": transports(),
         "profiles": profiles(),
-        "traffic": kinds::<Model>(),
+        "traffic": traffic(),
         "rtt": kinds::<Rtt>(),
         "sizes": kinds::<Sizes>(),
     })
@@ -40,6 +41,19 @@ fn disciplines() -> Map<String, Value> {
     let entries = described.map(|(kind, about)| {
         let mut entry = json!(kind);
         entry["about"] = json!(about);
+        (kind.name, entry)
+    });
+    entries.collect()
+}
+
+/// The traffic models, with what each says of itself and a small class of each.
+fn traffic() -> Map<String, Value> {
+    let kinds = Described::of::<Model>().kinds();
+    let described = kinds.into_iter().zip(Model::ABOUT).zip(Model::examples());
+    let entries = described.map(|((kind, about), example)| {
+        let mut entry = json!(kind);
+        entry["about"] = json!(about);
+        entry["example"] = json!(example);
         (kind.name, entry)
     });
     entries.collect()
@@ -69,6 +83,23 @@ fn presets() -> Map<String, Value> {
 
 /// The keys of a profile that choose an algorithm.
 const ALGORITHMS: [&str; 2] = ["recovery", "congestion_control"];
+
+/// The keys of a profile that the live bed carries out: what a kernel can be told. In all others a
+/// profile must agree with the kernel's own.
+pub const LIVE_KEYS: [&str; 12] = [
+    "congestion_control",
+    "recovery",
+    "ecn",
+    "mss",
+    "header",
+    "syn_header",
+    "send_buffer",
+    "receive_buffer",
+    "initial_window",
+    "restart_after_idle",
+    "syn_backoff",
+    "timestamps",
+];
 
 fn transports() -> Map<String, Value> {
     let choices = profile_keys()
@@ -111,6 +142,8 @@ pub(crate) struct ProfileValue {
     /// The comment behind the value.
     #[serde(skip_serializing_if = "String::is_empty")]
     note: String,
+    /// Whether the live bed carries it out.
+    live: bool,
 }
 
 impl ProfileSheet {
@@ -127,6 +160,7 @@ impl ProfileSheet {
         let parameter = |key: Parameter| ProfileValue {
             value: values[&key.name].clone(),
             note: note(text, &key.name),
+            live: LIVE_KEYS.contains(&key.name.as_str()),
             name: key.name,
             description: key.description,
         };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
-use aqmlab_traffic::{HostCounts, Model, Rtt};
+use aqmlab_traffic::{HostCounts, Opening, Rtt};
 
 use crate::link::LONGEST;
 use crate::{Hosts, Measure, Network, Path, Scenario, ScenarioError, Traffic};
@@ -92,7 +92,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
         traffic(class, &network)?;
         let path = format!("traffic.{}", class.name);
         activity(&path, class, &scenario.measure)?;
-        part(&format!("{path}.part"), class)?;
+        subset(&format!("{path}.subset"), class)?;
     }
     load(scenario)
 }
@@ -165,8 +165,7 @@ fn traffic(class: &Traffic, network: &Network) -> Checked {
         &format!("{path}.rtt"),
         class.rtt.check(HostCounts { clients, servers }),
     )?;
-    let has_vectors = matches!(class.model, Model::Vectors(_) | Model::GeneralTcp(_));
-    if matches!(class.rtt, Rtt::Vector { .. }) && !has_vectors {
+    if matches!(class.rtt, Rtt::Vector { .. }) && !class.model.parameters().has_round_trips() {
         return wrong(
             format!("{path}.rtt.kind"),
             "found \"vector\"; only connections of kind \"vectors\" or \"general-tcp\" have \
@@ -223,25 +222,21 @@ fn activity(path: &str, class: &Traffic, measure: &Measure) -> Checked {
     Ok(())
 }
 
-/// A part is one of connections that do not wait for each other, and whose number is given.
-fn part(path: &str, class: &Traffic) -> Checked {
-    let Some(part) = &class.part else {
+/// A subset is one of connections that do not wait for each other, and whose number is given.
+fn subset(path: &str, class: &Traffic) -> Checked {
+    let Some(subset) = &class.subset else {
         return Ok(());
     };
-    at(path, part.check())?;
-    let is_open_loop = matches!(
-        class.model,
-        Model::Poisson(_) | Model::Packmime(_) | Model::Vectors(_) | Model::GeneralTcp(_)
-    );
-    if !is_open_loop {
-        let right = "only poisson, packmime, vectors and general-tcp can be shared out";
-        let message = format!("found a part of connections that wait for each other; {right}");
+    at(path, subset.check())?;
+    if class.model.parameters().opening() != Opening::OpenLoop {
+        let right = "only an open loop (poisson, packmime, vectors, general-tcp) has subsets";
+        let message = format!("found a subset of connections that do not arrive; {right}");
         return wrong(path, message);
     }
     if class.population().is_none() {
         let key = class.population_key();
         let message = format!(
-            "found a part of an unknown whole; give traffic.{}.{key}",
+            "found a subset of an unknown whole; give traffic.{}.{key}",
             class.name
         );
         return wrong(path, message);

@@ -1,8 +1,9 @@
 //! The scenario file: schema, defaults, units, errors that name the field.
 //!
-//! [`Scenario::parse`] turns a text into a [`Scenario`] in which every default is spelled out and
+//! [`Scenario::load`] turns a file into a [`Scenario`] in which every default is spelled out and
 //! every value makes sense, or into a [`ScenarioError`]: one sentence that names the field, what
-//! was found and what would be right. Files are read through a function of the caller's.
+//! was found and what would be right. [`Scenario::parse`] does so where there are no files.
+//! [`Scenario::sources`] has its classes of traffic, ready to work.
 
 mod bottleneck;
 mod capture;
@@ -17,20 +18,23 @@ mod pages;
 mod parse;
 mod population;
 mod reference;
+mod sources;
 mod tables;
 mod topology;
 mod traffic;
 mod units;
+mod vector_files;
 
 pub use aqmlab_traffic::Direction;
 pub use bottleneck::Bottleneck;
 pub use capture::{Capture, Checksums};
-pub use catalog::catalog;
+pub use catalog::{LIVE_KEYS, catalog};
 pub use error::ScenarioError;
 pub use link::{Link, RateChange, Reordering};
 pub use model::{FlowTrace, Measure, Record, Scenario};
-pub use pages::{BY_HAND, discipline_heads};
+pub use pages::{BY_HAND, discipline_heads, traffic_heads};
 pub use reference::reference;
+pub use sources::ClassError;
 pub use tables::{MAX_SCENARIO_BYTES, MAX_TABLE_BYTES, ReadFile};
 pub use topology::{DelayAt, Dumbbell, Hop, Hosts, MOST_HOPS, Network, ParkingLot, Path, Topology};
 pub use traffic::Traffic;

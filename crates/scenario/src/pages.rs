@@ -1,7 +1,8 @@
-//! The heads of the disciplines' pages, made from what each discipline says of itself.
+//! The heads of the pages of disciplines and traffic models, made from what each says of itself.
 
 use aqmlab_aqm::{Discipline, Preset};
 use aqmlab_declare::About;
+use aqmlab_traffic::Model;
 
 use crate::reference::parameters;
 use aqmlab_declare::schema::{Described, Kind};
@@ -16,6 +17,18 @@ pub fn discipline_heads() -> Vec<(String, String)> {
     let described = kinds.into_iter().zip(Discipline::ABOUT);
     let heads = described.map(|(kind, about)| {
         let text = head(&kind, about, &presets);
+        (kind.name, text)
+    });
+    heads.collect()
+}
+
+/// The kind of each traffic model and the head of its page in docs/traffic.
+pub fn traffic_heads() -> Vec<(String, String)> {
+    let kinds = Described::of::<Model>().kinds();
+    let described = kinds.into_iter().zip(Model::ABOUT).zip(Model::examples());
+    let heads = described.map(|((kind, about), example)| {
+        let example = format!("\n## Example\n\n```toml\n{example}```\n\n{BY_HAND}");
+        let text = head(&kind, about, &[]).replace(&format!("\n{BY_HAND}"), &example);
         (kind.name, text)
     });
     heads.collect()

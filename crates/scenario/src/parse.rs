@@ -1,13 +1,42 @@
-//! From text to a scenario and back.
+//! From a file, or from text, to a scenario and back.
 
-use aqmlab_declare::tagged;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use aqmlab_declare::tagged::{self, quoted};
 use toml::{Table, Value};
 
-use crate::tables::{self, MAX_SCENARIO_BYTES, ReadFile};
-use crate::{Scenario, ScenarioError, check, overrides};
+use crate::tables::{self, MAX_SCENARIO_BYTES, MAX_TABLE_BYTES, ReadFile};
+use crate::{Scenario, ScenarioError, check, overrides, vector_files};
 
 impl Scenario {
-    /// Reads a scenario.
+    /// Reads a scenario file, and the files that it names from its folder: tables become part of
+    /// the scenario, files of connection vectors are found and checked. `overrides` are those of
+    /// [`parse`](Self::parse).
+    pub fn load(path: &Path, overrides: &[(String, String)]) -> Result<Self, ScenarioError> {
+        let text = read_text(path, MAX_SCENARIO_BYTES).map_err(|error| {
+            let found = quoted(&path.to_string_lossy());
+            ScenarioError::new("", format!("found {found}, which cannot be read: {error}"))
+        })?;
+        let folder = path.parent().unwrap_or_else(|| Path::new(""));
+        Self::load_text(&text, folder, overrides)
+    }
+
+    /// Reads a scenario as [`load`](Self::load) does, from the text of a file in `folder`.
+    pub fn load_text(
+        text: &str,
+        folder: &Path,
+        overrides: &[(String, String)],
+    ) -> Result<Self, ScenarioError> {
+        let mut read = |name: &str| read_text(&folder.join(name), MAX_TABLE_BYTES);
+        let mut scenario = Self::parse(text, overrides, &mut read)?;
+        vector_files::find(&mut scenario, folder)?;
+        Ok(scenario)
+    }
+
+    /// Reads a scenario where there are no files, or where they are not the caller's. What
+    /// [`load`](Self::load) adds is that files of connection vectors are found.
     ///
     /// `overrides` are pairs of a path, such as `topology.bottleneck.discipline.limit` or
     /// `traffic.browsers.users`, and a value: TOML if it parses as TOML, else a plain string. They
@@ -41,6 +70,14 @@ impl Scenario {
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a scenario holds only what TOML can say")
     }
+}
+
+/// Reads a file, but never much more than it may have.
+fn read_text(path: &Path, most: usize) -> io::Result<String> {
+    let mut text = String::new();
+    let file = File::open(path)?;
+    file.take(most as u64 + 1).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Where TOML's grammar is violated and how, in one line.

@@ -1,8 +1,8 @@
 //! How many users, connections per second or flows a class has: what calibration finds.
 
 use aqmlab_aqm::{Discipline, droptail};
-use aqmlab_net::{Frequency, QueueSize, Rate, Time};
-use aqmlab_traffic::{Direction, Model};
+use aqmlab_net::{QueueSize, Rate, Time};
+use aqmlab_traffic::Direction;
 
 use crate::{Hop, Scenario, Traffic};
 
@@ -13,50 +13,15 @@ const UNCONGESTED_SPEED_UP: u64 = 10;
 const ENDLESS_PACKETS: f64 = 1e9;
 
 impl Traffic {
-    /// Users, connections per second, copies of vectors or flows; `None` if they are to be calibrated from the load.
+    /// Users, connections per second, copies of vectors or flows; `None` if they are to be
+    /// calibrated from the load.
     pub fn population(&self) -> Option<f64> {
-        match &self.model {
-            Model::MahWeb(web) => web.users.map(f64::from),
-            Model::UncWeb(web) => web.users.map(f64::from),
-            Model::WebSessions(web) => web.sessions.map(f64::from),
-            Model::Poisson(poisson) => poisson.rate.map(|rate| rate.0),
-            Model::Vectors(vectors) => vectors.copies,
-            Model::GeneralTcp(mix) => mix.rate.map(|rate| rate.0),
-            Model::Packmime(packmime) => packmime.rate.map(|rate| rate.0),
-            Model::Bulk(bulk) => Some(bulk.flows.into()),
-            Model::Cbr(cbr) => Some(cbr.flows.into()),
-            Model::OnOff(bursts) => Some(bursts.flows.into()),
-            Model::Telnet(telnet) => Some(telnet.sessions.into()),
-        }
+        self.model.parameters().population()
     }
 
     /// The key that holds [`population`](Self::population).
     pub fn population_key(&self) -> &'static str {
-        match &self.model {
-            Model::MahWeb(_) | Model::UncWeb(_) => "users",
-            Model::WebSessions(_) | Model::Telnet(_) => "sessions",
-            Model::Poisson(_) | Model::Packmime(_) | Model::GeneralTcp(_) => "rate",
-            Model::Vectors(_) => "copies",
-            Model::Bulk(_) | Model::Cbr(_) | Model::OnOff(_) => "flows",
-        }
-    }
-
-    fn set_population(&mut self, population: f64) {
-        // There is no fraction of a user, and a class has at least one.
-        let whole = population.round().max(1.0) as u32;
-        match &mut self.model {
-            Model::MahWeb(web) => web.users = Some(whole),
-            Model::UncWeb(web) => web.users = Some(whole),
-            Model::WebSessions(web) => web.sessions = Some(whole),
-            Model::Poisson(poisson) => poisson.rate = Some(Frequency(population)),
-            Model::Vectors(vectors) => vectors.copies = Some(population),
-            Model::GeneralTcp(mix) => mix.rate = Some(Frequency(population)),
-            Model::Packmime(packmime) => packmime.rate = Some(Frequency(population)),
-            Model::Bulk(bulk) => bulk.flows = whole,
-            Model::Cbr(cbr) => cbr.flows = whole,
-            Model::OnOff(bursts) => bursts.flows = whole,
-            Model::Telnet(telnet) => telnet.sessions = whole,
-        }
+        self.model.parameters().population_key().name
     }
 }
 
@@ -69,7 +34,8 @@ impl Scenario {
     /// Gives a class its users, connections per second or flows. When no class is left to
     /// calibrate, the load has done its work and goes.
     pub fn set_population(&mut self, class: usize, population: f64) {
-        self.traffic[class].set_population(population);
+        let model = self.traffic[class].model.parameters_mut();
+        model.set_population(population);
         if self
             .traffic
             .iter()
@@ -119,11 +85,10 @@ impl Scenario {
 
     /// What calibration runs: only this class, with that population, all the time and without a
     /// limit of connections, where nothing is lost to congestion. Every link is ten times as fast
-    /// behind an endless buffer; the hosts' own
-    /// links stay as they are.
+    /// behind an endless buffer; the hosts' own links stay as they are.
     pub fn uncongested(&self, class: usize, population: f64) -> Self {
         let mut traffic = self.traffic[class].clone();
-        traffic.set_population(population);
+        traffic.model.parameters_mut().set_population(population);
         (traffic.start, traffic.stop, traffic.max_connections) = (Time::ZERO, None, None);
         let mut scenario = Self {
             load: None,

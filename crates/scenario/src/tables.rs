@@ -4,7 +4,7 @@ use std::io;
 
 use aqmlab_declare::tagged::quoted;
 use aqmlab_net::Time;
-use aqmlab_traffic::{Model, Rtt, Sizes};
+use aqmlab_traffic::{Rtt, Sizes};
 
 use crate::{Scenario, ScenarioError};
 
@@ -35,15 +35,7 @@ pub(crate) fn inline(
             }
             _ => {}
         }
-        let sizes = match &mut class.model {
-            Model::Poisson(poisson) => vec![
-                ("request", &mut poisson.request),
-                ("response", &mut poisson.response),
-            ],
-            Model::WebSessions(web) => vec![("transfer", &mut web.transfer)],
-            _ => vec![],
-        };
-        for (key, sizes) in sizes {
+        for (key, sizes) in class.model.parameters_mut().sizes_mut() {
             if let Sizes::Empirical { file, cdf } = sizes {
                 inline_file(&format!("{path}.{key}"), file, cdf, "cdf", read_cdf, read)?;
             }
@@ -143,7 +135,7 @@ fn not_a_number(cell: &str, line: usize, column: usize, expected: &str) -> Strin
     format!("where line {line}, column {column} is {cell}; expected {expected}")
 }
 
-/// The rows of a CSV file with a header, all of the same length. FlowQueues that begin with # are
+/// The rows of a CSV file with a header, all of the same length. Lines that begin with # are
 /// comments.
 fn records(text: &str) -> Result<Vec<csv::StringRecord>, String> {
     let mut reader = csv::ReaderBuilder::new()

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use aqmlab_declare::tagged::{self, Located};
 use aqmlab_net::Time;
 use aqmlab_tcp::Profile;
-use aqmlab_traffic::{Activity, Direction, Model, Part, Rtt};
+use aqmlab_traffic::{Activity, Direction, Model, Rtt, Subset};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
@@ -44,7 +44,7 @@ pub struct Traffic {
     pub max_connections: Option<u32>,
     /// Which of the model's connections it has; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub part: Option<Part>,
+    pub subset: Option<Subset>,
 }
 
 /// What every class has, whatever its model.
@@ -91,7 +91,7 @@ pub(crate) struct Common {
     /// can share them, each with a stack of its own. Only for models with an open loop (`poisson`,
     /// `packmime`, `vectors`, `general-tcp`) whose population is given. Left out: all.
     #[serde(default)]
-    part: Option<Part>,
+    subset: Option<Subset>,
 }
 
 /// The keys of [`Common`].
@@ -106,8 +106,11 @@ const COMMON: [&str; 11] = [
     "start",
     "stop",
     "max_connections",
-    "part",
+    "subset",
 ];
+
+/// Keys that have another name today.
+const RENAMED: [(&str, &str); 1] = [("part", "subset")];
 
 fn default_share() -> f64 {
     1.0
@@ -136,9 +139,9 @@ impl Traffic {
         path.expect("a checked class names a path, or there is only one")
     }
 
-    /// What its random numbers are named after: the whole that it is a part of, or itself.
+    /// What its random numbers are named after: the whole that it has a subset of, or itself.
     pub fn drawn_as(&self) -> &str {
-        self.part.as_ref().map_or(&self.name, |part| &part.of)
+        self.subset.as_ref().map_or(&self.name, |subset| &subset.of)
     }
 
     /// When it acts, and within which limits.
@@ -152,6 +155,11 @@ impl Traffic {
     }
 
     fn from_table(table: Table) -> Result<Self, Located> {
+        for (old, new) in RENAMED {
+            if table.contains_key(old) {
+                return Err(Located::new(format!("unknown key; it is called {new}")).under(old));
+            }
+        }
         let kind = table
             .get("kind")
             .and_then(Value::as_str)
@@ -181,7 +189,7 @@ impl Traffic {
             start: common.start,
             stop: common.stop,
             max_connections: common.max_connections,
-            part: common.part,
+            subset: common.subset,
         })
     }
 }

@@ -55,12 +55,12 @@ const CASES: &[(&str, &str)] = &[
     // Parts of a class.
     (
         "rate = \"5 /s\"",
-        "rate = \"5 /s\"\npart = { of = \"web\", from = 0.5, to = 0.2 }",
+        "rate = \"5 /s\"\nsubset = { of = \"web\", from = 0.5, to = 0.2 }",
     ),
-    ("rate = \"5 /s\"", "part = { of = \"web\", to = 0.2 }"),
+    ("rate = \"5 /s\"", "subset = { of = \"web\", to = 0.2 }"),
     (
         "parallel = 2",
-        "parallel = 2\nusers = 10\npart = { of = \"web\", to = 0.2 }",
+        "parallel = 2\nusers = 10\nsubset = { of = \"web\", to = 0.2 }",
     ),
     // Grammar.
     ("seed = 1", "seed = "),

@@ -51,12 +51,7 @@ fn run(
     overrides: &[(String, String)],
     directory: Option<&Path>,
 ) -> Result<String, Box<dyn std::error::Error>> {
-    let text = std::fs::read_to_string(file)?;
-    let folder = file.parent().unwrap_or(Path::new("."));
-    let mut scenario = Scenario::parse(&text, overrides, &mut |name| {
-        std::fs::read_to_string(folder.join(name))
-    })?;
-    aqmlab_sim::vectors::find_files(&mut scenario, folder)?;
+    let scenario = Scenario::load(file, overrides)?;
     if let Some(directory) = directory {
         std::fs::create_dir_all(directory)?;
     }

@@ -2,13 +2,12 @@
 
 use aqmlab_net::{RandomStream, Time};
 use aqmlab_record::RunError;
-use aqmlab_scenario::{Network, Scenario};
+use aqmlab_scenario::{Network, Scenario, Traffic};
 use aqmlab_tcp::{Clock, DelayedAck, HostClock, Profile};
-use aqmlab_traffic::{HostCounts, Source, SourceError};
+use aqmlab_traffic::Source;
 
 use crate::limits::Variants;
 use crate::route::{Path, Way};
-use crate::vectors;
 use crate::world::Class;
 
 /// The paths of a network, and the ports of all their hops, one way after another.
@@ -35,43 +34,18 @@ pub(crate) fn paths(network: &Network) -> (Vec<Path>, Vec<u16>) {
 }
 
 pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Class>, RunError> {
-    let hosts = HostCounts {
-        clients: network.hosts.clients,
-        servers: network.hosts.servers,
+    let sources = scenario.sources()?;
+    let classes = scenario.traffic.iter().zip(sources);
+    let class = |(traffic, source): (&Traffic, Source)| Class {
+        name: traffic.name.clone(),
+        path: traffic.path_in(network).0,
+        dscp: traffic.dscp,
+        profile: traffic.tcp.clone(),
+        variants: Variants::default(),
+        source,
+        datagrams: Vec::new(),
     };
-    scenario
-        .traffic
-        .iter()
-        .map(|traffic| {
-            let name = traffic.name.clone();
-            let source = Source::with_files(
-                &traffic.model,
-                &traffic.rtt,
-                traffic.direction,
-                hosts,
-                scenario.seed,
-                traffic.drawn_as(),
-                &mut vectors::open,
-            )
-            .map_err(|error| match error {
-                SourceError::PopulationUnset(unset) => {
-                    RunError::Population(format!("traffic.{name}: {unset}"))
-                }
-                SourceError::File(error) => RunError::Vectors(format!("traffic.{name}.{error}")),
-            })?
-            .with_activity(traffic.activity())
-            .with_part(traffic.part.as_ref(), scenario.seed);
-            Ok(Class {
-                name,
-                path: traffic.path_in(network).0,
-                dscp: traffic.dscp,
-                profile: traffic.tcp.clone(),
-                variants: Variants::default(),
-                source,
-                datagrams: Vec::new(),
-            })
-        })
-        .collect()
+    Ok(classes.map(class).collect())
 }
 
 /// The clocks of all hosts. They booted at unrelated times: the phases of their timers are uniform.

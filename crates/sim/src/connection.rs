@@ -2,8 +2,8 @@
 
 use aqmlab_net::{Role, Time};
 use aqmlab_record::RetransmittedKinds;
-use aqmlab_tcp::{Endpoint, Events, Retransmissions};
-use aqmlab_traffic::{Connect, Script, Step};
+use aqmlab_tcp::{Endpoint, Retransmissions};
+use aqmlab_traffic::{Connect, Player, Script};
 
 use crate::limits::Overrides;
 
@@ -57,17 +57,10 @@ impl Connection {
     }
 }
 
-/// The applications at both ends, playing a script.
+/// The applications at both ends, and what is known of them.
 #[derive(Debug)]
 pub(crate) struct Application {
-    script: Script,
-    /// How far client and server have come.
-    ends: [Progress; 2],
-    /// When the exchange under way began: the first one with the connect.
-    asked_at: Time,
-    /// Bytes of its request, and what the client had received before it.
-    request_bytes: u64,
-    received_before: u64,
+    pub(crate) player: Player<Script>,
     pub(crate) token: u32,
     pub(crate) connected_at: Time,
     pub(crate) client: u32,
@@ -80,64 +73,10 @@ pub(crate) struct Application {
     pub(crate) reported: bool,
 }
 
-/// How far an end has come in its program.
-#[derive(Clone, Copy, Debug, Default)]
-struct Progress {
-    /// Bytes that it has received, and those that it waits for or has waited for.
-    received: u64,
-    expected: u64,
-    /// Number of its next step.
-    step: u32,
-    waits_for: WaitsFor,
-    /// The other end has closed.
-    eof: bool,
-}
-
-/// What an end waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum WaitsFor {
-    /// The handshake.
-    #[default]
-    Connection,
-    /// Bytes: as many as it expects.
-    Bytes,
-    /// The close of the other end.
-    Close,
-    /// An event that ends a pause; or nothing any more.
-    Other,
-}
-
-/// What an application does: what its network has to carry out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AppAction {
-    /// It waits until it hears something.
-    Wait,
-    /// It waits for its time.
-    Pause(Time),
-    /// It writes so many bytes; and closes if they are the last.
-    Write { bytes: u64, close: bool },
-    /// An exchange has begun.
-    Asked,
-    /// An exchange is over.
-    Answered(Answered),
-}
-
-/// An exchange that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answered {
-    pub(crate) asked_at: Time,
-    pub(crate) request_bytes: u64,
-    pub(crate) response_bytes: u64,
-}
-
 impl Application {
     pub(crate) fn new(connect: Connect, now: Time) -> Self {
         Self {
-            script: connect.script,
-            ends: [Progress::default(); 2],
-            asked_at: now,
-            request_bytes: 0,
-            received_before: 0,
+            player: Player::new(connect.script, now),
             token: connect.token,
             connected_at: now,
             client: connect.client,
@@ -149,79 +88,9 @@ impl Application {
     }
 
     /// Bytes that the client and the server have received: responses, requests.
-    pub(crate) fn received(&self) -> (u64, u64) {
-        let [client, server] = &self.ends;
-        (client.received, server.received)
-    }
-
-    /// An end point tells its application something. True if that is what it has waited for.
-    #[inline(always)]
-    pub(crate) fn on_events(&mut self, side: Role, events: Events) -> bool {
-        let end = &mut self.ends[side as usize];
-        end.received += events.received;
-        end.eof |= events.eof;
-        match end.waits_for {
-            WaitsFor::Connection => events.established,
-            WaitsFor::Bytes => end.received >= end.expected,
-            WaitsFor::Close => end.eof,
-            WaitsFor::Other => false,
-        }
-    }
-
-    /// What an end does next, now that it need not wait any longer.
-    pub(crate) fn act(&mut self, side: Role, now: Time) -> AppAction {
-        let end = &mut self.ends[side as usize];
-        while let Some(step) = self.script.step(side, end.step) {
-            end.step += 1;
-            match step {
-                Step::Send(bytes) => {
-                    let close = self.script.step(side, end.step) == Some(Step::Close);
-                    end.step += u32::from(close);
-                    if side == Role::Client {
-                        self.request_bytes += bytes;
-                    }
-                    return AppAction::Write { bytes, close };
-                }
-                Step::Receive(bytes) => {
-                    end.expected += bytes;
-                    if end.received < end.expected {
-                        end.waits_for = WaitsFor::Bytes;
-                        return AppAction::Wait;
-                    }
-                }
-                Step::ReceiveClose if end.eof => {}
-                Step::ReceiveClose => {
-                    end.waits_for = WaitsFor::Close;
-                    return AppAction::Wait;
-                }
-                Step::Pause(Time::ZERO) => {}
-                Step::Pause(time) => {
-                    end.waits_for = WaitsFor::Other;
-                    return AppAction::Pause(time);
-                }
-                Step::Ask => {
-                    self.asked_at = now;
-                    self.request_bytes = 0;
-                    self.received_before = end.received;
-                    return AppAction::Asked;
-                }
-                Step::Answered => {
-                    return AppAction::Answered(Answered {
-                        asked_at: self.asked_at,
-                        request_bytes: self.request_bytes,
-                        response_bytes: end.received - self.received_before,
-                    });
-                }
-                Step::Close => {
-                    return AppAction::Write {
-                        bytes: 0,
-                        close: true,
-                    };
-                }
-            }
-        }
-        end.waits_for = WaitsFor::Other;
-        AppAction::Wait
+    pub(crate) const fn received(&self) -> (u64, u64) {
+        let player = &self.player;
+        (player.received(Role::Client), player.received(Role::Server))
     }
 }
 

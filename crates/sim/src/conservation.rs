@@ -4,10 +4,11 @@ use aqmlab_link::Port;
 use aqmlab_net::{Role, Time};
 use aqmlab_record::{Exchange, Flow, RunError};
 
-use crate::connection::{Answered, Connection};
+use crate::connection::Connection;
 use crate::event::Event;
 use crate::event_queue::EventQueue;
 use crate::world::World;
+use aqmlab_traffic::Answered;
 
 impl<A: EventQueue> World<A> {
     pub(crate) fn record_response(&mut self, index: u32, exchange: &Answered) {

@@ -2,9 +2,9 @@
 
 use aqmlab_net::{Role, Time};
 use aqmlab_tcp::{Context, Endpoint, Events, Options, Segment};
-use aqmlab_traffic::Connect;
+use aqmlab_traffic::{AppAction, Connect, Delivery};
 
-use crate::connection::{AppAction, Application, Connection};
+use crate::connection::{Application, Connection};
 use crate::event::{Event, Kind};
 use crate::event_queue::EventQueue;
 use crate::limits;
@@ -355,7 +355,12 @@ impl<A: EventQueue> World<A> {
             app.measured_bytes += events.received;
         }
         // Mostly it waits for more.
-        let ready = app.on_events(side, events);
+        let delivery = Delivery {
+            established: events.established,
+            bytes: events.received,
+            closed: events.eof,
+        };
+        let ready = app.player.on_delivery(side, delivery);
         if ready | events.eof | events.failed {
             self.on_app_events(index, side, events, ready);
         }
@@ -379,8 +384,8 @@ impl<A: EventQueue> World<A> {
     fn play(&mut self, index: u32, side: Role) {
         loop {
             let now = self.now;
-            match self.application(index).act(side, now) {
-                AppAction::Wait => return,
+            match self.application(index).player.next(side, now) {
+                AppAction::Wait | AppAction::End => return,
                 AppAction::Pause(time) => {
                     let generation = self.slots[index as usize].generation;
                     let event = Event::connection(Kind::Resume(side), index, generation);

@@ -24,7 +24,6 @@ mod oracle;
 mod outgoing;
 mod route;
 mod trace;
-pub mod vectors;
 pub mod wheel;
 mod world;
 

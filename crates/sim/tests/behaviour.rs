@@ -47,12 +47,8 @@ impl Case {
 
     /// The scenario, with some users where it leaves their number to calibration.
     fn scenario(&self) -> Scenario {
-        let folder = self.file.parent().expect("a file is in a folder");
-        let text = fs::read_to_string(&self.file).unwrap();
-        let mut read = |name: &str| fs::read_to_string(folder.join(name));
-        let mut scenario = Scenario::parse(&text, &self.overrides, &mut read)
+        let mut scenario = Scenario::load(&self.file, &self.overrides)
             .unwrap_or_else(|error| panic!("{}: {error}", self.name));
-        aqmlab_sim::vectors::find_files(&mut scenario, folder).unwrap();
         shorten(&mut scenario);
         for class in 0..scenario.traffic.len() {
             if scenario.population(class).is_none() {

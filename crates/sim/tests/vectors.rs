@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use aqmlab_parquet::recorder;
 use aqmlab_record::{Discard, Summary};
 use aqmlab_scenario::Scenario;
-use aqmlab_sim::vectors;
 use aqmlab_traffic::vector::{ConnectionVector, VectorReader};
 use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, UInt64Type};
@@ -62,15 +61,13 @@ fn scenario(keys: &str, bottleneck: &str) -> String {
     )
 }
 
-fn parse(text: &str) -> Scenario {
-    let parsed = Scenario::parse(text, &[], &mut |name| panic!("asks for {name}"));
-    parsed.unwrap_or_else(|error| panic!("{error}"))
+fn load(text: &str, folder: &Path) -> Scenario {
+    Scenario::load_text(text, folder, &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn run(folder: &Folder, file: &str, keys: &str, bottleneck: &str) -> (Summary, Vec<Flow>) {
     folder.write("connections.cvec", file);
-    let mut scenario = parse(&scenario(keys, bottleneck));
-    vectors::find_files(&mut scenario, &folder.0).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = load(&scenario(keys, bottleneck), &folder.0);
     let records = recorder(Some(&folder.0), &scenario.measure);
     let summary = aqmlab_sim::run(&scenario, records, &mut |_| true).unwrap();
     (summary, flows(&folder.0.join("flows.parquet")))
@@ -237,21 +234,19 @@ fn copies_thin_and_superimpose_and_stretch_moves_the_starts() {
 fn the_effective_scenario_names_the_file_and_what_it_holds() {
     let folder = Folder::new("effective");
     let path = folder.write("connections.cvec", SYNTHETIC);
-    let mut found = parse(&scenario("copies = 1", ""));
-    vectors::find_files(&mut found, &folder.0).unwrap();
+    let found = load(&scenario("copies = 1", ""), &folder.0);
     let effective = found.to_toml();
     assert!(
         effective.contains(&format!("file_bytes = {}", SYNTHETIC.len())),
         "{effective}"
     );
-    let mut again = parse(&effective);
+    let again = Scenario::parse(&effective, &[], &mut |name| panic!("asks for {name}")).unwrap();
     assert_eq!(again, found);
-    vectors::find_files(&mut again, Path::new("/")).unwrap();
-    assert_eq!(again, found);
+    assert_eq!(load(&effective, Path::new("/")), found);
 
     let changed = SYNTHETIC.replacen("> 1342", "> 1343", 1);
     folder.write("connections.cvec", &changed);
-    let error = vectors::find_files(&mut again, Path::new("/"))
+    let error = Scenario::load_text(&effective, Path::new("/"), &[])
         .unwrap_err()
         .to_string();
     assert!(error.starts_with("traffic.recorded.file: found"), "{error}");
@@ -272,8 +267,8 @@ fn a_broken_file_is_refused_with_its_line() {
     let folder = Folder::new("broken");
     let refused = |text: &str| {
         folder.write("connections.cvec", text);
-        let mut scenario = parse(&scenario("copies = 1", ""));
-        let error = vectors::find_files(&mut scenario, &folder.0).unwrap_err();
+        let scenario = scenario("copies = 1", "");
+        let error = Scenario::load_text(&scenario, &folder.0, &[]).unwrap_err();
         assert_eq!(error.path, "traffic.recorded.file");
         error.message
     };
@@ -304,7 +299,7 @@ fn the_general_mix_resembles_the_published_connections() {
         rtt = { kind = "vector" }
         "#;
     let folder = Folder::new("general");
-    let scenario = parse(text);
+    let scenario = load(text, &folder.0);
     let records = recorder(Some(&folder.0), &scenario.measure);
     let summary = aqmlab_sim::run(&scenario, records, &mut |_| true).unwrap();
     let flows = flows(&folder.0.join("flows.parquet"));

@@ -1,33 +1,110 @@
 //! Long-lived transfers: a fixed number of connections that each carry one response.
 
-use aqmlab_net::{RandomStream, Time};
+use aqmlab_declare::check::{Problem, at_least_one, bytes};
+use aqmlab_declare::{About, Parameters};
+use aqmlab_net::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::params::Bulk;
-use crate::script::{Action, Connect, HostCounts, Script};
+use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
+use crate::script::{Action, Connect, Script};
+use crate::setting::Setting;
 use crate::sizes::ENDLESS;
-use crate::source::Setting;
+use crate::source::SourceError;
+
+/// Transfers that never end, or all have the same size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bulk {
+    /// Number of transfers.
+    pub flows: u32,
+    /// Bytes of each; left out: endless.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
+    /// Transfers start at random within this time.
+    #[serde(default = "default_start")]
+    pub start_within: Time,
+}
+
+fn default_start() -> Time {
+    Time::from_secs(1)
+}
+
+impl Parameters for Bulk {
+    const ABOUT: About = About {
+        title: "Bulk transfers",
+        paper: "no paper; J. Padhye, V. Firoiu, D. Towsley, J. Kurose, Modeling TCP Throughput: A \
+                Simple Model and its Empirical Validation, SIGCOMM 1998, say what such a transfer \
+                reaches under random loss",
+        purpose: "A fixed number of long-lived transfers, which show what a queue does to TCP \
+                  itself: throughput against loss, fairness between round-trip times.",
+        departures: &[],
+        memory: "one entry for each transfer",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        at_least_one("flows", self.flows)?;
+        bytes("size", self.size.unwrap_or(Bytes(1)))
+    }
+}
+
+impl ModelParameters for Bulk {
+    fn example() -> &'static str {
+        r#"[[traffic]]
+kind = "bulk"
+flows = 10
+rtt = { kind = "uniform", min = "20 ms", max = "200 ms" }
+"#
+    }
+
+    fn population_key(&self) -> PopulationKey {
+        PopulationKey::FLOWS
+    }
+
+    fn population(&self) -> Option<f64> {
+        Some(self.flows.into())
+    }
+
+    fn set_population(&mut self, population: f64) {
+        self.flows = whole(population);
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::Fixed
+    }
+
+    fn is_endless(&self) -> bool {
+        self.size.is_none()
+    }
+
+    fn source(
+        &self,
+        setting: &Setting<'_>,
+        _files: &mut OpenFile<'_>,
+    ) -> Result<Box<dyn ModelSource>, SourceError> {
+        Ok(Box::new(BulkSource::new(self, setting)))
+    }
+}
 
 #[derive(Clone, Debug)]
-pub(crate) struct Transfers {
-    /// When each starts, and what it is; its token is its place here.
+struct BulkSource {
+    /// When each transfer starts, and what it is; its token is its place here.
     transfers: Vec<(Time, Connect)>,
 }
 
-impl Transfers {
-    pub(crate) fn new(params: &Bulk, setting: &Setting<'_>) -> Self {
+impl BulkSource {
+    fn new(params: &Bulk, setting: &Setting<'_>) -> Self {
         let response = params.size.map_or(ENDLESS, |size| size.0);
-        let name = format!("{}/transfer", setting.class);
         let transfer = |token| {
-            let mut stream = RandomStream::new(setting.seed, &name, u64::from(token));
+            let mut stream = setting.stream("transfer", token);
             let start = stream.uniform() * params.start_within.as_secs_f64();
-            let (flipped, ordinal) = setting.direction.place(token);
-            let (client, server) = pair(ordinal, setting.hosts.as_seen(flipped));
+            let pair = setting.pair(token);
             let connect = Connect {
                 token,
-                client,
-                server,
-                rtt: setting.rtt.sample(client, server, flipped, &mut stream),
-                flipped,
+                client: pair.client,
+                server: pair.server,
+                rtt: pair.rtt(setting.rtt, &mut stream),
+                flipped: pair.flipped,
                 script: Script::single(1, response),
                 limits: None,
             };
@@ -37,13 +114,10 @@ impl Transfers {
             transfers: (0..params.flows).map(transfer).collect(),
         }
     }
+}
 
-    pub(crate) fn is_endless(&self) -> bool {
-        let mut transfers = self.transfers.iter();
-        transfers.any(|(_, connect)| connect.script.exchanges()[0].response == ENDLESS)
-    }
-
-    pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {
+impl ModelSource for BulkSource {
+    fn start(&mut self, actions: &mut Vec<Action>) {
         let wakes = self.transfers.iter().map(|(at, connect)| Action::WakeAt {
             at: *at,
             token: connect.token,
@@ -51,45 +125,8 @@ impl Transfers {
         actions.extend(wakes);
     }
 
-    pub(crate) fn on_wake(&mut self, token: u32, actions: &mut Vec<Action>) {
+    fn on_wake(&mut self, _now: Time, token: u32, actions: &mut Vec<Action>) {
         let (_, connect) = &self.transfers[token as usize];
         actions.push(Action::Connect(connect.clone()));
-    }
-}
-
-/// Spreads transfers evenly: both ends go round their hosts, and each time a round of pairs is
-/// complete the servers shift by one, until every pair has had its turn.
-pub(crate) fn pair(ordinal: u32, hosts: HostCounts) -> (u32, u32) {
-    let (ordinal, clients, servers) = (
-        u64::from(ordinal),
-        u64::from(hosts.clients),
-        u64::from(hosts.servers),
-    );
-    let round = clients / greatest_common_divisor(clients, servers) * servers;
-    let server = (ordinal + ordinal / round) % servers;
-    ((ordinal % clients) as u32, server as u32)
-}
-
-fn greatest_common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 {
-        a
-    } else {
-        greatest_common_divisor(b, a % b)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    #[test]
-    fn every_pair_of_hosts_gets_a_transfer_before_any_gets_two() {
-        for (clients, servers) in [(1, 1), (7, 7), (1, 2), (2, 3), (4, 6), (5, 1)] {
-            let hosts = HostCounts { clients, servers };
-            let pairs: HashSet<_> = (0..clients * servers).map(|i| pair(i, hosts)).collect();
-            assert_eq!(pairs.len(), (clients * servers) as usize, "{hosts:?}");
-        }
     }
 }

@@ -1,14 +1,112 @@
 //! Datagrams at a constant rate that nothing slows down.
 
-use aqmlab_net::{RandomStream, Time};
+use aqmlab_declare::check::Problem;
+use aqmlab_declare::{About, Parameters};
+use aqmlab_net::{Bytes, RandomStream, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::bulk;
-use crate::params::{Cbr, Gaps};
+use crate::datagrams;
+use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
 use crate::script::{Action, OpenDatagrams};
-use crate::source::Setting;
+use crate::setting::Setting;
+use crate::source::SourceError;
+
+/// Flows of datagrams at a constant rate, from servers to clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cbr {
+    /// Number of flows.
+    pub flows: u32,
+    /// Bits per second of each flow, IP headers included.
+    pub rate: Rate,
+    /// Length of each datagram in IP bytes, headers included: 29 bytes to 65,535.
+    #[serde(default = "default_datagram")]
+    pub packet: Bytes,
+    /// Distribution of the gaps between datagrams.
+    #[serde(default)]
+    pub gaps: Gaps,
+    /// Flows start at random within this time.
+    #[serde(default = "default_start")]
+    pub start_within: Time,
+}
+
+/// Distribution of the gaps between the datagrams of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gaps {
+    /// All the same.
+    #[default]
+    Constant,
+    /// Uniform between half and one and a half of the mean (the random CBR of ns-2).
+    Uniform,
+    /// Exponential: a Poisson process.
+    Exponential,
+}
+
+fn default_datagram() -> Bytes {
+    Bytes(500)
+}
+
+fn default_start() -> Time {
+    Time::from_secs(1)
+}
+
+impl Parameters for Cbr {
+    const ABOUT: About = About {
+        title: "Datagrams at a constant rate",
+        paper: "no paper; Y. Zhang, L. Qiu, Understanding the End-to-End Performance Impact of RED \
+                in a Heterogeneous Environment, Cornell CS Technical Report 2000-1802, 2000, have \
+                such flows among TCP; the uniform gaps are those of ns-2's random CBR source",
+        purpose: "Flows of UDP datagrams that send at their rate whatever happens to them: they \
+                  show whether a discipline protects others from a sender that does not react.",
+        departures: &[],
+        memory: "one entry for each flow",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        datagrams::check(self.flows, self.rate, self.packet)
+    }
+}
+
+impl ModelParameters for Cbr {
+    fn example() -> &'static str {
+        r#"[[traffic]]
+kind = "cbr"
+flows = 1
+rate = "2 Mbit/s"
+packet = "500 bytes"
+rtt = { kind = "constant", rtt = "60 ms" }
+"#
+    }
+
+    fn population_key(&self) -> PopulationKey {
+        PopulationKey::FLOWS
+    }
+
+    fn population(&self) -> Option<f64> {
+        Some(self.flows.into())
+    }
+
+    fn set_population(&mut self, population: f64) {
+        self.flows = whole(population);
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::Fixed
+    }
+
+    fn source(
+        &self,
+        setting: &Setting<'_>,
+        _files: &mut OpenFile<'_>,
+    ) -> Result<Box<dyn ModelSource>, SourceError> {
+        Ok(Box::new(CbrSource::new(self, setting)))
+    }
+}
 
 #[derive(Clone, Debug)]
-pub(crate) struct Streams {
+struct CbrSource {
     flows: Vec<Flow>,
     /// Mean time between datagrams of a flow.
     gap: Time,
@@ -23,25 +121,12 @@ struct Flow {
     draws: RandomStream,
 }
 
-impl Streams {
-    pub(crate) fn new(params: &Cbr, setting: &Setting<'_>) -> Self {
-        let name = format!("{}/datagrams", setting.class);
+impl CbrSource {
+    fn new(params: &Cbr, setting: &Setting<'_>) -> Self {
         let flow = |token| {
-            let mut draws = RandomStream::new(setting.seed, &name, u64::from(token));
-            let start = draws.uniform() * params.start_within.as_secs_f64();
-            let (flipped, ordinal) = setting.direction.place(token);
-            let (client, server) = bulk::pair(ordinal, setting.hosts.as_seen(flipped));
-            Flow {
-                open: OpenDatagrams {
-                    token,
-                    client,
-                    server,
-                    rtt: setting.rtt.sample(client, server, flipped, &mut draws),
-                    flipped,
-                },
-                start: Time::from_secs_f64(start),
-                draws,
-            }
+            let mut draws = setting.stream("datagrams", token);
+            let (open, start) = datagrams::flow(setting, token, params.start_within, &mut draws);
+            Flow { open, start, draws }
         };
         Self {
             flows: (0..params.flows).map(flow).collect(),
@@ -50,8 +135,10 @@ impl Streams {
             size: params.packet.0 as u32,
         }
     }
+}
 
-    pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {
+impl ModelSource for CbrSource {
+    fn start(&mut self, actions: &mut Vec<Action>) {
         for flow in &self.flows {
             let (at, token) = (flow.start, flow.open.token);
             actions.push(Action::OpenDatagrams(flow.open.clone()));
@@ -59,7 +146,7 @@ impl Streams {
         }
     }
 
-    pub(crate) fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+    fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
         let size = self.size;
         actions.push(Action::Datagram { token, size });
         let draws = &mut self.flows[token as usize].draws;

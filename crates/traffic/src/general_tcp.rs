@@ -10,11 +10,187 @@
 //! traffic resembles what the dissertation reports: connections of some 150 kB, lasting 0.7 s (half
 //! of them), 6 s (three quarters) and 19 s (nine in ten) without congestion.
 
-use aqmlab_net::{RandomStream, Role, Time};
+use aqmlab_declare::check::{Problem, above, problem};
+use aqmlab_declare::{About, Parameters};
+use aqmlab_net::{Bytes, Frequency, RandomStream, Role, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::params::GeneralTcp;
+use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate};
+use crate::replay::{Feed, Options, Replay};
+use crate::setting::Setting;
 use crate::sizes::BoundedPareto;
+use crate::source::{PopulationUnset, SourceError};
 use crate::vector::{Adu, Body, ConnectionVector};
+
+/// Connections of many applications, in the manner of a backbone. Shares are of connections,
+/// relative to each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GeneralTcp {
+    /// Connections per second; left out: calibrated from `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Frequency>,
+    /// Share of web transfers.
+    #[serde(default = "default_web")]
+    pub web: f64,
+    /// Share of mail messages.
+    #[serde(default = "default_mail")]
+    pub mail: f64,
+    /// Share of news feeds.
+    #[serde(default = "default_news")]
+    pub news: f64,
+    /// Share of file transfers.
+    #[serde(default = "default_files")]
+    pub files: f64,
+    /// Share of chats.
+    #[serde(default = "default_chat")]
+    pub chat: f64,
+    /// Share of connections between peers of file-sharing networks.
+    #[serde(default = "default_peer_to_peer")]
+    pub peer_to_peer: f64,
+    /// Tail index of the heavy-tailed sizes.
+    #[serde(default = "default_tail")]
+    pub tail: f64,
+    /// Largest of the heavy-tailed sizes.
+    #[serde(default = "default_largest")]
+    pub largest: Bytes,
+}
+
+fn default_web() -> f64 {
+    0.6
+}
+
+fn default_mail() -> f64 {
+    0.1
+}
+
+fn default_news() -> f64 {
+    0.04
+}
+
+fn default_files() -> f64 {
+    0.06
+}
+
+fn default_chat() -> f64 {
+    0.04
+}
+
+fn default_peer_to_peer() -> f64 {
+    0.16
+}
+
+fn default_tail() -> f64 {
+    1.2
+}
+
+fn default_largest() -> Bytes {
+    Bytes(100_000_000)
+}
+
+/// Files begin at 250 kB: the largest must leave them a range.
+const SMALLEST_LARGEST: u64 = 1_000_000;
+
+impl Parameters for GeneralTcp {
+    const ABOUT: About = About {
+        title: "General TCP traffic",
+        paper: "L. Le, Investigating the Effects of Active Queue Management on the Performance of \
+                TCP Applications, dissertation, University of North Carolina, 2005, chapters 6 \
+                and 7, describes the traffic; the generator is this project's own",
+        purpose: "Open loop: connections of many applications, as on a backbone: web, mail, news, \
+                  file transfer, chat and peer-to-peer, in turn or at once, with think times, \
+                  keep-alive pauses and heavy-tailed sizes. Most connections are small, most bytes \
+                  are in few.",
+        departures: &[
+            "The dissertation replays a backbone trace that cannot be had. The numbers here are \
+             this model's own, chosen so that sizes and durations resemble those that it reports.",
+            "The trace has daily trends and long memory in its arrivals; here arrivals are a \
+             Poisson process, and long memory comes only from the sizes.",
+            "A connection's behaviour does not depend on its round trip.",
+        ],
+        memory: "one connection ahead",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check_rate(self.rate)?;
+        let shares = [
+            ("web", self.web),
+            ("mail", self.mail),
+            ("news", self.news),
+            ("files", self.files),
+            ("chat", self.chat),
+            ("peer_to_peer", self.peer_to_peer),
+        ];
+        for (field, share) in shares {
+            if !(share.is_finite() && share >= 0.0) {
+                return problem(field, format!("found {share}; a share is not negative"));
+            }
+        }
+        if shares.iter().all(|&(_, share)| share == 0.0) {
+            return problem(
+                "web",
+                "found no share above 0; some application must have one",
+            );
+        }
+        above("tail", self.tail, 0.0)?;
+        if self.largest.0 < SMALLEST_LARGEST {
+            let right = format!("it must be at least {}", Bytes(SMALLEST_LARGEST));
+            return problem("largest", format!("found {}; {right}", self.largest));
+        }
+        Ok(())
+    }
+}
+
+impl ModelParameters for GeneralTcp {
+    fn example() -> &'static str {
+        r#"[[traffic]]
+kind = "general-tcp"
+rate = "76 /s"
+direction = "both"
+rtt = { kind = "vector" }
+"#
+    }
+
+    fn population_key(&self) -> PopulationKey {
+        PopulationKey::RATE
+    }
+
+    fn population(&self) -> Option<f64> {
+        self.rate.map(|rate| rate.0)
+    }
+
+    fn set_population(&mut self, population: f64) {
+        self.rate = Some(Frequency(population));
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::OpenLoop
+    }
+
+    fn has_round_trips(&self) -> bool {
+        true
+    }
+
+    fn source(
+        &self,
+        setting: &Setting<'_>,
+        _files: &mut OpenFile<'_>,
+    ) -> Result<Box<dyn ModelSource>, SourceError> {
+        let rate = self.rate.ok_or(PopulationUnset { field: "rate" })?;
+        let generator = Generator::new(self, rate.0, setting.seed, setting.class);
+        let source = GeneralTcpSource::new(generator, Options::PLAIN, setting);
+        Ok(Box::new(source))
+    }
+}
+
+type GeneralTcpSource = Replay<Generator>;
+
+impl Feed for Generator {
+    fn next(&mut self) -> Result<Option<ConnectionVector>, String> {
+        Ok(Some(self.generate()))
+    }
+}
 
 /// Median and logarithmic spread of round-trip times: half of a campus's connections go less than
 /// 50 ms far, a tenth more than 0.2 s.

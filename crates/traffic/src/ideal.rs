@@ -1,11 +1,12 @@
 //! A source at work on a network without limits: what it asks for when nothing is in its way.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use aqmlab_net::{Role, Time};
 
-use crate::script::{Action, Connect, Script, Step};
+use crate::player::{AppAction, Delivery, Player};
+use crate::script::{Action, Connect, Script};
 use crate::source::Source;
 
 /// No limit to the bytes that are under way.
@@ -91,21 +92,24 @@ fn talk(script: &Script, start: Time, rtt: Time, window: u64, bursts: &mut Vec<B
         rtt,
         window,
     };
-    let mut ends = [rtt, path.way].map(|wait| End::at(start.saturating_add(wait)));
+    let mut talk = Talk {
+        player: Player::new(script, start),
+        ends: [rtt, path.way].map(|wait| End::opening(start.saturating_add(wait))),
+        path,
+        bursts,
+    };
     // An end goes on until it has to wait for something that the other has not yet sent. When
     // both do, nothing more will happen.
     loop {
         let mut moved = false;
-        for party in Role::BOTH {
-            while let Some(step) = script.step(party, ends[party as usize].step) {
-                if !advance(&mut ends, party, step, &path, bursts) {
-                    break;
-                }
+        for role in Role::BOTH {
+            while talk.hear(role) {
+                talk.act(role);
                 moved = true;
             }
         }
         if !moved {
-            return ends[Role::Client as usize].now;
+            return talk.ends[Role::Client as usize].now;
         }
     }
 }
@@ -128,90 +132,96 @@ impl Path {
     }
 }
 
-/// How far an end of a script has come.
+/// An end of a connection.
 #[derive(Debug)]
 struct End {
-    step: u32,
+    /// How far its program has come.
     now: Time,
     /// When the last byte of what it has written leaves.
     sent: Time,
-    /// Bytes that it has waited for.
-    expected: u64,
-    /// When how many bytes in all have arrived from the other end; and its close.
-    arrivals: Vec<(Time, u64)>,
-    closed: Option<Time>,
+    /// What will be delivered to it, in order of time.
+    deliveries: VecDeque<(Time, Delivery)>,
 }
 
 impl End {
-    const fn at(now: Time) -> Self {
+    /// It hears at that time that the connection is there.
+    fn opening(at: Time) -> Self {
+        let established = Delivery {
+            established: true,
+            ..Delivery::default()
+        };
         Self {
-            step: 0,
-            now,
+            now: at,
             sent: Time::ZERO,
-            expected: 0,
-            arrivals: Vec::new(),
-            closed: None,
+            deliveries: VecDeque::from([(at, established)]),
         }
     }
 }
 
-/// Takes one step of an end, if it need not wait for the other.
-fn advance(
-    ends: &mut [End; 2],
-    party: Role,
-    step: Step,
-    path: &Path,
-    bursts: &mut Vec<Burst>,
-) -> bool {
-    let (end, other) = match (party, ends) {
-        (Role::Client, [end, other]) | (Role::Server, [other, end]) => (end, other),
-    };
-    let now = end.now;
-    let until = match step {
-        Step::Send(bytes) => {
-            let from = now.max(end.sent);
-            let until = from.saturating_add(path.duration(bytes));
-            end.sent = until;
-            let before = other.arrivals.last().map_or(0, |arrival| arrival.1);
-            let arrival = (until.saturating_add(path.way), before.saturating_add(bytes));
-            other.arrivals.push(arrival);
-            bursts.push(Burst {
-                party,
+/// A connection on an ideal path.
+struct Talk<'a> {
+    player: Player<&'a Script>,
+    ends: [End; 2],
+    path: Path,
+    bursts: &'a mut Vec<Burst>,
+}
+
+impl Talk<'_> {
+    /// Delivers to an end what it waits for. False if it does not come.
+    fn hear(&mut self, role: Role) -> bool {
+        let end = &mut self.ends[role as usize];
+        while let Some((at, delivery)) = end.deliveries.pop_front() {
+            if self.player.on_delivery(role, delivery) {
+                end.now = end.now.max(at);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Lets an end act until it waits for a delivery.
+    fn act(&mut self, role: Role) {
+        loop {
+            let now = self.ends[role as usize].now;
+            match self.player.next(role, now) {
+                AppAction::Wait | AppAction::End => return,
+                AppAction::Pause(pause) => {
+                    self.ends[role as usize].now = now.saturating_add(pause);
+                }
+                AppAction::Write { bytes, close } => self.write(role, bytes, close),
+                AppAction::Asked | AppAction::Answered(_) => {}
+            }
+        }
+    }
+
+    fn write(&mut self, role: Role, bytes: u64, closed: bool) {
+        let end = &mut self.ends[role as usize];
+        let from = end.now.max(end.sent);
+        let until = from.saturating_add(self.path.duration(bytes));
+        end.sent = until;
+        if bytes > 0 {
+            self.bursts.push(Burst {
+                party: role,
                 bytes,
                 from,
                 until,
             });
-            Some(now)
         }
-        Step::Close => {
-            other.closed = Some(now.max(end.sent).saturating_add(path.way));
-            Some(now)
-        }
-        Step::Receive(bytes) => {
-            let wanted = end.expected.saturating_add(bytes);
-            let arrived = end.arrivals.partition_point(|arrival| arrival.1 < wanted);
-            let until = end.arrivals.get(arrived).map(|arrival| arrival.0);
-            if until.is_some() {
-                end.expected = wanted;
-            }
-            until
-        }
-        Step::ReceiveClose => end.closed,
-        Step::Pause(pause) => Some(now.saturating_add(pause)),
-        Step::Ask | Step::Answered => Some(now),
-    };
-    let Some(until) = until else {
-        return false;
-    };
-    end.now = now.max(until);
-    end.step += 1;
-    true
+        let delivery = Delivery {
+            bytes,
+            closed,
+            ..Delivery::default()
+        };
+        let arrival = until.saturating_add(self.path.way);
+        let other = &mut self.ends[role.other() as usize];
+        other.deliveries.push_back((arrival, delivery));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::Exchange;
+    use crate::script::{Exchange, Step};
 
     #[test]
     fn a_script_takes_its_round_trips_and_its_pauses() {

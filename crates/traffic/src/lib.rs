@@ -4,52 +4,74 @@
 //! [`Script`] for each, and when it wants to be woken; it is told when a connection is over. It
 //! knows no network and no clock: time comes in as an argument, wishes go out as [`Action`]s.
 //!
-//! - Closed loop: web users ([`MahWeb`], [`UncWeb`]), who fetch the next file when one has come,
-//!   and simpler sessions ([`WebSessions`], [`Telnet`]).
-//! - Open loop: connections that arrive as a Poisson process ([`Poisson`]) or with long memory
-//!   ([`PackMime`]), recorded ones ([`Vectors`]), those of many applications ([`GeneralTcp`]).
-//! - Long-lived transfers ([`Bulk`]).
-//! - Datagrams at a constant rate ([`Cbr`]) or in bursts ([`OnOff`]).
+//! Each [`Model`] is one file, which has its parameters ([`ModelParameters`]) and its source
+//! ([`ModelSource`]); to add one takes a line in the list below.
+//!
+//! A [`Player`] plays the script of a connection, over whatever transport there is.
 
 mod bulk;
-mod cbr;
-mod check;
+pub mod cbr;
 mod curve;
-mod general_tcp;
+mod datagrams;
+pub mod general_tcp;
 pub mod ideal;
 mod long_memory;
-mod mah;
+pub mod mah_web;
+mod model;
 mod normal;
 mod offered;
 mod on_off;
-mod packmime;
-mod params;
-mod part;
+pub mod packmime;
+mod player;
 mod poisson;
+mod registry;
 mod replay;
 mod rtt;
 mod script;
-mod session;
+mod setting;
 mod sizes;
 mod source;
+mod subset;
 mod telnet;
-mod unc;
+mod unc_web;
 pub mod vector;
+mod vectors;
+mod web_sessions;
 
-pub use general_tcp::Generator;
+pub use model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
 pub use offered::Offered;
-pub use on_off::OnOff;
-pub use packmime::{Http, PackMime};
-pub use params::{
-    Bulk, Cbr, Gaps, GeneralTcp, MahWeb, Model, Poisson, Replies, Rtt, Sizes, Vectors,
-};
-pub use part::Part;
-pub use replay::VectorFile;
-pub use rtt::{GeneralFit, PackMimeRtt};
-pub use script::{
-    Action, Connect, Direction, Exchange, HostCounts, Limits, OpenDatagrams, Script, Step,
-};
-pub use session::WebSessions;
-pub use source::{Activity, OpenFile, PopulationUnset, Source, SourceError};
-pub use telnet::Telnet;
-pub use unc::UncWeb;
+pub use player::{Answered, AppAction, Delivery, Player};
+pub use rtt::{GeneralFit, PackmimeRtt, Rtt};
+pub use script::{Action, Connect, Exchange, Limits, OpenDatagrams, Script, Step};
+pub use setting::{Direction, HostCounts, Setting};
+pub use sizes::Sizes;
+pub use source::{Activity, PopulationUnset, Source, SourceError};
+pub use subset::Subset;
+pub use vectors::VectorFile;
+
+registry::models! {
+    /// Closed loop: web users who fetch pages over HTTP/1.0 (Mah 1997).
+    MahWeb(mah_web),
+    /// Closed loop: web users whose pages come from several servers, some over persistent
+    /// connections (UNC, Smith et al. 2001; reconstructed).
+    UncWeb(unc_web),
+    /// Closed loop: sessions that fetch a transfer, think, fetch the next (Zhang and Qiu 2000).
+    WebSessions(web_sessions),
+    /// Open loop: connections arrive as a Poisson process, each with one exchange.
+    Poisson(poisson),
+    /// Open loop: HTTP connections with long memory (PackMime, Cao et al. 2004).
+    Packmime(packmime),
+    /// Open loop: connection vectors, from a file.
+    Vectors(vectors),
+    /// Open loop: connections of many applications with heavy-tailed sizes, in the manner of a
+    /// backbone (Le 2005, chapters 6 and 7).
+    GeneralTcp(general_tcp),
+    /// Long-lived transfers.
+    Bulk(bulk),
+    /// Datagrams (UDP) at a constant rate that nothing slows down.
+    Cbr(cbr),
+    /// Datagrams (UDP) in bursts of Pareto length.
+    OnOff(on_off),
+    /// Keystrokes and their echoes, with the pauses of tcplib's telnet.
+    Telnet(telnet),
+}

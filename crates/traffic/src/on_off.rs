@@ -5,13 +5,17 @@
 //! together make self-similar traffic (W. Willinger, M. Taqqu, R. Sherman, D. Wilson,
 //! "Self-Similarity Through High-Variability", SIGCOMM 1995).
 
+use aqmlab_declare::check::{Problem, positive, problem};
+use aqmlab_declare::{About, Parameters};
 use aqmlab_net::{Bytes, RandomStream, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bulk;
+use crate::datagrams;
+use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
 use crate::script::{Action, OpenDatagrams};
-use crate::source::Setting;
+use crate::setting::Setting;
+use crate::source::SourceError;
 
 /// Flows of datagrams that are on and off in turn, each time for a Pareto time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,8 +62,70 @@ fn default_start() -> Time {
     Time::from_secs(3)
 }
 
+impl Parameters for OnOff {
+    const ABOUT: About = About {
+        title: "Datagrams in bursts",
+        paper: "Y. Zhang, L. Qiu, Understanding the End-to-End Performance Impact of RED in a \
+                Heterogeneous Environment, Cornell CS Technical Report 2000-1802, 2000",
+        purpose: "Flows of UDP datagrams that are on and off in turn, each time for a Pareto time: \
+                  many of them together make self-similar traffic (Willinger et al., SIGCOMM \
+                  1995).",
+        departures: &[
+            "A burst that ends between two datagrams leaves the rest of the gap to the next burst, \
+             so that the rate while on is exact. ns-2 rounds every burst to whole datagrams.",
+        ],
+        memory: "one entry for each flow",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        datagrams::check(self.flows, self.rate, self.packet)?;
+        positive("mean_on", self.mean_on)?;
+        positive("mean_off", self.mean_off)?;
+        if self.shape.is_finite() && self.shape > 1.0 {
+            return Ok(());
+        }
+        let right = "a Pareto distribution has a mean only if its shape is above 1";
+        problem("shape", format!("found {}; {right}", self.shape))
+    }
+}
+
+impl ModelParameters for OnOff {
+    fn example() -> &'static str {
+        r#"[[traffic]]
+kind = "on-off"
+flows = 20
+rate = "24 kbit/s"
+rtt = { kind = "constant", rtt = "104 ms" }
+"#
+    }
+
+    fn population_key(&self) -> PopulationKey {
+        PopulationKey::FLOWS
+    }
+
+    fn population(&self) -> Option<f64> {
+        Some(self.flows.into())
+    }
+
+    fn set_population(&mut self, population: f64) {
+        self.flows = whole(population);
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::Fixed
+    }
+
+    fn source(
+        &self,
+        setting: &Setting<'_>,
+        _files: &mut OpenFile<'_>,
+    ) -> Result<Box<dyn ModelSource>, SourceError> {
+        Ok(Box::new(OnOffSource::new(self, setting)))
+    }
+}
+
 #[derive(Clone, Debug)]
-pub(crate) struct Bursts {
+struct OnOffSource {
     flows: Vec<Flow>,
     /// Seconds between datagrams while a flow is on.
     gap_s: f64,
@@ -97,23 +163,14 @@ impl Pareto {
     }
 }
 
-impl Bursts {
-    pub(crate) fn new(params: &OnOff, setting: &Setting<'_>) -> Self {
-        let name = format!("{}/bursts", setting.class);
+impl OnOffSource {
+    fn new(params: &OnOff, setting: &Setting<'_>) -> Self {
         let flow = |token| {
-            let mut draws = RandomStream::new(setting.seed, &name, u64::from(token));
-            let start = draws.uniform() * params.start_within.as_secs_f64();
-            let (flipped, ordinal) = setting.direction.place(token);
-            let (client, server) = bulk::pair(ordinal, setting.hosts.as_seen(flipped));
+            let mut draws = setting.stream("bursts", token);
+            let (open, start) = datagrams::flow(setting, token, params.start_within, &mut draws);
             Flow {
-                open: OpenDatagrams {
-                    token,
-                    client,
-                    server,
-                    rtt: setting.rtt.sample(client, server, flipped, &mut draws),
-                    flipped,
-                },
-                start: Time::from_secs_f64(start),
+                open,
+                start,
                 left_s: 0.0,
                 draws,
             }
@@ -126,8 +183,10 @@ impl Bursts {
             off: Pareto::with_mean(params.mean_off, params.shape),
         }
     }
+}
 
-    pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {
+impl ModelSource for OnOffSource {
+    fn start(&mut self, actions: &mut Vec<Action>) {
         for flow in &mut self.flows {
             flow.left_s = self.on.sample(&mut flow.draws);
             let (at, token) = (flow.start, flow.open.token);
@@ -138,7 +197,7 @@ impl Bursts {
 
     /// Sends a datagram. The next one follows when the flow has been on for a gap's time: what a
     /// burst leaves of a gap counts in the next one, so the rate while on is exact.
-    pub(crate) fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+    fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
         let size = self.size;
         actions.push(Action::Datagram { token, size });
         let flow = &mut self.flows[token as usize];

@@ -3,15 +3,96 @@
 //! Every purpose draws from its own stream, so that another distribution of responses meets the
 //! same arrivals and the same hosts.
 
-use aqmlab_net::{RandomStream, Time};
+use aqmlab_declare::check::{Problem, within};
+use aqmlab_declare::{About, Parameters};
+use aqmlab_net::{Frequency, RandomStream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::params::{Poisson, Rtt};
-use crate::script::{Action, Connect, Direction, HostCounts, Script};
-use crate::sizes::SizeDraws;
-use crate::source::{PopulationUnset, Setting};
+use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate};
+use crate::rtt::Rtt;
+use crate::script::{Action, Connect, Script};
+use crate::setting::{Direction, HostCounts, Setting};
+use crate::sizes::{SizeDraws, Sizes};
+use crate::source::{PopulationUnset, SourceError};
+
+/// Connections that arrive as a Poisson process; each carries one request and one response.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Poisson {
+    /// Connections per second; left out: calibrated from `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Frequency>,
+    /// Distribution of request sizes.
+    pub request: Sizes,
+    /// Distribution of response sizes.
+    pub response: Sizes,
+}
+
+impl Parameters for Poisson {
+    const ABOUT: About = About {
+        title: "Poisson arrivals",
+        paper: "no paper; V. Paxson, S. Floyd, Wide-Area Traffic: The Failure of Poisson Modeling, \
+                IEEE/ACM Transactions on Networking 3(3), 1995, say what of real traffic is \
+                Poisson",
+        purpose: "Open loop: connections arrive as a Poisson process, whatever happens to those \
+                  before; each carries one request and one response, and the server closes.",
+        departures: &["Rows of a table of sizes are not interpolated."],
+        memory: "constant",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check_rate(self.rate)?;
+        within("request", self.request.check())?;
+        within("response", self.response.check())
+    }
+}
+
+impl ModelParameters for Poisson {
+    fn example() -> &'static str {
+        r#"[[traffic]]
+kind = "poisson"
+rate = "120 /s"
+request = { kind = "constant", size = "300 bytes" }
+response = { kind = "bounded-pareto", shape = 1.2, minimum = "2 kB", maximum = "10 MB" }
+rtt = { kind = "constant", rtt = "80 ms" }
+"#
+    }
+
+    fn population_key(&self) -> PopulationKey {
+        PopulationKey::RATE
+    }
+
+    fn population(&self) -> Option<f64> {
+        self.rate.map(|rate| rate.0)
+    }
+
+    fn set_population(&mut self, population: f64) {
+        self.rate = Some(Frequency(population));
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::OpenLoop
+    }
+
+    fn sizes_mut(&mut self) -> Vec<(&'static str, &mut Sizes)> {
+        vec![
+            ("request", &mut self.request),
+            ("response", &mut self.response),
+        ]
+    }
+
+    fn source(
+        &self,
+        setting: &Setting<'_>,
+        _files: &mut OpenFile<'_>,
+    ) -> Result<Box<dyn ModelSource>, SourceError> {
+        Ok(Box::new(PoissonSource::new(self, setting)?))
+    }
+}
 
 #[derive(Clone, Debug)]
-pub(crate) struct Arrivals {
+struct PoissonSource {
     mean_gap_s: f64,
     request: SizeDraws,
     response: SizeDraws,
@@ -32,11 +113,10 @@ struct Streams {
     rtts: RandomStream,
 }
 
-impl Arrivals {
-    pub(crate) fn new(params: &Poisson, setting: &Setting<'_>) -> Result<Self, PopulationUnset> {
+impl PoissonSource {
+    fn new(params: &Poisson, setting: &Setting<'_>) -> Result<Self, PopulationUnset> {
         let rate = params.rate.ok_or(PopulationUnset { field: "rate" })?;
-        let stream =
-            |name| RandomStream::new(setting.seed, &format!("{}/{name}", setting.class), 0);
+        let stream = |purpose| setting.stream(purpose, 0);
         Ok(Self {
             mean_gap_s: 1.0 / rate.0,
             request: SizeDraws::new(&params.request),
@@ -55,11 +135,21 @@ impl Arrivals {
         })
     }
 
-    pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {
+    fn wait(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let gap = self.streams.arrivals.exponential(self.mean_gap_s);
+        actions.push(Action::WakeAt {
+            at: now.saturating_add(Time::from_secs_f64(gap)),
+            token: self.next,
+        });
+    }
+}
+
+impl ModelSource for PoissonSource {
+    fn start(&mut self, actions: &mut Vec<Action>) {
         self.wait(Time::ZERO, actions);
     }
 
-    pub(crate) fn on_wake(&mut self, now: Time, actions: &mut Vec<Action>) {
+    fn on_wake(&mut self, now: Time, _token: u32, actions: &mut Vec<Action>) {
         let (flipped, _) = self.direction.place(self.next);
         let hosts = self.hosts.as_seen(flipped);
         let client = self.streams.hosts.below(hosts.clients as usize) as u32;
@@ -80,13 +170,5 @@ impl Arrivals {
         }));
         self.next = self.next.wrapping_add(1);
         self.wait(now, actions);
-    }
-
-    fn wait(&mut self, now: Time, actions: &mut Vec<Action>) {
-        let gap = self.streams.arrivals.exponential(self.mean_gap_s);
-        actions.push(Action::WakeAt {
-            at: now.saturating_add(Time::from_secs_f64(gap)),
-            token: self.next,
-        });
     }
 }

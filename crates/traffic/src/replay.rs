@@ -8,71 +8,24 @@
 //!   vectors are dropped, or replayed several times at once (`copies`);
 //! - by time (the common TCP evaluation suite): start times are stretched (`stretch`).
 //!
-//! The vectors come from a file, read as time goes on, or from a generator.
+//! The vectors come from a file, read as time goes on, or from a generator: a [`Feed`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{self, BufRead, Seek};
 
 use aqmlab_net::{RandomStream, Time};
 
-use crate::general_tcp::Generator;
-use crate::params::{GeneralTcp, Rtt, Vectors};
-use crate::script::{Action, Connect, Direction, HostCounts, Limits, Script};
-use crate::source::{PopulationUnset, Setting};
-use crate::vector::{CLOSE_AFTER, ConnectionVector, VectorReader};
+use crate::model::ModelSource;
+use crate::rtt::Rtt;
+use crate::script::{Action, Connect, Limits, Script};
+use crate::setting::{Direction, HostCounts, Setting};
+use crate::vector::ConnectionVector;
 
-/// A file of connection vectors, open.
-pub trait VectorFile: BufRead + Seek + Send {}
-
-impl<T: BufRead + Seek + Send> VectorFile for T {}
-
-/// Where vectors come from.
-enum Feed {
-    File(Box<FileFeed>),
-    Generator(Box<Generator>),
-    /// It ended, or could not be read any further.
-    End,
-}
-
-/// A file that is read as time goes on, again and again if it is to be repeated.
-struct FileFeed {
-    reader: VectorReader<Box<dyn VectorFile>>,
-    repeat: bool,
-    /// Start of this pass, and of the last vector in it; how many vectors it has had.
-    begin: Time,
-    last: Time,
-    count: u64,
-}
-
-impl FileFeed {
-    fn next(&mut self) -> Result<Option<ConnectionVector>, String> {
-        loop {
-            match self.reader.next() {
-                Some(Ok(mut vector)) => {
-                    vector.start = self.begin.saturating_add(vector.start);
-                    self.last = vector.start;
-                    self.count += 1;
-                    return Ok(Some(vector));
-                }
-                Some(Err(error)) => return Err(error.to_string()),
-                None if self.repeat => self.rewind().map_err(|error| error.to_string())?,
-                None => return Ok(None),
-            }
-        }
-    }
-
-    /// Begins anew, a mean gap behind the last vector.
-    fn rewind(&mut self) -> io::Result<()> {
-        let span = self.last.saturating_sub(self.begin);
-        let gap = match self.count {
-            0 | 1 => CLOSE_AFTER,
-            count => Time::from_nanos(span.as_nanos() / (count - 1) + 1),
-        };
-        self.begin = self.last.saturating_add(gap);
-        self.count = 0;
-        self.reader.rewind()
-    }
+/// Where connection vectors come from, in order of their start times.
+pub(crate) trait Feed: Send {
+    /// The next one; nothing if there are no more. An error is why there are no more before their
+    /// time.
+    fn next(&mut self) -> Result<Option<ConnectionVector>, String>;
 }
 
 /// A connection that waits for its time.
@@ -103,17 +56,16 @@ impl Ord for Pending {
 }
 
 /// All connections of a class that replays vectors.
-pub(crate) struct Replay {
-    feed: Feed,
+pub(crate) struct Replay<F> {
+    /// Nothing when it has ended, or cannot be read any further.
+    feed: Option<F>,
     failure: Option<String>,
     /// The next vector of the feed.
     ahead: Option<ConnectionVector>,
     /// Copies of vectors before it, the earliest on top.
     pending: BinaryHeap<Reverse<Pending>>,
+    options: Options,
     copies: Copies,
-    stretch: f64,
-    windows: bool,
-    losses: bool,
     rtt: Rtt,
     direction: Direction,
     hosts: HostCounts,
@@ -151,94 +103,56 @@ impl Copies {
     }
 }
 
-impl Replay {
-    /// The vectors of an open file.
-    pub(crate) fn of_file(
-        params: &Vectors,
-        file: Box<dyn VectorFile>,
-        setting: &Setting<'_>,
-    ) -> Result<Self, PopulationUnset> {
-        let copies = params.copies.ok_or(PopulationUnset { field: "copies" })?;
-        let feed = FileFeed {
-            reader: VectorReader::new(file),
-            repeat: params.repeat,
-            begin: Time::ZERO,
-            last: Time::ZERO,
-            count: 0,
-        };
-        let mut replay = Self::new(Feed::File(Box::new(feed)), copies, params.spread, setting);
-        replay.stretch = params.stretch;
-        replay.windows = params.windows;
-        replay.losses = params.losses;
-        Ok(replay)
-    }
+/// How vectors are replayed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// How often each vector, on average.
+    pub(crate) copies: f64,
+    /// Further copies start at random within this time.
+    pub(crate) spread: Time,
+    /// Factor on start times.
+    pub(crate) stretch: f64,
+    /// Connections keep to the windows and segment sizes of their vectors.
+    pub(crate) windows: bool,
+    /// Packets are lost at random as the vectors say.
+    pub(crate) losses: bool,
+}
 
-    /// Vectors that a generator makes.
-    pub(crate) fn of_generator(
-        params: &GeneralTcp,
-        setting: &Setting<'_>,
-    ) -> Result<Self, PopulationUnset> {
-        let rate = params.rate.ok_or(PopulationUnset { field: "rate" })?;
-        let generator = Generator::new(params, rate.0, setting.seed, setting.class);
-        let feed = Feed::Generator(Box::new(generator));
-        Ok(Self::new(feed, 1.0, Time::ZERO, setting))
-    }
+impl Options {
+    /// Each vector once, at its time, over a network that decides alone.
+    pub(crate) const PLAIN: Self = Self {
+        copies: 1.0,
+        spread: Time::ZERO,
+        stretch: 1.0,
+        windows: false,
+        losses: false,
+    };
+}
 
-    fn new(feed: Feed, copies: f64, spread: Time, setting: &Setting<'_>) -> Self {
-        let name = |what| format!("{}/{what}", setting.class);
-        let stream = |what| RandomStream::new(setting.seed, &name(what), 0);
+impl<F: Feed> Replay<F> {
+    pub(crate) fn new(feed: F, options: Options, setting: &Setting<'_>) -> Self {
         Self {
-            feed,
+            feed: Some(feed),
             failure: None,
             ahead: None,
             pending: BinaryHeap::new(),
+            options,
             copies: Copies {
-                mean: copies,
-                spread,
+                mean: options.copies,
+                spread: options.spread,
                 seed: setting.seed,
-                name: name("copies"),
+                name: format!("{}/copies", setting.class),
                 vector: 0,
             },
-            stretch: 1.0,
-            windows: false,
-            losses: false,
             rtt: setting.rtt.clone(),
             direction: setting.direction,
             hosts: setting.hosts,
-            host_draws: stream("hosts"),
-            rtt_draws: stream("rtts"),
+            host_draws: setting.stream("hosts", 0),
+            rtt_draws: setting.stream("rtts", 0),
             origin: None,
             serial: 0,
             opened: 0,
         }
-    }
-
-    pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {
-        self.ahead = self.read();
-        self.wait(actions);
-    }
-
-    /// Starts what is due.
-    pub(crate) fn on_wake(&mut self, now: Time, actions: &mut Vec<Action>) {
-        let first = self.pending.peek().map_or(now, |Reverse(first)| first.at);
-        let origin = *self.origin.get_or_insert(now.saturating_sub(first));
-        let now = now.saturating_sub(origin);
-        while self
-            .pending
-            .peek()
-            .is_some_and(|Reverse(due)| due.at <= now)
-        {
-            if let Some(Reverse(due)) = self.pending.pop() {
-                let connect = self.connect(&due.vector);
-                actions.push(Action::Connect(connect));
-            }
-        }
-        self.wait(actions);
-    }
-
-    /// Why the vectors ended before their time, if they did.
-    pub(crate) fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
     }
 
     /// Wants to be woken when the next connection is due.
@@ -273,15 +187,11 @@ impl Replay {
 
     /// The next vector, at the time at which it is to start.
     fn read(&mut self) -> Option<ConnectionVector> {
-        let next = match &mut self.feed {
-            Feed::File(file) => file.next(),
-            Feed::Generator(generator) => Ok(Some(generator.generate())),
-            Feed::End => Ok(None),
-        };
+        let next = self.feed.as_mut().map_or(Ok(None), F::next);
         match next {
             Ok(Some(mut vector)) => {
-                if self.stretch != 1.0 {
-                    let start = vector.start.as_secs_f64() * self.stretch;
+                if self.options.stretch != 1.0 {
+                    let start = vector.start.as_secs_f64() * self.options.stretch;
                     vector.start = Time::from_secs_f64(start);
                 }
                 return Some(vector);
@@ -289,7 +199,7 @@ impl Replay {
             Ok(None) => {}
             Err(failure) => self.failure = Some(failure),
         }
-        self.feed = Feed::End;
+        self.feed = None;
         None
     }
 
@@ -318,14 +228,44 @@ impl Replay {
     /// What the vector says of its hosts and its path, as far as it is wanted.
     fn limits(&self, vector: &ConnectionVector) -> Option<Box<Limits>> {
         let mut limits = Limits::default();
-        if self.windows {
+        if self.options.windows {
             limits.windows = vector.windows;
             // Both ends use the larger one, as the evaluation suite's two-way TCP does.
             limits.segment = vector.segments.into_iter().flatten().max();
         }
-        if self.losses {
+        if self.options.losses {
             limits.loss = vector.loss.unwrap_or_default();
         }
         (limits != Limits::default()).then(|| Box::new(limits))
+    }
+}
+
+impl<F: Feed> ModelSource for Replay<F> {
+    fn start(&mut self, actions: &mut Vec<Action>) {
+        self.ahead = self.read();
+        self.wait(actions);
+    }
+
+    /// Starts what is due.
+    fn on_wake(&mut self, now: Time, _token: u32, actions: &mut Vec<Action>) {
+        let first = self.pending.peek().map_or(now, |Reverse(first)| first.at);
+        let origin = *self.origin.get_or_insert(now.saturating_sub(first));
+        let now = now.saturating_sub(origin);
+        while self
+            .pending
+            .peek()
+            .is_some_and(|Reverse(due)| due.at <= now)
+        {
+            if let Some(Reverse(due)) = self.pending.pop() {
+                let connect = self.connect(&due.vector);
+                actions.push(Action::Connect(connect));
+            }
+        }
+        self.wait(actions);
+    }
+
+    /// Why the vectors ended before their time, if they did.
+    fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
     }
 }

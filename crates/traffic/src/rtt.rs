@@ -2,13 +2,85 @@
 
 use std::sync::LazyLock;
 
+use aqmlab_declare::check::{Problem, problem};
 use aqmlab_net::{RandomStream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::curve;
 use crate::packmime::RttCurves;
-use crate::params::Rtt;
+use crate::setting::HostCounts;
+
+aqmlab_declare::tagged! {
+    /// Minimum round-trip times, one per connection; the bottleneck's own delay is part of it.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Rtt {
+        /// The same for all.
+        Constant {
+            /// The round-trip time.
+            rtt: Time,
+        },
+        /// That of each connection vector; only with `kind = "vectors"` and `kind = "general-tcp"`.
+        /// One that is shorter than the bottleneck's delays is raised to them.
+        Vector {
+            /// Of vectors that have none.
+            #[serde(default = "default_fallback")]
+            fallback: Time,
+        },
+        /// Uniform.
+        Uniform {
+            /// Shortest.
+            min: Time,
+            /// Longest.
+            max: Time,
+        },
+        /// Fixed for every pair of server and client host.
+        Pairs {
+            /// A CSV file: a header `server,<client>,<client>...`, then one row per server with
+            /// milliseconds. It is read when the scenario is, and replaced by `matrix`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            file: Option<String>,
+            /// Rows are servers, columns clients.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            matrix: Vec<Vec<Time>>,
+            /// Added to every entry.
+            #[serde(default)]
+            extra: Time,
+        },
+        /// A table of its own; between its rows the logarithm of the round-trip time is linear.
+        Empirical {
+            /// A CSV file with a header, milliseconds in the first column, cumulative probabilities
+            /// in the last. It is read when the scenario is, and replaced by `cdf`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            file: Option<String>,
+            /// Rows of (round-trip time, cumulative probability), both ascending, the last
+            /// probability 1. What the first row has of it is exactly the first row's time.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            cdf: Vec<(Time, f64)>,
+        },
+        /// The wide distribution of Aikat et al. 2003: 10 ms to 25 s, median 80 ms, one in ten
+        /// above 1.1 s. Reconstructed.
+        General {
+            /// Which compromise it makes.
+            #[serde(default)]
+            fit: GeneralFit,
+        },
+        /// Those of PackMime. With traffic of kind `packmime` they have long memory, as the model
+        /// says; with others they are independent.
+        Packmime {
+            /// Which table.
+            #[serde(default)]
+            table: PackmimeRtt,
+            /// Added to every round trip: the propagation delay of the topology.
+            #[serde(default)]
+            extra: Time,
+        },
+    }
+}
+
+fn default_fallback() -> Time {
+    Time::from_millis(100)
+}
 
 /// Which compromise the general distribution makes where its sources contradict each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,7 +96,7 @@ pub enum GeneralFit {
 /// Which of PackMime's round-trip times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum PackMimeRtt {
+pub enum PackmimeRtt {
     /// The tables of ns-2 2.35, a part for the clients and one for the servers: median 67 ms, mean
     /// 108 ms.
     #[default]
@@ -55,6 +127,50 @@ fn general(fit: GeneralFit) -> &'static [Knot] {
 }
 
 impl Rtt {
+    /// Refuses what means nothing between `hosts`; the error is the field and the message.
+    pub fn check(&self, hosts: HostCounts) -> Result<(), Problem> {
+        match self {
+            Self::Constant { .. }
+            | Self::Vector { .. }
+            | Self::General { .. }
+            | Self::Packmime { .. } => Ok(()),
+            Self::Empirical { cdf, .. } => check_rtts(cdf),
+            Self::Uniform { min, max } => {
+                if min <= max {
+                    return Ok(());
+                }
+                problem(
+                    "max",
+                    format!("found {max}; it must not be below min, {min}"),
+                )
+            }
+            Self::Pairs { matrix, .. } => {
+                let HostCounts { clients, servers } = hosts;
+                if matrix.len() != servers as usize {
+                    return problem(
+                        "matrix",
+                        format!(
+                            "found {} rows; there must be one per server host, {servers}",
+                            matrix.len()
+                        ),
+                    );
+                }
+                let odd = |row: &Vec<_>| row.len() != clients as usize;
+                let Some(row) = matrix.iter().position(odd) else {
+                    return Ok(());
+                };
+                problem(
+                    "matrix",
+                    format!(
+                        "found {} entries in row {}; there must be one per client host, {clients}",
+                        matrix[row].len(),
+                        row + 1
+                    ),
+                )
+            }
+        }
+    }
+
     /// The round-trip time of a connection between these hosts, numbered as in
     /// [`Connect`](crate::Connect).
     pub(crate) fn sample(
@@ -88,11 +204,11 @@ impl Rtt {
             Self::General { fit } => quantile(general(*fit), stream.uniform_positive()),
             Self::Packmime { table, extra } => {
                 let own = match table {
-                    PackMimeRtt::Ns2 => {
+                    PackmimeRtt::Ns2 => {
                         let above = [stream.uniform_positive(), stream.uniform_positive()];
                         milliseconds(PACKMIME.exceeded_ms(above))
                     }
-                    PackMimeRtt::Weigle2003 => quantile(&WEIGLE2003, stream.uniform_positive()),
+                    PackmimeRtt::Weigle2003 => quantile(&WEIGLE2003, stream.uniform_positive()),
                 };
                 own.saturating_add(*extra)
             }
@@ -125,14 +241,49 @@ impl Rtt {
             Self::General { fit } => ends(general(*fit)),
             Self::Packmime { table, extra } => {
                 let (shortest, longest) = match table {
-                    PackMimeRtt::Ns2 => (milliseconds(PACKMIME.shortest_ms()), *extra),
-                    PackMimeRtt::Weigle2003 => ends(&WEIGLE2003),
+                    PackmimeRtt::Ns2 => (milliseconds(PACKMIME.shortest_ms()), *extra),
+                    PackmimeRtt::Weigle2003 => ends(&WEIGLE2003),
                 };
                 let longest = longest.saturating_add(*extra);
                 (shortest.saturating_add(*extra), longest)
             }
         }
     }
+}
+
+/// Rows of (round-trip time, cumulative probability): both ascending, the last probability 1. Times
+/// may stay the same: then they have the probability between them.
+fn check_rtts(cdf: &[(Time, f64)]) -> Result<(), Problem> {
+    let Some(&(first, probability)) = cdf.first() else {
+        return problem("cdf", "found no rows; give them, or a file that has them");
+    };
+    if first == Time::ZERO || !(0.0..=1.0).contains(&probability) {
+        let right = "a time is above 0 and a probability from 0 to 1";
+        return problem(
+            "cdf",
+            format!("found ({first}, {probability}) in row 1; {right}"),
+        );
+    }
+    for (index, pair) in cdf.windows(2).enumerate() {
+        let ((rtt, probability), (next, after)) = (pair[0], pair[1]);
+        if !(next >= rtt && after >= probability) {
+            let found = format!("found ({next}, {after}) in row {}", index + 2);
+            let right = "times and probabilities must ascend";
+            return problem(
+                "cdf",
+                format!("{found} after ({rtt}, {probability}); {right}"),
+            );
+        }
+    }
+    let (longest, last) = cdf[cdf.len() - 1];
+    if (last - 1.0).abs() > 1e-9 {
+        let right = "its probability must be 1";
+        return problem(
+            "cdf",
+            format!("found ({longest}, {last}) in the last row; {right}"),
+        );
+    }
+    Ok(())
 }
 
 fn milliseconds(ms: f64) -> Time {
@@ -199,7 +350,7 @@ mod tests {
     fn packmime_has_its_published_quantiles() {
         // Computed independently from the tables: 10th, 25th, ... percentile of the sum.
         let ns2 = drawn_ms(&Rtt::Packmime {
-            table: PackMimeRtt::Ns2,
+            table: PackmimeRtt::Ns2,
             extra: Time::ZERO,
         });
         for (ms, share) in [
@@ -215,7 +366,7 @@ mod tests {
         assert!((ns2[0] - 1.0178).abs() < 0.2);
         // Weigle 2003, section II.A: median 54, mean 74, 90th percentile 117 ms, 1 ms to 3.5 s.
         let weigle = drawn_ms(&Rtt::Packmime {
-            table: PackMimeRtt::Weigle2003,
+            table: PackmimeRtt::Weigle2003,
             extra: Time::from_millis(14),
         });
         expect_share(&weigle, 14.0 + 54.0, 0.5);

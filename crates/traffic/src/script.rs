@@ -9,8 +9,6 @@
 use std::slice;
 
 use aqmlab_net::{Role, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::vector::{Adu, Body};
 
@@ -369,52 +367,4 @@ pub enum Action {
         /// Handed back.
         token: u32,
     },
-}
-
-/// How many hosts sit at either side of the dumbbell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostCounts {
-    /// Hosts at the clients' side.
-    pub clients: u32,
-    /// Hosts at the servers' side.
-    pub servers: u32,
-}
-
-impl HostCounts {
-    /// How many hosts a connection may choose its client and its server from.
-    pub(crate) const fn as_seen(self, flipped: bool) -> Self {
-        if flipped {
-            Self {
-                clients: self.servers,
-                servers: self.clients,
-            }
-        } else {
-            self
-        }
-    }
-}
-
-/// The way the responses of a class go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    /// Servers to clients over the forward link.
-    #[default]
-    Forward,
-    /// The other way: the servers sit at the clients' side.
-    Reverse,
-    /// Half of the users (or connections) each way.
-    Both,
-}
-
-impl Direction {
-    /// Whether number `index` of the users (or connections) is flipped, and which number it has
-    /// among those that go the same way.
-    pub(crate) const fn place(self, index: u32) -> (bool, u32) {
-        match self {
-            Self::Forward => (false, index),
-            Self::Reverse => (true, index),
-            Self::Both => (index % 2 == 1, index / 2),
-        }
-    }
 }

@@ -1,13 +1,88 @@
-//! Drawing sizes from the distributions of a scenario.
+//! Distributions of sizes.
 
-use aqmlab_net::RandomStream;
+use aqmlab_declare::check::{Problem, above, bytes, problem};
+use aqmlab_net::{Bytes, RandomStream};
 
-use crate::params::Sizes;
+aqmlab_declare::tagged! {
+    /// A distribution of sizes in bytes of application data. Drawn sizes are rounded up to a byte.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Sizes {
+        /// Always the same.
+        Constant {
+            /// The size.
+            size: Bytes,
+        },
+        /// Log-normal.
+        Lognormal {
+            /// Median.
+            median: Bytes,
+            /// Standard deviation of the logarithm.
+            sigma: f64,
+        },
+        /// Pareto: P(X > x) = (minimum / x)^shape.
+        Pareto {
+            /// Tail index.
+            shape: f64,
+            /// Smallest size.
+            minimum: Bytes,
+        },
+        /// Pareto cut off at a maximum: quantile minimum (1 - u (1 - (minimum/maximum)^shape))^(-1/shape).
+        BoundedPareto {
+            /// Tail index.
+            shape: f64,
+            /// Smallest size.
+            minimum: Bytes,
+            /// Largest size.
+            maximum: Bytes,
+        },
+        /// A table: the first row whose cumulative probability reaches a uniform draw.
+        Empirical {
+            /// A CSV file with a header, sizes in the first column, cumulative probabilities in the
+            /// last. It is read when the scenario is, and replaced by `cdf`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            file: Option<String>,
+            /// Rows of (bytes, cumulative probability), both ascending, the last probability 1.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            cdf: Vec<(f64, f64)>,
+        },
+    }
+}
 
 /// A transfer that never ends; no drawn size is larger.
 pub(crate) const ENDLESS: u64 = u64::MAX / 2;
 
 impl Sizes {
+    /// Refuses what means nothing; the error is the field and the message.
+    pub fn check(&self) -> Result<(), Problem> {
+        match self {
+            Self::Constant { size } => bytes("size", *size),
+            Self::Lognormal { median, sigma } => {
+                bytes("median", *median)?;
+                above("sigma", *sigma, 0.0)
+            }
+            Self::Pareto { shape, minimum } => {
+                above("shape", *shape, 0.0)?;
+                bytes("minimum", *minimum)
+            }
+            Self::BoundedPareto {
+                shape,
+                minimum,
+                maximum,
+            } => {
+                above("shape", *shape, 0.0)?;
+                bytes("minimum", *minimum)?;
+                if maximum > minimum {
+                    return Ok(());
+                }
+                problem(
+                    "maximum",
+                    format!("found {maximum}; it must exceed minimum, {minimum}"),
+                )
+            }
+            Self::Empirical { cdf, .. } => check_cdf(cdf),
+        }
+    }
+
     /// Draws a size in bytes: rounded up, at least 1.
     pub fn sample(&self, stream: &mut RandomStream) -> u64 {
         let size = match self {
@@ -30,6 +105,40 @@ impl Sizes {
         };
         whole(size)
     }
+}
+
+/// Rows of (bytes, cumulative probability): both ascending, the last probability 1.
+fn check_cdf(cdf: &[(f64, f64)]) -> Result<(), Problem> {
+    let Some(&(first_size, first_probability)) = cdf.first() else {
+        return problem("cdf", "found no rows; give them, or a file that has them");
+    };
+    if !(first_size >= 0.0 && first_probability >= 0.0) {
+        return problem(
+            "cdf",
+            format!("found ({first_size}, {first_probability}) in row 1; nothing is negative"),
+        );
+    }
+    for (index, pair) in cdf.windows(2).enumerate() {
+        let ((size, probability), (next_size, next_probability)) = (pair[0], pair[1]);
+        if !(next_size > size && next_probability >= probability) {
+            return problem(
+                "cdf",
+                format!(
+                    "found ({next_size}, {next_probability}) in row {} after ({size}, \
+                     {probability}); sizes and probabilities must ascend",
+                    index + 2
+                ),
+            );
+        }
+    }
+    let (last_size, last) = cdf[cdf.len() - 1];
+    if !last_size.is_finite() || (last - 1.0).abs() > 1e-9 {
+        return problem(
+            "cdf",
+            format!("found ({last_size}, {last}) in the last row; its probability must be 1"),
+        );
+    }
+    Ok(())
 }
 
 /// A Pareto distribution on [minimum, maximum], what its quantiles share worked out.

@@ -4,19 +4,12 @@ use std::{fmt, io};
 
 use aqmlab_net::Time;
 
-use crate::bulk::Transfers;
-use crate::cbr::Streams;
-use crate::mah::WebUsers;
-use crate::on_off::Bursts;
-use crate::packmime::Clouds;
-use crate::params::{Model, Rtt, Vectors};
-use crate::part::{Dealer, Part};
-use crate::poisson::Arrivals;
-use crate::replay::{Replay, VectorFile};
-use crate::script::{Action, Direction, HostCounts};
-use crate::session::Sessions;
-use crate::telnet::Terminals;
-use crate::unc::UncUsers;
+use crate::Model;
+use crate::model::{ModelSource, OpenFile, Opening};
+use crate::script::Action;
+use crate::setting::Setting;
+use crate::subset::{Dealer, Subset};
+use crate::vectors::Vectors;
 
 /// A model without its number of users (or its rate): it has to be calibrated first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,15 +56,14 @@ impl From<PopulationUnset> for SourceError {
     }
 }
 
-/// Opens the file that holds a model's connection vectors.
-pub type OpenFile<'a> = dyn FnMut(&Vectors) -> io::Result<Box<dyn VectorFile>> + 'a;
-
 /// A class of traffic at work: says which connections to open and when to wake it.
 ///
 /// It has no clock and no network. What it does depends on the seed, the class's name and the
 /// order of events inside one user, never on other classes or on random numbers of a queue.
 pub struct Source {
-    model: Active,
+    model: Box<dyn ModelSource>,
+    opening: Opening,
+    is_endless: bool,
     activity: Activity,
     /// Connections that are open.
     open: u32,
@@ -112,84 +104,28 @@ impl Default for Activity {
 /// The token of the wake-up at which a class stops.
 const STOP: u32 = u32::MAX;
 
-enum Active {
-    Web(WebUsers),
-    Unc(UncUsers),
-    Sessions(Sessions),
-    Telnet(Terminals),
-    Poisson(Arrivals),
-    Replay(Box<Replay>),
-    PackMime(Clouds),
-    Bulk(Transfers),
-    Cbr(Streams),
-    OnOff(Bursts),
-}
-
-/// Where the connections of a class go and what their random numbers are called.
-#[derive(Clone, Debug)]
-pub(crate) struct Setting<'a> {
-    pub(crate) rtt: &'a Rtt,
-    pub(crate) direction: Direction,
-    pub(crate) hosts: HostCounts,
-    pub(crate) seed: u64,
-    pub(crate) class: &'a str,
-}
-
 impl Source {
-    /// The source of class `class`, which reads no file.
-    pub fn new(
-        model: &Model,
-        rtt: &Rtt,
-        direction: Direction,
-        hosts: HostCounts,
-        seed: u64,
-        class: &str,
-    ) -> Result<Self, SourceError> {
+    /// The source of a class, which reads no file.
+    pub fn new(model: &Model, setting: &Setting<'_>) -> Result<Self, SourceError> {
         let files = &mut |vectors: &Vectors| {
             let message = format!("{:?} is not read here", vectors.file);
             Err(io::Error::new(io::ErrorKind::Unsupported, message))
         };
-        Self::with_files(model, rtt, direction, hosts, seed, class, files)
+        Self::with_files(model, setting, files)
     }
 
-    /// The source of class `class`. Model and round-trip times have passed their `check`. The file
-    /// of a model that replays one is opened through `files`.
+    /// The source of a class. Its model has passed its check. The file of a model that replays one
+    /// is opened through `files`.
     pub fn with_files(
         model: &Model,
-        rtt: &Rtt,
-        direction: Direction,
-        hosts: HostCounts,
-        seed: u64,
-        class: &str,
+        setting: &Setting<'_>,
         files: &mut OpenFile<'_>,
     ) -> Result<Self, SourceError> {
-        let setting = Setting {
-            rtt,
-            direction,
-            hosts,
-            seed,
-            class,
-        };
-        let model = match model {
-            Model::MahWeb(params) => Active::Web(WebUsers::new(params, &setting)?),
-            Model::UncWeb(params) => Active::Unc(UncUsers::new(params, &setting)?),
-            Model::WebSessions(params) => Active::Sessions(Sessions::new(params, &setting)?),
-            Model::Telnet(params) => Active::Telnet(Terminals::new(params, &setting)),
-            Model::Poisson(params) => Active::Poisson(Arrivals::new(params, &setting)?),
-            Model::Vectors(params) => {
-                let file = files(params).map_err(SourceError::File)?;
-                Active::Replay(Box::new(Replay::of_file(params, file, &setting)?))
-            }
-            Model::GeneralTcp(params) => {
-                Active::Replay(Box::new(Replay::of_generator(params, &setting)?))
-            }
-            Model::Packmime(params) => Active::PackMime(Clouds::new(params, &setting)?),
-            Model::Bulk(params) => Active::Bulk(Transfers::new(params, &setting)),
-            Model::Cbr(params) => Active::Cbr(Streams::new(params, &setting)),
-            Model::OnOff(params) => Active::OnOff(Bursts::new(params, &setting)),
-        };
+        let parameters = model.parameters();
         Ok(Self {
-            model,
+            model: parameters.source(setting, files)?,
+            opening: parameters.opening(),
+            is_endless: parameters.is_endless(),
             activity: Activity::default(),
             open: 0,
             dealer: None,
@@ -204,18 +140,18 @@ impl Source {
         self
     }
 
-    /// The same source, with only a part of its connections: it was made with the seed and with
+    /// The same source, with only a subset of its connections: it was made with the seed and with
     /// the name of the whole. To be called before [`start`](Self::start).
     #[must_use]
-    pub fn with_part(mut self, part: Option<&Part>, seed: u64) -> Self {
-        self.dealer = part.map(|part| Box::new(Dealer::new(part, seed)));
+    pub fn with_subset(mut self, subset: Option<&Subset>, seed: u64) -> Self {
+        self.dealer = subset.map(|subset| Box::new(Dealer::new(subset, seed)));
         self
     }
 
     /// The run begins, at time 0.
     pub fn start(&mut self, actions: &mut Vec<Action>) {
         let first = actions.len();
-        self.start_model(actions);
+        self.model.start(actions);
         for action in &mut actions[first..] {
             if let Action::WakeAt { at, .. } = action {
                 *at = at.saturating_add(self.activity.start);
@@ -231,10 +167,10 @@ impl Source {
     pub fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
         if now < self.activity.stop {
             let first = actions.len();
-            self.wake_model(now, token, actions);
+            self.model.on_wake(now, token, actions);
             self.deal(first, actions);
             self.admit(first, now, actions);
-        } else if token == STOP && self.is_endless() {
+        } else if token == STOP && self.is_endless {
             actions.push(Action::EndConnections);
         }
     }
@@ -244,21 +180,12 @@ impl Source {
         self.open -= 1;
         if now < self.activity.stop {
             let first = actions.len();
-            self.finish_model(now, token, actions);
+            self.model.on_finished(now, token, actions);
             self.admit(first, now, actions);
         }
     }
 
-    /// Whether connections of the model go on for good, if nobody ends them.
-    fn is_endless(&self) -> bool {
-        match &self.model {
-            Active::Bulk(transfers) => transfers.is_endless(),
-            Active::Telnet(_) => true,
-            _ => false,
-        }
-    }
-
-    /// Leaves the connections of other parts out.
+    /// Leaves the connections outside of the subset out.
     fn deal(&mut self, first: usize, actions: &mut Vec<Action>) {
         if let Some(dealer) = &mut self.dealer {
             let mut place = 0;
@@ -284,52 +211,7 @@ impl Source {
             }
             let token = connect.token;
             *action = Action::Refused;
-            self.finish_model(now, token, actions);
-        }
-    }
-
-    fn start_model(&mut self, actions: &mut Vec<Action>) {
-        match &mut self.model {
-            Active::Web(users) => users.start(actions),
-            Active::Unc(users) => users.start(actions),
-            Active::Sessions(sessions) => sessions.start(actions),
-            Active::Telnet(terminals) => terminals.start(actions),
-            Active::Poisson(arrivals) => arrivals.start(actions),
-            Active::PackMime(clouds) => clouds.start(actions),
-            Active::Replay(replay) => replay.start(actions),
-            Active::Bulk(transfers) => transfers.start(actions),
-            Active::Cbr(streams) => streams.start(actions),
-            Active::OnOff(bursts) => bursts.start(actions),
-        }
-    }
-
-    fn wake_model(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
-        match &mut self.model {
-            Active::Web(users) => users.on_wake(token, actions),
-            Active::Unc(users) => users.on_wake(token, actions),
-            Active::Sessions(sessions) => sessions.on_wake(token, actions),
-            Active::Telnet(terminals) => terminals.on_wake(token, actions),
-            Active::Poisson(arrivals) => arrivals.on_wake(now, actions),
-            Active::PackMime(clouds) => clouds.on_wake(now, token, actions),
-            Active::Replay(replay) => replay.on_wake(now, actions),
-            Active::Bulk(transfers) => transfers.on_wake(token, actions),
-            Active::Cbr(streams) => streams.on_wake(now, token, actions),
-            Active::OnOff(bursts) => bursts.on_wake(now, token, actions),
-        }
-    }
-
-    fn finish_model(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
-        match &mut self.model {
-            Active::Web(users) => users.on_finished(now, token, actions),
-            Active::Unc(users) => users.on_finished(now, token, actions),
-            Active::Sessions(sessions) => sessions.on_finished(now, token, actions),
-            Active::Telnet(terminals) => terminals.on_finished(now, token, actions),
-            Active::Poisson(_)
-            | Active::PackMime(_)
-            | Active::Replay(_)
-            | Active::Bulk(_)
-            | Active::Cbr(_)
-            | Active::OnOff(_) => {}
+            self.model.on_finished(now, token, actions);
         }
     }
 
@@ -341,18 +223,11 @@ impl Source {
             max_connections,
             ..
         } = self.activity;
-        let is_closed_loop = matches!(
-            self.model,
-            Active::Web(_) | Active::Unc(_) | Active::Sessions(_) | Active::Telnet(_)
-        );
-        is_closed_loop || stop < Time::NEVER || max_connections < u32::MAX
+        self.opening == Opening::ClosedLoop || stop < Time::NEVER || max_connections < u32::MAX
     }
 
     /// Why the source fell silent before its time: its file could not be read to the end.
     pub fn failure(&self) -> Option<&str> {
-        match &self.model {
-            Active::Replay(replay) => replay.failure(),
-            _ => None,
-        }
+        self.model.failure()
     }
 }

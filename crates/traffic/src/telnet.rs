@@ -6,15 +6,18 @@
 //! Departure: tcplib's times are those between the packets of the one who types. Here they begin
 //! when the echo has come, so that every keystroke is an exchange whose response time is measured.
 
+use aqmlab_declare::check::{Problem, at_least_one, bytes, problem};
+use aqmlab_declare::{About, Parameters};
 use aqmlab_net::{Bytes, RandomStream, Role, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bulk;
 use crate::curve;
-use crate::params::Rtt;
+use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
+use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Exchange, Script};
-use crate::source::Setting;
+use crate::setting::{Pair, Setting};
+use crate::source::SourceError;
 
 /// Interactive sessions with the pauses of tcplib's telnet: a keystroke, its echo, a pause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,9 +51,76 @@ fn default_start() -> Time {
     Time::from_secs(1)
 }
 
+/// All keystrokes of a connection are kept in memory.
+const MOST_KEYSTROKES: u32 = 100_000;
+
+impl Parameters for Telnet {
+    const ABOUT: About = About {
+        title: "Telnet",
+        paper: "P. Danzig, S. Jamin, tcplib: A Library of TCP Internetwork Traffic \
+                Characteristics, University of Southern California, 1991",
+        purpose: "Interactive sessions: a keystroke, its echo, a pause, so that the response times \
+                  are those that who types feels.",
+        departures: &[
+            "tcplib's times are those between the packets of the one who types. Here they begin \
+             when the echo has come: a session makes one keystroke per pause and round trip.",
+        ],
+        memory: "one entry for each session, and the keystrokes of its connection",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        at_least_one("sessions", self.sessions)?;
+        bytes("keystroke", self.keystroke)?;
+        bytes("echo", self.echo)?;
+        if (1..=MOST_KEYSTROKES).contains(&self.keystrokes) {
+            return Ok(());
+        }
+        let message = format!("found {}; expected 1 to {MOST_KEYSTROKES}", self.keystrokes);
+        problem("keystrokes", message)
+    }
+}
+
+impl ModelParameters for Telnet {
+    fn example() -> &'static str {
+        r#"[[traffic]]
+kind = "telnet"
+sessions = 6
+rtt = { kind = "constant", rtt = "104 ms" }
+"#
+    }
+
+    fn population_key(&self) -> PopulationKey {
+        PopulationKey::SESSIONS
+    }
+
+    fn population(&self) -> Option<f64> {
+        Some(self.sessions.into())
+    }
+
+    fn set_population(&mut self, population: f64) {
+        self.sessions = whole(population);
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::ClosedLoop
+    }
+
+    fn is_endless(&self) -> bool {
+        true
+    }
+
+    fn source(
+        &self,
+        setting: &Setting<'_>,
+        _files: &mut OpenFile<'_>,
+    ) -> Result<Box<dyn ModelSource>, SourceError> {
+        Ok(Box::new(TelnetSource::new(self, setting)))
+    }
+}
+
 /// All sessions of a class; a session's token is its number.
 #[derive(Clone, Debug)]
-pub(crate) struct Terminals {
+struct TelnetSource {
     terminals: Vec<Terminal>,
     params: Telnet,
     rtt: Rtt,
@@ -61,31 +131,19 @@ pub(crate) struct Terminals {
 #[derive(Clone, Debug)]
 struct Terminal {
     token: u32,
-    flipped: bool,
-    client: u32,
-    server: u32,
+    pair: Pair,
     stream: RandomStream,
     /// Apart from `stream`, so that other round-trip times meet the same typing.
     rtts: RandomStream,
 }
 
-impl Terminals {
-    pub(crate) fn new(params: &Telnet, setting: &Setting<'_>) -> Self {
-        let terminal = |token| {
-            let (flipped, ordinal) = setting.direction.place(token);
-            let (client, server) = bulk::pair(ordinal, setting.hosts.as_seen(flipped));
-            let stream = |name: &str| {
-                let name = format!("{}/{name}", setting.class);
-                RandomStream::new(setting.seed, &name, u64::from(token))
-            };
-            Terminal {
-                token,
-                flipped,
-                client,
-                server,
-                stream: stream("telnet"),
-                rtts: stream("rtts"),
-            }
+impl TelnetSource {
+    fn new(params: &Telnet, setting: &Setting<'_>) -> Self {
+        let terminal = |token| Terminal {
+            token,
+            pair: setting.pair(token),
+            stream: setting.stream("telnet", token),
+            rtts: setting.stream("rtts", token),
         };
         Self {
             terminals: (0..params.sessions).map(terminal).collect(),
@@ -94,8 +152,10 @@ impl Terminals {
             pauses_s: curve::rows(include_str!("../data/tcplib/telnet_interarrival.csv")),
         }
     }
+}
 
-    pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {
+impl ModelSource for TelnetSource {
+    fn start(&mut self, actions: &mut Vec<Action>) {
         let within = self.params.start_within.as_secs_f64();
         for terminal in &mut self.terminals {
             actions.push(Action::WakeAt {
@@ -105,14 +165,9 @@ impl Terminals {
         }
     }
 
-    pub(crate) fn on_wake(&mut self, token: u32, actions: &mut Vec<Action>) {
+    fn on_wake(&mut self, _now: Time, token: u32, actions: &mut Vec<Action>) {
         let terminal = &mut self.terminals[token as usize];
-        let &mut Terminal {
-            flipped,
-            client,
-            server,
-            ..
-        } = terminal;
+        let pair = terminal.pair;
         let stream = &mut terminal.stream;
         let keystroke = |_| Exchange {
             pause: Time::from_secs_f64(self.pauses_s[stream.below(self.pauses_s.len())]),
@@ -122,17 +177,17 @@ impl Terminals {
         let script = Script::new(keystrokes.collect(), Role::Client);
         actions.push(Action::Connect(Connect {
             token,
-            client,
-            server,
-            rtt: self.rtt.sample(client, server, flipped, &mut terminal.rtts),
-            flipped,
+            client: pair.client,
+            server: pair.server,
+            rtt: pair.rtt(&self.rtt, &mut terminal.rtts),
+            flipped: pair.flipped,
             script,
             limits: None,
         }));
     }
 
     /// The connection is over: the next keystroke, after a pause, needs another.
-    pub(crate) fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+    fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
         let stream = &mut self.terminals[token as usize].stream;
         let pause = self.pauses_s[stream.below(self.pauses_s.len())];
         let at = now.saturating_add(Time::from_secs_f64(pause));

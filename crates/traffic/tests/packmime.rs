@@ -4,8 +4,9 @@
 //! Every test draws many independent series and takes the error from the spread between them.
 
 use aqmlab_net::{Frequency, Time};
+use aqmlab_traffic::packmime::Http;
 use aqmlab_traffic::{
-    Action, Connect, Direction, HostCounts, Http, Model, PackMime, PackMimeRtt, Rtt, Source,
+    Action, Connect, Direction, HostCounts, Model, Packmime, PackmimeRtt, Rtt, Setting, Source,
 };
 
 const HOSTS: HostCounts = HostCounts {
@@ -14,12 +15,12 @@ const HOSTS: HostCounts = HostCounts {
 };
 
 const NS2: Rtt = Rtt::Packmime {
-    table: PackMimeRtt::Ns2,
+    table: PackmimeRtt::Ns2,
     extra: Time::ZERO,
 };
 
 fn packmime(rate: f64, http: Http) -> Model {
-    Model::Packmime(PackMime {
+    Model::Packmime(Packmime {
         rate: Some(Frequency(rate)),
         http,
         server_delay: true,
@@ -34,7 +35,17 @@ fn connections(
     seed: u64,
     number: usize,
 ) -> Vec<(Time, Connect)> {
-    let mut source = Source::new(model, rtt, direction, HOSTS, seed, "web").unwrap();
+    let mut source = Source::new(
+        model,
+        &Setting {
+            rtt,
+            direction,
+            hosts: HOSTS,
+            seed,
+            class: "web",
+        },
+    )
+    .unwrap();
     let (mut actions, mut due, mut opened) = (Vec::new(), Vec::new(), Vec::new());
     source.start(&mut actions);
     while opened.len() < number {
@@ -346,7 +357,7 @@ fn servers_take_their_time_but_never_more_than_a_tenth_of_a_second() {
     let Model::Packmime(params) = packmime(100.0, Http::Http11) else {
         unreachable!()
     };
-    let at_once = Model::Packmime(PackMime {
+    let at_once = Model::Packmime(Packmime {
         server_delay: false,
         ..params
     });

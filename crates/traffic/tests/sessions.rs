@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use aqmlab_net::{Bytes, Rate, Time};
+use aqmlab_traffic::cbr::Gaps;
 use aqmlab_traffic::ideal::{Burst, UNLIMITED, Watch, play};
 use aqmlab_traffic::{
-    Activity, Bulk, Cbr, Connect, Direction, Exchange, Gaps, HostCounts, Model, OnOff, Rtt, Sizes,
-    Source, Telnet, UncWeb, WebSessions,
+    Activity, Bulk, Cbr, Connect, Direction, Exchange, HostCounts, Model, OnOff, Rtt, Setting,
+    Sizes, Source, Telnet, UncWeb, WebSessions,
 };
 
 const HOSTS: HostCounts = HostCounts {
@@ -43,7 +44,17 @@ impl Watch for Seen {
 
 fn source(model: &Model, direction: Direction) -> Source {
     model.check().unwrap();
-    Source::new(model, &RTT, direction, HOSTS, 1, "class").unwrap()
+    Source::new(
+        model,
+        &Setting {
+            rtt: &RTT,
+            direction,
+            hosts: HOSTS,
+            seed: 1,
+            class: "class",
+        },
+    )
+    .unwrap()
 }
 
 fn seen(mut source: Source, until: Time) -> Seen {

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use aqmlab_net::{Bytes, Frequency, RandomStream, Rate, Time};
+use aqmlab_traffic::cbr::Gaps;
+use aqmlab_traffic::mah_web::Replies;
 use aqmlab_traffic::{
-    Action, Bulk, Cbr, Connect, Direction, Gaps, HostCounts, MahWeb, Model, Poisson, Replies, Rtt,
-    Sizes, Source,
+    Action, Bulk, Cbr, Connect, Direction, HostCounts, MahWeb, Model, Poisson, Rtt, Setting, Sizes,
+    Source,
 };
 
 const HOSTS: HostCounts = HostCounts {
@@ -134,7 +136,17 @@ fn poisson(response: Sizes) -> Model {
 
 /// The arrivals of an open-loop source.
 fn arrivals(model: &Model, rtt: &Rtt, direction: Direction, until: Time) -> Vec<(Time, Connect)> {
-    let mut source = Source::new(model, rtt, direction, HOSTS, 1, "peers").unwrap();
+    let mut source = Source::new(
+        model,
+        &Setting {
+            rtt,
+            direction,
+            hosts: HOSTS,
+            seed: 1,
+            class: "peers",
+        },
+    )
+    .unwrap();
     let (mut actions, mut arrivals) = (Vec::new(), Vec::new());
     source.start(&mut actions);
     loop {
@@ -256,7 +268,17 @@ fn bulk(flows: u32, size: Option<Bytes>) -> Model {
 
 /// When each transfer starts, and what it is.
 fn transfers(model: &Model, direction: Direction) -> Vec<(Time, Connect)> {
-    let mut source = Source::new(model, &RTT, direction, HOSTS, 1, "files").unwrap();
+    let mut source = Source::new(
+        model,
+        &Setting {
+            rtt: &RTT,
+            direction,
+            hosts: HOSTS,
+            seed: 1,
+            class: "files",
+        },
+    )
+    .unwrap();
     let (mut wakes, mut actions) = (Vec::new(), Vec::new());
     source.start(&mut wakes);
     let connect = |wake| {
@@ -436,8 +458,17 @@ fn datagrams(gaps: Gaps) -> Vec<(Time, u32)> {
         start_within: Time::from_millis(5),
     });
     model.check().unwrap();
-    let mut source =
-        Source::new(&model, &RTT, Direction::Both, HOSTS, 1, "cbr").expect("a complete model");
+    let mut source = Source::new(
+        &model,
+        &Setting {
+            rtt: &RTT,
+            direction: Direction::Both,
+            hosts: HOSTS,
+            seed: 1,
+            class: "cbr",
+        },
+    )
+    .expect("a complete model");
     assert!(!source.waits_for_connections());
     let (mut wakes, mut actions, mut sent, mut opened) = (Vec::new(), Vec::new(), Vec::new(), 0);
     source.start(&mut actions);

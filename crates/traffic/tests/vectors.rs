@@ -1,11 +1,12 @@
 //! Connection vectors: both text formats, and files that are broken.
 
 use aqmlab_net::{Role, Time};
+use aqmlab_traffic::GeneralTcp;
+use aqmlab_traffic::general_tcp::Generator;
 use aqmlab_traffic::vector::{
     Adu, Body, ConnectionVector, MAX_ADUS, MAX_BYTES, MAX_LINE, MAX_TIME, VectorReader,
     write_alternate, write_original,
 };
-use aqmlab_traffic::{GeneralTcp, Generator};
 use proptest::prelude::*;
 
 const ORIGINAL: &str = include_str!("../data/tmix/synthetic-orig.cvec");

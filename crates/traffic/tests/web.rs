@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use aqmlab_net::Time;
-use aqmlab_traffic::{Action, Connect, Direction, HostCounts, MahWeb, Model, Replies, Rtt, Source};
+use aqmlab_traffic::mah_web::Replies;
+use aqmlab_traffic::{Action, Connect, Direction, HostCounts, MahWeb, Model, Rtt, Setting, Source};
 
 const HOSTS: HostCounts = HostCounts {
     clients: 7,
@@ -32,11 +33,13 @@ fn uniform_rtt() -> Rtt {
 fn source(params: MahWeb, rtt: &Rtt, direction: Direction, seed: u64) -> Source {
     Source::new(
         &Model::MahWeb(params),
-        rtt,
-        direction,
-        HOSTS,
-        seed,
-        "browsers",
+        &Setting {
+            rtt,
+            direction,
+            hosts: HOSTS,
+            seed,
+            class: "browsers",
+        },
     )
     .unwrap()
 }
@@ -225,11 +228,13 @@ fn seeds_and_classes_have_users_of_their_own() {
         let model = Model::MahWeb(web(1));
         let source = Source::new(
             &model,
-            &uniform_rtt(),
-            Direction::Forward,
-            HOSTS,
-            seed,
-            class,
+            &Setting {
+                rtt: &uniform_rtt(),
+                direction: Direction::Forward,
+                hosts: HOSTS,
+                seed,
+                class,
+            },
         )
         .unwrap();
         play(source, Time::from_secs(1000), quarter_second)[0]
@@ -259,7 +264,17 @@ fn hosts_and_round_trip_times_follow_the_matrix() {
     };
     rtt.check(hosts).unwrap();
     let model = Model::MahWeb(web(60));
-    let source = Source::new(&model, &rtt, Direction::Both, hosts, 9, "browsers").unwrap();
+    let source = Source::new(
+        &model,
+        &Setting {
+            rtt: &rtt,
+            direction: Direction::Both,
+            hosts,
+            seed: 9,
+            class: "browsers",
+        },
+    )
+    .unwrap();
     let seen = play(source, Time::from_secs(4000), quarter_second);
     let mut servers_used = [[false; 5]; 2];
     for Seen { connect, .. } in seen {
@@ -358,11 +373,13 @@ fn users_must_be_known() {
     };
     let error = Source::new(
         &Model::MahWeb(params),
-        &uniform_rtt(),
-        Direction::Forward,
-        HOSTS,
-        1,
-        "browsers",
+        &Setting {
+            rtt: &uniform_rtt(),
+            direction: Direction::Forward,
+            hosts: HOSTS,
+            seed: 1,
+            class: "browsers",
+        },
     )
     .unwrap_err();
     assert!(error.to_string().contains("`users`"), "{error}");

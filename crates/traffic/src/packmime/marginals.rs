@@ -13,7 +13,7 @@ use crate::sizes::ENDLESS;
 /// `parameters.toml`; the comments stand there.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Parameters {
+pub(super) struct Numbers {
     arrivals: Arrivals,
     requests: Memory,
     rtt_client: RttPart,
@@ -73,7 +73,7 @@ impl Logistic {
     }
 }
 
-impl Parameters {
+impl Numbers {
     pub(super) fn shipped() -> Self {
         toml::from_str(include_str!("../../data/packmime/parameters.toml"))
             .expect("parameters that ship with the crate are well formed")
@@ -114,7 +114,7 @@ impl Exact {
             include_str!("../../data/packmime/response_download.csv"),
         ]
         .map(Curve::read);
-        let numbers = Parameters::shipped();
+        let numbers = Numbers::shipped();
         let ServerDelay {
             shape,
             scale,
@@ -194,7 +194,7 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
-    pub(super) fn new(numbers: &Parameters, rate: f64, stream: RandomStream) -> Self {
+    pub(super) fn new(numbers: &Numbers, rate: f64, stream: RandomStream) -> Self {
         let Arrivals {
             shape,
             d,
@@ -222,7 +222,7 @@ impl Gaps {
 pub(super) struct Requests(LongMemory);
 
 impl Requests {
-    pub(super) fn new(numbers: &Parameters, rate: f64, stream: RandomStream) -> Self {
+    pub(super) fn new(numbers: &Numbers, rate: f64, stream: RandomStream) -> Self {
         let Memory { d, white_share } = &numbers.requests;
         Self(LongMemory::new(*d, white_share.at(rate), stream))
     }
@@ -247,7 +247,7 @@ pub(super) struct Responses {
 }
 
 impl Responses {
-    pub(super) fn new(numbers: &Parameters, rate: f64, stream: RandomStream) -> Self {
+    pub(super) fn new(numbers: &Numbers, rate: f64, stream: RandomStream) -> Self {
         let runs = [&numbers.cache_runs, &numbers.download_runs].map(|runs| {
             let weibull = Weibull {
                 shape: runs.shape.at(rate),
@@ -291,10 +291,10 @@ pub(crate) struct RttCurves([(Curve, f64); 2]);
 
 impl RttCurves {
     pub(crate) fn shipped() -> Self {
-        Self::new(&Parameters::shipped())
+        Self::new(&Numbers::shipped())
     }
 
-    fn new(numbers: &Parameters) -> Self {
+    fn new(numbers: &Numbers) -> Self {
         Self([
             (
                 Curve::read(include_str!("../../data/packmime/rtt_client.csv")),
@@ -325,7 +325,7 @@ impl RttCurves {
 }
 
 impl RttParts {
-    pub(super) fn new(numbers: &Parameters, rate: f64, streams: [RandomStream; 2]) -> Self {
+    pub(super) fn new(numbers: &Numbers, rate: f64, streams: [RandomStream; 2]) -> Self {
         let [client, server] = streams;
         let memory =
             |part: &RttPart, stream| LongMemory::new(part.d, part.white_share.at(rate), stream);

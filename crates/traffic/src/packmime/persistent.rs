@@ -80,7 +80,7 @@ pub(super) struct Persistence {
 }
 
 impl Persistence {
-    pub(super) fn new(numbers: &marginals::Parameters, stream: RandomStream) -> Self {
+    pub(super) fn new(numbers: &marginals::Numbers, stream: RandomStream) -> Self {
         Self {
             numbers: numbers.persistent.clone(),
             stream,

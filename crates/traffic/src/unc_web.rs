@@ -22,20 +22,132 @@
 //! what it fetches never depends on the order in which its connections finish.
 
 mod numbers;
-mod params;
 
+use aqmlab_declare::check::{Problem, above, at_least_one, problem};
+use aqmlab_declare::{About, Parameters};
 use aqmlab_net::{RandomStream, Role, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::params::Rtt;
-use crate::script::{Action, Connect, Exchange, HostCounts, Script};
-use crate::source::{PopulationUnset, Setting};
+use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
+use crate::rtt::Rtt;
+use crate::script::{Action, Connect, Exchange, Script};
+use crate::setting::{HostCounts, Setting};
+use crate::source::{PopulationUnset, SourceError};
 use numbers::Numbers;
 
-pub use params::UncWeb;
+/// Web users after Smith et al. 2001, as Le's dissertation of 2005 drove them: pages of objects
+/// from several servers over parallel connections, some of them persistent. Reconstructed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UncWeb {
+    /// Number of users; left out: calibrated from `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<u32>,
+    /// Connections that a user keeps open at once.
+    #[serde(default = "default_parallel")]
+    pub parallel: u32,
+    /// Probability that a connection is persistent: it fetches all that is left of a page on its
+    /// server, one object after the other. Others fetch one object.
+    #[serde(default = "default_persistent")]
+    pub persistent: f64,
+    /// Factor on every think time.
+    #[serde(default = "default_scale")]
+    pub think_scale: f64,
+    /// Factor on every response size.
+    #[serde(default = "default_scale")]
+    pub response_scale: f64,
+    /// Users begin their first page at random within this time. Left out: they are met in the
+    /// middle of their think times, as if they had browsed for long, so that no rush begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_within: Option<Time>,
+}
+
+fn default_parallel() -> u32 {
+    2
+}
+
+fn default_persistent() -> f64 {
+    0.245
+}
+
+fn default_scale() -> f64 {
+    1.0
+}
+
+impl Parameters for UncWeb {
+    const ABOUT: About = About {
+        title: "UNC web users",
+        paper: "F. D. Smith, F. Hernández-Campos, K. Jeffay, D. Ott, What TCP/IP Protocol Headers \
+                Can Tell Us About the Web, SIGMETRICS 2001, as driven in L. Le, Investigating the \
+                Effects of Active Queue Management on the Performance of TCP Applications, \
+                dissertation, University of North Carolina, 2005, sections 3.2 and 3.3; \
+                reconstructed",
+        purpose: "Closed loop: a fixed number of users who think, fetch the top-level object of a \
+                  page and then its embedded objects from several servers, some over persistent \
+                  connections.",
+        departures: &[
+            "A connection ends with its page, where a persistent one of the original could wait \
+             for the next page of the same server; the share of persistent connections is chosen \
+             so that the published shares of connections, objects and bytes hold all the same.",
+            "When the first connection of a page is persistent, the others open when it has ended.",
+            "Top-level and embedded objects have one distribution of responses: nothing published \
+             separates them.",
+        ],
+        memory: "one entry for each user, and the connections of the page that is being fetched",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        at_least_one("users", self.users.unwrap_or(1))?;
+        at_least_one("parallel", self.parallel)?;
+        if !(0.0..=1.0).contains(&self.persistent) {
+            let message = format!("found {}; a probability from 0 to 1", self.persistent);
+            return problem("persistent", message);
+        }
+        above("think_scale", self.think_scale, 0.0)?;
+        above("response_scale", self.response_scale, 0.0)
+    }
+}
+
+impl ModelParameters for UncWeb {
+    fn example() -> &'static str {
+        r#"[[traffic]]
+kind = "unc-web"
+users = 19040
+direction = "both"
+tcp = "freebsd-4.5"
+rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }
+"#
+    }
+
+    fn population_key(&self) -> PopulationKey {
+        PopulationKey::USERS
+    }
+
+    fn population(&self) -> Option<f64> {
+        self.users.map(f64::from)
+    }
+
+    fn set_population(&mut self, population: f64) {
+        self.users = Some(whole(population));
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::ClosedLoop
+    }
+
+    fn source(
+        &self,
+        setting: &Setting<'_>,
+        _files: &mut OpenFile<'_>,
+    ) -> Result<Box<dyn ModelSource>, SourceError> {
+        Ok(Box::new(UncWebSource::new(self, setting)?))
+    }
+}
 
 /// All users of a class; a user's token is its number.
 #[derive(Clone, Debug)]
-pub(crate) struct UncUsers {
+struct UncWebSource {
     web: Web,
     users: Vec<User>,
 }
@@ -69,18 +181,14 @@ struct User {
     starts: RandomStream,
 }
 
-impl UncUsers {
-    pub(crate) fn new(params: &UncWeb, setting: &Setting<'_>) -> Result<Self, PopulationUnset> {
+impl UncWebSource {
+    fn new(params: &UncWeb, setting: &Setting<'_>) -> Result<Self, PopulationUnset> {
         let number = params.users.ok_or(PopulationUnset { field: "users" })?;
         let web = Web {
             params: params.clone(),
             hosts: setting.hosts,
             rtt: setting.rtt.clone(),
             numbers: Numbers::shipped(),
-        };
-        let stream = |name: &str, token| {
-            let name = format!("{}/{name}", setting.class);
-            RandomStream::new(setting.seed, &name, u64::from(token))
         };
         let user = |token| {
             let (flipped, ordinal) = setting.direction.place(token);
@@ -92,16 +200,18 @@ impl UncUsers {
                 pages_left: 0,
                 open: 0,
                 pending: Vec::new(),
-                stream: stream("user", token),
-                rtts: stream("rtts", token),
-                starts: stream("starts", token),
+                stream: setting.stream("user", token),
+                rtts: setting.stream("rtts", token),
+                starts: setting.stream("starts", token),
             }
         };
         let users = (0..number).map(user).collect();
         Ok(Self { web, users })
     }
+}
 
-    pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {
+impl ModelSource for UncWebSource {
+    fn start(&mut self, actions: &mut Vec<Action>) {
         let Web {
             params, numbers, ..
         } = &self.web;
@@ -116,14 +226,14 @@ impl UncUsers {
     }
 
     /// The user is done thinking.
-    pub(crate) fn on_wake(&mut self, token: u32, actions: &mut Vec<Action>) {
+    fn on_wake(&mut self, _now: Time, token: u32, actions: &mut Vec<Action>) {
         let user = &mut self.users[token as usize];
         user.draw_page(&self.web);
         user.open_next(actions);
     }
 
     /// A connection is over.
-    pub(crate) fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+    fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
         let user = &mut self.users[token as usize];
         user.open -= 1;
         while user.open < self.web.params.parallel && user.open_next(actions) {}

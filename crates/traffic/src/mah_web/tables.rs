@@ -3,7 +3,7 @@
 use aqmlab_net::RandomStream;
 use serde::Deserialize;
 
-use crate::params::Replies;
+use super::Replies;
 use crate::sizes::{BoundedPareto, quantile};
 
 /// The place of a file in its page.

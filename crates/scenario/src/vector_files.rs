@@ -10,26 +10,27 @@ use std::io::{self, BufRead, BufReader, Seek};
 use std::path::Path;
 
 use aqmlab_declare::tagged::quoted;
-use aqmlab_scenario::{Scenario, ScenarioError};
 use aqmlab_traffic::vector::VectorReader;
-use aqmlab_traffic::{Model, VectorFile, Vectors};
+use aqmlab_traffic::{VectorFile, Vectors};
+
+use crate::{Scenario, ScenarioError};
 
 /// Finds and checks the files of connection vectors that a scenario names, relative to `folder`,
 /// and notes their paths, lengths and hashes in it. A file whose length and hash are known already
 /// must have kept them.
-pub fn find_files(scenario: &mut Scenario, folder: &Path) -> Result<(), ScenarioError> {
+pub(crate) fn find(scenario: &mut Scenario, folder: &Path) -> Result<(), ScenarioError> {
     for class in &mut scenario.traffic {
-        if let Model::Vectors(vectors) = &mut class.model {
-            find(vectors, folder).map_err(|message| ScenarioError {
-                path: format!("traffic.{}.file", class.name),
-                message: format!("found {}, {message}", quoted(&vectors.file)),
+        if let Some(vectors) = class.model.parameters_mut().vectors_mut() {
+            find_one(vectors, folder).map_err(|message| {
+                let message = format!("found {}, {message}", quoted(&vectors.file));
+                ScenarioError::new(format!("traffic.{}.file", class.name), message)
             })?;
         }
     }
     Ok(())
 }
 
-fn find(vectors: &mut Vectors, folder: &Path) -> Result<(), String> {
+fn find_one(vectors: &mut Vectors, folder: &Path) -> Result<(), String> {
     let unreadable = |error: io::Error| format!("which cannot be read: {error}");
     let path = folder.join(&vectors.file);
     let path = std::path::absolute(path).map_err(unreadable)?;
@@ -51,9 +52,9 @@ fn find(vectors: &mut Vectors, folder: &Path) -> Result<(), String> {
 }
 
 /// Opens a file of connection vectors, if it is still what the scenario says.
-pub fn open(vectors: &Vectors) -> io::Result<Box<dyn VectorFile>> {
+pub(crate) fn open(vectors: &Vectors) -> io::Result<Box<dyn VectorFile>> {
     let wrong = |reason: String| {
-        let message = format!("file: found {}, {reason}", quoted(&vectors.file));
+        let message = format!("found {}, {reason}", quoted(&vectors.file));
         io::Error::new(io::ErrorKind::InvalidData, message)
     };
     let unreadable = |error: io::Error| wrong(format!("which cannot be read: {error}"));

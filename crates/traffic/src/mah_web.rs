@@ -18,16 +18,136 @@
 
 mod tables;
 
+use aqmlab_declare::check::{Problem, above, at_least_one};
+use aqmlab_declare::{About, Parameters};
 use aqmlab_net::{RandomStream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::params::{MahWeb, Rtt};
-use crate::script::{Action, Connect, HostCounts, Script};
-use crate::source::{PopulationUnset, Setting};
+use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
+use crate::rtt::Rtt;
+use crate::script::{Action, Connect, Script};
+use crate::setting::{HostCounts, Setting};
+use crate::source::{PopulationUnset, SourceError};
 use tables::{Kind, ReplySizes, Tables};
+
+/// Web users after Mah's empirical model of 1995 traffic, as Christiansen et al. 2000 drove it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MahWeb {
+    /// Number of users; left out: calibrated from `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<u32>,
+    /// Connections that a user keeps open at once for the files embedded in a page.
+    #[serde(default = "default_parallel")]
+    pub parallel: u32,
+    /// Longest think time; longer ones of the table are cut to this. Left out: 445.5 s, which
+    /// gives the paper's rate of requests (the table's longest is a day).
+    #[serde(default = "default_think_cap")]
+    pub think_cap: Time,
+    /// Distribution of reply sizes.
+    #[serde(default)]
+    pub replies: Replies,
+    /// Factor on every reply size.
+    #[serde(default = "default_scale")]
+    pub reply_scale: f64,
+    /// Users begin their first page at random within this time. Left out: they are met in the
+    /// middle of their think times, as if they had browsed for long, so that no rush begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_within: Option<Time>,
+}
+
+/// Distribution of web reply sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replies {
+    /// Mah's table up to its 90th percentile, then bounded Pareto tails (one for primary, one for
+    /// embedded files) fitted to the traffic that Christiansen et al. 2000 measured.
+    #[default]
+    Christiansen2000,
+    /// Mah's table as published, one for primary and embedded files.
+    Mah1997,
+}
+
+fn default_parallel() -> u32 {
+    2
+}
+
+fn default_think_cap() -> Time {
+    Time::from_millis(445_500)
+}
+
+fn default_scale() -> f64 {
+    1.0
+}
+
+impl Parameters for MahWeb {
+    const ABOUT: About = About {
+        title: "Web users after Mah",
+        paper: "B. Mah, An Empirical Model of HTTP Network Traffic, INFOCOM 1997, as driven in M. \
+                Christiansen, K. Jeffay, D. Ott, F. D. Smith, Tuning RED for Web Traffic, SIGCOMM \
+                2000, sections 3.2 to 3.4 and table 2",
+        purpose: "Closed loop: a fixed number of users who think, fetch the primary file of a page \
+                  and then its embedded files, one connection for each (HTTP/1.0). A slow network \
+                  slows them down.",
+        departures: &[
+            "Mah's table has think times of up to a day. Uncapped, users would make 16 requests in \
+             70 minutes where Christiansen et al. saw 139, and their rate would decay throughout a \
+             run. The default cap gives the paper's rate.",
+            "Replies of primary and embedded files differ, but the published table does not \
+             separate them; hence one body for both kinds and a tail for each, with `replies = \
+             \"christiansen2000\"`.",
+            "A drawn length of zero counts as one byte.",
+            "The number of files of a page includes the primary one (ns-2's script takes it as the \
+             number of embedded files, one too many).",
+        ],
+        memory: "one entry for each user, and the files of the page that is being fetched",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        at_least_one("users", self.users.unwrap_or(1))?;
+        at_least_one("parallel", self.parallel)?;
+        above("reply_scale", self.reply_scale, 0.0)
+    }
+}
+
+impl ModelParameters for MahWeb {
+    fn example() -> &'static str {
+        r#"[[traffic]]
+kind = "mah-web"
+users = 3332
+rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }
+"#
+    }
+
+    fn population_key(&self) -> PopulationKey {
+        PopulationKey::USERS
+    }
+
+    fn population(&self) -> Option<f64> {
+        self.users.map(f64::from)
+    }
+
+    fn set_population(&mut self, population: f64) {
+        self.users = Some(whole(population));
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::ClosedLoop
+    }
+
+    fn source(
+        &self,
+        setting: &Setting<'_>,
+        _files: &mut OpenFile<'_>,
+    ) -> Result<Box<dyn ModelSource>, SourceError> {
+        Ok(Box::new(MahWebSource::new(self, setting)?))
+    }
+}
 
 /// All users of a class; a user's token is its number.
 #[derive(Clone, Debug)]
-pub(crate) struct WebUsers {
+struct MahWebSource {
     web: Web,
     users: Vec<User>,
     start_within: Option<Time>,
@@ -73,8 +193,8 @@ struct File {
     rtt: Time,
 }
 
-impl WebUsers {
-    pub(crate) fn new(params: &MahWeb, setting: &Setting<'_>) -> Result<Self, PopulationUnset> {
+impl MahWebSource {
+    fn new(params: &MahWeb, setting: &Setting<'_>) -> Result<Self, PopulationUnset> {
         let number = params.users.ok_or(PopulationUnset { field: "users" })?;
         let web = Web {
             parallel: params.parallel,
@@ -84,13 +204,6 @@ impl WebUsers {
             replies: ReplySizes::new(params.replies),
             reply_scale: params.reply_scale,
             tables: Tables::mah1997(),
-        };
-        let stream = |name: &str, token| {
-            RandomStream::new(
-                setting.seed,
-                &format!("{}/{name}", setting.class),
-                u64::from(token),
-            )
         };
         let user = |token| {
             let (flipped, ordinal) = setting.direction.place(token);
@@ -102,9 +215,9 @@ impl WebUsers {
                 pages_left: 0,
                 open: 0,
                 pending: Vec::new(),
-                stream: stream("user", token),
-                rtts: stream("rtts", token),
-                starts: stream("starts", token),
+                stream: setting.stream("user", token),
+                rtts: setting.stream("rtts", token),
+                starts: setting.stream("starts", token),
             }
         };
         Ok(Self {
@@ -113,8 +226,10 @@ impl WebUsers {
             start_within: params.start_within,
         })
     }
+}
 
-    pub(crate) fn start(&mut self, actions: &mut Vec<Action>) {
+impl ModelSource for MahWebSource {
+    fn start(&mut self, actions: &mut Vec<Action>) {
         for user in &mut self.users {
             let at = match self.start_within {
                 Some(span) => Time::from_secs_f64(user.starts.uniform() * span.as_secs_f64()),
@@ -126,14 +241,14 @@ impl WebUsers {
     }
 
     /// The user is done thinking.
-    pub(crate) fn on_wake(&mut self, token: u32, actions: &mut Vec<Action>) {
+    fn on_wake(&mut self, _now: Time, token: u32, actions: &mut Vec<Action>) {
         let user = &mut self.users[token as usize];
         user.draw_page(&self.web);
         user.open_next(actions);
     }
 
     /// A file has come.
-    pub(crate) fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+    fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
         let user = &mut self.users[token as usize];
         user.open -= 1;
         while user.open < self.web.parallel && user.open_next(actions) {}

@@ -1,0 +1,44 @@
+//! What the models of datagrams share: they have fixed flows from servers to clients.
+
+use std::ops::RangeInclusive;
+
+use aqmlab_declare::check::{Problem, at_least_one, problem};
+use aqmlab_net::{Bytes, RandomStream, Rate, Time};
+
+use crate::script::OpenDatagrams;
+use crate::setting::Setting;
+
+/// A datagram has at least a byte behind its IP and UDP headers.
+const DATAGRAM_BYTES: RangeInclusive<u64> = 29..=65_535;
+
+/// Refuses flows, rates and lengths that mean nothing.
+pub(crate) fn check(flows: u32, rate: Rate, packet: Bytes) -> Result<(), Problem> {
+    at_least_one("flows", flows)?;
+    if rate.bps() == 0 {
+        return problem("rate", "found 0 bit/s; a rate must be above 0");
+    }
+    if DATAGRAM_BYTES.contains(&packet.0) {
+        return Ok(());
+    }
+    let right = "a datagram has 29 to 65535 bytes, 28 of them headers";
+    problem("packet", format!("found {packet}; {right}"))
+}
+
+/// A flow and the time at which it sends its first datagram, at random within `start_within`.
+pub(crate) fn flow(
+    setting: &Setting<'_>,
+    token: u32,
+    start_within: Time,
+    draws: &mut RandomStream,
+) -> (OpenDatagrams, Time) {
+    let start = draws.uniform() * start_within.as_secs_f64();
+    let pair = setting.pair(token);
+    let open = OpenDatagrams {
+        token,
+        client: pair.client,
+        server: pair.server,
+        rtt: pair.rtt(setting.rtt, draws),
+        flipped: pair.flipped,
+    };
+    (open, Time::from_secs_f64(start))
+}

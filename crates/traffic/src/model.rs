@@ -1,0 +1,136 @@
+//! What every traffic model says of itself, and what its source does.
+
+use std::io;
+
+use aqmlab_net::{Frequency, Time};
+
+use crate::script::Action;
+use crate::setting::Setting;
+use crate::sizes::Sizes;
+use crate::source::SourceError;
+use crate::vectors::{VectorFile, Vectors};
+
+/// The parameters of a traffic model. Their [`Parameters`](aqmlab_declare::Parameters) say what the
+/// model is and refuse what means nothing.
+pub trait ModelParameters {
+    /// A small class of this model as a scenario file has it, `[[traffic]]` and `rtt` included. Its
+    /// population is given.
+    fn example() -> &'static str
+    where
+        Self: Sized;
+
+    /// The key that says how many users, connections per second or flows there are.
+    fn population_key(&self) -> PopulationKey;
+
+    /// What stands there; `None` if it is to be calibrated from the load.
+    fn population(&self) -> Option<f64>;
+
+    /// Puts a number there. There is no fraction of a user: what is counted is rounded, to at
+    /// least one.
+    fn set_population(&mut self, population: f64);
+
+    /// What makes the model open its connections.
+    fn opening(&self) -> Opening;
+
+    /// Whether its connections go on for good if nobody ends them.
+    fn is_endless(&self) -> bool {
+        false
+    }
+
+    /// Whether its connections can have round-trip times of their own, `rtt.kind = "vector"`.
+    fn has_round_trips(&self) -> bool {
+        false
+    }
+
+    /// The distributions of sizes among its parameters, by their keys.
+    fn sizes_mut(&mut self) -> Vec<(&'static str, &mut Sizes)> {
+        Vec::new()
+    }
+
+    /// The file of connection vectors that it replays.
+    fn vectors_mut(&mut self) -> Option<&mut Vectors> {
+        None
+    }
+
+    /// Its source. The parameters have passed their check; `files` opens the file of a model that
+    /// replays one.
+    fn source(
+        &self,
+        setting: &Setting<'_>,
+        files: &mut OpenFile<'_>,
+    ) -> Result<Box<dyn ModelSource>, SourceError>;
+}
+
+/// Opens the file that holds a model's connection vectors.
+pub type OpenFile<'a> = dyn FnMut(&Vectors) -> io::Result<Box<dyn VectorFile>> + 'a;
+
+/// A model at work: says which connections to open and when to wake it.
+///
+/// It is asked once for each connection, page or datagram, never for a segment.
+pub trait ModelSource: Send {
+    /// The class begins, at time 0 of the model.
+    fn start(&mut self, actions: &mut Vec<Action>);
+
+    /// The time of an [`Action::WakeAt`] has come.
+    fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>);
+
+    /// A connection with this token is over: its client has seen the end, or it failed.
+    fn on_finished(&mut self, _now: Time, _token: u32, _actions: &mut Vec<Action>) {}
+
+    /// Why it fell silent before its time.
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// What makes a model open its connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// Closed loop: a user opens the next one when an earlier one is over.
+    ClosedLoop,
+    /// Open loop: they arrive, whatever becomes of those before.
+    OpenLoop,
+    /// There is a fixed number of transfers or flows, each opened once.
+    Fixed,
+}
+
+/// The key of a model that says how many users, connections per second or flows there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PopulationKey {
+    /// The key.
+    pub name: &'static str,
+    /// What is counted.
+    pub unit: &'static str,
+}
+
+impl PopulationKey {
+    /// A number of users.
+    pub const USERS: Self = Self::new("users", "users");
+    /// A number of sessions.
+    pub const SESSIONS: Self = Self::new("sessions", "sessions");
+    /// A number of flows.
+    pub const FLOWS: Self = Self::new("flows", "flows");
+    /// A rate of connections.
+    pub const RATE: Self = Self::new("rate", "connections/s");
+
+    /// A key and what it counts.
+    pub const fn new(name: &'static str, unit: &'static str) -> Self {
+        Self { name, unit }
+    }
+}
+
+/// A population that is counted: there is no fraction of a user, and a class has at least one.
+pub(crate) fn whole(population: f64) -> u32 {
+    population.round().max(1.0) as u32
+}
+
+/// A rate of connections, where it is given, is above zero.
+pub(crate) fn check_rate(rate: Option<Frequency>) -> Result<(), aqmlab_declare::Problem> {
+    match rate {
+        Some(rate) if !(rate.0.is_finite() && rate.0 > 0.0) => aqmlab_declare::check::problem(
+            PopulationKey::RATE.name,
+            format!("found {rate}; it must be above 0 /s"),
+        ),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,186 @@
+//! Plays a script: who sends what, and what it waits for before it does.
+
+use std::borrow::Borrow;
+
+use aqmlab_net::{Role, Time};
+
+use crate::script::{Script, Step};
+
+/// The applications at both ends of a connection, playing its [`Script`].
+///
+/// It has no clock and no transport. Its caller tells it what a transport has brought
+/// ([`on_delivery`](Self::on_delivery)) and asks it for the next [`AppAction`]
+/// ([`next`](Self::next)) when an end need not wait any longer: when it has heard what it waited
+/// for, when its pause is over, and after every action that is none of waiting. A caller that has
+/// only one of the ends, as a host has, asks for that one alone.
+#[derive(Debug)]
+pub struct Player<S> {
+    script: S,
+    /// How far client and server have come.
+    ends: [Progress; 2],
+    /// When the exchange under way began: the first one with the connect.
+    asked_at: Time,
+    /// Bytes of its request, and what the client had received before it.
+    request_bytes: u64,
+    received_before: u64,
+}
+
+/// How far an end has come in its program.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// Bytes that it has received, and those that it waits for or has waited for.
+    received: u64,
+    expected: u64,
+    /// Number of its next step.
+    step: u32,
+    waits_for: WaitsFor,
+    /// The other end has closed.
+    closed: bool,
+}
+
+/// What an end waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum WaitsFor {
+    /// The handshake.
+    #[default]
+    Connection,
+    /// Bytes: as many as it expects.
+    Bytes,
+    /// The close of the other end.
+    Close,
+    /// The end of a pause; or nothing any more.
+    Other,
+}
+
+/// What a transport has brought to an application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// The handshake is complete.
+    pub established: bool,
+    /// So many more bytes have arrived.
+    pub bytes: u64,
+    /// The other end has closed.
+    pub closed: bool,
+}
+
+/// What an application does: what its network has to carry out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppAction {
+    /// It waits for a delivery.
+    Wait,
+    /// It waits for so much time to pass.
+    Pause(Time),
+    /// It writes so many bytes; and closes if they are the last.
+    Write {
+        /// How many; none where it only closes.
+        bytes: u64,
+        /// Nothing is written after them.
+        close: bool,
+    },
+    /// An exchange has begun.
+    Asked,
+    /// An exchange is over.
+    Answered(Answered),
+    /// Its program has ended.
+    End,
+}
+
+/// An exchange that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// When it began.
+    pub asked_at: Time,
+    /// Bytes that the client has sent since then.
+    pub request_bytes: u64,
+    /// Bytes that it has received since then.
+    pub response_bytes: u64,
+}
+
+impl<S: Borrow<Script>> Player<S> {
+    /// Both ends wait for the handshake of a connection that the client asks for now.
+    pub fn new(script: S, now: Time) -> Self {
+        Self {
+            script,
+            ends: [Progress::default(); 2],
+            asked_at: now,
+            request_bytes: 0,
+            received_before: 0,
+        }
+    }
+
+    /// Bytes that an end has received.
+    pub const fn received(&self, end: Role) -> u64 {
+        self.ends[end as usize].received
+    }
+
+    /// An end hears of something. True if that is what it has waited for.
+    #[inline(always)]
+    pub fn on_delivery(&mut self, end: Role, delivery: Delivery) -> bool {
+        let end = &mut self.ends[end as usize];
+        end.received += delivery.bytes;
+        end.closed |= delivery.closed;
+        match end.waits_for {
+            WaitsFor::Connection => delivery.established,
+            WaitsFor::Bytes => end.received >= end.expected,
+            WaitsFor::Close => end.closed,
+            WaitsFor::Other => false,
+        }
+    }
+
+    /// What an end does next, now that it need not wait any longer.
+    pub fn next(&mut self, role: Role, now: Time) -> AppAction {
+        let script = self.script.borrow();
+        let end = &mut self.ends[role as usize];
+        while let Some(step) = script.step(role, end.step) {
+            end.step += 1;
+            match step {
+                Step::Send(bytes) => {
+                    let close = script.step(role, end.step) == Some(Step::Close);
+                    end.step += u32::from(close);
+                    if role == Role::Client {
+                        self.request_bytes += bytes;
+                    }
+                    return AppAction::Write { bytes, close };
+                }
+                Step::Receive(bytes) => {
+                    end.expected += bytes;
+                    if end.received < end.expected {
+                        end.waits_for = WaitsFor::Bytes;
+                        return AppAction::Wait;
+                    }
+                }
+                Step::ReceiveClose if end.closed => {}
+                Step::ReceiveClose => {
+                    end.waits_for = WaitsFor::Close;
+                    return AppAction::Wait;
+                }
+                Step::Pause(Time::ZERO) => {}
+                Step::Pause(time) => {
+                    end.waits_for = WaitsFor::Other;
+                    return AppAction::Pause(time);
+                }
+                Step::Ask => {
+                    self.asked_at = now;
+                    self.request_bytes = 0;
+                    self.received_before = end.received;
+                    return AppAction::Asked;
+                }
+                Step::Answered => {
+                    return AppAction::Answered(Answered {
+                        asked_at: self.asked_at,
+                        request_bytes: self.request_bytes,
+                        response_bytes: end.received - self.received_before,
+                    });
+                }
+                Step::Close => {
+                    return AppAction::Write {
+                        bytes: 0,
+                        close: true,
+                    };
+                }
+            }
+        }
+        end.waits_for = WaitsFor::Other;
+        AppAction::End
+    }
+}

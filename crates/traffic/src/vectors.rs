@@ -1,0 +1,210 @@
+//! Open loop: recorded or synthetic connections, from a file of connection vectors.
+
+use std::io::{self, BufRead, Seek};
+
+use aqmlab_declare::check::{Problem, above, problem};
+use aqmlab_declare::{About, Parameters};
+use aqmlab_net::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
+use crate::replay::{Feed, Options, Replay};
+use crate::setting::Setting;
+use crate::source::{PopulationUnset, SourceError};
+use crate::vector::{CLOSE_AFTER, ConnectionVector, VectorReader};
+
+/// Recorded (or synthetic) connections, which start at their times and follow their own course: the
+/// connection vectors of the a-b-t model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Vectors {
+    /// A file of connection vectors, in the original or the alternate format of tmix. It is sought
+    /// beside the scenario and checked when the scenario is read; the effective scenario has its
+    /// whole path.
+    pub file: String,
+    /// Length of the file in bytes; found when the scenario is read. A file with another length is
+    /// refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_bytes: Option<u64>,
+    /// FNV-1a hash of the file, 64 bits in hexadecimal; found when the scenario is read. A file
+    /// with another hash is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_hash: Option<String>,
+    /// How often each connection is replayed, on average: below 1 some are left out, above 1 some
+    /// are superimposed. Left out: calibrated from `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<f64>,
+    /// Further copies of a connection start at random within this time behind it.
+    #[serde(default = "default_spread")]
+    pub spread: Time,
+    /// Factor on start times; times inside a connection stay as they are.
+    #[serde(default = "default_stretch")]
+    pub stretch: f64,
+    /// Whether the file begins anew when it ends; otherwise nothing starts any more.
+    #[serde(default)]
+    pub repeat: bool,
+    /// Whether a connection keeps to the windows and segment sizes of its vector, where it has any.
+    #[serde(default = "default_true")]
+    pub windows: bool,
+    /// Whether packets of a connection are lost at random as its vector says, beside what the
+    /// network loses.
+    #[serde(default)]
+    pub losses: bool,
+}
+
+fn default_spread() -> Time {
+    Time::from_secs(10)
+}
+
+fn default_stretch() -> f64 {
+    1.0
+}
+
+fn default_true() -> bool {
+    true
+}
+
+/// More copies than this are another experiment.
+const MOST_COPIES: f64 = 1000.0;
+
+/// The key that says how often each vector is replayed.
+const COPIES: PopulationKey = PopulationKey::new("copies", "copies of each connection");
+
+impl Parameters for Vectors {
+    const ABOUT: About = About {
+        title: "Connection vectors",
+        paper: "M. Weigle, P. Adurthi, F. Hernandez-Campos, K. Jeffay, F. D. Smith, Tmix: A Tool \
+                for Generating Realistic TCP Application Workloads in ns-2, Computer Communication \
+                Review 36(3), 2006; `copies` is L. Le's change of the load, dissertation, \
+                University of North Carolina, 2005, section 3.3.2",
+        purpose: "Open loop: recorded or synthetic TCP connections are replayed from their \
+                  applications' point of view (the a-b-t model): who sends how many bytes, and \
+                  how long it waits before the next.",
+        departures: &[
+            "Both ends have the larger of the two segment sizes of a vector; ns-2's replayer does \
+             so only with two-way TCP.",
+            "The evaluation suite shuffles bins of start times against trends in a trace; this is \
+             not done.",
+        ],
+        memory: "the vectors that wait for their time; the file is read as time goes on",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        let copies = self.copies.unwrap_or(1.0);
+        above("copies", copies, 0.0)?;
+        if copies > MOST_COPIES {
+            return problem("copies", format!("found {copies}; at most {MOST_COPIES}"));
+        }
+        above("stretch", self.stretch, 0.0)
+    }
+}
+
+impl ModelParameters for Vectors {
+    fn example() -> &'static str {
+        r#"[[traffic]]
+kind = "vectors"
+file = "synthetic.cvec"
+copies = 2
+repeat = true
+rtt = { kind = "vector" }
+"#
+    }
+
+    fn population_key(&self) -> PopulationKey {
+        COPIES
+    }
+
+    fn population(&self) -> Option<f64> {
+        self.copies
+    }
+
+    fn set_population(&mut self, population: f64) {
+        self.copies = Some(population);
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::OpenLoop
+    }
+
+    fn has_round_trips(&self) -> bool {
+        true
+    }
+
+    fn vectors_mut(&mut self) -> Option<&mut Vectors> {
+        Some(self)
+    }
+
+    fn source(
+        &self,
+        setting: &Setting<'_>,
+        files: &mut OpenFile<'_>,
+    ) -> Result<Box<dyn ModelSource>, SourceError> {
+        let file = files(self).map_err(SourceError::File)?;
+        let copies = self.copies.ok_or(PopulationUnset { field: COPIES.name })?;
+        let feed = FileFeed {
+            reader: VectorReader::new(file),
+            repeat: self.repeat,
+            begin: Time::ZERO,
+            last: Time::ZERO,
+            count: 0,
+        };
+        let options = Options {
+            copies,
+            spread: self.spread,
+            stretch: self.stretch,
+            windows: self.windows,
+            losses: self.losses,
+        };
+        Ok(Box::new(VectorsSource::new(feed, options, setting)))
+    }
+}
+
+/// A file of connection vectors, open.
+pub trait VectorFile: BufRead + Seek + Send {}
+
+impl<T: BufRead + Seek + Send> VectorFile for T {}
+
+type VectorsSource = Replay<FileFeed>;
+
+/// A file that is read as time goes on, again and again if it is to be repeated.
+struct FileFeed {
+    reader: VectorReader<Box<dyn VectorFile>>,
+    repeat: bool,
+    /// Start of this pass, and of the last vector in it; how many vectors it has had.
+    begin: Time,
+    last: Time,
+    count: u64,
+}
+
+impl Feed for FileFeed {
+    fn next(&mut self) -> Result<Option<ConnectionVector>, String> {
+        loop {
+            match self.reader.next() {
+                Some(Ok(mut vector)) => {
+                    vector.start = self.begin.saturating_add(vector.start);
+                    self.last = vector.start;
+                    self.count += 1;
+                    return Ok(Some(vector));
+                }
+                Some(Err(error)) => return Err(error.to_string()),
+                None if self.repeat => self.rewind().map_err(|error| error.to_string())?,
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+impl FileFeed {
+    /// Begins anew, a mean gap behind the last vector.
+    fn rewind(&mut self) -> io::Result<()> {
+        let span = self.last.saturating_sub(self.begin);
+        let gap = match self.count {
+            0 | 1 => CLOSE_AFTER,
+            count => Time::from_nanos(span.as_nanos() / (count - 1) + 1),
+        };
+        self.begin = self.last.saturating_add(gap);
+        self.count = 0;
+        self.reader.rewind()
+    }
+}

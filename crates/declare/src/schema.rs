@@ -165,9 +165,13 @@ impl Described {
             .get("items")
             .map_or(schema, |items| self.resolve(items));
         // A word that stands for a kind means what the kind means.
-        let kinds = list(&schema["anyOf"]).iter().find(|it| it["oneOf"].is_array());
+        let kinds = list(&schema["anyOf"])
+            .iter()
+            .find(|it| it["oneOf"].is_array());
         let word = |choice: &Value| match kinds {
-            Some(_) => choice["properties"]["kind"]["const"].as_str().map(str::to_owned),
+            Some(_) => choice["properties"]["kind"]["const"]
+                .as_str()
+                .map(str::to_owned),
             None => choice["const"].as_str().map(str::to_owned),
         };
         let choices = list(&kinds.unwrap_or(schema)["oneOf"]).iter();

@@ -313,7 +313,11 @@ impl<T: JsonSchema> JsonSchema for WordOrTable<T> {
         let kinds = table["oneOf"].as_array().into_iter().flatten();
         // A kind with a key that has no default needs the table.
         let words: Vec<_> = kinds
-            .filter(|kind| kind["required"].as_array().is_none_or(|keys| keys.len() == 1))
+            .filter(|kind| {
+                kind["required"]
+                    .as_array()
+                    .is_none_or(|keys| keys.len() == 1)
+            })
             .map(|kind| kind["properties"][KIND]["const"].clone())
             .collect();
         let mut schema = Schema::default();
@@ -678,7 +682,12 @@ mod tests {
             from_value(Value::Table(text.parse().unwrap())).map_err(|e: Located| e.to_string())
         };
         for text in ["shape = \"point\"", "shape = { kind = \"point\" }"] {
-            assert_eq!(hold(text), Ok(Holder { shape: Shape::Point }));
+            assert_eq!(
+                hold(text),
+                Ok(Holder {
+                    shape: Shape::Point
+                })
+            );
         }
         assert_eq!(
             hold("shape = \"pont\""),
@@ -693,7 +702,10 @@ mod tests {
             hold("shape = \"circle\""),
             Err("shape.radius: missing, and it has no default".to_owned())
         );
-        assert_eq!(hold("shape = 3"), Err("shape: found 3; expected a table".to_owned()));
+        assert_eq!(
+            hold("shape = 3"),
+            Err("shape: found 3; expected a table".to_owned())
+        );
         let schema = crate::schema::schema_of::<Holder>();
         let shape = &schema["$defs"]["ShapeOrWord"]["anyOf"][0];
         assert_eq!(shape["enum"], json!(["point"]));

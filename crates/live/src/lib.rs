@@ -124,7 +124,7 @@ pub fn run(
 fn class_sockets(scenario: &Scenario) -> Vec<ClassSockets> {
     let sockets = |(class, port): (&aqmlab_scenario::Traffic, u16)| ClassSockets {
         port,
-        congestion_control: stack::congestion_control(&class.tcp).unwrap_or("reno"),
+        congestion_control: class.tcp.congestion_control.linux_name().unwrap_or("reno"),
         dscp: class.dscp,
     };
     scenario

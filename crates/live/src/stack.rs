@@ -4,7 +4,7 @@
 use std::fs;
 
 use aqmlab_scenario::{Scenario, Traffic};
-use aqmlab_tcp::{CongestionControl, Profile, Recovery};
+use aqmlab_tcp::{CongestionControlKind, Profile, Recovery};
 use toml::{Table, Value};
 
 use crate::LiveError;
@@ -102,15 +102,16 @@ impl Stack {
             LiveError::Refused(format!("{path}: {message}"))
         };
         let tcp = &class.tcp;
-        let name = congestion_control(tcp);
+        let control = &tcp.congestion_control;
         let is_available = |name: &str| available.split_whitespace().any(|other| other == name);
-        match name {
-            Some(name) if is_available(name) => {}
-            _ => {
-                let word = Value::try_from(tcp.congestion_control).expect("a word");
-                let message = format!("found {word}; this kernel has {}", available.trim());
-                return Err(refuse("congestion_control", message));
-            }
+        if !control.linux_name().is_some_and(is_available) {
+            let kind = kind(control);
+            let message = format!("found {kind}; this kernel has {}", available.trim());
+            return Err(refuse("congestion_control", message));
+        }
+        if !CongestionControlKind::all().contains(control) {
+            let message = "a kernel's parameters are its own; expected the kind alone".to_owned();
+            return Err(refuse("congestion_control", message));
         }
         if let Some(field) = unheard(tcp) {
             let message = format!(
@@ -157,14 +158,10 @@ impl Stack {
     }
 }
 
-/// What the kernel calls a law of congestion control; nothing if no kernel has it.
-pub(crate) fn congestion_control(tcp: &Profile) -> Option<&'static str> {
-    match tcp.congestion_control {
-        CongestionControl::Reno => Some("reno"),
-        CongestionControl::Cubic => Some("cubic"),
-        CongestionControl::Vegas => Some("vegas"),
-        CongestionControl::Fast | CongestionControl::SyncTcp | CongestionControl::SantaCruz => None,
-    }
+/// The kind of a congestion control, as a scenario writes it.
+fn kind(control: &CongestionControlKind) -> Value {
+    let table = Table::try_from(control).expect("a congestion control is a table");
+    table["kind"].clone()
 }
 
 /// A field in which a profile differs from Linux, and which the bed cannot set. The name of a
@@ -240,6 +237,10 @@ mod tests {
             (
                 "{ profile = \"linux\", congestion_control = \"vegas\" }",
                 "traffic.a.tcp.congestion_control: found \"vegas\"; this kernel has reno cubic",
+            ),
+            (
+                "{ profile = \"linux\", congestion_control = { kind = \"cubic\", c = 0.5 } }",
+                "traffic.a.tcp.congestion_control: a kernel's parameters are its own",
             ),
             (
                 "{ profile = \"linux\", recovery = \"tahoe\" }",

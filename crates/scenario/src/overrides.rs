@@ -9,7 +9,11 @@ use crate::ScenarioError;
 const DEEPEST: usize = 16;
 
 /// Keys that take a name instead of a table, and the key of that table which takes the name.
-const NAMED: [(&str, &str); 2] = [("tcp", "profile"), ("discipline", "preset")];
+const NAMED: [(&str, &str); 3] = [
+    ("tcp", "profile"),
+    ("discipline", "preset"),
+    ("congestion_control", "kind"),
+];
 
 /// Puts `text` at `path`: keys joined by dots; an element of a list is called by its `name` (a
 /// class without one by its `kind`) or by its number.
@@ -30,7 +34,7 @@ pub(crate) fn set(scenario: &mut Table, path: &str, text: &str) -> Result<(), Sc
         let value = table
             .entry((*key).to_owned())
             .or_insert_with(|| Value::Table(Table::new()));
-        // The name of a profile, or of a preset, stands for a table of its values.
+        // The name of a profile, a preset or a kind stands for a table of its values.
         let naming = NAMED.iter().find(|(named, _)| named == key);
         if let (Some((_, naming)), Value::String(name)) = (naming, &*value) {
             let name = name.clone().into();

@@ -178,8 +178,8 @@ impl Traces {
             RecoveryState::Loss => "go-back",
         });
         self.queueing_delay
-            .append_option(seconds(probe.law.queueing_delay));
-        self.law_segments.append_option(probe.law.segments);
+            .append_option(seconds(probe.control.queueing_delay));
+        self.law_segments.append_option(probe.control.segments);
         self.rows += 1;
         if self.rows == GROUP {
             self.write()

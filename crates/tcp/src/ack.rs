@@ -4,9 +4,9 @@ use aqmlab_net::Time;
 
 use crate::control::{Ack, Cause, Congestion};
 use crate::endpoint::{Context, Endpoint, RecoveryState};
-use crate::profile::{EcnAtOneSegment, FastRetransmitGuard, Recovery, Stamps};
+use crate::profile::{EcnAtOneSegment, FastRetransmitGuard, Recovery};
 use crate::prr::Prr;
-use crate::segment::{Flags, Outbox, Segment, Timestamps};
+use crate::segment::{Flags, Outbox, Segment, Stamps, Timestamps};
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 3.2).
 const DUP_THRESH: u32 = 3;
@@ -173,7 +173,7 @@ impl Endpoint {
 
     #[inline]
     fn measure(&mut self, segment: &Segment, cx: &Context<'_>) {
-        let stamps = if self.stamping && cx.profile.stamps() == Stamps::Rfc7323 {
+        let stamps = if self.stamping && cx.profile.stamps() == Some(Stamps::Rfc7323) {
             segment.options.timestamps()
         } else {
             None
@@ -231,7 +231,7 @@ impl Endpoint {
         let Some(stamps) = segment.options.timestamps() else {
             return true;
         };
-        if cx.profile.stamps() != Stamps::Rfc7323 {
+        if cx.profile.stamps() != Some(Stamps::Rfc7323) {
             let of_data = self.una < self.max;
             self.control.on_timestamps(&stamps, of_data);
             self.note_stamps(segment, cx);
@@ -374,7 +374,7 @@ impl Endpoint {
     /// A congestion event: ssthresh falls, and echoes of this window are ignored. Returns the
     /// window that goes with it.
     fn cut(&mut self, flight: u64, cause: Cause, cx: &Context<'_>) -> u64 {
-        let cwnd = self.control.cut(&Congestion {
+        let cwnd = self.control.on_congestion(&Congestion {
             now: cx.now,
             profile: cx.profile,
             flight,

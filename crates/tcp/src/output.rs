@@ -412,8 +412,10 @@ impl Endpoint {
     #[inline(never)]
     fn agreed_options(&self, cx: &Context<'_>) -> Options {
         let mut options = Options::NONE;
-        if self.stamping {
-            options.set_timestamps(self.stamp(cx.profile.stamps(), cx));
+        if self.stamping
+            && let Some(stamps) = cx.profile.stamps()
+        {
+            options.set_timestamps(self.stamp(stamps, cx));
         }
         if self.sacking && self.receiver.has_holes() {
             self.receiver.report(cx.profile.sack_blocks, &mut options);

@@ -1,15 +1,14 @@
 //! Stack profiles: everything in which two TCP stacks of the same algorithms still differ, as data.
 
-use aqmlab_declare::tagged::{Located, Reader};
+use aqmlab_declare::check::{self, Problem, problem};
+use aqmlab_declare::tagged::{self, Located, Reader, WordOrTable};
 use aqmlab_net::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::{Table, Value};
 
-use crate::control::{
-    AimdParameters, CubicParameters, FastParameters, SantaCruzParameters, SyncTcpParameters,
-    VegasParameters,
-};
+use crate::control::CongestionControlKind;
+use crate::segment::{MAX_SACK_BLOCKS, Stamps};
 
 /// A TCP stack: constants and switches of an end point.
 ///
@@ -24,8 +23,10 @@ pub struct Profile {
     pub profile: String,
     /// Loss recovery.
     pub recovery: Recovery,
-    /// Congestion control.
-    pub congestion_control: CongestionControl,
+    /// Congestion control: its name, or a table with its `kind` and parameters.
+    #[serde(deserialize_with = "tagged::word_or_table")]
+    #[schemars(with = "WordOrTable<CongestionControlKind>")]
+    pub congestion_control: CongestionControlKind,
     /// Whether ECN is negotiated (RFC 3168).
     pub ecn: bool,
     /// Payload of a full segment.
@@ -141,24 +142,6 @@ pub struct Profile {
     /// Upper end of the random delay before each segment that a sender may send, uniform from 0
     /// (ns's `overhead_`, against synchronization of flows).
     pub overhead: Time,
-    /// Constants of Reno.
-    #[serde(default)]
-    pub aimd: AimdParameters,
-    /// Constants of Vegas.
-    #[serde(default)]
-    pub vegas: VegasParameters,
-    /// Constants of FAST.
-    #[serde(default)]
-    pub fast: FastParameters,
-    /// Constants of CUBIC.
-    #[serde(default)]
-    pub cubic: CubicParameters,
-    /// Readings of Sync-TCP.
-    #[serde(default)]
-    pub sync_tcp: SyncTcpParameters,
-    /// Constants of TCP Santa Cruz.
-    #[serde(default)]
-    pub santa_cruz: SantaCruzParameters,
 }
 
 /// The profiles that ship: name and text.
@@ -201,20 +184,17 @@ impl Profile {
 
     /// Refuses values that mean nothing or contradict each other. The error is the field and the
     /// message: what was found and what would be right.
-    pub fn check(&self) -> Result<(), (String, String)> {
+    pub fn check(&self) -> Result<(), Problem> {
         self.check_sizes()?;
         self.check_times()?;
-        self.check_laws()
+        self.check_control()
     }
 
-    /// Whether ACKs carry the peer's clock: RFC 7323, or what a law of congestion control needs.
-    pub(crate) fn stamps(&self) -> Stamps {
-        match self.congestion_control {
-            CongestionControl::SyncTcp => Stamps::Transit,
-            CongestionControl::SantaCruz => Stamps::Microseconds,
-            _ if self.timestamps => Stamps::Rfc7323,
-            _ => Stamps::None,
-        }
+    /// The time stamps that segments carry: what the congestion control needs, or RFC 7323.
+    #[inline]
+    pub(crate) fn stamps(&self) -> Option<Stamps> {
+        let own = self.congestion_control.stamps();
+        own.or_else(|| self.timestamps.then_some(Stamps::Rfc7323))
     }
 
     /// Whether recovery makes use of SACK.
@@ -223,95 +203,43 @@ impl Profile {
     }
 
     fn check_sizes(&self) -> Result<(), Problem> {
-        for (field, bytes) in [("mss", self.mss), ("header", self.header)] {
-            require(bytes.0 > 0, field, || {
-                format!("found {bytes}; it must be above 0")
-            })?;
-        }
+        check::bytes("mss", self.mss)?;
+        check::bytes("header", self.header)?;
         let segment = Bytes(self.mss.0.saturating_add(self.header.0));
         for (field, packet) in [("mss", segment), ("syn_header", self.syn_header)] {
-            require((Bytes(1)..=MAX_PACKET).contains(&packet), field, || {
-                format!("found a packet of {packet}, headers included; at most {MAX_PACKET}")
-            })?;
+            if !(Bytes(1)..=MAX_PACKET).contains(&packet) {
+                let found = format!("found a packet of {packet}, headers included");
+                return problem(field, format!("{found}; at most {MAX_PACKET}"));
+            }
         }
-        let buffers = [
+        for (field, buffer) in [
             ("send_buffer", self.send_buffer),
             ("receive_buffer", self.receive_buffer),
-        ];
-        for (field, bytes) in buffers {
-            require((self.mss..=MAX_BUFFER).contains(&bytes), field, || {
-                format!(
-                    "found {bytes}; expected one segment (mss, {}) to {MAX_BUFFER}",
-                    self.mss
-                )
-            })?;
+        ] {
+            if !(self.mss..=MAX_BUFFER).contains(&buffer) {
+                let right = format!("one segment (mss, {}) to {MAX_BUFFER}", self.mss);
+                return problem(field, format!("found {buffer}; expected {right}"));
+            }
         }
+        check::count("sack_blocks", self.sack_blocks, 1, MAX_SACK_BLOCKS as u32)?;
         for (field, count) in [
             ("initial_window", self.initial_window),
             ("ecn_least_ssthresh", self.ecn_least_ssthresh),
             ("ack_every", self.ack_every),
             ("byte_counting_limit", self.byte_counting_limit),
-            ("sack_blocks", self.sack_blocks),
         ] {
-            require(count > 0, field, || {
-                "found 0; it must be at least 1".to_owned()
-            })?;
+            check::count(field, count, 1, u32::MAX)?;
         }
-        require(self.sack_blocks <= 4, "sack_blocks", || {
-            format!("found {}; an ACK holds at most 4", self.sack_blocks)
-        })?;
-        require(!self.syn_backoff.contains(&0), "syn_backoff", || {
-            "found a gap of 0; every gap must be at least 1".to_owned()
-        })
-    }
-
-    fn check_laws(&self) -> Result<(), Problem> {
-        let above_zero = [
-            ("aimd.increase", self.aimd.increase),
-            ("vegas.alpha", self.vegas.alpha),
-            ("vegas.beta", self.vegas.beta),
-            ("vegas.gamma", self.vegas.gamma),
-            ("fast.alpha", self.fast.alpha),
-            ("fast.beta", self.fast.beta),
-            ("cubic.c", self.cubic.c),
-            ("santa_cruz.target", self.santa_cruz.target),
-        ];
-        for (field, value) in above_zero {
-            require(value > 0.0 && value.is_finite(), field, || {
-                format!("found {value}; it must be above 0")
-            })?;
-        }
-        let shares = [
-            ("aimd.decrease", self.aimd.decrease),
-            ("cubic.beta", self.cubic.beta),
-            ("fast.gamma", self.fast.gamma),
-        ];
-        for (field, value) in shares {
-            require(value > 0.0 && value < 1.0, field, || {
-                format!("found {value}; it must lie between 0 and 1")
-            })?;
-        }
-        let tolerance = self.santa_cruz.tolerance;
-        require(
-            (0.0..=self.santa_cruz.target).contains(&tolerance),
-            "santa_cruz.tolerance",
-            || format!("found {tolerance}; expected 0 to santa_cruz.target"),
-        )?;
-        for (field, low, high) in [
-            ("vegas.beta", self.vegas.alpha, self.vegas.beta),
-            ("fast.beta", self.fast.alpha, self.fast.beta),
-        ] {
-            require(low <= high, field, || {
-                format!("found {high}; it must be at least alpha, {low}")
-            })?;
+        if self.syn_backoff.contains(&0) {
+            let message = "found a gap of 0; every gap must be at least 1";
+            return problem("syn_backoff", message);
         }
         Ok(())
     }
 
     fn check_times(&self) -> Result<(), Problem> {
         let clock = match self.clock {
-            Clock::Ticks { period } => ("clock.period", period),
-            Clock::Counted { period } => ("clock.period", period),
+            Clock::Ticks { period } | Clock::Counted { period } => ("clock.period", period),
             Clock::Fine { granularity } => ("clock.granularity", granularity),
         };
         let delayed_ack = match self.delayed_ack {
@@ -326,26 +254,33 @@ impl Profile {
             ("rto_max", self.rto_max),
             ("connect_timeout", self.connect_timeout),
             ("accept_timeout", self.accept_timeout),
-            ("fast.period", self.fast.period),
         ];
         for (field, time) in times.into_iter().chain(delayed_ack) {
-            require(time > Time::ZERO && time <= LONGEST_TIMER, field, || {
-                format!("found {time}; it must be above 0 s and at most {LONGEST_TIMER}")
-            })?;
+            check::positive_up_to(field, time, LONGEST_TIMER)?;
         }
-        require(self.overhead <= LONGEST_TIMER, "overhead", || {
-            format!("found {}; at most {LONGEST_TIMER}", self.overhead)
-        })?;
+        if self.overhead > LONGEST_TIMER {
+            let message = format!("found {}; at most {LONGEST_TIMER}", self.overhead);
+            return problem("overhead", message);
+        }
         for (field, time) in [("rto_min", self.rto_min), ("rto_initial", self.rto_initial)] {
-            require(time <= self.rto_max, field, || {
-                format!("found {time}; it must not exceed rto_max, {}", self.rto_max)
-            })?;
+            if time > self.rto_max {
+                let message = format!("found {time}; it must not exceed rto_max, {}", self.rto_max);
+                return problem(field, message);
+            }
         }
         Ok(())
     }
 
+    fn check_control(&self) -> Result<(), Problem> {
+        let checked = self.congestion_control.check();
+        checked.map_err(|(field, message)| (format!("congestion_control.{field}"), message))
+    }
+
     /// The profile that the table names, with the table's other values in place of its own.
     fn from_overlay(overlay: Table) -> Result<Self, Located> {
+        if let Some((key, right)) = RENAMED.iter().find(|(key, _)| overlay.contains_key(*key)) {
+            return Err(Located::new(format!("renamed; write {right}")).under(key));
+        }
         let name = match overlay.get("profile") {
             None => Self::NAMES[0],
             Some(Value::String(name)) => name,
@@ -388,16 +323,24 @@ impl<'de> Deserialize<'de> for Profile {
     }
 }
 
-/// A field, and what is wrong with it.
-type Problem = (String, String);
-
-fn require(right: bool, field: &str, message: impl FnOnce() -> String) -> Result<(), Problem> {
-    if right {
-        Ok(())
-    } else {
-        Err((field.to_owned(), message()))
-    }
-}
+/// Keys that have another name, and what is to be written.
+const RENAMED: [(&str, &str); 6] = [
+    (
+        "aimd",
+        "congestion_control = { kind = \"reno\", increase = ..., decrease = ... }",
+    ),
+    ("vegas", "congestion_control = { kind = \"vegas\", ... }"),
+    ("fast", "congestion_control = { kind = \"fast\", ... }"),
+    ("cubic", "congestion_control = { kind = \"cubic\", ... }"),
+    (
+        "sync_tcp",
+        "congestion_control = { kind = \"sync-tcp\", ... }",
+    ),
+    (
+        "santa_cruz",
+        "congestion_control = { kind = \"santa-cruz\", ... }",
+    ),
+];
 
 /// The largest IP packet.
 const MAX_PACKET: Bytes = Bytes(65_535);
@@ -438,38 +381,6 @@ pub enum FastRetransmitGuard {
     AfterTimeout,
     /// All of them (RFC 6582).
     Always,
-}
-
-/// How the window grows and shrinks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CongestionControl {
-    /// Slow start, then one segment per round trip; half on congestion (RFC 5681).
-    Reno,
-    /// The window follows the segments that it keeps in the queue (Brakmo et al. 1994).
-    Vegas,
-    /// The window goes to where a set number of segments stands in the queue (Jin et al. 2004).
-    Fast,
-    /// The window is a cubic function of the time since the last congestion (RFC 9438).
-    Cubic,
-    /// Reno that reacts early to the trend of the one-way delay (Weigle et al. 2005).
-    SyncTcp,
-    /// The window follows the queue that the spacing of arrivals shows (Parsa and
-    /// Garcia-Luna-Aceves 1999).
-    SantaCruz,
-}
-
-/// Which time stamps the segments of a stack carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stamps {
-    /// None.
-    None,
-    /// Milliseconds; the echo is that of RFC 7323, section 4.3.
-    Rfc7323,
-    /// Microseconds; the echo is that of the segment received last.
-    Microseconds,
-    /// The same, and the transit time of the segment received last.
-    Transit,
 }
 
 /// What is halved on congestion.
@@ -600,6 +511,32 @@ mod tests {
     }
 
     #[test]
+    fn a_word_is_a_congestion_control_with_its_defaults() {
+        let cubic = read("tcp = { congestion_control = \"cubic\" }").unwrap();
+        let table = "tcp = { congestion_control = { kind = \"cubic\", c = 0.4, beta = 0.7 } }";
+        assert_eq!(Ok(&cubic), read(table).as_ref());
+        for kind in CongestionControlKind::all() {
+            assert_eq!(kind.check(), Ok(()), "{kind:?}");
+        }
+        assert_eq!(
+            read("tcp = { congestion_control = \"cubik\" }"),
+            Err(
+                "congestion_control: found \"cubik\"; did you mean \"cubic\"? (allowed: reno, vegas, \
+                 fast, cubic, sync-tcp, santa-cruz)"
+                    .to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn a_renamed_key_is_refused_with_the_new_name() {
+        assert_eq!(
+            read("tcp = { cubic = { beta = 0.5 } }"),
+            Err("cubic: renamed; write congestion_control = { kind = \"cubic\", ... }".to_owned())
+        );
+    }
+
+    #[test]
     fn values_that_make_no_stack_are_refused() {
         for (field, text) in [
             ("mss", "mss = \"0 bytes\""),
@@ -612,10 +549,26 @@ mod tests {
             ("ack_every", "ack_every = 0"),
             ("sack_blocks", "sack_blocks = 5"),
             ("syn_backoff", "syn_backoff = [1, 0]"),
-            ("aimd.increase", "aimd = { increase = 0.0 }"),
-            ("cubic.beta", "cubic = { beta = 1.0 }"),
-            ("vegas.beta", "vegas = { alpha = 4.0 }"),
-            ("santa_cruz.tolerance", "santa_cruz = { tolerance = 9.0 }"),
+            (
+                "congestion_control.increase",
+                "congestion_control = { kind = \"reno\", increase = 0.0 }",
+            ),
+            (
+                "congestion_control.beta",
+                "congestion_control = { kind = \"cubic\", beta = 1.0 }",
+            ),
+            (
+                "congestion_control.beta",
+                "congestion_control = { kind = \"vegas\", alpha = 4.0 }",
+            ),
+            (
+                "congestion_control.period",
+                "congestion_control = { kind = \"fast\", period = \"0 s\" }",
+            ),
+            (
+                "congestion_control.tolerance",
+                "congestion_control = { kind = \"santa-cruz\", tolerance = 9.0 }",
+            ),
             ("accept_timeout", "accept_timeout = \"0 s\""),
             (
                 "clock.granularity",

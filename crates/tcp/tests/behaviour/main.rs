@@ -1,6 +1,6 @@
 //! What the stacks do, told by hand-computed schedules, worked traces and theory.
 
-mod laws;
+mod congestion_controls;
 mod pair;
 
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};

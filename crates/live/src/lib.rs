@@ -124,7 +124,10 @@ pub fn run(
 fn class_sockets(scenario: &Scenario) -> Vec<ClassSockets> {
     let sockets = |(class, port): (&aqmlab_scenario::Traffic, u16)| ClassSockets {
         port,
-        congestion_control: class.tcp.congestion_control.linux_name().unwrap_or("reno"),
+        congestion_control: class.tcp.ends().map(|stack| {
+            let control = &stack.congestion_control;
+            control.linux_name().expect("the stacks have been checked")
+        }),
         dscp: class.dscp,
     };
     scenario

@@ -1,7 +1,9 @@
 //! What a world is made of, from the scenario.
 
+use std::sync::Arc;
+
 use aqmlab_net::{RandomStream, Time};
-use aqmlab_scenario::{Hop, Network, Scenario};
+use aqmlab_scenario::{Hop, Network, Scenario, Stacks};
 use aqmlab_tcp::{Clock, DelayedAck, HostClock, Profile};
 use aqmlab_traffic::{HostCounts, Source, SourceError};
 
@@ -94,7 +96,7 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
                 name,
                 path: traffic.path_in(network).0,
                 dscp: traffic.dscp,
-                profile: traffic.tcp.clone(),
+                profiles: profiles(&traffic.tcp),
                 variants: Variants::default(),
                 source,
                 responses: ResponseStats::default(),
@@ -135,11 +137,22 @@ pub(crate) fn clocks(scenario: &Scenario, network: &Network) -> Vec<HostClock> {
         .collect()
 }
 
+/// The stacks of client and server, which share one where they are the same.
+fn profiles(stacks: &Stacks) -> [Arc<Profile>; 2] {
+    match stacks.same() {
+        Some(stack) => {
+            let stack = Arc::new(stack.clone());
+            [Arc::clone(&stack), stack]
+        }
+        None => stacks.connected().map(Arc::new),
+    }
+}
+
 /// The longest of the periods that the profiles in use have.
 fn longest(scenario: &Scenario, period: impl Fn(&Profile) -> Option<Time>) -> Time {
-    let periods = scenario
+    let stacks = scenario
         .traffic
         .iter()
-        .filter_map(|traffic| period(&traffic.tcp));
-    periods.max().unwrap_or(Time::ZERO)
+        .flat_map(|traffic| traffic.tcp.ends());
+    stacks.filter_map(period).max().unwrap_or(Time::ZERO)
 }

@@ -86,7 +86,7 @@ pub fn run(
     })?;
     if let (Some(directory), Some(wanted)) = (directory, &scenario.measure.capture) {
         let path = directory.join("capture.pcapng");
-        let profiles = world.classes.iter().map(|class| &class.profile);
+        let profiles = world.classes.iter().map(|class| &class.profiles);
         let capture = Capture::create(&path, wanted, &world.network.port_names, profiles)?;
         world.network.capture = Some(Box::new(capture));
     }

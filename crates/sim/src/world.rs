@@ -14,6 +14,8 @@
 //! nothing else depends on when a host does something: the connections of users who wait for one
 //! another's responses are not shifted, nor those whose hosts share a link.
 
+use std::sync::Arc;
+
 use aqmlab_net::{Rate, Time};
 use aqmlab_scenario::{DelayAt, Link, Scenario};
 use aqmlab_tcp::{HostClock, Profile};
@@ -43,7 +45,8 @@ pub(crate) struct Class {
     /// Number of the path between its servers and clients.
     pub(crate) path: usize,
     pub(crate) dscp: u8,
-    pub(crate) profile: Profile,
+    /// The stacks of client and server.
+    pub(crate) profiles: [Arc<Profile>; 2],
     pub(crate) variants: Variants,
     pub(crate) source: Source,
     pub(crate) responses: ResponseStats,

@@ -14,7 +14,11 @@ impl Endpoint {
     #[expect(clippy::unused_self, reason = "a property of the connection")]
     #[inline]
     pub(crate) fn peer_window(&self, cx: &Context<'_>) -> u64 {
-        cx.profile.receive_buffer.0
+        let profile = cx.profile;
+        profile
+            .peer_receive_buffer
+            .unwrap_or(profile.receive_buffer)
+            .0
     }
 
     /// Sends what window, Nagle's rule and the ACK policy allow.

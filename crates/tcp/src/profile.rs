@@ -39,6 +39,9 @@ pub struct Profile {
     pub send_buffer: Bytes,
     /// Receive buffer: the window offered to the peer, always whole because readers are prompt.
     pub receive_buffer: Bytes,
+    /// The receive buffer of the peer where its stack is another one; none: the same.
+    #[serde(skip)]
+    pub peer_receive_buffer: Option<Bytes>,
     /// Whether connections open with a handshake; ns's one-way TCP sends data at once.
     pub handshake: bool,
     /// Congestion window after the handshake, in segments.
@@ -195,6 +198,32 @@ impl Profile {
     pub(crate) fn stamps(&self) -> Option<Stamps> {
         let own = self.congestion_control.stamps();
         own.or_else(|| self.timestamps.then_some(Stamps::Rfc7323))
+    }
+
+    /// This stack as it is with `peer` at the other end: what both must agree on without being
+    /// able to say it in a segment. Segments have the smaller size of the two (RFC 9293, section
+    /// 3.7.1), each with its sender's headers; the peer's receive buffer is the window; and where
+    /// there is no handshake, an option that one end lacks is left out.
+    #[must_use]
+    pub fn with_peer(&self, peer: &Self) -> Self {
+        let mut own = self.clone();
+        own.mss = self.mss.min(peer.mss);
+        own.peer_receive_buffer =
+            (peer.receive_buffer != self.receive_buffer).then_some(peer.receive_buffer);
+        if !self.handshake {
+            own.ecn &= peer.ecn;
+            own.timestamps &= peer.timestamps;
+            if self.wants_sack() && !peer.wants_sack() {
+                own.recovery = Recovery::NewReno;
+            }
+        }
+        own
+    }
+
+    /// Whether `peer` sends the time stamps that the congestion control needs, if it needs any.
+    pub fn has_its_stamps_from(&self, peer: &Self) -> bool {
+        let needed = self.congestion_control.stamps();
+        needed.is_none() || needed == peer.stamps()
     }
 
     /// Whether recovery makes use of SACK.

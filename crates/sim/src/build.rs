@@ -110,7 +110,7 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
 /// The clocks of all hosts. They booted at unrelated times: the phases of their timers are uniform.
 pub(crate) fn clocks(scenario: &Scenario, network: &Network) -> Vec<HostClock> {
     let slow = longest(scenario, |profile| match profile.clock {
-        Clock::Ticks { period } | Clock::Counted { period } => Some(period),
+        Clock::Ticks { period } | Clock::RttTicks { period } => Some(period),
         Clock::Fine { .. } => None,
     });
     let fast = longest(scenario, |profile| match profile.delayed_ack {

@@ -71,7 +71,7 @@ impl<A: EventQueue> World<A> {
         let [clients, servers] = [Role::Client, Role::Server]
             .map(|side| limits::profile(&self.classes, class as u16, overrides.as_deref(), side));
         let handshake = clients.handshake;
-        let overhead = clients.overhead.max(servers.overhead);
+        let send_delay = clients.random_send_delay.max(servers.random_send_delay);
         let connection = self.slots[index as usize].connection.insert(Connection {
             ends: [Endpoint::listen(clients), Endpoint::listen(servers)],
             timer_at: [Time::NEVER; 2],
@@ -95,7 +95,7 @@ impl<A: EventQueue> World<A> {
         let mut out = Outgoing::new(&mut self.network, self.now, index, Role::Client);
         connection.ends[0].ask(cx, &mut out);
         connection.in_network = out.sent;
-        if overhead > Time::ZERO {
+        if send_delay > Time::ZERO {
             let seed = self.seed.wrapping_mul(2).wrapping_add(flow << 1);
             let [client, server] = &mut connection.ends;
             client.seed(seed);

@@ -230,7 +230,7 @@ impl Endpoint {
         }
     }
 
-    /// Seeds the draws of the random delay before segments ([`Profile::overhead`]): end points with
+    /// Seeds the draws of the random delay before segments ([`Profile::random_send_delay`]): end points with
     /// equal seeds draw equal delays.
     pub fn seed(&mut self, seed: u64) {
         self.cold_mut().draws = Some(RandomStream::new(seed, "send-overhead", 0));

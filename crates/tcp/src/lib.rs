@@ -23,6 +23,10 @@ mod segment;
 
 pub use control::{CongestionControlKind, ControlMetrics};
 pub use endpoint::{Context, Endpoint, Events, Probe, RecoveryState, Retransmissions};
-pub use profile::{Clock, CutFrom, DelayedAck, FastRetransmitGuard, Profile, Recovery};
+pub use profile::{
+    AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
+    EcnReaction, EctOn, FastRetransmitGuard, NewRenoExit, NewRenoVariant, Profile, RateReduction,
+    Recovery, RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart, WindowGrowth,
+};
 pub use rto::HostClock;
 pub use segment::{Flags, MAX_SACK_BLOCKS, Options, Outbox, Segment, Timestamps};

@@ -3,7 +3,7 @@
 use aqmlab_net::{Ecn, RandomStream, Time};
 
 use crate::endpoint::{Context, Endpoint, RecoveryState};
-use crate::profile::{Profile, Recovery};
+use crate::profile::{EctOn, Profile, Recovery, SackAtTimeout};
 use crate::segment::{Flags, Options, Outbox, Segment};
 
 /// A segment that could be sent: its length, and whether it would carry the FIN.
@@ -46,9 +46,11 @@ impl Endpoint {
         }
         if self.recovery_state == RecoveryState::Recovery && self.sacking {
             self.sack_output(cx, out);
-        } else if cx.profile.overhead > Time::ZERO {
+        } else if cx.profile.random_send_delay > Time::ZERO {
             self.delay_output(cx);
-        } else if self.recovery_state == RecoveryState::Loss && cx.profile.sack_outlives_timeout {
+        } else if self.recovery_state == RecoveryState::Loss
+            && cx.profile.sack_at_timeout == SackAtTimeout::Keep
+        {
             self.fill_holes(idle, cx, out);
         } else {
             let limit = self.send_limit(cx);
@@ -97,7 +99,7 @@ impl Endpoint {
         {
             return;
         }
-        let longest = cx.profile.overhead.as_secs_f64();
+        let longest = cx.profile.random_send_delay.as_secs_f64();
         let draws = self
             .cold_mut()
             .draws
@@ -132,7 +134,7 @@ impl Endpoint {
         match &self.cold {
             Some(cold)
                 if self.recovery_state == RecoveryState::Loss
-                    && cx.profile.sack_outlives_timeout =>
+                    && cx.profile.sack_at_timeout == SackAtTimeout::Keep =>
             {
                 self.nxt - self.una - cold.board.missing_between(self.una, self.nxt)
             }
@@ -337,7 +339,7 @@ impl Endpoint {
             self.ecn.cwr_pending = false;
             flags = flags.with(Flags::CWR);
         }
-        let capable = agreed && (is_new || cx.profile.ecn_on_retransmissions);
+        let capable = agreed && (is_new || cx.profile.ect_on == EctOn::AllData);
         let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
         let segment = Segment {
             seq,

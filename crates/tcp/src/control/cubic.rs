@@ -11,7 +11,7 @@ use super::congestion_control::{
 };
 use super::history::History;
 use super::window::Window;
-use crate::profile::CutFrom;
+use crate::profile::DecreaseBase;
 
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -285,9 +285,9 @@ impl CongestionControl for Cubic {
         self.epoch = None;
         self.from_plateau = congestion.cause == Cause::Timeout;
         // RFC 9438, section 4.6: flight_size, or cwnd, as implementations do.
-        let before = match congestion.profile.cut_from {
-            CutFrom::Flight => congestion.flight,
-            CutFrom::Window | CutFrom::FractionalWindow => congestion.window,
+        let before = match congestion.profile.multiplicative_decrease_base {
+            DecreaseBase::FlightSize => congestion.flight,
+            DecreaseBase::Cwnd | DecreaseBase::FractionalCwnd => congestion.window,
         };
         Decrease::Bytes(beta * before as f64)
     }

@@ -23,7 +23,7 @@ pub(crate) use congestion_control::{Ack, Cause, Congestion};
 use congestion_control::{CongestionControl, ControlParameters, Decrease};
 use window::Window;
 
-use crate::profile::{CutFrom, Profile};
+use crate::profile::{DecreaseBase, Profile, WindowGrowth};
 use crate::segment::{Stamps, Timestamps};
 
 registry::congestion_controls! {
@@ -85,7 +85,7 @@ impl Control {
         with_control!(&mut self.state, ack.profile, control, params => {
             control.on_ack(params, &mut self.window, ack);
         });
-        if ack.profile.window_growth_limited {
+        if ack.profile.window_growth == WindowGrowth::HeaderPrediction {
             self.window.cwnd = self.window.cwnd.min(MAX_WINDOW);
         }
     }
@@ -123,7 +123,7 @@ impl Control {
         let profile = congestion.profile;
         let window = &mut self.window;
         let least = match congestion.cause {
-            Cause::Echo => profile.ecn_least_ssthresh,
+            Cause::Echo => profile.ecn_reaction.least_ssthresh(),
             Cause::Loss | Cause::Timeout => 2,
         };
         let floor = f64::from(least) * profile.mss.0 as f64;
@@ -138,23 +138,23 @@ impl Control {
             Decrease::Share(share) => share,
         };
         let mss = profile.mss.0;
-        let (ssthresh, cwnd) = match profile.cut_from {
-            CutFrom::Flight => {
+        let (ssthresh, cwnd) = match profile.multiplicative_decrease_base {
+            DecreaseBase::FlightSize => {
                 let left = (share * congestion.flight as f64) as u64;
                 (left, left)
             }
-            CutFrom::Window => {
+            DecreaseBase::Cwnd => {
                 let left = (share * congestion.window as f64) as u64 / mss * mss;
                 (left, left)
             }
-            CutFrom::FractionalWindow => {
+            DecreaseBase::FractionalCwnd => {
                 let left = (share * congestion.window as f64) as u64;
                 (left / mss * mss, left.max(mss))
             }
         };
         window.ssthresh = (ssthresh as f64).max(floor);
-        match profile.cut_from {
-            CutFrom::FractionalWindow => cwnd,
+        match profile.multiplicative_decrease_base {
+            DecreaseBase::FractionalCwnd => cwnd,
             _ => window.ssthresh as u64,
         }
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::congestion_control::{Ack, Congestion, CongestionControl, ControlParameters, Decrease};
 use super::window::Window;
+use crate::profile::CongestionAvoidance;
 
 /// Parameters of Reno: AIMD(a, b).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,10 +67,9 @@ impl CongestionControl for Reno {
             window.slow_start(ack.acked, profile);
             return;
         }
-        let acks = if profile.avoidance_counts_bytes {
-            ack.acked as f64 / profile.mss.0 as f64
-        } else {
-            1.0
+        let acks = match profile.congestion_avoidance {
+            CongestionAvoidance::PerAck => 1.0,
+            CongestionAvoidance::ByteCounting => ack.acked as f64 / profile.mss.0 as f64,
         };
         window.avoid(acks * params.increase, profile);
     }

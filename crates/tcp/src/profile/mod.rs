@@ -1,11 +1,20 @@
 //! Stack profiles: everything in which two TCP stacks of the same algorithms still differ, as data.
 
+mod renamed;
+mod rules;
+
 use aqmlab_declare::check::{self, Problem, problem};
 use aqmlab_declare::tagged::{self, Located, Reader, WordOrTable};
 use aqmlab_net::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::{Table, Value};
+
+pub use rules::{
+    AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
+    EcnReaction, EctOn, FastRetransmitGuard, NewRenoExit, NewRenoVariant, RateReduction, Recovery,
+    RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart, WindowGrowth,
+};
 
 use crate::control::CongestionControlKind;
 use crate::segment::{MAX_SACK_BLOCKS, Stamps};
@@ -50,61 +59,45 @@ pub struct Profile {
     pub handshake_opens_window: bool,
     /// Slow-start threshold of a new connection.
     pub initial_ssthresh: Bytes,
-    /// Whether a window equal to ssthresh still grows exponentially (BSD) or not.
-    pub slow_start_at_ssthresh: bool,
-    /// Whether slow start opens the window by no more than what was acknowledged (RFC 5681,
-    /// equation 2) instead of a segment per ACK (BSD).
-    pub byte_counting: bool,
-    /// Segments by which an ACK may open the window in slow start with byte counting: L of
-    /// RFC 3465.
-    pub byte_counting_limit: u32,
-    /// Whether congestion avoidance opens the window by what was acknowledged, a segment for every
-    /// window of data (RFC 3465, section 2.1; Linux), instead of with each ACK, of which delayed ACKs
-    /// leave half.
-    pub avoidance_counts_bytes: bool,
-    /// Whether the steps of congestion avoidance are whole bytes, at least one.
-    pub whole_bytes: bool,
-    /// Whether the window grows only while it is used (RFC 7661, section 4; Linux).
-    pub window_validation: bool,
+    /// What slow start adds for an ACK: a word, or a table with its `kind` and limit.
+    #[serde(deserialize_with = "tagged::word_or_table")]
+    #[schemars(with = "WordOrTable<SlowStart>")]
+    pub slow_start: SlowStart,
+    /// What a window equal to ssthresh does (RFC 5681, section 3.1, leaves it open).
+    pub at_ssthresh: AtSsthresh,
+    /// What congestion avoidance adds for an ACK.
+    pub congestion_avoidance: CongestionAvoidance,
+    /// How the steps of congestion avoidance are rounded.
+    pub cwnd_arithmetic: CwndArithmetic,
+    /// When the window may grow.
+    pub window_growth: WindowGrowth,
     /// Whether the first two duplicate ACKs release a new segment each (RFC 3042).
     pub limited_transmit: bool,
     /// Which duplicate ACKs are refused a fast retransmit.
     pub fast_retransmit_guard: FastRetransmitGuard,
     /// Most SACK blocks in an ACK: 4, or 3 beside time stamps (RFC 2018, section 3).
     pub sack_blocks: u32,
-    /// Whether what the peer has told by SACK stays in force after a time-out (Linux): only what is
-    /// missing goes again, and what had arrived does not open the window when it is acknowledged.
-    /// RFC 2018, section 8, forgets it.
-    pub sack_outlives_timeout: bool,
-    /// Whether SACK recovery spreads the reduction of the window over a round trip (proportional rate
-    /// reduction, RFC 9937 and before it RFC 6937) instead of waiting until enough has arrived.
-    pub proportional_rate_reduction: bool,
-    /// Whether every partial ACK restarts the retransmission timer ("slow but steady") instead of
-    /// the first one only ("impatient", RFC 6582, section 4).
-    pub partial_ack_restarts_timer: bool,
-    /// Whether the ACK that ends NewReno's recovery leaves the window at no more than a segment
-    /// above what is in flight (RFC 6582, section 3.2, step 3).
-    pub recovery_exit_limits_burst: bool,
+    /// What a time-out does to what the peer has told by SACK.
+    pub sack_at_timeout: SackAtTimeout,
+    /// How SACK recovery brings the data in flight down to ssthresh.
+    pub rate_reduction: RateReduction,
+    /// Which partial ACKs restart the retransmission timer in NewReno's recovery.
+    pub newreno_variant: NewRenoVariant,
+    /// The window that the ACK which ends NewReno's recovery leaves.
+    pub newreno_exit: NewRenoExit,
     /// Whether the ACK that ends fast recovery also opens the window (BSD: ssthresh + 1 segment).
     pub recovery_exit_opens_window: bool,
-    /// Whether in-order ACKs stop opening the window once it exceeds the peer's (BSD header
-    /// prediction).
-    pub window_growth_limited: bool,
-    /// What is halved on congestion.
-    pub cut_from: CutFrom,
-    /// Whether the second and later time-outs of the same segment lower ssthresh again.
-    pub repeated_timeout_cuts: bool,
+    /// What congestion reduces to a share: the base of the multiplicative decrease.
+    pub multiplicative_decrease_base: DecreaseBase,
+    /// What the second and later time-outs of the same segment do to ssthresh.
+    pub ssthresh_at_repeated_timeout: RepeatedTimeout,
     /// ssthresh in bytes after the client's SYN timed out; unset: not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syn_timeout_ssthresh: Option<Bytes>,
-    /// Whether retransmissions are ECN-capable too (ns; against RFC 3168, section 6.1.5).
-    pub ecn_on_retransmissions: bool,
-    /// The least ssthresh, in segments, that an ECN echo leaves; a loss leaves 2.
-    pub ecn_least_ssthresh: u32,
-    /// What an ECN echo does while the window is one segment.
-    pub ecn_at_one_segment: EcnAtOneSegment,
-    /// Whether ACKs that echo congestion may open the window (BSD; against RFC 3168, section 6.1.2).
-    pub ecn_echo_opens_window: bool,
+    /// Which data is sent as ECN-capable.
+    pub ect_on: EctOn,
+    /// How the sender reacts to an ECN echo.
+    pub ecn_reaction: EcnReaction,
     /// Whether segments carry time stamps (RFC 7323) and every ACK measures a round trip.
     pub timestamps: bool,
     /// Clock of the retransmission timer.
@@ -115,12 +108,10 @@ pub struct Profile {
     pub rto_min: Time,
     /// Largest retransmission time-out, back-off included.
     pub rto_max: Time,
-    /// Whether `rto_min` bounds the variance term alone, so that the time-out exceeds the smoothed
-    /// round trip by at least that much (Linux).
-    pub rto_min_for_variance: bool,
-    /// Whether any ACK of new data ends the back-off, also one of a retransmission (ns; against
-    /// Karn's rule, RFC 6298, section 5).
-    pub new_ack_ends_backoff: bool,
+    /// What `rto_min` bounds.
+    pub rto_min_bounds: RtoMinBounds,
+    /// What ends the back-off of the retransmission time-out.
+    pub backoff_ends_with: BackoffEnd,
     /// Gaps between the client's SYNs as multiples of `rto_initial`; behind the last one, and for
     /// the server, they double.
     pub syn_backoff: Vec<u32>,
@@ -144,20 +135,26 @@ pub struct Profile {
     pub restart_after_idle: bool,
     /// Upper end of the random delay before each segment that a sender may send, uniform from 0
     /// (ns's `overhead_`, against synchronization of flows).
-    pub overhead: Time,
+    pub random_send_delay: Time,
 }
 
 /// The profiles that ship: name and text.
 const SHIPPED: [(&str, &str); 6] = [
-    ("rfc", include_str!("../profiles/rfc.toml")),
+    ("rfc", include_str!("../../profiles/rfc.toml")),
     (
         "freebsd-2.2.8",
-        include_str!("../profiles/freebsd-2.2.8.toml"),
+        include_str!("../../profiles/freebsd-2.2.8.toml"),
     ),
-    ("freebsd-4.5", include_str!("../profiles/freebsd-4.5.toml")),
-    ("ns-full-tcp", include_str!("../profiles/ns-full-tcp.toml")),
-    ("ns-one-way", include_str!("../profiles/ns-one-way.toml")),
-    ("linux", include_str!("../profiles/linux.toml")),
+    (
+        "freebsd-4.5",
+        include_str!("../../profiles/freebsd-4.5.toml"),
+    ),
+    (
+        "ns-full-tcp",
+        include_str!("../../profiles/ns-full-tcp.toml"),
+    ),
+    ("ns-one-way", include_str!("../../profiles/ns-one-way.toml")),
+    ("linux", include_str!("../../profiles/linux.toml")),
 ];
 
 impl Profile {
@@ -253,11 +250,12 @@ impl Profile {
         check::count("sack_blocks", self.sack_blocks, 1, MAX_SACK_BLOCKS as u32)?;
         for (field, count) in [
             ("initial_window", self.initial_window),
-            ("ecn_least_ssthresh", self.ecn_least_ssthresh),
             ("ack_every", self.ack_every),
-            ("byte_counting_limit", self.byte_counting_limit),
         ] {
             check::count(field, count, 1, u32::MAX)?;
+        }
+        if let SlowStart::ByteCounting { limit } = self.slow_start {
+            check::count("slow_start.limit", limit, 1, u32::MAX)?;
         }
         if self.syn_backoff.contains(&0) {
             let message = "found a gap of 0; every gap must be at least 1";
@@ -268,7 +266,7 @@ impl Profile {
 
     fn check_times(&self) -> Result<(), Problem> {
         let clock = match self.clock {
-            Clock::Ticks { period } | Clock::Counted { period } => ("clock.period", period),
+            Clock::Ticks { period } | Clock::RttTicks { period } => ("clock.period", period),
             Clock::Fine { granularity } => ("clock.granularity", granularity),
         };
         let delayed_ack = match self.delayed_ack {
@@ -287,9 +285,9 @@ impl Profile {
         for (field, time) in times.into_iter().chain(delayed_ack) {
             check::positive_up_to(field, time, LONGEST_TIMER)?;
         }
-        if self.overhead > LONGEST_TIMER {
-            let message = format!("found {}; at most {LONGEST_TIMER}", self.overhead);
-            return problem("overhead", message);
+        if self.random_send_delay > LONGEST_TIMER {
+            let message = format!("found {}; at most {LONGEST_TIMER}", self.random_send_delay);
+            return problem("random_send_delay", message);
         }
         for (field, time) in [("rto_min", self.rto_min), ("rto_initial", self.rto_initial)] {
             if time > self.rto_max {
@@ -307,9 +305,7 @@ impl Profile {
 
     /// The profile that the table names, with the table's other values in place of its own.
     fn from_overlay(overlay: Table) -> Result<Self, Located> {
-        if let Some((key, right)) = RENAMED.iter().find(|(key, _)| overlay.contains_key(*key)) {
-            return Err(Located::new(format!("renamed; write {right}")).under(key));
-        }
+        renamed::refuse(&overlay)?;
         let name = match overlay.get("profile") {
             None => Self::NAMES[0],
             Some(Value::String(name)) => name,
@@ -352,25 +348,6 @@ impl<'de> Deserialize<'de> for Profile {
     }
 }
 
-/// Keys that have another name, and what is to be written.
-const RENAMED: [(&str, &str); 6] = [
-    (
-        "aimd",
-        "congestion_control = { kind = \"reno\", increase = ..., decrease = ... }",
-    ),
-    ("vegas", "congestion_control = { kind = \"vegas\", ... }"),
-    ("fast", "congestion_control = { kind = \"fast\", ... }"),
-    ("cubic", "congestion_control = { kind = \"cubic\", ... }"),
-    (
-        "sync_tcp",
-        "congestion_control = { kind = \"sync-tcp\", ... }",
-    ),
-    (
-        "santa_cruz",
-        "congestion_control = { kind = \"santa-cruz\", ... }",
-    ),
-];
-
 /// The largest IP packet.
 const MAX_PACKET: Bytes = Bytes(65_535);
 
@@ -379,106 +356,6 @@ const MAX_BUFFER: Bytes = Bytes(1 << 30);
 
 /// Longer than any stack's: a slip of the unit.
 const LONGEST_TIMER: Time = Time::from_secs(86_400);
-
-/// How losses are repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Recovery {
-    /// Fast retransmit, then slow start.
-    Tahoe,
-    /// Fast retransmit and fast recovery, ended by the first new ACK (RFC 2581).
-    Reno,
-    /// Fast recovery until all that was out at its start is acknowledged; every partial ACK
-    /// repairs one loss (RFC 6582).
-    NewReno,
-    /// Selective acknowledgements (RFC 2018), by the rules of RFC 6675; NewReno if the peer sends
-    /// none.
-    Sack,
-    /// Selective acknowledgements by the older rule of ns's Sack1: every hole under a block goes
-    /// again once, while a count of segments on their way allows.
-    SackPipe,
-}
-
-/// Which duplicate ACKs are refused a fast retransmit: those for data that was out at the last
-/// congestion may come from segments sent twice (RFC 6582, section 3.2, step 1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FastRetransmitGuard {
-    /// None (RFC 5681; BSD Reno).
-    Off,
-    /// Those for data that was out at a time-out, but not at a fast retransmit (ns 2.1b8 Reno).
-    AfterTimeout,
-    /// All of them (RFC 6582).
-    Always,
-}
-
-/// What is halved on congestion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CutFrom {
-    /// The data in flight (RFC 5681).
-    Flight,
-    /// The smaller of congestion window and peer's window, in whole segments (BSD).
-    Window,
-    /// The same; ssthresh in whole segments, the window with the fraction (ns).
-    FractionalWindow,
-}
-
-/// What an ECN echo does while the window is one segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EcnAtOneSegment {
-    /// The next segment waits until the restarted retransmission timer fires (RFC 3168, section
-    /// 6.1.2).
-    Wait,
-    /// The window stays, and the peer is told that it has been reduced (ns, Linux).
-    Keep,
-    /// The echo is passed over, below two segments already (KAME).
-    PassOver,
-}
-
-aqmlab_declare::tagged! {
-    /// The clock that measures round trips and fires retransmission timers.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Clock {
-        /// Round trips are counted in ticks of a slow host-wide timer and timers fire on its ticks;
-        /// the estimator is BSD's integer one. One phase per host.
-        Ticks {
-            /// Period of the tick.
-            period: Time,
-        },
-        /// Round trips are counted in whole ticks, at least one, timers fire exactly; the integer
-        /// estimator of ns. One phase per host.
-        Counted {
-            /// Period of the tick.
-            period: Time,
-        },
-        /// Round trips are measured exactly; RFC 6298 with this clock granularity G.
-        Fine {
-            /// G of RFC 6298, section 2.
-            granularity: Time,
-        },
-    }
-}
-
-aqmlab_declare::tagged! {
-    /// When a lone in-order segment is acknowledged.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum DelayedAck {
-        /// At once.
-        Off,
-        /// At the next tick of a host-wide timer with this period. One phase per host.
-        Grid {
-            /// Period of the tick.
-            period: Time,
-        },
-        /// This long after it arrived.
-        Timer {
-            /// The delay.
-            delay: Time,
-        },
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -563,6 +440,22 @@ mod tests {
             read("tcp = { cubic = { beta = 0.5 } }"),
             Err("cubic: renamed; write congestion_control = { kind = \"cubic\", ... }".to_owned())
         );
+        assert_eq!(
+            read("tcp = { cut_from = \"window\" }"),
+            Err("cut_from: renamed; write multiplicative_decrease_base = \"cwnd\"".to_owned())
+        );
+        assert_eq!(
+            read("tcp = { byte_counting_limit = 2 }"),
+            Err(
+                "byte_counting_limit: renamed; write slow_start = { kind = \"byte-counting\", \
+                 limit = ... }"
+                    .to_owned()
+            )
+        );
+        assert_eq!(
+            read("tcp = { clock = { kind = \"counted\", period = \"10 ms\" } }"),
+            Err("clock.kind: found \"counted\", which is called \"rtt-ticks\"".to_owned())
+        );
     }
 
     #[test]
@@ -577,6 +470,10 @@ mod tests {
             ("initial_window", "initial_window = 0"),
             ("ack_every", "ack_every = 0"),
             ("sack_blocks", "sack_blocks = 5"),
+            (
+                "slow_start.limit",
+                "slow_start = { kind = \"byte-counting\", limit = 0 }",
+            ),
             ("syn_backoff", "syn_backoff = [1, 0]"),
             (
                 "congestion_control.increase",

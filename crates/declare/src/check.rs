@@ -23,6 +23,18 @@ pub fn in_unit_interval(field: &str, value: f64) -> Result<(), Problem> {
     }
 }
 
+/// A share must lie between 0 and 1.
+pub fn share(field: &str, value: f64) -> Result<(), Problem> {
+    if value > 0.0 && value < 1.0 {
+        Ok(())
+    } else {
+        problem(
+            field,
+            format!("found {value}; it must be above 0 and below 1"),
+        )
+    }
+}
+
 /// A duration must not be zero.
 pub fn positive(field: &str, duration: Time) -> Result<(), Problem> {
     if duration > Time::ZERO {
@@ -116,4 +128,31 @@ pub fn at_least_one(field: &str, number: u32) -> Result<(), Problem> {
 /// Puts the name of the enclosing field in front.
 pub fn within(field: &str, checked: Result<(), Problem>) -> Result<(), Problem> {
     checked.map_err(|(inner, message)| (format!("{field}.{inner}"), message))
+}
+
+/// A number must not lie below another.
+pub fn not_below(
+    (low_name, low): (&str, f64),
+    (high_name, high): (&str, f64),
+) -> Result<(), Problem> {
+    if low <= high {
+        Ok(())
+    } else {
+        problem(
+            high_name,
+            format!("found {high}; it must be at least {low_name}, {low}"),
+        )
+    }
+}
+
+/// A duration must be above zero and at most `most`.
+pub fn positive_up_to(field: &str, duration: Time, most: Time) -> Result<(), Problem> {
+    if duration > Time::ZERO && duration <= most {
+        Ok(())
+    } else {
+        problem(
+            field,
+            format!("found {duration}; it must be above 0 s and at most {most}"),
+        )
+    }
 }

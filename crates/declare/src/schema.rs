@@ -164,9 +164,19 @@ impl Described {
         let schema = schema
             .get("items")
             .map_or(schema, |items| self.resolve(items));
-        let choices = list(&schema["oneOf"]).iter();
+        // A word that stands for a kind means what the kind means.
+        let kinds = list(&schema["anyOf"])
+            .iter()
+            .find(|it| it["oneOf"].is_array());
+        let word = |choice: &Value| match kinds {
+            Some(_) => choice["properties"]["kind"]["const"]
+                .as_str()
+                .map(str::to_owned),
+            None => choice["const"].as_str().map(str::to_owned),
+        };
+        let choices = list(&kinds.unwrap_or(schema)["oneOf"]).iter();
         let words = choices.filter_map(|choice| {
-            let name = choice["const"].as_str()?.to_owned();
+            let name = word(choice)?;
             Some(Word {
                 name,
                 summary: text(&choice["description"]),

@@ -5,14 +5,18 @@
 //! defines them so that the path survives: every error is a [`Located`], and one that must cross a
 //! foreign deserializer travels as text ([`Located::pass`]) and is unpacked on the other side.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer,
     MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
+use serde_json::json;
 use toml::{Table, Value};
 
 /// The longest piece of a user's text that a message repeats, in characters.
@@ -44,6 +48,9 @@ fn listed(words: &[String]) -> String {
     let cut = joined[..LONGEST_LIST].rfind(", ").unwrap_or(0);
     format!("{}, ...; {} in all", &joined[..cut], words.len())
 }
+
+/// The key that names the variant of a [`tagged!`](crate::tagged!) enum.
+const KIND: &str = "kind";
 
 const UNKNOWN_KEY: &str = "unknown key";
 
@@ -274,6 +281,52 @@ pub fn table<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Table, D::Err
     }
 }
 
+/// Reads a table with a `kind`, or a word: the kind, with the defaults of its other keys. For
+/// fields whose type is an enum of [`tagged!`](crate::tagged!); [`WordOrTable`] is their schema.
+pub fn word_or_table<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let Value::String(word) = value else {
+        return from_value(value).map_err(Located::pass);
+    };
+    let table = Table::from_iter([(KIND.to_owned(), Value::String(word))]);
+    let read = from_value(Value::Table(table));
+    read.map_err(|mut error: Located| {
+        // The author has written no `kind`.
+        error.path.retain(|key| key != KIND);
+        error.pass()
+    })
+}
+
+/// The schema of what [`word_or_table`] reads.
+#[derive(Debug)]
+pub struct WordOrTable<T>(PhantomData<T>);
+
+impl<T: JsonSchema> JsonSchema for WordOrTable<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}OrWord", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = T::json_schema(generator).to_value();
+        let kinds = table["oneOf"].as_array().into_iter().flatten();
+        // A kind with a key that has no default needs the table.
+        let words: Vec<_> = kinds
+            .filter(|kind| {
+                kind["required"]
+                    .as_array()
+                    .is_none_or(|keys| keys.len() == 1)
+            })
+            .map(|kind| kind["properties"][KIND]["const"].clone())
+            .collect();
+        let mut schema = Schema::default();
+        let word = json!({ "type": "string", "enum": words });
+        schema.insert("anyOf".to_owned(), json!([word, table]));
+        schema
+    }
+}
+
 /// A value as a message repeats it.
 pub fn shown(value: &Value) -> String {
     describe(unexpected(value))
@@ -449,7 +502,7 @@ impl<'de> Deserializer<'de> for KindReader {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Located> {
-        match self.0.remove("kind") {
+        match self.0.remove(KIND) {
             Some(Value::String(kind)) => visitor.visit_enum(Kind {
                 kind,
                 fields: self.0,
@@ -458,9 +511,9 @@ impl<'de> Deserializer<'de> for KindReader {
                 let found = shown(&other);
                 Err(Located::new(format!("found {found}"))
                     .allow(variants)
-                    .under("kind"))
+                    .under(KIND))
             }
-            None => Err(Located::new("missing").allow(variants).under("kind")),
+            None => Err(Located::new("missing").allow(variants).under(KIND)),
         }
     }
 
@@ -482,7 +535,7 @@ impl<'de> EnumAccess<'de> for Kind {
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Fields), Located> {
         let kind = seed.deserialize(self.kind.into_deserializer());
         Ok((
-            kind.map_err(|error: Located| error.under("kind"))?,
+            kind.map_err(|error: Located| error.under(KIND))?,
             Fields(self.fields),
         ))
     }
@@ -495,7 +548,7 @@ impl<'de> VariantAccess<'de> for Fields {
 
     fn unit_variant(self) -> Result<(), Located> {
         match self.0.keys().next() {
-            Some(key) => Err(Located::unknown_key(key, &["kind"])),
+            Some(key) => Err(Located::unknown_key(key, &[KIND])),
             None => Ok(()),
         }
     }
@@ -612,6 +665,50 @@ mod tests {
             read("kind = \"nested\"\ninner = [{ kind = \"circle\", radius = 1 }]").unwrap();
         let inner = vec![Shape::Circle { radius: 1.0 }];
         assert_eq!(nested, Shape::Nested(Nested { inner, count: 0 }));
+    }
+
+    /// A table that holds a shape.
+    #[derive(Debug, PartialEq, Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Holder {
+        #[serde(deserialize_with = "word_or_table")]
+        #[schemars(with = "WordOrTable<Shape>")]
+        shape: Shape,
+    }
+
+    #[test]
+    fn a_word_stands_for_a_kind_with_its_defaults() {
+        let hold = |text: &str| -> Result<Holder, String> {
+            from_value(Value::Table(text.parse().unwrap())).map_err(|e: Located| e.to_string())
+        };
+        for text in ["shape = \"point\"", "shape = { kind = \"point\" }"] {
+            assert_eq!(
+                hold(text),
+                Ok(Holder {
+                    shape: Shape::Point
+                })
+            );
+        }
+        assert_eq!(
+            hold("shape = \"pont\""),
+            Err(
+                "shape: found \"pont\"; did you mean \"point\"? (allowed: point, circle, nested)"
+                    .to_owned()
+            )
+        );
+        let error = hold("shape = { kind = \"pont\" }").unwrap_err();
+        assert!(error.starts_with("shape.kind: found \"pont\""), "{error}");
+        assert_eq!(
+            hold("shape = \"circle\""),
+            Err("shape.radius: missing, and it has no default".to_owned())
+        );
+        assert_eq!(
+            hold("shape = 3"),
+            Err("shape: found 3; expected a table".to_owned())
+        );
+        let schema = crate::schema::schema_of::<Holder>();
+        let shape = &schema["$defs"]["ShapeOrWord"]["anyOf"][0];
+        assert_eq!(shape["enum"], json!(["point"]));
     }
 
     #[test]

@@ -114,7 +114,10 @@ pub fn run(
 fn class_sockets(scenario: &Scenario) -> Vec<ClassSockets> {
     let sockets = |(class, port): (&aqmlab_scenario::Traffic, u16)| ClassSockets {
         port,
-        congestion_control: stack::congestion_control(&class.tcp).unwrap_or("reno"),
+        congestion_control: class.tcp.ends().map(|stack| {
+            let control = &stack.congestion_control;
+            control.linux_name().expect("the stacks have been checked")
+        }),
         dscp: class.dscp,
     };
     scenario

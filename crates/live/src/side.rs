@@ -27,8 +27,8 @@ const BACKLOG: u32 = 65_535;
 pub(crate) struct ClassSockets {
     /// Its servers' port.
     pub(crate) port: u16,
-    /// The kernel's name of its congestion control.
-    pub(crate) congestion_control: &'static str,
+    /// The kernel's names of the congestion controls of client and server.
+    pub(crate) congestion_control: [&'static str; 2],
     /// Differentiated services code point.
     pub(crate) dscp: u8,
 }
@@ -124,17 +124,18 @@ impl Side {
     }
 
     /// A socket of a class: what it accepts has the same options.
-    fn socket(&self, class: usize) -> io::Result<TcpSocket> {
+    fn socket(&self, class: usize, role: Role) -> io::Result<TcpSocket> {
         let class = &self.classes[class];
         let socket = TcpSocket::new_v4()?;
         socket.set_reuseaddr(true)?;
         socket.set_tos_v4(u32::from(class.dscp) << 2)?;
-        rustix::net::sockopt::set_tcp_congestion(&socket, class.congestion_control)?;
+        let control = class.congestion_control[role as usize];
+        rustix::net::sockopt::set_tcp_congestion(&socket, control)?;
         Ok(socket)
     }
 
     fn listen(&self, class: usize) -> io::Result<TcpListener> {
-        let socket = self.socket(class)?;
+        let socket = self.socket(class, Role::Server)?;
         // Every host of the side is an address of this namespace.
         let port = self.classes[class].port;
         socket.bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))?;
@@ -206,7 +207,7 @@ impl Side {
         from: SocketAddrV4,
         to: SocketAddrV4,
     ) -> io::Result<TcpStream> {
-        let socket = self.socket(class)?;
+        let socket = self.socket(class, Role::Client)?;
         socket.bind(from.into())?;
         socket.connect(to.into()).await
     }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use aqmlab_scenario::{LIVE_KEYS, Scenario, Traffic};
-use aqmlab_tcp::{CongestionControl, Profile, Recovery};
+use aqmlab_tcp::{CongestionControlKind, Profile, Recovery};
 use toml::{Table, Value};
 
 use crate::error::LiveError;
@@ -61,7 +61,7 @@ impl Stack {
             .unwrap_or_default();
         let mut found: Option<(&str, Self)> = None;
         for class in &scenario.traffic {
-            let stack = Self::of(class, &available)?;
+            let stack = Self::of_class(class, &available)?;
             match &found {
                 Some((first, other)) if *other != stack => {
                     return Err(LiveError::Refused(format!(
@@ -79,22 +79,38 @@ impl Stack {
             .ok_or_else(|| LiveError::Refused("traffic: found no class".to_owned()))
     }
 
-    fn of(class: &Traffic, available: &str) -> Result<Self, LiveError> {
+    /// The stack of a class. Congestion control is a socket's own; all else is the kernel's.
+    fn of_class(class: &Traffic, available: &str) -> Result<Self, LiveError> {
+        let path = format!("traffic.{}.tcp", class.name);
+        if let Some(both) = class.tcp.same() {
+            return Self::of(both, &path, available);
+        }
+        let [client, server] = class.tcp.ends();
+        let stack = Self::of(client, &format!("{path}.client"), available)?;
+        if Self::of(server, &format!("{path}.server"), available)? == stack {
+            return Ok(stack);
+        }
+        Err(LiveError::Refused(format!(
+            "{path}: client and server differ in more than congestion_control; on the live bed they \
+             share the kernel's stack"
+        )))
+    }
+
+    fn of(tcp: &Profile, path: &str, available: &str) -> Result<Self, LiveError> {
         let refuse = |field: &str, message: String| {
             let dot = if field.is_empty() { "" } else { "." };
-            let path = format!("traffic.{}.tcp{dot}{field}", class.name);
-            LiveError::Refused(format!("{path}: {message}"))
+            LiveError::Refused(format!("{path}{dot}{field}: {message}"))
         };
-        let tcp = &class.tcp;
-        let name = congestion_control(tcp);
+        let control = &tcp.congestion_control;
         let is_available = |name: &str| available.split_whitespace().any(|other| other == name);
-        match name {
-            Some(name) if is_available(name) => {}
-            _ => {
-                let word = Value::try_from(tcp.congestion_control).expect("a word");
-                let message = format!("found {word}; this kernel has {}", available.trim());
-                return Err(refuse("congestion_control", message));
-            }
+        if !control.linux_name().is_some_and(is_available) {
+            let kind = kind(control);
+            let message = format!("found {kind}; this kernel has {}", available.trim());
+            return Err(refuse("congestion_control", message));
+        }
+        if !CongestionControlKind::all().contains(control) {
+            let message = "a kernel's parameters are its own; expected the kind alone".to_owned();
+            return Err(refuse("congestion_control", message));
         }
         if let Some(field) = unheard(tcp) {
             let message = format!(
@@ -141,14 +157,10 @@ impl Stack {
     }
 }
 
-/// What the kernel calls a law of congestion control; nothing if no kernel has it.
-pub(crate) fn congestion_control(tcp: &Profile) -> Option<&'static str> {
-    match tcp.congestion_control {
-        CongestionControl::Reno => Some("reno"),
-        CongestionControl::Cubic => Some("cubic"),
-        CongestionControl::Vegas => Some("vegas"),
-        CongestionControl::Fast | CongestionControl::SyncTcp | CongestionControl::SantaCruz => None,
-    }
+/// The kind of a congestion control, as a scenario writes it.
+fn kind(control: &CongestionControlKind) -> Value {
+    let table = Table::try_from(control).expect("a congestion control is a table");
+    table["kind"].clone()
 }
 
 /// A field in which a profile differs from Linux, and which the bed cannot set. The name of a
@@ -179,7 +191,7 @@ mod tests {
              rtt = {{ kind = \"constant\", rtt = \"10 ms\" }}\n"
         );
         let scenario = Scenario::parse(&text, &[], &mut |_| unreachable!()).unwrap();
-        Stack::of(&scenario.traffic[0], "reno cubic\n").map_err(|error| error.to_string())
+        Stack::of_class(&scenario.traffic[0], "reno cubic\n").map_err(|error| error.to_string())
     }
 
     fn setting(stack: &Stack, key: &str) -> String {
@@ -209,6 +221,12 @@ mod tests {
     }
 
     #[test]
+    fn congestion_control_may_differ_between_the_ends() {
+        let own = "{ client = { profile = \"linux\", congestion_control = \"reno\" }, server = \"linux\" }";
+        assert_eq!(stack(own), stack("\"linux\""));
+    }
+
+    #[test]
     fn what_no_kernel_can_do_is_refused() {
         for (tcp, message) in [
             (
@@ -226,6 +244,18 @@ mod tests {
             (
                 "{ profile = \"linux\", congestion_control = \"vegas\" }",
                 "traffic.a.tcp.congestion_control: found \"vegas\"; this kernel has reno cubic",
+            ),
+            (
+                "{ profile = \"linux\", congestion_control = { kind = \"cubic\", c = 0.5 } }",
+                "traffic.a.tcp.congestion_control: a kernel's parameters are its own",
+            ),
+            (
+                "{ client = \"linux\", server = \"rfc\" }",
+                "traffic.a.tcp.server: the live bed has the kernel's own stack",
+            ),
+            (
+                "{ client = \"linux\", server = { profile = \"linux\", ecn = true } }",
+                "traffic.a.tcp: client and server differ in more than congestion_control",
             ),
             (
                 "{ profile = \"linux\", recovery = \"tahoe\" }",

@@ -131,9 +131,9 @@ columns! {
         state: Words = state(row.probe.recovery_state),
         /// Queueing delay that a delay-based congestion control sees; else empty.
         queueing_delay_s ["s"]: OptionalValues =
-            row.probe.law.queueing_delay.map(Time::as_secs_f64),
+            row.probe.control.queueing_delay.map(Time::as_secs_f64),
         /// Segments in queues that a delay-based congestion control estimates; else empty.
-        law_segments ["segments"]: OptionalValues = row.probe.law.segments,
+        law_segments ["segments"]: OptionalValues = row.probe.control.segments,
     }
 }
 

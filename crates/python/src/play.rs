@@ -110,8 +110,13 @@ pub(crate) fn offered_bps(
     let mut source = scenario.source(index)?;
     let begin = scenario.measure.warm_up;
     let end = begin.saturating_add(scenario.measure.duration);
-    let (segment, header) = (class.tcp.mss.0 as f64, class.tcp.header.0 as f64);
-    let window = class.tcp.receive_buffer.0.min(class.tcp.send_buffer.0);
+    // Responses are most of what a class sends.
+    let [client, server] = class.tcp.ends();
+    let (segment, header) = (
+        server.mss.0.min(client.mss.0) as f64,
+        server.header.0 as f64,
+    );
+    let window = client.receive_buffer.0.min(server.send_buffer.0);
     let mut offered = Offered::new(begin..end, segment, header);
     py.detach(|| ideal::play(&mut source, end, window, &mut offered));
     let [there, back] = offered.bytes();

@@ -1,10 +1,10 @@
 //! Renews what is generated from the scenario's types: scenarios/schema.json, docs/scenario.md and
-//! the heads of the pages in docs/disciplines and docs/traffic.
+//! the heads of the pages about disciplines, congestion controls and traffic models.
 
 use std::path::Path;
 use std::{fs, io};
 
-use aqmlab_scenario::{BY_HAND, Scenario, discipline_heads, reference, traffic_heads};
+use aqmlab_scenario::{BY_HAND, Scenario, page_heads, reference};
 
 fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -13,18 +13,15 @@ fn main() -> io::Result<()> {
         root.join("scenarios/schema.json"),
         format!("{:#}\n", Scenario::json_schema()),
     )?;
-    renew(&root.join("docs/disciplines"), discipline_heads())?;
-    renew(&root.join("docs/traffic"), traffic_heads())
-}
-
-/// Renews the heads of the pages in a folder; what was written by hand stays.
-fn renew(folder: &Path, heads: Vec<(String, String)>) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    for (kind, head) in heads {
-        let path = folder.join(format!("{kind}.md"));
-        let page = fs::read_to_string(&path).unwrap_or_default();
-        let by_hand = page.split_once(BY_HAND).map_or("", |(_, rest)| rest);
-        fs::write(path, head + by_hand)?;
+    for (folder, heads) in page_heads() {
+        let folder = root.join("docs").join(folder);
+        fs::create_dir_all(&folder)?;
+        for (kind, head) in heads {
+            let path = folder.join(format!("{kind}.md"));
+            let page = fs::read_to_string(&path).unwrap_or_default();
+            let by_hand = page.split_once(BY_HAND).map_or("", |(_, rest)| rest);
+            fs::write(path, head + by_hand)?;
+        }
     }
     Ok(())
 }

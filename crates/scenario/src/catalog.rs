@@ -1,12 +1,13 @@
 //! What a scenario can say, as data: for `aqmlab list` and `aqmlab explain`.
 
 use aqmlab_aqm::Discipline;
-use aqmlab_tcp::Profile;
+use aqmlab_tcp::{CongestionControlKind, Profile};
 use aqmlab_traffic::{Model, Rtt, Sizes};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use aqmlab_declare::About;
 use aqmlab_declare::schema::{Described, Parameter};
 
 /// Everything that a scenario can name, by section and name.
@@ -14,12 +15,12 @@ use aqmlab_declare::schema::{Described, Parameter};
 /// Each entry has a `summary`, and `parameters` with `name`, `description` and, of a kind of table,
 /// `type`, `required`, `default` and `words`; of a profile, `value` and, where its file has a
 /// comment, `note`; `live` says whether the live bed carries a key out. A transport is called by its
-/// key and word, such as `recovery.reno`. A discipline and a traffic model also say `about` themselves
-/// where they come from, and a traffic model has an `example`. All of it comes from the schema and
-/// from the profiles' own files.
+/// key and word, such as `recovery.reno`. Disciplines, congestion controls and traffic models also
+/// say `about` themselves where they come from, and a traffic model has an `example`. All of it comes
+/// from the schema and from the profiles' own files.
 pub fn catalog() -> Value {
     json!({
-        "disciplines": disciplines(),
+        "disciplines": registered::<Discipline>(Discipline::ABOUT),
         "presets": presets(),
         "transports": transports(),
         "profiles": profiles(),
@@ -34,10 +35,10 @@ fn kinds<T: JsonSchema>() -> Map<String, Value> {
     kinds.map(|kind| (kind.name.clone(), json!(kind))).collect()
 }
 
-/// The kinds of disciplines, with what each says of itself.
-fn disciplines() -> Map<String, Value> {
-    let kinds = Described::of::<Discipline>().kinds();
-    let described = kinds.into_iter().zip(Discipline::ABOUT);
+/// The kinds of a registry, with what each says of itself.
+fn registered<T: JsonSchema>(about: &[&About]) -> Map<String, Value> {
+    let kinds = Described::of::<T>().kinds();
+    let described = kinds.into_iter().zip(about);
     let entries = described.map(|(kind, about)| {
         let mut entry = json!(kind);
         entry["about"] = json!(about);
@@ -81,9 +82,6 @@ fn presets() -> Map<String, Value> {
     entries.collect()
 }
 
-/// The keys of a profile that choose an algorithm.
-const ALGORITHMS: [&str; 2] = ["recovery", "congestion_control"];
-
 /// The keys of a profile that the live bed carries out: what a kernel can be told. In all others a
 /// profile must agree with the kernel's own.
 pub const LIVE_KEYS: [&str; 12] = [
@@ -101,17 +99,20 @@ pub const LIVE_KEYS: [&str; 12] = [
     "timestamps",
 ];
 
+/// The choices of loss recovery and of congestion control.
 fn transports() -> Map<String, Value> {
-    let choices = profile_keys()
-        .into_iter()
-        .filter(|key| ALGORITHMS.contains(&key.name.as_str()));
-    let entries = choices.flat_map(|key| {
-        key.words.into_iter().map(move |word| {
-            let entry = json!({ "summary": word.summary, "parameters": [] });
-            (format!("{}.{}", key.name, word.name), entry)
-        })
+    let keys = profile_keys();
+    let recovery = keys.into_iter().find(|key| key.name == "recovery");
+    let recovery = recovery.map_or_else(Vec::new, |key| key.words);
+    let recovery = recovery.into_iter().map(|word| {
+        let entry = json!({ "summary": word.summary, "parameters": [] });
+        (format!("recovery.{}", word.name), entry)
     });
-    entries.collect()
+    let controls = registered::<CongestionControlKind>(CongestionControlKind::ABOUT);
+    let controls = controls
+        .into_iter()
+        .map(|(kind, entry)| (format!("congestion_control.{kind}"), entry));
+    recovery.chain(controls).collect()
 }
 
 /// The keys of a stack profile.

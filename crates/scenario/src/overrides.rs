@@ -9,7 +9,16 @@ use crate::ScenarioError;
 const DEEPEST: usize = 16;
 
 /// Keys that take a name instead of a table, and the key of that table which takes the name.
-const NAMED: [(&str, &str); 2] = [("tcp", "profile"), ("discipline", "preset")];
+const NAMED: [(&str, &str); 5] = [
+    ("tcp", "profile"),
+    ("client", "profile"),
+    ("server", "profile"),
+    ("discipline", "preset"),
+    ("congestion_control", "kind"),
+];
+
+/// Keys of `tcp` that hold the stack of one end.
+const ENDS: [&str; 2] = ["client", "server"];
 
 /// Puts `text` at `path`: keys joined by dots; an element of a list is called by its `name` (a
 /// class without one by its `kind`) or by its number.
@@ -30,11 +39,24 @@ pub(crate) fn set(scenario: &mut Table, path: &str, text: &str) -> Result<(), Sc
         let value = table
             .entry((*key).to_owned())
             .or_insert_with(|| Value::Table(Table::new()));
-        // The name of a profile, or of a preset, stands for a table of its values.
+        // The name of a profile, a preset or a kind stands for a table of its values.
         let naming = NAMED.iter().find(|(named, _)| named == key);
         if let (Some((_, naming)), Value::String(name)) = (naming, &*value) {
             let name = name.clone().into();
             *value = Value::Table(Table::from_iter([((*naming).to_owned(), name)]));
+        }
+        if *key == "tcp"
+            && let Value::Table(stack) = value
+            && rest.first().is_some_and(|end| ENDS.contains(end))
+            && !ENDS.iter().any(|end| stack.contains_key(*end))
+        {
+            // What stood for both ends stands for each.
+            let stack = Value::Table(std::mem::take(stack));
+            *value = Value::Table(
+                ENDS.map(|end| (end.to_owned(), stack.clone()))
+                    .into_iter()
+                    .collect(),
+            );
         }
         table = match value {
             Value::Table(table) => table,

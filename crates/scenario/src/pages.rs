@@ -1,8 +1,11 @@
-//! The heads of the pages of disciplines and traffic models, made from what each says of itself.
+//! The heads of the pages about disciplines, congestion controls and traffic models, made from what
+//! each says of itself.
 
 use aqmlab_aqm::{Discipline, Preset};
 use aqmlab_declare::About;
+use aqmlab_tcp::CongestionControlKind;
 use aqmlab_traffic::Model;
+use schemars::JsonSchema;
 
 use crate::reference::parameters;
 use aqmlab_declare::schema::{Described, Kind};
@@ -10,20 +13,38 @@ use aqmlab_declare::schema::{Described, Kind};
 /// What stands between the head of a page, which is generated, and the rest, which is not.
 pub const BY_HAND: &str = "<!-- Above: generated from the code. Below: written by hand. -->\n";
 
-/// The kind of each discipline and the head of its page in docs/disciplines.
-pub fn discipline_heads() -> Vec<(String, String)> {
-    let kinds = Described::of::<Discipline>().kinds();
+/// A folder below docs, and the generated head of each page in it by the page's name.
+pub type Folder = (&'static str, Vec<(String, String)>);
+
+/// The generated heads of the pages about kinds of things.
+pub fn page_heads() -> [Folder; 3] {
     let presets = Discipline::presets();
-    let described = kinds.into_iter().zip(Discipline::ABOUT);
+    [
+        (
+            "disciplines",
+            heads::<Discipline>(Discipline::ABOUT, &presets),
+        ),
+        (
+            "congestion-controls",
+            heads::<CongestionControlKind>(CongestionControlKind::ABOUT, &[]),
+        ),
+        ("traffic", traffic_heads()),
+    ]
+}
+
+/// The kinds of a registry and the heads of their pages.
+fn heads<T: JsonSchema>(about: &[&About], presets: &[Preset]) -> Vec<(String, String)> {
+    let kinds = Described::of::<T>().kinds();
+    let described = kinds.into_iter().zip(about);
     let heads = described.map(|(kind, about)| {
-        let text = head(&kind, about, &presets);
+        let text = head(&kind, about, presets);
         (kind.name, text)
     });
     heads.collect()
 }
 
-/// The kind of each traffic model and the head of its page in docs/traffic.
-pub fn traffic_heads() -> Vec<(String, String)> {
+/// The traffic models and the heads of their pages, which have an example.
+fn traffic_heads() -> Vec<(String, String)> {
     let kinds = Described::of::<Model>().kinds();
     let described = kinds.into_iter().zip(Model::ABOUT).zip(Model::examples());
     let heads = described.map(|((kind, about), example)| {
@@ -43,10 +64,12 @@ fn head(kind: &Kind, about: &About, presets: &[Preset]) -> String {
         memory,
     } = about;
     let name = &kind.name;
-    let mut page = format!(
-        "# {title} (`{name}`)\n\n{purpose}\n\nSource: {paper}.\n\nMemory: {memory}.\n\n## Parameters\n\n"
-    );
-    parameters(&mut page, &kind.parameters);
+    let mut page =
+        format!("# {title} (`{name}`)\n\n{purpose}\n\nSource: {paper}.\n\nMemory: {memory}.\n");
+    if !kind.parameters.is_empty() {
+        page += "\n## Parameters\n\n";
+        parameters(&mut page, &kind.parameters);
+    }
     let mut own = presets
         .iter()
         .filter(|preset| preset.discipline["kind"].as_str() == Some(name))

@@ -4,14 +4,13 @@ use std::borrow::Cow;
 
 use aqmlab_declare::tagged::{self, Located};
 use aqmlab_net::Time;
-use aqmlab_tcp::Profile;
 use aqmlab_traffic::{Activity, Direction, Model, Rtt, Subset};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use toml::{Table, Value};
 
-use crate::{Network, Path};
+use crate::{Network, Path, Stacks};
 
 /// One class of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,8 +29,8 @@ pub struct Traffic {
     /// The path between its servers and its clients; nothing where the network has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The stack of its end points.
-    pub tcp: Profile,
+    /// The stacks of its end points.
+    pub tcp: Stacks,
     /// Differentiated services code point of its packets, 0 to 63.
     pub dscp: u8,
     /// When it begins.
@@ -66,10 +65,11 @@ pub(crate) struct Common {
     #[serde(default)]
     path: Option<String>,
     /// The stack of its end points: a profile's name, or a table whose `profile` names one and
-    /// whose other keys replace its values.
-    #[serde(default = "default_tcp")]
-    #[schemars(with = "Tcp", default = "default_tcp_name")]
-    tcp: Profile,
+    /// whose other keys replace its values. A table with `client` and `server` has a stack for
+    /// each end.
+    #[serde(default)]
+    #[schemars(default = "default_tcp_name")]
+    tcp: Stacks,
     /// Differentiated services code point of its packets, 0 to 63, for disciplines with service
     /// classes.
     #[serde(default)]
@@ -117,11 +117,7 @@ fn default_share() -> f64 {
 }
 
 fn default_tcp_name() -> &'static str {
-    Profile::NAMES[0]
-}
-
-fn default_tcp() -> Profile {
-    Profile::named(default_tcp_name()).expect("the default profile ships")
+    aqmlab_tcp::Profile::NAMES[0]
 }
 
 impl<'de> Deserialize<'de> for Traffic {
@@ -191,25 +187,6 @@ impl Traffic {
             max_connections: common.max_connections,
             subset: common.subset,
         })
-    }
-}
-
-/// The schema of `tcp`: a profile's name, or a table of values.
-struct Tcp;
-
-impl JsonSchema for Tcp {
-    fn schema_name() -> Cow<'static, str> {
-        "Tcp".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut table = Profile::json_schema(generator);
-        // The named profile has what the table leaves out.
-        table.remove("required");
-        let mut schema = Schema::default();
-        let names = json!({ "type": "string", "enum": Profile::NAMES });
-        schema.insert("anyOf".to_owned(), json!([names, table]));
-        schema
     }
 }
 

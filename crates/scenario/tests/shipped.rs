@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use aqmlab_aqm::Discipline;
 use aqmlab_net::{QueueSize, Rate, Time};
-use aqmlab_scenario::{Framing, Scenario, Topology, catalog, discipline_heads, reference};
-use aqmlab_tcp::Profile;
+use aqmlab_scenario::{Framing, Scenario, Topology, catalog, page_heads, reference};
+use aqmlab_tcp::{CongestionControlKind, Profile};
 use aqmlab_traffic::{Model, Rtt};
 
 const RENEW: &str = "renew it: cargo run -p aqmlab-scenario --example schema";
@@ -146,17 +146,18 @@ fn the_reference_page_is_fresh() {
 }
 
 #[test]
-fn the_pages_of_the_disciplines_are_fresh() {
-    let folder = root().join("docs/disciplines");
-    let heads = discipline_heads();
-    for (kind, head) in &heads {
-        let page = fs::read_to_string(folder.join(format!("{kind}.md"))).unwrap();
-        assert!(
-            page.starts_with(head.as_str()),
-            "docs/disciplines/{kind}.md: {RENEW}"
-        );
+fn the_generated_heads_of_pages_are_fresh() {
+    for (folder, heads) in page_heads() {
+        for (kind, head) in &heads {
+            let page = fs::read_to_string(root().join(format!("docs/{folder}/{kind}.md"))).unwrap();
+            assert!(
+                page.starts_with(head.as_str()),
+                "docs/{folder}/{kind}.md: {RENEW}"
+            );
+        }
+        let pages = fs::read_dir(root().join("docs").join(folder)).unwrap();
+        assert_eq!(pages.count(), heads.len(), "docs/{folder}");
     }
-    assert_eq!(fs::read_dir(folder).unwrap().count(), heads.len());
 }
 
 #[test]
@@ -169,14 +170,14 @@ fn the_recipe_for_a_discipline_shows_the_file_that_is_there() {
 }
 
 #[test]
-fn every_discipline_is_explained_and_validated() {
-    for (kind, _) in discipline_heads() {
-        let page = fs::read_to_string(root().join(format!("docs/disciplines/{kind}.md"))).unwrap();
-        for heading in ["## How it works", "## Validation", "## References"] {
-            assert!(
-                page.contains(heading),
-                "docs/disciplines/{kind}.md: {heading}"
-            );
+fn every_page_explains_and_tells_of_the_validation() {
+    for (folder, heads) in page_heads() {
+        for (kind, _) in heads {
+            let name = format!("docs/{folder}/{kind}.md");
+            let page = fs::read_to_string(root().join(&name)).unwrap();
+            for heading in ["## How it works", "## Validation", "## References"] {
+                assert!(page.contains(heading), "{name}: {heading}");
+            }
         }
     }
 }
@@ -241,7 +242,7 @@ fn the_laboratory_is_as_published() {
 
     let class = &scenario.traffic[0];
     assert_eq!(class.population(), Some(3332.0));
-    assert_eq!(class.tcp, Profile::named("freebsd-2.2.8").unwrap());
+    assert_eq!(class.tcp.same(), Profile::named("freebsd-2.2.8").as_ref());
     let Model::MahWeb(web) = &class.model else {
         panic!("{:?}", class.model)
     };
@@ -320,8 +321,8 @@ fn overrides_reach_everything() {
         assert!(text.contains(line), "{line} in\n{text}");
     }
     let class = &scenario.traffic[0];
-    assert!(class.tcp.ecn);
-    assert_eq!(class.tcp.profile, "freebsd-2.2.8");
+    let tcp = class.tcp.same().unwrap();
+    assert!(tcp.ecn && tcp.profile == "freebsd-2.2.8");
     assert!(matches!(class.rtt, Rtt::Pairs { extra, .. } if extra == Time::from_millis(2)));
     let replaced = "{ kind = \"red\", min_th = \"5 packets\", max_th = \"15 packets\", \
                     limit = \"480 packets\" }";
@@ -337,6 +338,27 @@ fn overrides_reach_everything() {
         dumbbell(&scenario).bottleneck.reverse.discipline,
         Discipline::Droptail(_)
     ));
+}
+
+#[test]
+fn overrides_reach_each_end_and_a_congestion_control() {
+    let scenario = load(
+        "quickstart.toml",
+        &[
+            ("traffic.0.tcp.server.ecn", "true"),
+            ("traffic.0.tcp.server.congestion_control", "cubic"),
+            ("traffic.0.tcp.server.congestion_control.beta", "0.8"),
+            ("traffic.0.tcp.client.mss", "1000 bytes"),
+        ],
+    );
+    let [client, server] = scenario.traffic[0].tcp.ends();
+    assert_eq!((client.ecn, server.ecn), (false, true));
+    assert_eq!(client.profile, "freebsd-2.2.8");
+    let CongestionControlKind::Cubic(cubic) = server.congestion_control else {
+        panic!("{server:?}")
+    };
+    assert_eq!((cubic.beta, cubic.c), (0.8, 0.4));
+    assert_eq!(read_back(&scenario.to_toml()), scenario);
 }
 
 #[test]
@@ -423,12 +445,20 @@ fn the_catalog_holds_every_name_with_its_meaning() {
             }
         }
     }
-    for (name, entry) in catalog["disciplines"].as_object().unwrap() {
+    let controls = catalog["transports"].as_object().unwrap().iter();
+    let controls = controls.filter(|(name, _)| name.starts_with("congestion_control."));
+    let disciplines = catalog["disciplines"].as_object().unwrap().iter();
+    for (name, entry) in disciplines.chain(controls) {
         for text in ["title", "paper", "purpose", "memory"] {
             let text = entry["about"][text].as_str().unwrap();
             assert!(!text.is_empty(), "{name}");
         }
     }
+    let beta = &catalog["transports"]["congestion_control.cubic"]["parameters"][1];
+    assert_eq!(
+        (&beta["name"], &beta["default"]),
+        (&"beta".into(), &0.7.into())
+    );
     let max_p = &catalog["disciplines"]["red"]["parameters"][4];
     assert_eq!(
         (&max_p["name"], &max_p["default"]),

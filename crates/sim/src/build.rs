@@ -1,8 +1,10 @@
 //! What a world is made of, from the scenario.
 
+use std::sync::Arc;
+
 use aqmlab_net::{RandomStream, Time};
 use aqmlab_record::RunError;
-use aqmlab_scenario::{Network, Scenario, Traffic};
+use aqmlab_scenario::{Network, Scenario, Stacks, Traffic};
 use aqmlab_tcp::{Clock, DelayedAck, HostClock, Profile};
 use aqmlab_traffic::Source;
 
@@ -40,7 +42,7 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
         name: traffic.name.clone(),
         path: traffic.path_in(network).0,
         dscp: traffic.dscp,
-        profile: traffic.tcp.clone(),
+        profiles: profiles(&traffic.tcp),
         variants: Variants::default(),
         source,
         datagrams: Vec::new(),
@@ -51,7 +53,7 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
 /// The clocks of all hosts. They booted at unrelated times: the phases of their timers are uniform.
 pub(crate) fn clocks(scenario: &Scenario, network: &Network) -> Vec<HostClock> {
     let slow = longest(scenario, |profile| match profile.clock {
-        Clock::Ticks { period } | Clock::Counted { period } => Some(period),
+        Clock::Ticks { period } | Clock::RttTicks { period } => Some(period),
         Clock::Fine { .. } => None,
     });
     let fast = longest(scenario, |profile| match profile.delayed_ack {
@@ -78,11 +80,22 @@ pub(crate) fn clocks(scenario: &Scenario, network: &Network) -> Vec<HostClock> {
         .collect()
 }
 
+/// The stacks of client and server, which share one where they are the same.
+fn profiles(stacks: &Stacks) -> [Arc<Profile>; 2] {
+    match stacks.same() {
+        Some(stack) => {
+            let stack = Arc::new(stack.clone());
+            [Arc::clone(&stack), stack]
+        }
+        None => stacks.connected().map(Arc::new),
+    }
+}
+
 /// The longest of the periods that the profiles in use have.
 fn longest(scenario: &Scenario, period: impl Fn(&Profile) -> Option<Time>) -> Time {
-    let periods = scenario
+    let stacks = scenario
         .traffic
         .iter()
-        .filter_map(|traffic| period(&traffic.tcp));
-    periods.max().unwrap_or(Time::ZERO)
+        .flat_map(|traffic| traffic.tcp.ends());
+    stacks.filter_map(period).max().unwrap_or(Time::ZERO)
 }

@@ -8,6 +8,7 @@
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use aqmlab_capture::{CaptureWriter, Checksums, PacketImage, TcpImage, Transport};
 use aqmlab_net::{Role, Time};
@@ -28,12 +29,12 @@ pub(crate) struct Capture {
     first_port: usize,
     after: Time,
     until: Time,
-    /// By class.
-    stacks: Vec<Stack>,
+    /// By class and sender.
+    stacks: Vec<[Stack; 2]>,
     failed: Option<io::Error>,
 }
 
-/// What the segments of a class show of its profile.
+/// What segments show of their sender's profile.
 #[derive(Clone, Copy, Debug)]
 struct Stack {
     segment: u64,
@@ -42,13 +43,26 @@ struct Stack {
     options: [u8; 2],
 }
 
+impl Stack {
+    fn of(profile: &Profile) -> Self {
+        Self {
+            segment: profile.mss.0,
+            buffer: profile.receive_buffer.0,
+            options: [profile.syn_header, profile.header].map(|header| {
+                let options = header.0.saturating_sub(BARE_HEADERS) as u8;
+                options - options % 4
+            }),
+        }
+    }
+}
+
 impl Capture {
     /// Begins to write; `ports` are the names of all ports, `profiles` those of the classes.
     pub(crate) fn new<'a>(
         sink: Box<dyn Write>,
         wanted: &scenario::Capture,
         ports: &[LinkDirection],
-        profiles: impl Iterator<Item = &'a Profile>,
+        profiles: impl Iterator<Item = &'a [Arc<Profile>; 2]>,
     ) -> Result<Self, RunError> {
         let first_port = ports
             .iter()
@@ -72,14 +86,7 @@ impl Capture {
             after: wanted.after,
             until: wanted.until.unwrap_or(Time::NEVER),
             stacks: profiles
-                .map(|profile| Stack {
-                    segment: profile.mss.0,
-                    buffer: profile.receive_buffer.0,
-                    options: [profile.syn_header, profile.header].map(|header| {
-                        let options = header.0.saturating_sub(BARE_HEADERS) as u8;
-                        options - options % 4
-                    }),
-                })
+                .map(|ends| ends.each_ref().map(|profile| Stack::of(profile)))
                 .collect(),
             failed: None,
         })
@@ -134,7 +141,10 @@ impl Capture {
                     .timestamps()
                     .map(|stamps| (stamps.value, stamps.echo)),
                 sack: &sack[..count],
-                ..header(self.stacks[usize::from(route.class)], event)
+                ..header(
+                    self.stacks[usize::from(route.class)][sender as usize],
+                    event,
+                )
             })
         };
         let written = self.writer.write(&PacketImage {

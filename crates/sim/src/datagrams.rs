@@ -41,7 +41,7 @@ impl<A: EventQueue> World<A> {
             nodes,
             class: class as u16,
             dscp: self.classes[class].dscp,
-            headers: [HEADER, HEADER],
+            headers: [[HEADER; 2]; 2],
             are_datagrams: true,
         };
         let routes = Routes::new(&common, &self.paths[path]);

@@ -43,19 +43,16 @@ impl<A: EventQueue> World<A> {
             let class = &mut self.classes[class];
             let overrides = class
                 .variants
-                .overrides(&limits, &class.profile, self.seed, flow);
+                .overrides(&limits, &class.profiles, self.seed, flow);
             Box::new(overrides)
         });
         let path = self.classes[class].path;
         let nodes = self.hosts_of(path, connect.client, connect.server, connect.flipped);
         let Connect { rtt, flipped, .. } = connect;
-        let profile = limits::profile(
-            &self.classes,
-            class as u16,
-            overrides.as_deref(),
-            Role::Client,
-        );
-        let headers = [profile.header.0 as u32, profile.syn_header.0 as u32];
+        let headers = [Role::Client, Role::Server].map(|side| {
+            let profile = limits::profile(&self.classes, class as u16, overrides.as_deref(), side);
+            [profile.header.0 as u32, profile.syn_header.0 as u32]
+        });
         let dscp = self.classes[class].dscp;
         let common = Common {
             flow,
@@ -75,7 +72,8 @@ impl<A: EventQueue> World<A> {
         }
         let [clients, servers] = [Role::Client, Role::Server]
             .map(|side| limits::profile(&self.classes, class as u16, overrides.as_deref(), side));
-        let (handshake, overhead) = (clients.handshake, clients.overhead);
+        let handshake = clients.handshake;
+        let send_delay = clients.random_send_delay.max(servers.random_send_delay);
         let connection = self.slots[index as usize].connection.insert(Connection {
             ends: [Endpoint::listen(clients), Endpoint::listen(servers)],
             timer_at: [Time::NEVER; 2],
@@ -99,7 +97,7 @@ impl<A: EventQueue> World<A> {
         let mut out = Outgoing::new(&mut self.network, self.now, index, Role::Client);
         connection.ends[0].ask(cx, &mut out);
         connection.in_network = out.sent;
-        if overhead > Time::ZERO {
+        if send_delay > Time::ZERO {
             let seed = self.seed.wrapping_mul(2).wrapping_add(flow << 1);
             let [client, server] = &mut connection.ends;
             client.seed(seed);

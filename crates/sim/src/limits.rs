@@ -42,34 +42,35 @@ pub(crate) fn profile<'a>(
     side: Role,
 ) -> &'a Profile {
     match overrides {
-        None => &classes[usize::from(class)].profile,
+        None => &classes[usize::from(class)].profiles[side as usize],
         Some(overrides) => &overrides.profiles[side as usize],
     }
 }
 
-/// The variants of a class's profile that its connections have needed, by segment size and send
-/// buffer.
+/// The variants of a class's profiles that its connections have needed, by end, segment size and
+/// send buffer.
 #[derive(Debug, Default)]
-pub(crate) struct Variants(HashMap<(u64, u64), Arc<Profile>>);
+pub(crate) struct Variants(HashMap<(Role, u64, u64), Arc<Profile>>);
 
 impl Variants {
     /// What connection number `flow` has of its own.
     pub(crate) fn overrides(
         &mut self,
         limits: &Limits,
-        base: &Profile,
+        bases: &[Arc<Profile>; 2],
         seed: u64,
         flow: u64,
     ) -> Overrides {
-        let mss = limits.segment.map_or(base.mss.0, |segment| {
-            u64::from(segment).clamp(SEGMENTS.0, SEGMENTS.1)
-        });
-        // What one end receives limits what the other sends.
-        let [client, server] = limits.windows;
-        let profiles = [server, client].map(|window| {
+        let profiles = [Role::Client, Role::Server].map(|side| {
+            let base = &bases[side as usize];
+            let mss = limits.segment.map_or(base.mss.0, |segment| {
+                u64::from(segment).clamp(SEGMENTS.0, SEGMENTS.1)
+            });
+            // What one end receives limits what the other sends.
+            let window = limits.windows[side.other() as usize];
             let window = window.map_or(base.send_buffer.0, u64::from);
             let segments = window.min(base.send_buffer.0) / mss;
-            self.profile(mss, segments.max(1) * mss, base)
+            self.profile(side, mss, segments.max(1) * mss, base)
         });
         let losses = [Role::Client, Role::Server].map(|side| {
             let draws = RandomStream::new(seed, "vector-loss", flow << 1 | side as u64);
@@ -78,8 +79,8 @@ impl Variants {
         Overrides { profiles, losses }
     }
 
-    fn profile(&mut self, mss: u64, send_buffer: u64, base: &Profile) -> Arc<Profile> {
-        let variant = self.0.entry((mss, send_buffer));
+    fn profile(&mut self, side: Role, mss: u64, send_buffer: u64, base: &Profile) -> Arc<Profile> {
+        let variant = self.0.entry((side, mss, send_buffer));
         let profile = variant.or_insert_with(|| {
             Arc::new(Profile {
                 mss: Bytes(mss),

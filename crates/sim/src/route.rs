@@ -75,8 +75,8 @@ pub(crate) struct Common {
     pub(crate) nodes: [u32; 2],
     pub(crate) class: u16,
     pub(crate) dscp: u8,
-    /// Bytes of IP and transport header of a packet, and of a SYN.
-    pub(crate) headers: [u32; 2],
+    /// Bytes of IP and transport header of a packet, and of a SYN, by sender.
+    pub(crate) headers: [[u32; 2]; 2],
     pub(crate) are_datagrams: bool,
 }
 
@@ -162,14 +162,15 @@ impl Routes {
         };
         Self([Role::Client, Role::Server].map(|sender| {
             let way = ways[sender as usize];
+            let [header, syn_header] = common.headers[sender as usize];
             Route {
                 flow: FlowKey(common.flow << 1 | sender as u64),
                 access_delay: delays[sender as usize],
                 node: common.nodes[sender as usize],
                 class: common.class,
                 first: way.first,
-                header: common.headers[0] as u16,
-                syn_header: common.headers[1] as u16,
+                header: header as u16,
+                syn_header: syn_header as u16,
                 hops: way.hops,
                 dscp: common.dscp,
                 placement: placement[sender as usize],

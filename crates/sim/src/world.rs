@@ -14,6 +14,8 @@
 //! nothing else depends on when a host does something: the connections of users who wait for one
 //! another's responses are not shifted, nor those whose hosts share a link.
 
+use std::sync::Arc;
+
 use aqmlab_link::{AccessLinks, Port};
 use aqmlab_net::{Rate, Time};
 use aqmlab_record::{
@@ -45,7 +47,8 @@ pub(crate) struct Class {
     /// Number of the path between its servers and clients.
     pub(crate) path: usize,
     pub(crate) dscp: u8,
-    pub(crate) profile: Profile,
+    /// The stacks of client and server.
+    pub(crate) profiles: [Arc<Profile>; 2],
     pub(crate) variants: Variants,
     pub(crate) source: Source,
     /// The datagram flows, by the source's token.
@@ -137,7 +140,7 @@ impl<A: EventQueue> World<A> {
         if let Some(wanted) = &scenario.measure.capture
             && let Some(sink) = metrics.capture()?
         {
-            let profiles = classes.iter().map(|class| &class.profile);
+            let profiles = classes.iter().map(|class| &class.profiles);
             capture = Some(Box::new(Capture::new(sink, wanted, &names, profiles)?));
         }
         let hosts = &network.hosts;

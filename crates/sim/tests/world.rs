@@ -75,6 +75,73 @@ fn books_balance_under_loss_marks_and_random_loss() {
     }
 }
 
+/// A bulk download through a queue of 20 packets with RED and marks: what the receiver has got.
+fn download(tcp: &str) -> (f64, u64) {
+    let text = format!(
+        r#"
+        [measure]
+        warm_up = "5 s"
+        duration = "60 s"
+        [topology]
+        kind = "dumbbell"
+        [topology.bottleneck]
+        rate = "10 Mbit/s"
+        delay = "2 ms"
+        discipline = {RED}
+        [[traffic]]
+        kind = "bulk"
+        flows = 2
+        tcp = {tcp}
+        rtt = {{ kind = "constant", rtt = "100 ms" }}
+        "#
+    );
+    let summary = run(&text);
+    let forward = &summary.links["bottleneck"]["forward"];
+    (forward.throughput_bps, forward.marked_packets)
+}
+
+#[test]
+fn a_download_grows_as_the_servers_stack_does() {
+    let stack = |control: &str| {
+        format!("{{ profile = \"rfc\", congestion_control = \"{control}\", ecn = true }}")
+    };
+    let (reno, cubic) = (stack("reno"), stack("cubic"));
+    let each = |client: &str, server: &str| {
+        download(&format!("{{ client = {client}, server = {server} }}"))
+    };
+    assert_eq!(each(&reno, &cubic), download(&cubic));
+    assert_eq!(each(&cubic, &reno), download(&reno));
+    assert_ne!(download(&cubic), download(&reno));
+}
+
+#[test]
+fn ecn_needs_both_ends() {
+    for profile in ["rfc", "ns-one-way"] {
+        let marks = |client: bool, server: bool| {
+            let stack = |ecn| format!("{{ profile = \"{profile}\", ecn = {ecn} }}");
+            let (client, server) = (stack(client), stack(server));
+            download(&format!("{{ client = {client}, server = {server} }}")).1
+        };
+        assert!(marks(true, true) > 0, "{profile}");
+        for (client, server) in [(true, false), (false, true), (false, false)] {
+            assert_eq!(marks(client, server), 0, "{profile} {client} {server}");
+        }
+    }
+}
+
+#[test]
+fn ends_that_differ_in_segments_windows_and_options_talk_to_each_other() {
+    for (client, server) in [
+        ("linux", "freebsd-2.2.8"),
+        ("freebsd-2.2.8", "linux"),
+        ("ns-full-tcp", "rfc"),
+    ] {
+        let tcp = format!("{{ client = \"{client}\", server = \"{server}\" }}");
+        // 16 KiB in 100 ms are 1.3 Mbit/s for each of the two.
+        assert!(download(&tcp).0 > 2e6, "{tcp}");
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
     let folder = std::env::temp_dir().join(format!("aqmlab-sim-{}", std::process::id()));

@@ -4,9 +4,12 @@ use aqmlab_net::Time;
 
 use crate::control::{Ack, Cause, Congestion};
 use crate::endpoint::{Context, Endpoint, RecoveryState};
-use crate::profile::{EcnAtOneSegment, FastRetransmitGuard, Recovery, Stamps};
+use crate::profile::{
+    BackoffEnd, EcnReaction, FastRetransmitGuard, NewRenoExit, NewRenoVariant, Recovery,
+    RepeatedTimeout, SackAtTimeout, WindowGrowth,
+};
 use crate::prr::Prr;
-use crate::segment::{Flags, Outbox, Segment, Timestamps};
+use crate::segment::{Flags, Outbox, Segment, Stamps, Timestamps};
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 3.2).
 const DUP_THRESH: u32 = 3;
@@ -89,7 +92,7 @@ impl Endpoint {
         {
             cold.board.advance(ack);
         }
-        let may_open = !echo || cx.profile.ecn_echo_opens_window;
+        let may_open = !echo || cx.profile.ecn_reaction == EcnReaction::Kame;
         let mut opens = may_open && !predicted && self.uses_window(flight, cx);
         if self.recovery_state == RecoveryState::Recovery {
             if !self.ends_recovery(cx) {
@@ -122,7 +125,7 @@ impl Endpoint {
     #[inline]
     fn newly_acked(&self, ack: u64, cx: &Context<'_>) -> u64 {
         match &self.cold {
-            Some(cold) if self.sacking && cx.profile.sack_outlives_timeout => {
+            Some(cold) if self.sacking && cx.profile.sack_at_timeout == SackAtTimeout::Keep => {
                 cold.board.missing_between(self.una, ack)
             }
             _ => ack - self.una,
@@ -133,7 +136,7 @@ impl Endpoint {
     /// that exceeds the peer's.
     #[inline]
     fn is_predicted(&self, segment: &Segment, cx: &Context<'_>) -> bool {
-        cx.profile.window_growth_limited
+        cx.profile.window_growth == WindowGrowth::HeaderPrediction
             && segment.len == 0
             && self.nxt == self.max
             && self.control.window() >= self.peer_window(cx)
@@ -144,7 +147,7 @@ impl Endpoint {
     /// is enough, because it doubles (Linux).
     #[inline]
     fn uses_window(&self, flight: u64, cx: &Context<'_>) -> bool {
-        if !cx.profile.window_validation {
+        if cx.profile.window_growth != WindowGrowth::CwndLimited {
             return true;
         }
         let cwnd = self.control.window();
@@ -173,7 +176,7 @@ impl Endpoint {
 
     #[inline]
     fn measure(&mut self, segment: &Segment, cx: &Context<'_>) {
-        let stamps = if self.stamping && cx.profile.stamps() == Stamps::Rfc7323 {
+        let stamps = if self.stamping && cx.profile.stamps() == Some(Stamps::Rfc7323) {
             segment.options.timestamps()
         } else {
             None
@@ -185,7 +188,7 @@ impl Endpoint {
         } else {
             self.sample_round_trip(segment.ack, cx);
         }
-        if cx.profile.new_ack_ends_backoff {
+        if cx.profile.backoff_ends_with == BackoffEnd::NewAck {
             self.rto.end_backoff(cx.profile);
         }
     }
@@ -231,7 +234,7 @@ impl Endpoint {
         let Some(stamps) = segment.options.timestamps() else {
             return true;
         };
-        if cx.profile.stamps() != Stamps::Rfc7323 {
+        if cx.profile.stamps() != Some(Stamps::Rfc7323) {
             let of_data = self.una < self.max;
             self.control.on_timestamps(&stamps, of_data);
             self.note_stamps(segment, cx);
@@ -374,7 +377,7 @@ impl Endpoint {
     /// A congestion event: ssthresh falls, and echoes of this window are ignored. Returns the
     /// window that goes with it.
     fn cut(&mut self, flight: u64, cause: Cause, cx: &Context<'_>) -> u64 {
-        let cwnd = self.control.cut(&Congestion {
+        let cwnd = self.control.on_congestion(&Congestion {
             now: cx.now,
             profile: cx.profile,
             flight,
@@ -393,12 +396,12 @@ impl Endpoint {
             return;
         }
         let (window, mss) = (self.control.window(), cx.profile.mss.0);
-        let at_one = cx.profile.ecn_at_one_segment;
-        if at_one == EcnAtOneSegment::PassOver && window < 2 * mss {
+        let reaction = cx.profile.ecn_reaction;
+        if reaction == EcnReaction::Kame && window < 2 * mss {
             return;
         }
         if window <= mss {
-            self.ecn.hold = at_one == EcnAtOneSegment::Wait;
+            self.ecn.hold = reaction == EcnReaction::Rfc3168;
             self.ecn.cut_until = self.max;
             self.ecn.cwr_pending = true;
             return;
@@ -420,7 +423,7 @@ impl Endpoint {
         self.recovery_state = RecoveryState::Open;
         self.inflation = 0;
         match self.scheme(cx) {
-            Recovery::NewReno if cx.profile.recovery_exit_limits_burst => {
+            Recovery::NewReno if cx.profile.newreno_exit == NewRenoExit::FlightSize => {
                 let most = flight.max(mss) + mss;
                 if self.control.window() > most {
                     self.control.set_window(most);
@@ -453,7 +456,8 @@ impl Endpoint {
                 self.resend_oldest(cx, out);
             }
         }
-        if scheme != Recovery::NewReno || cx.profile.partial_ack_restarts_timer || !self.partial {
+        let restarts = cx.profile.newreno_variant == NewRenoVariant::SlowButSteady;
+        if scheme != Recovery::NewReno || restarts || !self.partial {
             self.arm(cx);
         }
         self.partial = true;
@@ -482,11 +486,11 @@ impl Endpoint {
         cold.timed_out_at = una;
         // RFC 2018, section 8: what was told may no longer be true; what the peer has and does not
         // acknowledge is not.
-        if !cx.profile.sack_outlives_timeout || cold.board.skip(una) > una {
+        if cx.profile.sack_at_timeout == SackAtTimeout::Forget || cold.board.skip(una) > una {
             cold.board.clear();
         }
         self.inflation = 0;
-        if !repeated || cx.profile.repeated_timeout_cuts {
+        if !repeated || cx.profile.ssthresh_at_repeated_timeout == RepeatedTimeout::Reduced {
             self.cut(outstanding, Cause::Timeout, cx);
         }
         self.control.set_window(cx.profile.mss.0);

@@ -2,8 +2,8 @@
 
 use aqmlab_net::{Ecn, RandomStream, Time};
 
-use crate::control::{Control, LawMetrics};
-use crate::profile::{Profile, Stamps};
+use crate::control::{Control, ControlMetrics};
+use crate::profile::Profile;
 use crate::prr::Prr;
 use crate::receive::Receiver;
 use crate::rto::{HostClock, Rto};
@@ -82,8 +82,8 @@ pub struct Probe {
     pub timeout: Time,
     /// What the sender is doing about losses.
     pub recovery_state: RecoveryState,
-    /// What the law of congestion control sees.
-    pub law: LawMetrics,
+    /// What the congestion control sees.
+    pub control: ControlMetrics,
 }
 
 /// What a sender is doing about losses.
@@ -230,7 +230,7 @@ impl Endpoint {
         }
     }
 
-    /// Seeds the draws of the random delay before segments ([`Profile::overhead`]): end points with
+    /// Seeds the draws of the random delay before segments ([`Profile::random_send_delay`]): end points with
     /// equal seeds draw equal delays.
     pub fn seed(&mut self, seed: u64) {
         self.cold_mut().draws = Some(RandomStream::new(seed, "send-overhead", 0));
@@ -336,7 +336,7 @@ impl Endpoint {
             round_trip: self.rto.smoothed(profile),
             timeout: self.rto.timeout(profile),
             recovery_state: self.recovery_state,
-            law: self.control.metrics(),
+            control: self.control.metrics(),
         }
     }
 
@@ -431,7 +431,7 @@ impl Endpoint {
         self.receiver.on_syn(0);
         self.ecn.agreed = cx.profile.ecn;
         self.sacking = cx.profile.wants_sack();
-        self.stamping = cx.profile.stamps() != Stamps::None;
+        self.stamping = cx.profile.stamps().is_some();
         self.establish(cx);
     }
 
@@ -449,7 +449,9 @@ impl Endpoint {
         if cx.profile.wants_sack() && (active || self.sacking) {
             options.permit_sack();
         }
-        if stamps != Stamps::None && (active || self.stamping) {
+        if let Some(stamps) = stamps
+            && (active || self.stamping)
+        {
             options.set_timestamps(self.stamp(stamps, cx));
         }
         out.send(Segment {
@@ -469,8 +471,7 @@ impl Endpoint {
     fn agree(&mut self, segment: &Segment, cx: &Context<'_>) {
         self.receiver.on_syn(segment.seq);
         self.sacking = cx.profile.wants_sack() && segment.options.sack_permitted();
-        self.stamping =
-            cx.profile.stamps() != Stamps::None && segment.options.timestamps().is_some();
+        self.stamping = cx.profile.stamps().is_some() && segment.options.timestamps().is_some();
         if self.stamping {
             self.note_stamps(segment, cx);
         }

@@ -10,7 +10,7 @@
 //! time that TIME-WAIT lasts, urgent data. An end point that gives up falls silent.
 
 mod ack;
-mod control;
+pub mod control;
 mod endpoint;
 mod output;
 mod predicted;
@@ -21,13 +21,12 @@ mod rto;
 mod scoreboard;
 mod segment;
 
-pub use control::{
-    AimdParameters, CubicParameters, DecreaseRule, FastParameters, LawMetrics, SantaCruzParameters,
-    SlowStartRule, SyncTcpParameters, VegasParameters,
-};
+pub use control::{CongestionControlKind, ControlMetrics};
 pub use endpoint::{Context, Endpoint, Events, Probe, RecoveryState, Retransmissions};
 pub use profile::{
-    Clock, CongestionControl, CutFrom, DelayedAck, FastRetransmitGuard, Profile, Recovery,
+    AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
+    EcnReaction, EctOn, FastRetransmitGuard, NewRenoExit, NewRenoVariant, Profile, RateReduction,
+    Recovery, RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart, WindowGrowth,
 };
 pub use rto::HostClock;
 pub use segment::{Flags, MAX_SACK_BLOCKS, Options, Outbox, Segment, Timestamps};

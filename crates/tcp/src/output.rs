@@ -3,7 +3,7 @@
 use aqmlab_net::{Ecn, RandomStream, Time};
 
 use crate::endpoint::{Context, Endpoint, RecoveryState};
-use crate::profile::{Profile, Recovery};
+use crate::profile::{EctOn, Profile, Recovery, SackAtTimeout};
 use crate::segment::{Flags, Options, Outbox, Segment};
 
 /// A segment that could be sent: its length, and whether it would carry the FIN.
@@ -14,7 +14,11 @@ impl Endpoint {
     #[expect(clippy::unused_self, reason = "a property of the connection")]
     #[inline]
     pub(crate) fn peer_window(&self, cx: &Context<'_>) -> u64 {
-        cx.profile.receive_buffer.0
+        let profile = cx.profile;
+        profile
+            .peer_receive_buffer
+            .unwrap_or(profile.receive_buffer)
+            .0
     }
 
     /// Sends what window, Nagle's rule and the ACK policy allow.
@@ -42,9 +46,11 @@ impl Endpoint {
         }
         if self.recovery_state == RecoveryState::Recovery && self.sacking {
             self.sack_output(cx, out);
-        } else if cx.profile.overhead > Time::ZERO {
+        } else if cx.profile.random_send_delay > Time::ZERO {
             self.delay_output(cx);
-        } else if self.recovery_state == RecoveryState::Loss && cx.profile.sack_outlives_timeout {
+        } else if self.recovery_state == RecoveryState::Loss
+            && cx.profile.sack_at_timeout == SackAtTimeout::Keep
+        {
             self.fill_holes(idle, cx, out);
         } else {
             let limit = self.send_limit(cx);
@@ -93,7 +99,7 @@ impl Endpoint {
         {
             return;
         }
-        let longest = cx.profile.overhead.as_secs_f64();
+        let longest = cx.profile.random_send_delay.as_secs_f64();
         let draws = self
             .cold_mut()
             .draws
@@ -128,7 +134,7 @@ impl Endpoint {
         match &self.cold {
             Some(cold)
                 if self.recovery_state == RecoveryState::Loss
-                    && cx.profile.sack_outlives_timeout =>
+                    && cx.profile.sack_at_timeout == SackAtTimeout::Keep =>
             {
                 self.nxt - self.una - cold.board.missing_between(self.una, self.nxt)
             }
@@ -333,7 +339,7 @@ impl Endpoint {
             self.ecn.cwr_pending = false;
             flags = flags.with(Flags::CWR);
         }
-        let capable = agreed && (is_new || cx.profile.ecn_on_retransmissions);
+        let capable = agreed && (is_new || cx.profile.ect_on == EctOn::AllData);
         let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
         let segment = Segment {
             seq,
@@ -412,8 +418,10 @@ impl Endpoint {
     #[inline(never)]
     fn agreed_options(&self, cx: &Context<'_>) -> Options {
         let mut options = Options::NONE;
-        if self.stamping {
-            options.set_timestamps(self.stamp(cx.profile.stamps(), cx));
+        if self.stamping
+            && let Some(stamps) = cx.profile.stamps()
+        {
+            options.set_timestamps(self.stamp(stamps, cx));
         }
         if self.sacking && self.receiver.has_holes() {
             self.receiver.report(cx.profile.sack_blocks, &mut options);

@@ -11,7 +11,7 @@
 use std::mem;
 
 use crate::endpoint::{Context, Endpoint, RecoveryState};
-use crate::profile::Recovery;
+use crate::profile::{RateReduction, Recovery};
 
 /// What was known of the receiver before an ACK: bytes.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ impl Endpoint {
     /// Whether a recovery would go by this rule.
     fn reduces_proportionally(&self, cx: &Context<'_>) -> bool {
         self.sacking
-            && cx.profile.proportional_rate_reduction
+            && cx.profile.rate_reduction == RateReduction::Proportional
             && cx.profile.recovery == Recovery::Sack
     }
 

@@ -5,7 +5,7 @@
 
 use aqmlab_net::Time;
 
-use crate::profile::{Clock, Profile};
+use crate::profile::{Clock, Profile, RtoMinBounds};
 
 /// When a host's periodic timers tick: their phases are those of the host's boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Rto {
     pub(crate) fn smoothed(&self, profile: &Profile) -> Option<Time> {
         let (unit, scale) = match profile.clock {
             Clock::Ticks { period } => (period, 32),
-            Clock::Counted { period } => (period, 8),
+            Clock::RttTicks { period } => (period, 8),
             Clock::Fine { .. } => (Time::from_nanos(1), 1),
         };
         let srtt = self.srtt as u64 * unit.as_nanos() / scale;
@@ -102,9 +102,9 @@ impl Rto {
                 let passed = ticks_by(now, host.slow, period) - ticks_by(sent, host.slow, period);
                 self.sample_ticks(profile, period, passed as i64 + 1);
             }
-            Clock::Counted { period } => {
+            Clock::RttTicks { period } => {
                 let passed = ticks_by(now, host.slow, period) - ticks_by(sent, host.slow, period);
-                self.sample_counted(profile, period, passed.max(1) as i64);
+                self.sample_rtt_ticks(profile, period, passed.max(1) as i64);
             }
             Clock::Fine { granularity } => {
                 self.sample_fine(profile, granularity, (now - sent).as_nanos() as i64);
@@ -114,7 +114,7 @@ impl Rto {
     }
 
     /// ns's integers: gains 1/8 and 1/4, the time-out in whole ticks.
-    fn sample_counted(&mut self, profile: &Profile, period: Time, r: i64) {
+    fn sample_rtt_ticks(&mut self, profile: &Profile, period: Time, r: i64) {
         if self.srtt == 0 {
             self.srtt = 8 * r;
             self.rttvar = 2 * r;
@@ -123,10 +123,10 @@ impl Rto {
             self.srtt = (self.srtt + delta).max(1);
             self.rttvar = (self.rttvar + delta.abs() - self.rttvar / 4).max(1);
         }
-        self.current = self.base_counted(profile, period);
+        self.current = self.base_rtt_ticks(profile, period);
     }
 
-    fn base_counted(&self, profile: &Profile, period: Time) -> u64 {
+    fn base_rtt_ticks(&self, profile: &Profile, period: Time) -> u64 {
         let ticks = (8 * self.rttvar + self.srtt) / 8;
         (ticks as u64 * period.as_nanos())
             .clamp(profile.rto_min.as_nanos(), profile.rto_max.as_nanos())
@@ -175,7 +175,7 @@ impl Rto {
     fn base_fine(&self, profile: &Profile, granularity: Time) -> u64 {
         let (min, max) = (profile.rto_min.as_nanos(), profile.rto_max.as_nanos());
         let mut deviation = (4 * self.rttvar as u64).max(granularity.as_nanos());
-        if profile.rto_min_for_variance {
+        if profile.rto_min_bounds == RtoMinBounds::Variance {
             deviation = deviation.max(min);
         }
         (self.srtt as u64 + deviation).clamp(min, max)
@@ -189,7 +189,7 @@ impl Rto {
         self.expiries = 0;
         self.current = match profile.clock {
             Clock::Ticks { period } => self.base_ticks(profile, period),
-            Clock::Counted { period } => self.base_counted(profile, period),
+            Clock::RttTicks { period } => self.base_rtt_ticks(profile, period),
             Clock::Fine { granularity } => self.base_fine(profile, granularity),
         };
     }
@@ -217,7 +217,7 @@ impl Rto {
                     self.srtt = 0;
                 }
             }
-            Clock::Counted { .. } | Clock::Fine { .. } => {
+            Clock::RttTicks { .. } | Clock::Fine { .. } => {
                 self.current = (self.current * 2).min(profile.rto_max.as_nanos());
             }
         }
@@ -235,7 +235,7 @@ impl Rto {
     pub(crate) fn deadline(&self, profile: &Profile, host: &HostClock, now: Time) -> Time {
         match profile.clock {
             Clock::Ticks { period } => nth_tick_after(self.current, now, host.slow, period),
-            Clock::Counted { .. } | Clock::Fine { .. } => now + Time::from_nanos(self.current),
+            Clock::RttTicks { .. } | Clock::Fine { .. } => now + Time::from_nanos(self.current),
         }
     }
 
@@ -243,7 +243,7 @@ impl Rto {
     pub(crate) fn timeout(&self, profile: &Profile) -> Time {
         match profile.clock {
             Clock::Ticks { period } => period * self.current,
-            Clock::Counted { .. } | Clock::Fine { .. } => Time::from_nanos(self.current),
+            Clock::RttTicks { .. } | Clock::Fine { .. } => Time::from_nanos(self.current),
         }
     }
 }
@@ -257,7 +257,7 @@ fn ticks(time: Time, period: Time) -> u64 {
 fn in_units(profile: &Profile, time: Time) -> u64 {
     match profile.clock {
         Clock::Ticks { period } => ticks(time, period),
-        Clock::Counted { .. } | Clock::Fine { .. } => time.as_nanos(),
+        Clock::RttTicks { .. } | Clock::Fine { .. } => time.as_nanos(),
     }
 }
 

@@ -50,6 +50,17 @@ impl Segment {
     }
 }
 
+/// Which time stamps segments carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamps {
+    /// Milliseconds; the echo is that of RFC 7323, section 4.3.
+    Rfc7323,
+    /// Microseconds; the echo is that of the segment received last.
+    Microseconds,
+    /// The same, and the transit time of the segment received last.
+    Transit,
+}
+
 /// Where end points put what they send.
 pub trait Outbox {
     /// A segment leaves.

@@ -7,8 +7,8 @@ use std::collections::BinaryHeap;
 
 use aqmlab_net::{Bytes, Rate, Time};
 use aqmlab_tcp::{
-    Clock, Context, CutFrom, DelayedAck, Endpoint, FastRetransmitGuard, HostClock, Profile,
-    Recovery, RecoveryState, Segment,
+    Clock, Context, CwndArithmetic, DecreaseBase, DelayedAck, Endpoint, FastRetransmitGuard,
+    HostClock, Profile, Recovery, RecoveryState, Segment,
 };
 
 const MSS: u64 = 960;
@@ -212,11 +212,11 @@ fn ns(recovery: Recovery) -> Profile {
         initial_ssthresh: Bytes(28 * MSS),
         limited_transmit: true,
         fast_retransmit_guard: FastRetransmitGuard::Always,
-        clock: Clock::Counted {
+        clock: Clock::RttTicks {
             period: Time::from_millis(10),
         },
         rto_min: Time::from_secs(1),
-        overhead: Time::ZERO,
+        random_send_delay: Time::ZERO,
         ..Profile::named("ns-one-way").unwrap()
     }
 }
@@ -233,10 +233,10 @@ fn rfc(recovery: Recovery) -> Profile {
         initial_window: 1,
         initial_ssthresh: Bytes(28 * MSS),
         limited_transmit: true,
-        cut_from: CutFrom::Flight,
+        multiplicative_decrease_base: DecreaseBase::FlightSize,
         delayed_ack: DelayedAck::Off,
         ack_every: 1,
-        whole_bytes: false,
+        cwnd_arithmetic: CwndArithmetic::Real,
         ..Profile::named("rfc").unwrap()
     }
 }

@@ -5,22 +5,11 @@ mod net;
 
 use aqmlab_net::{Bytes, Ecn, Time};
 use aqmlab_tcp::{
-    CongestionControl, Context, Endpoint, Flags, HostClock, Profile, Recovery, Segment,
+    CongestionControlKind, Context, Endpoint, Flags, HostClock, Profile, Recovery, Segment,
 };
 use net::{Harm, Net, blocks};
 use proptest::prelude::*;
 use proptest::sample::select;
-
-fn laws() -> impl Strategy<Value = CongestionControl> {
-    select(vec![
-        CongestionControl::Reno,
-        CongestionControl::Vegas,
-        CongestionControl::Fast,
-        CongestionControl::Cubic,
-        CongestionControl::SyncTcp,
-        CongestionControl::SantaCruz,
-    ])
-}
 
 fn recoveries() -> impl Strategy<Value = Recovery> {
     select(vec![
@@ -35,7 +24,7 @@ fn recoveries() -> impl Strategy<Value = Recovery> {
 prop_compose! {
     fn stacks()(
         name in select(&Profile::NAMES[..]),
-        congestion_control in laws(),
+        congestion_control in select(CongestionControlKind::all()),
         recovery in recoveries(),
         ecn: bool,
         limited_transmit: bool,

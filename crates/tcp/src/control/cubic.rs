@@ -1,23 +1,22 @@
-//! CUBIC.
-//!
-//! RFC 9438 (L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, 2023), with the constants of Linux. Slow
-//! start may end by HyStart (S. Ha, I. Rhee, 2008), as Linux words it: a train of ACKs that lasts
-//! longer than half of the smallest round trip, or round trips that have grown by an eighth of it.
-//!
-//! Departure: the round trip of the target (section 4.2) is the smallest one seen, as in Linux.
+//! CUBIC. RFC 9438 (L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, 2023), with the constants of Linux and
+//! HyStart (S. Ha, I. Rhee, 2008). Departures: [`Parameters::ABOUT`].
 
+use aqmlab_declare::{About, Parameters, Problem, check};
 use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::congestion_control::{
+    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
+};
 use super::history::History;
-use super::{Ack, Cause, Congestion, Law, LawMetrics, Window};
-use crate::profile::CutFrom;
+use super::window::Window;
+use crate::profile::DecreaseBase;
 
-/// Constants of CUBIC.
+/// Parameters of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct CubicParameters {
+pub struct Params {
     /// C: how fast the window grows away from W_max, in segments per second cubed.
     pub c: f64,
     /// Share of the window that congestion leaves.
@@ -26,7 +25,7 @@ pub struct CubicParameters {
     pub hystart: bool,
 }
 
-impl Default for CubicParameters {
+impl Default for Params {
     fn default() -> Self {
         Self {
             c: 0.4,
@@ -34,6 +33,37 @@ impl Default for CubicParameters {
             hystart: true,
         }
     }
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "CUBIC",
+        paper: "L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, CUBIC for Fast and Long-Distance Networks, \
+                RFC 9438, 2023; S. Ha, I. Rhee, Hybrid Slow Start, 2008 (HyStart)",
+        purpose: "Grows by the time since the last congestion, not by the round trip: flat near the \
+                  window that was lost, steep away from it. The default of Linux.",
+        departures: &[
+            "The round trip of the target (section 4.2) is the smallest one seen, as in Linux.",
+            "HyStart as Linux words it: slow start ends at a train of ACKs that lasts longer than half \
+             of the smallest round trip, or at round trips that have grown by an eighth of it.",
+            "Before the first congestion the window grows by a twentieth per round trip at least, as \
+             in Linux.",
+            "Section 4.6 asks for a share of FlightSize; `multiplicative_decrease_base` of the stack \
+             says what it is a share of, as for Reno.",
+        ],
+        memory: "when each segment in flight was sent",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::above("c", self.c, 0.0)?;
+        check::share("beta", self.beta)
+    }
+}
+
+impl ControlParameters for Params {
+    type Control = Cubic;
+
+    const LINUX: Option<&'static str> = Some("cubic");
 }
 
 /// HyStart: the smallest window, in segments, that it ends the growth of.
@@ -49,7 +79,7 @@ const SEARCH_GROWTH: f64 = 0.05;
 
 /// The state of CUBIC; windows in segments.
 #[derive(Clone, Debug)]
-pub(super) struct Cubic {
+pub(crate) struct Cubic {
     history: History,
     /// The smallest round trip seen, in seconds.
     min_rtt: f64,
@@ -141,13 +171,19 @@ impl Cubic {
         Some(rtt)
     }
 
-    fn slow_start(&mut self, window: &mut Window, ack: &Ack<'_>, rtt: Option<f64>) {
+    fn slow_start(
+        &mut self,
+        params: &Params,
+        window: &mut Window,
+        ack: &Ack<'_>,
+        rtt: Option<f64>,
+    ) {
         if ack.una > self.round.end {
             self.round = Round::begin(ack.max, ack.now);
         }
         window.slow_start(ack.acked, ack.profile);
         let segments = window.cwnd / ack.profile.mss.0 as f64;
-        if ack.profile.cubic.hystart
+        if params.hystart
             && segments >= HYSTART_LOW_WINDOW
             && self.round.is_full(rtt, self.min_rtt, ack.now)
         {
@@ -167,12 +203,12 @@ impl Cubic {
     }
 
     /// Section 4.2 to 4.5: the growth for `acked` segments, in segments.
-    fn avoid(&mut self, cwnd: f64, acked: f64, ack: &Ack<'_>) -> f64 {
-        let CubicParameters { c, beta, .. } = ack.profile.cubic;
+    fn avoid(&mut self, params: &Params, cwnd: f64, acked: f64, now: Time) -> f64 {
+        let Params { c, beta, .. } = *params;
         if self.epoch.is_none() {
-            self.begin_epoch(cwnd, c, ack.now);
+            self.begin_epoch(cwnd, c, now);
         }
-        let t = ack.now - self.epoch.unwrap_or(ack.now);
+        let t = now - self.epoch.unwrap_or(now);
         let curve = |t: f64| {
             let x = t - self.k;
             c * x * x * x + self.origin
@@ -200,7 +236,9 @@ impl Cubic {
     }
 }
 
-impl Law for Cubic {
+impl CongestionControl for Cubic {
+    type Params = Params;
+
     fn on_send(&mut self, seq: u64, end: u64, resent: bool, now: Time) {
         // Time without anything in flight is none in which the window could have grown.
         if self.history.len() == 0
@@ -212,15 +250,15 @@ impl Law for Cubic {
         self.history.on_send(seq, end, resent, now);
     }
 
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack<'_>) {
+    fn on_ack(&mut self, params: &Params, window: &mut Window, ack: &Ack<'_>) {
         let rtt = self.measure(ack);
         self.last_ack = ack.now;
         if window.in_slow_start(ack.profile) {
-            self.slow_start(window, ack, rtt);
+            self.slow_start(params, window, ack, rtt);
             return;
         }
         let mss = ack.profile.mss.0 as f64;
-        let step = self.avoid(window.cwnd / mss, ack.acked as f64 / mss, ack);
+        let step = self.avoid(params, window.cwnd / mss, ack.acked as f64 / mss, ack.now);
         window.cwnd += step * mss;
     }
 
@@ -230,8 +268,13 @@ impl Law for Cubic {
     }
 
     /// Section 4.6 and 4.7.
-    fn on_congestion(&mut self, window: &Window, congestion: &Congestion<'_>) -> Option<f64> {
-        let beta = congestion.profile.cubic.beta;
+    fn on_congestion(
+        &mut self,
+        params: &Params,
+        window: &Window,
+        congestion: &Congestion<'_>,
+    ) -> Decrease {
+        let beta = params.beta;
         let cwnd = window.cwnd / congestion.profile.mss.0 as f64;
         self.w_max = if cwnd < self.w_max {
             cwnd * (1.0 + beta) / 2.0
@@ -242,15 +285,15 @@ impl Law for Cubic {
         self.epoch = None;
         self.from_plateau = congestion.cause == Cause::Timeout;
         // RFC 9438, section 4.6: flight_size, or cwnd, as implementations do.
-        let before = match congestion.profile.cut_from {
-            CutFrom::Flight => congestion.flight,
-            CutFrom::Window | CutFrom::FractionalWindow => congestion.window,
+        let before = match congestion.profile.multiplicative_decrease_base {
+            DecreaseBase::FlightSize => congestion.flight,
+            DecreaseBase::Cwnd | DecreaseBase::FractionalCwnd => congestion.window,
         };
-        Some(beta * before as f64)
+        Decrease::Bytes(beta * before as f64)
     }
 
-    fn metrics(&self) -> LawMetrics {
-        LawMetrics {
+    fn metrics(&self) -> ControlMetrics {
+        ControlMetrics {
             queueing_delay: None,
             segments: Some(self.w_max),
         }
@@ -294,9 +337,13 @@ mod tests {
     fn congestion_sets_w_max_with_fast_convergence() {
         let profile = profile();
         let mut cubic = Cubic::default();
-        let ssthresh = cubic.on_congestion(&window(100.0), &congestion(&profile, 100));
-        assert_eq!((ssthresh, cubic.w_max), (Some(70_000.0), 100.0));
-        cubic.on_congestion(&window(80.0), &congestion(&profile, 80));
+        let ssthresh = cubic.on_congestion(
+            &Params::default(),
+            &window(100.0),
+            &congestion(&profile, 100),
+        );
+        assert_eq!((ssthresh, cubic.w_max), (Decrease::Bytes(70_000.0), 100.0));
+        cubic.on_congestion(&Params::default(), &window(80.0), &congestion(&profile, 80));
         assert_eq!(cubic.w_max, 80.0 * 0.85);
     }
 
@@ -319,7 +366,7 @@ mod tests {
                     una,
                     max,
                 };
-                cubic.on_ack(window, &ack);
+                cubic.on_ack(&Params::default(), window, &ack);
             }
         }
     }
@@ -332,7 +379,11 @@ mod tests {
     fn the_window_follows_the_cubic_function() {
         let profile = profile();
         let mut cubic = Cubic::default();
-        cubic.on_congestion(&window(1000.0), &congestion(&profile, 1000));
+        cubic.on_congestion(
+            &Params::default(),
+            &window(1000.0),
+            &congestion(&profile, 1000),
+        );
         let mut after = window(700.0);
         run(&mut cubic, &mut after, 0.1, 6.0, &profile);
         // The epoch begins with the first ACK, at 0.1 s; K = cbrt(300 / 0.4) = 9.086 s.
@@ -346,7 +397,7 @@ mod tests {
     fn on_a_short_path_the_window_is_that_of_an_aimd() {
         let profile = profile();
         let mut cubic = Cubic::default();
-        cubic.on_congestion(&window(20.0), &congestion(&profile, 20));
+        cubic.on_congestion(&Params::default(), &window(20.0), &congestion(&profile, 20));
         let mut after = window(14.0);
         // 10 round trips of 1 ms: 10 times 0.529 segments, where the cubic function gives none.
         run(&mut cubic, &mut after, 0.001, 0.0095, &profile);

@@ -1,24 +1,21 @@
-//! FAST TCP.
-//!
-//! C. Jin, D. X. Wei, S. H. Low: FAST TCP: Motivation, Architecture, Algorithms, Performance,
+//! FAST TCP. C. Jin, D. X. Wei, S. H. Low, "FAST TCP: Motivation, Architecture, Algorithms, Performance",
 //! INFOCOM 2004, equation 6: every update period
-//! `w = min(2 w, (1 - gamma) w + gamma (base / RTT * w_old + alpha))`.
-//!
-//! Open in the paper and chosen here: `w_old` is the window one round ago; an increase of more than
-//! a segment is spread over the ACKs that follow. A segment older than two round trips goes again
-//! on a duplicate ACK (as in ns-2). Losses halve the window.
+//! `w = min(2 w, (1 - gamma) w + gamma (base / RTT * w_old + alpha))`. Departures:
+//! [`Parameters::ABOUT`].
 
+use aqmlab_declare::{About, Parameters, Problem, check};
 use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::congestion_control::{Ack, CongestionControl, ControlMetrics, ControlParameters};
 use super::history::History;
-use super::{Ack, Law, LawMetrics, Window};
+use super::window::Window;
 
-/// Constants of FAST.
+/// Parameters of FAST.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct FastParameters {
+pub struct Params {
     /// Segments to keep in the queue. The paper goes by the rate of the path: 8 to 200.
     pub alpha: f64,
     /// No change while the segments in the queue lie between `alpha` and this.
@@ -31,7 +28,7 @@ pub struct FastParameters {
     pub empty_below: Time,
 }
 
-impl Default for FastParameters {
+impl Default for Params {
     fn default() -> Self {
         Self {
             alpha: 100.0,
@@ -43,9 +40,38 @@ impl Default for FastParameters {
     }
 }
 
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "FAST TCP",
+        paper: "C. Jin, D. X. Wei, S. H. Low, FAST TCP: Motivation, Architecture, Algorithms, \
+                Performance, INFOCOM 2004, equation 6",
+        purpose: "Sets the window so that a given number of its segments stands in the queue: fast \
+                  paths are filled without losses.",
+        departures: &[
+            "w_old is the window one round ago; the paper leaves it open.",
+            "An increase of more than a segment is spread over the ACKs that follow.",
+            "A segment older than two round trips goes again on a duplicate ACK, as in ns-2.",
+            "Congestion halves the window.",
+        ],
+        memory: "when each segment in flight was sent",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::above("alpha", self.alpha, 0.0)?;
+        check::above("beta", self.beta, 0.0)?;
+        check::share("gamma", self.gamma)?;
+        check::not_below(("alpha", self.alpha), ("beta", self.beta))?;
+        check::positive("period", self.period)
+    }
+}
+
+impl ControlParameters for Params {
+    type Control = Fast;
+}
+
 /// The state of FAST.
 #[derive(Clone, Debug)]
-pub(super) struct Fast {
+pub(crate) struct Fast {
     history: History,
     /// The smallest round trip seen, and the average one, in seconds.
     base: f64,
@@ -95,25 +121,26 @@ impl Fast {
     }
 
     /// Equation 6, in bytes; none while the queue holds what it should.
-    fn target(&self, window: &Window, ack: &Ack<'_>) -> Option<f64> {
-        let fast = ack.profile.fast;
+    fn target(&self, params: &Params, window: &Window, ack: &Ack<'_>) -> Option<f64> {
         let mss = ack.profile.mss.0 as f64;
         let queued = window.cwnd / mss * (self.rtt - self.base) / self.rtt;
-        if fast.alpha <= queued && queued < fast.beta {
+        if params.alpha <= queued && queued < params.beta {
             return None;
         }
-        let wanted = self.base / self.rtt * self.old + fast.alpha * mss;
-        let moved = (1.0 - fast.gamma) * window.cwnd + fast.gamma * wanted;
+        let wanted = self.base / self.rtt * self.old + params.alpha * mss;
+        let moved = (1.0 - params.gamma) * window.cwnd + params.gamma * wanted;
         Some(moved.min(2.0 * window.cwnd).max(2.0 * mss))
     }
 }
 
-impl Law for Fast {
+impl CongestionControl for Fast {
+    type Params = Params;
+
     fn on_send(&mut self, seq: u64, end: u64, resent: bool, now: Time) {
         self.history.on_send(seq, end, resent, now);
     }
 
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack<'_>) {
+    fn on_ack(&mut self, params: &Params, window: &mut Window, ack: &Ack<'_>) {
         self.measure(Some(window.cwnd), ack);
         if ack.una >= self.round_end {
             self.round_end = ack.max;
@@ -125,14 +152,14 @@ impl Law for Fast {
             self.current = window.cwnd;
         }
         let mss = ack.profile.mss.0 as f64;
-        if self.rtt - self.base < ack.profile.fast.empty_below.as_secs_f64() {
+        if self.rtt - self.base < params.empty_below.as_secs_f64() {
             self.owed = 0.0;
             window.cwnd += mss;
             return;
         }
-        if self.base.is_finite() && ack.now >= self.updated_at + ack.profile.fast.period {
+        if self.base.is_finite() && ack.now >= self.updated_at + params.period {
             self.updated_at = ack.now;
-            if let Some(target) = self.target(window, ack) {
+            if let Some(target) = self.target(params, window, ack) {
                 window.cwnd = window.cwnd.min(target);
                 self.owed = target - window.cwnd;
             }
@@ -154,8 +181,8 @@ impl Law for Fast {
             })
     }
 
-    fn metrics(&self) -> LawMetrics {
-        LawMetrics {
+    fn metrics(&self) -> ControlMetrics {
+        ControlMetrics {
             queueing_delay: (self.rtt > self.base)
                 .then(|| Time::from_secs_f64(self.rtt - self.base)),
             segments: None,

@@ -1,4 +1,4 @@
-//! When each segment in flight was sent: what laws that measure every round trip need.
+//! When each segment in flight was sent: what congestion controls that measure every round trip need.
 
 use std::collections::VecDeque;
 

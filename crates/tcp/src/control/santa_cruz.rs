@@ -1,34 +1,30 @@
-//! TCP Santa Cruz.
-//!
-//! C. Parsa, J. J. Garcia-Luna-Aceves: Improving TCP Congestion Control over Internets with
-//! Heterogeneous Transmission Media, ICNP 1999. The receiver's clock, told in every ACK, shows how
-//! the spacing of segments changed on the way forward alone. The sum of these changes over a
-//! window, divided by the mean time between arrivals, is the number of segments by which the
-//! queue at the bottleneck grew.
-//!
-//! Open and chosen here: the mean is taken over the window of ACKs just past; a sum below nothing
-//! empties the queue, no more. The paper's ACK window is the SACK recovery of the profile; the
-//! round trip is taken from every segment, also from one sent again.
+//! TCP Santa Cruz. C. Parsa, J. J. Garcia-Luna-Aceves, "Improving TCP Congestion Control over Internets
+//! with Heterogeneous Transmission Media", ICNP 1999. The receiver's clock, told in every ACK, shows
+//! how the spacing of segments changed on the way forward alone. The sum of these changes over a
+//! window, divided by the mean time between arrivals, is the number of segments by which the queue
+//! at the bottleneck grew. Departures: [`Parameters::ABOUT`].
 
+use aqmlab_declare::{About, Parameters, Problem, check};
 use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::congestion_control::{Ack, CongestionControl, ControlMetrics, ControlParameters};
 use super::history::History;
-use super::{Ack, Law, LawMetrics, Window};
-use crate::segment::Timestamps;
+use super::window::Window;
+use crate::segment::{Stamps, Timestamps};
 
 /// The operating point of TCP Santa Cruz.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct SantaCruzParameters {
+pub struct Params {
     /// Segments to keep in the queue of the bottleneck.
     pub target: f64,
     /// Distance from the target within which the window is left alone, in segments.
     pub tolerance: f64,
 }
 
-impl Default for SantaCruzParameters {
+impl Default for Params {
     fn default() -> Self {
         Self {
             target: 4.0,
@@ -37,9 +33,38 @@ impl Default for SantaCruzParameters {
     }
 }
 
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "TCP Santa Cruz",
+        paper: "C. Parsa, J. J. Garcia-Luna-Aceves, Improving TCP Congestion Control over Internets with \
+                Heterogeneous Transmission Media, ICNP 1999",
+        purpose: "Holds a number of segments in the queue of the bottleneck, which it counts from the \
+                  spacing of arrivals on the way forward alone. Both ends take part.",
+        departures: &[
+            "Open in the paper and chosen here: the mean time between arrivals is taken over the \
+             window of ACKs just past; a sum below nothing empties the queue, no more.",
+            "The paper's ACK window is the SACK recovery of the stack.",
+            "The round trip is taken from every segment, also from one sent again.",
+            "Congestion halves the window.",
+        ],
+        memory: "when each segment in flight was sent",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::above("target", self.target, 0.0)?;
+        check::between("tolerance", self.tolerance, 0.0, self.target)
+    }
+}
+
+impl ControlParameters for Params {
+    type Control = SantaCruz;
+
+    const STAMPS: Option<Stamps> = Some(Stamps::Microseconds);
+}
+
 /// The state of TCP Santa Cruz.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SantaCruz {
+pub(crate) struct SantaCruz {
     history: History,
     /// Smoothed round trip in seconds; 0: none yet.
     srtt: f64,
@@ -77,17 +102,16 @@ impl SantaCruz {
         (self.spacing > 0).then(|| self.spacing as f64 / self.arrivals as f64)
     }
 
-    fn end_round(&mut self, window: &mut Window, ack: &Ack<'_>) {
+    fn end_round(&mut self, params: &Params, window: &mut Window, ack: &Ack<'_>) {
         let mss = ack.profile.mss.0 as f64;
-        let parameters = ack.profile.santa_cruz;
         if let Some(spacing) = self.mean_spacing() {
             self.backlog = (self.backlog + self.delays as f64 / spacing).max(0.0);
         }
         self.step = 0.0;
         if !window.in_slow_start(ack.profile) {
-            if self.backlog < parameters.target - parameters.tolerance {
+            if self.backlog < params.target - params.tolerance {
                 self.step = 1.0;
-            } else if self.backlog > parameters.target + parameters.tolerance {
+            } else if self.backlog > params.target + params.tolerance {
                 window.cwnd = (window.cwnd - mss).max(2.0 * mss);
             }
         }
@@ -102,7 +126,9 @@ impl SantaCruz {
     }
 }
 
-impl Law for SantaCruz {
+impl CongestionControl for SantaCruz {
+    type Params = Params;
+
     fn on_send(&mut self, seq: u64, end: u64, resent: bool, now: Time) {
         self.history.on_send(seq, end, resent, now);
     }
@@ -126,13 +152,13 @@ impl Law for SantaCruz {
         self.last = Some((sent, arrived));
     }
 
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack<'_>) {
+    fn on_ack(&mut self, params: &Params, window: &mut Window, ack: &Ack<'_>) {
         self.measure(ack.una, ack.now);
-        if window.in_slow_start(ack.profile) && self.queue_builds(ack.profile.santa_cruz.target) {
+        if window.in_slow_start(ack.profile) && self.queue_builds(params.target) {
             window.ssthresh = window.cwnd;
         }
         if ack.una >= self.round_end {
-            self.end_round(window, ack);
+            self.end_round(params, window, ack);
         }
         if window.in_slow_start(ack.profile) {
             window.slow_start(ack.acked, ack.profile);
@@ -154,8 +180,8 @@ impl Law for SantaCruz {
             })
     }
 
-    fn metrics(&self) -> LawMetrics {
-        LawMetrics {
+    fn metrics(&self) -> ControlMetrics {
+        ControlMetrics {
             queueing_delay: None,
             segments: Some(self.backlog),
         }

@@ -1,32 +1,26 @@
-//! Sync-TCP: early congestion detection by one-way delay.
-//!
-//! M. C. Weigle, K. Jeffay, F. D. Smith: Delay-based early congestion detection and adaptation in
-//! TCP: impact on web performance, Computer Communications 28, 2005, Algorithms 1 and 2. The peer
-//! tells the transit time of every segment; what exceeds the smallest one is queueing delay. Its
-//! weighted average (1/8), as a share of the largest delay seen, and the trend of nine averages
-//! (medians of three threes) decide, from the ninth ACK on and then at every third. Before that,
-//! and for losses, it is Reno.
-//!
-//! Left open by the paper and chosen here: two readings are switches ([`SyncTcpParameters`]);
-//! ssthresh follows a decrease; equal medians grow like a low queue; the lower edge of a region
-//! belongs to it; a result that falls on a duplicate ACK or into a recovery is not acted upon; the
-//! largest delay is not corrected when a new minimum appears; a time-out or an idle period longer
-//! than it discards the nine averages.
-//!
-//! The minimum never expires, as in the text. Where the receiver's clock gains on the sender's by
-//! 500 us/s, a transfer of a minute therefore sees a queue that grows for ever, and starves.
+//! Sync-TCP: early congestion detection by one-way delay. M. C. Weigle, K. Jeffay, F. D. Smith,
+//! "Delay-based early congestion detection and adaptation in TCP: impact on web performance",
+//! Computer Communications 28, 2005, Algorithms 1 and 2. The peer tells the transit time of every
+//! segment; what exceeds the smallest one is queueing delay. Its weighted average (1/8), as a share
+//! of the largest delay seen, and the trend of nine averages (medians of three threes) decide, from
+//! the ninth ACK on and then at every third. Before that, and for losses, it is Reno. Departures:
+//! [`Parameters::ABOUT`].
 
+use aqmlab_declare::{About, Parameters, Problem};
 use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ack, Cause, Congestion, Law, LawMetrics, Window};
-use crate::segment::Timestamps;
+use super::congestion_control::{
+    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
+};
+use super::window::Window;
+use crate::segment::{Stamps, Timestamps};
 
-/// The readings of the paper's text.
+/// Parameters of Sync-TCP: two readings of the paper's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct SyncTcpParameters {
+pub struct Params {
     /// How often the window may be decreased.
     pub decrease: DecreaseRule,
     /// What slow start is once there are nine ACKs.
@@ -53,6 +47,39 @@ pub enum SlowStartRule {
     Keep,
     /// None: the growth is that of the reaction table.
     Replace,
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "Sync-TCP",
+        paper: "M. C. Weigle, K. Jeffay, F. D. Smith, Delay-based early congestion detection and \
+                adaptation in TCP: impact on web performance, Computer Communications 28, 2005, \
+                Algorithms 1 and 2",
+        purpose: "Reno that reacts before the queue is full: to the trend of the one-way queueing \
+                  delay, which the peer tells in its time stamps. Both ends take part.",
+        departures: &[
+            "Two readings of the text are parameters: `decrease` and `slow_start`.",
+            "Open in the paper and chosen here: ssthresh follows a decrease; equal medians grow like \
+             a low queue; the lower edge of a region belongs to it; a result that falls on a \
+             duplicate ACK or into a recovery is not acted upon; the largest delay is not corrected \
+             when a new minimum appears; a time-out, or an idle period longer than it, discards the \
+             nine averages.",
+            "The minimum never expires, as in the text: where the receiver's clock gains on the \
+             sender's by 500 us/s, a transfer of a minute sees a queue that grows for ever, and \
+             starves.",
+        ],
+        memory: "nine averages, the smallest and the largest delay",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        Ok(())
+    }
+}
+
+impl ControlParameters for Params {
+    type Control = SyncTcp;
+
+    const STAMPS: Option<Stamps> = Some(Stamps::Transit);
 }
 
 /// Averages that a trend is made of.
@@ -102,7 +129,7 @@ const fn reaction(trend: Trend, quarter: usize) -> Reaction {
 
 /// The state of Sync-TCP; delays in microseconds.
 #[derive(Clone, Debug)]
-pub(super) struct SyncTcp {
+pub(crate) struct SyncTcp {
     /// The smallest transit time; none before the first.
     min: Option<i32>,
     /// The largest queueing delay.
@@ -200,15 +227,21 @@ impl SyncTcp {
     }
 
     /// Acts on a result; whether the window was decreased.
-    fn react(&mut self, reaction: Reaction, window: &mut Window, ack: &Ack<'_>) -> bool {
+    fn react(
+        &mut self,
+        reaction: Reaction,
+        params: &Params,
+        window: &mut Window,
+        ack: &Ack<'_>,
+    ) -> bool {
         let mss = ack.profile.mss.0 as f64;
         match reaction {
             Reaction::Segments(segments) => self.alpha = segments,
             Reaction::Share(share) => self.alpha = share * window.cwnd / mss,
             Reaction::Decrease(factor) => {
                 self.alpha = 0.0;
-                let held = ack.profile.sync_tcp.decrease == DecreaseRule::OncePerRtt
-                    && ack.una <= self.hold_until;
+                let held =
+                    params.decrease == DecreaseRule::OncePerRtt && ack.una <= self.hold_until;
                 if !held {
                     window.cwnd = (factor * window.cwnd).max(2.0 * mss);
                     window.ssthresh = window.cwnd;
@@ -225,7 +258,9 @@ fn median(a: f64, b: f64, c: f64) -> f64 {
     a.min(b).max(a.max(b).min(c))
 }
 
-impl Law for SyncTcp {
+impl CongestionControl for SyncTcp {
+    type Params = Params;
+
     fn on_timestamps(&mut self, stamps: &Timestamps, of_data: bool) {
         self.result = None;
         let Some(transit) = stamps.transit else {
@@ -242,13 +277,13 @@ impl Law for SyncTcp {
         }
     }
 
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack<'_>) {
+    fn on_ack(&mut self, params: &Params, window: &mut Window, ack: &Ack<'_>) {
         if let Some(reaction) = self.result.take()
-            && self.react(reaction, window, ack)
+            && self.react(reaction, params, window, ack)
         {
             return;
         }
-        let reno = self.count < SAMPLES || ack.profile.sync_tcp.slow_start == SlowStartRule::Keep;
+        let reno = self.count < SAMPLES || params.slow_start == SlowStartRule::Keep;
         if reno && window.in_slow_start(ack.profile) {
             window.slow_start(ack.acked, ack.profile);
         } else {
@@ -261,15 +296,15 @@ impl Law for SyncTcp {
         self.forget_trend();
     }
 
-    fn on_congestion(&mut self, _: &Window, congestion: &Congestion<'_>) -> Option<f64> {
+    fn on_congestion(&mut self, _: &Params, _: &Window, congestion: &Congestion<'_>) -> Decrease {
         if congestion.cause == Cause::Timeout {
             self.forget_trend();
         }
-        None
+        Decrease::HALF
     }
 
-    fn metrics(&self) -> LawMetrics {
-        LawMetrics {
+    fn metrics(&self) -> ControlMetrics {
+        ControlMetrics {
             queueing_delay: Some(Time::from_secs_f64(self.average * 1e-6)),
             segments: Some(self.alpha),
         }
@@ -307,11 +342,11 @@ mod tests {
     fn follow(variant: &str, decrease: DecreaseRule) {
         let profile = Profile {
             mss: Bytes(MSS),
-            sync_tcp: SyncTcpParameters {
-                decrease,
-                ..SyncTcpParameters::default()
-            },
             ..Profile::named("rfc").unwrap()
+        };
+        let params = Params {
+            decrease,
+            ..Params::default()
         };
         let mut sync = SyncTcp::default();
         let rows = rows(variant);
@@ -339,6 +374,7 @@ mod tests {
             };
             sync.on_timestamps(&stamps, true);
             sync.on_ack(
+                &params,
                 &mut window,
                 &Ack {
                     now: Time::ZERO,
@@ -418,6 +454,7 @@ mod tests {
             sync.on_timestamps(&stamps, true);
             let una = 1 + u64::from(n) * mss;
             sync.on_ack(
+                &Params::default(),
                 &mut window,
                 &Ack {
                     now: Time::ZERO,

@@ -1,25 +1,23 @@
-//! TCP Vegas.
-//!
-//! L. S. Brakmo, S. W. O'Malley, L. L. Peterson: TCP Vegas: New Techniques for Congestion Detection
-//! and Avoidance, SIGCOMM 1994. Once per round trip the throughput that the window would reach
-//! on an empty path (window / base) is compared with the actual one; the difference, in segments, is
-//! what the connection keeps in the queue.
-//!
-//! As ns-2 does it where the paper is silent: the window leaves slow start smaller by 1/8 and with
-//! ssthresh 2; a loss takes a quarter, that of a segment already sent again a half; the fine
-//! time-out is 17/16 of srtt + 2 deviations. A time-out is Reno's.
+//! TCP Vegas. L. S. Brakmo, S. W. O'Malley, L. L. Peterson, "TCP Vegas: New Techniques for Congestion
+//! Detection and Avoidance", SIGCOMM 1994. Once per round trip the throughput that the window would
+//! reach on an empty path (window / base) is compared with the actual one; the difference, in
+//! segments, is what the connection keeps in the queue. Departures: [`Parameters::ABOUT`].
 
+use aqmlab_declare::{About, Parameters, Problem, check};
 use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::congestion_control::{
+    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
+};
 use super::history::History;
-use super::{Ack, Cause, Congestion, Law, LawMetrics, Window};
+use super::window::Window;
 
 /// Thresholds of Vegas, in segments kept in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct VegasParameters {
+pub struct Params {
     /// Below this many the window grows by a segment per round trip.
     pub alpha: f64,
     /// Above this many it shrinks by a segment.
@@ -28,7 +26,7 @@ pub struct VegasParameters {
     pub gamma: f64,
 }
 
-impl Default for VegasParameters {
+impl Default for Params {
     fn default() -> Self {
         Self {
             alpha: 1.0,
@@ -38,12 +36,42 @@ impl Default for VegasParameters {
     }
 }
 
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "TCP Vegas",
+        paper: "L. S. Brakmo, S. W. O'Malley, L. L. Peterson, TCP Vegas: New Techniques for Congestion \
+                Detection and Avoidance, SIGCOMM 1994",
+        purpose: "Keeps a few segments in the queue: compares the throughput that the window would \
+                  reach on an empty path with the actual one, once per round trip.",
+        departures: &[
+            "As ns-2 where the paper is silent: the window leaves slow start smaller by 1/8 and with \
+             ssthresh 2; a loss takes a quarter, that of a segment already sent again a half; the \
+             fine time-out is 17/16 of srtt + 2 deviations.",
+            "A time-out is Reno's.",
+        ],
+        memory: "when each segment in flight was sent",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::above("alpha", self.alpha, 0.0)?;
+        check::above("beta", self.beta, 0.0)?;
+        check::above("gamma", self.gamma, 0.0)?;
+        check::not_below(("alpha", self.alpha), ("beta", self.beta))
+    }
+}
+
+impl ControlParameters for Params {
+    type Control = Vegas;
+
+    const LINUX: Option<&'static str> = Some("vegas");
+}
+
 /// New ACKs after a retransmission that look once more whether a segment is overdue.
 const RECHECKS: u8 = 2;
 
 /// The state of Vegas.
 #[derive(Clone, Debug)]
-pub(super) struct Vegas {
+pub(crate) struct Vegas {
     history: History,
     /// The smallest round trip seen, in seconds.
     base: f64,
@@ -116,7 +144,7 @@ impl Vegas {
     }
 
     /// The decision at the end of a round.
-    fn end_round(&mut self, window: &mut Window, ack: &Ack<'_>) {
+    fn end_round(&mut self, params: &Params, window: &mut Window, ack: &Ack<'_>) {
         let profile = ack.profile;
         let mss = profile.mss.0 as f64;
         let took = (ack.now - self.round_start).as_secs_f64();
@@ -126,13 +154,12 @@ impl Vegas {
             let expected = window.cwnd / self.base;
             let actual = self.sent as f64 / took;
             self.backlog = (expected - actual) * self.base / mss;
-            let vegas = profile.vegas;
-            if slow_start && self.backlog > vegas.gamma {
+            if slow_start && self.backlog > params.gamma {
                 window.ssthresh = 2.0 * mss;
                 window.cwnd = (window.cwnd * 7.0 / 8.0).max(2.0 * mss);
-            } else if !slow_start && self.backlog > vegas.beta {
+            } else if !slow_start && self.backlog > params.beta {
                 window.cwnd = (window.cwnd - mss).max(2.0 * mss);
-            } else if !slow_start && self.backlog < vegas.alpha {
+            } else if !slow_start && self.backlog < params.alpha {
                 self.step = 1.0;
             }
         }
@@ -141,7 +168,9 @@ impl Vegas {
     }
 }
 
-impl Law for Vegas {
+impl CongestionControl for Vegas {
+    type Params = Params;
+
     fn on_send(&mut self, seq: u64, end: u64, resent: bool, now: Time) {
         if resent {
             self.rechecks = RECHECKS;
@@ -154,10 +183,10 @@ impl Law for Vegas {
         self.history.on_send(seq, end, resent, now);
     }
 
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack<'_>) {
+    fn on_ack(&mut self, params: &Params, window: &mut Window, ack: &Ack<'_>) {
         self.measure(ack.una, ack.now);
         if ack.una >= self.round_end {
-            self.end_round(window, ack);
+            self.end_round(params, window, ack);
         }
         if window.in_slow_start(ack.profile) {
             if self.doubles {
@@ -190,24 +219,29 @@ impl Law for Vegas {
             .is_some_and(|oldest| oldest.end > una && (now - oldest.at).as_secs_f64() > limit)
     }
 
-    fn on_congestion(&mut self, window: &Window, congestion: &Congestion<'_>) -> Option<f64> {
+    fn on_congestion(
+        &mut self,
+        _: &Params,
+        window: &Window,
+        congestion: &Congestion<'_>,
+    ) -> Decrease {
         if congestion.cause == Cause::Timeout {
-            return None;
+            return Decrease::HALF;
         }
         let oldest = self.history.oldest();
         if oldest.is_some_and(|oldest| oldest.at < self.last_cut) {
-            return Some(window.cwnd); // Sent before the last cut: that was the answer to it.
+            return Decrease::Bytes(window.cwnd); // Sent before the last cut: that was the answer to it.
         }
         self.last_cut = congestion.now;
         let left = match oldest {
             Some(oldest) if oldest.resent => 0.5,
             _ => 0.75,
         };
-        Some(left * window.cwnd)
+        Decrease::Bytes(left * window.cwnd)
     }
 
-    fn metrics(&self) -> LawMetrics {
-        LawMetrics {
+    fn metrics(&self) -> ControlMetrics {
+        ControlMetrics {
             queueing_delay: (self.srtt > self.base)
                 .then(|| Time::from_secs_f64(self.srtt - self.base)),
             segments: Some(self.backlog),

@@ -1,6 +1,6 @@
 //! What the stacks do, told by hand-computed schedules, worked traces and theory.
 
-mod laws;
+mod congestion_controls;
 mod pair;
 
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
@@ -135,7 +135,7 @@ fn fall_and_floyd(recovery: Recovery, lost: &[u64]) -> Vec<(u64, i64)> {
     stack.recovery = recovery;
     stack.mss = Bytes(960);
     stack.initial_window = 1;
-    stack.cut_from = aqmlab_tcp::CutFrom::Window;
+    stack.multiplicative_decrease_base = aqmlab_tcp::DecreaseBase::Cwnd;
     stack.receive_buffer = Bytes(28 * 960);
     stack.send_buffer = Bytes(28 * 960);
     stack.delayed_ack = DelayedAck::Off;
@@ -359,7 +359,7 @@ fn delayed_sends(seed: u64) -> Vec<u64> {
 }
 
 #[test]
-fn ns_delays_each_segment_by_a_random_overhead() {
+fn ns_delays_each_segment_at_random() {
     let times = delayed_sends(1);
     let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
     assert!(gaps.chain([times[0]]).all(|gap| gap < 2_590_000));

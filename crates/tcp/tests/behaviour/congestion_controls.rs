@@ -1,10 +1,9 @@
-//! What the laws of congestion control do to a bottleneck of 10 Mbit/s and 40 ms whose queue never
-//! ends: Reno fills the peer's window, laws that look at delays stop where they mean to.
+//! What congestion controls do to a bottleneck of 10 Mbit/s and 40 ms whose queue never ends: Reno
+//! fills the peer's window, those that look at delays stop where they mean to.
 
 use aqmlab_net::{Bytes, Rate, Time};
-use aqmlab_tcp::{
-    CongestionControl, DelayedAck, FastParameters, HostClock, Profile, Recovery, SyncTcpParameters,
-};
+use aqmlab_tcp::control::{fast, reno, santa_cruz, sync_tcp, vegas};
+use aqmlab_tcp::{CongestionControlKind, DelayedAck, HostClock, Profile, Recovery};
 
 use crate::pair::{Fate, Pair};
 
@@ -13,7 +12,7 @@ const LINK: [(Option<Rate>, Time); 1] = [(Some(Rate::from_mbps(10)), Time::from_
 /// Segments that fill the path without a queue: 41.232 ms of 1.2 ms each.
 const PATH: f64 = 34.4;
 
-fn stack(congestion_control: CongestionControl) -> Profile {
+fn stack(congestion_control: CongestionControlKind) -> Profile {
     Profile {
         congestion_control,
         recovery: Recovery::Sack,
@@ -51,13 +50,19 @@ const SAME: [HostClock; 2] = [HostClock {
 
 #[test]
 fn reno_fills_any_queue() {
-    let (mean, ..) = in_flight(&stack(CongestionControl::Reno), SAME);
+    let (mean, ..) = in_flight(
+        &stack(CongestionControlKind::Reno(reno::Params::default())),
+        SAME,
+    );
     assert!(mean > 290.0, "{mean}");
 }
 
 #[test]
 fn vegas_keeps_one_to_three_segments_in_the_queue() {
-    let (mean, largest, received) = in_flight(&stack(CongestionControl::Vegas), SAME);
+    let (mean, largest, received) = in_flight(
+        &stack(CongestionControlKind::Vegas(vegas::Params::default())),
+        SAME,
+    );
     assert!((PATH..PATH + 4.0).contains(&mean), "{mean}");
     assert!(largest < PATH + 6.0, "{largest}");
     assert!(received > 45_000, "the link is busy: {received}");
@@ -65,14 +70,11 @@ fn vegas_keeps_one_to_three_segments_in_the_queue() {
 
 #[test]
 fn fast_keeps_alpha_segments_in_the_queue() {
-    let fast = Profile {
-        fast: FastParameters {
-            alpha: 20.0,
-            beta: 20.0,
-            ..FastParameters::default()
-        },
-        ..stack(CongestionControl::Fast)
-    };
+    let fast = stack(CongestionControlKind::Fast(fast::Params {
+        alpha: 20.0,
+        beta: 20.0,
+        ..fast::Params::default()
+    }));
     let (mean, _, received) = in_flight(&fast, SAME);
     assert!((mean - PATH - 20.0).abs() < 3.0, "{mean}");
     assert!(received > 45_000, "the link is busy: {received}");
@@ -80,7 +82,12 @@ fn fast_keeps_alpha_segments_in_the_queue() {
 
 #[test]
 fn santa_cruz_keeps_its_target_in_the_queue() {
-    let (mean, largest, received) = in_flight(&stack(CongestionControl::SantaCruz), SAME);
+    let (mean, largest, received) = in_flight(
+        &stack(CongestionControlKind::SantaCruz(
+            santa_cruz::Params::default(),
+        )),
+        SAME,
+    );
     assert!((PATH + 1.0..PATH + 8.0).contains(&mean), "{mean}");
     assert!(largest < PATH + 10.0, "{largest}");
     assert!(received > 45_000, "the link is busy: {received}");
@@ -89,9 +96,8 @@ fn santa_cruz_keeps_its_target_in_the_queue() {
 #[test]
 fn sync_tcp_backs_off_before_the_queue_is_full_whatever_the_clocks_show() {
     let sync = Profile {
-        sync_tcp: SyncTcpParameters::default(),
         initial_ssthresh: Bytes(60 * MSS),
-        ..stack(CongestionControl::SyncTcp)
+        ..stack(CongestionControlKind::SyncTcp(sync_tcp::Params::default()))
     };
     let (reference, _, received) = in_flight(&sync, SAME);
     assert!((PATH..150.0).contains(&reference), "{reference}");
@@ -121,7 +127,7 @@ fn early(stack: &Profile, drift: i32) -> u64 {
 fn sync_tcp_bears_drift_in_transfers_of_seconds() {
     let sync = Profile {
         initial_ssthresh: Bytes(60 * MSS),
-        ..stack(CongestionControl::SyncTcp)
+        ..stack(CongestionControlKind::SyncTcp(sync_tcp::Params::default()))
     };
     let without = early(&sync, 0) as f64;
     for drift in [-500, 500] {

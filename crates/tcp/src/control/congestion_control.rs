@@ -1,0 +1,139 @@
+//! What a congestion control is told, and what it answers.
+
+use aqmlab_declare::Parameters;
+use aqmlab_net::Time;
+
+use super::window::Window;
+use crate::profile::Profile;
+use crate::segment::{Stamps, Timestamps};
+
+/// An ACK of new data outside of loss recovery.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ack<'a> {
+    pub(crate) now: Time,
+    pub(crate) profile: &'a Profile,
+    /// Bytes that it acknowledges.
+    pub(crate) acked: u64,
+    /// The oldest byte not acknowledged, from now on.
+    pub(crate) una: u64,
+    /// Behind the highest byte sent.
+    pub(crate) max: u64,
+}
+
+/// Congestion: a loss found by duplicate ACKs or by the timer, or an ECN echo.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Congestion<'a> {
+    pub(crate) now: Time,
+    pub(crate) profile: &'a Profile,
+    /// Bytes in flight.
+    pub(crate) flight: u64,
+    /// The smaller of the window in use and the peer's, in bytes.
+    pub(crate) window: u64,
+    pub(crate) cause: Cause,
+}
+
+/// What tells of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Duplicate ACKs.
+    Loss,
+    /// The receiver has echoed a mark.
+    Echo,
+    /// The retransmission timer has expired: what follows starts from one segment.
+    Timeout,
+}
+
+/// How far congestion reduces ssthresh.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Decrease {
+    /// To this share of what the profile takes it from.
+    Share(f64),
+    /// To this many bytes.
+    Bytes(f64),
+}
+
+impl Decrease {
+    /// Reno's (RFC 5681, equation 4).
+    pub(crate) const HALF: Self = Self::Share(0.5);
+}
+
+/// What a congestion control shows of itself in a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ControlMetrics {
+    /// The queueing delay that it sees; one that looks only at losses sees none.
+    pub queueing_delay: Option<Time>,
+    /// Segments that it counts in the queue, or adds per round trip.
+    pub segments: Option<f64>,
+}
+
+/// A congestion control: how the window grows and what congestion does to it.
+///
+/// It holds what a connection remembers; parameters are those of the stack and come with each
+/// event that moves the window. Events have a default of Reno's or none but for the opening of the
+/// window.
+pub(crate) trait CongestionControl: Default {
+    /// Its parameters, as a scenario states them.
+    type Params: ControlParameters<Control = Self>;
+
+    /// `[seq, end)` is sent; `resent`: not for the first time.
+    #[inline]
+    fn on_send(&mut self, seq: u64, end: u64, resent: bool, now: Time) {
+        let _ = (seq, end, resent, now);
+    }
+
+    /// The time stamps of an ACK, new or duplicate, in recovery or not; `of_data`: something is
+    /// in flight that it may acknowledge. Told only to those that ask for time stamps of their own
+    /// ([`ControlParameters::STAMPS`]).
+    #[inline]
+    fn on_timestamps(&mut self, stamps: &Timestamps, of_data: bool) {
+        let _ = (stamps, of_data);
+    }
+
+    /// New data is acknowledged and no loss is being repaired: open the window.
+    fn on_ack(&mut self, params: &Self::Params, window: &mut Window, ack: &Ack<'_>);
+
+    /// New data is acknowledged while a loss is repaired, or by an ACK that opens no window.
+    #[inline]
+    fn on_recovery_ack(&mut self, ack: &Ack<'_>) {
+        let _ = ack;
+    }
+
+    /// A duplicate ACK, or one of new data: whether the segment at `una` is overdue and goes
+    /// again at once.
+    #[inline]
+    fn is_overdue(&mut self, una: u64, now: Time, new_ack: bool) -> bool {
+        let _ = (una, now, new_ack);
+        false
+    }
+
+    /// The connection has been idle for longer than the retransmission time-out.
+    fn on_idle(&mut self) {}
+
+    /// Congestion: how far ssthresh falls. It stays at two segments at least.
+    fn on_congestion(
+        &mut self,
+        params: &Self::Params,
+        window: &Window,
+        congestion: &Congestion<'_>,
+    ) -> Decrease {
+        let _ = (params, window, congestion);
+        Decrease::HALF
+    }
+
+    /// For traces.
+    fn metrics(&self) -> ControlMetrics {
+        ControlMetrics::default()
+    }
+}
+
+/// Parameters of a congestion control, and what it asks of the stack and of the live bed.
+pub(crate) trait ControlParameters: Parameters {
+    /// The congestion control that they are for.
+    type Control: CongestionControl<Params = Self>;
+
+    /// Time stamps that the segments of both ends carry for it; none: those of the profile, if any.
+    const STAMPS: Option<Stamps> = None;
+
+    /// What Linux calls it, if its kernels have it.
+    const LINUX: Option<&'static str> = None;
+}

@@ -1,0 +1,68 @@
+//! The list of congestion controls, and everything that follows from a line in it.
+
+/// Makes, from one line per congestion control, the enum that a scenario reads and the type in
+/// which a connection keeps its own, so that there is no dynamic dispatch per ACK.
+macro_rules! congestion_controls {
+    ($($(#[$doc:meta])* $kind:ident($module:ident),)+) => {
+        aqmlab_declare::registry! {
+            /// A congestion control and its parameters, as a scenario states them.
+            #[derive(Clone, Copy, Debug, PartialEq)]
+            pub enum CongestionControlKind {
+                $($(#[$doc])* $kind($module::Params),)+
+            }
+        }
+
+        impl CongestionControlKind {
+            /// Each kind with the defaults of its parameters, in the order of the enum.
+            pub fn all() -> Vec<Self> {
+                vec![$(Self::$kind($module::Params::default()),)+]
+            }
+
+            /// What Linux calls it, if its kernels have it.
+            pub const fn linux_name(&self) -> Option<&'static str> {
+                match self {
+                    $(Self::$kind(_) => <$module::Params as ControlParameters>::LINUX,)+
+                }
+            }
+
+            /// Time stamps that the segments of both ends carry for it, if any.
+            #[inline]
+            pub(crate) const fn stamps(&self) -> Option<Stamps> {
+                match self {
+                    $(Self::$kind(_) => <$module::Params as ControlParameters>::STAMPS,)+
+                }
+            }
+        }
+
+        /// What a connection's congestion control remembers. Behind a pointer: most remember
+        /// nothing, and a connection without losses is small.
+        #[derive(Clone, Debug)]
+        enum AnyControl {
+            $($kind(Box<<$module::Params as ControlParameters>::Control>),)+
+        }
+
+        /// Hands a call on to the congestion control that is there.
+        macro_rules! with_control {
+            ($any:expr, $this:ident => $call:expr) => {
+                match $any { $(AnyControl::$kind($this) => $call,)+ }
+            };
+            ($any:expr, $stack:expr, $this:ident, $params:ident => $call:expr) => {
+                match ($any, &$stack.congestion_control) {
+                    $((AnyControl::$kind($this), CongestionControlKind::$kind($params)) => $call,)+
+                    _ => unreachable!("a connection keeps its stack"),
+                }
+            };
+        }
+
+        impl AnyControl {
+            #[inline]
+            fn new(kind: &CongestionControlKind) -> Self {
+                match kind {
+                    $(CongestionControlKind::$kind(_) => Self::$kind(Box::default()),)+
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use congestion_controls;

@@ -1,0 +1,515 @@
+//! Stack profiles: everything in which two TCP stacks of the same algorithms still differ, as data.
+
+mod renamed;
+mod rules;
+
+use aqmlab_declare::check::{self, Problem, problem};
+use aqmlab_declare::tagged::{self, Located, Reader, WordOrTable};
+use aqmlab_net::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toml::{Table, Value};
+
+pub use rules::{
+    AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
+    EcnReaction, EctOn, FastRetransmitGuard, NewRenoExit, NewRenoVariant, RateReduction, Recovery,
+    RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart, WindowGrowth,
+};
+
+use crate::control::CongestionControlKind;
+use crate::segment::{MAX_SACK_BLOCKS, Stamps};
+
+/// A TCP stack: constants and switches of an end point.
+///
+/// A scenario names a profile, or gives a table whose `profile` names one and whose other keys
+/// replace that profile's values.
+// `remote = "Self"` makes what serde derives plain functions, which the trait's `deserialize`
+// below calls once the named profile has filled the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Profile {
+    /// Name of the profile whose values are the defaults.
+    pub profile: String,
+    /// Loss recovery.
+    pub recovery: Recovery,
+    /// Congestion control: its name, or a table with its `kind` and parameters.
+    #[serde(deserialize_with = "tagged::word_or_table")]
+    #[schemars(with = "WordOrTable<CongestionControlKind>")]
+    pub congestion_control: CongestionControlKind,
+    /// Whether ECN is negotiated (RFC 3168).
+    pub ecn: bool,
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// IP and TCP headers of every segment but a SYN.
+    pub header: Bytes,
+    /// IP and TCP headers of a SYN, options included.
+    pub syn_header: Bytes,
+    /// Send buffer: bounds the data in flight.
+    pub send_buffer: Bytes,
+    /// Receive buffer: the window offered to the peer, always whole because readers are prompt.
+    pub receive_buffer: Bytes,
+    /// The receive buffer of the peer where its stack is another one; none: the same.
+    #[serde(skip)]
+    pub peer_receive_buffer: Option<Bytes>,
+    /// Whether connections open with a handshake; ns's one-way TCP sends data at once.
+    pub handshake: bool,
+    /// Congestion window after the handshake, in segments.
+    pub initial_window: u32,
+    /// Whether the ACK that completes the handshake opens the server's window by a segment.
+    pub handshake_opens_window: bool,
+    /// Slow-start threshold of a new connection.
+    pub initial_ssthresh: Bytes,
+    /// What slow start adds for an ACK: a word, or a table with its `kind` and limit.
+    #[serde(deserialize_with = "tagged::word_or_table")]
+    #[schemars(with = "WordOrTable<SlowStart>")]
+    pub slow_start: SlowStart,
+    /// What a window equal to ssthresh does (RFC 5681, section 3.1, leaves it open).
+    pub at_ssthresh: AtSsthresh,
+    /// What congestion avoidance adds for an ACK.
+    pub congestion_avoidance: CongestionAvoidance,
+    /// How the steps of congestion avoidance are rounded.
+    pub cwnd_arithmetic: CwndArithmetic,
+    /// When the window may grow.
+    pub window_growth: WindowGrowth,
+    /// Whether the first two duplicate ACKs release a new segment each (RFC 3042).
+    pub limited_transmit: bool,
+    /// Which duplicate ACKs are refused a fast retransmit.
+    pub fast_retransmit_guard: FastRetransmitGuard,
+    /// Most SACK blocks in an ACK: 4, or 3 beside time stamps (RFC 2018, section 3).
+    pub sack_blocks: u32,
+    /// What a time-out does to what the peer has told by SACK.
+    pub sack_at_timeout: SackAtTimeout,
+    /// How SACK recovery brings the data in flight down to ssthresh.
+    pub rate_reduction: RateReduction,
+    /// Which partial ACKs restart the retransmission timer in NewReno's recovery.
+    pub newreno_variant: NewRenoVariant,
+    /// The window that the ACK which ends NewReno's recovery leaves.
+    pub newreno_exit: NewRenoExit,
+    /// Whether the ACK that ends fast recovery also opens the window (BSD: ssthresh + 1 segment).
+    pub recovery_exit_opens_window: bool,
+    /// What congestion reduces to a share: the base of the multiplicative decrease.
+    pub multiplicative_decrease_base: DecreaseBase,
+    /// What the second and later time-outs of the same segment do to ssthresh.
+    pub ssthresh_at_repeated_timeout: RepeatedTimeout,
+    /// ssthresh in bytes after the client's SYN timed out; unset: not changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syn_timeout_ssthresh: Option<Bytes>,
+    /// Which data is sent as ECN-capable.
+    pub ect_on: EctOn,
+    /// How the sender reacts to an ECN echo.
+    pub ecn_reaction: EcnReaction,
+    /// Whether segments carry time stamps (RFC 7323) and every ACK measures a round trip.
+    pub timestamps: bool,
+    /// Clock of the retransmission timer.
+    pub clock: Clock,
+    /// Retransmission time-out before the first round-trip sample.
+    pub rto_initial: Time,
+    /// Smallest retransmission time-out.
+    pub rto_min: Time,
+    /// Largest retransmission time-out, back-off included.
+    pub rto_max: Time,
+    /// What `rto_min` bounds.
+    pub rto_min_bounds: RtoMinBounds,
+    /// What ends the back-off of the retransmission time-out.
+    pub backoff_ends_with: BackoffEnd,
+    /// Gaps between the client's SYNs as multiples of `rto_initial`; behind the last one, and for
+    /// the server, they double.
+    pub syn_backoff: Vec<u32>,
+    /// Retransmissions of the same segment after which the connection is given up.
+    pub max_retransmissions: u32,
+    /// Time after which an unanswered connect is given up.
+    pub connect_timeout: Time,
+    /// Time after which a server gives up a connection whose handshake is not completed.
+    pub accept_timeout: Time,
+    /// Whether a repeated SYN is answered by a SYN-ACK before the server's own timer expires.
+    pub answers_repeated_syn: bool,
+    /// When a lone segment is acknowledged.
+    pub delayed_ack: DelayedAck,
+    /// Data is acknowledged at once when this many full segments are unacknowledged.
+    pub ack_every: u32,
+    /// In-order segments at the start of a connection that are acknowledged at once.
+    pub quick_acks: u32,
+    /// Whether a small segment waits while data is outstanding (RFC 896).
+    pub nagle: bool,
+    /// Whether the window falls to the initial one after an idle period longer than the RTO.
+    pub restart_after_idle: bool,
+    /// Upper end of the random delay before each segment that a sender may send, uniform from 0
+    /// (ns's `overhead_`, against synchronization of flows).
+    pub random_send_delay: Time,
+}
+
+/// The profiles that ship: name and text.
+const SHIPPED: [(&str, &str); 6] = [
+    ("rfc", include_str!("../../profiles/rfc.toml")),
+    (
+        "freebsd-2.2.8",
+        include_str!("../../profiles/freebsd-2.2.8.toml"),
+    ),
+    (
+        "freebsd-4.5",
+        include_str!("../../profiles/freebsd-4.5.toml"),
+    ),
+    (
+        "ns-full-tcp",
+        include_str!("../../profiles/ns-full-tcp.toml"),
+    ),
+    ("ns-one-way", include_str!("../../profiles/ns-one-way.toml")),
+    ("linux", include_str!("../../profiles/linux.toml")),
+];
+
+impl Profile {
+    /// Names of the profiles that ship; the first is the default.
+    pub const NAMES: [&str; SHIPPED.len()] = [
+        SHIPPED[0].0,
+        SHIPPED[1].0,
+        SHIPPED[2].0,
+        SHIPPED[3].0,
+        SHIPPED[4].0,
+        SHIPPED[5].0,
+    ];
+
+    /// The profile of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let overlay = Table::from_iter([("profile".to_owned(), Value::from(name))]);
+        Self::from_overlay(overlay).ok()
+    }
+
+    /// The text of the profile of that name: TOML whose comments give sources and reasons.
+    pub fn text(name: &str) -> Option<&'static str> {
+        SHIPPED
+            .iter()
+            .find(|(shipped, _)| *shipped == name)
+            .map(|(_, text)| *text)
+    }
+
+    /// Refuses values that mean nothing or contradict each other. The error is the field and the
+    /// message: what was found and what would be right.
+    pub fn check(&self) -> Result<(), Problem> {
+        self.check_sizes()?;
+        self.check_times()?;
+        self.check_control()
+    }
+
+    /// The time stamps that segments carry: what the congestion control needs, or RFC 7323.
+    #[inline]
+    pub(crate) fn stamps(&self) -> Option<Stamps> {
+        let own = self.congestion_control.stamps();
+        own.or_else(|| self.timestamps.then_some(Stamps::Rfc7323))
+    }
+
+    /// This stack as it is with `peer` at the other end: what both must agree on without being
+    /// able to say it in a segment. Segments have the smaller size of the two (RFC 9293, section
+    /// 3.7.1), each with its sender's headers; the peer's receive buffer is the window; and where
+    /// there is no handshake, an option that one end lacks is left out.
+    #[must_use]
+    pub fn with_peer(&self, peer: &Self) -> Self {
+        let mut own = self.clone();
+        own.mss = self.mss.min(peer.mss);
+        own.peer_receive_buffer =
+            (peer.receive_buffer != self.receive_buffer).then_some(peer.receive_buffer);
+        if !self.handshake {
+            own.ecn &= peer.ecn;
+            own.timestamps &= peer.timestamps;
+            if self.wants_sack() && !peer.wants_sack() {
+                own.recovery = Recovery::NewReno;
+            }
+        }
+        own
+    }
+
+    /// Whether `peer` sends the time stamps that the congestion control needs, if it needs any.
+    pub fn has_its_stamps_from(&self, peer: &Self) -> bool {
+        let needed = self.congestion_control.stamps();
+        needed.is_none() || needed == peer.stamps()
+    }
+
+    /// Whether recovery makes use of SACK.
+    pub(crate) const fn wants_sack(&self) -> bool {
+        matches!(self.recovery, Recovery::Sack | Recovery::SackPipe)
+    }
+
+    fn check_sizes(&self) -> Result<(), Problem> {
+        check::bytes("mss", self.mss)?;
+        check::bytes("header", self.header)?;
+        let segment = Bytes(self.mss.0.saturating_add(self.header.0));
+        for (field, packet) in [("mss", segment), ("syn_header", self.syn_header)] {
+            if !(Bytes(1)..=MAX_PACKET).contains(&packet) {
+                let found = format!("found a packet of {packet}, headers included");
+                return problem(field, format!("{found}; at most {MAX_PACKET}"));
+            }
+        }
+        for (field, buffer) in [
+            ("send_buffer", self.send_buffer),
+            ("receive_buffer", self.receive_buffer),
+        ] {
+            if !(self.mss..=MAX_BUFFER).contains(&buffer) {
+                let right = format!("one segment (mss, {}) to {MAX_BUFFER}", self.mss);
+                return problem(field, format!("found {buffer}; expected {right}"));
+            }
+        }
+        check::count("sack_blocks", self.sack_blocks, 1, MAX_SACK_BLOCKS as u32)?;
+        for (field, count) in [
+            ("initial_window", self.initial_window),
+            ("ack_every", self.ack_every),
+        ] {
+            check::count(field, count, 1, u32::MAX)?;
+        }
+        if let SlowStart::ByteCounting { limit } = self.slow_start {
+            check::count("slow_start.limit", limit, 1, u32::MAX)?;
+        }
+        if self.syn_backoff.contains(&0) {
+            let message = "found a gap of 0; every gap must be at least 1";
+            return problem("syn_backoff", message);
+        }
+        Ok(())
+    }
+
+    fn check_times(&self) -> Result<(), Problem> {
+        let clock = match self.clock {
+            Clock::Ticks { period } | Clock::RttTicks { period } => ("clock.period", period),
+            Clock::Fine { granularity } => ("clock.granularity", granularity),
+        };
+        let delayed_ack = match self.delayed_ack {
+            DelayedAck::Off => None,
+            DelayedAck::Grid { period } => Some(("delayed_ack.period", period)),
+            DelayedAck::Timer { delay } => Some(("delayed_ack.delay", delay)),
+        };
+        let times = [
+            clock,
+            ("rto_initial", self.rto_initial),
+            ("rto_min", self.rto_min),
+            ("rto_max", self.rto_max),
+            ("connect_timeout", self.connect_timeout),
+            ("accept_timeout", self.accept_timeout),
+        ];
+        for (field, time) in times.into_iter().chain(delayed_ack) {
+            check::positive_up_to(field, time, LONGEST_TIMER)?;
+        }
+        if self.random_send_delay > LONGEST_TIMER {
+            let message = format!("found {}; at most {LONGEST_TIMER}", self.random_send_delay);
+            return problem("random_send_delay", message);
+        }
+        for (field, time) in [("rto_min", self.rto_min), ("rto_initial", self.rto_initial)] {
+            if time > self.rto_max {
+                let message = format!("found {time}; it must not exceed rto_max, {}", self.rto_max);
+                return problem(field, message);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_control(&self) -> Result<(), Problem> {
+        let checked = self.congestion_control.check();
+        checked.map_err(|(field, message)| (format!("congestion_control.{field}"), message))
+    }
+
+    /// The profile that the table names, with the table's other values in place of its own.
+    fn from_overlay(overlay: Table) -> Result<Self, Located> {
+        renamed::refuse(&overlay)?;
+        let name = match overlay.get("profile") {
+            None => Self::NAMES[0],
+            Some(Value::String(name)) => name,
+            Some(_) => {
+                let error = Located::new("found no text; expected the name of a profile");
+                return Err(error.allow(&Self::NAMES).under("profile"));
+            }
+        };
+        let Some(text) = Self::text(name) else {
+            return Err(Located::unknown_word(name, &Self::NAMES).under("profile"));
+        };
+        let mut table = Table::from_iter([("profile".to_owned(), Value::from(name))]);
+        table.extend(
+            text.parse::<Table>()
+                .expect("shipped profiles are TOML: a test reads them"),
+        );
+        table.extend(overlay);
+        Self::deserialize(Reader(Value::Table(table)))
+    }
+}
+
+impl Serialize for Profile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Profile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(name) => {
+                Self::named(&name).ok_or_else(|| Located::unknown_word(&name, &Self::NAMES))
+            }
+            Value::Table(overlay) => Self::from_overlay(overlay),
+            _ => {
+                Err(Located::new("expected the name of a profile, or a table").allow(&Self::NAMES))
+            }
+        }
+        .map_err(Located::pass)
+    }
+}
+
+/// The largest IP packet.
+const MAX_PACKET: Bytes = Bytes(65_535);
+
+/// The largest window that RFC 7323 can announce.
+const MAX_BUFFER: Bytes = Bytes(1 << 30);
+
+/// Longer than any stack's: a slip of the unit.
+const LONGEST_TIMER: Time = Time::from_secs(86_400);
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_declare::tagged;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Profile, String> {
+        let table: Table = text.parse().unwrap();
+        tagged::from_value(table["tcp"].clone()).map_err(|error: Located| error.to_string())
+    }
+
+    #[test]
+    fn every_shipped_profile_is_right_and_survives_writing() {
+        for name in Profile::NAMES {
+            let profile = Profile::named(name).unwrap();
+            assert_eq!(profile.profile, name);
+            assert_eq!(profile.check(), Ok(()), "{name}");
+            let written = Value::try_from(&profile).unwrap();
+            assert_eq!(tagged::from_value(written), Ok(profile), "{name}");
+        }
+        assert_eq!(Profile::named("hurd"), None);
+    }
+
+    #[test]
+    fn a_table_replaces_values_of_the_profile_that_it_names() {
+        let freebsd = Profile::named("freebsd-2.2.8").unwrap();
+        assert_eq!(read("tcp = \"freebsd-2.2.8\""), Ok(freebsd.clone()));
+        let changed = read("tcp = { profile = \"freebsd-2.2.8\", mss = \"1460 bytes\" }");
+        assert_eq!(
+            changed,
+            Ok(Profile {
+                mss: Bytes(1460),
+                ..freebsd
+            })
+        );
+        let rfc = Profile::named("rfc").unwrap();
+        assert_eq!(
+            read("tcp = { ecn = true }"),
+            Ok(Profile { ecn: true, ..rfc })
+        );
+    }
+
+    #[test]
+    fn a_wrong_profile_is_refused() {
+        let unknown = "found \"rcf\"; did you mean \"rfc\"? (allowed: rfc, freebsd-2.2.8, freebsd-4.5, \
+                       ns-full-tcp, ns-one-way, linux)";
+        assert_eq!(read("tcp = \"rcf\""), Err(unknown.to_owned()));
+        assert_eq!(
+            read("tcp = { profile = \"rcf\" }"),
+            Err(format!("profile: {unknown}"))
+        );
+        let clock = read("tcp = { clock = { kind = \"fine\", granularty = \"1 ms\" } }");
+        assert!(
+            clock
+                .unwrap_err()
+                .starts_with("clock.granularty: unknown key; did you mean")
+        );
+    }
+
+    #[test]
+    fn a_word_is_a_congestion_control_with_its_defaults() {
+        let cubic = read("tcp = { congestion_control = \"cubic\" }").unwrap();
+        let table = "tcp = { congestion_control = { kind = \"cubic\", c = 0.4, beta = 0.7 } }";
+        assert_eq!(Ok(&cubic), read(table).as_ref());
+        for kind in CongestionControlKind::all() {
+            assert_eq!(kind.check(), Ok(()), "{kind:?}");
+        }
+        assert_eq!(
+            read("tcp = { congestion_control = \"cubik\" }"),
+            Err(
+                "congestion_control: found \"cubik\"; did you mean \"cubic\"? (allowed: reno, vegas, \
+                 fast, cubic, sync-tcp, santa-cruz)"
+                    .to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn a_renamed_key_is_refused_with_the_new_name() {
+        assert_eq!(
+            read("tcp = { cubic = { beta = 0.5 } }"),
+            Err("cubic: renamed; write congestion_control = { kind = \"cubic\", ... }".to_owned())
+        );
+        assert_eq!(
+            read("tcp = { cut_from = \"window\" }"),
+            Err("cut_from: renamed; write multiplicative_decrease_base = \"cwnd\"".to_owned())
+        );
+        assert_eq!(
+            read("tcp = { byte_counting_limit = 2 }"),
+            Err(
+                "byte_counting_limit: renamed; write slow_start = { kind = \"byte-counting\", \
+                 limit = ... }"
+                    .to_owned()
+            )
+        );
+        assert_eq!(
+            read("tcp = { clock = { kind = \"counted\", period = \"10 ms\" } }"),
+            Err("clock.kind: found \"counted\", which is called \"rtt-ticks\"".to_owned())
+        );
+    }
+
+    #[test]
+    fn values_that_make_no_stack_are_refused() {
+        for (field, text) in [
+            ("mss", "mss = \"0 bytes\""),
+            ("mss", "mss = \"65500 bytes\""),
+            ("header", "header = \"0 bytes\""),
+            ("syn_header", "syn_header = \"64 KiB\""),
+            ("send_buffer", "send_buffer = \"1459 bytes\""),
+            ("receive_buffer", "receive_buffer = \"2 GiB\""),
+            ("initial_window", "initial_window = 0"),
+            ("ack_every", "ack_every = 0"),
+            ("sack_blocks", "sack_blocks = 5"),
+            (
+                "slow_start.limit",
+                "slow_start = { kind = \"byte-counting\", limit = 0 }",
+            ),
+            ("syn_backoff", "syn_backoff = [1, 0]"),
+            (
+                "congestion_control.increase",
+                "congestion_control = { kind = \"reno\", increase = 0.0 }",
+            ),
+            (
+                "congestion_control.beta",
+                "congestion_control = { kind = \"cubic\", beta = 1.0 }",
+            ),
+            (
+                "congestion_control.beta",
+                "congestion_control = { kind = \"vegas\", alpha = 4.0 }",
+            ),
+            (
+                "congestion_control.period",
+                "congestion_control = { kind = \"fast\", period = \"0 s\" }",
+            ),
+            (
+                "congestion_control.tolerance",
+                "congestion_control = { kind = \"santa-cruz\", tolerance = 9.0 }",
+            ),
+            ("accept_timeout", "accept_timeout = \"0 s\""),
+            (
+                "clock.granularity",
+                "clock = { kind = \"fine\", granularity = \"0 s\" }",
+            ),
+            (
+                "delayed_ack.period",
+                "delayed_ack = { kind = \"grid\", period = \"0 s\" }",
+            ),
+            ("rto_min", "rto_min = \"70 s\""),
+            ("rto_initial", "rto_initial = \"61 s\""),
+            ("connect_timeout", "connect_timeout = \"0 s\""),
+        ] {
+            let profile = read(&format!("tcp = {{ {text} }}")).unwrap();
+            assert_eq!(profile.check().unwrap_err().0, field, "{text}");
+        }
+    }
+}

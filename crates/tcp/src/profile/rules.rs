@@ -1,0 +1,264 @@
+//! The rules in which stacks differ: the words that a profile's keys take.
+
+use aqmlab_net::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How losses are repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// Fast retransmit, then slow start.
+    Tahoe,
+    /// Fast retransmit and fast recovery, ended by the first new ACK (RFC 2581).
+    Reno,
+    /// Fast recovery until all that was out at its start is acknowledged; every partial ACK
+    /// repairs one loss (RFC 6582).
+    NewReno,
+    /// Selective acknowledgements (RFC 2018), by the rules of RFC 6675; NewReno if the peer sends
+    /// none.
+    Sack,
+    /// Selective acknowledgements by the older rule of ns's Sack1: every hole under a block goes
+    /// again once, while a count of segments on their way allows.
+    SackPipe,
+}
+
+/// Which duplicate ACKs are refused a fast retransmit: those for data that was out at the last
+/// congestion may come from segments sent twice (RFC 6582, section 3.2, step 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FastRetransmitGuard {
+    /// None (RFC 5681; BSD Reno).
+    Off,
+    /// Those for data that was out at a time-out, but not at a fast retransmit (ns 2.1b8 Reno).
+    AfterTimeout,
+    /// All of them (RFC 6582).
+    Always,
+}
+
+aqmlab_declare::tagged! {
+    /// What slow start adds for an ACK.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SlowStart {
+        /// A segment, whatever it acknowledges (BSD).
+        PerAck,
+        /// What was acknowledged, up to a limit (RFC 5681, equation 2; RFC 3465).
+        ByteCounting {
+            /// Most segments for an ACK: L of RFC 3465.
+            #[serde(default = "one")]
+            limit: u32,
+        },
+    }
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// What a window equal to ssthresh does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtSsthresh {
+    /// It grows exponentially (BSD).
+    SlowStart,
+    /// It grows linearly.
+    CongestionAvoidance,
+}
+
+/// What congestion avoidance adds for an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CongestionAvoidance {
+    /// The share of a segment that one ACK per segment would make a whole one of in a round trip;
+    /// delayed ACKs leave half of that (RFC 5681, equation 3).
+    PerAck,
+    /// In proportion to what was acknowledged: a segment for every window of data (RFC 3465, section
+    /// 2.1; Linux).
+    ByteCounting,
+}
+
+/// How the steps of congestion avoidance are rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CwndArithmetic {
+    /// To whole bytes, at least one (BSD; RFC 5681, section 3.1).
+    Integer,
+    /// Not at all (ns).
+    Real,
+}
+
+/// When the window may grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowGrowth {
+    /// With every ACK that opens it.
+    Always,
+    /// Only while it is used (RFC 7661, section 4); in slow start half of it is enough (Linux).
+    CwndLimited,
+    /// Not with in-order ACKs once it exceeds the peer's, nor beyond 65,535 bytes (BSD: the short way
+    /// of header prediction leaves it alone).
+    HeaderPrediction,
+}
+
+/// What a time-out does to what the peer has told by SACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SackAtTimeout {
+    /// It is forgotten (RFC 2018, section 8).
+    Forget,
+    /// It stays in force: only what is missing goes again, and what had arrived does not open the
+    /// window when it is acknowledged (Linux).
+    Keep,
+}
+
+/// How SACK recovery brings the data in flight down to ssthresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateReduction {
+    /// The window is ssthresh at once: nothing goes until enough has arrived (RFC 6675).
+    AtOnce,
+    /// Spread over a round trip (proportional rate reduction, RFC 9937 and before it RFC 6937).
+    Proportional,
+}
+
+/// Which partial ACKs restart the retransmission timer (RFC 6582, section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NewRenoVariant {
+    /// All.
+    SlowButSteady,
+    /// The first one.
+    Impatient,
+}
+
+/// The window that the ACK which ends NewReno's recovery leaves (RFC 6582, section 3.2, step 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NewRenoExit {
+    /// ssthresh.
+    Ssthresh,
+    /// A segment above what is in flight, if that is less than ssthresh: no burst.
+    FlightSize,
+}
+
+/// What congestion reduces to a share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecreaseBase {
+    /// The data in flight (RFC 5681, equation 4).
+    FlightSize,
+    /// The smaller of congestion window and peer's window, in whole segments (BSD).
+    Cwnd,
+    /// The same; ssthresh in whole segments, the window with the fraction (ns).
+    FractionalCwnd,
+}
+
+/// What the second and later time-outs of the same segment do to ssthresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RepeatedTimeout {
+    /// Nothing (RFC 5681, section 3.1).
+    Held,
+    /// They lower it again.
+    Reduced,
+}
+
+/// Which data is sent as ECN-capable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EctOn {
+    /// What is sent for the first time (RFC 3168, section 6.1.5).
+    NewData,
+    /// Retransmissions too (ns).
+    AllData,
+}
+
+/// How the sender reacts to an ECN echo: at most once per window of data, as to a loss, but for
+/// small windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnReaction {
+    /// ssthresh falls to two segments at least. At a window of one segment the next one waits until
+    /// the restarted retransmission timer fires (RFC 3168, section 6.1.2).
+    Rfc3168,
+    /// The same, but at a window of one segment the window stays, and the peer is told that it has
+    /// been reduced (ns, Linux).
+    NoWait,
+    /// ssthresh falls to one segment at least; below two segments the echo is passed over; ACKs that
+    /// echo may open the window (KAME).
+    Kame,
+}
+
+impl EcnReaction {
+    /// The least ssthresh, in segments, that an echo leaves; a loss leaves 2.
+    pub(crate) const fn least_ssthresh(self) -> u32 {
+        match self {
+            Self::Rfc3168 | Self::NoWait => 2,
+            Self::Kame => 1,
+        }
+    }
+}
+
+/// What `rto_min` bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RtoMinBounds {
+    /// The time-out (RFC 6298, rule 2.4).
+    Rto,
+    /// The variance term alone, so that the time-out exceeds the smoothed round trip by at least that
+    /// much (Linux).
+    Variance,
+}
+
+/// What ends the back-off of the retransmission time-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BackoffEnd {
+    /// A round-trip sample: an ACK of data that was sent once (Karn's rule, RFC 6298, section 5).
+    Sample,
+    /// Any ACK of new data, also one of a retransmission (ns, Linux with time stamps).
+    NewAck,
+}
+
+aqmlab_declare::tagged! {
+    /// The clock that measures round trips and fires retransmission timers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Clock {
+        /// Round trips are counted in ticks of a slow host-wide timer and timers fire on its ticks;
+        /// the estimator is BSD's integer one. One phase per host.
+        Ticks {
+            /// Period of the tick.
+            period: Time,
+        },
+        /// Round trips alone are counted in ticks, whole ones and at least one; timers fire exactly; the
+        /// estimator is ns's integer one. One phase per host.
+        RttTicks {
+            /// Period of the tick.
+            period: Time,
+        },
+        /// Round trips are measured exactly; RFC 6298 with this clock granularity G.
+        Fine {
+            /// G of RFC 6298, section 2.
+            granularity: Time,
+        },
+    }
+}
+
+aqmlab_declare::tagged! {
+    /// When a lone in-order segment is acknowledged.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum DelayedAck {
+        /// At once.
+        Off,
+        /// At the next tick of a host-wide timer with this period. One phase per host.
+        Grid {
+            /// Period of the tick.
+            period: Time,
+        },
+        /// This long after it arrived.
+        Timer {
+            /// The delay.
+            delay: Time,
+        },
+    }
+}

@@ -5,7 +5,7 @@ use aqmlab_record::RetransmittedKinds;
 use aqmlab_tcp::{Endpoint, Retransmissions};
 use aqmlab_traffic::{Connect, Player, Script};
 
-use crate::limits::Overrides;
+use crate::stack::Overrides;
 
 /// Two end points and the application between them.
 #[derive(Debug)]
@@ -17,9 +17,9 @@ pub(crate) struct Connection {
     /// Segments on their way.
     pub(crate) in_network: u32,
     pub(crate) class: u16,
-    /// Given up: what still arrives is ignored.
-    pub(crate) failed: bool,
-    /// Given up because its class stopped, not because the network failed it.
+    /// What still arrives is ignored.
+    pub(crate) aborted: bool,
+    /// Aborted because its class stopped, not because the network failed it.
     pub(crate) stopped: bool,
     /// Its state is recorded over time.
     pub(crate) is_traced: bool,
@@ -34,7 +34,7 @@ impl Connection {
     /// Nothing can happen on it any more.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
-        self.in_network == 0 && (self.failed || self.ends.iter().all(Endpoint::is_finished))
+        self.in_network == 0 && (self.aborted || self.ends.iter().all(Endpoint::is_finished))
     }
 
     /// What both ends sent again.
@@ -52,7 +52,7 @@ impl Connection {
     }
 
     /// Whether one of the ends has repaired a loss without waiting for its timer.
-    pub(crate) fn has_retransmitted_fast(&self) -> bool {
+    pub(crate) fn has_fast_retransmit(&self) -> bool {
         self.ends.iter().any(|end| end.fast_retransmits() > 0)
     }
 }
@@ -67,7 +67,7 @@ pub(crate) struct Application {
     pub(crate) server: u32,
     /// Bytes that the client received in the measured span.
     pub(crate) measured_bytes: u64,
-    /// What was sent again until the client had everything (or gave up): what delayed it.
+    /// What was sent again until the client had everything or the connection was aborted.
     pub(crate) delayed_by: RetransmittedKinds,
     /// The source knows that it is over.
     pub(crate) reported: bool,
@@ -91,23 +91,5 @@ impl Application {
     pub(crate) const fn received(&self) -> (u64, u64) {
         let player = &self.player;
         (player.received(Role::Client), player.received(Role::Server))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::Event;
-    use crate::route::Routes;
-    use crate::world::Slot;
-
-    #[test]
-    fn a_million_live_connections_fit_into_a_gigabyte() {
-        // Beside the slot and the route a connection has a handful of events on their way: a
-        // window of segments or ACKs, its timers.
-        const EVENTS: usize = 8;
-        let event = size_of::<(Time, Event, u32)>();
-        let connection = size_of::<Slot>() + size_of::<Routes>() + EVENTS * event;
-        assert!(connection <= 1000, "{connection} bytes");
     }
 }

@@ -1,28 +1,29 @@
 //! The simulated world: event loop, ports, hosts.
 //!
 //! [`run`] takes a scenario and returns its [`Summary`]; on the way it streams what happens to
-//! [`Records`]. One thread, integer nanoseconds, ties in order of insertion: the same scenario
+//! [`Records`]. [`Simulation`] does the same step by step. One thread, integer nanoseconds, ties in order of insertion: the same scenario
 //! and seed give the same bytes on every machine.
 
-use aqmlab_record::{Records, RunError, Summary};
+use aqmlab_net::Time;
+use aqmlab_record::{MeasuredSpan, Records, RunError, Summary};
 use aqmlab_scenario::Scenario;
 
-mod activity;
-mod build;
 mod capture;
 mod connection;
-mod conservation;
+mod connections;
 mod datagrams;
 mod event;
 mod event_queue;
+#[cfg(test)]
+mod fingerprint;
 mod hosts;
-mod limits;
 mod network;
 mod options;
 #[cfg(test)]
 mod oracle;
 mod outgoing;
 mod route;
+mod stack;
 mod trace;
 pub mod wheel;
 mod world;
@@ -34,6 +35,42 @@ use world::{Shortcuts, World};
 /// `tests/behaviour/hashes.txt` does, and is renewed by the test that compares them.
 pub const ENGINE: &str = include_str!("engine.txt").trim_ascii();
 
+/// A run under way, one stretch of time after another: the same results as in one go.
+pub struct Simulation {
+    world: World<WheelQueue>,
+    scenario: Scenario,
+}
+
+impl std::fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Simulation").finish_non_exhaustive()
+    }
+}
+
+impl Simulation {
+    /// A scenario at time 0, which writes what it asks for to `records`.
+    pub fn start(scenario: &Scenario, records: Box<dyn Records>) -> Result<Self, RunError> {
+        Ok(Self {
+            world: World::new(scenario, Shortcuts::default(), records)?,
+            scenario: scenario.clone(),
+        })
+    }
+
+    /// Simulates up to `time`, which does not go back, and at most to the end of the measured span.
+    pub fn run_until(&mut self, time: Time) -> Result<(), RunError> {
+        self.world.run_until(time)
+    }
+
+    /// Simulates what is left, writes what is left of the records, and sums up.
+    pub fn end(mut self) -> Result<Summary, RunError> {
+        self.world.run_until(Time::NEVER)?;
+        self.world.end(&self.scenario)
+    }
+}
+
+/// How often a run tells of its progress.
+const REPORTS: u64 = 200;
+
 /// Runs a scenario, and writes what it asks for to `records`.
 ///
 /// `progress` is told the share of the simulated time that has passed, some 200 times a run, and
@@ -43,7 +80,13 @@ pub fn run(
     records: Box<dyn Records>,
     progress: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Summary, RunError> {
-    let mut world = World::<WheelQueue>::new(scenario, Shortcuts::default(), records)?;
-    world.run(progress)?;
-    world.finish(scenario)
+    let mut simulation = Simulation::start(scenario, records)?;
+    let end = MeasuredSpan::of(&scenario.measure).end.as_nanos();
+    for report in 1..REPORTS {
+        simulation.run_until(Time::from_nanos(end / REPORTS * report))?;
+        if !progress(report as f64 / REPORTS as f64) {
+            return Err(RunError::Stopped);
+        }
+    }
+    simulation.end()
 }

@@ -1,38 +1,205 @@
 //! Between the hosts: their own links, the ports of their paths, and the ways between them.
 
 use aqmlab_link::{AccessLinks, Port, Transmission};
-use aqmlab_net::{Packet, Time};
-use aqmlab_record::Conservation;
+use aqmlab_net::{Packet, Role, Time};
+use aqmlab_record::{Conservation, LinkStats, Metrics, RunError};
+use aqmlab_tcp::Options;
 
 use crate::capture::Capture;
 use crate::event::Event;
-use crate::event_queue::EventQueue;
-use crate::options::OptionsAside;
+use crate::event_queue::{EventQueue, Next};
+use crate::options::{OptionsAside, Ticket};
 use crate::route::{DelayPlacement, Route, Routes};
 
 /// Everything between the hosts, with the event queue by which its packets reach their next place.
-pub(crate) struct Network<A> {
-    pub(crate) event_queue: A,
+pub(crate) struct Network<Q> {
+    event_queue: Q,
     /// By slot of the connections and datagram flows.
-    pub(crate) routes: Vec<Routes>,
-    pub(crate) options: OptionsAside,
+    routes: Vec<Routes>,
+    options: OptionsAside,
     /// The hosts' own links, up and down, if their rate is limited.
-    pub(crate) access: Option<[AccessLinks; 2]>,
+    access: Option<[AccessLinks; 2]>,
     /// The ports of all ways of all paths.
-    pub(crate) hops: Vec<u16>,
+    hops: Vec<u16>,
     /// Two for each link, forward first.
-    pub(crate) ports: Vec<Port<Event>>,
-    pub(crate) capture: Option<Box<Capture>>,
-    pub(crate) conservation: Conservation,
+    ports: Vec<Port<Event>>,
+    capture: Option<Box<Capture>>,
+    conservation: Conservation,
     /// What reaches its first port then or later is on its way when the run ends.
-    pub(crate) end: Time,
+    end: Time,
     /// Packets that were dropped or lost, and when; their connections have not been told yet.
-    pub(crate) dropped: Vec<(Time, Event)>,
+    dropped: Vec<(Time, Event)>,
     #[cfg(test)]
-    pub(crate) fingerprint: crate::oracle::Fingerprint,
+    fingerprint: crate::fingerprint::Fingerprint,
 }
 
-impl<A: EventQueue> Network<A> {
+impl<Q: EventQueue> Network<Q> {
+    /// A network that is quiet until `end`. `hops` are the ports of all ways of all paths, `access`
+    /// the hosts' own links in one direction.
+    pub(crate) fn new(
+        event_queue: Q,
+        ports: Vec<Port<Event>>,
+        hops: Vec<u16>,
+        access: Option<AccessLinks>,
+        capture: Option<Box<Capture>>,
+        end: Time,
+    ) -> Self {
+        Self {
+            event_queue,
+            routes: Vec::with_capacity(1 << 10),
+            options: OptionsAside::default(),
+            access: access.map(|up| [up.clone(), up]),
+            hops,
+            ports,
+            capture,
+            conservation: Conservation::default(),
+            end,
+            dropped: Vec::new(),
+            #[cfg(test)]
+            fingerprint: Default::default(),
+        }
+    }
+
+    /// What happens next, if that is before `end`.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, end: Time) -> Option<(Time, Next)> {
+        self.event_queue.next(end)
+    }
+
+    /// An event that comes at `time`.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, time: Time, event: Event) {
+        self.event_queue.push(time, event);
+    }
+
+    /// An event of a connection, at a time of its hosts.
+    #[inline(always)]
+    pub(crate) fn push_at_hosts(&mut self, time: Time, event: Event) {
+        let shift = self.clock_shift(event.conn);
+        self.event_queue.push(time + shift, event);
+    }
+
+    /// The host of an end, and the time there at `time` of the bottleneck.
+    #[inline(always)]
+    pub(crate) fn at_host(&self, time: Time, index: u32, role: Role) -> (usize, Time) {
+        let route = self.routes[index as usize].of(role);
+        (route.node as usize, time - route.shift())
+    }
+
+    /// The host of an end.
+    pub(crate) fn host_of(&self, index: u32, role: Role) -> usize {
+        self.routes[index as usize].of(role).node as usize
+    }
+
+    /// How far the clocks of a connection's hosts are behind.
+    #[inline(always)]
+    pub(crate) fn clock_shift(&self, index: u32) -> Time {
+        self.routes[index as usize].shift()
+    }
+
+    /// The route of what has this slot.
+    pub(crate) fn routes(&self, index: u32) -> &Routes {
+        &self.routes[index as usize]
+    }
+
+    /// The same, to shift its clocks.
+    pub(crate) fn routes_mut(&mut self, index: u32) -> &mut Routes {
+        &mut self.routes[index as usize]
+    }
+
+    /// The route of one more slot.
+    pub(crate) fn add_routes(&mut self, routes: Routes) {
+        self.routes.push(routes);
+    }
+
+    /// Keeps the options of a segment that leaves.
+    #[inline(always)]
+    pub(crate) fn put_options(&mut self, options: &Options) -> Ticket {
+        self.options.put(options)
+    }
+
+    /// Hands back the options of a segment that has arrived, or is not to.
+    #[inline(always)]
+    pub(crate) fn take_options(&mut self, ticket: Ticket) -> Options {
+        self.options.take(ticket)
+    }
+
+    /// A packet has been delivered to its receiver.
+    #[inline(always)]
+    pub(crate) fn count_delivered(&mut self) {
+        self.conservation.delivered += 1;
+    }
+
+    /// A packet was dropped, or lost.
+    pub(crate) fn count_dropped(&mut self) {
+        self.conservation.dropped += 1;
+    }
+
+    /// A packet is on its way when the run ends.
+    pub(crate) fn count_in_flight(&mut self) {
+        self.conservation.in_flight += 1;
+    }
+
+    /// Whether packets were dropped or lost whose connections have not been told yet.
+    #[inline(always)]
+    pub(crate) fn has_drops(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
+    /// These packets. Hand the list back with [`reuse_drops`](Self::reuse_drops).
+    pub(crate) fn take_drops(&mut self) -> Vec<(Time, Event)> {
+        std::mem::take(&mut self.dropped)
+    }
+
+    /// Keeps the room of an empty list.
+    pub(crate) fn reuse_drops(&mut self, list: Vec<(Time, Event)>) {
+        self.dropped = list;
+    }
+
+    /// Brings the ports' statistics up to `time`, and records their samples.
+    pub(crate) fn record_samples(&mut self, time: Time, metrics: &mut Metrics) {
+        for port in &mut self.ports {
+            port.catch_up(time);
+        }
+        for port in &mut self.ports {
+            metrics.record_samples(port.stats_mut());
+        }
+    }
+
+    /// The end of the measured span: nothing departs any more.
+    pub(crate) fn close(&mut self) {
+        for (number, port) in self.ports.iter_mut().enumerate() {
+            port.close(self.end);
+            self.event_queue.set_departure(number, Time::NEVER);
+        }
+    }
+
+    /// Every packet that was sent is somewhere; `claimed` are those that connections count as on
+    /// their way.
+    pub(crate) fn check_conservation(&self, claimed: u64) -> Result<(), RunError> {
+        let stored = self.ports.iter().map(Port::stored_packets).sum();
+        self.conservation.check(stored, claimed)?;
+        for port in &self.ports {
+            let checked = port.check_conservation();
+            checked.map_err(|error| RunError::Conservation(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// What the ports counted. Writes what is left of the capture.
+    pub(crate) fn finish(self) -> Result<Vec<LinkStats>, RunError> {
+        if let Some(capture) = self.capture {
+            capture.finish()?;
+        }
+        Ok(self.ports.into_iter().map(Port::into_stats).collect())
+    }
+
+    /// Hash of what reached the ports.
+    #[cfg(test)]
+    pub(crate) const fn fingerprint(&self) -> crate::fingerprint::Fingerprint {
+        self.fingerprint
+    }
+
     /// Sends a packet now, from its host towards its first port.
     #[inline(never)]
     pub(crate) fn send(&mut self, now: Time, event: Event) {
@@ -144,13 +311,6 @@ impl<A: EventQueue> Network<A> {
             let routes = &self.routes[event.conn as usize];
             let options = self.options.peek(event.options);
             capture.take(time, port, event, routes, &options);
-        }
-    }
-
-    /// Brings the ports' statistics up to `time`.
-    pub(crate) fn catch_up(&mut self, time: Time) {
-        for port in &mut self.ports {
-            port.catch_up(time);
         }
     }
 }

@@ -4,40 +4,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use aqmlab_net::{Packet, Rate, Time};
+use aqmlab_net::{Rate, Time};
 use aqmlab_record::{Discard, Summary};
 use aqmlab_scenario::Scenario;
 
 use crate::event::Event;
 use crate::event_queue::{EventQueue, Next, WheelQueue};
+use crate::fingerprint::Fingerprint;
 use crate::wheel::Wheel;
 use crate::world::{Shortcuts, World};
-
-/// Hash of everything that reached the bottleneck, whatever the order in which it was computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fingerprint {
-    count: u64,
-    sum: u64,
-}
-
-impl Fingerprint {
-    pub(crate) fn add(&mut self, time: Time, port: usize, packet: &Packet, seq: u32) {
-        let words = [
-            time.as_nanos(),
-            port as u64,
-            u64::from(packet.size),
-            packet.ecn as u64,
-            packet.flow.0,
-            u64::from(seq),
-        ];
-        let hash = words.iter().fold(0, |hash: u64, word| {
-            let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            mixed ^ (mixed >> 29)
-        });
-        self.count += 1;
-        self.sum = self.sum.wrapping_add(hash);
-    }
-}
 
 /// A heap in which departures are entries like all others.
 struct HeapQueue {
@@ -157,9 +132,8 @@ fn run<A: EventQueue>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint
     let scenario = Scenario::parse(text, &[], &mut |name| panic!("no file {name}"));
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let mut world = World::<A>::new(&scenario, shortcuts, Box::new(Discard)).expect("a world");
-    world.run(&mut |_| true).expect("the run succeeds");
-    let fingerprint = world.network.fingerprint;
-    let mut summary = world.finish(&scenario).expect("nothing is written");
+    world.run_until(Time::NEVER).expect("the run succeeds");
+    let (mut summary, fingerprint) = world.end_with_fingerprint(&scenario);
     // How many events there were is what differs.
     summary.events = 0;
     (summary, fingerprint)

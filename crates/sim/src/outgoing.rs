@@ -13,8 +13,7 @@ pub(crate) struct Outgoing<'a, A> {
     now: Time,
     connection: u32,
     sender: Role,
-    /// How many segments it has sent.
-    pub(crate) sent: u32,
+    sent: u32,
 }
 
 impl<'a, A> Outgoing<'a, A> {
@@ -35,11 +34,19 @@ impl<'a, A> Outgoing<'a, A> {
     }
 }
 
+impl<A> Outgoing<'_, A> {
+    /// How many segments it has sent.
+    #[inline]
+    pub(crate) const fn sent(&self) -> u32 {
+        self.sent
+    }
+}
+
 impl<A: EventQueue> Outbox for Outgoing<'_, A> {
     #[inline]
     fn send(&mut self, segment: Segment) {
         self.sent += 1;
-        let options = self.network.options.put(&segment.options);
+        let options = self.network.put_options(&segment.options);
         let kind = Kind::AtPort(self.sender);
         let event = Event::segment(kind, self.connection, &segment, options);
         self.network.send(self.now, event);

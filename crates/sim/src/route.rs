@@ -196,6 +196,12 @@ impl Routes {
         self.0[0].shift()
     }
 
+    /// The minimum round trip over links with this propagation delay, both ways together.
+    pub(crate) fn round_trip(&self, link_delay: Time) -> Time {
+        let [client, server] = self.0;
+        link_delay + client.access_delay + server.access_delay
+    }
+
     /// From now on what happens at the hosts is computed `access_delay` later than it happens.
     pub(crate) fn shift_clocks(&mut self) {
         for route in &mut self.0 {

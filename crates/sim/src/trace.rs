@@ -1,13 +1,8 @@
 //! The inner state of chosen connections over time.
 
-use aqmlab_net::{Role, Time};
-use aqmlab_record::TraceRow;
+use aqmlab_net::Time;
 use aqmlab_scenario::FlowTrace;
 use aqmlab_traffic::Script;
-
-use crate::event_queue::EventQueue;
-use crate::limits;
-use crate::world::World;
 
 /// Which connections are followed, and when each had its last row.
 #[derive(Debug)]
@@ -35,16 +30,16 @@ impl Tracer {
     }
 
     /// Whether a connection that opens now is to be followed.
-    pub(crate) fn takes(&mut self, class: usize, now: Time, script: &Script) -> bool {
+    pub(crate) fn wants(&mut self, class: usize, now: Time, script: &Script) -> bool {
         let Some(wanted) = &self.wanted else {
             return false;
         };
         let [_, bytes] = script.bytes();
-        let takes = self.taken[class] < wanted.flows
+        let is_wanted = self.taken[class] < wanted.flows
             && now >= wanted.after
             && bytes >= wanted.min_response.0;
-        self.taken[class] += u32::from(takes);
-        takes
+        self.taken[class] += u32::from(is_wanted);
+        is_wanted
     }
 
     pub(crate) fn follow(&mut self, slot: u32) {
@@ -57,7 +52,7 @@ impl Tracer {
     }
 
     /// Whether this connection gets a row now.
-    fn is_due(&mut self, slot: u32, now: Time) -> bool {
+    pub(crate) fn is_due(&mut self, slot: u32, now: Time) -> bool {
         let period = self
             .wanted
             .as_ref()
@@ -69,26 +64,6 @@ impl Tracer {
                 true
             }
             _ => false,
-        }
-    }
-}
-
-impl<A: EventQueue> World<A> {
-    /// Something has happened at this end of a connection that is followed.
-    #[cold]
-    pub(crate) fn trace(&mut self, index: u32, side: Role) {
-        if side == Role::Client || !self.tracer.is_due(index, self.now) {
-            return;
-        }
-        if let Some(connection) = &self.slots[index as usize].connection {
-            let overrides = connection.overrides.as_deref();
-            let profile = limits::profile(&self.classes, connection.class, overrides, side);
-            self.metrics.trace(&TraceRow {
-                flow: self.network.routes[index as usize].flow(),
-                class: usize::from(connection.class),
-                time: self.now,
-                probe: connection.ends[side as usize].probe(profile),
-            });
         }
     }
 }

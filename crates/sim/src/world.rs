@@ -6,53 +6,45 @@
 //! # Shifted clocks
 //!
 //! Between a host and the bottleneck's entrance a segment is delayed by a constant, d, if the
-//! host's link has no finite rate. Both ends of a connection have the same d, unless the scenario
-//! says that one of them has all of it. So everything that
+//! host's link has no finite rate. Where both ends of a connection have the same d, everything that
 //! happens on the connection may be computed d later than it happens, with the clocks of its hosts
 //! d behind: then its segments reach the bottleneck in the very moment in which they are sent, and
 //! need no event for the way there. What the bottleneck sees is the same. It is exact as long as
 //! nothing else depends on when a host does something: the connections of users who wait for one
 //! another's responses are not shifted, nor those whose hosts share a link.
 
-use std::sync::Arc;
-
 use aqmlab_link::{AccessLinks, Port};
-use aqmlab_net::{Rate, Time};
+use aqmlab_net::{Rate, Role, Time};
 use aqmlab_record::{
-    Conservation, LinkDirection, MeasuredSpan, Metrics, Records, RunError, Summary, View,
+    Exchange, Flow, LinkDirection, MeasuredSpan, Metrics, Records, RunError, Summary, TraceRow,
+    View,
 };
 use aqmlab_scenario::{DelayAt, Link, Scenario};
-use aqmlab_tcp::{HostClock, Profile};
-use aqmlab_traffic::{Action, Source};
+use aqmlab_tcp::{Endpoint, Events};
+use aqmlab_traffic::{Action, Answered, AppAction, Connect, Delivery, OpenDatagrams, Source};
 
-use crate::build;
 use crate::capture::Capture;
-use crate::connection::Connection;
-use crate::datagrams::DatagramFlow;
+use crate::connection::{Application, Connection};
+use crate::connections::{Connections, Received};
+use crate::datagrams::{DatagramFlows, HEADER};
 use crate::event::{Event, Kind};
 use crate::event_queue::{EventQueue, Next};
-use crate::limits::Variants;
+use crate::hosts::{self, Ends, Headers, Hosts};
 use crate::network::Network;
-use crate::options::OptionsAside;
-use crate::route::Path;
+use crate::stack::Stack;
 use crate::trace::Tracer;
 
-/// Housekeeping (progress, writing out queue samples) happens this many times a run.
+/// Housekeeping (writing out queue samples, checking the records) happens this many times a run.
 const CHECKPOINTS: u64 = 200;
 
-/// One class of traffic.
+/// One class of traffic: who opens connections, and where they go.
 #[derive(Debug)]
-pub(crate) struct Class {
-    pub(crate) name: String,
+struct Class {
+    name: String,
     /// Number of the path between its servers and clients.
-    pub(crate) path: usize,
-    pub(crate) dscp: u8,
-    /// The stacks of client and server.
-    pub(crate) profiles: [Arc<Profile>; 2],
-    pub(crate) variants: Variants,
-    pub(crate) source: Source,
-    /// The datagram flows, by the source's token.
-    pub(crate) datagrams: Vec<u32>,
+    path: usize,
+    dscp: u8,
+    source: Source,
 }
 
 /// Ways to save events. All are exact; the tests run without them to show it.
@@ -73,36 +65,27 @@ impl Default for Shortcuts {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct Slot {
-    pub(crate) connection: Option<Connection>,
-    pub(crate) generation: u32,
-}
-
 /// A run under way.
-pub(crate) struct World<A> {
-    pub(crate) seed: u64,
+pub(crate) struct World<Q> {
+    seed: u64,
     /// The time at the host that acts.
-    pub(crate) now: Time,
-    pub(crate) window: MeasuredSpan,
-    pub(crate) network: Network<A>,
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) free: Vec<u32>,
-    pub(crate) datagrams: Vec<DatagramFlow>,
-    pub(crate) flows_opened: u64,
-    /// The timers of each host's stack.
-    pub(crate) clocks: Vec<HostClock>,
-    /// Server hosts of each path.
-    pub(crate) servers: u32,
-    pub(crate) paths: Vec<Path>,
-    pub(crate) delay_at: DelayAt,
-    pub(crate) shifted_clocks: bool,
-    pub(crate) classes: Vec<Class>,
-    pub(crate) metrics: Metrics,
-    pub(crate) tracer: Tracer,
-    pub(crate) events: u64,
+    now: Time,
+    span: MeasuredSpan,
+    network: Network<Q>,
+    hosts: Hosts,
+    connections: Connections,
+    datagrams: DatagramFlows,
+    classes: Vec<Class>,
+    flows_opened: u64,
+    shifted_clocks: bool,
+    metrics: Metrics,
+    tracer: Tracer,
+    events: u64,
+    /// When housekeeping is due, and how often.
+    checkpoint: Time,
+    period: Time,
     /// Reused between events.
-    pub(crate) actions: Vec<Action>,
+    actions: Vec<Action>,
 }
 
 /// The highest rate that a link has in the run.
@@ -111,98 +94,92 @@ fn fastest_rate(link: &Link) -> Rate {
     changes.fold(link.rate, Ord::max)
 }
 
-impl<A: EventQueue> World<A> {
+impl<Q: EventQueue> World<Q> {
+    /// The world of a scenario at time 0, before anything happens.
     pub(crate) fn new(
         scenario: &Scenario,
         shortcuts: Shortcuts,
         records: Box<dyn Records>,
     ) -> Result<Self, RunError> {
         let network = scenario.topology.network();
-        let window = MeasuredSpan::of(&scenario.measure);
-        let links: Vec<&Link> = network
-            .links
-            .values()
+        let span = MeasuredSpan::of(&scenario.measure);
+        let links = network.links.values();
+        let links: Vec<&Link> = links
             .flat_map(|link| [&link.forward, &link.reverse])
             .collect();
         let names = LinkDirection::all(&network);
-        let port = |(link, name)| {
-            let make = match shortcuts.analytic_service {
-                true => Port::new,
-                false => Port::stored,
-            };
-            make(name, link, scenario.seed, &scenario.measure)
+        let new_port = match shortcuts.analytic_service {
+            true => Port::new,
+            false => Port::stored,
         };
-        let ports: Vec<Port<Event>> = links.iter().copied().zip(&names).map(port).collect();
-        let classes = build::classes(scenario, &network)?;
+        let ports = links.iter().zip(&names);
+        let ports: Vec<Port<Event>> = ports
+            .map(|(link, name)| new_port(name, link, scenario.seed, &scenario.measure))
+            .collect();
+        let stacks: Vec<Stack> = scenario
+            .traffic
+            .iter()
+            .map(|class| Stack::new(&class.tcp))
+            .collect();
+        let classes = scenario.traffic.iter().zip(scenario.sources()?);
+        let classes = classes.map(|(class, source)| Class {
+            name: class.name.clone(),
+            path: class.path_in(&network).0,
+            dscp: class.dscp,
+            source,
+        });
         let of_ports = ports.iter().map(Port::stats);
         let mut metrics = Metrics::new(scenario, View::Everything, of_ports, records)?;
         let mut capture = None;
         if let Some(wanted) = &scenario.measure.capture
             && let Some(sink) = metrics.capture()?
         {
-            let profiles = classes.iter().map(|class| &class.profiles);
+            let profiles = stacks.iter().map(Stack::profiles);
             capture = Some(Box::new(Capture::new(sink, wanted, &names, profiles)?));
         }
-        let hosts = &network.hosts;
+        let (hosts, hops) = Hosts::new(&network);
+        let clocks = hosts::clocks(scenario, &network);
+        let access = AccessLinks::new(&network.hosts, clocks.len());
         let fastest = links.iter().map(|link| fastest_rate(link)).max();
-        let fastest = fastest.expect("a network has links");
-        let (paths, hops) = build::paths(&network);
-        let clocks = build::clocks(scenario, &network);
-        Ok(Self {
+        let event_queue = Q::new(ports.len(), fastest.expect("a network has links"));
+        let period = Time::from_nanos(span.end.as_nanos() / CHECKPOINTS + 1);
+        let mut world = Self {
             seed: scenario.seed,
             now: Time::ZERO,
-            window,
-            network: Network {
-                event_queue: A::new(ports.len(), fastest),
-                routes: Vec::with_capacity(1 << 10),
-                options: OptionsAside::default(),
-                access: AccessLinks::new(hosts, clocks.len()).map(|up| [up.clone(), up]),
-                hops,
-                ports,
-                capture,
-                conservation: Conservation::default(),
-                end: window.end,
-                dropped: Vec::new(),
-                #[cfg(test)]
-                fingerprint: Default::default(),
-            },
-            slots: Vec::with_capacity(1 << 10),
-            free: Vec::new(),
-            datagrams: Vec::new(),
-            flows_opened: 0,
-            clocks,
-            servers: hosts.servers,
-            paths,
-            delay_at: hosts.delay_at,
+            span,
             shifted_clocks: shortcuts.shifted_clocks
-                && hosts.rate.is_none()
-                && hosts.delay_at == DelayAt::Both,
-            tracer: Tracer::new(scenario.measure.flow_trace.clone(), classes.len()),
-            classes,
+                && access.is_none()
+                && network.hosts.delay_at == DelayAt::Both,
+            network: Network::new(event_queue, ports, hops, access, capture, span.end),
+            hosts,
+            connections: Connections::new(stacks, clocks),
+            datagrams: DatagramFlows::new(span, scenario.traffic.len()),
+            classes: classes.collect(),
+            flows_opened: 0,
             metrics,
+            tracer: Tracer::new(scenario.measure.flow_trace.clone(), scenario.traffic.len()),
             events: 0,
+            checkpoint: period,
+            period,
             actions: Vec::new(),
-        })
+        };
+        for class in 0..world.classes.len() {
+            world.classes[class].source.start(&mut world.actions);
+            world.act(class);
+        }
+        Ok(world)
     }
 
-    /// Runs to the end of the measured span. `progress` is told the share done, now and then;
-    /// it returns false to stop the run.
-    pub(crate) fn run(&mut self, progress: &mut dyn FnMut(f64) -> bool) -> Result<(), RunError> {
-        for class in 0..self.classes.len() {
-            self.classes[class].source.start(&mut self.actions);
-            self.act(class);
-        }
-        let end = self.window.end;
-        let step = Time::from_nanos(end.as_nanos() / CHECKPOINTS + 1);
-        let mut checkpoint = step;
-        while let Some((time, next)) = self.network.event_queue.next(end) {
-            while time >= checkpoint {
-                if !progress(checkpoint.as_secs_f64() / end.as_secs_f64()) {
-                    return Err(RunError::Stopped);
-                }
-                self.catch_up(checkpoint);
+    /// Handles everything that happens before `time`, and at most up to the end of the measured
+    /// span.
+    pub(crate) fn run_until(&mut self, time: Time) -> Result<(), RunError> {
+        let end = time.min(self.span.end);
+        while let Some((time, next)) = self.network.next(end) {
+            while time >= self.checkpoint {
+                self.network
+                    .record_samples(self.checkpoint, &mut self.metrics);
                 self.metrics.check()?;
-                checkpoint += step;
+                self.checkpoint += self.period;
             }
             self.events += 1;
             match next {
@@ -213,46 +190,56 @@ impl<A: EventQueue> World<A> {
                 }
             }
         }
-        for port in &mut self.network.ports {
-            port.close(end);
-        }
+        Ok(())
+    }
+
+    /// Ends the run at the end of the measured span, which time has reached: writes what is left of
+    /// the records, and sums up.
+    pub(crate) fn end(mut self, scenario: &Scenario) -> Result<Summary, RunError> {
+        self.close()?;
+        let mut links = self.network.finish()?;
+        self.metrics.finish(scenario, &mut links, self.events)
+    }
+
+    /// The measured span is over: everything is counted, and checked.
+    fn close(&mut self) -> Result<(), RunError> {
+        self.network.close();
         self.finish_shifted();
-        self.check_conservation()
+        self.datagrams.close(&mut self.metrics);
+        for class in &self.classes {
+            if let Some(failure) = class.source.failure() {
+                let message = format!("traffic.{}.file: {failure}", class.name);
+                return Err(RunError::Vectors(message));
+            }
+        }
+        let mut claimed = 0;
+        for (index, connection) in self.connections.iter() {
+            claimed += u64::from(connection.in_network);
+            self.metrics.on_still_open(&self.flow_of(index, connection));
+        }
+        self.network.check_conservation(claimed)
     }
 
     /// The time has come to the end at the bottleneck, but not yet at hosts with shifted clocks.
     /// What they still send does not reach the bottleneck in time.
     fn finish_shifted(&mut self) {
-        let end = self.window.end;
-        for port in 0..self.network.ports.len() {
-            self.network.event_queue.set_departure(port, Time::NEVER);
-        }
-        while let Some((time, next)) = self.network.event_queue.next(Time::NEVER) {
+        let end = self.span.end;
+        while let Some((time, next)) = self.network.next(Time::NEVER) {
             let Next::Event(event) = next else {
-                unreachable!("there are no departures any more");
+                unreachable!("nothing departs any more");
             };
             let is_early = match event.kind() {
                 Kind::AtPort(_) | Kind::Source => false,
-                _ => time - self.network.routes[event.conn as usize].shift() < end,
+                _ => time - self.network.clock_shift(event.conn) < end,
             };
             if is_early {
                 self.events += 1;
                 self.handle_late(time, event);
             } else if event.is_packet() {
-                self.network.conservation.in_flight += 1;
+                self.network.count_in_flight();
             }
         }
         self.now = end;
-    }
-
-    /// Writes what is left of the records, and sums up.
-    pub(crate) fn finish(self, scenario: &Scenario) -> Result<Summary, RunError> {
-        let mut network = self.network;
-        if let Some(capture) = network.capture.take() {
-            capture.finish()?;
-        }
-        let links = network.ports.iter_mut().map(Port::stats_mut);
-        self.metrics.finish(scenario, links, self.events)
     }
 
     /// [`handle`](Self::handle) where it is not worth its space.
@@ -273,45 +260,453 @@ impl<A: EventQueue> World<A> {
                 self.notify_losses(None);
             }
             Kind::AtHost(_) => unreachable!("it has been dealt with"),
-            Kind::Timer(side) => self.timer(time, side, &event),
-            Kind::Resume(side) => self.resume(time, side, &event),
+            Kind::Timer(role) => self.timer(time, role, &event),
+            Kind::Resume(role) => self.resume(time, role, &event),
             Kind::Source => {
                 self.now = time;
                 let class = event.conn as usize;
-                self.classes[class]
-                    .source
-                    .on_wake(self.now, event.seq, &mut self.actions);
+                let source = &mut self.classes[class].source;
+                source.on_wake(time, event.seq, &mut self.actions);
                 self.act(class);
             }
         }
     }
 
+    // ---- packets and timers ----
+
+    /// A packet reaches the other end.
+    #[inline(always)]
+    fn at_host(&mut self, time: Time, sender: Role, event: &Event) {
+        let received = self
+            .connections
+            .receive(time, sender, event, &mut self.network);
+        match received {
+            Received::Segment(now, events) => {
+                self.now = now;
+                self.after(event.conn, sender.other(), events);
+            }
+            Received::Ignored(now) => {
+                self.now = now;
+                self.ignore(event);
+            }
+            Received::Datagram(now) => {
+                self.now = now;
+                self.network.count_delivered();
+                self.datagrams.on_received(event, now);
+            }
+        }
+    }
+
+    /// A segment has arrived that nobody takes: it was lost after all, or the connection has been
+    /// aborted.
+    #[inline(never)]
+    fn ignore(&mut self, event: &Event) {
+        match self.connections.get(event.conn) {
+            Some(connection) if !connection.aborted => {
+                let class = usize::from(connection.class);
+                self.network.count_dropped();
+                self.segment_lost(self.now, class, event);
+            }
+            _ => self.network.count_delivered(),
+        }
+        self.network.take_options(event.options);
+        self.release_if_over(event.conn);
+    }
+
+    #[inline(never)]
+    fn timer(&mut self, time: Time, role: Role, event: &Event) {
+        let fired = self
+            .connections
+            .on_timer(time, role, event, &mut self.network);
+        let Some((now, class, events, timeouts)) = fired else {
+            return;
+        };
+        self.now = now;
+        if timeouts > 0 {
+            self.metrics.on_timeouts(class, now, timeouts);
+        }
+        self.after(event.conn, role, events);
+    }
+
+    /// The pause of an application is over.
+    #[inline(never)]
+    fn resume(&mut self, time: Time, role: Role, event: &Event) {
+        if let Some(now) = self.connections.on_resume(time, event, &self.network) {
+            self.now = now;
+            self.play(event.conn, role);
+            self.schedule(event.conn, role);
+        }
+    }
+
+    /// An end point has been given something, and has sent what it wants sent: tells the
+    /// application, sets the timer.
+    #[inline(always)]
+    fn after(&mut self, index: u32, role: Role, events: Events) {
+        self.notify_losses(Some(index));
+        if !events.is_none() {
+            self.notify_application(index, role, events);
+        }
+        self.schedule(index, role);
+        self.look_after(index, role);
+    }
+
+    /// Traces a connection, if it is followed, and forgets it if it is over.
+    #[inline(always)]
+    fn look_after(&mut self, index: u32, role: Role) {
+        let Some(connection) = self.connections.get(index) else {
+            return;
+        };
+        if connection.is_traced {
+            self.trace(index, role);
+            self.release_if_over(index);
+        } else if connection.in_network == 0 && connection.is_over() {
+            self.release(index);
+        }
+    }
+
+    /// Makes sure that an event wakes this end in time.
+    #[inline(always)]
+    fn schedule(&mut self, index: u32, role: Role) {
+        self.connections
+            .schedule(index, role, self.now, &mut self.network);
+    }
+
+    /// Something has happened at this end of a connection that is followed.
+    #[cold]
+    fn trace(&mut self, index: u32, role: Role) {
+        if role == Role::Client || !self.tracer.is_due(index, self.now) {
+            return;
+        }
+        if let Some((class, probe)) = self.connections.probe(index, role) {
+            self.metrics.trace(&TraceRow {
+                flow: self.network.routes(index).flow(),
+                class,
+                time: self.now,
+                probe,
+            });
+        }
+    }
+
+    // ---- losses ----
+
+    /// Tells connections what the network has dropped or lost of theirs. `acting` is the one that
+    /// is at work just now, if any: it looks after its own end.
+    #[inline(always)]
+    fn notify_losses(&mut self, acting: Option<u32>) {
+        if self.network.has_drops() {
+            self.notify_all_losses(acting);
+        }
+    }
+
+    #[inline(never)]
+    fn notify_all_losses(&mut self, acting: Option<u32>) {
+        // Nobody sends anything meanwhile, so the list does not grow.
+        let mut dropped = self.network.take_drops();
+        for (time, event) in dropped.drain(..) {
+            self.network.count_dropped();
+            self.network.take_options(event.options);
+            match self.connections.get_mut(event.conn) {
+                Some(connection) => {
+                    connection.in_network -= 1;
+                    let class = usize::from(connection.class);
+                    self.segment_lost(time, class, &event);
+                }
+                None => self.datagrams.on_lost(&event, time),
+            }
+            if acting != Some(event.conn) {
+                self.release_if_over(event.conn);
+            }
+        }
+        self.network.reuse_drops(dropped);
+    }
+
+    /// A segment of a connection was dropped or lost.
+    fn segment_lost(&mut self, time: Time, class: usize, event: &Event) {
+        if event.len > 0 {
+            self.metrics.on_lost_segment(class, time);
+        }
+    }
+
+    // ---- the ends of connections ----
+
+    #[inline(always)]
+    fn release_if_over(&mut self, index: u32) {
+        match self.connections.get(index) {
+            Some(connection) if connection.in_network == 0 && connection.is_over() => {
+                self.release(index);
+            }
+            _ => {}
+        }
+    }
+
+    #[inline(never)]
+    fn release(&mut self, index: u32) {
+        if let Some(connection) = self.connections.remove(index) {
+            self.metrics.on_closed(&self.flow_of(index, &connection));
+            if connection.is_traced {
+                self.tracer.forget(index);
+            }
+        }
+    }
+
+    /// What a connection has done so far.
+    fn flow_of(&self, index: u32, connection: &Connection) -> Flow {
+        let (app, class) = (&connection.app, usize::from(connection.class));
+        let routes = self.network.routes(index);
+        let (response_bytes, request_bytes) = app.received();
+        Flow {
+            flow: routes.flow(),
+            class,
+            start: app.connected_at,
+            rtt: routes.round_trip(self.hosts.link_delay(self.classes[class].path)),
+            end: connection.last_event,
+            request_bytes,
+            response_bytes,
+            measured_bytes: app.measured_bytes,
+            retransmissions: connection.retransmissions(),
+            delayed_by: app.delayed_by,
+            has_fast_retransmit: connection.has_fast_retransmit(),
+            failed: connection.aborted && !connection.stopped,
+        }
+    }
+
+    // ---- applications ----
+
+    #[inline(always)]
+    fn notify_application(&mut self, index: u32, role: Role, events: Events) {
+        let measured = self.span.contains(self.now);
+        let app = self.application(index);
+        if role == Role::Client && measured {
+            app.measured_bytes += events.received;
+        }
+        let delivery = Delivery {
+            established: events.established,
+            bytes: events.received,
+            closed: events.eof,
+        };
+        // Mostly it waits for more.
+        let ready = app.player.on_delivery(role, delivery);
+        if ready | events.eof | events.failed {
+            self.on_app_events(index, role, events, ready);
+        }
+    }
+
+    /// An application has heard something that matters to it, or to its source.
+    #[inline(never)]
+    fn on_app_events(&mut self, index: u32, role: Role, events: Events, ready: bool) {
+        if events.failed {
+            return self.abort(index);
+        }
+        if role == Role::Client && events.eof {
+            self.report(index);
+        }
+        if ready {
+            self.play(index, role);
+        }
+    }
+
+    /// An application goes on in its program until it has to wait.
+    fn play(&mut self, index: u32, role: Role) {
+        loop {
+            let now = self.now;
+            match self.application(index).player.next(role, now) {
+                AppAction::Wait | AppAction::End => return,
+                AppAction::Pause(time) => {
+                    let kind = Kind::Resume(role);
+                    let network = &mut self.network;
+                    return self.connections.push(kind, index, now + time, network);
+                }
+                AppAction::Write { bytes, close } => {
+                    let network = &mut self.network;
+                    self.connections
+                        .write(index, role, (bytes, close), now, network);
+                    self.notify_losses(Some(index));
+                }
+                AppAction::Asked => {
+                    let class = self.class_of(index);
+                    self.metrics.on_exchange_start(class, now);
+                }
+                AppAction::Answered(exchange) => self.record_exchange(index, &exchange),
+            }
+        }
+    }
+
+    fn record_exchange(&mut self, index: u32, exchange: &Answered) {
+        let (end, class) = (self.now, self.class_of(index));
+        let flow = self.network.routes(index).flow();
+        let app = self.application(index);
+        let exchange = Exchange {
+            flow,
+            class,
+            start: exchange.asked_at,
+            end,
+            request_bytes: exchange.request_bytes,
+            response_bytes: exchange.response_bytes,
+            client: app.client,
+            server: app.server,
+        };
+        self.metrics.on_exchange(&exchange);
+    }
+
+    fn abort(&mut self, index: u32) {
+        if let Some(connection) = self.connections.get_mut(index) {
+            connection.aborted = true;
+        }
+        self.report(index);
+    }
+
+    /// Tells the source, once, that a connection is over.
+    fn report(&mut self, index: u32) {
+        let Some(connection) = self.connections.get_mut(index) else {
+            return;
+        };
+        if std::mem::replace(&mut connection.app.reported, true) {
+            return;
+        }
+        connection.app.delayed_by = connection.retransmissions().into();
+        let (token, class) = (connection.app.token, usize::from(connection.class));
+        let source = &mut self.classes[class].source;
+        source.on_finished(self.now, token, &mut self.actions);
+        self.act(class);
+    }
+
+    #[inline(always)]
+    fn application(&mut self, index: u32) -> &mut Application {
+        let connection = self.connections.get_mut(index);
+        let connection = connection.expect("an application lives as long as its connection");
+        &mut connection.app
+    }
+
+    fn class_of(&self, index: u32) -> usize {
+        let connection = self.connections.get(index);
+        connection.map_or(0, |connection| usize::from(connection.class))
+    }
+
+    // ---- sources ----
+
     /// Carries out what the source of `class` asked for.
     #[inline(never)]
-    pub(crate) fn act(&mut self, class: usize) {
+    fn act(&mut self, class: usize) {
         // Nothing that happens here asks a source for more, so the list does not grow meanwhile.
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
             match action {
                 Action::Connect(connect) => self.open(class, connect),
                 Action::OpenDatagrams(open) => self.open_datagrams(class, &open),
-                Action::Datagram { token, size } => self.send_datagram(class, token, size),
-                Action::Refused => self.refused(class),
-                Action::EndConnections => self.end_connections(class),
+                Action::Datagram { token, size } => {
+                    let network = &mut self.network;
+                    self.datagrams.send((class, token), size, self.now, network);
+                    self.notify_losses(None);
+                }
+                Action::Refused => self.metrics.on_refused(class, self.now),
+                Action::EndConnections => {
+                    for index in self.connections.stop(class, self.now) {
+                        self.release_if_over(index);
+                    }
+                }
                 Action::WakeAt { at, token } => {
                     let event = Event::source(class as u32, token);
-                    self.network.event_queue.push(at.max(self.now), event);
+                    self.network.push(at.max(self.now), event);
                 }
             }
         }
         self.actions = actions;
     }
 
-    /// Brings the ports' books up to `time` and writes out their samples.
-    fn catch_up(&mut self, time: Time) {
-        self.network.catch_up(time);
-        for port in &mut self.network.ports {
-            self.metrics.record_samples(port.stats_mut());
+    #[inline(never)]
+    fn open(&mut self, class: usize, mut connect: Connect) {
+        if connect.script.asks_at_once() {
+            self.metrics.on_exchange_start(class, self.now);
         }
+        self.flows_opened += 1;
+        let flow = self.flows_opened;
+        let stack = self.connections.stack_mut(class);
+        let limits = connect.limits.take();
+        let overrides = limits.map(|limits| Box::new(stack.overrides(&limits, self.seed, flow)));
+        let profiles = Role::BOTH.map(|role| stack.profile(overrides.as_deref(), role));
+        let headers = profiles.map(|it| [it.header.0 as u32, it.syn_header.0 as u32]);
+        let [clients, servers] = profiles;
+        let handshake = clients.handshake;
+        let send_delay = clients.random_send_delay.max(servers.random_send_delay);
+        let endpoints = [Endpoint::listen(clients), Endpoint::listen(servers)];
+        let of_class = (class, self.classes[class].path, self.classes[class].dscp);
+        let to = Ends {
+            client: connect.client,
+            server: connect.server,
+            flipped: connect.flipped,
+            rtt: connect.rtt,
+        };
+        let routes = self
+            .hosts
+            .routes(flow, of_class, &to, Headers::Tcp(headers));
+        let index = self.connections.take_slot(routes, &mut self.network);
+        let is_traced = self.tracer.wants(class, self.now, &connect.script);
+        if is_traced {
+            self.tracer.follow(index);
+        }
+        let connection = Connection {
+            ends: endpoints,
+            timer_at: [Time::NEVER; 2],
+            in_network: 0,
+            class: class as u16,
+            aborted: false,
+            stopped: false,
+            is_traced,
+            last_event: self.now,
+            overrides,
+            app: Application::new(connect, self.now),
+        };
+        // A source wakes at its own time: the first segment has its way to the bottleneck before
+        // it, and only then the connection's clocks can be behind.
+        self.connections
+            .open(index, connection, self.now, &mut self.network);
+        if send_delay > Time::ZERO {
+            let seed = self.seed.wrapping_mul(2).wrapping_add(flow << 1);
+            self.connections.seed(index, [seed, seed | 1]);
+        }
+        self.notify_losses(Some(index));
+        if !handshake {
+            let established = Events {
+                established: true,
+                ..Events::default()
+            };
+            self.notify_application(index, Role::Client, established);
+        }
+        if self.shifted_clocks && !self.classes[class].source.waits_for_connections() {
+            self.network.routes_mut(index).shift_clocks();
+        }
+        self.schedule(index, Role::Client);
+    }
+
+    fn open_datagrams(&mut self, class: usize, open: &OpenDatagrams) {
+        self.flows_opened += 1;
+        let flow = self.flows_opened;
+        let path = self.classes[class].path;
+        let to = Ends {
+            client: open.client,
+            server: open.server,
+            flipped: open.flipped,
+            rtt: open.rtt,
+        };
+        let of_class = (class, path, self.classes[class].dscp);
+        let routes = self
+            .hosts
+            .routes(flow, of_class, &to, Headers::Datagram(HEADER));
+        let rtt = routes.round_trip(self.hosts.link_delay(path));
+        let slot = self.connections.add_slot(routes, &mut self.network);
+        self.datagrams.open(slot, (flow, class), rtt, self.now);
+    }
+
+    /// [`end`](Self::end), with the hash of what reached the ports.
+    #[cfg(test)]
+    pub(crate) fn end_with_fingerprint(
+        mut self,
+        scenario: &Scenario,
+    ) -> (Summary, crate::fingerprint::Fingerprint) {
+        self.close().expect("everything balances");
+        let fingerprint = self.network.fingerprint();
+        let mut links = self.network.finish().expect("nothing is written");
+        let summary = self.metrics.finish(scenario, &mut links, self.events);
+        (summary.expect("nothing is written"), fingerprint)
     }
 }

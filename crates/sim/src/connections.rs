@@ -1,0 +1,349 @@
+//! The connections of the simulated world: where they are kept, and what their end points do.
+
+use aqmlab_net::{Role, Time};
+use aqmlab_tcp::{Context, Events, HostClock, Options, Probe, Segment};
+
+use crate::connection::Connection;
+use crate::event::{Event, Kind};
+use crate::event_queue::EventQueue;
+use crate::network::Network;
+use crate::options::NO_OPTIONS;
+use crate::outgoing::Outgoing;
+use crate::route::Routes;
+use crate::stack::Stack;
+
+/// A place for a connection, or for a flow of datagrams, which leaves it empty.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    connection: Option<Connection>,
+    /// How many connections have used it: timers outlive connections.
+    generation: u32,
+}
+
+/// Connections by slot, with what their end points need: the stacks of their classes and the
+/// clocks of their hosts.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// By class.
+    stacks: Vec<Stack>,
+    /// By host.
+    clocks: Vec<HostClock>,
+}
+
+/// What a packet that reaches a host is to it.
+pub(crate) enum Received {
+    /// A segment of a connection, which the end point has dealt with at this time of its host.
+    Segment(Time, Events),
+    /// A segment that nobody takes: it was lost after all, or the connection was aborted.
+    Ignored(Time),
+    /// A datagram.
+    Datagram(Time),
+}
+
+impl Connections {
+    pub(crate) fn new(stacks: Vec<Stack>, clocks: Vec<HostClock>) -> Self {
+        Self {
+            slots: Vec::with_capacity(1 << 10),
+            free: Vec::new(),
+            stacks,
+            clocks,
+        }
+    }
+
+    /// A slot for a connection that takes this route.
+    pub(crate) fn take_slot<Q: EventQueue>(
+        &mut self,
+        routes: Routes,
+        network: &mut Network<Q>,
+    ) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                *network.routes_mut(index) = routes;
+                index
+            }
+            None => self.add_slot(routes, network),
+        }
+    }
+
+    /// A slot that no other connection or flow will have.
+    pub(crate) fn add_slot<Q: EventQueue>(
+        &mut self,
+        routes: Routes,
+        network: &mut Network<Q>,
+    ) -> u32 {
+        self.slots.push(Slot::default());
+        network.add_routes(routes);
+        (self.slots.len() - 1) as u32
+    }
+
+    /// The stack of a class, which keeps the variants that its connections need.
+    pub(crate) fn stack_mut(&mut self, class: usize) -> &mut Stack {
+        &mut self.stacks[class]
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, index: u32) -> Option<&Connection> {
+        self.slots[index as usize].connection.as_ref()
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut Connection> {
+        self.slots[index as usize].connection.as_mut()
+    }
+
+    /// A connection begins in a slot: its client asks for it now.
+    pub(crate) fn open<Q: EventQueue>(
+        &mut self,
+        index: u32,
+        connection: Connection,
+        now: Time,
+        network: &mut Network<Q>,
+    ) {
+        let connection = self.slots[index as usize].connection.insert(connection);
+        let stack = &self.stacks[usize::from(connection.class)];
+        let cx = Context {
+            now,
+            profile: stack.profile(connection.overrides.as_deref(), Role::Client),
+            host: &self.clocks[network.host_of(index, Role::Client)],
+        };
+        let mut out = Outgoing::new(network, now, index, Role::Client);
+        connection.ends[Role::Client as usize].ask(cx, &mut out);
+        connection.in_network = out.sent();
+    }
+
+    /// Gives the ends of a connection the seeds of their random send delays.
+    pub(crate) fn seed(&mut self, index: u32, seeds: [u64; 2]) {
+        let connection = self.get_mut(index);
+        for (end, seed) in connection
+            .into_iter()
+            .flat_map(|it| &mut it.ends)
+            .zip(seeds)
+        {
+            end.seed(seed);
+        }
+    }
+
+    /// A packet reaches the host of its receiver.
+    #[inline(always)]
+    pub(crate) fn receive<Q: EventQueue>(
+        &mut self,
+        time: Time,
+        sender: Role,
+        event: &Event,
+        network: &mut Network<Q>,
+    ) -> Received {
+        let receiver = sender.other();
+        let (host, now) = network.at_host(time, event.conn, receiver);
+        let Some(connection) = self.slots[event.conn as usize].connection.as_mut() else {
+            // A connection outlives its segments: this is none.
+            return Received::Datagram(now);
+        };
+        connection.in_network -= 1;
+        if connection.aborted || connection.overrides.is_some() {
+            let overrides = connection.overrides.as_mut();
+            if connection.aborted || overrides.is_some_and(|overrides| overrides.loses(sender)) {
+                return Received::Ignored(now);
+            }
+        }
+        network.count_delivered();
+        connection.last_event = now;
+        let stack = &self.stacks[usize::from(connection.class)];
+        let cx = Context {
+            now,
+            profile: stack.profile(connection.overrides.as_deref(), receiver),
+            host: &self.clocks[host],
+        };
+        let end = &mut connection.ends[receiver as usize];
+        let mut segment = Segment {
+            seq: Segment::unwrap_seq(event.seq, end.next_expected()),
+            ack: Segment::unwrap_seq(event.ack, end.oldest_unacknowledged()),
+            len: u32::from(event.len),
+            flags: event.flags(),
+            ecn: event.ecn(),
+            options: Options::NONE,
+        };
+        if event.options != NO_OPTIONS {
+            segment.options = network.take_options(event.options);
+        }
+        let mut out = Outgoing::new(network, now, event.conn, receiver);
+        let events = end.on_segment(&segment, cx, &mut out);
+        connection.in_network += out.sent();
+        Received::Segment(now, events)
+    }
+
+    /// The connection that an event of a timer or of a pause is for, if it is there still.
+    fn addressee(&mut self, event: &Event) -> Option<&mut Connection> {
+        let slot = &mut self.slots[event.conn as usize];
+        // Else the slot has gone to another connection since.
+        let is_current = slot.generation == event.generation();
+        let connection = slot.connection.as_mut().filter(|_| is_current)?;
+        (!connection.aborted).then_some(connection)
+    }
+
+    /// A timer of an end may be due. Gives the time of the host, the class, what came of it, and how
+    /// many time-outs it was; nothing if another event has taken this one's place.
+    pub(crate) fn on_timer<Q: EventQueue>(
+        &mut self,
+        time: Time,
+        role: Role,
+        event: &Event,
+        network: &mut Network<Q>,
+    ) -> Option<(Time, usize, Events, u32)> {
+        let (host, now) = network.at_host(time, event.conn, role);
+        let connection = self.addressee(event)?;
+        if connection.timer_at[role as usize] != now {
+            return None;
+        }
+        connection.timer_at[role as usize] = Time::NEVER;
+        let class = usize::from(connection.class);
+        if connection.ends[role as usize].wake_at() > now {
+            return Some((now, class, Events::default(), 0));
+        }
+        connection.last_event = now;
+        let connection = self.slots[event.conn as usize].connection.as_mut()?;
+        let cx = Context {
+            now,
+            profile: self.stacks[class].profile(connection.overrides.as_deref(), role),
+            host: &self.clocks[host],
+        };
+        let mut out = Outgoing::new(network, now, event.conn, role);
+        let end = &mut connection.ends[role as usize];
+        let before = end.retransmissions().timeouts;
+        let events = end.on_timer(cx, &mut out);
+        let timeouts = end.retransmissions().timeouts - before;
+        connection.in_network += out.sent();
+        Some((now, class, events, timeouts))
+    }
+
+    /// The pause of an application is over: the time of its host.
+    pub(crate) fn on_resume<Q: EventQueue>(
+        &mut self,
+        time: Time,
+        event: &Event,
+        network: &Network<Q>,
+    ) -> Option<Time> {
+        let connection = self.addressee(event)?;
+        let now = time - network.clock_shift(event.conn);
+        connection.last_event = now;
+        Some(now)
+    }
+
+    /// Makes sure that an event wakes this end in time.
+    #[inline(always)]
+    pub(crate) fn schedule<Q: EventQueue>(
+        &mut self,
+        index: u32,
+        role: Role,
+        now: Time,
+        network: &mut Network<Q>,
+    ) {
+        let Some(connection) = self.get_mut(index) else {
+            return;
+        };
+        let wake = connection.ends[role as usize].wake_at();
+        let pending = &mut connection.timer_at[role as usize];
+        if wake < *pending {
+            *pending = wake;
+            self.push(Kind::Timer(role), index, wake.max(now), network);
+        }
+    }
+
+    /// An event of a connection, at a time of its hosts.
+    #[inline(never)]
+    pub(crate) fn push<Q: EventQueue>(
+        &self,
+        kind: Kind,
+        index: u32,
+        time: Time,
+        network: &mut Network<Q>,
+    ) {
+        let generation = self.slots[index as usize].generation;
+        network.push_at_hosts(time, Event::connection(kind, index, generation));
+    }
+
+    /// An application writes so many bytes, and closes.
+    pub(crate) fn write<Q: EventQueue>(
+        &mut self,
+        index: u32,
+        role: Role,
+        (bytes, close): (u64, bool),
+        now: Time,
+        network: &mut Network<Q>,
+    ) {
+        let connection = self.slots[index as usize].connection.as_mut();
+        let connection = connection.expect("an application outlives its writes");
+        let stack = &self.stacks[usize::from(connection.class)];
+        let cx = Context {
+            now,
+            profile: stack.profile(connection.overrides.as_deref(), role),
+            host: &self.clocks[network.host_of(index, role)],
+        };
+        let end = &mut connection.ends[role as usize];
+        let mut out = Outgoing::new(network, now, index, role);
+        // Two calls, as applications make them: what the window lets out at once goes before
+        // the FIN, which then travels alone.
+        if bytes > 0 {
+            end.write(bytes, cx, &mut out);
+        }
+        if close {
+            end.close(cx, &mut out);
+        }
+        connection.in_network += out.sent();
+    }
+
+    /// The hosts forget the connections of a class: nothing more is sent, what is on its way is
+    /// ignored where it arrives. Gives those that end now.
+    pub(crate) fn stop(&mut self, class: usize, now: Time) -> Vec<u32> {
+        let slots = self.slots.iter_mut().zip(0..);
+        let open = slots.filter_map(|(slot, index)| {
+            let connection = slot.connection.as_mut()?;
+            if usize::from(connection.class) != class || connection.aborted {
+                return None;
+            }
+            (connection.aborted, connection.stopped) = (true, true);
+            connection.last_event = now;
+            Some(index)
+        });
+        open.collect()
+    }
+
+    /// Takes a connection that is over out of its slot.
+    pub(crate) fn remove(&mut self, index: u32) -> Option<Connection> {
+        let slot = &mut self.slots[index as usize];
+        let connection = slot.connection.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(index);
+        Some(connection)
+    }
+
+    /// The state of an end's sender.
+    pub(crate) fn probe(&self, index: u32, role: Role) -> Option<(usize, Probe)> {
+        let connection = self.get(index)?;
+        let class = usize::from(connection.class);
+        let profile = self.stacks[class].profile(connection.overrides.as_deref(), role);
+        Some((class, connection.ends[role as usize].probe(profile)))
+    }
+
+    /// The connections that go on, with their slots.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Connection)> {
+        let slots = (0..).zip(&self.slots);
+        slots.filter_map(|(index, slot)| Some((index, slot.connection.as_ref()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_million_live_connections_fit_into_a_gigabyte() {
+        // Beside the slot and the route a connection has a handful of events on their way: a
+        // window of segments or ACKs, its timers.
+        const EVENTS: usize = 8;
+        let event = size_of::<(Time, Event, u32)>();
+        let connection = size_of::<Slot>() + size_of::<Routes>() + EVENTS * event;
+        assert!(connection <= 1000, "{connection} bytes");
+    }
+}

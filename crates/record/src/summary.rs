@@ -227,11 +227,9 @@ fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-fn by_reason(counts: &[u64; Reason::ALL.len()]) -> BTreeMap<String, u64> {
-    Reason::ALL
-        .iter()
-        .map(|reason| (reason.name().to_owned(), counts[reason.index()]))
-        .collect()
+fn by_reason(counts: impl Iterator<Item = (Reason, u64)>) -> BTreeMap<String, u64> {
+    let named = counts.map(|(reason, packets)| (reason.name().to_owned(), packets));
+    named.collect()
 }
 
 fn link_summary(stats: &LinkStats, measured: Time) -> LinkSummary {
@@ -255,8 +253,8 @@ fn link_summary(stats: &LinkStats, measured: Time) -> LinkSummary {
         queue_p99_packets: stats.queue_percentile(0.99),
         queue_mean_s: (stats.left_packets > 0)
             .then(|| stats.delay_sum as f64 / stats.left_packets as f64 / 1e9),
-        drops: by_reason(&counters.dropped),
-        marks: by_reason(&counters.marked),
+        drops: by_reason(counters.drops()),
+        marks: by_reason(counters.marks()),
     }
 }
 

@@ -176,11 +176,18 @@ impl<T> Port<T> {
         }
     }
 
-    /// The measured span ends: [`catch_up`](Self::catch_up) for the last time.
+    /// The measured span ends. All departures and arrivals before `end` have been told, and none
+    /// of `end` or later.
     pub fn close(&mut self, end: Time) {
-        self.catch_up(end);
-        if let Service::Stored(stored) = &mut self.service {
-            stored.account(end, &mut self.stats);
+        match &mut self.service {
+            Service::Analytic(analytic) => {
+                let last = end.saturating_sub(Time::from_nanos(1));
+                analytic.catch_up(last, &mut self.stats);
+            }
+            Service::Stored(stored) => {
+                stored.observe_before(end, &mut self.wire, &mut self.stats);
+                stored.account(end, &mut self.stats);
+            }
         }
         let counters = self.counters().clone();
         self.stats.close(&counters);

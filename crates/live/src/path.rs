@@ -268,9 +268,9 @@ impl Path {
         self.exit.leaving.pop(now)
     }
 
-    /// The run is over at `end`.
+    /// The run is over at `end`, which is not part of it.
     pub(crate) fn close(mut self, end: Time) -> LinkStats {
-        self.advance(end);
+        self.advance(end.saturating_sub(Time::from_nanos(1)));
         self.port.close(end);
         self.port.into_stats()
     }

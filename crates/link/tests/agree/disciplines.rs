@@ -22,7 +22,7 @@ red = { min_th = "4 packets", max_th = "15 packets", limit = "40 packets", w_q =
 step = { threshold = "6 packets", limit = "20 packets" }
 ared-feng = { min_th = "4 packets", max_th = "12 packets", limit = "40 packets", w_q = 0.02, ecn = true }
 ared = { target_delay = "6 ms", limit = "60 packets", interval = "100 ms", ecn = true }
-pi = { q_ref = "10 packets", limit = "40 packets", design = { flows = 10, rtt = "100 ms" }, ecn = true }
+pi = { q_ref = "10 packets", limit = "40 packets", a = 0.02, b = 0.018, interval = "10 ms", ecn = true }
 rem = { q_ref = "10 packets", limit = "40 packets", ecn = true }
 avq = { virtual_buffer = "8 packets", limit = "30 packets", ecn = true }
 sred = { limit = "30 packets", ecn = true }

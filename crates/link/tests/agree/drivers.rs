@@ -150,6 +150,8 @@ pub(crate) fn late(
     polls: u64,
 ) -> Outcome {
     let end = MeasuredSpan::of(measure).end;
+    // The measured span is half open.
+    let last = end.saturating_sub(Time::from_nanos(1));
     let mut draws = RandomStream::new(polls, "polls", 0);
     let mut driven = Driven::new(port, arrivals);
     let mut unread = 0;
@@ -158,7 +160,7 @@ pub(crate) fn late(
     loop {
         now += Time::from_secs_f64(draws.uniform_in(0.0, 0.04));
         let until = if driven.stats.is_none() {
-            now.min(end)
+            now.min(last)
         } else {
             now
         };

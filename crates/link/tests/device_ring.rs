@@ -6,10 +6,13 @@ use aqmlab_link::{Port, Transmission};
 use aqmlab_net::{Ecn, FlowKey, Packet, Rate, Time};
 use aqmlab_record::LinkDirection;
 use aqmlab_scenario::{Framing, Link, Measure, Packets};
+use toml::{Table, Value};
 
 fn port(make: fn(&LinkDirection, &Link, u64, &Measure) -> Port<usize>, ring: u32) -> Port<usize> {
-    let table = "kind = \"droptail\"\nlimit = \"2 packets\"";
-    let discipline: Discipline = tagged::from_value(table.parse().expect("TOML")).expect("valid");
+    let table: Table = "kind = \"droptail\"\nlimit = \"2 packets\""
+        .parse()
+        .expect("TOML");
+    let discipline: Discipline = tagged::from_value(Value::Table(table)).expect("valid");
     let link = Link {
         rate: Rate::from_mbps(8),
         delay: Time::ZERO,

@@ -119,6 +119,8 @@ impl Parameters for Params {
 impl AqmParameters for Params {
     type Aqm = Afd;
 
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
+
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Afd {
         Afd::new(self)
     }
@@ -273,7 +275,7 @@ impl Aqm for Afd {
             self.shadow.insert(Header { flow, weight }, draw);
         }
         if signal {
-            Decision::Signal(Reason::Early)
+            Decision::Signal(Reason::EARLY)
         } else {
             Decision::Admit
         }

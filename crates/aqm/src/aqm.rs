@@ -22,7 +22,7 @@ impl Decision {
     #[inline]
     pub(crate) fn by_chance(probability: f64, draw: &mut impl FnMut() -> f64) -> Self {
         if happens(probability, draw) {
-            Self::Signal(Reason::Early)
+            Self::Signal(Reason::EARLY)
         } else {
             Self::Admit
         }
@@ -53,7 +53,7 @@ impl Decision {
         if fits {
             outcome
         } else {
-            Outcome::Drop(Reason::Overflow)
+            Outcome::Drop(Reason::OVERFLOW)
         }
     }
 }
@@ -113,7 +113,7 @@ pub trait Aqm {
     ) -> Decision;
 
     /// What became of the packet that was just decided about; `queue` is what waited before it. A
-    /// packet that was let in and did not fit is a drop for [`Reason::Overflow`].
+    /// packet that was let in and did not fit is a drop for [`Reason::OVERFLOW`].
     #[inline]
     fn on_outcome(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, _outcome: Outcome) {}
 
@@ -158,6 +158,9 @@ pub trait Aqm {
 pub trait AqmParameters: Parameters {
     /// The AQM that they are for.
     type Aqm: Aqm;
+
+    /// Why it can drop or mark a packet, or the FIFO before it can.
+    const REASONS: &'static [Reason];
 
     /// The AQM in front of `link`, with an empty queue that has been idle since time 0. `seed` is
     /// for hash functions.

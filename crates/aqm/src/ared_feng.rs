@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
+use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
 use aqmlab_declare::{About, Parameters};
@@ -93,6 +94,8 @@ impl Parameters for Params {
 
 impl AqmParameters for Params {
     type Aqm = AredFeng;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW];
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> AredFeng {
         AredFeng {

@@ -93,6 +93,8 @@ impl Parameters for Params {
 impl AqmParameters for Params {
     type Aqm = Avq;
 
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
+
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Avq {
         let capacity = link.ip_bytes_per_second(self.mean_packet);
         Avq {
@@ -161,7 +163,7 @@ impl Aqm for Avq {
         *virtual_queue = (*virtual_queue - *virtual_capacity * elapsed).max(0.0);
         let filled = *virtual_queue + f64::from(packet.size);
         if filled > self.buffer {
-            return Decision::Signal(Reason::Early);
+            return Decision::Signal(Reason::EARLY);
         }
         *virtual_queue = filled;
         Decision::Admit
@@ -174,7 +176,7 @@ impl Aqm for Avq {
     /// The virtual capacity follows the packet.
     #[inline]
     fn on_outcome(&mut self, now: Time, packet: &Packet, _queue: Backlog, outcome: Outcome) {
-        if outcome == Outcome::Drop(Reason::Early) && !self.params.count_signalled {
+        if outcome == Outcome::Drop(Reason::EARLY) && !self.params.count_signalled {
             return;
         }
         let Params { alpha, gamma, .. } = self.params;

@@ -107,6 +107,8 @@ impl Parameters for Params {
 impl AqmParameters for Params {
     type Aqm = Blue;
 
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
+
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Blue {
         Blue {
             threshold: self.threshold.map(Limit::new),
@@ -205,7 +207,7 @@ impl Aqm for Blue {
     #[inline]
     fn on_outcome(&mut self, now: Time, _packet: &Packet, queue: Backlog, outcome: Outcome) {
         let over = self.threshold.is_some_and(|level| level.is_exceeded(queue));
-        if over || outcome == Outcome::Drop(Reason::Overflow) {
+        if over || outcome == Outcome::Drop(Reason::OVERFLOW) {
             self.change(now, self.params.d1);
         }
     }

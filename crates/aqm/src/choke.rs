@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Decision, Outcome, happens};
 use crate::check::{self, Problem};
-use crate::counters::Reason;
+use crate::counters::{Reason, ReasonText};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
 use crate::red::{self, Average, Gap, Unit, packets_per_second};
@@ -119,8 +119,17 @@ impl Params {
     }
 }
 
+pub(crate) const MATCH: Reason = Reason(&ReasonText {
+    place: Reason::FIRST_OWN,
+    name: "choke_match",
+    meaning: "the arrival and a packet picked from the queue were of the same flow",
+    marks: false,
+});
+
 impl SchedulerParameters for Params {
     type Scheduler<T> = Choke<T>;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW, MATCH];
 
     fn scheduler<T>(&self, link: LinkFacts, _seed: u64) -> Choke<T> {
         Choke {
@@ -209,7 +218,7 @@ impl<T> Choke<T> {
             if self.line.flow(picked) == arrival.flow
                 && let Some(queued) = self.line.remove(picked)
             {
-                stats.drop(queued, Reason::ChokeMatch);
+                stats.drop(queued, MATCH);
                 matched = true;
             }
         }
@@ -230,12 +239,12 @@ impl<T> Choke<T> {
             return Decision::Admit;
         }
         if self.drop_matches(packet, stats, draw) {
-            return Decision::Drop(Reason::ChokeMatch);
+            return Decision::Drop(MATCH);
         }
         if self.average.avg > self.settings.max_th {
             self.state.count = 0;
             (self.state.p_b, self.state.p_a) = (1.0, 1.0);
-            return Decision::Drop(Reason::Forced);
+            return Decision::Drop(Reason::FORCED);
         }
         self.state.count += 1;
         let (gap, count) = (self.settings.gap, self.state.count);
@@ -245,7 +254,7 @@ impl<T> Choke<T> {
             return Decision::Admit;
         }
         self.state.count = 0;
-        Decision::Signal(Reason::Early)
+        Decision::Signal(Reason::EARLY)
     }
 }
 
@@ -265,7 +274,7 @@ impl<T> Scheduler<T> for Choke<T> {
         let decision = self.judge(&packet, stats, draw);
         let fits = self.settings.limit.admits(before, packet.size);
         let outcome = decision.outcome(&packet, self.settings.ecn, fits);
-        if outcome == Outcome::Drop(Reason::Overflow) {
+        if outcome == Outcome::Drop(Reason::OVERFLOW) {
             self.state.count = 0;
         }
         if let Some(queued) = stats.settle(Queued::new(now, packet, item), outcome) {
@@ -425,7 +434,7 @@ step,time_s,event,flow,ect,size_bytes,queue_packets_before,queue_bytes_before,ra
             let dropped = played.arrive(Time::ZERO, name, PACKET, &mut draw).dropped;
             assert_eq!(draws.next(), None);
             let reasons = dropped.iter().map(|(_, reason)| *reason);
-            assert!(reasons.eq(vec![Reason::ChokeMatch; dropped.len()]));
+            assert!(reasons.eq(vec![MATCH; dropped.len()]));
             dropped.iter().map(|(tag, _)| tag.id).collect::<Vec<_>>()
         };
         send("a", &[]);

@@ -86,6 +86,8 @@ pub(crate) fn check_times(target: Option<Time>, interval: Time) -> Result<(), Pr
 impl SchedulerParameters for Params {
     type Scheduler<T> = Codel<T>;
 
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
+
     fn scheduler<T>(&self, link: LinkFacts, _seed: u64) -> Codel<T> {
         Codel {
             settings: Settings::new(self.target, self.interval, self.mtu, self.ecn, link),
@@ -201,7 +203,7 @@ impl Control {
             self.dropping = ok;
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
-                next = next.and_then(|queued| stats.signal(queued, ecn, Reason::Early));
+                next = next.and_then(|queued| stats.signal(queued, ecn, Reason::EARLY));
                 if next.is_some() {
                     self.drop_next += settings.spacing(self.count);
                     break; // Marked: it is sent.
@@ -214,7 +216,7 @@ impl Control {
                 }
             }
         } else if ok {
-            next = next.and_then(|queued| stats.signal(queued, ecn, Reason::Early));
+            next = next.and_then(|queued| stats.signal(queued, ecn, Reason::EARLY));
             if next.is_none() {
                 (next, _) = self.judge(settings, now, take());
             }
@@ -293,7 +295,7 @@ impl<T> Scheduler<T> for Codel<T> {
         if self.limit.admits(self.line.backlog(), packet.size) {
             self.line.push(queued);
         } else {
-            stats.drop(queued, Reason::Overflow);
+            stats.drop(queued, Reason::OVERFLOW);
         }
     }
 

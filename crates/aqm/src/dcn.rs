@@ -151,6 +151,8 @@ impl Parameters for Params {
 impl AqmParameters for Params {
     type Aqm = Dcn;
 
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
+
     fn aqm(&self, link: LinkFacts, seed: u64) -> Dcn {
         Dcn::new(self, link, seed)
     }
@@ -314,7 +316,7 @@ impl Aqm for Dcn {
             *pktcount = (*pktcount + 1.0).min(cap);
             self.p = (1.0 - self.p_ref / *pktcount).max(0.0);
             return if happens(self.p, draw) {
-                Decision::Signal(Reason::Early)
+                Decision::Signal(Reason::EARLY)
             } else {
                 Decision::Admit
             };
@@ -567,7 +569,7 @@ mod tests {
         }
         // 51 packets against a share of 50: p = 1/51.
         let draws = [
-            (0.0195, Decision::Signal(Reason::Early)),
+            (0.0195, Decision::Signal(Reason::EARLY)),
             (0.02, Decision::Admit),
         ];
         for (draw, expected) in draws {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks};
 use crate::check::{self, Problem};
+use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use aqmlab_declare::{About, Parameters};
 
@@ -36,6 +37,8 @@ impl Parameters for Params {
 
 impl AqmParameters for Params {
     type Aqm = DropTail;
+
+    const REASONS: &'static [Reason] = &[Reason::OVERFLOW];
 
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> DropTail {
         DropTail

@@ -86,6 +86,8 @@ impl Parameters for Params {
 impl SchedulerParameters for Params {
     type Scheduler<T> = Drr<T>;
 
+    const REASONS: &'static [Reason] = &[Reason::OVERFLOW];
+
     fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> Drr<T> {
         Drr {
             settings: Settings {
@@ -176,7 +178,7 @@ impl<T> Scheduler<T> for Drr<T> {
         self.sizes.set(flow, self.lines.backlog(flow).bytes);
         while self.settings.limit.is_exceeded(self.lines.total()) {
             if let Some(queued) = self.steal() {
-                stats.drop(queued, Reason::Overflow);
+                stats.drop(queued, Reason::OVERFLOW);
             }
         }
     }

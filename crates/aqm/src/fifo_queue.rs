@@ -36,7 +36,7 @@ impl FifoQueue {
             ecn,
             backlog: Backlog::default(),
             last_arrival: Time::ZERO,
-            counters: Counters::default(),
+            counters: Counters::new(discipline.reasons()),
         })
     }
 
@@ -55,8 +55,8 @@ impl FifoQueue {
             return self.judge(now, packet, draw);
         }
         if !self.limit.admits(self.backlog, packet.size) {
-            self.counters.dropped[Reason::Overflow.index()] += 1;
-            return Outcome::Drop(Reason::Overflow);
+            self.counters.dropped[Reason::OVERFLOW.index()] += 1;
+            return Outcome::Drop(Reason::OVERFLOW);
         }
         self.backlog.add(packet.size);
         Outcome::Enqueue

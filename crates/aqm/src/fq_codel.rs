@@ -107,6 +107,8 @@ impl Parameters for Params {
 impl SchedulerParameters for Params {
     type Scheduler<T> = FqCodel<T>;
 
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
+
     fn scheduler<T>(&self, link: LinkFacts, seed: u64) -> FqCodel<T> {
         let quantum = self.quantum.unwrap_or_else(|| fq::default_quantum(link));
         let codel = codel::Settings::new(self.target, self.interval, self.mtu, self.ecn, link);
@@ -169,7 +171,7 @@ impl<T> FqCodel<T> {
             let Some(queued) = self.lines.pop(flow) else {
                 break;
             };
-            stats.drop(queued, Reason::Overflow);
+            stats.drop(queued, Reason::OVERFLOW);
             if self.lines.backlog(flow).bytes <= keep {
                 break;
             }

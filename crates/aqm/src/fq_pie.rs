@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};
+use crate::counters::Reason;
 use crate::flow_queues::{FlowQueues, queue_of};
 use crate::fq::DrrScheduler;
 use crate::fq_codel;
@@ -106,6 +107,8 @@ impl Parameters for Params {
 
 impl SchedulerParameters for Params {
     type Scheduler<T> = FqPie<T>;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
     fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> FqPie<T> {
         let (alpha, beta) = pie::gains(self.t_update, self.alpha, self.beta);
@@ -341,7 +344,7 @@ mod tests {
         );
         assert_eq!(played.stats.counters().marked_packets(), 1);
         let dropped = played.arrive(Time::ZERO, "a", PACKET, &mut || 0.04).dropped;
-        assert_eq!(dropped[0].1, Reason::Early);
+        assert_eq!(dropped[0].1, Reason::EARLY);
         assert_eq!(played.push(0, "b", 1500).dropped, []);
     }
 
@@ -370,7 +373,7 @@ mod tests {
                 assert_eq!(played.push(0, "a", 1500).dropped, []);
             }
             let (tag, reason) = played.push(0, "b", 1500).dropped[0].clone();
-            assert_eq!((tag.flow.as_str(), reason), ("b", Reason::Overflow));
+            assert_eq!((tag.flow.as_str(), reason), ("b", Reason::OVERFLOW));
         }
     }
 

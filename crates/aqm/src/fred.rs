@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
-use crate::counters::Reason;
+use crate::counters::{Reason, ReasonText};
 use crate::flow_map::FlowMap;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Average, Gap, Unit, packets_per_second};
@@ -156,8 +156,22 @@ impl Params {
     }
 }
 
+const NON_ADAPTIVE: Reason = Reason(&ReasonText {
+    place: Reason::FIRST_OWN,
+    name: "non_adaptive",
+    meaning: "the flow had more than its share waiting",
+    marks: false,
+});
+
 impl AqmParameters for Params {
     type Aqm = Fred;
+
+    const REASONS: &'static [Reason] = &[
+        Reason::EARLY,
+        Reason::FORCED,
+        Reason::OVERFLOW,
+        NON_ADAPTIVE,
+    ];
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Fred {
         Fred::new(self, link)
@@ -259,7 +273,7 @@ impl Fred {
         }
         if avg >= self.max_th {
             self.count = 0;
-            return Decision::Drop(Reason::Forced);
+            return Decision::Drop(Reason::FORCED);
         }
         self.count += 1;
         if f64::from(flow.qlen) < self.avgcq.max(f64::from(self.params.min_q)) {
@@ -271,7 +285,7 @@ impl Fred {
             return Decision::Admit;
         }
         self.count = 0;
-        Decision::Signal(Reason::Early)
+        Decision::Signal(Reason::EARLY)
     }
 }
 
@@ -293,7 +307,7 @@ impl Aqm for Fred {
             if let Some(flow) = self.flows.get_mut(&packet.flow) {
                 flow.strikes += 1;
             }
-            return Decision::Drop(Reason::NonAdaptive);
+            return Decision::Drop(NON_ADAPTIVE);
         }
         self.decide(flow, draw)
     }
@@ -466,7 +480,7 @@ mod tests {
         // one (the arrivals of 6 and 7 saw averages of 5 and 6), so count = 2; the average is 7.
         assert_eq!(played.aqm.average.avg, 7.0);
         assert_eq!(played.aqm.count, 2);
-        let signal = Decision::Signal(Reason::Early);
+        let signal = Decision::Signal(Reason::EARLY);
         assert_eq!(played.arrive(1, 0.0), signal);
         // p_b = 0.06, p_a = 0.06 / (1 - 3 * 0.06).
         worked::assert_close(played.aqm.p_a, 0.06 / 0.82, "p_a");
@@ -481,10 +495,10 @@ mod tests {
             played.arrive(flow, 0.999);
         }
         played.aqm.average.avg = 5.0;
-        assert_eq!(played.arrive(1, 0.999), Decision::Drop(Reason::NonAdaptive));
+        assert_eq!(played.arrive(1, 0.999), Decision::Drop(NON_ADAPTIVE));
         assert_eq!(played.aqm.flows[&FlowKey(1)].strikes, 1);
         // A new flow is no offender, yet goes too.
-        assert_eq!(played.arrive(3, 0.999), Decision::Drop(Reason::Forced));
+        assert_eq!(played.arrive(3, 0.999), Decision::Drop(Reason::FORCED));
         assert_eq!(played.aqm.count, 0);
         assert!(!played.aqm.flows.contains_key(&FlowKey(3)));
     }
@@ -496,7 +510,7 @@ mod tests {
         played.arrive(1, 0.999);
         let avg = played.aqm.average.avg;
         for _ in 0..10 {
-            assert_eq!(played.arrive(1, 0.999), Decision::Drop(Reason::NonAdaptive));
+            assert_eq!(played.arrive(1, 0.999), Decision::Drop(NON_ADAPTIVE));
         }
         assert_eq!(played.aqm.average.avg, avg);
         played.depart();
@@ -512,7 +526,7 @@ mod tests {
     fn an_overflow_is_no_strike() {
         let mut played = Played::new(aqm());
         played.arrive(1, 0.999);
-        let overflow = Outcome::Drop(Reason::Overflow);
+        let overflow = Outcome::Drop(Reason::OVERFLOW);
         let queue = played.backlog();
         played
             .aqm

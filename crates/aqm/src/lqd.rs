@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, for_size};
 use crate::check::{self, Problem};
+use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use crate::pi;
 use crate::red::{self, Unit};
@@ -94,6 +95,8 @@ impl Parameters for Params {
 
 impl AqmParameters for Params {
     type Aqm = Lqd;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Lqd {
         Lqd {

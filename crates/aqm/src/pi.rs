@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, for_size};
 use crate::check::{self, Problem};
+use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
 use aqmlab_declare::{About, Parameters};
@@ -130,6 +131,8 @@ impl Parameters for Params {
 
 impl AqmParameters for Params {
     type Aqm = Pi;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Pi {
         Pi {

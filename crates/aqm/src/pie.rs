@@ -156,6 +156,8 @@ pub(crate) fn check_threshold(mark_ecnth: f64) -> Result<(), Problem> {
 impl AqmParameters for Params {
     type Aqm = Pie;
 
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
+
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Pie {
         let (alpha, beta) = gains(self.t_update, self.alpha, self.beta);
         let settings = Settings {
@@ -285,9 +287,9 @@ impl Control {
             return Decision::Admit;
         }
         if self.p < settings.mark_ecnth {
-            Decision::Signal(Reason::Early)
+            Decision::Signal(Reason::EARLY)
         } else {
-            Decision::Drop(Reason::Early)
+            Decision::Drop(Reason::EARLY)
         }
     }
 
@@ -502,12 +504,12 @@ mod tests {
         assert_eq!(decision(0.05, 0.0074, 30_000), Decision::Admit);
         assert_eq!(
             decision(0.05, 0.0075, 30_000),
-            Decision::Signal(Reason::Early)
+            Decision::Signal(Reason::EARLY)
         );
-        assert_eq!(decision(0.2, 0.0074, 30_000), Decision::Drop(Reason::Early));
+        assert_eq!(decision(0.2, 0.0074, 30_000), Decision::Drop(Reason::EARLY));
         assert_eq!(decision(0.2, 0.02, 3000), Decision::Admit);
-        assert_eq!(decision(0.2, 0.02, 3001), Decision::Drop(Reason::Early));
-        assert_eq!(decision(0.1, 0.02, 30_000), Decision::Drop(Reason::Early));
+        assert_eq!(decision(0.2, 0.02, 3001), Decision::Drop(Reason::EARLY));
+        assert_eq!(decision(0.1, 0.02, 30_000), Decision::Drop(Reason::EARLY));
     }
 
     #[test]
@@ -517,7 +519,7 @@ mod tests {
             ..settings()
         };
         let mut draw = || 0.04;
-        let signal = Decision::Signal(Reason::Early);
+        let signal = Decision::Signal(Reason::EARLY);
         assert_eq!(control(0.05).judge(&scaled, 1500, FULL, &mut draw), signal);
         assert_eq!(
             control(0.05).judge(&scaled, 1000, FULL, &mut draw),

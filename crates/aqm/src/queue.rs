@@ -95,16 +95,15 @@ pub struct Stats<T> {
     dropped: Vec<(Queued<T>, Reason)>,
 }
 
-impl<T> Default for Stats<T> {
-    fn default() -> Self {
+impl<T> Stats<T> {
+    /// Those of a discipline that drops and marks for these reasons.
+    pub(crate) fn new(reasons: &'static [Reason]) -> Self {
         Self {
-            counters: Counters::default(),
+            counters: Counters::new(reasons),
             dropped: Vec::new(),
         }
     }
-}
 
-impl<T> Stats<T> {
     /// Gives a packet up.
     #[inline]
     pub fn drop(&mut self, queued: Queued<T>, reason: Reason) {
@@ -200,6 +199,9 @@ pub trait Scheduler<T> {
 pub trait SchedulerParameters: Parameters {
     /// The scheduler that they are for.
     type Scheduler<T>: Scheduler<T>;
+
+    /// Why it can drop or mark a packet.
+    const REASONS: &'static [Reason];
 
     /// The empty queue in front of `link`. `seed` is for hash functions.
     fn scheduler<T>(&self, link: LinkFacts, seed: u64) -> Self::Scheduler<T>;
@@ -298,7 +300,7 @@ impl<T> Queue<T> {
             next_tick: scheduler.next_tick(),
             scheduler,
             last_arrival: Time::ZERO,
-            stats: Stats::default(),
+            stats: Stats::new(discipline.reasons()),
         }
     }
 

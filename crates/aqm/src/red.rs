@@ -134,6 +134,8 @@ impl Parameters for Params {
 impl AqmParameters for Params {
     type Aqm = Red;
 
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW];
+
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Red {
         Red::new(self, link)
     }
@@ -352,7 +354,7 @@ impl Red {
         if avg >= self.settings.forced_th {
             self.state.count = 0;
             (self.state.p_b, self.state.p_a) = (1.0, 1.0);
-            return Decision::Drop(Reason::Forced);
+            return Decision::Drop(Reason::FORCED);
         }
         self.state.count += 1;
         self.state.p_b = self.basic_probability(packet.size);
@@ -365,9 +367,9 @@ impl Red {
         }
         self.state.count = 0;
         if avg < self.settings.mark_below {
-            Decision::Signal(Reason::Early)
+            Decision::Signal(Reason::EARLY)
         } else {
-            Decision::Drop(Reason::Early)
+            Decision::Drop(Reason::EARLY)
         }
     }
 
@@ -409,7 +411,7 @@ impl Aqm for Red {
 
     #[inline]
     fn on_outcome(&mut self, _now: Time, _packet: &Packet, _queue: Backlog, outcome: Outcome) {
-        if outcome == Outcome::Drop(Reason::Overflow) {
+        if outcome == Outcome::Drop(Reason::OVERFLOW) {
             self.state.count = 0;
         }
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
-use crate::counters::Reason;
+use crate::counters::{Reason, ReasonText};
 use crate::flow_map::{FlowList, FlowMap};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
@@ -270,8 +270,17 @@ impl Params {
     }
 }
 
+const FILTER: Reason = Reason(&ReasonText {
+    place: Reason::FIRST_OWN,
+    name: "filter",
+    meaning: "the filter in front of RED signalled a flow of high bandwidth",
+    marks: true,
+});
+
 impl AqmParameters for Params {
     type Aqm = RedPd;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW, FILTER];
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> RedPd {
         RedPd::new(self, link)
@@ -627,7 +636,7 @@ impl Aqm for RedPd {
         let congested = self.red.average.avg >= self.red.settings.min_th && queue.packets > 1;
         self.reached_red = !self.filter.signals(packet.flow, congested, draw);
         if !self.reached_red {
-            return Decision::Signal(Reason::Filter);
+            return Decision::Signal(FILTER);
         }
         self.rate.arrivals += 1;
         self.red.on_arrival(now, packet, queue, draw)

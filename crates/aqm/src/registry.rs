@@ -17,6 +17,14 @@ macro_rules! disciplines {
         }
 
         impl Discipline {
+            /// Why it can drop or mark a packet.
+            pub const fn reasons(&self) -> &'static [Reason] {
+                match self {
+                    $(Self::$aqm(_) => <$aqm_module::Params as AqmParameters>::REASONS,)+
+                    $(Self::$queue(_) => <$queue_module::Params as SchedulerParameters>::REASONS,)*
+                }
+            }
+
             /// The AQM, its limit and whether it marks; nothing if the discipline is no aqm.
             pub(crate) fn aqm(
                 &self,

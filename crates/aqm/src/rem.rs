@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, for_size};
 use crate::check::{self, Problem};
+use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
 use aqmlab_declare::{About, Parameters};
@@ -101,6 +102,8 @@ impl Parameters for Params {
 
 impl AqmParameters for Params {
     type Aqm = Rem;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Rem {
         let mean = self.mean_packet.0 as f64;

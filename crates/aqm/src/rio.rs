@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
+use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
 use aqmlab_declare::{About, Parameters};
@@ -158,6 +159,8 @@ const LAST_CODEPOINT: u8 = 63;
 
 impl AqmParameters for Params {
     type Aqm = Rio;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW];
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Rio {
         Rio::new(self, link)
@@ -554,7 +557,7 @@ mod tests {
         // One In packet waits: (3.0625 + 1) / 2 is between the thresholds, yet it is let in.
         assert_eq!(played.arrive(IN, 0.0), Decision::Admit);
         // The Out arrival finds two packets, whatever their class.
-        assert_eq!(played.arrive(0, 0.0), Decision::Signal(Reason::Early));
+        assert_eq!(played.arrive(0, 0.0), Decision::Signal(Reason::EARLY));
     }
 
     #[test]
@@ -576,7 +579,7 @@ mod tests {
         played
             .aqm
             .on_arrival(played.now, &packet(IN), queue, &mut || 0.999);
-        let overflow = Outcome::Drop(Reason::Overflow);
+        let overflow = Outcome::Drop(Reason::OVERFLOW);
         played
             .aqm
             .on_outcome(played.now, &packet(IN), queue, overflow);
@@ -598,7 +601,7 @@ mod tests {
         }
         // A third of the way from 3 to 6 packets: 0.5 + 0.5 / 3; a signal there is a drop.
         assert_eq!(played.queue.len(), 4);
-        let drop = Decision::Drop(Reason::Early);
+        let drop = Decision::Drop(Reason::EARLY);
         assert_eq!(played.arrive(0, 0.66), drop);
         assert_eq!(played.arrive(0, 0.67), Decision::Admit);
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
+use crate::counters::Reason;
 use crate::flow_map::FlowMap;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Unit};
@@ -173,6 +174,8 @@ impl Parameters for Params {
 
 impl AqmParameters for Params {
     type Aqm = RioPs;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW];
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> RioPs {
         RioPs::new(self, link)

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
-use crate::counters::Reason;
+use crate::counters::{Reason, ReasonText};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Unit};
 use aqmlab_declare::{About, Parameters};
@@ -140,8 +140,24 @@ impl Parameters for Params {
     }
 }
 
+const FULL_BIN: Reason = Reason(&ReasonText {
+    place: Reason::FIRST_OWN,
+    name: "bin",
+    meaning: "a bin of the flow was full",
+    marks: false,
+});
+
+const PENALTY: Reason = Reason(&ReasonText {
+    place: Reason::FIRST_OWN + 1,
+    name: "penalty",
+    meaning: "the flow sat in the penalty box",
+    marks: false,
+});
+
 impl AqmParameters for Params {
     type Aqm = Sfb;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW, FULL_BIN, PENALTY];
 
     fn aqm(&self, link: LinkFacts, seed: u64) -> Sfb {
         Sfb::new(self, link, seed)
@@ -391,15 +407,15 @@ impl Aqm for Sfb {
             next.for_each(self.hashes.next, |bin| bin.arrive(now, steps));
         }
         if full {
-            Decision::Drop(Reason::Bin)
+            Decision::Drop(FULL_BIN)
         } else if p_min >= 1.0 {
             if self.penalty.admits(now, packet.size) {
                 Decision::Admit
             } else {
-                Decision::Drop(Reason::Penalty)
+                Decision::Drop(PENALTY)
             }
         } else if happens(p_min, draw) {
-            Decision::Signal(Reason::Early)
+            Decision::Signal(Reason::EARLY)
         } else {
             Decision::Admit
         }

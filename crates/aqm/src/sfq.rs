@@ -81,6 +81,8 @@ impl Parameters for Params {
 impl SchedulerParameters for Params {
     type Scheduler<T> = Sfq<T>;
 
+    const REASONS: &'static [Reason] = &[Reason::OVERFLOW];
+
     fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> Sfq<T> {
         Sfq {
             settings: Settings {
@@ -173,7 +175,7 @@ impl<T> Scheduler<T> for Sfq<T> {
         let bucket = queue_of(packet.flow, self.hash_seed, self.settings.buckets);
         let length = self.lines.backlog(bucket).packets;
         if length >= self.settings.depth {
-            stats.drop(queued, Reason::Overflow);
+            stats.drop(queued, Reason::OVERFLOW);
             return;
         }
         if length == 0 {
@@ -185,7 +187,7 @@ impl<T> Scheduler<T> for Sfq<T> {
         while self.settings.limit.is_exceeded(self.lines.total()) {
             let longest = self.sizes.largest();
             if let Some(queued) = self.lines.pop_tail(longest) {
-                stats.drop(queued, Reason::Overflow);
+                stats.drop(queued, Reason::OVERFLOW);
             }
             self.shrunk(longest);
         }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, happens};
 use crate::check::{self, Problem};
+use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use aqmlab_declare::{About, Parameters};
 
@@ -101,6 +102,8 @@ impl Parameters for Params {
 
 impl AqmParameters for Params {
     type Aqm = Sred;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Sred {
         let (in_bytes, buffer) = match self.limit {

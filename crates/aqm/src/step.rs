@@ -59,6 +59,8 @@ impl Parameters for Params {
 impl AqmParameters for Params {
     type Aqm = Step;
 
+    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
+
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Step {
         Step {
             threshold: Unit::Packets.threshold(self.threshold, self.mean_packet),
@@ -91,7 +93,7 @@ impl Aqm for Step {
         _draw: &mut impl FnMut() -> f64,
     ) -> Decision {
         if f64::from(queue.packets) > self.threshold {
-            Decision::Signal(Reason::Early)
+            Decision::Signal(Reason::EARLY)
         } else {
             Decision::Admit
         }

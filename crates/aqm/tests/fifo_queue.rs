@@ -68,7 +68,7 @@ fn send(fifo: &mut FifoQueue, count: usize, packet: &Packet, u: f64) -> Vec<Outc
 fn a_limit_in_packets_counts_packets_and_a_limit_in_bytes_counts_bytes() {
     let big = packet(1500, Ecn::NotEct);
     let small = packet(40, Ecn::NotEct);
-    let overflow = Outcome::Drop(Reason::Overflow);
+    let overflow = Outcome::Drop(Reason::OVERFLOW);
 
     let mut packets = FifoQueue::new(&droptail(QueueSize::Packets(2.5)), LINK, 1).unwrap();
     let outcomes = send(&mut packets, 3, &big, 0.5);
@@ -96,7 +96,7 @@ fn counters_hold_what_happened() {
         (counters.departed_packets, counters.departed_bytes),
         (1, 1000)
     );
-    assert_eq!(counters.dropped[Reason::Overflow.index()], 1);
+    assert_eq!(counters.dropped[Reason::OVERFLOW.index()], 1);
     assert_eq!(counters.dropped_packets(), 1);
     let left = Backlog {
         packets: 1,
@@ -119,13 +119,13 @@ fn a_marked_packet_that_does_not_fit_counts_once_as_overflow() {
     let capable = packet(500, Ecn::Ect0);
     // The first ends the idle time and takes no sample; from two packets on, u = 0 signals all.
     let outcomes = send(&mut fifo, 4, &capable, 0.0);
-    let overflow = Outcome::Drop(Reason::Overflow);
+    let overflow = Outcome::Drop(Reason::OVERFLOW);
     assert_eq!(
         outcomes,
         [Outcome::Enqueue, Outcome::Enqueue, overflow, overflow]
     );
     assert_eq!(fifo.counters().marked_packets(), 0);
-    assert_eq!(fifo.counters().dropped[Reason::Overflow.index()], 2);
+    assert_eq!(fifo.counters().dropped[Reason::OVERFLOW.index()], 2);
     assert_eq!(fifo.counters().dropped_packets(), 2);
     assert_eq!(probe(&fifo, "count"), 0.0);
 }
@@ -144,7 +144,7 @@ fn an_overflow_starts_the_spacing_anew_and_a_draw_equal_to_the_probability_is_no
     assert_eq!(probe(&fifo, "count"), 4.0);
     assert_eq!(
         send(&mut fifo, 1, &sent, 0.999),
-        [Outcome::Drop(Reason::Overflow)]
+        [Outcome::Drop(Reason::OVERFLOW)]
     );
     assert_eq!(probe(&fifo, "count"), 0.0);
 
@@ -155,7 +155,7 @@ fn an_overflow_starts_the_spacing_anew_and_a_draw_equal_to_the_probability_is_no
     let below = p_a * (1.0 - 1e-12);
     assert_eq!(
         send(&mut fifo, 1, &sent, below),
-        [Outcome::Drop(Reason::Early)]
+        [Outcome::Drop(Reason::EARLY)]
     );
 }
 
@@ -176,11 +176,11 @@ fn fate_of_a_signal(ecn: bool, on_packet: Ecn) -> Outcome {
 
 #[test]
 fn marks_need_ecn_at_the_router_and_on_the_packet() {
-    let dropped = Outcome::Drop(Reason::Early);
+    let dropped = Outcome::Drop(Reason::EARLY);
     for capable in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
         assert_eq!(
             fate_of_a_signal(true, capable),
-            Outcome::Mark(Reason::Early)
+            Outcome::Mark(Reason::EARLY)
         );
         assert_eq!(fate_of_a_signal(false, capable), dropped);
     }
@@ -205,7 +205,7 @@ fn above_max_th_even_capable_packets_are_dropped() {
     assert!(
         outcomes[15..]
             .iter()
-            .all(|outcome| *outcome == Outcome::Drop(Reason::Forced))
+            .all(|outcome| *outcome == Outcome::Drop(Reason::FORCED))
     );
 }
 
@@ -224,7 +224,7 @@ fn scaling_by_size_spares_small_packets() {
     for (size, p_b) in [(500, 0.05), (40, 0.05 * 40.0 / 500.0)] {
         assert_eq!(fifo.backlog().bytes, 5000);
         let outcome = fifo.arrive(Time::ZERO, &packet(size, Ecn::NotEct), &mut || 0.0);
-        assert_eq!(outcome, Outcome::Drop(Reason::Early));
+        assert_eq!(outcome, Outcome::Drop(Reason::EARLY));
         assert!((probe(&fifo, "p_b") - p_b).abs() < 1e-12);
     }
 }
@@ -258,7 +258,7 @@ fn thresholds_in_bytes_may_govern_a_queue_measured_in_packets() {
     let sent = packet(500, Ecn::NotEct);
     let outcomes = [bytes, packets].map(|params| send(&mut fifo(params), 30, &sent, 0.05));
     assert_eq!(outcomes[0], outcomes[1]);
-    assert!(outcomes[0].contains(&Outcome::Drop(Reason::Early)));
+    assert!(outcomes[0].contains(&Outcome::Drop(Reason::EARLY)));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn fewer_than_two_packets_waiting_are_never_signalled() {
     assert!(probe(&fifo, "avg") > 9.0, "the average is still high");
     assert_eq!(
         send(&mut fifo, 1, &sent, 0.0),
-        [Outcome::Drop(Reason::Early)]
+        [Outcome::Drop(Reason::EARLY)]
     );
 }
 

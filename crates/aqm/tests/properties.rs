@@ -509,7 +509,7 @@ struct Model {
     waiting: BTreeMap<u32, Packet>,
     sent: u64,
     sent_bytes: u64,
-    dropped: [u64; Reason::ALL.len()],
+    dropped: [u64; Reason::MOST],
     /// Packets that left with a mark that they did not come with.
     marked: u64,
     /// The packet of each flow that left last.
@@ -585,6 +585,12 @@ impl Model {
         // Those that came with a mark, that wait, or that were dropped later are not seen here.
         assert!(counters.marked_packets() >= self.marked);
         assert!(case.ecn || counters.marked_packets() == 0);
+        // The reasons are those that the discipline names.
+        let named = |reasons: &mut dyn Iterator<Item = (Reason, u64)>| {
+            reasons.map(|(_, packets)| packets).sum::<u64>()
+        };
+        assert_eq!(named(&mut counters.drops()), counters.dropped_packets());
+        assert_eq!(named(&mut counters.marks()), counters.marked_packets());
         check_probe(door.probe());
     }
 }
@@ -632,6 +638,21 @@ fn check(case: &Case, events: &[Event]) {
         assert_eq!(guarded_log, log, "the fifo lets in what the queue does");
         assert_eq!(guarded.counters(), queue.counters());
         assert_eq!(guarded.probe(), Door::probe(&queue));
+    }
+}
+
+#[test]
+fn a_discipline_names_each_of_its_reasons_once() {
+    for case in cases() {
+        let reasons = case.discipline.reasons();
+        assert!(reasons.contains(&Reason::OVERFLOW), "{:?}", case.discipline);
+        for (number, reason) in reasons.iter().enumerate() {
+            assert!(reason.index() < Reason::MOST, "{reason:?}");
+            for other in &reasons[..number] {
+                assert_ne!(reason.index(), other.index(), "{reason:?} and {other:?}");
+                assert_ne!(reason.name(), other.name());
+            }
+        }
     }
 }
 

@@ -61,7 +61,7 @@ fn burst(mut port: Port<usize>) -> Vec<Option<u64>> {
         let now = port.next_departure();
         note(port.depart(now, &mut dropped));
     }
-    assert_eq!(port.check_conservation(), Ok(()));
+    port.check_conservation().expect("a balance");
     assert_eq!(port.stored_packets(), 0);
     arrived
 }

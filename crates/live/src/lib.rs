@@ -28,9 +28,8 @@ mod world;
 
 use std::sync::Arc;
 
-use aqmlab_record::Summary;
+use aqmlab_record::{Metrics, Records, RunError, Summary, View};
 use aqmlab_scenario::Scenario;
-use aqmlab_sim::{Metrics, RunError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
@@ -81,10 +80,12 @@ pub fn clean() -> Result<Vec<String>, LiveError> {
     }
 }
 
-/// Runs a scenario on the live bed, in real time. As [`aqmlab_sim::run`] otherwise.
+/// Runs a scenario on the live bed, in real time, and writes what it asks for to `records`.
+///
+/// `progress` is told the share of the time that has passed, and returns false to stop.
 pub fn run(
     scenario: &Scenario,
-    directory: Option<&std::path::Path>,
+    records: Box<dyn Records>,
     progress: &mut dyn FnMut(f64) -> bool,
 ) -> Result<LiveSummary, LiveError> {
     let dumbbell = preflight::check(scenario)?;
@@ -95,7 +96,8 @@ pub fn run(
     raise_file_limit();
     let routes = Arc::new(Routes::default());
     let paths = Side::BOTH.map(|from| Path::new(scenario, dumbbell, from, routes.clone()));
-    let metrics = Metrics::new(scenario, directory, &[0, 1].map(|i| paths[i].stats()))?;
+    let links = paths.iter().map(Path::stats);
+    let metrics = Metrics::new(scenario, View::Sockets, links, records)?;
     let sources = load::sources(scenario, dumbbell)?;
     let (bed, devices) = Bed::new(&stack)?;
     let world = World::new(&bed, &devices, scenario, routes);

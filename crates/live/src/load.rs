@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use aqmlab_net::{Role, Time};
+use aqmlab_record::{Exchange, Flow, Metrics, RetransmittedKinds, RunError};
 use aqmlab_scenario::{DelayAt, Dumbbell, Scenario};
-use aqmlab_sim::{ExchangeRecord, FlowRecord, Metrics, RunError};
 use aqmlab_tcp::Retransmissions;
 use aqmlab_traffic::{Action, Connect, HostCounts, OpenDatagrams, Script, Source, SourceError};
 use rustix::net::sockopt::set_ip_tos;
@@ -72,7 +72,7 @@ struct Open {
     start: Time,
     /// By end: time-outs, once it is done.
     done: [Option<u32>; 2],
-    delayed_by: Retransmissions,
+    delayed_by: RetransmittedKinds,
 }
 
 /// A flow of datagrams.
@@ -230,9 +230,9 @@ impl<'a> Load<'a> {
 
     /// A file of connections may have ended before the run did.
     fn check_files(&self) -> Result<(), LiveError> {
-        for (class, source) in self.metrics.classes().zip(&self.sources) {
+        for (class, source) in self.metrics.classes().iter().zip(&self.sources) {
             if let Some(failure) = source.failure() {
-                let message = format!("traffic.{class}.file: {failure}");
+                let message = format!("traffic.{}.file: {failure}", class.name());
                 return Err(RunError::Vectors(message).into());
             }
         }
@@ -260,7 +260,7 @@ impl<'a> Load<'a> {
             Report::Ready => {}
             Report::Asked { flow, at } => {
                 if let Some(open) = self.open.get(&flow) {
-                    self.metrics.exchange_begins(open.route.class, at);
+                    self.metrics.on_exchange_start(open.route.class, at);
                 }
             }
             Report::Answered {
@@ -271,8 +271,9 @@ impl<'a> Load<'a> {
                 response,
             } => {
                 if let Some(open) = self.open.get(&flow) {
-                    let record = ExchangeRecord {
+                    let exchange = Exchange {
                         flow,
+                        class: open.route.class,
                         start,
                         end,
                         request_bytes: request,
@@ -280,7 +281,7 @@ impl<'a> Load<'a> {
                         client: open.client,
                         server: open.server,
                     };
-                    self.metrics.exchange(open.route.class, &record);
+                    self.metrics.on_exchange(&exchange);
                 }
             }
             Report::Done {
@@ -315,23 +316,23 @@ impl<'a> Load<'a> {
         let was_told = open.done[Role::Client as usize].is_some();
         open.done[end as usize] = Some(again.timeouts);
         if end == Role::Client {
-            open.delayed_by = again;
+            open.delayed_by = again.into();
         }
         let failed = result.is_err();
         let tell = !was_told && (failed || end == Role::Client);
         let token = open.token;
         let timeouts = open.done.iter().flatten().sum();
         if failed || open.done.iter().all(Option::is_some) {
-            let record = FlowRecord {
+            let record = Flow {
                 end: at,
-                again: Retransmissions { timeouts, ..again },
+                retransmissions: Retransmissions { timeouts, ..again },
                 delayed_by: open.delayed_by,
                 failed,
                 ..record_of(&open.route, open.start)
             };
             self.ports.give_back(open.from);
             self.open.remove(&flow);
-            self.metrics.flow(class, &record);
+            self.metrics.on_closed(&record);
         }
         if let Err(error) = result {
             self.note_failure(&error);
@@ -374,7 +375,7 @@ impl<'a> Load<'a> {
                 Action::Connect(connect) => self.connect(class, connect),
                 Action::OpenDatagrams(open) => self.open_datagrams(class, &open)?,
                 Action::Datagram { token, size } => self.send_datagram(class, token, size),
-                Action::Refused => self.metrics.refused(class, now),
+                Action::Refused => self.metrics.on_refused(class, now),
                 // Endless connections that stop are refused before the run.
                 Action::EndConnections => {}
                 Action::WakeAt { at, token } => self.agenda.push(at.max(now), (class, token)),
@@ -404,7 +405,7 @@ impl<'a> Load<'a> {
         let now = self.clock.now();
         let (near, far) = Self::sides_of(connect.flipped);
         if connect.script.asks_at_once() {
-            self.metrics.exchange_begins(class, now);
+            self.metrics.on_exchange_start(class, now);
         }
         self.report.own_limits += u64::from(connect.limits.is_some());
         let route = self.route(class, connect.rtt, Some(connect.script));
@@ -424,7 +425,7 @@ impl<'a> Load<'a> {
                 server: connect.server,
                 start: now,
                 done: [None; 2],
-                delayed_by: Retransmissions::default(),
+                delayed_by: RetransmittedKinds::default(),
             },
         );
         self.report.most_open = self.report.most_open.max(self.open.len() as u64);
@@ -487,7 +488,7 @@ impl<'a> Load<'a> {
         let now = self.clock.now();
         let flow = &mut self.datagrams[class][token as usize];
         flow.last = now;
-        flow.sent += u64::from(self.metrics.measures(now));
+        flow.sent += u64::from(self.metrics.span().contains(now));
         let payload = &NOTHING[..(size - DATAGRAM_HEADER) as usize];
         if let Err(error) = flow.socket.send_to(payload, flow.to) {
             self.note_failure(&error);
@@ -499,17 +500,15 @@ impl<'a> Load<'a> {
     pub(crate) fn finish(mut self) -> (Metrics, LoadReport, u64) {
         for open in self.open.values() {
             let record = record_of(&open.route, open.start);
-            self.metrics.still_open(open.route.class, &record);
+            self.metrics.on_still_open(&record);
         }
-        for (class, flows) in self.datagrams.iter().enumerate() {
-            for flow in flows {
-                let record = FlowRecord {
-                    end: flow.last,
-                    ..record_of(&flow.route, flow.start)
-                };
-                let lost = flow.route.lost();
-                self.metrics.datagrams(class, &record, flow.sent, lost);
-            }
+        for flow in self.datagrams.iter().flatten() {
+            let record = Flow {
+                end: flow.last,
+                ..record_of(&flow.route, flow.start)
+            };
+            let lost = flow.route.lost();
+            self.metrics.on_datagram_flow(&record, flow.sent, lost);
         }
         self.report.set_lateness(&self.lateness);
         (self.metrics, self.report, self.events)
@@ -517,18 +516,17 @@ impl<'a> Load<'a> {
 }
 
 /// What is known of a connection whose end is not.
-fn record_of(route: &Route, start: Time) -> FlowRecord {
-    FlowRecord {
+fn record_of(route: &Route, start: Time) -> Flow {
+    Flow {
         flow: route.flow,
+        class: route.class,
         start,
         rtt: route.rtt,
         end: start,
         request_bytes: route.received(Role::Server),
         response_bytes: route.received(Role::Client),
         measured_bytes: route.measured(),
-        again: Retransmissions::default(),
-        delayed_by: Retransmissions::default(),
-        failed: false,
+        ..Flow::default()
     }
 }
 

@@ -11,9 +11,8 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use aqmlab_net::Time;
-use aqmlab_record::LinkStats;
+use aqmlab_record::{LinkStats, Metrics};
 use aqmlab_scenario::Scenario;
-use aqmlab_sim::Metrics;
 use rustix::thread::{Pid, gettid};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 

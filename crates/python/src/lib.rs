@@ -150,7 +150,8 @@ fn run(
 ) -> PyResult<String> {
     let scenario = read_effective(effective)?;
     let summary = with_progress(py, progress, |tell| {
-        aqmlab_sim::run(&scenario, out_dir.map(Path::new), tell).map_err(run_error)
+        let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure);
+        aqmlab_sim::run(&scenario, records, tell).map_err(run_error)
     })?;
     Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
 }
@@ -165,7 +166,8 @@ fn run_live(
 ) -> PyResult<String> {
     let scenario = read_effective(effective)?;
     let summary = with_progress(py, progress, |tell| {
-        aqmlab_live::run(&scenario, out_dir.map(Path::new), tell).map_err(live_error)
+        let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure);
+        aqmlab_live::run(&scenario, records, tell).map_err(live_error)
     })?;
     Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
 }
@@ -188,10 +190,10 @@ fn live_error(error: LiveError) -> PyErr {
     }
 }
 
-fn run_error(error: aqmlab_sim::RunError) -> PyErr {
+fn run_error(error: aqmlab_record::RunError) -> PyErr {
     match error {
         // A file that the scenario names is not what it was.
-        aqmlab_sim::RunError::Vectors(message) => ScenarioError::new_err(message),
+        aqmlab_record::RunError::Vectors(message) => ScenarioError::new_err(message),
         error => RunError::new_err(error.to_string()),
     }
 }

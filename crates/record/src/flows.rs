@@ -1,29 +1,16 @@
 //! What is counted of the connections and datagram flows of a class of traffic.
 
 use aqmlab_net::Time;
-use aqmlab_tcp::Retransmissions;
 
-use crate::TimeHistogram;
+use crate::{Flow, RetransmittedKinds, TimeHistogram};
 
-/// What was sent again, of whatever number, until a client had everything.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RetransmittedKinds {
-    /// SYNs or SYN-ACKs.
-    pub syn: bool,
-    /// FINs without data.
-    pub fin: bool,
-    /// Data.
-    pub data: bool,
-}
-
-impl From<Retransmissions> for RetransmittedKinds {
-    fn from(again: Retransmissions) -> Self {
-        Self {
-            syn: again.syn > 0,
-            fin: again.fin > 0,
-            data: again.data > 0,
-        }
-    }
+/// How much of a run its engine can see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Every event at every end point, as a simulator does.
+    Everything,
+    /// What operating systems tell of connections that have ended.
+    Sockets,
 }
 
 /// Connections of one class of traffic.
@@ -40,8 +27,7 @@ pub struct FlowStats {
     pub(crate) timeouts: u64,
     /// Connections with a fast retransmit.
     pub(crate) with_fast_retransmit: u64,
-    /// What is seen of all connections in the measured span, also of those that go on; only in a
-    /// simulated network.
+    /// Counts of all connections in the measured span, also of those that go on.
     pub(crate) seen: Option<Seen>,
     pub(crate) datagrams_sent: u64,
     pub(crate) datagrams_lost: u64,
@@ -60,20 +46,21 @@ pub struct FlowStats {
     normalized: Shares,
 }
 
-/// Counts of the measured span that do not wait for the end of a connection.
+/// What only an engine that sees everything can count: it does not wait for the end of a
+/// connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Segments with data that a queue dropped or a wire lost.
-    pub lost_segments: u64,
+    pub(crate) lost_segments: u64,
     /// Expiries of the retransmission timer.
-    pub expiries: u64,
+    pub(crate) timeouts: u64,
 }
 
 impl Seen {
     fn plus(self, other: Self) -> Self {
         Self {
             lost_segments: self.lost_segments + other.lost_segments,
-            expiries: self.expiries + other.expiries,
+            timeouts: self.timeouts + other.timeouts,
         }
     }
 }
@@ -109,51 +96,51 @@ impl Shares {
 }
 
 impl FlowStats {
-    /// Of a class in a simulated network, where everything is seen.
-    pub fn simulated() -> Self {
+    /// Nothing yet, of a class in a run of which so much can be seen.
+    pub(crate) fn new(view: View) -> Self {
         Self {
-            seen: Some(Seen::default()),
+            seen: (view == View::Everything).then(Seen::default),
             ..Self::default()
         }
     }
 
     /// A connection was not opened because its class has as many as it may.
-    pub fn on_refused(&mut self) {
+    pub(crate) fn on_refused(&mut self) {
         self.refused += 1;
     }
 
-    /// A connection that ended in the measured span had a fast retransmit.
-    pub fn on_fast_retransmit(&mut self) {
-        self.with_fast_retransmit += 1;
-    }
-
-    /// Counts something that was seen in the measured span.
-    pub fn see(&mut self, count: impl FnOnce(&mut Seen)) {
+    /// A segment with data was lost in the measured span.
+    #[inline]
+    pub(crate) fn on_lost_segment(&mut self) {
         if let Some(seen) = &mut self.seen {
-            count(seen);
+            seen.lost_segments += 1;
         }
     }
 
-    /// A connection ended in the measured span: what its ends sent again in all, and until the
-    /// client had everything.
-    pub fn add_closed(
-        &mut self,
-        again: Retransmissions,
-        delayed_by: RetransmittedKinds,
-        duration: Time,
-        failed: bool,
-    ) {
+    /// The retransmission timer of a connection expired so many times in the measured span.
+    #[inline]
+    pub(crate) fn on_timeouts(&mut self, count: u32) {
+        if let Some(seen) = &mut self.seen {
+            seen.timeouts += u64::from(count);
+        }
+    }
+
+    /// A connection ended in the measured span.
+    pub(crate) fn add_closed(&mut self, flow: &Flow) {
         self.count += 1;
-        if failed {
+        if flow.failed {
             self.failed += 1;
         } else {
-            self.durations.add(duration);
+            self.durations.add(flow.duration());
         }
+        let again = flow.retransmissions;
         self.retransmitted_syn += u64::from(again.syn);
         self.retransmitted_fin += u64::from(again.fin);
         self.retransmitted_data += u64::from(again.data);
         self.timeouts += u64::from(again.timeouts);
-        self.by_retransmission[match (delayed_by.syn, delayed_by.fin, delayed_by.data) {
+        self.with_fast_retransmit += u64::from(flow.has_fast_retransmit);
+        let RetransmittedKinds { syn, fin, data } = flow.delayed_by;
+        self.by_retransmission[match (syn, fin, data) {
             (false, false, false) => 0,
             (true, false, false) => 1,
             (false, true, false) => 2,
@@ -163,7 +150,7 @@ impl FlowStats {
     }
 
     /// A flow sent and lost so many datagrams in the measured span.
-    pub fn add_datagrams(&mut self, sent: u64, lost: u64) {
+    pub(crate) fn add_datagrams(&mut self, sent: u64, lost: u64) {
         self.count += 1;
         self.datagrams_sent += sent;
         self.datagrams_lost += lost;
@@ -173,7 +160,7 @@ impl FlowStats {
 
     /// A connection or datagram flow with this minimum round trip ended, or the measured span did:
     /// its client received so many bytes in that part of its life which was measured.
-    pub fn add_goodput(&mut self, bytes: u64, span: Time, rtt: Time) {
+    pub(crate) fn add_goodput(&mut self, bytes: u64, span: Time, rtt: Time) {
         self.response_bytes += bytes;
         if span > Time::ZERO {
             let goodput = u128::from(bytes) * 1_000_000_000 / u128::from(span.as_nanos());

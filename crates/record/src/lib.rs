@@ -1,21 +1,34 @@
 //! What a run records, whatever carried its packets.
 //!
-//! An engine keeps a [`LinkStats`] for each direction of each link, and [`ResponseStats`] and
-//! [`FlowStats`] for each class of traffic. Memory does not depend on the length of the run.
+//! An engine keeps a [`LinkStats`] for each direction of each link, tells [`Metrics`] what its
+//! exchanges and connections do, and gets a [`Summary`]. Rows go to [`Records`], which come from
+//! outside. Nothing here writes files. Memory does not depend on the length of the run.
 
+mod classes;
+mod conservation;
 mod direction;
+mod error;
 mod flows;
 mod link;
+mod metrics;
+mod records;
 mod responses;
+mod rows;
 mod samples;
 mod span;
 mod summary;
 mod times;
 
+pub use classes::ClassMetrics;
+pub use conservation::{Conservation, check_queue};
 pub use direction::LinkDirection;
-pub use flows::{FlowStats, RetransmittedKinds, Seen};
+pub use error::RunError;
+pub use flows::{FlowStats, View};
 pub use link::LinkStats;
+pub use metrics::Metrics;
+pub use records::{Discard, Records};
 pub use responses::ResponseStats;
+pub use rows::{Exchange, Flow, RetransmittedKinds, TraceRow};
 pub use samples::QueueSamples;
 pub use span::MeasuredSpan;
 pub use summary::{FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary};

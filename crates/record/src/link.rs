@@ -71,12 +71,17 @@ impl LinkStats {
     }
 
     /// The samples that wait to be recorded.
-    pub const fn samples(&mut self) -> &mut QueueSamples {
-        &mut self.samples
+    pub const fn samples(&self) -> &QueueSamples {
+        &self.samples
+    }
+
+    /// The samples are recorded.
+    pub(crate) fn forget_samples(&mut self) {
+        self.samples.clear();
     }
 
     /// The names of the discipline's inner variables.
-    pub const fn probes(&self) -> &'static [&'static str] {
+    pub fn probes(&self) -> &'static [&'static str] {
         self.samples.probes()
     }
 

@@ -16,12 +16,12 @@ pub struct ResponseStats {
 impl ResponseStats {
     /// An exchange began in the measured span.
     #[inline]
-    pub fn on_start(&mut self) {
+    pub(crate) fn on_start(&mut self) {
         self.started += 1;
     }
 
     /// An exchange that took so long ended in the measured span.
-    pub fn add(&mut self, response: Time) {
+    pub(crate) fn add(&mut self, response: Time) {
         self.times.add(response);
         for (limit, count) in (1..).zip(&mut self.within) {
             *count += u64::from(response <= Time::from_secs(limit));

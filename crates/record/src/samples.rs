@@ -17,7 +17,7 @@ pub struct QueueSamples {
 
 impl QueueSamples {
     /// None yet. `probes` are the names of the discipline's inner variables.
-    pub const fn new(name: LinkDirection, probes: &'static [&'static str]) -> Self {
+    pub(crate) const fn new(name: LinkDirection, probes: &'static [&'static str]) -> Self {
         Self {
             name,
             probes,
@@ -37,7 +37,7 @@ impl QueueSamples {
     }
 
     /// Looks at the queue: what waits, and the discipline's inner variables, which `probe` appends.
-    pub fn add(&mut self, time: Time, backlog: Backlog, probe: impl FnOnce(&mut Vec<f64>)) {
+    pub(crate) fn add(&mut self, time: Time, backlog: Backlog, probe: impl FnOnce(&mut Vec<f64>)) {
         self.rows.push((time, backlog));
         probe(&mut self.values);
     }
@@ -53,7 +53,7 @@ impl QueueSamples {
     }
 
     /// Forgets them: they are recorded.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.values.clear();
     }

@@ -7,7 +7,7 @@ use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 use serde::Serialize;
 
-use crate::{FlowStats, LinkStats, ResponseStats};
+use crate::{ClassMetrics, FlowStats, LinkStats, ResponseStats};
 
 /// Name of all classes together in a summary.
 const ALL: &str = "all";
@@ -178,12 +178,11 @@ pub struct RetransmissionShares {
 }
 
 impl Summary {
-    /// From the links and the classes (name, responses, connections); `events` is what the run
-    /// counts as its work.
-    pub fn new<'a>(
+    /// From what was counted of links and classes; `events` is what the run counts as its work.
+    pub(crate) fn new(
         scenario: &Scenario,
-        links: impl Iterator<Item = &'a LinkStats>,
-        classes: impl Iterator<Item = (&'a str, &'a ResponseStats, &'a FlowStats)>,
+        links: &[&LinkStats],
+        classes: &[ClassMetrics],
         events: u64,
     ) -> Self {
         let measured = scenario.measure.duration;
@@ -197,11 +196,12 @@ impl Summary {
         let mut all_flows = FlowStats::default();
         let mut responses = BTreeMap::new();
         let mut flows = BTreeMap::new();
-        for (name, of_responses, of_flows) in classes {
-            all_responses.merge(of_responses);
-            all_flows.merge(of_flows);
-            responses.insert(name.to_owned(), response_summary(of_responses));
-            flows.insert(name.to_owned(), flow_summary(of_flows, measured));
+        for class in classes {
+            all_responses.merge(class.responses());
+            all_flows.merge(class.flows());
+            let name = class.name();
+            responses.insert(name.to_owned(), response_summary(class.responses()));
+            flows.insert(name.to_owned(), flow_summary(class.flows(), measured));
         }
         responses.insert(ALL.to_owned(), response_summary(&all_responses));
         flows.insert(ALL.to_owned(), flow_summary(&all_flows, measured));
@@ -227,11 +227,9 @@ fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-fn by_reason(counts: &[u64; Reason::ALL.len()]) -> BTreeMap<String, u64> {
-    Reason::ALL
-        .iter()
-        .map(|reason| (reason.name().to_owned(), counts[reason.index()]))
-        .collect()
+fn by_reason(counts: impl Iterator<Item = (Reason, u64)>) -> BTreeMap<String, u64> {
+    let named = counts.map(|(reason, packets)| (reason.name().to_owned(), packets));
+    named.collect()
 }
 
 fn link_summary(stats: &LinkStats, measured: Time) -> LinkSummary {
@@ -255,8 +253,8 @@ fn link_summary(stats: &LinkStats, measured: Time) -> LinkSummary {
         queue_p99_packets: stats.queue_percentile(0.99),
         queue_mean_s: (stats.left_packets > 0)
             .then(|| stats.delay_sum as f64 / stats.left_packets as f64 / 1e9),
-        drops: by_reason(&counters.dropped),
-        marks: by_reason(&counters.marked),
+        drops: by_reason(counters.drops()),
+        marks: by_reason(counters.marks()),
     }
 }
 
@@ -308,7 +306,7 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         fast_retransmit_share: (stats.count > 0)
             .then(|| share(stats.with_fast_retransmit, stats.count)),
         lost_segments: stats.seen.map(|seen| seen.lost_segments),
-        expiries: stats.seen.map(|seen| seen.expiries),
+        expiries: stats.seen.map(|seen| seen.timeouts),
         datagrams_sent: stats.datagrams_sent,
         datagrams_lost: stats.datagrams_lost,
         lossy_datagram_flows: (stats.datagram_flows > 0)

@@ -60,6 +60,7 @@ fn run(
     if let Some(directory) = directory {
         std::fs::create_dir_all(directory)?;
     }
-    let summary = aqmlab_sim::run(&scenario, directory, &mut |_| true)?;
+    let records = aqmlab_parquet::recorder(directory, &scenario.measure);
+    let summary = aqmlab_sim::run(&scenario, records, &mut |_| true)?;
     Ok(serde_json::to_string_pretty(&summary)?)
 }

@@ -6,9 +6,7 @@ use crate::world::World;
 impl<A: EventQueue> World<A> {
     /// A connection was not opened because its class has as many as it may.
     pub(crate) fn refused(&mut self, class: usize) {
-        if self.window.contains(self.now) {
-            self.classes[class].flows.on_refused();
-        }
+        self.metrics.on_refused(class, self.now);
     }
 
     /// The hosts forget the connections of a class: nothing more is sent, what is on its way is

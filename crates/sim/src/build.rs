@@ -1,12 +1,11 @@
 //! What a world is made of, from the scenario.
 
 use aqmlab_net::{RandomStream, Time};
-use aqmlab_record::{FlowStats, ResponseStats};
+use aqmlab_record::RunError;
 use aqmlab_scenario::{Network, Scenario};
 use aqmlab_tcp::{Clock, DelayedAck, HostClock, Profile};
 use aqmlab_traffic::{HostCounts, Source, SourceError};
 
-use crate::RunError;
 use crate::connection::{Path, Way};
 use crate::limits::Variants;
 use crate::vectors;
@@ -69,8 +68,6 @@ pub(crate) fn classes(scenario: &Scenario, network: &Network) -> Result<Vec<Clas
                 profile: traffic.tcp.clone(),
                 variants: Variants::default(),
                 source,
-                responses: ResponseStats::default(),
-                flows: FlowStats::simulated(),
                 datagrams: Vec::new(),
             })
         })

@@ -1,4 +1,4 @@
-//! A capture of a link: `capture.pcapng`.
+//! A capture of a link, as pcapng.
 //!
 //! Packets are taken as they arrive at the link's ports, before the queues: what a queue drops, or
 //! the wire loses, is in the capture. Addresses and ports are made of the hosts' and the
@@ -6,18 +6,15 @@
 //! has no room for options; then they are longer here than on the simulated link. All other lengths
 //! are the link's: options that a profile has room for and does not carry are no-operations here.
 
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
 
 use aqmlab_capture::{CaptureWriter, Checksums, PacketImage, TcpImage, Transport};
 use aqmlab_net::{Role, Time};
-use aqmlab_record::LinkDirection;
+use aqmlab_record::{LinkDirection, RunError};
 use aqmlab_scenario as scenario;
 use aqmlab_tcp::{Flags, MAX_SACK_BLOCKS, Options, Profile};
 
-use crate::RunError;
 use crate::connection::Routes;
 use crate::event::Event;
 
@@ -26,7 +23,7 @@ const BARE_HEADERS: u64 = 40;
 
 /// Writes the packets of one link.
 pub(crate) struct Capture {
-    writer: CaptureWriter<BufWriter<File>>,
+    writer: CaptureWriter<Box<dyn Write>>,
     /// The link's forward port; the reverse one follows.
     first_port: usize,
     after: Time,
@@ -46,9 +43,9 @@ struct Stack {
 }
 
 impl Capture {
-    /// Begins the file; `ports` are the names of all ports, `profiles` those of the classes.
-    pub(crate) fn create<'a>(
-        path: &Path,
+    /// Begins to write; `ports` are the names of all ports, `profiles` those of the classes.
+    pub(crate) fn new<'a>(
+        sink: Box<dyn Write>,
         wanted: &scenario::Capture,
         ports: &[LinkDirection],
         profiles: impl Iterator<Item = &'a Profile>,
@@ -57,7 +54,6 @@ impl Capture {
             .iter()
             .position(|port| port.link == wanted.link)
             .expect("the link has been checked");
-        let file = File::create(path).map_err(|error| unwritable(&error))?;
         let names = [0, 1].map(|port| {
             let LinkDirection { link, direction } = &ports[first_port + port];
             format!("{link} {direction}")
@@ -68,7 +64,7 @@ impl Capture {
         };
         let snap = wanted.snap_length.0 as u32;
         let names = [names[0].as_str(), names[1].as_str()];
-        let writer = CaptureWriter::new(BufWriter::new(file), &names, snap, checksums)
+        let writer = CaptureWriter::new(sink, &names, snap, checksums)
             .map_err(|error| unwritable(&error))?;
         Ok(Self {
             writer,

@@ -1,103 +1,63 @@
-//! The books: what is recorded of exchanges and connections, and the check that they balance.
+//! What connections tell the metrics, and the check that no packet was lost by mistake.
 
 use aqmlab_link::Port;
 use aqmlab_net::{Role, Time};
-use aqmlab_record::FlowStats;
+use aqmlab_record::{Exchange, Flow, RunError};
 
-use crate::RunError;
 use crate::connection::{Answered, Connection};
 use crate::event::Event;
 use crate::event_queue::EventQueue;
-use crate::network::Conservation;
-use crate::recorder::{FlowRow, ResponseRow};
 use crate::world::World;
-
-/// The bytes that a client got in the measured span, in how much of it, and the minimum round trip.
-struct Goodput {
-    bytes: u64,
-    span: Time,
-    rtt: Time,
-}
-
-impl Goodput {
-    fn count(&self, flows: &mut FlowStats) {
-        flows.add_goodput(self.bytes, self.span, self.rtt);
-    }
-}
 
 impl<A: EventQueue> World<A> {
     pub(crate) fn record_response(&mut self, index: u32, exchange: &Answered) {
-        if !self.window.contains(self.now) {
-            return;
-        }
-        let (now, class) = (self.now, self.class_of(index));
+        let (end, class) = (self.now, self.class_of(index));
         let flow = self.network.routes[index as usize].flow();
         let app = self.application(index);
-        let row = ResponseRow {
+        let exchange = Exchange {
             flow,
             class,
             start: exchange.asked_at,
-            response: now - exchange.asked_at,
+            end,
             request_bytes: exchange.request_bytes,
             response_bytes: exchange.response_bytes,
             client: app.client,
             server: app.server,
         };
-        self.classes[class].responses.add(row.response);
-        self.recorder.response(&row);
+        self.metrics.on_exchange(&exchange);
     }
 
     pub(crate) fn close_flow(&mut self, index: u32) {
-        let slot = &self.slots[index as usize];
-        let Some(connection) = &slot.connection else {
-            return;
-        };
-        let (end, app) = (connection.last_event, &connection.app);
-        let class = usize::from(connection.class);
-        let goodput = self.goodput_of(index, connection, end);
-        let flows = &mut self.classes[class].flows;
-        goodput.count(flows);
-        if !self.window.contains(end) {
-            return;
+        if let Some(connection) = &self.slots[index as usize].connection {
+            let flow = self.flow_of(index, connection);
+            self.metrics.on_closed(&flow);
         }
-        let again = connection.retransmissions();
+    }
+
+    /// What a connection has done so far.
+    fn flow_of(&self, index: u32, connection: &Connection) -> Flow {
+        let (app, class) = (&connection.app, usize::from(connection.class));
         let (response_bytes, request_bytes) = app.received();
-        let failed = connection.failed && !connection.stopped;
-        let duration = end - app.connected_at;
-        flows.add_closed(again, app.delayed_by, duration, failed);
-        if connection.has_retransmitted_fast() {
-            flows.on_fast_retransmit();
-        }
-        self.recorder.flow(&FlowRow {
+        Flow {
             flow: self.network.routes[index as usize].flow(),
             class,
             start: app.connected_at,
-            duration,
+            rtt: self.rtt_of(index, class),
+            end: connection.last_event,
             request_bytes,
             response_bytes,
-            retransmitted_syn: again.syn,
-            retransmitted_fin: again.fin,
-            retransmitted_data: again.data,
-            timeouts: again.timeouts,
-            failed,
-        });
-    }
-
-    /// What a connection that ended at `end` has done for its client.
-    fn goodput_of(&self, index: u32, connection: &Connection, end: Time) -> Goodput {
-        let app = &connection.app;
-        Goodput {
-            bytes: app.measured_bytes,
-            span: self.window.overlap(app.connected_at, end),
-            rtt: self.rtt_of(index, usize::from(connection.class)),
+            measured_bytes: app.measured_bytes,
+            retransmissions: connection.retransmissions(),
+            delayed_by: app.delayed_by,
+            has_fast_retransmit: connection.has_retransmitted_fast(),
+            failed: connection.failed && !connection.stopped,
         }
     }
 
     /// A segment of a connection was dropped or lost.
     pub(crate) fn segment_lost(&mut self, time: Time, class: usize, event: &Event) {
-        if event.len > 0 && self.window.contains(time) {
-            let flows = &mut self.classes[class].flows;
-            flows.see(|seen| seen.lost_segments += 1);
+        if event.len > 0 {
+            self.metrics.on_lost_segment(class, time);
         }
     }
 
@@ -117,35 +77,19 @@ impl<A: EventQueue> World<A> {
                 return Err(RunError::Vectors(message));
             }
         }
-        let slots = std::mem::take(&mut self.slots);
-        for (index, slot) in (0..).zip(&slots) {
-            if let Some(connection) = &slot.connection {
-                let goodput = self.goodput_of(index, connection, self.window.end);
-                goodput.count(&mut self.classes[usize::from(connection.class)].flows);
+        let mut claimed = 0;
+        for index in 0..self.slots.len() {
+            if let Some(connection) = &self.slots[index].connection {
+                claimed += u64::from(connection.in_network);
+                let flow = self.flow_of(index as u32, connection);
+                self.metrics.on_still_open(&flow);
             }
         }
-        let claimed: u64 = slots
-            .iter()
-            .filter_map(|s| s.connection.as_ref())
-            .map(|c| u64::from(c.in_network))
-            .sum();
-        let Conservation {
-            sent,
-            delivered,
-            dropped,
-            in_flight,
-        } = self.network.conservation;
         let ports = &self.network.ports;
-        let waiting = in_flight + ports.iter().map(Port::stored_packets).sum::<u64>();
-        if sent != delivered + dropped + waiting || claimed > waiting {
-            return Err(RunError::Conservation(format!(
-                "{sent} segments sent, but {delivered} delivered + {dropped} dropped or lost + \
-                 {waiting} in flight (connections count {claimed})"
-            )));
-        }
+        let stored = ports.iter().map(Port::stored_packets).sum();
+        self.network.conservation.check(stored, claimed)?;
         for port in ports {
-            let checked = port.check_conservation();
-            checked.map_err(|error| RunError::Conservation(error.to_string()))?;
+            port.check_conservation()?;
         }
         Ok(())
     }

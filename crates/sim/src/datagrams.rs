@@ -1,12 +1,12 @@
 //! Flows of datagrams: sent without asking, counted where they arrive.
 
 use aqmlab_net::{Role, Time};
+use aqmlab_record::Flow;
 use aqmlab_traffic::OpenDatagrams;
 
 use crate::connection::{Common, Routes};
 use crate::event::Event;
 use crate::event_queue::EventQueue;
-use crate::recorder::FlowRow;
 use crate::world::{Slot, World};
 
 /// Bytes of the IP and UDP headers.
@@ -99,24 +99,17 @@ impl<A: EventQueue> World<A> {
     /// The end of the run: the flows of datagrams are counted and recorded.
     pub(crate) fn close_datagrams(&mut self) {
         for flow in std::mem::take(&mut self.datagrams) {
-            let span = self.window.overlap(flow.start, self.window.end);
-            let rtt = self.rtt_of(flow.slot, flow.class);
-            let flows = &mut self.classes[flow.class].flows;
-            flows.add_datagrams(flow.sent, flow.lost);
-            flows.add_goodput(flow.measured_bytes, span, rtt);
-            self.recorder.flow(&FlowRow {
+            let record = Flow {
                 flow: flow.flow,
                 class: flow.class,
                 start: flow.start,
-                duration: flow.last - flow.start,
-                request_bytes: 0,
+                rtt: self.rtt_of(flow.slot, flow.class),
+                end: flow.last,
                 response_bytes: flow.received_bytes,
-                retransmitted_syn: 0,
-                retransmitted_fin: 0,
-                retransmitted_data: 0,
-                timeouts: 0,
-                failed: false,
-            });
+                measured_bytes: flow.measured_bytes,
+                ..Flow::default()
+            };
+            self.metrics.on_datagram_flow(&record, flow.sent, flow.lost);
         }
     }
 }

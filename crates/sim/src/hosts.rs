@@ -32,8 +32,8 @@ impl<A: EventQueue> World<A> {
 
     #[inline(never)]
     pub(crate) fn open(&mut self, class: usize, mut connect: Connect) {
-        if self.window.contains(self.now) && connect.script.asks_at_once() {
-            self.classes[class].responses.on_start();
+        if connect.script.asks_at_once() {
+            self.metrics.on_exchange_start(class, self.now);
         }
         self.flows_opened += 1;
         let flow = self.flows_opened;
@@ -232,9 +232,9 @@ impl<A: EventQueue> World<A> {
             events = end.on_timer(cx, &mut out);
             let expired = end.retransmissions().timeouts - before;
             connection.in_network += out.sent;
-            if expired > 0 && self.window.contains(self.now) {
-                let flows = &mut self.classes[usize::from(connection.class)].flows;
-                flows.see(|seen| seen.expiries += u64::from(expired));
+            if expired > 0 {
+                let class = usize::from(connection.class);
+                self.metrics.on_timeouts(class, self.now, expired);
             }
         }
         self.after(event.conn, side, events);
@@ -389,9 +389,7 @@ impl<A: EventQueue> World<A> {
                 AppAction::Write { bytes, close } => self.write(index, side, bytes, close),
                 AppAction::Asked => {
                     let class = self.class_of(index);
-                    if self.window.contains(now) {
-                        self.classes[class].responses.on_start();
-                    }
+                    self.metrics.on_exchange_start(class, now);
                 }
                 AppAction::Answered(exchange) => self.record_response(index, &exchange),
             }

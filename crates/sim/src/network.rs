@@ -2,23 +2,13 @@
 
 use aqmlab_link::{AccessLinks, Port, Transmission};
 use aqmlab_net::{Packet, Time};
+use aqmlab_record::Conservation;
 
 use crate::capture::Capture;
 use crate::connection::{DelayPlacement, Route, Routes};
 use crate::event::Event;
 use crate::event_queue::EventQueue;
 use crate::options::OptionsAside;
-
-/// Where every segment went: the books must balance at the end.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Conservation {
-    pub(crate) sent: u64,
-    pub(crate) delivered: u64,
-    /// Dropped by a queue or lost at random.
-    pub(crate) dropped: u64,
-    /// On their way when the run ended.
-    pub(crate) in_flight: u64,
-}
 
 /// Everything between the hosts, with the event queue by which its packets reach their next place.
 pub(crate) struct Network<A> {
@@ -157,7 +147,7 @@ impl<A: EventQueue> Network<A> {
         }
     }
 
-    /// Brings the ports' books up to `time`.
+    /// Brings the ports' statistics up to `time`.
     pub(crate) fn catch_up(&mut self, time: Time) {
         for port in &mut self.ports {
             port.catch_up(time);

@@ -5,12 +5,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use aqmlab_net::{Packet, Rate, Time};
-use aqmlab_record::Summary;
+use aqmlab_record::{Discard, Summary};
 use aqmlab_scenario::Scenario;
 
 use crate::event::Event;
 use crate::event_queue::{EventQueue, Next, WheelQueue};
-use crate::recorder::Recorder;
 use crate::wheel::Wheel;
 use crate::world::{Shortcuts, World};
 
@@ -157,15 +156,13 @@ impl<const SHIFT: u32> EventQueue for OddWheel<SHIFT> {
 fn run<A: EventQueue>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint) {
     let scenario = Scenario::parse(text, &[], &mut |name| panic!("no file {name}"));
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-    let mut world = World::<A>::new(&scenario, shortcuts, |classes, probes| {
-        Recorder::new(None, &scenario.measure, classes, probes)
-    })
-    .expect("a world");
+    let mut world = World::<A>::new(&scenario, shortcuts, Box::new(Discard)).expect("a world");
     world.run(&mut |_| true).expect("the run succeeds");
-    let mut summary = world.summary(&scenario);
+    let fingerprint = world.network.fingerprint;
+    let mut summary = world.finish(&scenario).expect("nothing is written");
     // How many events there were is what differs.
     summary.events = 0;
-    (summary, world.network.fingerprint)
+    (summary, fingerprint)
 }
 
 const NONE: Shortcuts = Shortcuts {

@@ -16,21 +16,22 @@
 
 use aqmlab_link::{AccessLinks, Port};
 use aqmlab_net::{Rate, Time};
-use aqmlab_record::{FlowStats, LinkDirection, MeasuredSpan, ResponseStats, Summary};
+use aqmlab_record::{
+    Conservation, LinkDirection, MeasuredSpan, Metrics, Records, RunError, Summary, View,
+};
 use aqmlab_scenario::{DelayAt, Link, Scenario};
 use aqmlab_tcp::{HostClock, Profile};
 use aqmlab_traffic::{Action, Source};
 
-use crate::RunError;
 use crate::build;
+use crate::capture::Capture;
 use crate::connection::{Connection, Path};
 use crate::datagrams::DatagramFlow;
 use crate::event::{Event, Kind};
 use crate::event_queue::{EventQueue, Next};
 use crate::limits::Variants;
-use crate::network::{Conservation, Network};
+use crate::network::Network;
 use crate::options::OptionsAside;
-use crate::recorder::Recorder;
 use crate::trace::Tracer;
 
 /// Housekeeping (progress, writing out queue samples) happens this many times a run.
@@ -46,8 +47,6 @@ pub(crate) struct Class {
     pub(crate) profile: Profile,
     pub(crate) variants: Variants,
     pub(crate) source: Source,
-    pub(crate) responses: ResponseStats,
-    pub(crate) flows: FlowStats,
     /// The datagram flows, by the source's token.
     pub(crate) datagrams: Vec<u32>,
 }
@@ -95,7 +94,7 @@ pub(crate) struct World<A> {
     pub(crate) delay_at: DelayAt,
     pub(crate) shifted_clocks: bool,
     pub(crate) classes: Vec<Class>,
-    pub(crate) recorder: Recorder,
+    pub(crate) metrics: Metrics,
     pub(crate) tracer: Tracer,
     pub(crate) events: u64,
     /// Reused between events.
@@ -112,7 +111,7 @@ impl<A: EventQueue> World<A> {
     pub(crate) fn new(
         scenario: &Scenario,
         shortcuts: Shortcuts,
-        recorder: impl FnOnce(&[String], &[&'static str]) -> Result<Recorder, RunError>,
+        records: Box<dyn Records>,
     ) -> Result<Self, RunError> {
         let network = scenario.topology.network();
         let window = MeasuredSpan::of(&scenario.measure);
@@ -121,7 +120,7 @@ impl<A: EventQueue> World<A> {
             .values()
             .flat_map(|link| [&link.forward, &link.reverse])
             .collect();
-        let names = LinkDirection::all(&network);
+        let port_names = LinkDirection::all(&network);
         let port = |(link, name)| {
             let make = match shortcuts.analytic_service {
                 true => Port::new,
@@ -129,16 +128,17 @@ impl<A: EventQueue> World<A> {
             };
             make(name, link, scenario.seed, &scenario.measure)
         };
-        let ports: Vec<Port<Event>> = links.iter().copied().zip(&names).map(port).collect();
-        let mut probes: Vec<&'static str> = Vec::new();
-        for name in ports.iter().flat_map(|port| port.stats().probes()) {
-            if !probes.contains(name) {
-                probes.push(name);
-            }
-        }
+        let ports: Vec<Port<Event>> = links.iter().copied().zip(&port_names).map(port).collect();
         let classes = build::classes(scenario, &network)?;
-        let names: Vec<String> = classes.iter().map(|class| class.name.clone()).collect();
-        let recorder = recorder(&names, &probes)?;
+        let of_ports = ports.iter().map(Port::stats);
+        let mut metrics = Metrics::new(scenario, View::Everything, of_ports, records)?;
+        let mut capture = None;
+        if let Some(wanted) = &scenario.measure.capture
+            && let Some(sink) = metrics.capture()?
+        {
+            let profiles = classes.iter().map(|class| &class.profile);
+            capture = Some(Box::new(Capture::new(sink, wanted, &port_names, profiles)?));
+        }
         let hosts = &network.hosts;
         let fastest = links.iter().map(|link| fastest_rate(link)).max();
         let fastest = fastest.expect("a network has links");
@@ -155,7 +155,7 @@ impl<A: EventQueue> World<A> {
                 access: AccessLinks::new(hosts, clocks.len()).map(|up| [up.clone(), up]),
                 hops,
                 ports,
-                capture: None,
+                capture,
                 conservation: Conservation::default(),
                 end: window.end,
                 dropped: Vec::new(),
@@ -175,7 +175,7 @@ impl<A: EventQueue> World<A> {
                 && hosts.delay_at == DelayAt::Both,
             tracer: Tracer::new(scenario.measure.flow_trace.clone(), classes.len()),
             classes,
-            recorder,
+            metrics,
             events: 0,
             actions: Vec::new(),
         })
@@ -197,7 +197,7 @@ impl<A: EventQueue> World<A> {
                     return Err(RunError::Stopped);
                 }
                 self.catch_up(checkpoint);
-                self.recorder.check()?;
+                self.metrics.check()?;
                 checkpoint += step;
             }
             self.events += 1;
@@ -211,7 +211,6 @@ impl<A: EventQueue> World<A> {
         }
         for port in &mut self.network.ports {
             port.close(end);
-            self.recorder.queue(port.stats_mut().samples());
         }
         self.finish_shifted();
         self.check_conservation()
@@ -242,22 +241,14 @@ impl<A: EventQueue> World<A> {
         self.now = end;
     }
 
-    /// What the run showed.
-    pub(crate) fn summary(&self, scenario: &Scenario) -> Summary {
-        let links = self.network.ports.iter().map(Port::stats);
-        let classes = self.classes.iter();
-        let classes = classes.map(|class| (class.name.as_str(), &class.responses, &class.flows));
-        Summary::new(scenario, links, classes, self.events)
-    }
-
-    /// Writes what is left of the records.
-    pub(crate) fn finish(self) -> Result<(), RunError> {
-        if let Some(capture) = self.network.capture {
+    /// Writes what is left of the records, and sums up.
+    pub(crate) fn finish(self, scenario: &Scenario) -> Result<Summary, RunError> {
+        let mut network = self.network;
+        if let Some(capture) = network.capture.take() {
             capture.finish()?;
         }
-        let classes = self.classes.iter();
-        self.recorder
-            .finish(classes.map(|class| (class.name.as_str(), &class.responses, &class.flows)))
+        let links = network.ports.iter_mut().map(Port::stats_mut);
+        self.metrics.finish(scenario, links, self.events)
     }
 
     /// [`handle`](Self::handle) where it is not worth its space.
@@ -316,7 +307,7 @@ impl<A: EventQueue> World<A> {
     fn catch_up(&mut self, time: Time) {
         self.network.catch_up(time);
         for port in &mut self.network.ports {
-            self.recorder.queue(port.stats_mut().samples());
+            self.metrics.record_samples(port.stats_mut());
         }
     }
 }

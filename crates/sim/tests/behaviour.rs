@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use aqmlab_aqm::Discipline;
 use aqmlab_net::{Bytes, Time};
+use aqmlab_parquet::recorder;
 use aqmlab_scenario::{FlowTrace, Record, Scenario};
 use aqmlab_tcp::Profile;
 use arrow::array::{Array, AsArray};
@@ -71,7 +72,9 @@ impl Case {
     fn lines(&self, scratch: &Path) -> Vec<String> {
         let directory = scratch.join(self.name.replace(['/', ' '], "_"));
         fs::create_dir_all(&directory).unwrap();
-        aqmlab_sim::run(&self.scenario(), Some(&directory), &mut |_| true)
+        let scenario = self.scenario();
+        let records = recorder(Some(&directory), &scenario.measure);
+        aqmlab_sim::run(&scenario, records, &mut |_| true)
             .unwrap_or_else(|error| panic!("{}: {error}", self.name));
         let mut tables: Vec<PathBuf> = fs::read_dir(&directory)
             .unwrap()

@@ -1,13 +1,13 @@
 //! Models of traffic at work in the simulated world: when classes act, what they are refused, and
 //! whether the UNC users cause the load that they were published with.
 
-use aqmlab_record::Summary;
+use aqmlab_record::{Discard, Summary};
 use aqmlab_scenario::Scenario;
 
 fn run(text: &str) -> Summary {
     let scenario = Scenario::parse(text, &[], &mut |name| panic!("it asks for {name}"))
         .unwrap_or_else(|error| panic!("{error}"));
-    aqmlab_sim::run(&scenario, None, &mut |_| true).expect("the run succeeds")
+    aqmlab_sim::run(&scenario, Box::new(Discard), &mut |_| true).expect("the run succeeds")
 }
 
 /// A network, measured from `warm_up_s` for `duration_s`, with these classes.

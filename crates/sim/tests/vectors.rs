@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use aqmlab_record::Summary;
+use aqmlab_parquet::recorder;
+use aqmlab_record::{Discard, Summary};
 use aqmlab_scenario::Scenario;
 use aqmlab_sim::vectors;
 use aqmlab_traffic::vector::{ConnectionVector, VectorReader};
@@ -70,7 +71,8 @@ fn run(folder: &Folder, file: &str, keys: &str, bottleneck: &str) -> (Summary, V
     folder.write("connections.cvec", file);
     let mut scenario = parse(&scenario(keys, bottleneck));
     vectors::find_files(&mut scenario, &folder.0).unwrap_or_else(|error| panic!("{error}"));
-    let summary = aqmlab_sim::run(&scenario, Some(&folder.0), &mut |_| true).unwrap();
+    let records = recorder(Some(&folder.0), &scenario.measure);
+    let summary = aqmlab_sim::run(&scenario, records, &mut |_| true).unwrap();
     (summary, flows(&folder.0.join("flows.parquet")))
 }
 
@@ -254,12 +256,12 @@ fn the_effective_scenario_names_the_file_and_what_it_holds() {
         .to_string();
     assert!(error.starts_with("traffic.recorded.file: found"), "{error}");
     assert!(error.ends_with("it has changed"), "{error}");
-    let error = aqmlab_sim::run(&again, None, &mut |_| true)
+    let error = aqmlab_sim::run(&again, Box::new(Discard), &mut |_| true)
         .unwrap_err()
         .to_string();
     assert!(error.contains("which has the hash"), "{error}");
     fs::remove_file(path).unwrap();
-    let error = aqmlab_sim::run(&again, None, &mut |_| true)
+    let error = aqmlab_sim::run(&again, Box::new(Discard), &mut |_| true)
         .unwrap_err()
         .to_string();
     assert!(error.contains("which cannot be read"), "{error}");
@@ -302,7 +304,9 @@ fn the_general_mix_resembles_the_published_connections() {
         rtt = { kind = "vector" }
         "#;
     let folder = Folder::new("general");
-    let summary = aqmlab_sim::run(&parse(text), Some(&folder.0), &mut |_| true).unwrap();
+    let scenario = parse(text);
+    let records = recorder(Some(&folder.0), &scenario.measure);
+    let summary = aqmlab_sim::run(&scenario, records, &mut |_| true).unwrap();
     let flows = flows(&folder.0.join("flows.parquet"));
     let mut durations: Vec<_> = flows.iter().map(|flow| flow.duration_s).collect();
     durations.sort_by(f64::total_cmp);

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use aqmlab_record::Summary;
+use aqmlab_parquet::recorder;
+use aqmlab_record::{Discard, RunError, Summary};
 use aqmlab_scenario::Scenario;
-use aqmlab_sim::RunError;
 
 fn parse(text: &str) -> Scenario {
     Scenario::parse(text, &[], &mut |name| {
@@ -14,7 +14,7 @@ fn parse(text: &str) -> Scenario {
 }
 
 fn run(text: &str) -> Summary {
-    aqmlab_sim::run(&parse(text), None, &mut |_| true).expect("the run succeeds")
+    aqmlab_sim::run(&parse(text), Box::new(Discard), &mut |_| true).expect("the run succeeds")
 }
 
 /// Web users over a 2 Mbit/s link, so that a short run sees losses.
@@ -82,7 +82,12 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
         let directory = folder.join(name);
         std::fs::create_dir_all(&directory).unwrap();
         let scenario = parse(&format!("seed = {seed}\n{}", web(RED, "\"rfc\"")));
-        let summary = aqmlab_sim::run(&scenario, Some(&directory), &mut |_| true).unwrap();
+        let summary = aqmlab_sim::run(
+            &scenario,
+            recorder(Some(&directory), &scenario.measure),
+            &mut |_| true,
+        )
+        .unwrap();
         (summary, contents(&directory))
     };
     let (first, second, other) = (record(1, "a"), record(1, "b"), record(2, "c"));
@@ -305,7 +310,7 @@ fn a_class_without_users_must_be_calibrated() {
     let text = web(DROPTAIL, "\"rfc\"")
         .replace("users = 900", "")
         .replace("[measure]", "load = 0.9\n[measure]");
-    let error = aqmlab_sim::run(&parse(&text), None, &mut |_| true).unwrap_err();
+    let error = aqmlab_sim::run(&parse(&text), Box::new(Discard), &mut |_| true).unwrap_err();
     assert!(
         matches!(&error, RunError::Population(message) if message.contains("traffic.users")),
         "{error}"
@@ -316,7 +321,7 @@ fn a_class_without_users_must_be_calibrated() {
 fn a_run_can_be_stopped() {
     let mut told = Vec::new();
     let scenario = parse(&web(DROPTAIL, "\"rfc\""));
-    let result = aqmlab_sim::run(&scenario, None, &mut |share| {
+    let result = aqmlab_sim::run(&scenario, Box::new(Discard), &mut |share| {
         told.push(share);
         share < 0.1
     });
@@ -339,7 +344,12 @@ fn a_pinned_run_gives_its_pinned_bytes() {
     let scenario = parse(&std::fs::read_to_string(root.join("scenario.toml")).unwrap());
     let directory = std::env::temp_dir().join(format!("aqmlab-pinned-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
-    aqmlab_sim::run(&scenario, Some(&directory), &mut |_| true).unwrap();
+    aqmlab_sim::run(
+        &scenario,
+        recorder(Some(&directory), &scenario.measure),
+        &mut |_| true,
+    )
+    .unwrap();
     let found: String = contents(&directory)
         .iter()
         .map(|(name, bytes)| format!("{:016x} {} {name}\n", hash(bytes), bytes.len()))

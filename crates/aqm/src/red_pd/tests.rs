@@ -132,7 +132,7 @@ fn filter(aqm: &mut RedPd, flow: u64, p_f: f64) {
 fn the_filter_acts_on_its_flows_while_the_queue_is_congested() {
     let mut aqm = aqm(&params());
     filter(&mut aqm, 1, 0.4);
-    let signal = Decision::Signal(Reason::Filter);
+    let signal = Decision::Signal(FILTER);
     // The first arrival ends the idle time; the average is the queue found (weight 1).
     assert_eq!(arrive(&mut aqm, 2, 1, 0.39), Decision::Admit);
     assert_eq!(arrive(&mut aqm, 1, 5, 0.39), Decision::Admit, "average 0");
@@ -159,12 +159,9 @@ fn only_what_red_signals_makes_the_history() {
     arrive(&mut aqm, 2, 5, 0.999);
     arrive(&mut aqm, 2, 5, 0.999);
     // p_b = 0.1 (5 - 2) / 18: the filter takes 0.39, RED what is below 0.0167.
-    assert_eq!(
-        arrive(&mut aqm, 1, 5, 0.39),
-        Decision::Signal(Reason::Filter)
-    );
+    assert_eq!(arrive(&mut aqm, 1, 5, 0.39), Decision::Signal(FILTER));
     assert_eq!((aqm.rate.arrivals, aqm.rate.drops), (2, 0));
-    let early = Decision::Signal(Reason::Early);
+    let early = Decision::Signal(Reason::EARLY);
     assert_eq!(arrive(&mut aqm, 2, 5, 0.016), early);
     assert_eq!((aqm.rate.arrivals, aqm.rate.drops), (3, 1));
     assert_eq!(aqm.losses.iter().count(), 1);

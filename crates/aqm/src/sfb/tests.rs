@@ -137,16 +137,13 @@ fn a_flow_is_signalled_with_the_smallest_probability_of_its_bins() {
     for bin in [0, 4] {
         played.aqm.current.bins[bin].qlen = 1;
     }
-    assert_eq!(played.arrive(flow, 0.34), Decision::Signal(Reason::Early));
+    assert_eq!(played.arrive(flow, 0.34), Decision::Signal(Reason::EARLY));
     assert_eq!(played.aqm.p_min, 0.35);
 }
 
 #[test]
 fn the_letter_of_the_figure_drops_where_one_bin_is_full() {
-    for (drop_any_bin, expected) in [
-        (false, Decision::Admit),
-        (true, Decision::Drop(Reason::Bin)),
-    ] {
+    for (drop_any_bin, expected) in [(false, Decision::Admit), (true, Decision::Drop(FULL_BIN))] {
         let mut played = Played::new(&Params {
             drop_any_bin,
             ..params()
@@ -171,7 +168,7 @@ fn the_penalty_box_lets_a_trickle_through() {
         .aqm
         .current
         .for_each(hash, |bin| (bin.p_m, bin.qlen) = (1.0, 1));
-    let dropped = Decision::Drop(Reason::Penalty);
+    let dropped = Decision::Drop(PENALTY);
     // 1000 bytes at once, then 5 a millisecond: a packet per 100 ms.
     let admitted: Vec<_> = (0..400)
         .filter(|ms| {
@@ -228,7 +225,7 @@ fn new_hash_functions_keep_what_they_learned_of_punished_flows() {
     played.tick();
     assert_ne!(played.aqm.current.seed, before);
     assert_eq!(played.aqm.next_tick(), Time::from_secs(4));
-    assert_eq!(played.arrive(flow, 0.999), Decision::Drop(Reason::Bin));
+    assert_eq!(played.arrive(flow, 0.999), Decision::Drop(FULL_BIN));
     assert_eq!(played.aqm.p_min, 1.0);
     // The set after it has seen one more drop than packets, and no packet.
     let next = played.aqm.next.as_ref().unwrap();

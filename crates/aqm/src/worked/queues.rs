@@ -2,6 +2,7 @@
 
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, Rate, Time};
 
+use crate::choke::MATCH;
 use crate::counters::Reason;
 use crate::flow_queues::queue_of;
 use crate::link::LinkFacts;
@@ -49,7 +50,7 @@ impl<S: Scheduler<Tag>> Played<S> {
     pub(crate) fn new(scheduler: S, key: fn(&str) -> FlowKey) -> Self {
         Self {
             scheduler,
-            stats: Stats::default(),
+            stats: Stats::new(&[]),
             key,
             arrivals: 0,
         }
@@ -96,7 +97,9 @@ impl<S: Scheduler<Tag>> Played<S> {
             ("depart", _) if marked => "sent_marked".to_owned(),
             ("depart", _) if outcome.sent.is_some() => "sent".to_owned(),
             ("arrive", [(tag, reason)]) if arrival(tag) => format!("drop_{}", reason.name()),
-            ("arrive", [_, (tag, Reason::ChokeMatch)]) if arrival(tag) => "drop_both".to_owned(),
+            ("arrive", [_, (tag, reason)]) if arrival(tag) && *reason == MATCH => {
+                "drop_both".to_owned()
+            }
             ("arrive", [(victim, reason), ..]) => {
                 let count = outcome.dropped.len();
                 format!("enqueue;drop_{}:{}:{count}", reason.name(), victim.flow)

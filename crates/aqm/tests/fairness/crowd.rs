@@ -115,7 +115,7 @@ impl Crowd {
         let sender = &mut self.senders[index];
         if self.measuring {
             sender.arrived += 1.0;
-            let signalled = dropped.is_some_and(|reason| reason != Reason::Overflow);
+            let signalled = dropped.is_some_and(|reason| reason != Reason::OVERFLOW);
             sender.signalled += f64::from(u8::from(signalled));
         }
         let (kind, window, rtt) = (sender.kind, sender.window, sender.rtt);

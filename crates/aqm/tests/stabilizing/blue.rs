@@ -43,7 +43,7 @@ fn blue_rises_to_1_with_overflows_that_are_far_enough_apart() {
     // At 1 nothing is left to chance, and an early drop is no overflow.
     let sent = packet(500, Ecn::NotEct);
     let outcome = fifo.arrive(ms(90), &sent, &mut || unreachable!());
-    assert_eq!(outcome, Outcome::Drop(Reason::Early));
+    assert_eq!(outcome, Outcome::Drop(Reason::EARLY));
     assert_eq!(probe(&fifo, "last_update_s"), 0.033);
 }
 
@@ -104,7 +104,7 @@ fn blue_may_take_a_long_queue_for_an_overflow() {
 
 #[test]
 fn blue_may_spare_short_queues() {
-    let early = Outcome::Drop(Reason::Early);
+    let early = Outcome::Drop(Reason::EARLY);
     let mut spared = idle_at_06("min_queue = 2");
     let outcomes = send(&mut spared, ms(101), 3, 0.0);
     assert_eq!(outcomes, [Outcome::Enqueue, Outcome::Enqueue, early]);

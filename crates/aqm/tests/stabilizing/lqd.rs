@@ -23,7 +23,7 @@ fn lqd_counts_every_loss_and_rests_where_queue_and_loss_balance() {
     let early =
         |fifo: &mut FifoQueue, u| fifo.arrive(Time::ZERO, &packet(500, Ecn::NotEct), &mut || u);
     depart(&mut fifo, Time::ZERO, 4);
-    assert_eq!(early(&mut fifo, 0.0), Outcome::Drop(Reason::Early));
+    assert_eq!(early(&mut fifo, 0.0), Outcome::Drop(Reason::EARLY));
     for _ in 0..4 {
         assert_eq!(early(&mut fifo, 0.999_999), Outcome::Enqueue);
     }
@@ -55,7 +55,7 @@ fn lqd_counts_marks_as_losses_if_it_is_told_to() {
         send(&mut fifo, Time::ZERO, 6, 0.999_999);
         fifo.tick();
         let outcome = fifo.arrive(Time::ZERO, &packet(500, Ecn::Ect0), &mut || 0.0);
-        assert_eq!(outcome, Outcome::Mark(Reason::Early));
+        assert_eq!(outcome, Outcome::Mark(Reason::EARLY));
         assert_eq!(probe(&fifo, "losses"), losses);
     }
 }
@@ -74,5 +74,5 @@ fn lqd_in_bytes_weighs_packets_by_their_size_and_spares_small_ones() {
         fifo.arrive(Time::ZERO, &packet(size, Ecn::NotEct), &mut || 0.02)
     };
     assert_eq!(outcome(&mut fifo, 40), Outcome::Enqueue);
-    assert_eq!(outcome(&mut fifo, 500), Outcome::Drop(Reason::Early));
+    assert_eq!(outcome(&mut fifo, 500), Outcome::Drop(Reason::EARLY));
 }

@@ -13,7 +13,7 @@ fn rem_counts_every_arrival_and_rests_where_queue_and_rate_match() {
     let mut fifo = fifo(REM);
     // 2500 packets per second: 5 per tick of 2 ms. 20 arrive, 12 fit.
     let outcomes = send(&mut fifo, Time::ZERO, 20, 0.999_999);
-    assert_eq!(outcomes[12], Outcome::Drop(Reason::Overflow));
+    assert_eq!(outcomes[12], Outcome::Drop(Reason::OVERFLOW));
     assert_eq!(probe(&fifo, "x"), 20.0);
     fifo.tick();
     // 0.1 (0.1 (12 - 5) + 20 - 5)
@@ -23,7 +23,7 @@ fn rem_counts_every_arrival_and_rests_where_queue_and_rate_match() {
     assert!((probe(&fifo, "p") - p).abs() < 1e-12);
     // What is signalled counts too.
     let outcomes = send(&mut fifo, Time::from_millis(3), 5, 0.0);
-    assert_eq!(outcomes, [Outcome::Drop(Reason::Early); 5]);
+    assert_eq!(outcomes, [Outcome::Drop(Reason::EARLY); 5]);
     depart(&mut fifo, Time::from_millis(3), 7);
     fifo.tick();
     assert!((probe(&fifo, "price") - price).abs() < 1e-12);

@@ -31,8 +31,8 @@ fn step() {
         assert_eq!(arrive(Ecn::Ect0), Outcome::Enqueue);
     }
     // 3 are more than K: a mark, or a drop without ECN. With 4 the buffer is full.
-    assert_eq!(arrive(Ecn::NotEct), Outcome::Drop(Reason::Early));
-    assert_eq!(arrive(Ecn::Ect0), Outcome::Mark(Reason::Early));
-    assert_eq!(arrive(Ecn::Ect0), Outcome::Drop(Reason::Overflow));
-    assert_eq!(arrive(Ecn::NotEct), Outcome::Drop(Reason::Early));
+    assert_eq!(arrive(Ecn::NotEct), Outcome::Drop(Reason::EARLY));
+    assert_eq!(arrive(Ecn::Ect0), Outcome::Mark(Reason::EARLY));
+    assert_eq!(arrive(Ecn::Ect0), Outcome::Drop(Reason::OVERFLOW));
+    assert_eq!(arrive(Ecn::NotEct), Outcome::Drop(Reason::EARLY));
 }

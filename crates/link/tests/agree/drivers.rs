@@ -93,7 +93,7 @@ impl<'a> Driven<'a> {
     fn settle(&mut self, number: usize, fate: Fate) {
         let before = self.fates[number].replace(fate);
         assert_eq!(before, None, "packet {number} had a fate");
-        assert_eq!(self.port.check_conservation(), Ok(()));
+        self.port.check_conservation().expect("a balance");
     }
 
     fn close(&mut self, end: Time) {

@@ -1,0 +1,26 @@
+//! The records of a run as Parquet files, and its capture, in a directory.
+//!
+//! Rows go out in groups, so memory stays bounded. A table's columns are declared once, in
+//! `tables`: their names, types, units and meanings.
+
+mod column;
+mod recorder;
+mod table;
+mod tables;
+
+use std::path::Path;
+
+use aqmlab_record::{Discard, Records};
+use aqmlab_scenario::Measure;
+
+pub use column::{Column, TableAbout};
+pub use recorder::ParquetRecords;
+pub use tables::TABLES;
+
+/// Records what `measure` asks for in `directory`; no directory, no records.
+pub fn recorder(directory: Option<&Path>, measure: &Measure) -> Box<dyn Records> {
+    match directory {
+        Some(directory) => Box::new(ParquetRecords::new(directory, measure)),
+        None => Box::new(Discard),
+    }
+}

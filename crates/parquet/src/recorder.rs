@@ -1,0 +1,159 @@
+//! Writes the records of a run into a directory.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use aqmlab_record::{
+    ClassMetrics, Exchange, Flow, LinkStats, QueueSamples, Records, RunError, TimeHistogram,
+    TraceRow,
+};
+use aqmlab_scenario::{Measure, Record};
+
+use crate::column::FixedColumns;
+use crate::table::Table;
+use crate::tables::{Distribution, Flows, Queue, Responses, Sample, Traces};
+
+/// Writes the Parquet files of a run directory; what was not asked for is not written.
+pub struct ParquetRecords {
+    directory: PathBuf,
+    measure: Measure,
+    /// Names of the classes.
+    classes: Vec<String>,
+    responses: Option<Table<Responses>>,
+    flows: Option<Table<Flows>>,
+    queue: Option<Table<Queue>>,
+    traces: Option<Table<Traces>>,
+    /// The first error, until it is told.
+    failed: Option<RunError>,
+}
+
+impl ParquetRecords {
+    /// Writes into `directory`, which is there: `distribution.parquet`, and `responses.parquet`,
+    /// `flows.parquet`, `queue.parquet`, `flow_trace.parquet` and `capture.pcapng` as far as
+    /// `measure` asks for them.
+    pub fn new(directory: &Path, measure: &Measure) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            measure: measure.clone(),
+            classes: Vec::new(),
+            responses: None,
+            flows: None,
+            queue: None,
+            traces: None,
+            failed: None,
+        }
+    }
+
+    fn create<C: FixedColumns>(&self, wanted: bool) -> Result<Option<Table<C>>, RunError> {
+        let create = || Table::create(&self.directory, &self.classes);
+        wanted.then(create).transpose()
+    }
+
+    /// Keeps the first error. Handing it up through every event would cost time on each of them.
+    fn note(&mut self, written: Result<(), RunError>) {
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn write_distribution(&self, classes: &[ClassMetrics]) -> Result<(), RunError> {
+        let mut table = Table::<Distribution>::create(&self.directory, &self.classes)?;
+        for (number, class) in classes.iter().enumerate() {
+            let mut add = |of, times: &TimeHistogram| {
+                for bin in times.bins() {
+                    table.push((of, number, bin));
+                }
+            };
+            add("response", class.responses().times());
+            add("flow", class.flows().durations());
+        }
+        table.close()
+    }
+}
+
+impl Records for ParquetRecords {
+    fn begin(&mut self, classes: &[String], probes: &[&'static str]) -> Result<(), RunError> {
+        self.classes = classes.to_vec();
+        let wanted = |what| self.measure.record.contains(&what);
+        self.responses = self.create(wanted(Record::Responses))?;
+        self.flows = self.create(wanted(Record::Flows))?;
+        if wanted(Record::Queue) {
+            let (columns, fields) = Queue::with_probes(probes);
+            self.queue = Some(Table::with_columns(&self.directory, columns, fields)?);
+        }
+        self.traces = self.create(self.measure.flow_trace.is_some())?;
+        Ok(())
+    }
+
+    fn capture(&mut self) -> Result<Option<Box<dyn Write>>, RunError> {
+        let path = self.directory.join("capture.pcapng");
+        let file = File::create(&path)
+            .map_err(|error| RunError::Record(format!("{}: {error}", path.display())))?;
+        Ok(Some(Box::new(BufWriter::new(file))))
+    }
+
+    fn response(&mut self, row: &Exchange) {
+        if let Some(table) = &mut self.responses {
+            table.push(row);
+            let written = table.write_group();
+            self.note(written);
+        }
+    }
+
+    fn flow(&mut self, row: &Flow) {
+        if let Some(table) = &mut self.flows {
+            table.push(row);
+            let written = table.write_group();
+            self.note(written);
+        }
+    }
+
+    fn trace(&mut self, row: &TraceRow) {
+        if let Some(table) = &mut self.traces {
+            table.push(row);
+            let written = table.write_group();
+            self.note(written);
+        }
+    }
+
+    fn queue(&mut self, samples: &QueueSamples) {
+        if let Some(table) = &mut self.queue {
+            for (time, backlog, values) in samples.rows() {
+                table.push(Sample {
+                    sample: (samples.name(), time, backlog),
+                    probes: samples.probes(),
+                    values,
+                });
+            }
+            let written = table.write_group();
+            self.note(written);
+        }
+    }
+
+    fn check(&mut self) -> Result<(), RunError> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    fn finish(
+        mut self: Box<Self>,
+        classes: &[ClassMetrics],
+        _links: &[&LinkStats],
+    ) -> Result<(), RunError> {
+        self.check()?;
+        self.write_distribution(classes)?;
+        if let Some(table) = self.responses.take() {
+            table.close()?;
+        }
+        if let Some(table) = self.flows.take() {
+            table.close()?;
+        }
+        if let Some(table) = self.queue.take() {
+            table.close()?;
+        }
+        if let Some(table) = self.traces.take() {
+            table.close()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! The tables of a run: what a row is, and what its columns mean.
+
+use aqmlab_aqm::Backlog;
+use aqmlab_net::Time;
+use aqmlab_record::{Exchange, Flow, LinkDirection, TraceRow};
+use aqmlab_tcp::RecoveryState;
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, Field};
+
+use crate::column::{
+    Buffer, ClassNames, Column, Columns, FixedColumns, OptionalValues, TableAbout, Values, Words,
+    columns,
+};
+
+/// All tables.
+pub const TABLES: [TableAbout; 5] = [
+    Distribution::ABOUT,
+    Responses::ABOUT,
+    Flows::ABOUT,
+    Samples::ABOUT,
+    Traces::ABOUT,
+];
+
+columns! {
+    /// A bin of a class's response times or durations that holds something.
+    Distribution("distribution.parquet", is_large: false) of
+        ((&'a str, usize, (f64, u64))) |(of, class, (below, count))|
+    {
+        /// `response` for response times; `flow` for the durations of connections from opening to
+        /// closing, without those that were aborted.
+        of: Words = of,
+        /// Class of traffic.
+        class: ClassNames = class,
+        /// End of the bin. Bins are at most a thousandth wide, or 1 us.
+        below_s ["s"]: Values<f64> = below,
+        /// How many lie in the bin.
+        count: Values<u64> = count,
+    }
+}
+
+columns! {
+    /// An exchange that ended in the measured span.
+    Responses("responses.parquet", is_large: true) of (&'a Exchange) |row| {
+        /// Serial number of the connection.
+        flow: Values<u64> = row.flow,
+        /// Class of traffic.
+        class: ClassNames = row.class,
+        /// When it began: for a connection's first exchange the connect, for others the request.
+        start_s ["s"]: Values<f64> = row.start.as_secs_f64(),
+        /// How long it took until the client had all of the response.
+        response_s ["s"]: Values<f64> = row.response_time().as_secs_f64(),
+        /// Application bytes of the request.
+        request_bytes ["bytes"]: Values<u64> = row.request_bytes,
+        /// Application bytes of the response.
+        response_bytes ["bytes"]: Values<u64> = row.response_bytes,
+        /// Number of the client's host.
+        client: Values<u32> = row.client,
+        /// Number of the server's host.
+        server: Values<u32> = row.server,
+    }
+}
+
+columns! {
+    /// A connection that ended in the measured span, or a flow of datagrams.
+    Flows("flows.parquet", is_large: true) of (&'a Flow) |row| {
+        /// Serial number of the connection.
+        flow: Values<u64> = row.flow,
+        /// Class of traffic.
+        class: ClassNames = row.class,
+        /// When it was opened.
+        start_s ["s"]: Values<f64> = row.start.as_secs_f64(),
+        /// From its opening to its end.
+        duration_s ["s"]: Values<f64> = row.duration().as_secs_f64(),
+        /// Application bytes that the server received.
+        request_bytes ["bytes"]: Values<u64> = row.request_bytes,
+        /// Application bytes that the client received.
+        response_bytes ["bytes"]: Values<u64> = row.response_bytes,
+        /// SYN and SYN-ACK segments sent again.
+        retransmitted_syn: Values<u32> = row.retransmissions.syn,
+        /// FIN segments without data sent again.
+        retransmitted_fin: Values<u32> = row.retransmissions.fin,
+        /// Data segments sent again.
+        retransmitted_data: Values<u32> = row.retransmissions.data,
+        /// Expiries of the retransmission timer at both ends.
+        timeouts: Values<u32> = row.retransmissions.timeouts,
+        /// Whether it was aborted.
+        failed: Values<bool> = row.failed,
+    }
+}
+
+columns! {
+    /// A sample of the queue of one direction of a link, every `measure.queue_sample`.
+    Samples("queue.parquet", is_large: false) of
+        ((&'a LinkDirection, Time, Backlog)) |(name, time, backlog)|
+    {
+        /// The link.
+        link: Words = &name.link,
+        /// `forward` or `reverse`.
+        direction: Words = name.direction,
+        /// When the sample was taken.
+        time_s ["s"]: Values<f64> = time.as_secs_f64(),
+        /// Packets in the discipline.
+        packets ["packets"]: Values<u32> = backlog.packets,
+        /// IP bytes in the discipline.
+        bytes ["bytes"]: Values<u64> = backlog.bytes,
+    }
+}
+
+columns! {
+    /// The state of the end that sends the responses of a connection that `measure.flow_trace`
+    /// chose, at a segment or timer of its, no more often than `period`.
+    Traces("flow_trace.parquet", is_large: false) of (&'a TraceRow) |row| {
+        /// Serial number of the connection.
+        flow: Values<u64> = row.flow,
+        /// Class of traffic.
+        class: ClassNames = row.class,
+        /// The moment.
+        time_s ["s"]: Values<f64> = row.time.as_secs_f64(),
+        /// Congestion window, with what fast recovery adds.
+        cwnd_bytes ["bytes"]: Values<u64> = row.probe.cwnd,
+        /// Slow-start threshold.
+        ssthresh_bytes ["bytes"]: Values<u64> = row.probe.ssthresh,
+        /// Bytes in flight.
+        in_flight_bytes ["bytes"]: Values<u64> = row.probe.in_flight,
+        /// Smoothed round-trip time.
+        rtt_s ["s"]: OptionalValues = row.probe.round_trip.map(Time::as_secs_f64),
+        /// Retransmission time-out in force.
+        rto_s ["s"]: Values<f64> = row.probe.timeout.as_secs_f64(),
+        /// What the sender does about losses: `open`, `fast-recovery`, or `go-back` after a
+        /// time-out.
+        state: Words = state(row.probe.recovery_state),
+        /// Queueing delay that a delay-based congestion control sees; else empty.
+        queueing_delay_s ["s"]: OptionalValues =
+            row.probe.law.queueing_delay.map(Time::as_secs_f64),
+        /// Segments in queues that a delay-based congestion control estimates; else empty.
+        law_segments ["segments"]: OptionalValues = row.probe.law.segments,
+    }
+}
+
+const fn state(state: RecoveryState) -> &'static str {
+    match state {
+        RecoveryState::Open => "open",
+        RecoveryState::Recovery => "fast-recovery",
+        RecoveryState::Loss => "go-back",
+    }
+}
+
+/// Samples of queues with the inner variables of their disciplines: a column for each.
+pub(crate) struct Queue {
+    samples: Samples,
+    probes: Vec<(&'static str, OptionalValues)>,
+}
+
+/// A sample, with the names and values of the discipline's inner variables.
+pub(crate) struct Sample<'a> {
+    pub(crate) sample: (&'a LinkDirection, Time, Backlog),
+    pub(crate) probes: &'static [&'static str],
+    pub(crate) values: &'a [f64],
+}
+
+impl Queue {
+    pub(crate) fn with_probes(probes: &[&'static str]) -> (Self, Vec<Field>) {
+        let mut fields = Samples::fields();
+        let field = |name: &&str| Field::new(*name, DataType::Float64, true);
+        fields.extend(probes.iter().map(field));
+        let columns = Self {
+            samples: Samples::new(&[]),
+            probes: probes
+                .iter()
+                .map(|name| (*name, OptionalValues::default()))
+                .collect(),
+        };
+        (columns, fields)
+    }
+}
+
+impl Columns for Queue {
+    type Row<'a> = Sample<'a>;
+
+    const ABOUT: TableAbout = Samples::ABOUT;
+
+    fn push(&mut self, row: Sample<'_>) {
+        self.samples.push(row.sample);
+        for (name, column) in &mut self.probes {
+            let place = row.probes.iter().position(|probe| probe == name);
+            column.push(place.map(|place| row.values[place]));
+        }
+    }
+
+    fn finish(&mut self) -> Vec<ArrayRef> {
+        let mut columns = self.samples.finish();
+        columns.extend(self.probes.iter_mut().map(|(_, column)| column.finish()));
+        columns
+    }
+}

@@ -1,0 +1,37 @@
+//! What is counted of a class of traffic.
+
+use crate::{FlowStats, ResponseStats, View};
+
+/// What is counted of a class of traffic.
+#[derive(Clone, Debug)]
+pub struct ClassMetrics {
+    name: String,
+    pub(crate) responses: ResponseStats,
+    pub(crate) flows: FlowStats,
+}
+
+impl ClassMetrics {
+    /// Nothing yet, of a class in a run of which so much can be seen.
+    pub(crate) fn new(name: String, view: View) -> Self {
+        Self {
+            name,
+            responses: ResponseStats::default(),
+            flows: FlowStats::new(view),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its exchanges.
+    pub const fn responses(&self) -> &ResponseStats {
+        &self.responses
+    }
+
+    /// Its connections and flows of datagrams.
+    pub const fn flows(&self) -> &FlowStats {
+        &self.flows
+    }
+}

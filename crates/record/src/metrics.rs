@@ -1,0 +1,167 @@
+//! The one place where exchanges and connections are counted and recorded.
+
+use std::io::Write;
+
+use aqmlab_net::Time;
+use aqmlab_scenario::Scenario;
+
+use crate::{
+    ClassMetrics, Exchange, Flow, LinkStats, MeasuredSpan, Records, RunError, Summary, TraceRow,
+    View,
+};
+
+/// What the connections of a run did, by class of traffic: in the order of the scenario.
+///
+/// An engine says what happened and when; what counts in the measured span is decided here. A
+/// link's statistics may be kept by another thread: they come in at [`finish`](Self::finish).
+pub struct Metrics {
+    span: MeasuredSpan,
+    classes: Vec<ClassMetrics>,
+    records: Box<dyn Records>,
+}
+
+impl Metrics {
+    /// Empty metrics of a run over links with these inner variables of their disciplines.
+    pub fn new<'a>(
+        scenario: &Scenario,
+        view: View,
+        links: impl IntoIterator<Item = &'a LinkStats>,
+        mut records: Box<dyn Records>,
+    ) -> Result<Self, RunError> {
+        let mut probes: Vec<&'static str> = Vec::new();
+        for name in links.into_iter().flat_map(LinkStats::probes) {
+            if !probes.contains(name) {
+                probes.push(name);
+            }
+        }
+        let names: Vec<String> = scenario.traffic.iter().map(|t| t.name.clone()).collect();
+        records.begin(&names, &probes)?;
+        Ok(Self {
+            span: MeasuredSpan::of(&scenario.measure),
+            classes: names
+                .into_iter()
+                .map(|name| ClassMetrics::new(name, view))
+                .collect(),
+            records,
+        })
+    }
+
+    /// The measured span.
+    #[inline(always)]
+    pub const fn span(&self) -> MeasuredSpan {
+        self.span
+    }
+
+    /// The classes.
+    pub fn classes(&self) -> &[ClassMetrics] {
+        &self.classes
+    }
+
+    /// An exchange begins.
+    #[inline]
+    pub fn on_exchange_start(&mut self, class: usize, now: Time) {
+        if self.span.contains(now) {
+            self.classes[class].responses.on_start();
+        }
+    }
+
+    /// An exchange has ended.
+    #[inline]
+    pub fn on_exchange(&mut self, exchange: &Exchange) {
+        if self.span.contains(exchange.end) {
+            let responses = &mut self.classes[exchange.class].responses;
+            responses.add(exchange.response_time());
+            self.records.response(exchange);
+        }
+    }
+
+    /// A connection was not opened because its class has as many as it may.
+    pub fn on_refused(&mut self, class: usize, now: Time) {
+        if self.span.contains(now) {
+            self.classes[class].flows.on_refused();
+        }
+    }
+
+    /// A segment with data was dropped by a queue or lost on a wire.
+    #[inline]
+    pub fn on_lost_segment(&mut self, class: usize, time: Time) {
+        if self.span.contains(time) {
+            self.classes[class].flows.on_lost_segment();
+        }
+    }
+
+    /// The retransmission timer of a connection expired so many times.
+    #[inline]
+    pub fn on_timeouts(&mut self, class: usize, now: Time, count: u32) {
+        if self.span.contains(now) {
+            self.classes[class].flows.on_timeouts(count);
+        }
+    }
+
+    /// A connection has ended.
+    pub fn on_closed(&mut self, flow: &Flow) {
+        self.add_goodput(flow, flow.end);
+        if self.span.contains(flow.end) {
+            self.classes[flow.class].flows.add_closed(flow);
+            self.records.flow(flow);
+        }
+    }
+
+    /// A connection goes on when the run ends.
+    pub fn on_still_open(&mut self, flow: &Flow) {
+        self.add_goodput(flow, self.span.end);
+    }
+
+    /// The run ends for a flow of datagrams, of which so many were sent and lost in the measured
+    /// span. It is recorded whenever its last datagram came.
+    pub fn on_datagram_flow(&mut self, flow: &Flow, sent: u64, lost: u64) {
+        self.add_goodput(flow, self.span.end);
+        self.classes[flow.class].flows.add_datagrams(sent, lost);
+        self.records.flow(flow);
+    }
+
+    fn add_goodput(&mut self, flow: &Flow, end: Time) {
+        let span = self.span.overlap(flow.start, end);
+        let flows = &mut self.classes[flow.class].flows;
+        flows.add_goodput(flow.measured_bytes, span, flow.rtt);
+    }
+
+    /// Records the state of a connection.
+    pub fn trace(&mut self, row: &TraceRow) {
+        self.records.trace(row);
+    }
+
+    /// Records the samples of a link's queue that wait for it.
+    pub fn record_samples(&mut self, link: &mut LinkStats) {
+        self.records.queue(link.samples());
+        link.forget_samples();
+    }
+
+    /// Where the scenario's capture is written, if anywhere.
+    pub fn capture(&mut self) -> Result<Option<Box<dyn Write>>, RunError> {
+        self.records.capture()
+    }
+
+    /// Whether everything could be written so far.
+    pub fn check(&mut self) -> Result<(), RunError> {
+        self.records.check()
+    }
+
+    /// Writes what is left of the records and sums up; `events` is what the run counts as its
+    /// work.
+    pub fn finish<'a>(
+        mut self,
+        scenario: &Scenario,
+        links: impl IntoIterator<Item = &'a mut LinkStats>,
+        events: u64,
+    ) -> Result<Summary, RunError> {
+        let mut of_links: Vec<&LinkStats> = Vec::new();
+        for link in links {
+            self.record_samples(link);
+            of_links.push(link);
+        }
+        let summary = Summary::new(scenario, &of_links, &self.classes, events);
+        self.records.finish(&self.classes, &of_links)?;
+        Ok(summary)
+    }
+}

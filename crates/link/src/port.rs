@@ -1,10 +1,8 @@
 //! One direction of a link: discipline, device ring, wire.
 
-use std::fmt;
-
 use aqmlab_aqm::{Counters, FifoQueue, Queue};
 use aqmlab_net::{Packet, RandomStream, Time};
-use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan};
+use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan, RunError, check_queue};
 use aqmlab_scenario::{Link, Measure};
 
 use crate::analytic::AnalyticService;
@@ -37,18 +35,6 @@ enum Service<T> {
     Analytic(AnalyticService),
     Stored(StoredService<T>),
 }
-
-/// A count of packets that does not balance: an error of this program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imbalance(String);
-
-impl fmt::Display for Imbalance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Imbalance {}
 
 impl<T> Port<T> {
     /// The port of a link's direction, quiet since time 0. Departures are computed where that is
@@ -176,11 +162,18 @@ impl<T> Port<T> {
         }
     }
 
-    /// The measured span ends: [`catch_up`](Self::catch_up) for the last time.
+    /// The measured span ends. All departures and arrivals before `end` have been told, and none
+    /// of `end` or later.
     pub fn close(&mut self, end: Time) {
-        self.catch_up(end);
-        if let Service::Stored(stored) = &mut self.service {
-            stored.account(end, &mut self.stats);
+        match &mut self.service {
+            Service::Analytic(analytic) => {
+                let last = end.saturating_sub(Time::from_nanos(1));
+                analytic.catch_up(last, &mut self.stats);
+            }
+            Service::Stored(stored) => {
+                stored.observe_before(end, &mut self.wire, &mut self.stats);
+                stored.account(end, &mut self.stats);
+            }
         }
         let counters = self.counters().clone();
         self.stats.close(&counters);
@@ -218,10 +211,7 @@ impl<T> Port<T> {
     }
 
     /// What came in must have gone out, been dropped, or wait.
-    pub fn check_conservation(&self) -> Result<(), Imbalance> {
-        let counters = self.counters();
-        let (arrived, dropped) = (counters.arrived_packets, counters.dropped_packets());
-        let departed = counters.departed_packets;
+    pub fn check_conservation(&self) -> Result<(), RunError> {
         let (waiting, backlog) = match &self.service {
             Service::Analytic(analytic) => (analytic.waiting(), analytic.fifo().backlog()),
             Service::Stored(stored) => {
@@ -229,14 +219,7 @@ impl<T> Port<T> {
                 (u64::from(backlog.packets), backlog)
             }
         };
-        let claimed = u64::from(backlog.packets);
-        if arrived != dropped + departed + waiting || claimed != waiting {
-            return Err(Imbalance(format!(
-                "{} queue: {arrived} packets arrived, but {dropped} dropped + {departed} \
-                 departed + {waiting} waiting (the discipline counts {claimed})",
-                self.stats.name().stream()
-            )));
-        }
-        Ok(())
+        let name = self.stats.name().stream();
+        check_queue(&name, self.counters(), waiting, u64::from(backlog.packets))
     }
 }

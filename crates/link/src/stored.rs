@@ -32,7 +32,9 @@ pub(crate) struct StoredService<T> {
 }
 
 impl<T> StoredService<T> {
-    pub(crate) fn new(queue: Queue<T>, ring_size: usize, changes: &[RateChange]) -> Self {
+    pub(crate) fn new(mut queue: Queue<T>, ring_size: usize, changes: &[RateChange]) -> Self {
+        // Nobody dequeues before the first arrival, but the wire is quiet.
+        queue.idle(Time::ZERO);
         Self {
             queue,
             ring: VecDeque::new(),
@@ -107,7 +109,10 @@ impl<T> StoredService<T> {
                 None => self.dequeue(now, stats, dropped),
             };
             match next {
-                Some(queued) => sent = Some(self.transmit(now, queued, wire, stats)),
+                Some(queued) => {
+                    let transmission = self.transmit(now, queued.packet, wire, stats);
+                    sent = Some((queued.item, transmission));
+                }
                 None => self.queue.idle(now),
             }
         }
@@ -142,15 +147,15 @@ impl<T> StoredService<T> {
     fn transmit(
         &mut self,
         now: Time,
-        queued: Queued<T>,
+        packet: Packet,
         wire: &mut Wire,
         stats: &mut LinkStats,
-    ) -> (T, Transmission) {
-        let Packet { size, ecn, .. } = queued.packet;
+    ) -> Transmission {
+        let Packet { size, ecn, .. } = packet;
         let end = now + wire.transmission_time(size);
         self.busy_until = Some(end);
         stats.on_transmission(now, end, size);
-        (queued.item, wire.carry(end, ecn, stats))
+        wire.carry(end, ecn, stats)
     }
 
     #[cold]

@@ -268,9 +268,9 @@ impl Path {
         self.exit.leaving.pop(now)
     }
 
-    /// The run is over at `end`.
+    /// The run is over at `end`, which is not part of it.
     pub(crate) fn close(mut self, end: Time) -> LinkStats {
-        self.advance(end);
+        self.advance(end.saturating_sub(Time::from_nanos(1)));
         self.port.close(end);
         self.port.into_stats()
     }
@@ -280,6 +280,8 @@ impl Path {
 mod tests {
     use std::net::SocketAddrV4;
 
+    use aqmlab_aqm::Discipline;
+    use aqmlab_net::RandomStream;
     use aqmlab_scenario::Topology;
 
     use super::*;
@@ -290,6 +292,7 @@ mod tests {
     /// The forward path of a link with such queue and hosts, and one connection on it with a
     /// delay of 10 ms to the port.
     struct Bench {
+        scenario: Scenario,
         path: Path,
         client: SocketAddrV4,
     }
@@ -318,6 +321,7 @@ mod tests {
             routes.insert(client, Arc::new(route));
             Self {
                 path: Path::new(&scenario, dumbbell, Side::Servers, routes),
+                scenario: scenario.clone(),
                 client,
             }
         }
@@ -390,6 +394,86 @@ mod tests {
         // The first is on the wire, the next two find at most one waiting.
         let marks: Vec<u8> = out.iter().map(|(_, ecn)| *ecn).collect();
         assert_eq!(marks, [2, 2, 2, 3]);
+    }
+
+    /// What a port does that is told of every packet in time: when packets are out, in
+    /// nanoseconds, their ECN fields, and the statistics.
+    fn in_time(scenario: &Scenario, sent: &[(Time, Packet)]) -> (Vec<(u64, u8)>, String) {
+        let network = scenario.topology.network();
+        let name = &LinkDirection::all(&network)[0];
+        let link = &network.links[&name.link].forward;
+        let mut port = Port::new(name, link, scenario.seed, &scenario.measure);
+        let (mut out, mut dropped) = (Vec::new(), Vec::new());
+        let mut note = |sent: Option<((), Transmission)>| {
+            if let Some(((), Transmission::Arrives(at, ecn))) = sent {
+                out.push((at.as_nanos(), ecn as u8));
+            }
+        };
+        let mut arrivals = sent.iter().peekable();
+        loop {
+            let departure = port.next_departure();
+            let arrival = arrivals.peek().map_or(Time::NEVER, |(at, _)| *at);
+            if departure <= arrival && departure < Time::NEVER {
+                note(port.depart(departure, &mut dropped));
+            } else if let Some(&(at, packet)) = arrivals.next() {
+                match port.arrive(at, packet) {
+                    Transmission::Waits => note(port.take_in(at, packet, (), &mut dropped)),
+                    transmission => note(Some(((), transmission))),
+                }
+            } else {
+                break;
+            }
+        }
+        port.close(MeasuredSpan::of(&scenario.measure).end);
+        out.sort_unstable();
+        (out, format!("{:?}", port.stats()))
+    }
+
+    #[test]
+    fn a_router_that_looks_late_does_what_a_port_in_time_does() {
+        for preset in Discipline::presets() {
+            let link = format!(
+                "{LINK}device_ring = \"3 packets\"\nloss = 0.02\n\
+                 reordering = {{ share = 0.1, delay = \"2 ms\" }}\ndiscipline = \"{}\"",
+                preset.name
+            );
+            for changes in [
+                "",
+                "\nrate_changes = [{ at = \"300 ms\", rate = \"5 Mbit/s\" }]",
+            ] {
+                let mut bench = Bench::new(&format!("{link}{changes}"), "");
+                let mut draws = RandomStream::new(5, "sent", 0);
+                let mut now = Time::ZERO;
+                let mut sent = Vec::new();
+                for _ in 0..1200 {
+                    now += Time::from_secs_f64(draws.exponential(0.6e-3));
+                    let size = [40, 576, 1500][draws.below(3)];
+                    bench.send(now, 2, size);
+                    let packet = Packet {
+                        size: size as u32,
+                        ecn: Ecn::Ect0,
+                        dscp: 0,
+                        flow: FlowKey(7 << 1 | 1),
+                    };
+                    sent.push((now + Time::from_millis(10), packet));
+                }
+                let (expected, stats) = in_time(&bench.scenario, &sent);
+                let mut out = Vec::new();
+                let mut now = Time::ZERO;
+                while now < Time::from_secs(9) {
+                    now += Time::from_secs_f64(draws.uniform_in(0.0, 0.05));
+                    bench.path.advance(now);
+                    while let Some((due, packet)) = bench.path.pop(now) {
+                        out.push((due.as_nanos(), packet[1] & 3));
+                    }
+                }
+                out.sort_unstable();
+                let end = MeasuredSpan::of(&bench.scenario.measure).end;
+                assert_eq!(out, expected, "{}{changes}", preset.name);
+                let found = format!("{:?}", bench.path.close(end));
+                assert!(found == stats, "{}{changes}: other statistics", preset.name);
+            }
+        }
     }
 
     #[test]

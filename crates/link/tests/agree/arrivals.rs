@@ -9,10 +9,10 @@ pub(crate) struct Arrival {
     pub(crate) packet: Packet,
 }
 
-const FLOWS: u32 = 12;
+const FLOWS: usize = 12;
 
 /// No arrival comes later.
-const END: f64 = 3.2;
+const END: f64 = 1.6;
 
 /// The transmission of 50 bytes at 10 Mbit/s. All sizes are multiples of them, so that many
 /// arrivals, departures, ticks and samples fall on the same nanosecond.
@@ -42,7 +42,7 @@ pub(crate) fn arrivals() -> Vec<Arrival> {
                 0 => 0,
                 _ => draws.below(FLOWS),
             };
-            let size = [50, 550, 1000, 1500][draws.below(4) as usize];
+            let size = [50, 550, 1000, 1500][draws.below(4)];
             bytes += size;
             arrivals.push(Arrival {
                 at: Time::from_secs_f64(at),
@@ -53,8 +53,8 @@ pub(crate) fn arrivals() -> Vec<Arrival> {
                     } else {
                         Ecn::NotEct
                     },
-                    dscp: [0, 10, 12][flow as usize % 3],
-                    flow: FlowKey(u64::from(flow)),
+                    dscp: [0, 10, 12][flow % 3],
+                    flow: FlowKey(flow as u64),
                 },
             });
         }

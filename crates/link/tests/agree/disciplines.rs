@@ -22,19 +22,19 @@ red = { min_th = "4 packets", max_th = "15 packets", limit = "40 packets", w_q =
 step = { threshold = "6 packets", limit = "20 packets" }
 ared-feng = { min_th = "4 packets", max_th = "12 packets", limit = "40 packets", w_q = 0.02, ecn = true }
 ared = { target_delay = "6 ms", limit = "60 packets", interval = "100 ms", ecn = true }
-pi = { q_ref = "10 packets", limit = "40 packets", design = { flows = 10, rtt = "100 ms" }, ecn = true }
-rem = { q_ref = "10 packets", limit = "40 packets", ecn = true }
+pi = { q_ref = "10 packets", limit = "40 packets", a = 0.02, b = 0.018, interval = "10 ms", ecn = true }
+rem = { q_ref = "5 packets", limit = "40 packets", gamma = 0.02, phi = 1.05, interval = "2 ms", ecn = true }
 avq = { virtual_buffer = "8 packets", limit = "30 packets", ecn = true }
 sred = { limit = "30 packets", ecn = true }
 blue = { limit = "30 packets", d1 = 0.05, d2 = 0.01, freeze_time = "20 ms", ecn = true }
-lqd = { q_ref = "8 packets", limit = "30 packets", ecn = true }
-pie = { qdelay_ref = "10 ms", limit = "60 packets", max_burst = "20 ms", ecn = true }
-dcn = { q_ref = "8 packets", limit = "30 packets", ecn = true }
-afd = { q_ref = "8 packets", limit = "30 packets", ecn = true }
+lqd = { q_ref = "8 packets", limit = "120 packets", ecn = true }
+pie = { qdelay_ref = "10 ms", limit = "200 packets", max_burst = "20 ms", ecn = true }
+dcn = { q_ref = "8 packets", limit = "120 packets", ecn = true }
+afd = { q_ref = "8 packets", limit = "120 packets", ecn = true }
 rio = { min_in = "10 packets", max_in = "20 packets", min_out = "4 packets", max_out = "12 packets", limit = "30 packets", w_q = 0.02, in_codepoints = [10, 12], ecn = true }
 rio-ps = { short_min_th = "4 packets", short_max_th = "20 packets", long_min_th = "4 packets", long_max_th = "12 packets", limit = "30 packets", w_q = 0.02, ecn = true }
-fred = { limit = "30 packets", w_q = 0.02, ecn = true }
-sfb = { limit = "30 packets", bin_size = 4, rehash = "300 ms", penalty_rate = "1 Mbit/s", ecn = true }
+fred = { limit = "90 packets", w_q = 0.02, ecn = true }
+sfb = { limit = "90 packets", bin_size = 4, rehash = "300 ms", penalty_rate = "1 Mbit/s", ecn = true }
 red-pd = { min_th = "4 packets", max_th = "12 packets", limit = "40 packets", gentle = true, w_q = 0.02, ecn = true }
 choke = { min_th = "4 packets", max_th = "15 packets", limit = "40 packets", w_q = 0.02, ecn = true }
 codel = { target = "5 ms", interval = "50 ms", limit = "60 packets", ecn = true }

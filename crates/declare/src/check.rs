@@ -89,10 +89,12 @@ pub fn bytes(field: &str, found: Bytes) -> Result<(), Problem> {
     }
 }
 
-/// A count must lie between `least` and `most`.
+/// A count must lie between `least` and `most`; [`u32::MAX`] is no limit.
 pub fn count(field: &str, value: u32, least: u32, most: u32) -> Result<(), Problem> {
     if (least..=most).contains(&value) {
         Ok(())
+    } else if most == u32::MAX {
+        problem(field, format!("found {value}; it must be at least {least}"))
     } else {
         problem(
             field,

@@ -9,12 +9,13 @@ use crate::ScenarioError;
 const DEEPEST: usize = 16;
 
 /// Keys that take a name instead of a table, and the key of that table which takes the name.
-const NAMED: [(&str, &str); 5] = [
+const NAMED: [(&str, &str); 6] = [
     ("tcp", "profile"),
     ("client", "profile"),
     ("server", "profile"),
     ("discipline", "preset"),
     ("congestion_control", "kind"),
+    ("slow_start", "kind"),
 ];
 
 /// Keys of `tcp` that hold the stack of one end.

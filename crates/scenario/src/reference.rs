@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use aqmlab_aqm::Discipline;
-use aqmlab_tcp::{Clock, DelayedAck, Profile};
+use aqmlab_tcp::{Clock, CongestionControlKind, DelayedAck, Profile, SlowStart};
 use aqmlab_traffic::{Model, Rtt, Sizes};
 use schemars::JsonSchema;
 use serde_json::Value;
@@ -45,6 +45,8 @@ pub fn reference() -> String {
     kinds::<Rtt>(&mut page, "`rtt`");
     kinds::<Sizes>(&mut page, "`request` and `response`");
     profiles(&mut page);
+    kinds::<CongestionControlKind>(&mut page, "`tcp.congestion_control`");
+    kinds::<SlowStart>(&mut page, "`tcp.slow_start`");
     kinds::<Clock>(&mut page, "`tcp.clock`");
     kinds::<DelayedAck>(&mut page, "`tcp.delayed_ack`");
     page
@@ -110,7 +112,9 @@ fn words(page: &mut String, parameters: &[Parameter]) {
 /// The keys of a profile with the value that each profile gives them.
 fn profiles(page: &mut String) {
     *page += "\n## `tcp`\n\nThe name of a profile, or a table whose `profile` names one and whose \
-              other keys replace its values: `tcp = { profile = \"rfc\", ecn = true }`.\n\n";
+              other keys replace its values: `tcp = { profile = \"rfc\", ecn = true }`. A table with \
+              `client` and `server` has a stack for each end: \
+              `tcp = { client = \"linux\", server = { profile = \"rfc\", ecn = true } }`.\n\n";
     let sheets = Profile::NAMES.map(ProfileSheet::of);
     for (name, sheet) in Profile::NAMES.iter().zip(&sheets) {
         *page += &format!("- `\"{name}\"`: {}\n", sheet.summary);
@@ -141,7 +145,6 @@ fn profiles(page: &mut String) {
 fn code(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::Object(table) if !table.contains_key("kind") => "see below".to_owned(),
         Value::Object(table) => {
             let keys: Vec<_> = table
                 .iter()

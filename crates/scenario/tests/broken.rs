@@ -121,6 +121,30 @@ const CASES: &[(&str, &str)] = &[
     ("\"freebsd-2.2.8\"", "\"freebsd-2.2\""),
     (
         "{ profile = \"freebsd-2.2.8\", nagle = true }",
+        "{ client = \"linux\" }",
+    ),
+    (
+        "{ profile = \"freebsd-2.2.8\", nagle = true }",
+        "{ client = \"linux\", server = \"ns-one-way\" }",
+    ),
+    (
+        "{ profile = \"freebsd-2.2.8\", nagle = true }",
+        "{ client = \"linux\", server = { ecn = 1 } }",
+    ),
+    (
+        "{ profile = \"freebsd-2.2.8\", nagle = true }",
+        "{ cubic = { beta = 0.5 } }",
+    ),
+    (
+        "{ profile = \"freebsd-2.2.8\", nagle = true }",
+        "{ congestion_control = { kind = \"cubic\", beta = 2 } }",
+    ),
+    (
+        "{ profile = \"freebsd-2.2.8\", nagle = true }",
+        "{ congestion_control = \"cubik\" }",
+    ),
+    (
+        "{ profile = \"freebsd-2.2.8\", nagle = true }",
         "\"freebsd\"",
     ),
     (

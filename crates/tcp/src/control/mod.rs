@@ -1,7 +1,7 @@
 //! Congestion control: how the window grows and what congestion does to it.
 //!
-//! A congestion control ([`CongestionControl`]) is one file; to add one takes a line in the list
-//! below. [`Control`] keeps the window and applies what a profile says about every reduction.
+//! A congestion control (the trait `CongestionControl`) is one file; to add one takes a line in the
+//! list below. `Control` keeps the window and applies what a profile says about every reduction.
 //! Bytes throughout, as `f64`: fractions of a segment need them, whole bytes are exact below 2^53.
 
 mod congestion_control;

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use aqmlab_aqm::Discipline;
 use aqmlab_net::{QueueSize, Rate, Time};
-use aqmlab_scenario::{Framing, Scenario, Topology, catalog, discipline_heads, reference};
+use aqmlab_scenario::{
+    Framing, Scenario, Topology, catalog, discipline_heads, reference, traffic_heads,
+};
 use aqmlab_tcp::Profile;
 use aqmlab_traffic::{Model, Rtt};
 
@@ -145,18 +147,28 @@ fn the_reference_page_is_fresh() {
     assert!(file == reference(), "docs/scenario.md: {RENEW}");
 }
 
-#[test]
-fn the_pages_of_the_disciplines_are_fresh() {
-    let folder = root().join("docs/disciplines");
-    let heads = discipline_heads();
-    for (kind, head) in &heads {
-        let page = fs::read_to_string(folder.join(format!("{kind}.md"))).unwrap();
+/// Pages with these heads stand in a folder.
+fn expect_heads(folder: &str, heads: &[(String, String)]) {
+    for (kind, head) in heads {
+        let page = fs::read_to_string(root().join(folder).join(format!("{kind}.md"))).unwrap();
         assert!(
             page.starts_with(head.as_str()),
-            "docs/disciplines/{kind}.md: {RENEW}"
+            "{folder}/{kind}.md: {RENEW}"
         );
     }
+}
+
+#[test]
+fn the_pages_of_the_disciplines_are_fresh() {
+    let heads = discipline_heads();
+    expect_heads("docs/disciplines", &heads);
+    let folder = root().join("docs/disciplines");
     assert_eq!(fs::read_dir(folder).unwrap().count(), heads.len());
+}
+
+#[test]
+fn the_pages_of_the_traffic_models_are_fresh() {
+    expect_heads("docs/traffic", &traffic_heads());
 }
 
 #[test]
@@ -169,14 +181,16 @@ fn the_recipe_for_a_discipline_shows_the_file_that_is_there() {
 }
 
 #[test]
-fn every_discipline_is_explained_and_validated() {
-    for (kind, _) in discipline_heads() {
-        let page = fs::read_to_string(root().join(format!("docs/disciplines/{kind}.md"))).unwrap();
+fn every_discipline_and_every_model_is_explained_and_validated() {
+    let pages = |folder: &'static str, heads: Vec<(String, String)>| {
+        let pages = heads.into_iter();
+        pages.map(move |(kind, _)| format!("{folder}/{kind}.md"))
+    };
+    let disciplines = pages("docs/disciplines", discipline_heads());
+    for path in disciplines.chain(pages("docs/traffic", traffic_heads())) {
+        let page = fs::read_to_string(root().join(&path)).unwrap();
         for heading in ["## How it works", "## Validation", "## References"] {
-            assert!(
-                page.contains(heading),
-                "docs/disciplines/{kind}.md: {heading}"
-            );
+            assert!(page.contains(heading), "{path}: {heading}");
         }
     }
 }
@@ -366,6 +380,34 @@ fn calibration_runs_one_class_uncongested() {
     let poisson = load("open-loop.toml", &[]).uncongested(0, 12.5);
     assert_eq!(poisson.population(0), Some(12.5));
     assert_eq!(poisson.traffic[0].population_key(), "rate");
+}
+
+#[test]
+fn the_population_of_every_model_is_what_it_is_set_to() {
+    for example in Model::examples() {
+        let text = format!(
+            r#"
+            [topology]
+            kind = "dumbbell"
+            [topology.bottleneck]
+            rate = "10 Mbit/s"
+            discipline = {{ kind = "droptail", limit = "50 packets" }}
+            {example}
+            "#
+        );
+        let mut scenario = read_back(&text);
+        for population in [1.0, 7.0, 40.0] {
+            scenario.set_population(0, population);
+            assert_eq!(scenario.population(0), Some(population), "{example}");
+            let written: toml::Table = scenario.to_toml().parse().unwrap();
+            let key = scenario.traffic[0].population_key();
+            let value = &written["traffic"][0][key];
+            let number = value.as_str().map_or(value.to_string(), str::to_owned);
+            let number = number.split(' ').next().unwrap().parse();
+            assert_eq!(number, Ok(population), "{key} in\n{example}");
+            assert_eq!(read_back(&scenario.to_toml()), scenario);
+        }
+    }
 }
 
 #[test]

@@ -168,8 +168,7 @@ fn traffic(class: &Traffic, network: &Network) -> Checked {
     if matches!(class.rtt, Rtt::Vector { .. }) && !class.model.parameters().has_round_trips() {
         return wrong(
             format!("{path}.rtt.kind"),
-            "found \"vector\"; only connections of kind \"vectors\" or \"general-tcp\" have \
-             round-trip times of their own",
+            "found \"vector\", but connections of this model have no round-trip times of their own",
         );
     }
     let (shortest, longest) = class.rtt.extremes();
@@ -229,8 +228,8 @@ fn subset(path: &str, class: &Traffic) -> Checked {
     };
     at(path, subset.check())?;
     if class.model.parameters().opening() != Opening::OpenLoop {
-        let right = "only an open loop (poisson, packmime, vectors, general-tcp) has subsets";
-        let message = format!("found a subset of connections that do not arrive; {right}");
+        let message = "found one, but the model is no open loop; only connections that arrive \
+                       whatever becomes of those before have subsets";
         return wrong(path, message);
     }
     if class.population().is_none() {

@@ -88,8 +88,8 @@ pub(crate) struct Common {
     #[serde(default)]
     max_connections: Option<u32>,
     /// Which of the connections that its model would open the class has, so that several classes
-    /// can share them, each with a stack of its own. Only for models with an open loop (`poisson`,
-    /// `packmime`, `vectors`, `general-tcp`) whose population is given. Left out: all.
+    /// can share them, each with a stack of its own. Only for models with an open loop whose
+    /// population is given. Left out: all.
     #[serde(default)]
     subset: Option<Subset>,
 }

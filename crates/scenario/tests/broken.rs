@@ -59,6 +59,10 @@ const CASES: &[(&str, &str)] = &[
     ),
     ("rate = \"5 /s\"", "subset = { of = \"web\", to = 0.2 }"),
     (
+        "rate = \"5 /s\"",
+        "rate = \"5 /s\"\npart = { of = \"web\", to = 0.2 }",
+    ),
+    (
         "parallel = 2",
         "parallel = 2\nusers = 10\nsubset = { of = \"web\", to = 0.2 }",
     ),

@@ -1,8 +1,11 @@
 //! Models of traffic at work in the simulated world: when classes act, what they are refused, and
 //! whether the UNC users cause the load that they were published with.
 
+use std::path::Path;
+
 use aqmlab_record::{Discard, Summary};
 use aqmlab_scenario::Scenario;
+use aqmlab_traffic::Model;
 
 fn run(text: &str) -> Summary {
     let scenario = Scenario::parse(text, &[], &mut |name| panic!("it asks for {name}"))
@@ -197,5 +200,22 @@ fn unc_users_cause_their_published_load() {
             (found - published).abs() < 0.05,
             "{found}, published {published}"
         );
+    }
+}
+
+#[test]
+fn the_example_of_every_model_runs() {
+    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let examples = Model::examples();
+    assert_eq!(examples.len(), Model::ABOUT.len());
+    for example in examples {
+        let text = network(0, 5, "100 Mbit/s", example);
+        let scenario = Scenario::load_text(&text, &scenarios, &[])
+            .unwrap_or_else(|error| panic!("{error} in\n{example}"));
+        assert!(scenario.population(0).is_some(), "{example}");
+        let summary = aqmlab_sim::run(&scenario, None, &mut |_| true)
+            .unwrap_or_else(|error| panic!("{error} in\n{example}"));
+        let link = &summary.links["bottleneck"]["forward"];
+        assert!(link.throughput_bps > 0.0, "nothing is sent by\n{example}");
     }
 }

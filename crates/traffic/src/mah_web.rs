@@ -7,11 +7,8 @@
 //! connections, one per file; when all have come the user thinks, and fetches the next page. A
 //! server is kept for a run of consecutive pages, then drawn anew. Servers answer at once.
 //!
-//! Departures from the paper by Mah:
-//!
-//! - think times are capped (`think_cap`), or a user's rate would decay for a day;
-//! - the tail of the reply sizes is parametric with `replies = "christiansen2000"`; see
-//!   `data/mah1997/README.md`.
+//! The tail of the reply sizes is parametric with `replies = "christiansen2000"`; see
+//! `data/mah1997/README.md`.
 //!
 //! All random numbers of a page are drawn when the page starts, in one order: who a user is and
 //! what it fetches never depends on the order in which its connections finish.

@@ -13,14 +13,6 @@
 //!
 //! The numbers are those of ns-2 2.35; `data/packmime/README.md` says more.
 //!
-//! Departures from ns-2:
-//!
-//! - the long memory has the autocovariance of fractional noise at all lags, where ns-2 cuts it off
-//!   after 1000 (sizes of requests: 5000) connections;
-//! - location and spread of a persistent connection's gaps and sizes are drawn once per connection,
-//!   as the model means, where ns-2 draws those of the gaps once per run;
-//! - with `direction = "both"` each direction is a pair of clouds of its own, with half the rate.
-//!
 //! Every purpose draws from its own stream: other round-trip times meet the same connections.
 
 mod marginals;

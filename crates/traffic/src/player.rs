@@ -184,3 +184,118 @@ impl<S: Borrow<Script>> Player<S> {
         AppAction::End
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Exchange;
+
+    const NOW: Time = Time::from_secs(5);
+
+    fn bytes(bytes: u64) -> Delivery {
+        Delivery {
+            bytes,
+            ..Delivery::default()
+        }
+    }
+
+    const ESTABLISHED: Delivery = Delivery {
+        established: true,
+        bytes: 0,
+        closed: false,
+    };
+
+    const CLOSED: Delivery = Delivery {
+        established: false,
+        bytes: 0,
+        closed: true,
+    };
+
+    #[test]
+    fn a_single_exchange_is_played_at_both_ends() {
+        let mut player = Player::new(Script::single(10, 20), Time::from_secs(1));
+        assert!(player.on_delivery(Role::Client, ESTABLISHED));
+        let request = AppAction::Write {
+            bytes: 10,
+            close: false,
+        };
+        assert_eq!(player.next(Role::Client, NOW), request);
+        assert_eq!(player.next(Role::Client, NOW), AppAction::Wait);
+
+        assert!(player.on_delivery(Role::Server, ESTABLISHED));
+        assert_eq!(player.next(Role::Server, NOW), AppAction::Wait);
+        assert!(!player.on_delivery(Role::Server, bytes(9)));
+        assert!(player.on_delivery(Role::Server, bytes(1)));
+        let response = AppAction::Write {
+            bytes: 20,
+            close: true,
+        };
+        assert_eq!(player.next(Role::Server, NOW), response);
+        assert_eq!(player.next(Role::Server, NOW), AppAction::End);
+
+        // The response ends with the server's close, not with its last byte.
+        assert!(!player.on_delivery(Role::Client, bytes(20)));
+        assert!(player.on_delivery(Role::Client, CLOSED));
+        let answered = Answered {
+            asked_at: Time::from_secs(1),
+            request_bytes: 10,
+            response_bytes: 20,
+        };
+        assert_eq!(
+            player.next(Role::Client, NOW),
+            AppAction::Answered(answered)
+        );
+        let close = AppAction::Write {
+            bytes: 0,
+            close: true,
+        };
+        assert_eq!(player.next(Role::Client, NOW), close);
+        assert_eq!(player.next(Role::Client, NOW), AppAction::End);
+        assert!(!player.on_delivery(Role::Client, bytes(1)));
+    }
+
+    #[test]
+    fn what_came_before_it_was_waited_for_counts() {
+        let pause = Time::from_secs(2);
+        let exchange = Exchange {
+            pause,
+            ..Exchange::new(10, 20)
+        };
+        let script = Script::new(vec![exchange; 2], Role::Client);
+        let mut player = Player::new(&script, Time::ZERO);
+        player.on_delivery(Role::Client, ESTABLISHED);
+        player.next(Role::Client, NOW);
+        // A response and a half, in one go and before the client waits.
+        player.on_delivery(Role::Client, bytes(30));
+        let mut actions = Vec::new();
+        loop {
+            match player.next(Role::Client, NOW) {
+                AppAction::Wait => break,
+                action => actions.push(action),
+            }
+        }
+        let answered = Answered {
+            asked_at: Time::ZERO,
+            request_bytes: 10,
+            response_bytes: 30,
+        };
+        let request = AppAction::Write {
+            bytes: 10,
+            close: false,
+        };
+        let expected = [
+            AppAction::Answered(answered),
+            AppAction::Pause(pause),
+            AppAction::Asked,
+            request,
+        ];
+        assert_eq!(actions, expected);
+        // Ten of the second response's bytes are there.
+        assert!(!player.on_delivery(Role::Client, bytes(9)));
+        assert!(player.on_delivery(Role::Client, bytes(1)));
+        let AppAction::Answered(second) = player.next(Role::Client, NOW) else {
+            panic!("the second response is there");
+        };
+        assert_eq!((second.asked_at, second.response_bytes), (NOW, 10));
+    }
+}

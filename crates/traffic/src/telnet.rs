@@ -2,9 +2,6 @@
 //!
 //! The pauses are those of tcplib: P. Danzig, S. Jamin, "tcplib: A Library of TCP Internetwork
 //! Traffic Characteristics", University of Southern California, 1991 (`data/tcplib/README.md`).
-//!
-//! Departure: tcplib's times are those between the packets of the one who types. Here they begin
-//! when the echo has come, so that every keystroke is an exchange whose response time is measured.
 
 use aqmlab_declare::check::{Problem, at_least_one, bytes, problem};
 use aqmlab_declare::{About, Parameters};

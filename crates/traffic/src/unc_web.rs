@@ -11,13 +11,6 @@
 //! for a run of consecutive pages, then it is drawn anew. Servers answer at once; clients close
 //! persistent connections, servers the others.
 //!
-//! Departures from the dissertation:
-//!
-//! - a connection ends with its page, where a persistent one of the original could wait for the next
-//!   page of the same server; the share of persistent connections is chosen so that the published
-//!   shares of connections, objects and bytes hold all the same;
-//! - when the first connection of a page is persistent, the others open when it has ended.
-//!
 //! All random numbers of a page are drawn when the page starts, in one order: who a user is and
 //! what it fetches never depends on the order in which its connections finish.
 

@@ -1,7 +1,9 @@
 """aqmlab: what will this queue do to the people whose traffic crosses it?
 
 A :class:`Scenario` says what to simulate, :func:`run` simulates it, a :class:`Run` holds the
-results and :func:`compare` puts runs beside each other::
+results, :func:`compare` puts runs beside each other and :func:`report` writes about them. A
+:class:`Sweep` is a scenario with many values, :func:`sweep` runs it, a :class:`SweepSummary` holds
+what came out::
 
     import aqmlab
 
@@ -16,16 +18,16 @@ results and :func:`compare` puts runs beside each other::
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-
-from aqmlab.engine.execute import execute
+from aqmlab import _native
+from aqmlab._api import compare, report, run
+from aqmlab.engine.calibrate import calibrate
 from aqmlab.errors import AqmlabError, RunError, ScenarioError
-from aqmlab.results.compare import Difference, compared_groups, differences
+from aqmlab.results.compare import Difference
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps.campaign import sweep
 from aqmlab.sweeps.file import Sweep
+from aqmlab.sweeps.summary import SweepSummary
 
 __all__ = [
     "AqmlabError",
@@ -35,41 +37,12 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Sweep",
+    "SweepSummary",
+    "calibrate",
     "compare",
+    "report",
     "run",
     "sweep",
 ]
 
-
-def run(
-    scenario: Scenario | str | os.PathLike[str],
-    seed: int | None = None,
-    out_dir: str | os.PathLike[str] | None = None,
-    *,
-    progress: Callable[[float], None] | None = None,
-) -> Run:
-    """Runs a scenario, or finds its finished run.
-
-    Args:
-        scenario: the scenario, or the path of its file.
-        seed: seed of every random stream; default: the scenario's.
-        out_dir: the run directory; default: a name under ``runs``.
-        progress: called now and then with the share of the simulated time that is done.
-    """
-    chosen = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-    if seed is not None and seed != chosen.seed:
-        populations = dict(chosen.populations)
-        chosen = chosen.with_overrides({"seed": seed}).with_populations(populations)
-    return execute(chosen, out_dir, progress=progress, reuse=True)
-
-
-def compare(runs: Sequence[Run | str | os.PathLike[str]]) -> list[Difference]:
-    """Differences of every run to the first, with their intervals.
-
-    See :mod:`aqmlab.results.compare`.
-
-    Args:
-        runs: runs, or paths of run directories.
-    """
-    opened = [entry if isinstance(entry, Run) else Run.open(entry) for entry in runs]
-    return differences(compared_groups(opened))
+__version__ = _native.version().partition("+")[0]

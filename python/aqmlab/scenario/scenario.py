@@ -22,7 +22,7 @@ MAX_BYTES = 16 * 2**20
 """Largest scenario file that is read."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scenario:
     """One experiment: network, queue disciplines, traffic, what is measured, seed.
 
@@ -49,6 +49,10 @@ class Scenario:
             text = _native.set_population(text, index, population)
         object.__setattr__(self, "effective", text)
 
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Scenario {self.name}: {self.title}, seed {self.seed}>"
+
     @classmethod
     def load(cls, path: str | os.PathLike[str], overrides: Iterable[Override] = ()) -> Scenario:
         """Reads a scenario file.
@@ -74,6 +78,28 @@ class Scenario:
             source=text, folder=folder or Path(), overrides=tuple(overrides), name="scenario"
         )
 
+    @classmethod
+    def from_dict(
+        cls,
+        content: Mapping[str, object],
+        overrides: Iterable[Override] = (),
+        *,
+        folder: Path | None = None,
+    ) -> Scenario:
+        """A scenario from nested dictionaries, as a scenario file has them.
+
+        Args:
+            content: what the file would say; keys whose value is None are left out.
+            overrides: pairs of a field's path and its value.
+            folder: where the files are that it names; default: here.
+        """
+        lines = (
+            f"{json.dumps(str(key))} = {inline(value)}\n"
+            for key, value in content.items()
+            if value is not None
+        )
+        return cls.from_toml("".join(lines), overrides, folder=folder)
+
     def with_overrides(self, overrides: Iterable[Override] | Mapping[str, object]) -> Scenario:
         """The scenario with some fields replaced; calibrated populations are forgotten.
 
@@ -84,6 +110,13 @@ class Scenario:
         pairs = overrides.items() if isinstance(overrides, Mapping) else overrides
         added = tuple((path, toml_value(value)) for path, value in pairs)
         return replace(self, overrides=(*self.overrides, *added), populations=())
+
+    def with_seed(self, seed: int) -> Scenario:
+        """The scenario with another seed and the same users: calibration does not depend on it."""
+        if seed == self.seed:
+            return self
+        populations = dict(self.populations)
+        return self.with_overrides({"seed": seed}).with_populations(populations)
 
     def with_populations(self, populations: Mapping[int, float]) -> Scenario:
         """The scenario with users (or connections per second) for some classes, by index."""
@@ -147,6 +180,10 @@ def inline(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(inline, value))}]"
     if isinstance(value, Mapping):
-        pairs = (f"{json.dumps(str(key))} = {inline(item)}" for key, item in value.items())
+        pairs = (
+            f"{json.dumps(str(key))} = {inline(item)}"
+            for key, item in value.items()
+            if item is not None
+        )
         return f"{{ {', '.join(pairs)} }}"
-    raise ScenarioError(f"an override cannot be a {type(value).__name__}")
+    raise ScenarioError(f"a value of a scenario cannot be a {type(value).__name__}")

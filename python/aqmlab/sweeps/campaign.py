@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from aqmlab import _native
+from aqmlab._util.renamed import renamed
 from aqmlab.engine import schedulers
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import RUNS_ROOT
@@ -61,6 +62,7 @@ class SweepProgress:
         """How many of the runs to be made are done; parts of a run count."""
 
 
+@renamed(watcher="progress")
 def sweep(
     plan: Sweep | str | os.PathLike[str],
     *,
@@ -138,7 +140,7 @@ class Campaign:
 
     def _made(self, wanted: Sequence[tuple[int, int]], pool: Scheduler) -> list[Row]:
         """Some runs: found in the store, or made now. Points that are equal share theirs."""
-        planned = [(index, seed, with_seed(self.scenarios[index], seed)) for index, seed in wanted]
+        planned = [(index, seed, self.scenarios[index].with_seed(seed)) for index, seed in wanted]
         distinct = {scenario.key: scenario for _, _, scenario in planned}
         outcomes: dict[str, Outcome] = {
             key: run for key in distinct if (run := self.store.find(key)) is not None
@@ -183,14 +185,6 @@ class TotalProgress:
         """Notes how much of a run is done."""
         self._shares[index] = done
         self._progress.progress(sum(self._shares), len(self._shares))
-
-
-def with_seed(scenario: Scenario, seed: int) -> Scenario:
-    """The scenario with another seed and the same users: calibration does not depend on it."""
-    if seed == scenario.seed:
-        return scenario
-    populations = dict(scenario.populations)
-    return scenario.with_overrides({"seed": seed}).with_populations(populations)
 
 
 def more_seeds(precision: Precision, rows: Sequence[Row]) -> int:

@@ -1,0 +1,138 @@
+"""The functions that ``import aqmlab`` offers beside its classes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import overload
+
+from aqmlab.engine.calibrate import calibrate
+from aqmlab.engine.execute import RUNS_ROOT, default_path, execute
+from aqmlab.engine.parallel import execute_all
+from aqmlab.errors import AqmlabError
+from aqmlab.results.compare import Difference, compared_groups, differences
+from aqmlab.results.run import Run
+from aqmlab.scenario.scenario import Scenario
+from aqmlab.scenario.vary import seeds as parsed_seeds
+
+
+@overload
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    seed: int | None = None,
+    out_dir: str | os.PathLike[str] | None = None,
+    *,
+    seeds: None = None,
+    jobs: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Run: ...
+
+
+@overload
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    seed: None = None,
+    out_dir: str | os.PathLike[str] | None = None,
+    *,
+    seeds: str | Iterable[int],
+    jobs: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> list[Run]: ...
+
+
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    seed: int | None = None,
+    out_dir: str | os.PathLike[str] | None = None,
+    *,
+    seeds: str | Iterable[int] | None = None,
+    jobs: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Run | list[Run]:
+    """Runs a scenario, or finds its finished run.
+
+    Args:
+        scenario: the scenario, or the path of its file.
+        seed: seed of every random stream; default: the scenario's.
+        out_dir: the run directory; default: a name under ``runs``. With `seeds` their folder.
+        seeds: one run for each, several at a time; numbers, or text such as "1..8".
+        jobs: runs at a time with `seeds`; default: the number of processors.
+        progress: called now and then with the share that is done, with `seeds` from several
+            threads.
+
+    Returns:
+        The run; with `seeds` a list of runs in their order.
+
+    Raises:
+        ScenarioError: the scenario is wrong.
+        RunError: a run failed.
+    """
+    chosen = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    if seeds is None:
+        chosen = chosen if seed is None else chosen.with_seed(seed)
+        return execute(chosen, out_dir, progress=progress, reuse=True)
+    if seed is not None:
+        raise AqmlabError("run(): found seed and seeds; give one of them")
+    if chosen.uncalibrated:
+        chosen, _ = calibrate(chosen, jobs=jobs)
+    numbers = parsed_seeds(seeds) if isinstance(seeds, str) else list(dict.fromkeys(seeds))
+    root = RUNS_ROOT if out_dir is None else Path(out_dir)
+    planned = [chosen.with_seed(number) for number in numbers]
+    named = {default_path(one, root).name: one for one in planned}
+    shares = dict.fromkeys(named, 0.0)
+
+    def told(name: str, done: float) -> None:
+        shares[name] = done
+        if progress is not None:
+            progress(sum(shares.values()) / len(shares))
+
+    found = []
+    for result in execute_all(list(named.items()), root, jobs, told).values():
+        if isinstance(result, AqmlabError):
+            raise result
+        found.append(result)
+    return found
+
+
+def compare(runs: Sequence[Run | str | os.PathLike[str]]) -> list[Difference]:
+    """Differences to the first runs, with their intervals.
+
+    Runs that differ in nothing but their seed are taken together; see
+    :mod:`aqmlab.results.compare`.
+
+    Args:
+        runs: runs, or paths of run directories.
+    """
+    return differences(compared_groups([opened(entry) for entry in runs]))
+
+
+def report(
+    runs: Sequence[Run | str | os.PathLike[str]],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    kind: str | None = None,
+    title: str | None = None,
+    question: str | None = None,
+) -> Path:
+    """Writes a report about some runs: one file that needs no network.
+
+    Args:
+        runs: runs, or paths of run directories. Differences are taken to the first ones.
+        path: the file; its suffix says what is written. Default: ``report.html`` or its like.
+        kind: ``html``, ``md``, ``pdf`` or ``png``, where the suffix does not say it.
+        title: its title; default: that of the scenarios.
+        question: what the runs are to answer; default: made from what differs.
+
+    Returns:
+        Where it is.
+    """
+    from aqmlab.reports.write import write  # it loads what draws
+
+    found = [opened(entry) for entry in runs]
+    return write(found, path, kind=kind, title=title, question=question)
+
+
+def opened(entry: Run | str | os.PathLike[str]) -> Run:
+    """A run, or that of a run directory."""
+    return entry if isinstance(entry, Run) else Run.open(entry)

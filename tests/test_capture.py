@@ -104,7 +104,7 @@ def test_a_capture_becomes_vectors_and_a_report(aqmlab: Cli, capture: Path) -> N
 
 def test_json_is_the_report_and_nothing_else(aqmlab: Cli, capture: Path) -> None:
     answer = aqmlab(
-        "traffic", "from-capture", capture, "-o", "a", "--json", "--format", "alternate"
+        "traffic", "from-capture", capture, "-o", "a", "--json", "--layout", "alternate"
     )
     report = json.loads(answer.out)
     assert report["packets"]["read"] == report["packets"]["tcp"] == len(CONNECTION)

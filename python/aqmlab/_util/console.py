@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
@@ -24,6 +26,11 @@ def out(text: str) -> None:
 def say(text: str) -> None:
     """A line on standard error."""
     sys.stderr.write(f"aqmlab: {text}\n")
+
+
+def print_json(content: Any) -> None:  # noqa: ANN401 - whatever JSON can say
+    """JSON on standard output."""
+    out(json.dumps(content, indent=2, ensure_ascii=False))
 
 
 def show(*parts: RenderableType) -> None:

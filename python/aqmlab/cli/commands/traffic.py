@@ -1,8 +1,7 @@
-"""The sub-commands ``aqmlab traffic ...``."""
+"""``aqmlab traffic ...``: what sources of traffic are like, without packets."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from aqmlab._util.console import Progress, out, show
+from aqmlab._util.console import Progress, out, print_json, show
 from aqmlab._util.words import nearest
+from aqmlab.cli.options import Json, Seed, Sets, one_seed, renamed
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
@@ -21,6 +21,8 @@ from aqmlab.traffic.describe import EXAMPLES, SECONDS, describe, example, record
 
 CAPTURES = (".pcap", ".pcapng")
 """How the names of captures end."""
+
+__all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -32,8 +34,8 @@ class Partial(str, Enum):
     drop = "drop"
 
 
-class Format(str, Enum):
-    """The two text formats of connection vectors."""
+class Layout(str, Enum):
+    """The two text layouts of connection vectors."""
 
     original = "original"
     alternate = "alternate"
@@ -54,15 +56,8 @@ def describe_command(
             f"kind: {', '.join(EXAMPLES)}.",
         ),
     ],
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="FIELD=VALUE",
-            help="Replaces a field, such as traffic.0.rate='200 /s'; may be repeated.",
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of every random stream.")] = None,
+    overrides: Sets = None,
+    seed: Seed = None,
     seconds: Annotated[
         float, typer.Option(min=1.0, max=1e6, help="Seconds that the source is played.")
     ] = SECONDS,
@@ -70,7 +65,7 @@ def describe_command(
         Path | None,
         typer.Option("-o", "--output", help="Figure (.svg, .png, .pdf, .html)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show what a source of traffic asks for.
 
@@ -82,20 +77,20 @@ def describe_command(
     from aqmlab.traffic import views as describe_views
 
     if source.endswith(CAPTURES):
-        if overrides or seed is not None:
+        if overrides or seed:
             raise AqmlabError(
                 f"SOURCE: {source} is a capture, which has no seed and no fields to set"
             )
         describe_capture(Path(source), figure, as_json)
         return
     pairs = [vary.assignment(text, "--set") for text in overrides or []]
-    if seed is not None:
-        pairs.append(("seed", str(seed)))
+    if (wanted := one_seed(seed)) is not None:
+        pairs.append(("seed", str(wanted)))
     found = describe(opened(source, pairs), seconds)
     if figure is not None:
         figures.save(describe_views.describe_figure(found), figure)
     if as_json:
-        out(json.dumps([description.to_json() for description in found], indent=2))
+        print_json([description.to_json() for description in found])
         return
     for description in found:
         show(*describe_views.describe_tables(description))
@@ -113,7 +108,7 @@ def describe_capture(capture: Path, figure: Path | None, as_json: bool) -> None:
     if figure is not None:
         figures.save(arrivals_figure(found), figure)
     if as_json:
-        out(json.dumps([one.to_json() for one in found], indent=2))
+        print_json([one.to_json() for one in found])
         return
     show(arrivals_table(found))
     if figure is not None:
@@ -149,10 +144,9 @@ def from_capture_command(
         Partial,
         typer.Option(help="Connections of which beginning, end or a direction was not captured."),
     ] = Partial.keep,
-    form: Annotated[Format, typer.Option("--format", help="Text format.")] = Format.original,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the report as JSON and nothing else.")
-    ] = False,
+    layout: Annotated[Layout, typer.Option(help="Text layout of the vectors.")] = Layout.original,
+    old_format: Annotated[str | None, renamed("--format", "--layout")] = None,  # noqa: ARG001
+    as_json: Json = False,
 ) -> None:
     """Turn a capture into connection vectors: what its applications did, without its network.
 
@@ -165,11 +159,11 @@ def from_capture_command(
             idle=idle,
             timeout=timeout,
             partial=partial.value,
-            alternate=form is Format.alternate,
+            alternate=layout is Layout.alternate,
             progress=progress.task(capture.name),
         )
     if as_json:
-        out(json.dumps(report, indent=2, ensure_ascii=False))
+        print_json(report)
         return
     show(report_table(report))
     out(f"connection vectors: {output}")

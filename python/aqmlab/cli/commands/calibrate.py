@@ -1,0 +1,33 @@
+"""``aqmlab calibrate``: users for a load."""
+
+from __future__ import annotations
+
+from aqmlab._util.console import Progress, out, print_json
+from aqmlab.cli.options import Jobs, Json, ScenarioFile, Sets
+from aqmlab.cli.planning import load
+from aqmlab.engine.calibrate import calibrate
+from aqmlab.errors import AqmlabError
+
+__all__ = ["command"]
+
+
+def command(
+    scenario: ScenarioFile,
+    overrides: Sets = None,
+    as_json: Json = False,
+    jobs: Jobs = None,
+) -> None:
+    """Find the users (or connections per second) that cause the scenario's load."""
+    chosen = load(scenario, overrides, None)
+    if not chosen.uncalibrated:
+        raise AqmlabError(
+            f"{scenario}: nothing to calibrate, for every class has its own users, connections or "
+            "flows; remove them and state a load"
+        )
+    with Progress("calibrating") as progress:
+        _, answers = calibrate(chosen, jobs=jobs, progress=progress.task(chosen.name))
+    if as_json:
+        print_json([answer.to_json() for answer in answers])
+        return
+    for answer in answers:
+        out(str(answer))

@@ -1,0 +1,29 @@
+"""``aqmlab explain``: what something is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from aqmlab._util.console import print_json, show
+from aqmlab.cli import tables
+from aqmlab.cli.options import Json
+from aqmlab.scenario.catalog import Catalog
+
+__all__ = ["command"]
+
+
+def command(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A discipline, profile, traffic model, ...")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Explain a queue discipline, traffic model, stack profile, ...: what it is, its parameters."""
+    found = Catalog.load().find(name)
+    if as_json:
+        print_json([entry.to_json() for entry in found])
+        return
+    for entry in found:
+        show(*tables.explanation(entry))

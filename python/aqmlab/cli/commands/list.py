@@ -1,0 +1,56 @@
+"""``aqmlab list``: what there is."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from aqmlab._util.console import print_json, show
+from aqmlab.cli import tables
+from aqmlab.cli.options import Json
+from aqmlab.scenario.catalog import Catalog, scenario_files
+from aqmlab.scenario.scenario import Scenario
+
+__all__ = ["command"]
+
+
+class Kind(str, Enum):
+    """What `aqmlab list` lists."""
+
+    disciplines = "disciplines"
+    presets = "presets"
+    transports = "transports"
+    traffic = "traffic"
+    profiles = "profiles"
+    scenarios = "scenarios"
+    papers = "papers"
+
+
+def command(
+    kind: Annotated[
+        Kind,
+        typer.Argument(
+            metavar="KIND", help=f"What to list: {', '.join(kind.value for kind in Kind)}."
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """List what there is."""
+    entries = listed(kind)
+    if as_json:
+        print_json(entries)
+        return
+    show(tables.list_table(kind.value, entries))
+
+
+def listed(kind: Kind) -> dict[str, str]:
+    """Names and what they mean."""
+    if kind is Kind.scenarios:
+        return {str(file): Scenario.load(file).title for file in scenario_files()}
+    if kind is Kind.papers:
+        from aqmlab.papers.paper import Paper, names
+
+        return {name: Paper.load(name).title for name in names()}
+    return Catalog.load().summaries(kind.value)

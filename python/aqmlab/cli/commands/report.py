@@ -1,0 +1,39 @@
+"""``aqmlab report``: one file about runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab._util.console import out
+
+__all__ = ["command"]
+
+
+def command(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN_OR_FOLDER", help="Run directories, or folders of them."),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="The file (.html, .md, .pdf, .png); default: report.html."
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--format", metavar="html|md|pdf|png", help="What is written.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title; default: the scenario's.")] = None,
+    question: Annotated[
+        str | None, typer.Option(help="What the runs are to answer; default: made from them.")
+    ] = None,
+) -> None:
+    """Write a report about runs: one file that needs no network."""
+    from aqmlab.reports import write as report
+
+    report.target(output, kind)  # an error is told before the work, not after it
+    place = report.write(report.gather(sources), output, kind=kind, title=title, question=question)
+    out(f"report: {place}")

@@ -1,0 +1,83 @@
+"""``aqmlab reproduce``: published tables beside ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aqmlab._util.console import Progress, out, print_json, show
+from aqmlab._util.pool import available_cpus
+from aqmlab.cli import tables
+from aqmlab.cli.options import Jobs, Json, Seed, Seeds, chosen_seeds
+from aqmlab.errors import AqmlabError, RunError
+
+__all__ = ["command"]
+
+
+def command(
+    paper: Annotated[
+        str,
+        typer.Argument(
+            metavar="PAPER", help="Name of a paper (see `aqmlab list papers`), or `all`."
+        ),
+    ],
+    chosen: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TABLE_OR_FIGURE", help="Default: all."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Short runs, whose numbers are not scored.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Runs as long as the paper's, where ours are shorter.")
+    ] = False,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Run nothing: leave out what has not been run.")
+    ] = False,
+    seed: Seed = None,
+    seeds: Seeds = None,
+    directory: Annotated[
+        Path | None, typer.Option("--out", help="Default: out/reproduce/PAPER.")
+    ] = None,
+    as_json: Json = False,
+    jobs: Jobs = None,
+) -> None:
+    """Repeat a paper's tables, or all papers: every published number beside ours."""
+    from aqmlab.papers.fidelity import reproduce_all
+    from aqmlab.papers.reproduce import reproduce
+
+    if quick and full:
+        raise AqmlabError("--quick and --full exclude each other: give one of them")
+    if paper == "all" and chosen:
+        raise AqmlabError(f"found {chosen[0]} after all; expected one paper when tables are named")
+    wanted = chosen_seeds(seed, seeds)
+    with Progress("running") as progress:
+        options: dict[str, Any] = {
+            "out": directory,
+            "quick": quick,
+            "full": full,
+            "finished_only": finished,
+            "jobs": jobs or available_cpus(),
+            "seeds": wanted,
+            "progress": progress.update,
+        }
+        result = (
+            reproduce_all(**options)
+            if paper == "all"
+            else reproduce(paper, chosen or None, **options)
+        )
+    if as_json:
+        print_json(result)
+    else:
+        show(tables.score_table(result))
+        for name, path in result["figures"].items():
+            out(f"figure {name}: {path}")
+        for kind, path in result["files"].items():
+            out(f"{kind}: {path}")
+    if failed := result["failed"]:
+        name, reason = next(iter(failed.items()))
+        raise RunError(
+            f"{len(failed)} of {result['runs']} runs failed; the first, {name}: {reason}"
+        )

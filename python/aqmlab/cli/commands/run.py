@@ -1,0 +1,89 @@
+"""``aqmlab run``: one scenario, once or with several seeds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab import _native
+from aqmlab._util.console import Progress, out, print_json, say, show
+from aqmlab.cli import tables
+from aqmlab.cli.options import Jobs, Json, ScenarioFile, Seed, Seeds, Sets, chosen_seeds, one_seed
+from aqmlab.cli.planning import calibrated, load, made
+from aqmlab.engine.execute import RUNS_ROOT, World, execute, existing_run
+from aqmlab.errors import AqmlabError
+from aqmlab.results.run import distinguish
+
+__all__ = ["command"]
+
+
+def command(
+    scenario: ScenarioFile,
+    overrides: Sets = None,
+    seed: Seed = None,
+    seeds: Seeds = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="The run directory; default: runs/NAME-KEY-sSEED. With --seeds their folder.",
+        ),
+    ] = None,
+    world: Annotated[
+        World, typer.Option("--on", help="Where: simulated, or on this machine's kernel (as root).")
+    ] = World.SIM,
+    as_json: Json = False,
+    jobs: Jobs = None,
+) -> None:
+    """Run a scenario.
+
+    Users that the scenario leaves to its load are calibrated first. A run is never done twice: the
+    same scenario and seed give the same results, and a finished run directory is used again.
+    """
+    if seeds is not None:
+        if world is World.LIVE:
+            raise AqmlabError("--seeds: live runs go one at a time; give each its --seed")
+        wanted = chosen_seeds(seed, seeds) or []
+        run_seeds(scenario, overrides, wanted, directory or RUNS_ROOT, jobs, as_json=as_json)
+        return
+    chosen = load(scenario, overrides, one_seed(seed))
+    if world is World.LIVE and (lacking := _native.live_missing()):
+        raise AqmlabError(lacking)  # before the work of calibration, too
+    if directory is not None and os.path.lexists(directory):
+        existing_run(directory)  # an error is told before the work, not after it
+    [ready] = calibrated([chosen], jobs)
+    with Progress("running") as progress:
+        run = execute(
+            ready, directory, world=world, progress=progress.task(chosen.name), reuse=True
+        )
+    for reason in run.invalid:
+        say(f"invalid: {reason}")
+    if as_json:
+        print_json(run.summary)
+        return
+    show(*tables.run_tables(run))
+    out(f"run directory: {run.path}")
+
+
+def run_seeds(
+    file: Path,
+    overrides: Sequence[str] | None,
+    seeds: Sequence[int],
+    root: Path,
+    jobs: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Runs a scenario once per seed and shows the runs side by side."""
+    found = distinguish(made([load(file, overrides, seed) for seed in seeds], root, jobs))
+    if as_json:
+        print_json([run.summary for run in found])
+        return
+    show(tables.compare_table(found))
+    out("")
+    for run in found:
+        out(f"run directory: {run.path}")

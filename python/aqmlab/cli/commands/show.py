@@ -1,0 +1,39 @@
+"""``aqmlab show``: what runs measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab._util.console import out, print_json, show
+from aqmlab.cli import sweep_tables, tables
+from aqmlab.cli.options import Json
+from aqmlab.results.run import Run, distinguish
+
+__all__ = ["command"]
+
+
+def command(
+    directories: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run directories.")],
+    batches: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Also how sure each run is, from that many batches of its responses."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what runs measured."""
+    from aqmlab.results import warm_up
+
+    found = distinguish([Run.open(path) for path in directories])
+    if as_json:
+        print_json(found[0].summary if len(found) == 1 else [run.summary for run in found])
+        return
+    for run in found:
+        show(*tables.run_tables(run))
+        if batches is not None:
+            show(sweep_tables.batches_table(warm_up.batched(run, batches)))
+            out(sweep_tables.warm_up_line(warm_up.warm_up_columns(run)))

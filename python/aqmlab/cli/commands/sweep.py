@@ -1,0 +1,75 @@
+"""``aqmlab sweep``: a scenario with many values of some fields."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab._util.console import Progress, out, print_json, say, show
+from aqmlab.cli import sweep_tables
+from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, chosen_seeds
+from aqmlab.engine.store import STORE_ROOT
+from aqmlab.errors import RunError
+from aqmlab.scenario import vary
+from aqmlab.sweeps.campaign import SWEEPS_ROOT, sweep
+
+__all__ = ["command"]
+
+
+def command(
+    file: Annotated[Path, typer.Argument(metavar="SWEEP", help="Sweep file (TOML).")],
+    overrides: Sets = None,
+    seed: Seed = None,
+    seeds: Seeds = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Dask scheduler that makes the runs: tcp://HOST:8786."
+        ),
+    ] = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder of the results; default: runs/sweeps/NAME."),
+    ] = None,
+    store: Annotated[Path, typer.Option(help="Folder of the runs, by key.")] = STORE_ROOT,
+    as_json: Json = False,
+    jobs: Jobs = None,
+) -> None:
+    """Run a sweep: a scenario with many values of some fields, each with several seeds.
+
+    Only what the store lacks is run: an interrupted sweep goes on where it was, an extended one
+    runs what is new.
+    """
+    from aqmlab.sweeps.file import Sweep
+    from aqmlab.sweeps.summary import SweepSummary
+
+    plan = Sweep.load(file).with_overrides(
+        vary.assignment(text, "--set") for text in overrides or []
+    )
+    if (wanted := chosen_seeds(seed, seeds)) is not None:
+        plan = plan.with_seeds(wanted)
+    target = directory or SWEEPS_ROOT / plan.name
+    with Progress("sweep") as progress:
+        table = sweep(
+            plan,
+            jobs=jobs,
+            scheduler=scheduler,
+            out=target,
+            store=store,
+            progress=sweep_tables.TerminalProgress(progress),
+        )
+    summary = SweepSummary(plan, table)
+    if as_json:
+        print_json({"results": str(target / "results.parquet"), **summary.to_json()})
+    else:
+        show(sweep_tables.points_table(summary.points))
+        if summary.differences:
+            out("")
+            show(sweep_tables.differences_table(summary))
+        out(f"\nresults: {target / 'results.parquet'}")
+    for point in summary.under_warmed:
+        say(f"warning: the warm-up is too short at {point.label} (p = {point.warm_up_p:.1g})")
+    if failures := summary.failures:
+        raise RunError(f"{len(failures)} of {table.num_rows} runs failed; the first, {failures[0]}")

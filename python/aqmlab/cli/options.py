@@ -1,0 +1,75 @@
+"""Options that several commands have, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aqmlab.errors import AqmlabError
+from aqmlab.scenario import vary
+
+__all__ = [
+    "Jobs",
+    "Json",
+    "ScenarioFile",
+    "Seed",
+    "Seeds",
+    "Sets",
+    "chosen_seeds",
+    "one_seed",
+    "renamed",
+]
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="FIELD=VALUE",
+        help="Replaces a field, such as traffic.browsers.users=3000; may be repeated.",
+    ),
+]
+Seed = Annotated[
+    list[int] | None,
+    typer.Option("--seed", metavar="N", help="Seed of every random stream."),
+]
+Seeds = Annotated[
+    str | None,
+    typer.Option("--seeds", metavar="A..B", help="Every run once with each seed: 1..8 or 1,5,9."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="Runs at a time; default: the number of processors.")
+]
+
+
+def one_seed(seed: Sequence[int] | None) -> int | None:
+    """The seed of ``--seed``, which is given once."""
+    if seed and len(seed) > 1:
+        given = ",".join(map(str, seed))
+        raise AqmlabError(f"--seed: found {len(seed)} of them; several are --seeds {given}")
+    return seed[0] if seed else None
+
+
+def chosen_seeds(seed: Sequence[int] | None, seeds: str | None) -> list[int] | None:
+    """The seeds of ``--seed N`` or ``--seeds A..B``; None: those of the file."""
+    one = one_seed(seed)
+    if seeds is None:
+        return None if one is None else [one]
+    if one is not None:
+        raise AqmlabError("--seed and --seeds: found both; give one of them")
+    return vary.seeds(seeds)
+
+
+def renamed(old: str, new: str) -> Any:  # noqa: ANN401 - typer's own type
+    """A hidden option that is refused with its new name."""
+
+    def refuse(value: str | None) -> None:
+        if value is None:
+            return
+        raise AqmlabError(f"{old}: is called {new}")
+
+    return typer.Option(old, hidden=True, callback=refuse)

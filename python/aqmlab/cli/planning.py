@@ -1,0 +1,70 @@
+"""From the command line to runs: scenarios are loaded, varied, calibrated and run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from aqmlab._util.console import Progress, say
+from aqmlab.engine import parallel
+from aqmlab.engine.calibrate import calibrate
+from aqmlab.engine.execute import default_path
+from aqmlab.errors import AqmlabError
+from aqmlab.results.run import Run
+from aqmlab.scenario import vary
+from aqmlab.scenario.scenario import Override, Scenario
+
+__all__ = ["calibrated", "load", "made", "opened_or_varied"]
+
+
+def load(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scenario:
+    """The scenario that a command is about."""
+    pairs: list[Override] = [vary.assignment(text, "--set") for text in overrides or []]
+    if seed is not None:
+        pairs.append(("seed", str(seed)))
+    return Scenario.load(file, pairs)
+
+
+def calibrated(scenarios: Sequence[Scenario], jobs: int | None) -> list[Scenario]:
+    """The scenarios with all their users; says how many they are."""
+    ready: list[Scenario] = []
+    told: list[str] = []
+    with Progress("calibrating") as progress:
+        for scenario in scenarios:
+            found, answers = calibrate(scenario, jobs=jobs, progress=progress.task(scenario.name))
+            ready.append(found)
+            told += map(str, answers)
+    for answer in dict.fromkeys(told):
+        say(answer)
+    return ready
+
+
+def opened_or_varied(
+    source: Path,
+    varied: Sequence[str],
+    overrides: Sequence[str] | None,
+    seeds: Sequence[int] | None,
+) -> list[Run | Scenario]:
+    """A run directory as it is; a scenario file in all its variations, with every seed."""
+    if source.is_dir():
+        return [Run.open(source)]
+    wanted: Sequence[int | None] = seeds or [None]
+    bases = [load(source, overrides, seed) for seed in wanted]
+    return [base.with_overrides(pairs) for pairs in vary.combinations(varied) for base in bases]
+
+
+def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> list[Run]:
+    """Runs as they are; scenarios calibrated and run. The order stays."""
+    scenarios = calibrated([entry for entry in planned if isinstance(entry, Scenario)], jobs)
+    named = {default_path(entry, root).name: entry for entry in scenarios}
+    with Progress("running") as progress:
+        results = parallel.execute_all(list(named.items()), root, jobs, progress.update)
+    # A scenario that is named twice is run once.
+    fresh = iter([results[default_path(entry, root).name] for entry in scenarios])
+    found = []
+    for entry in planned:
+        result = entry if isinstance(entry, Run) else next(fresh)
+        if isinstance(result, AqmlabError):
+            raise result
+        found.append(result)
+    return found

@@ -1,0 +1,72 @@
+"""The commands as a whole: one file each, the same options everywhere, a page that is current."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import aqmlab as package
+import pytest
+from aqmlab.cli import commands
+from aqmlab.cli.reference import PAGE, page
+from conftest import ROOT, SMALL, Cli
+
+TOY = '''"""A toy."""
+
+from aqmlab._util.console import out
+
+
+def command(word: str) -> None:
+    """Say a word."""
+    out(word.upper())
+'''
+
+
+def test_the_reference_page_is_current() -> None:
+    written = (ROOT / PAGE).read_text()
+    assert written == page(), f"{PAGE} is old: run python -m aqmlab.cli.reference"
+
+
+def test_every_command_is_in_the_page() -> None:
+    for file in Path(commands.__path__[0]).glob("[!_]*.py"):
+        assert f"## aqmlab {file.stem}" in page()
+
+
+def test_a_new_command_is_one_file(elsewhere: Path) -> None:
+    (elsewhere / "toy.py").write_text(TOY)
+    code = (
+        "import sys; from aqmlab.cli import commands; commands.__path__.append('.'); "
+        "from aqmlab.cli.app import main; sys.exit(main(sys.argv[1:]))"
+    )
+    call = [sys.executable, "-c", code]
+    assert subprocess.check_output([*call, "toy", "hello"], text=True) == "HELLO\n"
+    assert "Say a word." in subprocess.check_output([*call, "--help"], text=True)
+
+
+def test_the_version(aqmlab: Cli) -> None:
+    answer = aqmlab("--version")
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.startswith(f"aqmlab {package.__version__}+")
+
+
+@pytest.mark.parametrize("name", ["run", "compare", "sweep", "reproduce"])
+def test_seeds_mean_the_same_everywhere(aqmlab: Cli, name: str) -> None:
+    Path("small.toml").write_text(SMALL)
+    Path("sweep.toml").write_text('scenario = "small.toml"\n')
+    source = {"sweep": "sweep.toml", "reproduce": "christiansen2000"}.get(name, "small.toml")
+    both = aqmlab(name, source, "--seed", "1", "--seeds", "1..2")
+    assert both.status == 2
+    assert both.err == "aqmlab: --seed and --seeds: found both; give one of them\n"
+    twice = aqmlab(name, source, "--seed", "1", "--seed", "2")
+    assert twice.status == 2
+    assert twice.err == "aqmlab: --seed: found 2 of them; several are --seeds 1,2\n"
+    wrong = aqmlab(name, source, "--seeds", "3..1")
+    assert wrong.status == 2
+    assert "expected seeds such as 1..8 or 1,5,9" in wrong.err
+
+
+def test_old_options_are_refused_with_their_new_names(aqmlab: Cli) -> None:
+    answer = aqmlab("traffic", "from-capture", "x.pcap", "-o", "y", "--format", "alternate")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == "aqmlab: --format: is called --layout\n"

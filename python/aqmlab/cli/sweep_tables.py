@@ -12,14 +12,12 @@ from aqmlab._util.console import Progress, say
 from aqmlab._util.fields import Scalar
 from aqmlab.results.compare import Difference
 from aqmlab.results.groups import Group
+from aqmlab.results.metrics import described
 from aqmlab.results.statistics import Estimate, estimate, two_sided
 from aqmlab.sweeps.axes import plain
 from aqmlab.sweeps.campaign import SweepProgress
 from aqmlab.sweeps.file import Sweep
 from aqmlab.sweeps.summary import PointSummary, SweepSummary
-
-PERCENT = ("loss", "marked", "utilization", "le_", "gt_")
-"""Beginnings of metrics that are shares, and shown in percent."""
 
 
 class TerminalProgress(SweepProgress):
@@ -176,8 +174,8 @@ def texts(variables: Mapping[str, Scalar]) -> list[str]:
 
 def is_share(metric: str) -> bool:
     """Whether a metric is a share of something."""
-    last = metric.rpartition(".")[2]
-    return last.startswith(PERCENT) or last.endswith("_rate")
+    found = described(metric)
+    return found is not None and found.is_share
 
 
 def cells(metrics: Mapping[str, Estimate], show: Callable[[Estimate, float], str]) -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
@@ -13,84 +12,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from aqmlab.results.compare import Difference, Distance
+from aqmlab.results.metrics import FLOWS, LINK, RESPONSES, Metric, chosen
 from aqmlab.results.run import Run, main_link
 from aqmlab.scenario.catalog import Entry
 
-
-@dataclass(frozen=True)
-class Column:
-    """One column: its head, the key in the summary, and how a value is printed."""
-
-    head: str
-    key: str
-    show: Callable[[float], str]
-
-
-def percent(value: float) -> str:
-    """A share as a percentage."""
-    return f"{100 * value:.1f}"
-
-
-def seconds(value: float) -> str:
-    """A time in seconds, to the millisecond."""
-    return f"{value:.3f}"
-
-
-def count(value: float) -> str:
-    """A number of things."""
-    return f"{value:,.0f}"
-
-
-def tenths(value: float) -> str:
-    """A number with one decimal."""
-    return f"{value:,.1f}"
-
-
-def mega(value: float) -> str:
-    """Bits per second in Mbit/s."""
-    return f"{value / 1e6:.2f}"
-
-
-LINK = (
-    Column("arrived", "arrived_packets", count),
-    Column("loss %", "loss_rate", percent),
-    Column("marked %", "mark_rate", percent),
-    Column("Mbit/s", "throughput_bps", mega),
-    Column("busy %", "utilization", percent),
-    Column("queue mean", "queue_mean_packets", tenths),
-    Column("p95", "queue_p95_packets", count),
-    Column("max", "queue_max_packets", count),
-    Column("delay s", "queue_mean_s", seconds),
+COMPARED_LINK = chosen(LINK, "loss_rate", "utilization", "queue_mean_packets")
+COMPARED_RESPONSES = chosen(
+    RESPONSES, "count", "p50_s", "p90_s", "p99_s", "le_1s", "le_2s", "gt_3s"
 )
-"""One direction of a link."""
-
-RESPONSES = (
-    Column("responses", "count", count),
-    Column("mean s", "mean_s", seconds),
-    Column("p50 s", "p50_s", seconds),
-    Column("p90 s", "p90_s", seconds),
-    Column("p99 s", "p99_s", seconds),
-    Column("max s", "max_s", tenths),
-    Column("<= 1 s %", "le_1s", percent),
-    Column("<= 2 s %", "le_2s", percent),
-    Column("<= 3 s %", "le_3s", percent),
-    Column("> 3 s %", "gt_3s", percent),
-)
-"""Response times of a class."""
-
-FLOWS = (
-    Column("connections", "count", count),
-    Column("goodput Mbit/s", "goodput_bps", mega),
-    Column("Jain", "fairness_jain", seconds),
-    Column("SYN again", "retransmitted_syn", count),
-    Column("FIN again", "retransmitted_fin", count),
-    Column("data again", "retransmitted_data", count),
-    Column("timeouts", "timeouts", count),
-)
-"""Connections of a class."""
-
-COMPARED_LINK = ("loss_rate", "utilization", "queue_mean_packets")
-COMPARED_RESPONSES = ("count", "p50_s", "p90_s", "p99_s", "le_1s", "le_2s", "gt_3s")
 
 
 def run_tables(run: Run) -> list[RenderableType]:
@@ -124,19 +53,20 @@ def by_class(results: Mapping[str, Any]) -> dict[str, Any]:
 def compare_table(runs: Sequence[Run]) -> Table:
     """One row per run: what its queue did, and what its users felt."""
     name, direction = main_link(runs)
-    link = [column for column in LINK if column.key in COMPARED_LINK]
-    responses = [column for column in RESPONSES if column.key in COMPARED_RESPONSES]
     rows = {
         run.label: {
             **{
-                column.key: run.summary["links"].get(name, {}).get(direction, {}).get(column.key)
-                for column in link
+                metric.key: run.summary["links"].get(name, {}).get(direction, {}).get(metric.key)
+                for metric in COMPARED_LINK
             },
-            **{column.key: run.summary["responses"]["all"].get(column.key) for column in responses},
+            **{
+                metric.key: run.summary["responses"]["all"].get(metric.key)
+                for metric in COMPARED_RESPONSES
+            },
         }
         for run in runs
     }
-    return grid("run", (*link, *responses), rows)
+    return grid("run", (*COMPARED_LINK, *COMPARED_RESPONSES), rows)
 
 
 def difference_table(found: Sequence[Difference]) -> Table:
@@ -150,7 +80,7 @@ def difference_table(found: Sequence[Difference]) -> Table:
         table.add_column("class", no_wrap=True)
     metrics = list(dict.fromkeys(difference.metric for difference in found))
     for metric in metrics:
-        table.add_column(HEADS[metric], justify="right", no_wrap=True)
+        table.add_column(metric_of(metric).change_head, justify="right", no_wrap=True)
     for run, traffic in dict.fromkeys((entry.run, entry.traffic) for entry in found):
         entries = {d.metric: d for d in found if (d.run, d.traffic) == (run, traffic)}
         cells = [shown_difference(entries[metric]) for metric in metrics]
@@ -171,39 +101,37 @@ def distance_table(found: Sequence[Distance]) -> Table:
     return table
 
 
-HEADS = {
-    "p50_s": "p50 s",
-    "p90_s": "p90 s",
-    "p99_s": "p99 s",
-    "le_1s": "<= 1 s, points",
-}
-"""Heads of the compared statistics."""
+def metric_of(key: str) -> Metric:
+    """What is known of a compared statistic."""
+    [metric] = chosen(RESPONSES, key)
+    return metric
 
 
 def shown_difference(entry: Difference) -> str:
     """A difference and its interval."""
-    scale, digits = (100, 1) if entry.metric.startswith("le_") else (1, 3)
     middle, low, high = (
-        f"{scale * value:+.{digits}f}" for value in (entry.difference, entry.low, entry.high)
+        metric_of(entry.metric).shown(value, "+")
+        for value in (entry.difference, entry.low, entry.high)
     )
     text = middle if entry.interval is None else f"{middle} ({low} to {high})"
     return f"[bold]{text}[/bold]" if entry.clear else text
 
 
-def grid(corner: str, columns: Sequence[Column], rows: Mapping[str, Mapping[str, Any]]) -> Table:
+def grid(corner: str, metrics: Sequence[Metric], rows: Mapping[str, Mapping[str, Any]]) -> Table:
     """A table of summary values, one row per name."""
+    columns = [metric for metric in metrics if metric.short]
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(corner, no_wrap=True)
     for column in columns:
-        table.add_column(column.head, justify="right", no_wrap=True)
+        table.add_column(column.short, justify="right", no_wrap=True)
     for name, values in rows.items():
         table.add_row(escape(name), *(cell(column, values.get(column.key)) for column in columns))
     return table
 
 
-def cell(column: Column, value: float | None) -> str:
+def cell(metric: Metric, value: float | None) -> str:
     """A value as printed; "-" if there is none."""
-    return "-" if value is None or math.isnan(value) else column.show(value)
+    return "-" if value is None or math.isnan(value) else metric.shown(value)
 
 
 def score_table(result: Mapping[str, Any]) -> Table:

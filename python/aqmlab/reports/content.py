@@ -12,7 +12,6 @@ from urllib.parse import quote
 from aqmlab.reports.data import MOST_DRAWN, Distributions, Traces, distributions, traces
 from aqmlab.reports.fidelity import PublishedNumber, published_numbers
 from aqmlab.reports.tables import (
-    FORWARD,
     Table,
     class_table,
     difference_table,
@@ -27,7 +26,7 @@ from aqmlab.reports.tables import (
 )
 from aqmlab.results.compare import ALL, Difference, differences
 from aqmlab.results.groups import Group, group
-from aqmlab.results.metrics import look_up
+from aqmlab.results.metrics import FORWARD, look_up
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Estimate
 

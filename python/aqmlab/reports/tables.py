@@ -9,13 +9,11 @@ from typing import Any
 
 from aqmlab.reports.data import TAIL, Distributions, Traces
 from aqmlab.reports.fidelity import PublishedNumber
+from aqmlab.results.blocks import STATISTICS
 from aqmlab.results.compare import ALL, Difference
 from aqmlab.results.groups import Group
-from aqmlab.results.metrics import look_up
+from aqmlab.results.metrics import FLOWS, FORWARD, LINK, RESPONSES, Metric, chosen, look_up
 from aqmlab.results.statistics import Estimate
-
-FORWARD = ("links", "bottleneck", "forward")
-"""Where a summary describes the queue of the responses."""
 
 
 @dataclass(frozen=True)
@@ -53,62 +51,9 @@ class Table:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """A column of numbers from summaries."""
-
-    title: str
-    key: str
-    scale: float = 1.0
-    decimals: int = 0
-
-    def cell(self, group: Group, place: Sequence[str]) -> Cell:
-        """The number of a configuration, or a dash."""
-        return Cell(shown(group.estimate(*place, self.key), self.scale, self.decimals))
-
-
-MAIN = (
-    Quantity("median (s)", "p50_s", 1, 3),
-    Quantity("90 % (s)", "p90_s", 1, 3),
-    Quantity("99 % (s)", "p99_s", 1, 3),
-    Quantity("≤ 1 s (%)", "le_1s", 100, 1),
-)
-MAIN_LINK = (
-    Quantity("loss (%)", "loss_rate", 100, 2),
-    Quantity("marked (%)", "mark_rate", 100, 2),
-    Quantity("throughput (Mbit/s)", "throughput_bps", 1e-6, 2),
-    Quantity("queue (packets)", "queue_mean_packets", 1, 1),
-    Quantity("queue (ms)", "queue_mean_s", 1000, 1),
-)
-LINK = (
-    Quantity("arrived (packets)", "arrived_packets"),
-    Quantity("loss (%)", "loss_rate", 100, 2),
-    Quantity("marked (%)", "mark_rate", 100, 2),
-    Quantity("throughput (Mbit/s)", "throughput_bps", 1e-6, 3),
-    Quantity("utilization (%)", "utilization", 100, 1),
-    Quantity("mean queue (packets)", "queue_mean_packets", 1, 1),
-    Quantity("95 % queue (packets)", "queue_p95_packets"),
-    Quantity("largest queue (packets)", "queue_max_packets"),
-    Quantity("mean queue (ms)", "queue_mean_s", 1000, 1),
-)
-RESPONSES = (
-    Quantity("started", "started"),
-    Quantity("ended", "count"),
-    Quantity("mean (s)", "mean_s", 1, 3),
-    *(Quantity(f"{p} % (s)", f"p{p}_s", 1, 3) for p in (10, 25, 50, 75, 90, 95, 99)),
-    Quantity("≤ 1 s (%)", "le_1s", 100, 1),
-    Quantity("≤ 2 s (%)", "le_2s", 100, 1),
-    Quantity("≤ 3 s (%)", "le_3s", 100, 1),
-    Quantity("> 3 s (%)", "gt_3s", 100, 1),
-)
-FLOWS = (
-    Quantity("connections", "count"),
-    Quantity("goodput (Mbit/s)", "goodput_bps", 1e-6, 3),
-    Quantity("Jain's index", "fairness_jain", 1, 3),
-    Quantity("SYN sent again", "retransmitted_syn"),
-    Quantity("FIN sent again", "retransmitted_fin"),
-    Quantity("data sent again", "retransmitted_data"),
-    Quantity("timeouts", "timeouts"),
+MAIN = chosen(RESPONSES, "p50_s", "p90_s", "p99_s", "le_1s")
+MAIN_LINK = chosen(
+    LINK, "loss_rate", "mark_rate", "throughput_bps", "queue_mean_packets", "queue_mean_s"
 )
 
 
@@ -126,16 +71,21 @@ def shown(estimate: Estimate | None, scale: float = 1.0, decimals: int = 0) -> s
     return text if math.isnan(half) else f"{text} ± {number(scale * half, decimals)}"
 
 
+def metric_cell(metric: Metric, group: Group, place: Sequence[str]) -> Cell:
+    """A number of a configuration, or a dash."""
+    return Cell(shown(group.estimate(*place, metric.key), metric.scale, metric.decimals))
+
+
 def main_table(groups: Sequence[Group]) -> Table:
     """What each queue did, and what its users felt."""
-    head = ["configuration", "runs", "responses", *(q.title for q in (*MAIN, *MAIN_LINK))]
+    head = ["configuration", "runs", "responses", *(metric.head for metric in (*MAIN, *MAIN_LINK))]
     rows = [
         [
             Cell(group.label),
             Cell(str(len(group.runs))),
             Cell(number(total(group, ("responses", ALL, "count")), 0)),
-            *(quantity.cell(group, ("responses", ALL)) for quantity in MAIN),
-            *(quantity.cell(group, FORWARD) for quantity in MAIN_LINK),
+            *(metric_cell(metric, group, ("responses", ALL)) for metric in MAIN),
+            *(metric_cell(metric, group, FORWARD) for metric in MAIN_LINK),
         ]
         for group in groups
     ]
@@ -158,7 +108,7 @@ def flow_table(groups: Sequence[Group]) -> Table:
 
 
 def by_class(
-    name: str, caption: str, part: str, quantities: Sequence[Quantity], groups: Sequence[Group]
+    name: str, caption: str, part: str, metrics: Sequence[Metric], groups: Sequence[Group]
 ) -> Table:
     """One row per configuration and class; a single class hides the equal row of all."""
     rows = []
@@ -166,20 +116,24 @@ def by_class(
         names = list(look_up(group.first.summary, (part,)) or ())
         for traffic in names:
             if traffic != ALL or len(names) != 2:
-                cells = [quantity.cell(group, (part, traffic)) for quantity in quantities]
+                cells = [metric_cell(metric, group, (part, traffic)) for metric in metrics]
                 rows.append([Cell(group.label), Cell(traffic), *cells])
-    head = ["configuration", "class", *(quantity.title for quantity in quantities)]
+    head = ["configuration", "class", *(metric.head for metric in metrics)]
     return Table(name, caption, head, rows, words=2)
 
 
 def link_table(groups: Sequence[Group]) -> Table:
     """Both directions of the links."""
     rows = [
-        [Cell(group.label), Cell(f"{link} {side}"), *(q.cell(group, place) for q in LINK)]
+        [
+            Cell(group.label),
+            Cell(f"{link} {side}"),
+            *(metric_cell(metric, group, place) for metric in LINK),
+        ]
         for group in groups
         for link, side, place in sides(group)
     ]
-    head = ["configuration", "link", *(quantity.title for quantity in LINK)]
+    head = ["configuration", "link", *(metric.head for metric in LINK)]
     return Table("links", "Links and queues", head, rows, words=2)
 
 
@@ -220,13 +174,8 @@ def reason_table(groups: Sequence[Group]) -> Table | None:
     return Table("reasons", "Drops and marks by reason", head, rows, words=4)
 
 
-METRIC_HEADS = {
-    "p50_s": ("median (s)", 1, 3),
-    "p90_s": ("90 % (s)", 1, 3),
-    "p99_s": ("99 % (s)", 1, 3),
-    "le_1s": ("≤ 1 s (points)", 100, 1),
-}
-"""Head, factor and decimals of the compared statistics."""
+COMPARED = {metric.key: metric for metric in chosen(RESPONSES, *STATISTICS)}
+"""The compared statistics."""
 
 
 def difference_table(changes: Sequence[Difference]) -> Table:
@@ -236,7 +185,7 @@ def difference_table(changes: Sequence[Difference]) -> Table:
         by_row.setdefault((change.run, change.traffic), {})[change.metric] = change
     spans = {
         metric: span([row[metric] for row in by_row.values() if metric in row])
-        for metric in METRIC_HEADS
+        for metric in COMPARED
     }
     rows = [
         [
@@ -244,13 +193,13 @@ def difference_table(changes: Sequence[Difference]) -> Table:
             Cell(traffic),
             *(
                 difference_cell(row[metric], spans[metric]) if metric in row else Cell("-")
-                for metric in METRIC_HEADS
+                for metric in COMPARED
             ),
             Cell(next(iter(row.values())).basis),
         ]
         for (label, traffic), row in by_row.items()
     ]
-    heads = [title for title, _, _ in METRIC_HEADS.values()]
+    heads = [metric.change_head for metric in COMPARED.values()]
     bases = list(dict.fromkeys(change.basis for change in changes))
     if len(bases) == 1:  # said once, not in every row
         rows = [row[:-1] for row in rows]
@@ -277,11 +226,11 @@ def span(changes: Sequence[Difference]) -> float:
 
 def difference_cell(change: Difference, reach: float) -> Cell:
     """A difference, its interval, and where both lie about zero."""
-    _, scale, decimals = METRIC_HEADS[change.metric]
-    text = f"{scale * change.difference:+,.{decimals}f}"
+    metric = COMPARED[change.metric]
+    text = metric.shown(change.difference, "+")
     low, high = change.interval or (change.difference, change.difference)
     if change.interval:
-        text += f" ({scale * low:+,.{decimals}f} to {scale * high:+,.{decimals}f})"
+        text += f" ({metric.shown(low, '+')} to {metric.shown(high, '+')})"
     begin, end, middle = (50 + 50 * value / reach for value in (low, high, change.difference))
     return Cell(text, change.tone, Bar(begin, end, middle, 50))
 

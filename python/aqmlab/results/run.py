@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from aqmlab import _native
 from aqmlab._util.files import read_text
 from aqmlab.errors import AqmlabError
-from aqmlab.results.metrics import METRICS, look_up
+from aqmlab.results.metrics import SHORT_NAMES, look_up
 
 MAX_BYTES = 64 * 2**20
 """Largest text file of a run directory that is read."""
@@ -114,7 +114,7 @@ class Run:
     def _repr_html_(self) -> str:
         """A small table, for notebooks."""
         rows = [("run directory", str(self.path)), ("seed", str(self.scenario.get("seed", "-")))]
-        for name, key in METRICS.items():
+        for name, key in SHORT_NAMES.items():
             value = look_up(self.summary, key.split("."))
             if value is not None:
                 rows.append((name, f"{value:.4g}"))

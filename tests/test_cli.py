@@ -209,7 +209,7 @@ def test_everything_is_listed(aqmlab: Cli, kind: str) -> None:
         "transports": "recovery.reno",
         "traffic": "mah-web",
         "profiles": "freebsd-2.2.8",
-        "scenarios": str(ROOT / "scenarios" / "quickstart.toml"),
+        "scenarios": "scenarios/quickstart.toml",
         "papers": "christiansen2000",
     }[kind]
     names = json.loads(aqmlab("list", kind, "--json").out)

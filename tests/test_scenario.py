@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from aqmlab import AqmlabError, Scenario, ScenarioError
+from aqmlab import AqmlabError, Scenario, ScenarioError, Sweep
 from aqmlab._util import files
+from aqmlab.papers.paper import Paper
 from aqmlab.scenario import vary
+from aqmlab.scenario.catalog import scenario_files
 from conftest import ROOT, SMALL
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,3 +111,18 @@ def test_vary_combines() -> None:
     for wrong in ("a=1,,2", "a=", "a"):
         with pytest.raises(AqmlabError, match="--vary"):
             vary.combinations([wrong])
+
+
+def test_shipped_files_are_found_from_everywhere() -> None:
+    scenario = Scenario.load("scenarios/quickstart.toml")
+    assert scenario.effective == Scenario.load(ROOT / "scenarios" / "quickstart.toml").effective
+    listed = scenario_files()
+    assert Path("scenarios/quickstart.toml") in listed
+    assert all(Scenario.load(file).title for file in listed)
+    assert Sweep.load("scenarios/sweeps/thresholds.toml").points
+    assert Paper.load("christiansen2000").tables
+    Path("scenarios").mkdir()
+    Path("scenarios/quickstart.toml").write_text(SMALL)
+    assert Scenario.load("scenarios/quickstart.toml").title == "Small fetches over a slow link"
+    with pytest.raises(AqmlabError, match=r"scenarios/nowhere\.toml: there is no such"):
+        Scenario.load("scenarios/nowhere.toml")

@@ -23,6 +23,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from aqmlab._util.files import read_text
+from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.scoreboard import Column
 from aqmlab.results.terms import Percentile, Term, Tolerance
@@ -215,8 +216,8 @@ def figures_of(source: Mapping[str, Any], tables: Sequence[Table]) -> tuple[Figu
 
 
 def paper_folders() -> list[Path]:
-    """Where papers are looked for: in the working directory, then beside the package's source."""
-    return [Path("papers"), Path(__file__).resolve().parents[3] / "papers"]
+    """Where papers are looked for: in the working directory, then among the shipped ones."""
+    return [Path("papers"), SHIPPED / "papers"]
 
 
 def names() -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import _native
+from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
 
 
@@ -66,9 +67,9 @@ class Catalog:
 
 
 def scenario_files() -> list[Path]:
-    """The scenario files in the folder ``scenarios``: of the working folder, or the project's."""
-    project = Path(__file__).resolve().parents[3]
-    for folder in (Path("scenarios"), project / "scenarios"):
-        if files := sorted(folder.glob("*.toml")):
-            return files
-    return []
+    """The scenario files in the folder ``scenarios``: of the working folder, or the shipped ones.
+
+    The paths are those that :meth:`~aqmlab.scenario.scenario.Scenario.load` takes.
+    """
+    own = sorted(Path("scenarios").glob("*.toml"))
+    return own or [file.relative_to(SHIPPED) for file in sorted(SHIPPED.glob("scenarios/*.toml"))]

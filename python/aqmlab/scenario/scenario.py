@@ -13,6 +13,7 @@ from typing import Any
 
 from aqmlab import _native
 from aqmlab._util.files import read_text
+from aqmlab._util.shipped import found
 from aqmlab.errors import ScenarioError
 
 Override = tuple[str, str]
@@ -58,10 +59,11 @@ class Scenario:
         """Reads a scenario file.
 
         Args:
-            path: the file. Files that it names are sought beside it.
+            path: the file; those that come with aqmlab, such as ``scenarios/quickstart.toml``, are
+                found from everywhere. Files that it names are sought beside it.
             overrides: pairs of a field's path and its value.
         """
-        file = Path(path)
+        file = found(Path(path))
         return cls(
             source=read_text(file, "scenario", MAX_BYTES),
             folder=file.parent,

@@ -14,6 +14,7 @@ from typing import Any
 
 from aqmlab._util.expressions import Expression
 from aqmlab._util.fields import Field, Scalar, read_toml
+from aqmlab._util.shipped import found
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.results.metrics import metric_key
@@ -117,8 +118,8 @@ class Sweep:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Sweep:
-        """Reads a sweep file."""
-        file = Path(path)
+        """Reads a sweep file; those that come with aqmlab are found from everywhere."""
+        file = found(Path(path))
         return cls.read(read_toml(file, "sweep", MAX_BYTES), file.parent, file.stem)
 
     @classmethod

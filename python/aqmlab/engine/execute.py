@@ -22,7 +22,7 @@ from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
 RUNS_ROOT = Path("runs")
-"""Where run directories go unless told otherwise."""
+"""Where run directories go by default."""
 
 
 class World(str, Enum):

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from aqmlab import _native
-from aqmlab._util.pool import Report, available_cpus, run_all
+from aqmlab._util.pool import OnProgress, available_cpus, run_all
 from aqmlab.engine.execute import execute
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, RunError
@@ -65,7 +65,7 @@ class Worker:
             start_new_session=True,
         )
 
-    def run(self, scenario: Scenario, store: Store, report: Report) -> None:
+    def run(self, scenario: Scenario, store: Store, report: OnProgress) -> None:
         """Has a run made and put into the store; errors of the run are raised here."""
         tasks, answers = self._process.stdin, self._process.stdout
         assert tasks is not None
@@ -75,7 +75,7 @@ class Worker:
             while isinstance(answer := pickle.load(answers), float):
                 report(answer)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            raise RunError(f"its process {fate(self._process.wait())}") from None
+            raise RunError(f"its process {how_it_ended(self._process.wait())}") from None
         if answer is not None:
             raise answer
 
@@ -90,7 +90,7 @@ class Worker:
         self._process.communicate()
 
 
-def fate(status: int) -> str:
+def how_it_ended(status: int) -> str:
     """What an exit status says."""
     if status >= 0:
         return f"ended with status {status}"
@@ -106,7 +106,7 @@ def send(channel: IO[bytes], content: Any) -> None:  # noqa: ANN401 - whatever i
 
 
 class LocalProcesses(AbstractContextManager["LocalProcesses"]):
-    """Processes of this machine, as many as it has processors unless told otherwise."""
+    """Processes of this machine, as many as it has processors by default."""
 
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = max(1, jobs or available_cpus())
@@ -115,7 +115,7 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
     def run(self, scenarios: Sequence[Scenario], store: Store, progress: Progress) -> list[Outcome]:
         """See :class:`Scheduler`."""
 
-        def work(scenario: Scenario, report: Report) -> Run:
+        def work(scenario: Scenario, report: OnProgress) -> Run:
             if (found := store.find(scenario.key)) is not None:
                 return found
             try:
@@ -128,7 +128,7 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
 
         return run_all(work, scenarios, jobs=self.jobs, progress=progress)
 
-    def _make(self, scenario: Scenario, store: Store, report: Report) -> None:
+    def _make(self, scenario: Scenario, store: Store, report: OnProgress) -> None:
         """Lets an idle process, or a new one, make a run."""
         try:
             worker = self._idle.get_nowait()

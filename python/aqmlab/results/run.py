@@ -68,7 +68,7 @@ class Run:
             metadata: what ``metadata.json`` would hold.
             path: what messages call it.
         """
-        name = label_of(scenario) + mark_of(summary) if label is None else label
+        name = label_of(scenario) + world_mark(summary) if label is None else label
         return cls(Path(path), name, summary, scenario, metadata or {}, tables or {})
 
     @classmethod
@@ -80,7 +80,7 @@ class Run:
         summary, metadata = (read_json(folder, name) for name in ("summary.json", "metadata.json"))
         effective = read_text(folder / "scenario.toml", "run", MAX_BYTES)
         scenario = json.loads(_native.to_json(effective))
-        return cls(folder, label_of(scenario) + mark_of(summary), summary, scenario, metadata)
+        return cls(folder, label_of(scenario) + world_mark(summary), summary, scenario, metadata)
 
     def afresh(self) -> Run:
         """The same run with no table read yet: what it reads goes when it goes."""
@@ -198,7 +198,7 @@ def label_of(scenario: Mapping[str, Any]) -> str:
     return " ".join(filter(None, (kind, limit, "ECN" if discipline.get("ecn") else "")))
 
 
-def mark_of(summary: Mapping[str, Any]) -> str:
+def world_mark(summary: Mapping[str, Any]) -> str:
     """What a label adds for a live run: that it is one, and whether it tells anything."""
     if "live" not in summary:
         return ""

@@ -215,8 +215,8 @@ def zipped(field: Field, _: Path) -> list[dict[str, Scalar]]:
         columns[variable_name(Field(values.path, name))] = listed(values)
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        field.wrong(f"found lists of different lengths ({told}); side by side needs equal ones")
+        found = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        field.wrong(f"found lists of different lengths ({found}); side by side needs equal ones")
     if not columns:
         field.wrong("is empty; name at least one variable")
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

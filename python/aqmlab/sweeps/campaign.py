@@ -32,7 +32,7 @@ from aqmlab.sweeps.file import Precision, Sweep
 from aqmlab.sweeps.results import Row
 
 SWEEPS_ROOT = RUNS_ROOT / "sweeps"
-"""Where the results of sweeps go unless told otherwise."""
+"""Where the results of sweeps go by default."""
 PROBES = 3
 """Runs that are begun to learn how long they take."""
 PROBE_S = 0.4
@@ -44,7 +44,7 @@ MOST_GROWTH = 2.0
 
 
 class SweepProgress:
-    """Is told how a sweep gets on; this one does not listen."""
+    """Is called as a sweep goes on; this one does nothing."""
 
     def planned(self, sweep: Sweep, points: int, seeds: int) -> None:
         """Every point and its seeds are known; with a precision there may be more of these."""
@@ -80,7 +80,7 @@ def sweep(
         scheduler: address of a Dask scheduler that makes the runs instead.
         out: folder of ``results.parquet`` and ``sweep.json``; default: ``runs/sweeps/NAME``.
         store: folder of the store of runs; default: ``runs/store``.
-        progress: is told how it gets on.
+        progress: is called as it goes on.
 
     Returns:
         The table of ``results.parquet``: a row for each run, the failed ones included; see
@@ -123,18 +123,18 @@ class Campaign:
     def _calibrated(self, jobs: int) -> list[Scenario]:
         """The scenarios with all their users."""
         ready: list[Scenario] = []
-        told: dict[str, None] = {}
+        announced: dict[str, None] = {}
         total = len(self.scenarios)
         for index, scenario in enumerate(self.scenarios):
 
-            def tell(done: float, index: int = index) -> None:
+            def on_progress(done: float, index: int = index) -> None:
                 self.progress.calibrating((index + done) / total)
 
-            found, answers = calibrate(scenario, jobs=jobs, progress=tell)
+            found, answers = calibrate(scenario, jobs=jobs, progress=on_progress)
             ready.append(found)
-            told |= dict.fromkeys(map(str, answers))
+            announced |= dict.fromkeys(map(str, answers))
         self.progress.calibrating(1.0)
-        for answer in told:
+        for answer in announced:
             self.progress.calibrated(answer)
         return ready
 
@@ -149,7 +149,9 @@ class Campaign:
         if missing:
             seconds = time_of(missing) / min(pool.jobs, len(missing))
             self.progress.making(len(missing), len(outcomes), seconds, pool.jobs)
-            made = pool.run(missing, self.store, TotalProgress(len(missing), self.progress).tell)
+            made = pool.run(
+                missing, self.store, TotalProgress(len(missing), self.progress).on_progress
+            )
             outcomes |= zip((scenario.key for scenario in missing), made, strict=True)
         return [
             Row(index, self.points[index], seed, scenario.key, outcomes[scenario.key])
@@ -181,7 +183,7 @@ class TotalProgress:
         self._shares = [0.0] * total
         self._progress = progress
 
-    def tell(self, index: int, done: float) -> None:
+    def on_progress(self, index: int, done: float) -> None:
         """Notes how much of a run is done."""
         self._shares[index] = done
         self._progress.progress(sum(self._shares), len(self._shares))

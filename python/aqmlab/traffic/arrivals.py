@@ -68,15 +68,15 @@ def arrivals(
 ) -> list[Arrivals]:
     """Packets and bytes over time at every interface of a capture (pcap or pcapng).
 
-    `progress` is told the share that is done.
+    `progress` is called with the share that is done.
     """
     size = size_of(capture)
 
-    def tell(done: int) -> None:
+    def on_progress(done: int) -> None:
         if progress and size:
             progress(min(done / size, 1.0))
 
-    width, interfaces = _native.capture_arrivals(str(capture), bin_s, tell)
+    width, interfaces = _native.capture_arrivals(str(capture), bin_s, on_progress)
     columns = [[np.frombuffer(column, "<f8") for column in columns] for columns in interfaces]
     return [
         Arrivals(capture.name, number, width, packets, octets)

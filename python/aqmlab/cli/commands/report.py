@@ -34,6 +34,6 @@ def command(
     """Write a report about runs: one file that needs no network."""
     from aqmlab.reports import write as report
 
-    report.target(output, kind)  # an error is told before the work, not after it
+    report.target(output, kind)  # fail before the work, not after it
     place = report.write(report.gather(sources), output, kind=kind, title=title, question=question)
     out(f"report: {place}")

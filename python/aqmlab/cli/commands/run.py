@@ -54,7 +54,7 @@ def command(
     if world is World.LIVE and (lacking := _native.live_missing()):
         raise AqmlabError(lacking)  # before the work of calibration, too
     if directory is not None and os.path.lexists(directory):
-        existing_run(directory)  # an error is told before the work, not after it
+        existing_run(directory)  # fail before the work, not after it
     [ready] = calibrated([chosen], jobs)
     with Progress("running") as progress:
         run = execute(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -104,3 +105,48 @@ def test_few_floors() -> None:
     shown = f"{len(MODULES)} modules, {len(found)} floors: {' > '.join(found)}"
     print(shown)  # noqa: T201 - pytest -s shows how much room is left
     assert len(found) <= MOST_FLOORS, shown
+
+
+def exports(tree: ast.Module) -> bool:
+    """Whether a module says what others may use of it."""
+    return any(
+        isinstance(target, ast.Name) and target.id == "__all__"
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    )
+
+
+def defines(tree: ast.Module) -> bool:
+    """Whether a module holds more than its docstring."""
+    return any(not isinstance(node, ast.Expr) for node in tree.body)
+
+
+def test_public_modules_state_their_exports() -> None:
+    trees = {
+        name: ast.parse(file.read_text())
+        for name, file in MODULES.items()
+        if not any(part.startswith("_") for part in name.split("."))
+    }
+    missing = [name for name, tree in trees.items() if defines(tree) and not exports(tree)]
+    assert not missing, f"modules without __all__: {missing}"
+
+
+def test_private_names_stay_in_their_modules() -> None:
+    found = [
+        f"{name}: from {node.module} import {alias.name}"
+        for name, file in MODULES.items()
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("aqmlab")
+        for alias in node.names
+        if alias.name.startswith("_") and alias.name != "_native"
+    ]
+    assert not found, f"private names of other modules: {found}"
+
+
+def test_what_a_module_exports_is_there() -> None:
+    for name in MODULES:
+        if name not in {"aqmlab.__main__", "aqmlab._native"}:
+            module = importlib.import_module(name)
+            for export in getattr(module, "__all__", ()):
+                assert hasattr(module, export), f"{name}.{export}"

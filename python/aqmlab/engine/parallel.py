@@ -11,6 +11,8 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
+__all__ = ["execute_all"]
+
 
 def execute_all(
     scenarios: Sequence[tuple[str, Scenario]],

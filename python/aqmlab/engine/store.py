@@ -18,6 +18,9 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
+__all__ = ["STORE_ROOT", "Store"]
+
+
 STORE_ROOT = RUNS_ROOT / "store"
 """Where the store is by default."""
 

@@ -18,12 +18,25 @@ from aqmlab.figures.base import COLOURS, PATTERNS, Chart, finish, svg
 from aqmlab.reports.data import PACKETS, Distributions, Trace, Traces, rows
 from aqmlab.results.compare import ALL
 
-FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
-STILL_WIDTH = 430
+__all__ = [
+    "STILL_RUNS",
+    "Style",
+    "ccdf",
+    "cdf",
+    "dash",
+    "still",
+    "still_traces",
+    "trace",
+    "trace_rows",
+]
+
+
+_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
+_STILL_WIDTH = 430
 """Width of a picture's plot in pixels: two stand beside each other."""
-TRACE_WIDTH = 920
+_TRACE_WIDTH = 920
 """Width of a picture's traces."""
-STILL_POINTS = 200
+_STILL_POINTS = 200
 """Most points of a curve in a picture."""
 STILL_RUNS = 8
 """Most configurations in a picture: as many as there are colours."""
@@ -40,7 +53,7 @@ class Style:
     @property
     def width(self) -> Any:  # noqa: ANN401 - a number or a word, as Vega-Lite has it
         """Width of the plot."""
-        return "container" if self.live else STILL_WIDTH
+        return "container" if self.live else _STILL_WIDTH
 
     @property
     def colour(self) -> alt.Color:
@@ -72,13 +85,13 @@ class Style:
     def spec(self, chart: Chart, data: list[dict[str, Any]]) -> dict[str, Any]:
         """The finished definition."""
         spec: dict[str, Any] = (chart if self.live else finish(chart)).to_dict()
-        live = {"config": LIVE} if self.live else {}
+        live = {"config": _LIVE} if self.live else {}
         return {**spec, **live, "datasets": {"rows": data}}
 
 
-LIVE: dict[str, Any] = {
+_LIVE: dict[str, Any] = {
     "background": "transparent",
-    "font": FONT,
+    "font": _FONT,
     "padding": {"left": 4, "right": 12, "top": 8, "bottom": 4},
     "aria": False,  # the page says in words what a chart shows
     "axis": {
@@ -104,7 +117,7 @@ def dash(number: int) -> list[int]:
 def cdf(found: Distributions, style: Style) -> dict[str, Any]:
     """Share of responses that ended within a time."""
     end = alt.param(name="limit", value=found.limit)
-    return distribution(
+    return _distribution(
         found,
         style,
         "cdf",
@@ -130,7 +143,7 @@ def ccdf(found: Distributions, style: Style) -> dict[str, Any]:
     fastest = min(float(curve.ccdf[0][0]) for curve in found.curves)
     slowest = max(float(curve.ccdf[0][-1]) for curve in found.curves)
     rarest = min(float(curve.ccdf[1][-1]) for curve in found.curves)
-    return distribution(
+    return _distribution(
         found,
         style,
         "ccdf",
@@ -139,26 +152,26 @@ def ccdf(found: Distributions, style: Style) -> dict[str, Any]:
             "time:Q",
             title="response time (s), logarithmic",
             scale=alt.Scale(type="log", nice=False, domain=[fastest, max(slowest, 2 * fastest)]),
-            axis=alt.Axis(values=ticks(fastest, slowest), format="~r", grid=False),
+            axis=alt.Axis(values=_ticks(fastest, slowest), format="~r", grid=False),
         ),
         y=alt.Y(
             "share:Q",
             title="responses that took it or longer (%)",
             scale=alt.Scale(type="log", domain=[100 * rarest, 100]),
-            axis=alt.Axis(values=ticks(100 * rarest, 100), format="~r"),
+            axis=alt.Axis(values=_ticks(100 * rarest, 100), format="~r"),
         ),
         parameters=[],
     )
 
 
-def ticks(low: float, high: float) -> list[float]:
+def _ticks(low: float, high: float) -> list[float]:
     """Ticks of a logarithmic axis: powers of ten, and 2 and 5 between them on short axes."""
     steps = (1, 2, 5) if high < 100 * low else (1,)
     values = [float(f"{step}e{power}") for power in range(-6, 6) for step in steps]
     return [value for value in values if low <= value <= high]
 
 
-def distribution(
+def _distribution(
     found: Distributions,
     style: Style,
     which: Literal["cdf", "ccdf"],
@@ -169,7 +182,7 @@ def distribution(
     parameters: list[alt.Parameter],
 ) -> dict[str, Any]:
     """One step-wise curve per configuration."""
-    data = rows(found, which) if style.live else rows(found, which, STILL_POINTS)
+    data = rows(found, which) if style.live else rows(found, which, _STILL_POINTS)
     chart: alt.Chart = (
         alt.Chart(alt.NamedData("rows"), width=style.width, height=320 if style.live else 270)
         .mark_line(interpolate=steps, strokeWidth=2, clip=True)
@@ -254,7 +267,7 @@ def still_traces(
         for row in trace_rows(chosen)
     ]
     times = [value for trace in found.traces for value in trace.columns["time"]]
-    base = alt.Chart(width=TRACE_WIDTH, height=80).encode(
+    base = alt.Chart(width=_TRACE_WIDTH, height=80).encode(
         x=alt.X(
             "time:Q",
             title="simulated time (s)",

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from aqmlab.reports.content import Report
 
+__all__ = ["PALETTE", "SECTIONS", "address", "page", "stills", "stroke"]
+
+
 PALETTE: Mapping[str, Mapping[str, str]] = {
     "light": {
         "--text": "#1a1c20",
@@ -65,7 +68,7 @@ PALETTE: Mapping[str, Mapping[str, str]] = {
 }
 """Colours of the page by theme. Those of the curves are Okabe and Ito's, made lighter or darker
 until each stands out from its background."""
-TIP_LINES = 12
+_TIP_LINES = 12
 """Most curves that a tooltip lists."""
 SECTIONS = {
     "summary": "Summary",
@@ -87,36 +90,36 @@ def page(report: Report) -> str:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters["tojson"] = compact
+    environment.filters["tojson"] = _compact
     source = {
         name: environment.get_template(f"report.{name}").render(palette=PALETTE)
         for name in ("css", "js")
     }
-    live = live_charts(report)
+    live = _live_charts(report)
     return environment.get_template("report.html").render(
         report=report,
-        sections=[entry for entry in SECTIONS.items() if present(report, entry[0])],
+        sections=[entry for entry in SECTIONS.items() if _present(report, entry[0])],
         strokes={name: stroke(k) for k, name in enumerate(report.drawn)},
-        pictures=pictures(report),
+        pictures=_pictures(report),
         charts=live,
         style=source["css"],
-        script=bundle(source["js"]) if live else "",
+        script=_bundle(source["js"]) if live else "",
         licences=environment.get_template("vega-licences.txt").render(),
     )
 
 
 @cache
-def bundle(script: str) -> str:
+def _bundle(script: str) -> str:
     """A script together with the libraries that it needs."""
     return vl_convert.javascript_bundle(script)
 
 
-def compact(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can say
+def _compact(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can say
     """JSON without spaces that a script element may hold."""
     return jinja2.utils.htmlsafe_json_dumps(value, separators=(",", ":"))
 
 
-def present(report: Report, section: str) -> bool:
+def _present(report: Report, section: str) -> bool:
     """Whether a section has something to show."""
     shown = {
         "differences": report.differences,
@@ -137,7 +140,7 @@ def stroke(number: int) -> dict[str, str]:
     }
 
 
-def live_charts(report: Report) -> dict[str, Any]:
+def _live_charts(report: Report) -> dict[str, Any]:
     """The charts that the page's script draws, with their data; empty without any."""
     style = Style(report.drawn, live=True)
     content: dict[str, Any] = {}
@@ -148,27 +151,27 @@ def live_charts(report: Report) -> dict[str, Any]:
             (charts.ccdf(found, style), "ccdf", "before"),
         ):
             data = spec["datasets"]["rows"]
-            content[name] = {"spec": without_data(spec), "rows": data, "steps": steps, "unit": "%"}
+            content[name] = {"spec": _without_data(spec), "rows": data, "steps": steps, "unit": "%"}
     if traced := report.traces:
         kinds = {"queue": PACKETS, "inner": None}
         content["traces"] = {
             "rows": charts.trace_rows(traced.traces),
             "probability": {trace.group: trace.variable for trace in traced.probabilities},
         } | {
-            kind: {"spec": without_data(charts.trace(traced, style, name)), "steps": "near"}
+            kind: {"spec": _without_data(charts.trace(traced, style, name)), "steps": "near"}
             for kind, name in kinds.items()
         }
     if not content:
         return {}
-    return {**content, "names": report.drawn, "lines": TIP_LINES, "light": PALETTE["light"]}
+    return {**content, "names": report.drawn, "lines": _TIP_LINES, "light": PALETTE["light"]}
 
 
-def without_data(spec: dict[str, Any]) -> dict[str, Any]:
+def _without_data(spec: dict[str, Any]) -> dict[str, Any]:
     """A definition whose data stand elsewhere in the page."""
     return {key: value for key, value in spec.items() if key != "datasets"}
 
 
-def pictures(report: Report) -> dict[str, str]:
+def _pictures(report: Report) -> dict[str, str]:
     """The charts as pictures, for readers without scripts, as data addresses."""
     nothing = dict.fromkeys(("cdf", "ccdf", "queue", "probability"), "")
     return nothing | {name: address(still) for name, still in stills(report).items()}
@@ -182,7 +185,7 @@ def stills(report: Report) -> dict[str, str]:
         found["cdf"] = charts.still(charts.cdf(report.distributions, style))
         found["ccdf"] = charts.still(charts.ccdf(report.distributions, style))
     if traced := report.traces:
-        queues, inner = chosen_traces(traced, style)
+        queues, inner = _chosen_traces(traced, style)
         for name, chosen, title in (
             ("queue", queues, "Packets in the queue"),
             ("probability", inner, "Signal probability"),
@@ -192,7 +195,7 @@ def stills(report: Report) -> dict[str, str]:
     return found
 
 
-def chosen_traces(found: Traces, style: Style) -> tuple[list[Trace], list[Trace]]:
+def _chosen_traces(found: Traces, style: Style) -> tuple[list[Trace], list[Trace]]:
     """The forward queue, and the first probability, of each configuration in a picture."""
     forward = [
         trace

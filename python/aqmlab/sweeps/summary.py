@@ -19,6 +19,8 @@ from aqmlab.results.statistics import Estimate, combined, estimate, two_sided
 from aqmlab.results.warm_up import COLUMNS, LEVEL
 from aqmlab.sweeps.file import Point, Sweep, label_of
 
+__all__ = ["PointSummary", "SweepSummary"]
+
 
 @dataclass(frozen=True)
 class PointSummary:
@@ -40,7 +42,7 @@ class PointSummary:
 
     def to_json(self) -> dict[str, Any]:
         """For ``aqmlab sweep --json``."""
-        return without_nan(asdict(self))
+        return _without_nan(asdict(self))
 
 
 class SweepSummary:
@@ -81,12 +83,12 @@ class SweepSummary:
 
     def _summarised(self, point: Point) -> PointSummary:
         done = self._of(point)
-        bias = [combined(column(done, name)) for name in COLUMNS if column(done, name)]
+        bias = [combined(_column(done, name)) for name in COLUMNS if _column(done, name)]
         return PointSummary(
             point.variables,
             runs=len(done),
             failed=len(self._rows.get(tuple(point.variables.values()), [])) - len(done),
-            estimates={name: estimate(column(done, key)) for name, key in self._metrics.items()},
+            estimates={name: estimate(_column(done, key)) for name, key in self._metrics.items()},
             warm_up_p=min(1.0, len(bias) * min(map(two_sided, bias))) if bias else None,
         )
 
@@ -158,17 +160,17 @@ class SweepSummary:
         return [p for p in tested if p.warm_up_p is not None and p.warm_up_p < LEVEL / len(tested)]
 
 
-def column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+def _column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
     """The values of a column, where there are any."""
     return [float(value) for row in rows if (value := row.get(name)) is not None]
 
 
-def without_nan(content: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nan(content: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers that are none become null: JSON has no other word for them."""
 
     def clean(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can say
         if isinstance(value, Mapping):
-            return without_nan(value)
+            return _without_nan(value)
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
     return {key: clean(value) for key, value in content.items()}

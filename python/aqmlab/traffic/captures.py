@@ -12,6 +12,8 @@ from aqmlab import _native
 from aqmlab._util.files import similar
 from aqmlab.errors import AqmlabError
 
+__all__ = ["from_capture", "size_of"]
+
 
 def from_capture(
     capture: Path,

@@ -48,7 +48,7 @@ def command(
         if world is World.LIVE:
             raise AqmlabError("--seeds: live runs go one at a time; give each its --seed")
         wanted = chosen_seeds(seed, seeds) or []
-        run_seeds(scenario, overrides, wanted, directory or RUNS_ROOT, jobs, as_json=as_json)
+        _run_seeds(scenario, overrides, wanted, directory or RUNS_ROOT, jobs, as_json=as_json)
         return
     chosen = load(scenario, overrides, one_seed(seed))
     if world is World.LIVE and (lacking := _native.live_missing()):
@@ -69,7 +69,7 @@ def command(
     out(f"run directory: {run.path}")
 
 
-def run_seeds(
+def _run_seeds(
     file: Path,
     overrides: Sequence[str] | None,
     seeds: Sequence[int],

@@ -51,6 +51,7 @@ __all__ = [
     "queue_bins",
     "queue_length",
     "queue_view",
+    "response_ccdf",
     "response_cdf",
     "save",
     "sorted_times",
@@ -112,7 +113,7 @@ def response_cdf(runs: Sequence[Run], limit_s: float = 2.0) -> Chart:
     return finish(_cdf_view(distinguish(runs), limit_s))
 
 
-def _response_ccdf(runs: Sequence[Run]) -> Chart:
+def response_ccdf(runs: Sequence[Run]) -> Chart:
     """Share of responses that took a time or longer, on logarithmic axes.
 
     Steps through at most :data:`CURVE_POINTS` points of the exact distribution (see

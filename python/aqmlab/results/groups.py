@@ -114,4 +114,4 @@ def _configuration(run: Run) -> str:
     """What the runs of a configuration share: scenario without seed and title, engine, world."""
     scenario = {key: run.scenario[key] for key in run.scenario if key not in ("seed", "title")}
     engine = look_up(run.metadata, ("versions", "engine")) or run.summary.get("version")
-    return json.dumps([scenario, engine, "live" in run.summary], sort_keys=True)
+    return json.dumps([scenario, engine, run.world], sort_keys=True)

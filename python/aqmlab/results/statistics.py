@@ -202,8 +202,9 @@ def initialization_bias(values: Sequence[float] | Floats) -> float | None:
 
     Schruben, Singh and Tierney's statistic over the means of :data:`_BIAS_BATCHES` batches. It is
     positive if the series begins too low. Its variance comes from :data:`_SUPER_BATCHES` longer
-    batches of the second half, where a bias has died out if it ever does. Student's t of the statistic is
-    turned into a normal number, so that those of several seeds can be added (:func:`combined`).
+    batches of the second half, where a bias has died out if it ever does. Student's t of the
+    statistic is turned into a normal number, so that those of several seeds can be added
+    (:func:`combined`).
 
     Returns:
         The number; None for a series that is too short, or that never changes in its second half.

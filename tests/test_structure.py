@@ -10,7 +10,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "python" / "aqmlab"
 MOST_FLOORS = 12
-"""Modules in the longest chain of imports; the lowest floor imports nothing of the package."""
+"""Modules in the longest chain of imports, those that functions import included. The lowest floor
+imports nothing of the package."""
 
 
 def module_name(file: Path) -> str:
@@ -101,7 +102,7 @@ def test_no_circles() -> None:
 
 
 def test_few_floors() -> None:
-    found = longest_chain(graph())
+    found = longest_chain(graph(lazy=True))
     shown = f"{len(MODULES)} modules, {len(found)} floors: {' > '.join(found)}"
     print(shown)  # noqa: T201 - pytest -s shows how much room is left
     assert len(found) <= MOST_FLOORS, shown

@@ -6,32 +6,20 @@ and scenarios that the rows vary.
 
 from __future__ import annotations
 
+import csv
+import itertools
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, cast
 
-from aqmlab.results.distributions import Of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-import csv
-import itertools
-import sys
-from typing import TYPE_CHECKING
-
-from aqmlab._util.files import read_text
+from aqmlab._util import fields
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.scoreboard import Column
+from aqmlab.results.distributions import Of
 from aqmlab.results.terms import Percentile, Term, Tolerance
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -255,10 +243,7 @@ def _find(name: str) -> Path:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file."""
-    try:
-        return tomllib.loads(read_text(path, "paper", _MAX_BYTES))
-    except tomllib.TOMLDecodeError as error:
-        raise AqmlabError(f"{path}: {error}") from error
+    return dict(fields.read_toml(path, "paper", _MAX_BYTES).value)
 
 
 def _claims(folder: Path) -> dict[str, Any]:

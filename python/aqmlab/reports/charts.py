@@ -7,10 +7,11 @@ picture with a legend of its own.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 
@@ -18,17 +19,12 @@ from aqmlab.figures.base import COLOURS, PATTERNS, Chart, finish, svg
 from aqmlab.reports.data import PACKETS, Distributions, Trace, Traces, rows
 from aqmlab.results.compare import ALL
 
-__all__ = [
-    "STILL_RUNS",
-    "Style",
-    "ccdf",
-    "cdf",
-    "dash",
-    "still",
-    "still_traces",
-    "trace",
-    "trace_rows",
-]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aqmlab.reports.content import Report
+
+__all__ = ["PALETTE", "Style", "address", "ccdf", "cdf", "stills", "stroke", "trace", "trace_rows"]
 
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
@@ -38,7 +34,7 @@ _TRACE_WIDTH = 920
 """Width of a picture's traces."""
 _STILL_POINTS = 200
 """Most points of a curve in a picture."""
-STILL_RUNS = 8
+_STILL_RUNS = 8
 """Most configurations in a picture: as many as there are colours."""
 
 
@@ -64,7 +60,7 @@ class Style:
     @property
     def pattern(self) -> alt.StrokeDash:
         """A line pattern per configuration: solid for as long as the colours last."""
-        scale = alt.Scale(domain=list(self.names), range=[dash(k) for k in self.every])
+        scale = alt.Scale(domain=list(self.names), range=[_dash(k) for k in self.every])
         return alt.StrokeDash("run:N", scale=scale, legend=self.legend)
 
     @property
@@ -109,7 +105,7 @@ _LIVE: dict[str, Any] = {
 """The style of live charts; the names are those of the page's style."""
 
 
-def dash(number: int) -> list[int]:
+def _dash(number: int) -> list[int]:
     """The line pattern of a configuration."""
     return PATTERNS[number // len(COLOURS) % len(PATTERNS)]
 
@@ -247,7 +243,7 @@ def trace(found: Traces, style: Style, variable: str | None) -> dict[str, Any]:
     return style.spec(chart, [])
 
 
-def still(spec: dict[str, Any]) -> str:
+def _still(spec: dict[str, Any]) -> str:
     """A chart as SVG, always the same: Vega numbers its clips on from chart to chart."""
     picture = svg(spec)
     names = dict.fromkeys(re.findall(r'id="(\w+)"', picture))
@@ -257,7 +253,7 @@ def still(spec: dict[str, Any]) -> str:
     return picture
 
 
-def still_traces(
+def _still_traces(
     found: Traces, style: Style, chosen: Sequence[Trace], title: str
 ) -> dict[str, Any]:
     """Some traces above each other as a picture."""
@@ -295,3 +291,94 @@ def still_traces(
         .resolve_scale(y="shared" if queue else "independent")
     )
     return style.spec(chart, data)
+
+
+PALETTE: Mapping[str, Mapping[str, str]] = {
+    "light": {
+        "--text": "#1a1c20",
+        "--soft": "#545962",
+        "--line": "#d9dce1",
+        "--paper": "#f6f7f9",
+        "--card": "#ffffff",
+        "--shade": "#eef0f3",
+        "--grid": "#e6e8ec",
+        "--axis": "#7a7f88",
+        "--link": "#0b57a4",
+        "--better": "#00664a",
+        "--worse": "#a33c00",
+        "--run-1": "#0072b2",
+        "--run-2": "#d55e00",
+        "--run-3": "#009e73",
+        "--run-4": "#cc79a7",
+        "--run-5": "#c98500",
+        "--run-6": "#3a9fd8",
+        "--run-7": "#000000",
+        "--run-8": "#8f8400",
+    },
+    "dark": {
+        "--text": "#e8e8ea",
+        "--soft": "#b0b3ba",
+        "--line": "#3a3d44",
+        "--paper": "#15161a",
+        "--card": "#1d1f24",
+        "--shade": "#26292f",
+        "--grid": "#31343b",
+        "--axis": "#7d818a",
+        "--link": "#8cc4ff",
+        "--better": "#5fd0a5",
+        "--worse": "#ffab66",
+        "--run-1": "#56a8e8",
+        "--run-2": "#f0803c",
+        "--run-3": "#2fbf95",
+        "--run-4": "#e39cc6",
+        "--run-5": "#e6b429",
+        "--run-6": "#9bd4f7",
+        "--run-7": "#e8e8ea",
+        "--run-8": "#d8d04a",
+    },
+}
+"""Colours of the page by theme. Those of the curves are Okabe and Ito's, made lighter or darker
+until each stands out from its background."""
+
+
+def stroke(number: int) -> dict[str, str]:
+    """The style of a configuration's curves: the page's colour, and their line pattern."""
+    pattern = _dash(number)
+    return {
+        "colour": f"var(--run-{number % 8 + 1})",
+        "dash": "" if pattern == PATTERNS[0] else " ".join(map(str, pattern)),
+    }
+
+
+def stills(report: Report) -> dict[str, str]:
+    """The charts as SVG: the first configurations, all classes of traffic together."""
+    style = Style(report.drawn[:_STILL_RUNS], live=False)
+    found: dict[str, str] = {}
+    if report.distributions:
+        found["cdf"] = _still(cdf(report.distributions, style))
+        found["ccdf"] = _still(ccdf(report.distributions, style))
+    if traced := report.traces:
+        queues, inner = _chosen_traces(traced, style)
+        for name, chosen, title in (
+            ("queue", queues, "Packets in the queue"),
+            ("probability", inner, "Signal probability"),
+        ):
+            if chosen:
+                found[name] = _still(_still_traces(traced, style, chosen, title))
+    return found
+
+
+def _chosen_traces(found: Traces, style: Style) -> tuple[list[Trace], list[Trace]]:
+    """The forward queue, and the first probability, of each configuration in a picture."""
+    forward = [
+        trace
+        for trace in found.traces
+        if trace.direction == found.directions[0] and trace.group in style.names
+    ]
+    queues = [trace for trace in forward if trace.variable == PACKETS]
+    return queues, [trace for trace in found.probabilities if trace in forward]
+
+
+def address(picture: str) -> str:
+    """An SVG as a data address."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()}"

@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from aqmlab._util.files import write_text
 from aqmlab.papers.scoreboard import markdown
-from aqmlab.reports.html import SECTIONS, stills
+from aqmlab.reports.charts import stills
+from aqmlab.reports.sections import SECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

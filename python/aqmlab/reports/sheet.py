@@ -19,7 +19,8 @@ import pypdf
 import vl_convert
 
 from aqmlab._util.files import write_bytes
-from aqmlab.reports.html import PALETTE, SECTIONS, address, stills, stroke
+from aqmlab.reports.charts import PALETTE, address, stills, stroke
+from aqmlab.reports.sections import SECTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -171,8 +171,8 @@ def _draw_blocks(random: np.random.Generator) -> Floats:
 
 def _distribution(counts: Floats, weights: Floats) -> Floats:
     """Distribution function on the grid for each row of block weights."""
-    weighted: Floats = weights @ counts
-    cdf: Floats = weighted / np.maximum(weighted[:, -1:], 1.0)
+    cdf: Floats = weights @ counts
+    cdf /= np.maximum(cdf[:, -1:], 1.0)  # in place: it is the largest array of a comparison
     return cdf
 
 

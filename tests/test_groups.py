@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aqmlab import AqmlabError, Run
+from aqmlab import AqmlabError, Run, Scenario
 from aqmlab.figures import groups as replica_figures
 from aqmlab.results.compare import differences
 from aqmlab.results.groups import Group, group
 from aqmlab.results.statistics import estimate, independent_difference
-from conftest import Cli
+from conftest import SMALL, Cli
 from made_runs import made_run
 
 DROPTAIL = '{kind = "droptail", limit = "20 packets"}'
@@ -86,6 +86,25 @@ def test_groups_without_common_seeds_are_strangers(aqmlab: Cli, small: Path) -> 
     assert found["p50_s"].estimate == independent_difference(values[0], values[1])
     assert {one.basis for one in found.values()} == {"2 and 2 runs, other users"}
     assert not any(one.paired for one in found.values())
+
+
+def test_one_common_seed_of_several_is_no_pair() -> None:
+    """One pair without recorded responses has no interval; all runs together have one."""
+    scenario = Scenario.from_toml(SMALL).data
+    medians = {1: 0.1, 2: 0.2, 3: 0.4}
+    runs = [
+        Run.in_memory(
+            {**scenario, "seed": seed}, {"responses": {"all": {"p50_s": median, "count": 9}}}
+        )
+        for seed, median in medians.items()
+    ]
+    first, second = Group("a", tuple(runs[:2])), Group("b", tuple(runs[1:]))
+    [found] = differences([first, second])
+    assert found.estimate == independent_difference([0.1, 0.2], [0.2, 0.4])
+    assert (found.paired, found.basis) == (False, "2 and 2 runs, other users")
+    [alone] = differences([Group("a", (runs[0],)), Group("b", (runs[0],))])
+    assert (alone.paired, alone.basis, alone.interval) == (True, "one pair of runs", None)
+    assert alone.to_json()["low"] is None
 
 
 def test_a_group_has_one_scenario_one_engine_and_one_world(tmp_path: Path) -> None:

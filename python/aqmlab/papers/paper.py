@@ -42,9 +42,6 @@ __all__ = [
 _MAX_BYTES = 16 * 2**20
 """Largest file of a paper that is read."""
 
-_Overrides = list[tuple[str, str]]
-"""Scenario fields by path, with their values as TOML."""
-
 
 @dataclass(frozen=True)
 class Row:

@@ -19,7 +19,12 @@ from aqmlab.results.blocks import FEW, STATISTICS, are_paired, block_differences
 from aqmlab.results.groups import Group, group
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run, distinguish
-from aqmlab.results.statistics import Estimate, Floats, estimate, independent_difference
+from aqmlab.results.statistics import (
+    Estimate,
+    Floats,
+    independent_difference,
+    paired_difference,
+)
 
 __all__ = [
     "ALL",
@@ -181,6 +186,8 @@ def _class_differences(baseline: Group, other: Group, traffic: str) -> list[Diff
         one = "one pair of runs" if pairs else "two runs, other users"
         basis = f"blocks of time of {one}"
     else:
+        if len(pairs) == 1 < max(len(baseline.runs), len(other.runs)):
+            pairs = []  # one pair has no interval, all runs together have one
         found, basis = _over_runs(baseline, other, traffic, pairs)
     return [
         Difference(other.label, baseline.label, traffic, metric, value, bool(pairs), basis)
@@ -200,20 +207,20 @@ def _over_runs(
     baseline: Group, other: Group, traffic: str, pairs: Sequence[tuple[Run, Run]]
 ) -> tuple[dict[str, Estimate], str]:
     """The differences of the summaries' numbers, and what their intervals come from."""
+    if pairs:
+        compute, basis = paired_difference, f"{len(pairs)} pairs of runs"
+        sides = list(zip(*pairs, strict=True))
+    else:
+        compute = independent_difference
+        sides = [baseline.runs, other.runs]
+        basis = f"{len(baseline.runs)} and {len(other.runs)} runs, other users"
     found = {}
     for metric in STATISTICS:
         path = ("responses", traffic, metric)
-        if pairs:
-            numbers = [[look_up(run.summary, path) for run in pair] for pair in pairs]
-            if all(None not in pair for pair in numbers):
-                found[metric] = estimate([after - before for before, after in numbers])
-            continue
-        values = [[look_up(run.summary, path) for run in one.runs] for one in (baseline, other)]
-        if all(None not in column for column in values):
-            found[metric] = independent_difference(values[0], values[1])
-    if not pairs:
-        return found, f"{len(baseline.runs)} and {len(other.runs)} runs, other users"
-    return found, f"{len(pairs)} pairs of runs" if len(pairs) > 1 else "one pair of runs"
+        values = [[look_up(run.summary, path) for run in side] for side in sides]
+        if all(None not in side for side in values):
+            found[metric] = compute(values[0], values[1])
+    return found, "one pair of runs" if len(pairs) == 1 else basis
 
 
 def kolmogorov_distance(first: Floats, second: Floats) -> float:

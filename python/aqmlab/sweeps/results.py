@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from aqmlab import _native
@@ -25,15 +24,23 @@ from aqmlab.results.run import Run, read_json
 from aqmlab.results.warm_up import warm_up_columns
 from aqmlab.sweeps.file import Point, Sweep
 
-if TYPE_CHECKING:
-    from aqmlab.engine.store import Store
-    from aqmlab.sweeps.file import Sweep
-
 __all__ = ["Results", "Row", "refuse_a_taken_place", "write"]
 
 
 _TABLE = "results.parquet"
 _PAGE = "sweep.json"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run of a sweep and what became of it."""
+
+    index: int
+    """Number of its point."""
+    point: Point
+    seed: int
+    key: str
+    outcome: Outcome
 
 
 @dataclass(frozen=True)
@@ -148,20 +155,3 @@ def _number_array(values: Sequence[float | None]) -> pa.Array:
     whole = all(isinstance(value, int) for value in values if value is not None)
     some = any(value is not None for value in values)
     return pa.array(values, pa.int64() if whole and some else pa.float64())
-
-
-def _finished(table: pa.Table) -> pa.Table:
-    """The rows of the runs that ended well."""
-    return table.filter(pc.equal(table.column("status"), "done"))
-
-
-@dataclass(frozen=True)
-class Row:
-    """A run of a sweep and what became of it."""
-
-    index: int
-    """Number of its point."""
-    point: Point
-    seed: int
-    key: str
-    outcome: Outcome

@@ -15,7 +15,7 @@ from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.compare import Difference
 from aqmlab.results.metrics import metric_key
-from aqmlab.results.statistics import Estimate, combined, estimate, two_sided
+from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided
 from aqmlab.results.warm_up import COLUMNS, LEVEL
 from aqmlab.sweeps.file import Point, Sweep, label_of
 
@@ -109,15 +109,10 @@ class SweepSummary:
         found = []
         for name, key in self._metrics.items():
             pairs = [(first[seed].get(key), second[seed].get(key)) for seed in seeds]
-            gaps = [
-                float(after) - float(before)
-                for before, after in pairs
-                if before is not None and after is not None
-            ]
-            basis = f"{len(gaps)} pair{'' if len(gaps) == 1 else 's'} of runs"
-            found.append(
-                Difference(point.label, baseline.label, "", name, estimate(gaps), True, basis)
-            )
+            whole = [(float(a), float(b)) for a, b in pairs if a is not None and b is not None]
+            change = paired_difference([a for a, _ in whole], [b for _, b in whole])
+            basis = f"{len(whole)} pair{'' if len(whole) == 1 else 's'} of runs"
+            found.append(Difference(point.label, baseline.label, "", name, change, True, basis))
         return found
 
     @cached_property

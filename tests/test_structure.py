@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 PACKAGE = Path(__file__).parents[1] / "python" / "aqmlab"
 MOST_FLOORS = 12
@@ -151,3 +153,40 @@ def test_what_a_module_exports_is_there() -> None:
             module = importlib.import_module(name)
             for export in getattr(module, "__all__", ()):
                 assert hasattr(module, export), f"{name}.{export}"
+
+
+REFERENCE = re.compile(r":(?:mod|func|class|data|meth|attr):`~?([\w.]+)`")
+"""What a docstring refers to."""
+
+
+def has_path(owner: object, parts: Sequence[str]) -> bool:
+    """Whether an object has an attribute, or declares a field, that has one, and so on."""
+    for part in parts:
+        declared = getattr(owner, "__annotations__", {})
+        if not hasattr(owner, part):
+            return part in declared
+        owner = getattr(owner, part)
+    return True
+
+
+def resolves(reference: str, module: ModuleType) -> bool:
+    """Whether a docstring of a module refers to something that is there."""
+    parts = reference.split(".")
+    if parts[0] == "aqmlab":
+        known = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+        found = next(name for name in known if name in MODULES)
+        rest = parts[found.count(".") + 1 :]
+        return has_path(importlib.import_module(found), rest)
+    own = [value for value in vars(module).values() if isinstance(value, type)]
+    return any(has_path(owner, parts) for owner in (module, *own))
+
+
+def test_docstrings_refer_to_what_is_there() -> None:
+    lost = [
+        f"{name}: {reference}"
+        for name, file in MODULES.items()
+        if name not in {"aqmlab.__main__", "aqmlab._native"}
+        for reference in REFERENCE.findall(file.read_text())
+        if not resolves(reference, importlib.import_module(name))
+    ]
+    assert not lost, f"docstrings refer to nothing: {lost}"

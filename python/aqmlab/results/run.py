@@ -63,7 +63,7 @@ class Run:
         """A run without a directory, such as a test makes.
 
         Args:
-            scenario: the effective scenario, such as :attr:`Scenario.data`.
+            scenario: the effective scenario, such as ``Scenario.data``.
             summary: what ``summary.json`` would hold.
             tables: ``responses``, ``flows``, ``queue``, ``flow_trace``, ``distribution``, as far as
                 there are any.

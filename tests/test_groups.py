@@ -135,6 +135,20 @@ def test_a_group_has_one_scenario_one_engine_and_one_world(tmp_path: Path) -> No
         group([*simulated, titled])
 
 
+def test_the_same_run_twice_is_an_error(aqmlab: Cli, small: Path) -> None:
+    for name in ("a", "b"):
+        aqmlab("run", small, "--out", name)
+    aqmlab("run", small, "--seed", "2", "--out", "c")
+    answer = aqmlab("compare", "a", "c", "b")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == (
+        "aqmlab: b: is the same run as a (scenario, seed, engine and world); name one of them\n"
+    )
+    alone = aqmlab("compare", "a", "c", "--json")
+    [first, *_] = json.loads(alone.out)["differences"]
+    assert (first["paired"], first["basis"]) == (False, "blocks of time of two runs, other users")
+
+
 def test_the_band_holds_the_true_distribution(tmp_path: Path) -> None:
     """Pointwise, in about 95 % of the cases: over seeds, and over the blocks of one run."""
     grid = np.array([0.1, 0.35, 1.0, 2.0])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from aqmlab import AqmlabError, Run, Scenario
-from aqmlab.figures import groups as replica_figures
+from aqmlab.figures import groups as group_figures
 from aqmlab.results.compare import differences
 from aqmlab.results.groups import Group, group
 from aqmlab.results.statistics import estimate, independent_difference
@@ -173,8 +173,8 @@ def test_curves_are_means_and_tails_are_their_rest(tmp_path: Path) -> None:
     recorded = [run.responses["response_s"].to_numpy() for run in runs if run.responses]
     keys = ("time", "share", "low", "high")
     assert group.title == "droptail 120 (3 runs)"
-    near = replica_figures.curve(group, replica_figures.cdf(2.0))
-    far = replica_figures.curve(group, replica_figures.ccdf())
+    near = group_figures.curve(group, group_figures.cdf(2.0))
+    far = group_figures.curve(group, group_figures.ccdf())
     for rows, tail in ((near, False), (far, True)):
         for row in (rows[5], rows[len(rows) // 2], rows[-2]):
             time, share, low, high = (float(row[key] or 0) for key in keys)
@@ -191,11 +191,11 @@ def test_figures_say_what_their_bands_are(tmp_path: Path) -> None:
         Group(name, tuple(drawn(tmp_path / f"{name}{k}", k, mean) for k in range(2)))
         for name, mean in (("a", 0.5), ("b", 0.7))
     ]
-    text = json.dumps(replica_figures.comparison(groups).to_dict())
+    text = json.dumps(group_figures.comparison(groups).to_dict())
     assert "intervals of the mean over seeds" in text
     assert "a (2 runs)" in text
     alone = [Group(group.label, group.runs[:1]) for group in groups]
-    text = json.dumps(replica_figures.comparison(alone).to_dict())
+    text = json.dumps(group_figures.comparison(alone).to_dict())
     assert "from blocks of the measured time" in text
     assert "a (1 run)" in text
 
@@ -203,7 +203,7 @@ def test_figures_say_what_their_bands_are(tmp_path: Path) -> None:
 def test_runs_keep_nothing_of_what_a_figure_read(tmp_path: Path) -> None:
     """Else the memory of a paper's figures would grow with its runs."""
     runs = [drawn(tmp_path / str(seed), seed) for seed in (1, 2)]
-    assert replica_figures.distributions([Group("x", tuple(runs))], 2.0) is not None
+    assert group_figures.distributions([Group("x", tuple(runs))], 2.0) is not None
     assert not any("responses" in vars(run) for run in runs)
     assert runs[0].responses is not None
     assert "responses" in vars(runs[0])

@@ -23,8 +23,8 @@ __all__ = [
     "TerminalProgress",
     "batches_table",
     "differences_table",
+    "groups_table",
     "points_table",
-    "replicas_table",
     "warm_up_line",
 ]
 
@@ -152,7 +152,7 @@ def _estimates_of(group: Group) -> dict[str, Estimate]:
     return {name: estimate(list(group.values(name).values())) for name in _COMPARED}
 
 
-def replicas_table(groups: Sequence[Group]) -> Table:
+def groups_table(groups: Sequence[Group]) -> Table:
     """A row for each group of runs with different seeds."""
     points = [
         PointSummary({"run": group.label}, len(group.runs), 0, _estimates_of(group), None)

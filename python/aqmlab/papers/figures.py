@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import altair as alt
 
 from aqmlab.figures import base as figures
-from aqmlab.figures import groups as replica_figures
+from aqmlab.figures import groups as group_figures
 from aqmlab.papers.paper import Figure
 from aqmlab.results.groups import Group
 
@@ -57,7 +57,7 @@ def draw(
 
 def _chart(figure: Figure, groups: Sequence[Group]) -> figures.Chart | None:
     """A figure: the distribution up to its limit, and the tail; None where no run tells."""
-    distributions = replica_figures.distributions(groups, figure.limit_s)
+    distributions = group_figures.distributions(groups, figure.limit_s)
     if distributions is None:
         return None
     drawn = alt.vconcat(distributions)

@@ -34,7 +34,7 @@ def combinations(varied: Sequence[str]) -> list[list[Override]]:
 
 
 def seeds(text: str) -> list[int]:
-    """Seeds of replicas: ``1..8`` (both ends included), ``1,5,9``, or both, in order, once each."""
+    """Several seeds: ``1..8`` (both ends included), ``1,5,9``, or both, in order, once each."""
     found: list[int] = []
     for part in text.split(","):
         first, dots, last = (piece.strip() for piece in part.partition(".."))

@@ -17,9 +17,12 @@ does not tell how it varies from seed to seed: for that, repeat the comparison w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from aqmlab.errors import AqmlabError
@@ -37,16 +40,47 @@ _GRID = 1000
 """Points, twice, at which the resampled distributions are computed; see :func:`_common_grid`."""
 FEW = 100
 """With fewer responses in either run, a class gets no interval."""
-_Statistic = Callable[[Floats, Floats], Floats]
-"""Values of a statistic, given ascending times and, in rows, distribution functions on them."""
+
+
+@dataclass(frozen=True)
+class _Resamples:
+    """Distribution functions of a run's resamples, computed only where they are asked for."""
+
+    grid: Floats
+    """Ascending times."""
+    counts: Floats
+    """Responses of each block (row) that took at most each time; the last column counts all."""
+    weights: Floats
+    """How often each block (column) is in each resample (row)."""
+
+    @cached_property
+    def totals(self) -> Floats:
+        """Responses of each resample."""
+        totals: Floats = self.weights @ self.counts[:, -1]
+        return totals
+
+    def shares(self, columns: npt.NDArray[np.int64]) -> Floats:
+        """The share of each resample's responses up to the time of its column."""
+        within: Floats = np.einsum("rb,br->r", self.weights, self.counts[:, columns])
+        return within / np.maximum(self.totals, 1.0)
+
+
+_Statistic = Callable[[_Resamples], Floats]
+"""Values of a statistic, one for each resample."""
 
 
 def _quantile(share: float) -> _Statistic:
     """The first time that the share of responses reaches."""
 
-    def statistic(grid: Floats, cdf: Floats) -> Floats:
-        reached: Floats = grid[np.argmax(cdf >= share - 1e-12, axis=1)]
-        return reached
+    def statistic(of: _Resamples) -> Floats:
+        low = np.zeros(len(of.weights), dtype=np.int64)
+        high = np.full_like(low, len(of.grid) - 1)
+        while np.any(low < high):
+            middle = (low + high) // 2
+            reached = of.shares(middle) >= share - 1e-12
+            low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
+        found: Floats = of.grid[np.where(of.totals > 0, low, 0)]
+        return found
 
     return statistic
 
@@ -54,10 +88,11 @@ def _quantile(share: float) -> _Statistic:
 def _share_within(limit_s: float) -> _Statistic:
     """The share of responses that took at most `limit_s` seconds."""
 
-    def statistic(grid: Floats, cdf: Floats) -> Floats:
-        index = np.searchsorted(grid, limit_s, side="right") - 1
-        share: Floats = cdf[:, index] if index >= 0 else np.zeros(len(cdf))
-        return share
+    def statistic(of: _Resamples) -> Floats:
+        index = int(np.searchsorted(of.grid, limit_s, side="right")) - 1
+        if index < 0:
+            return np.zeros(len(of.weights))
+        return of.shares(np.full(len(of.weights), index))
 
     return statistic
 
@@ -105,19 +140,24 @@ def block_differences(first: Run, second: Run, traffic: str) -> dict[str, Estima
     weights = _draw_blocks(random)
     weights_of = [weights, weights if paired else _draw_blocks(random)]
     everything = np.ones((1, _BLOCKS))
-    resampled = [_distribution(*pair) for pair in zip(counts, weights_of, strict=True)]
-    on_grid = [_distribution(count, everything) for count in counts]
-    exact = [np.arange(1, len(time) + 1)[np.newaxis] / len(time) for time in times]
+    resampled = [
+        _Resamples(grid, count, drawn) for count, drawn in zip(counts, weights_of, strict=True)
+    ]
+    on_grid = [_Resamples(grid, count, everything) for count in counts]
+    exact = [
+        _Resamples(time, np.arange(1.0, len(time) + 1)[np.newaxis], np.ones((1, 1)))
+        for time in times
+    ]
 
-    def gap(metric: _Statistic, grids: Sequence[Floats], cdfs: Sequence[Floats]) -> Floats:
-        return metric(grids[1], cdfs[1]) - metric(grids[0], cdfs[0])
+    def gap(metric: _Statistic, pair: Sequence[_Resamples]) -> Floats:
+        return metric(pair[1]) - metric(pair[0])
 
     found = {}
     tail = 100 * (1 - CONFIDENCE) / 2
     for name, metric in STATISTICS.items():
         # The grid is used for how far the resamples stray, not for the difference itself.
-        difference = gap(metric, times, exact)
-        strays = gap(metric, [grid, grid], resampled) - gap(metric, [grid, grid], on_grid)
+        difference = gap(metric, exact)
+        strays = gap(metric, resampled) - gap(metric, on_grid)
         offsets = [np.percentile(strays, tail), 0.0, np.percentile(strays, 100 - tail)]
         low, middle, high = (float(difference[0] + offset) for offset in offsets)
         found[name] = Estimate(middle, low, high, _BLOCKS, "blocks")

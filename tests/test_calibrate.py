@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from aqmlab import RunError, Scenario
 from aqmlab.engine import calibrate
-from aqmlab.engine.calibrate import Bench, Line
+from aqmlab.engine.calibrate import Line, UncongestedClass
 from aqmlab.traffic.describe import describe
 from conftest import SMALL
 
@@ -37,13 +37,13 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The populations that are measured from now on."""
     populations: list[float] = []
-    original: Callable[..., tuple[float, float]] = Bench.measure
+    original: Callable[..., tuple[float, float]] = UncongestedClass.measure
 
-    def counted(self: Bench, population: float, *rest: object) -> tuple[float, float]:
+    def counted(self: UncongestedClass, population: float, *rest: object) -> tuple[float, float]:
         populations.append(population)
         return original(self, population, *rest)
 
-    monkeypatch.setattr(Bench, "measure", counted)
+    monkeypatch.setattr(UncongestedClass, "measure", counted)
     return populations
 
 
@@ -78,11 +78,11 @@ def test_the_load_comes_out() -> None:
 
 def test_what_is_asked_for_takes_the_luck_out_of_short_runs() -> None:
     """Sizes have heavy tails, so throughput varies from seed to seed: what TCP adds does not."""
-    bench = Bench(Scenario.from_toml(OPEN.replace("100 kB", "10 MB")), 0)
+    alone = UncongestedClass(Scenario.from_toml(OPEN.replace("100 kB", "10 MB")), 0)
     seeds = range(1, 9)
-    asked = np.array([bench.asked_bps(20.0, seed, calibrate.TIMES) for seed in seeds])
-    long = np.array([bench.asked_bps(20.0, seed, calibrate.LONG_TIMES) for seed in seeds])
-    estimates = np.array([bench.measure(20.0, seed)[1] for seed in seeds])
+    asked = np.array([alone.asked_bps(20.0, seed, calibrate.TIMES) for seed in seeds])
+    long = np.array([alone.asked_bps(20.0, seed, calibrate.LONG_TIMES) for seed in seeds])
+    estimates = np.array([alone.measure(20.0, seed)[1] for seed in seeds])
     throughputs, ratios = estimates / long * asked, estimates / long
     assert np.std(throughputs) > 0.05 * np.mean(throughputs)
     assert np.std(ratios) < 0.02 * np.mean(ratios)
@@ -185,11 +185,13 @@ def test_the_loaded_direction_counts() -> None:
     changes = {"topology.bottleneck.reverse.rate": "4 Mbit/s", "traffic.fetches.direction": ""}
     for direction, rate in (("forward", 2e6), ("reverse", 4e6), ("both", 3e6)):
         changes["traffic.fetches.direction"] = direction
-        assert Bench(Scenario.from_toml(OPEN).with_overrides(changes), 0).rate_bps == rate
+        assert (
+            UncongestedClass(Scenario.from_toml(OPEN).with_overrides(changes), 0).rate_bps == rate
+        )
 
 
 def test_a_load_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
-    monkeypatch.setattr(Bench, "asked_bps", lambda *_: 0.0)
+    monkeypatch.setattr(UncongestedClass, "asked_bps", lambda *_: 0.0)
     with pytest.raises(RunError, match=r"traffic\.fetches"):
         calibrate.calibrate(Scenario.from_toml(OPEN))
     assert not own_cache.exists()

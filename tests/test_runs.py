@@ -193,7 +193,7 @@ def test_many_runs_at_a_time(tmp_path: Path) -> None:
 def test_an_interrupt_ends_all_workers() -> None:
     begun: list[int] = []
 
-    def work(item: int, report: pool.Report) -> int:
+    def work(item: int, report: pool.OnProgress) -> int:
         begun.append(item)
         if item == 0:
             signal.raise_signal(signal.SIGINT)
@@ -207,7 +207,7 @@ def test_an_interrupt_ends_all_workers() -> None:
 
 
 def test_errors_of_workers_are_results() -> None:
-    def work(item: int, report: pool.Report) -> int:
+    def work(item: int, report: pool.OnProgress) -> int:
         report(0.5)
         if item % 2:
             raise RunError(f"odd {item}")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 PACKAGE = Path(__file__).parents[1] / "python" / "aqmlab"
 MOST_FLOORS = 12
-"""Modules in the longest chain of imports; the lowest floor imports nothing of the package."""
+"""Modules in the longest chain of imports, those that functions import included. The lowest floor
+imports nothing of the package."""
 
 
 def module_name(file: Path) -> str:
@@ -100,7 +104,89 @@ def test_no_circles() -> None:
 
 
 def test_few_floors() -> None:
-    found = longest_chain(graph())
+    found = longest_chain(graph(lazy=True))
     shown = f"{len(MODULES)} modules, {len(found)} floors: {' > '.join(found)}"
     print(shown)  # noqa: T201 - pytest -s shows how much room is left
     assert len(found) <= MOST_FLOORS, shown
+
+
+def exports(tree: ast.Module) -> bool:
+    """Whether a module says what others may use of it."""
+    return any(
+        isinstance(target, ast.Name) and target.id == "__all__"
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    )
+
+
+def defines(tree: ast.Module) -> bool:
+    """Whether a module holds more than its docstring."""
+    return any(not isinstance(node, ast.Expr) for node in tree.body)
+
+
+def test_public_modules_state_their_exports() -> None:
+    trees = {
+        name: ast.parse(file.read_text())
+        for name, file in MODULES.items()
+        if not any(part.startswith("_") for part in name.split("."))
+    }
+    missing = [name for name, tree in trees.items() if defines(tree) and not exports(tree)]
+    assert not missing, f"modules without __all__: {missing}"
+
+
+def test_private_names_stay_in_their_modules() -> None:
+    found = [
+        f"{name}: from {node.module} import {alias.name}"
+        for name, file in MODULES.items()
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("aqmlab")
+        for alias in node.names
+        if alias.name.startswith("_") and alias.name != "_native"
+    ]
+    assert not found, f"private names of other modules: {found}"
+
+
+def test_what_a_module_exports_is_there() -> None:
+    for name in MODULES:
+        if name not in {"aqmlab.__main__", "aqmlab._native"}:
+            module = importlib.import_module(name)
+            for export in getattr(module, "__all__", ()):
+                assert hasattr(module, export), f"{name}.{export}"
+
+
+REFERENCE = re.compile(r":(?:mod|func|class|data|meth|attr):`~?([\w.]+)`")
+"""What a docstring refers to."""
+
+
+def has_path(owner: object, parts: Sequence[str]) -> bool:
+    """Whether an object has an attribute, or declares a field, that has one, and so on."""
+    for part in parts:
+        declared = getattr(owner, "__annotations__", {})
+        if not hasattr(owner, part):
+            return part in declared
+        owner = getattr(owner, part)
+    return True
+
+
+def resolves(reference: str, module: ModuleType) -> bool:
+    """Whether a docstring of a module refers to something that is there."""
+    parts = reference.split(".")
+    if parts[0] == "aqmlab":
+        known = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+        found = next(name for name in known if name in MODULES)
+        rest = parts[found.count(".") + 1 :]
+        return has_path(importlib.import_module(found), rest)
+    own = [value for value in vars(module).values() if isinstance(value, type)]
+    return any(has_path(owner, parts) for owner in (module, *own))
+
+
+def test_docstrings_refer_to_what_is_there() -> None:
+    lost = [
+        f"{name}: {reference}"
+        for name, file in MODULES.items()
+        if name not in {"aqmlab.__main__", "aqmlab._native"}
+        for reference in REFERENCE.findall(file.read_text())
+        if not resolves(reference, importlib.import_module(name))
+    ]
+    assert not lost, f"docstrings refer to nothing: {lost}"

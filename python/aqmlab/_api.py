@@ -82,13 +82,13 @@ def run(
     named = {default_path(one, root).name: one for one in planned}
     shares = dict.fromkeys(named, 0.0)
 
-    def told(name: str, done: float) -> None:
+    def on_progress(name: str, done: float) -> None:
         shares[name] = done
         if progress is not None:
             progress(sum(shares.values()) / len(shares))
 
     found = []
-    for result in execute_all(list(named.items()), root, jobs, told).values():
+    for result in execute_all(list(named.items()), root, jobs, on_progress).values():
         if isinstance(result, AqmlabError):
             raise result
         found.append(result)

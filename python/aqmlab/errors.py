@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+__all__ = ["AqmlabError", "RunError", "ScenarioError"]
+
 
 class AqmlabError(Exception):
     """Anything that aqmlab reports to its user; the message is one sentence.

@@ -213,7 +213,7 @@ fn the_example_of_every_model_runs() {
         let scenario = Scenario::load_text(&text, &scenarios, &[])
             .unwrap_or_else(|error| panic!("{error} in\n{example}"));
         assert!(scenario.population(0).is_some(), "{example}");
-        let summary = aqmlab_sim::run(&scenario, None, &mut |_| true)
+        let summary = aqmlab_sim::run(&scenario, Box::new(Discard), &mut |_| true)
             .unwrap_or_else(|error| panic!("{error} in\n{example}"));
         let link = &summary.links["bottleneck"]["forward"];
         assert!(link.throughput_bps > 0.0, "nothing is sent by\n{example}");

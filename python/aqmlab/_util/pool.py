@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 STEP_S = 0.2
 """How long an interrupt may go unnoticed."""
-Report = Callable[[float], None]
+OnProgress = Callable[[float], None]
 """Called by a piece of work with the share of it that is done."""
 
 
@@ -29,7 +29,7 @@ def available_cpus() -> int:
 
 
 def run_all(
-    work: Callable[[T, Report], R],
+    work: Callable[[T, OnProgress], R],
     items: Sequence[T],
     *,
     jobs: int | None = None,

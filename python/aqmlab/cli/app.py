@@ -22,23 +22,24 @@ from aqmlab.errors import AqmlabError
 
 __all__ = ["application", "main"]
 
-INTERRUPTED = 130
+
+_INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
 
-def show_version(wanted: bool) -> None:
+def _show_version(wanted: bool) -> None:
     """Prints the version and ends."""
     if wanted:
         out(f"aqmlab {_native.version()}, engine {_native.engine()}")
         raise typer.Exit
 
 
-def root(
+def _root(
     version: Annotated[
         bool,
         typer.Option(
             "--version",
-            callback=show_version,
+            callback=_show_version,
             is_eager=True,
             help="Print the version of aqmlab and of its engine, and end.",
         ),
@@ -57,7 +58,7 @@ def application() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    app.callback()(root)
+    app.callback()(_root)
     for found in pkgutil.iter_modules(commands.__path__):
         module = importlib.import_module(f"{commands.__name__}.{found.name}")
         if hasattr(module, "app"):
@@ -74,16 +75,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False
         )
     except typer.TyperException as error:
-        return failure(error.format_message(), error.exit_code)
+        return _failure(error.format_message(), error.exit_code)
     except AqmlabError as error:
-        return failure(str(error), error.exit_status)
+        return _failure(str(error), error.exit_status)
     # typer turns an interrupt into this status.
-    if status == INTERRUPTED:
-        return failure("interrupted", INTERRUPTED)
+    if status == _INTERRUPTED:
+        return _failure("interrupted", _INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 
-def failure(message: str, status: int) -> int:
+def _failure(message: str, status: int) -> int:
     """Says in one line what went wrong."""
     say(" ".join(message.split()))
     return status

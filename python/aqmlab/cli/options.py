@@ -23,6 +23,7 @@ __all__ = [
     "renamed",
 ]
 
+
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).")]
 Sets = Annotated[
     list[str] | None,

@@ -28,13 +28,13 @@ def load(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scena
 def calibrated(scenarios: Sequence[Scenario], jobs: int | None) -> list[Scenario]:
     """The scenarios with all their users; says how many they are."""
     ready: list[Scenario] = []
-    told: list[str] = []
+    announced: list[str] = []
     with Progress("calibrating") as progress:
         for scenario in scenarios:
             found, answers = calibrate(scenario, jobs=jobs, progress=progress.task(scenario.name))
             ready.append(found)
-            told += map(str, answers)
-    for answer in dict.fromkeys(told):
+            announced += map(str, answers)
+    for answer in dict.fromkeys(announced):
         say(answer)
     return ready
 

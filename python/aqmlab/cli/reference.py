@@ -13,9 +13,10 @@ from aqmlab.cli.app import application
 
 __all__ = ["PAGE", "page"]
 
+
 PAGE = Path("docs/cli.md")
 """Where the page is, from the project's folder."""
-HEAD = """# The command line
+_HEAD = """# The command line
 
 Every command with its arguments and options. The page is generated from the commands themselves by
 `python -m aqmlab.cli.reference`; a test holds it current.
@@ -28,32 +29,32 @@ folder; `--seed N` is one seed, `--seeds A..B` are several.
 
 def page() -> str:
     """The page as Markdown."""
-    return "\n".join([HEAD, *sections(typer.main.get_command(application()), "aqmlab")])
+    return "\n".join([_HEAD, *_sections(typer.main.get_command(application()), "aqmlab")])
 
 
-def sections(command: Any, name: str) -> Iterator[str]:  # noqa: ANN401 - click's type
+def _sections(command: Any, name: str) -> Iterator[str]:  # noqa: ANN401 - click's type
     """A command, or the commands of a group, each as a section."""
     inner = getattr(command, "commands", None)
     if inner is not None:
         for key in sorted(inner):
-            yield from sections(inner[key], f"{name} {key}")
+            yield from _sections(inner[key], f"{name} {key}")
         return
     context = typer.Context(command, info_name=name)
     usage = " ".join(command.collect_usage_pieces(context))
-    yield f"## {name}\n\n```\n{name} {usage}\n```\n\n{prose(command.help)}\n"
+    yield f"## {name}\n\n```\n{name} {usage}\n```\n\n{_prose(command.help)}\n"
     records = (parameter.get_help_record(context) for parameter in command.params)
-    rows = [row(*record) for record in records if record is not None]
+    rows = [_row(*record) for record in records if record is not None]
     if rows:
         yield "\n".join(["| argument or option | meaning |", "| --- | --- |", *rows]) + "\n"
 
 
-def row(names: str, meaning: str) -> str:
+def _row(names: str, meaning: str) -> str:
     """An argument or option as a row: its names and what it takes, what it is and its default."""
-    cells = (text.replace("|", r"\|") for text in (f"`{names}`", prose(meaning)))
+    cells = (text.replace("|", r"\|") for text in (f"`{names}`", _prose(meaning)))
     return f"| {' | '.join(cells)} |"
 
 
-def prose(text: str | None) -> str:
+def _prose(text: str | None) -> str:
     """The paragraphs of a docstring, each in a line."""
     paragraphs = (text or "").strip().split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

@@ -19,6 +19,15 @@ from aqmlab.sweeps.campaign import SweepProgress
 from aqmlab.sweeps.file import Sweep
 from aqmlab.sweeps.summary import PointSummary, SweepSummary
 
+__all__ = [
+    "TerminalProgress",
+    "batches_table",
+    "differences_table",
+    "groups_table",
+    "points_table",
+    "warm_up_line",
+]
+
 
 class TerminalProgress(SweepProgress):
     """Tells on standard error how a sweep gets on; with bars on a terminal."""
@@ -29,8 +38,8 @@ class TerminalProgress(SweepProgress):
     def planned(self, sweep: Sweep, points: int, seeds: int) -> None:
         """See :class:`SweepProgress`."""
         more = f" at least, {sweep.max_seeds} at most" if sweep.precision else ""
-        size = f"{number(points, 'point')} x {number(seeds, 'seed')}"
-        say(f"{number(points * seeds, 'run')}: {size}{more}")
+        size = f"{_number(points, 'point')} x {_number(seeds, 'seed')}"
+        say(f"{_number(points * seeds, 'run')}: {size}{more}")
 
     def calibrating(self, done: float) -> None:
         """See :class:`SweepProgress`."""
@@ -43,21 +52,21 @@ class TerminalProgress(SweepProgress):
     def making(self, missing: int, found: int, seconds: float, jobs: int) -> None:
         """See :class:`SweepProgress`."""
         say(
-            f"{number(missing, 'run')} to make, about {duration(seconds)} with {jobs} at a time; "
+            f"{_number(missing, 'run')} to make, about {_duration(seconds)} with {jobs} at a time; "
             f"{found} in the store"
         )
 
     def progress(self, done: float, total: int) -> None:
         """See :class:`SweepProgress`."""
-        self._progress.update(number(total, "run"), done / total)
+        self._progress.update(_number(total, "run"), done / total)
 
 
-def number(count: int, thing: str) -> str:
+def _number(count: int, thing: str) -> str:
     """A number of things in words."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
-def duration(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """A length of time in words, roughly."""
     for limit, unit, length in ((90, "s", 1), (90 * 60, "min", 60), (48 * 3600, "h", 3600)):
         if seconds < limit:
@@ -67,12 +76,12 @@ def duration(seconds: float) -> str:
 
 def points_table(points: Sequence[PointSummary]) -> Table:
     """A row for each point: its variables, its runs, the mean of each metric over its seeds."""
-    table = start(points[0].variables)
+    table = _start(points[0].variables)
     table.add_column("runs", justify="right", no_wrap=True)
-    add_metrics(table, points[0].estimates)
+    _add_metrics(table, points[0].estimates)
     for point in points:
         runs = f"{point.runs}" + (f", {point.failed} failed" if point.failed else "")
-        table.add_row(*texts(point.variables), runs, *cells(point.estimates, shown_mean))
+        table.add_row(*_texts(point.variables), runs, *_cells(point.estimates, _shown_mean))
     return table
 
 
@@ -82,21 +91,21 @@ def differences_table(summary: SweepSummary) -> Table:
     for difference in summary.differences:
         by_point.setdefault(difference.run, {})[difference.metric] = difference
     first = summary.differences[0]
-    table = start(summary.variables[first.run])
-    table.title = f"difference to {baseline_of(summary)}, seed by seed, with 95 % intervals"
+    table = _start(summary.variables[first.run])
+    table.title = f"difference to {_baseline_of(summary)}, seed by seed, with 95 % intervals"
     table.title_justify = "left"
     table.title_style = ""
     table.add_column("pairs", justify="right", no_wrap=True)
-    add_metrics(table, by_point[first.run])
+    _add_metrics(table, by_point[first.run])
     for label, of_point in by_point.items():
         estimates = {metric: found.estimate for metric, found in of_point.items()}
         pairs = max(found.count for found in estimates.values())
-        shown = cells(estimates, shown_difference)
-        table.add_row(*texts(summary.variables[label]), f"{pairs}", *shown)
+        shown = _cells(estimates, _shown_difference)
+        table.add_row(*_texts(summary.variables[label]), f"{pairs}", *shown)
     return table
 
 
-def baseline_of(summary: SweepSummary) -> str:
+def _baseline_of(summary: SweepSummary) -> str:
     """What the points are compared with: the variables that all baselines share."""
     compared = [
         (summary.variables[found.run], summary.variables[found.baseline])
@@ -115,12 +124,12 @@ def baseline_of(summary: SweepSummary) -> str:
 def batches_table(batched: Mapping[str, Mapping[str, Estimate]]) -> Table:
     """A row for each class of one run: batch means of its response times."""
     [first, *_] = batched.values()
-    table = start({"class": ""})
+    table = _start({"class": ""})
     table.add_column("batches", justify="right", no_wrap=True)
-    add_metrics(table, first)
+    _add_metrics(table, first)
     for name, metrics in batched.items():
         count = max(found.count for found in metrics.values())
-        table.add_row(escape(name), f"{count}", *cells(metrics, shown_mean))
+        table.add_row(escape(name), f"{count}", *_cells(metrics, _shown_mean))
     return table
 
 
@@ -134,25 +143,25 @@ def warm_up_line(numbers: Mapping[str, float | None]) -> str:
     return "warm-up: " + (", ".join(chances) or "not tested: nothing is recorded")
 
 
-COMPARED = ("loss", "utilization", "queue", "responses", "p50", "p90", "p99", "le_1s", "gt_3s")
+_COMPARED = ("loss", "utilization", "queue", "responses", "p50", "p90", "p99", "le_1s", "gt_3s")
 """What is printed of groups of runs."""
 
 
-def estimates_of(group: Group) -> dict[str, Estimate]:
+def _estimates_of(group: Group) -> dict[str, Estimate]:
     """Means over the seeds of what is printed."""
-    return {name: estimate(list(group.values(name).values())) for name in COMPARED}
+    return {name: estimate(list(group.values(name).values())) for name in _COMPARED}
 
 
-def replicas_table(groups: Sequence[Group]) -> Table:
+def groups_table(groups: Sequence[Group]) -> Table:
     """A row for each group of runs with different seeds."""
     points = [
-        PointSummary({"run": group.label}, len(group.runs), 0, estimates_of(group), None)
+        PointSummary({"run": group.label}, len(group.runs), 0, _estimates_of(group), None)
         for group in groups
     ]
     return points_table(points)
 
 
-def start(variables: Mapping[str, Scalar]) -> Table:
+def _start(variables: Mapping[str, Scalar]) -> Table:
     """A table that begins with the variables."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name, value in variables.items():
@@ -161,57 +170,57 @@ def start(variables: Mapping[str, Scalar]) -> Table:
     return table
 
 
-def add_metrics(table: Table, metrics: Iterable[str]) -> None:
+def _add_metrics(table: Table, metrics: Iterable[str]) -> None:
     """A column for each metric."""
     for name in metrics:
-        table.add_column(f"{name} %" if is_share(name) else name, justify="right", no_wrap=True)
+        table.add_column(f"{name} %" if _is_share(name) else name, justify="right", no_wrap=True)
 
 
-def texts(variables: Mapping[str, Scalar]) -> list[str]:
+def _texts(variables: Mapping[str, Scalar]) -> list[str]:
     """The values of variables as cells."""
     return [escape(plain(value)) for value in variables.values()]
 
 
-def is_share(metric: str) -> bool:
+def _is_share(metric: str) -> bool:
     """Whether a metric is a share of something."""
     found = described(metric)
     return found is not None and found.is_share
 
 
-def cells(metrics: Mapping[str, Estimate], show: Callable[[Estimate, float], str]) -> list[str]:
+def _cells(metrics: Mapping[str, Estimate], show: Callable[[Estimate, float], str]) -> list[str]:
     """The estimates as cells."""
     return [
-        show(found, 100.0 if is_share(name) else 1.0) if found.count else "-"
+        show(found, 100.0 if _is_share(name) else 1.0) if found.count else "-"
         for name, found in metrics.items()
     ]
 
 
-def shown_mean(found: Estimate, factor: float) -> str:
+def _shown_mean(found: Estimate, factor: float) -> str:
     """A mean and half of its interval, with the digits that the interval leaves."""
     width = factor * found.half_width
     if math.isnan(width):  # a single run has no interval
         return f"{factor * found.mean:.4g}"
-    return f"{rounded(factor * found.mean, width)} ± {rounded(width, width)}"
+    return f"{_rounded(factor * found.mean, width)} ± {_rounded(width, width)}"
 
 
-def shown_difference(found: Estimate, factor: float) -> str:
+def _shown_difference(found: Estimate, factor: float) -> str:
     """A difference and its interval."""
     width = factor * found.half_width
     if math.isnan(width):
         return f"{factor * found.mean:+.4g}"
     middle, low, high = (
-        rounded(factor * value, width, "+") for value in (found.mean, found.low, found.high)
+        _rounded(factor * value, width, "+") for value in (found.mean, found.low, found.high)
     )
     text = f"{middle} ({low} to {high})"
     return f"[bold]{text}[/bold]" if found.clear else text
 
 
-def rounded(value: float, width: float, sign: str = "") -> str:
+def _rounded(value: float, width: float, sign: str = "") -> str:
     """A number to the second digit of the width of its interval; at most six decimals."""
-    digits = 6 if width <= 0 else min(6, max(0, 1 - exponent(width)))
+    digits = 6 if width <= 0 else min(6, max(0, 1 - _exponent(width)))
     return f"{value:{sign},.{digits}f}"
 
 
-def exponent(value: float) -> int:
+def _exponent(value: float) -> int:
     """The power of ten of the first digit."""
     return int(f"{value:e}".partition("e")[2])

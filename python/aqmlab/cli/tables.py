@@ -16,8 +16,19 @@ from aqmlab.results.metrics import FLOWS, LINK, RESPONSES, Metric, chosen
 from aqmlab.results.run import Run, main_link
 from aqmlab.scenario.catalog import Entry
 
-COMPARED_LINK = chosen(LINK, "loss_rate", "utilization", "queue_mean_packets")
-COMPARED_RESPONSES = chosen(
+__all__ = [
+    "compare_table",
+    "difference_table",
+    "distance_table",
+    "explanation",
+    "list_table",
+    "run_tables",
+    "score_table",
+]
+
+
+_COMPARED_LINK = chosen(LINK, "loss_rate", "utilization", "queue_mean_packets")
+_COMPARED_RESPONSES = chosen(
     RESPONSES, "count", "p50_s", "p90_s", "p99_s", "le_1s", "le_2s", "gt_3s"
 )
 
@@ -38,13 +49,13 @@ def run_tables(run: Run) -> list[RenderableType]:
     return [
         escape(head),
         *invalid,
-        grid("link", LINK, links),
-        grid("class", RESPONSES, by_class(summary["responses"])),
-        grid("class", FLOWS, by_class(summary["flows"])),
+        _grid("link", LINK, links),
+        _grid("class", RESPONSES, _by_class(summary["responses"])),
+        _grid("class", FLOWS, _by_class(summary["flows"])),
     ]
 
 
-def by_class(results: Mapping[str, Any]) -> dict[str, Any]:
+def _by_class(results: Mapping[str, Any]) -> dict[str, Any]:
     """Results by class; "all" is left out if it says nothing new."""
     named = {name: values for name, values in results.items() if name != "all"}
     return named if len(named) == 1 else {**named, "all": results.get("all", {})}
@@ -57,16 +68,16 @@ def compare_table(runs: Sequence[Run]) -> Table:
         run.label: {
             **{
                 metric.key: run.summary["links"].get(name, {}).get(direction, {}).get(metric.key)
-                for metric in COMPARED_LINK
+                for metric in _COMPARED_LINK
             },
             **{
                 metric.key: run.summary["responses"]["all"].get(metric.key)
-                for metric in COMPARED_RESPONSES
+                for metric in _COMPARED_RESPONSES
             },
         }
         for run in runs
     }
-    return grid("run", (*COMPARED_LINK, *COMPARED_RESPONSES), rows)
+    return _grid("run", (*_COMPARED_LINK, *_COMPARED_RESPONSES), rows)
 
 
 def difference_table(found: Sequence[Difference]) -> Table:
@@ -80,10 +91,10 @@ def difference_table(found: Sequence[Difference]) -> Table:
         table.add_column("class", no_wrap=True)
     metrics = list(dict.fromkeys(difference.metric for difference in found))
     for metric in metrics:
-        table.add_column(metric_of(metric).change_head, justify="right", no_wrap=True)
+        table.add_column(_metric_of(metric).change_head, justify="right", no_wrap=True)
     for run, traffic in dict.fromkeys((entry.run, entry.traffic) for entry in found):
         entries = {d.metric: d for d in found if (d.run, d.traffic) == (run, traffic)}
-        cells = [shown_difference(entries[metric]) for metric in metrics]
+        cells = [_shown_difference(entries[metric]) for metric in metrics]
         table.add_row(escape(run), *([escape(traffic)] if several else []), *cells)
     return table
 
@@ -101,23 +112,23 @@ def distance_table(found: Sequence[Distance]) -> Table:
     return table
 
 
-def metric_of(key: str) -> Metric:
+def _metric_of(key: str) -> Metric:
     """What is known of a compared statistic."""
     [metric] = chosen(RESPONSES, key)
     return metric
 
 
-def shown_difference(entry: Difference) -> str:
+def _shown_difference(entry: Difference) -> str:
     """A difference and its interval."""
     middle, low, high = (
-        metric_of(entry.metric).shown(value, "+")
+        _metric_of(entry.metric).shown(value, "+")
         for value in (entry.difference, entry.low, entry.high)
     )
     text = middle if entry.interval is None else f"{middle} ({low} to {high})"
     return f"[bold]{text}[/bold]" if entry.clear else text
 
 
-def grid(corner: str, metrics: Sequence[Metric], rows: Mapping[str, Mapping[str, Any]]) -> Table:
+def _grid(corner: str, metrics: Sequence[Metric], rows: Mapping[str, Mapping[str, Any]]) -> Table:
     """A table of summary values, one row per name."""
     columns = [metric for metric in metrics if metric.short]
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -125,11 +136,11 @@ def grid(corner: str, metrics: Sequence[Metric], rows: Mapping[str, Mapping[str,
     for column in columns:
         table.add_column(column.short, justify="right", no_wrap=True)
     for name, values in rows.items():
-        table.add_row(escape(name), *(cell(column, values.get(column.key)) for column in columns))
+        table.add_row(escape(name), *(_cell(column, values.get(column.key)) for column in columns))
     return table
 
 
-def cell(metric: Metric, value: float | None) -> str:
+def _cell(metric: Metric, value: float | None) -> str:
     """A value as printed; "-" if there is none."""
     return "-" if value is None or math.isnan(value) else metric.shown(value)
 
@@ -148,12 +159,12 @@ def score_table(result: Mapping[str, Any]) -> Table:
         cells = part.get("cells", part)
         shown = f"{cells['within']}/{cells['total']}" if cells["total"] else "-"
         shown = shown if result["scored"] else "not scored"
-        cells_and_claims = [shown, claims_words(part["claims"])] if whole else [shown]
+        cells_and_claims = [shown, _claims_words(part["claims"])] if whole else [shown]
         table.add_row(escape(name), *cells_and_claims, escape(part.get("title", "")))
     return table
 
 
-def claims_words(score: Mapping[str, int]) -> str:
+def _claims_words(score: Mapping[str, int]) -> str:
     """How many of the claims that were decided hold."""
     return f"{score['holds']}/{score['holds'] + score['fails']}"
 
@@ -172,7 +183,7 @@ def explanation(entry: Entry) -> list[RenderableType]:
     """What something is, and its parameters."""
     head = f"[bold]{escape(entry.name)}[/bold] ({escape(entry.kind)})\n{escape(entry.summary)}"
     if entry.about:
-        head += origin(entry.about)
+        head += _origin(entry.about)
     if not entry.parameters:
         return [head]
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -181,34 +192,34 @@ def explanation(entry: Entry) -> list[RenderableType]:
     table.add_column("value" if has_values else "default", no_wrap=True)
     table.add_column("meaning")
     for parameter in entry.parameters:
-        table.add_row(*map(escape, (parameter["name"], given(parameter), meaning(parameter))))
+        table.add_row(*map(escape, (parameter["name"], _given(parameter), _meaning(parameter))))
     departures = [f"- {escape(text)}" for text in (entry.about or {}).get("departures", [])]
     if departures:
         departures.insert(0, "\n[bold]departures from the source[/bold]")
     return [head, "", table, *departures]
 
 
-def origin(about: Mapping[str, Any]) -> str:
+def _origin(about: Mapping[str, Any]) -> str:
     """What a discipline is for and where it comes from."""
     lines = {"": about["purpose"], "source: ": about["paper"], "memory: ": about["memory"]}
     return "\n" + "\n".join(f"{key}{escape(text)}" for key, text in lines.items())
 
 
-def given(parameter: Mapping[str, Any]) -> str:
+def _given(parameter: Mapping[str, Any]) -> str:
     """The value of a profile's parameter, the default of a kind's."""
     if parameter.get("required"):
         return "required"
     value = parameter.get("value", parameter.get("default"))
-    return "-" if value is None else plain(value)
+    return "-" if value is None else _plain(value)
 
 
-def meaning(parameter: Mapping[str, Any]) -> str:
+def _meaning(parameter: Mapping[str, Any]) -> str:
     """What a parameter is, then a profile's note or the words that may stand there."""
     words = [f"{word['name']}: {word['description']}" for word in parameter.get("words", [])]
     lines = [parameter["description"], parameter.get("note", ""), *words]
     return "\n".join(filter(None, lines))
 
 
-def plain(value: object) -> str:
+def _plain(value: object) -> str:
     """A value as a scenario would write it, more or less."""
     return value if isinstance(value, str) else json.dumps(value)

@@ -29,11 +29,14 @@ import numpy as np
 
 from aqmlab import _native
 from aqmlab._util.files import write_text
-from aqmlab._util.pool import Report, run_all
+from aqmlab._util.pool import OnProgress, run_all
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.scenario.scenario import Override, Scenario, content_key
 
-Progress = Callable[[float], None]
+__all__ = ["LOADS", "LONG_TIMES", "SEEDS", "TIMES", "Line", "UncongestedClass", "calibrate"]
+
+
+_Progress = Callable[[float], None]
 
 LOADS = (0.5, 0.75, 1.0, 1.25)
 """Loads at which the line's points are measured."""
@@ -50,13 +53,13 @@ LONG_TIMES: tuple[Override, ...] = (
     ("measure.duration", "60 min"),
 )
 """When what the users ask for is counted."""
-PILOT_START = 30.0
+_PILOT_START = 30.0
 """Users (or connections per second) of the first pilot."""
-PILOT_COPIES = 1.0
+_PILOT_COPIES = 1.0
 """Copies of each recorded connection in the first pilot."""
-PILOT_LOADS = (0.1, 1.5)
+_PILOT_LOADS = (0.1, 1.5)
 """A pilot in this range of loads says well enough where to measure."""
-PILOT_ROUNDS = 12
+_PILOT_ROUNDS = 12
 """More pilots than this have never been needed: a factor of ten each."""
 
 
@@ -111,7 +114,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class _Calibration:
     """The answer for one class of traffic."""
 
     traffic: str
@@ -151,8 +154,8 @@ class Calibration:
 
 
 def calibrate(
-    scenario: Scenario, *, jobs: int | None = None, progress: Progress | None = None
-) -> tuple[Scenario, list[Calibration]]:
+    scenario: Scenario, *, jobs: int | None = None, progress: _Progress | None = None
+) -> tuple[Scenario, list[_Calibration]]:
     """Finds the population of every class that leaves it to ``load``.
 
     Args:
@@ -169,20 +172,20 @@ def calibrate(
     answers = []
     for number, index in enumerate(classes):
 
-        def tell(done: float, number: int = number) -> None:
+        def on_progress(done: float, number: int = number) -> None:
             if progress is not None:
                 progress((number + done) / len(classes))
 
-        line = cached_line(Bench(scenario, index), jobs, tell)
+        line = _cached_line(UncongestedClass(scenario, index), jobs, on_progress)
         load = scenario.data["load"] * _native.load_share(scenario.effective, index)
-        unit = UNITS[_native.population_key(scenario.effective, index)]
+        unit = _UNITS[_native.population_key(scenario.effective, index)]
         population = line.population(load)
-        answers.append(Calibration(traffic[index]["name"], load, population, unit, line))
+        answers.append(_Calibration(traffic[index]["name"], load, population, unit, line))
     found = dict(zip(classes, (answer.population for answer in answers), strict=True))
     return scenario.with_populations(found), answers
 
 
-UNITS = {
+_UNITS = {
     "users": "users",
     "rate": "connections/s",
     "sessions": "sessions",
@@ -192,7 +195,7 @@ UNITS = {
 
 
 @dataclass(frozen=True)
-class Bench:
+class UncongestedClass:
     """One class of a scenario, to be measured on the uncongested network."""
 
     scenario: Scenario
@@ -227,7 +230,7 @@ class Bench:
         return _native.offered_bps(self.text(population, seed, times), 0)
 
     def measure(
-        self, population: float, seed: int, report: Report | None = None
+        self, population: float, seed: int, report: OnProgress | None = None
     ) -> tuple[float, float]:
         """The population that ran (users are whole) and its throughput in IP bits per second."""
         text = self.text(population, seed, TIMES)
@@ -242,54 +245,54 @@ class Bench:
         return (population if ran is None else ran), throughput
 
 
-def cached_line(bench: Bench, jobs: int | None, progress: Progress) -> Line:
+def _cached_line(alone: UncongestedClass, jobs: int | None, progress: _Progress) -> Line:
     """The line of a class, from the cache or measured now."""
     # The population and the seed are placeholders: what matters is everything else.
-    text = bench.text(1.0, 1, TIMES) + repr((LONG_TIMES, LOADS, SEEDS, bench.rate_bps))
-    file = cache_folder() / f"{content_key(text)[:32]}.json"
+    text = alone.text(1.0, 1, TIMES) + repr((LONG_TIMES, LOADS, SEEDS, alone.rate_bps))
+    file = _cache_folder() / f"{content_key(text)[:32]}.json"
     with suppress(OSError, ValueError, TypeError):
         return Line(**json.loads(file.read_text(encoding="utf-8")))
-    line = measured_line(bench, jobs, progress)
+    line = _measured_line(alone, jobs, progress)
     write_text(file, json.dumps(asdict(line), indent=2) + "\n")
     return line
 
 
-def measured_line(bench: Bench, jobs: int | None, progress: Progress) -> Line:
+def _measured_line(alone: UncongestedClass, jobs: int | None, progress: _Progress) -> Line:
     """Measures the line: every load with every seed."""
-    full = pilot(bench)
+    full = _pilot(alone)
     points = [(load * full, seed) for load in LOADS for seed in SEEDS]
     shares = [0.0] * len(points)
 
-    def tell(index: int, done: float) -> None:
+    def on_progress(index: int, done: float) -> None:
         shares[index] = done
         progress(sum(shares) / len(shares))
 
-    def work(point: tuple[float, int], report: Report) -> tuple[float, float]:
-        return bench.measure(*point, report)
+    def work(point: tuple[float, int], report: OnProgress) -> tuple[float, float]:
+        return alone.measure(*point, report)
 
     measured = []
-    for result in run_all(work, points, jobs=jobs, progress=tell):
+    for result in run_all(work, points, jobs=jobs, progress=on_progress):
         if isinstance(result, AqmlabError):
             raise result
         measured.append(result)
     populations, throughputs = zip(*measured, strict=True)
-    return Line(bench.rate_bps, populations, throughputs, [seed for _, seed in points])
+    return Line(alone.rate_bps, populations, throughputs, [seed for _, seed in points])
 
 
-def pilot(bench: Bench) -> float:
+def _pilot(alone: UncongestedClass) -> float:
     """About the population of load 1, by what it asks for."""
-    population = PILOT_COPIES if bench.is_recorded else PILOT_START
-    for _ in range(PILOT_ROUNDS):
-        load = bench.asked_bps(population, SEEDS[0], TIMES) / bench.rate_bps
-        if PILOT_LOADS[0] <= load <= PILOT_LOADS[1]:
+    population = _PILOT_COPIES if alone.is_recorded else _PILOT_START
+    for _ in range(_PILOT_ROUNDS):
+        load = alone.asked_bps(population, SEEDS[0], TIMES) / alone.rate_bps
+        if _PILOT_LOADS[0] <= load <= _PILOT_LOADS[1]:
             return population / load
         # Towards load 1/2, by at most a factor of ten: few users tell little.
         population *= min(10.0, 0.5 / load) if load > 0.0 else 10.0
-    name = bench.scenario.data["traffic"][bench.index]["name"]
+    name = alone.scenario.data["traffic"][alone.index]["name"]
     raise RunError(f"traffic.{name}: no number of users or connections causes the wanted load")
 
 
-def cache_folder() -> Path:
+def _cache_folder() -> Path:
     """Where lines are kept: ``AQMLAB_CACHE``, or ``aqmlab`` in the user's cache folder."""
     if own := os.environ.get("AQMLAB_CACHE"):
         return Path(own)

@@ -21,8 +21,11 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
+__all__ = ["RUNS_ROOT", "World", "default_path", "execute", "existing_run"]
+
+
 RUNS_ROOT = Path("runs")
-"""Where run directories go unless told otherwise."""
+"""Where run directories go by default."""
 
 
 class World(str, Enum):
@@ -37,7 +40,7 @@ class World(str, Enum):
         """Runs an effective scenario there; its summary as JSON."""
         if self is World.SIM:
             return _native.run(effective, out_dir, progress)
-        with terminable():
+        with _terminable():
             return _native.run_live(effective, out_dir, progress)
 
     def key(self, scenario: Scenario) -> str:
@@ -46,7 +49,7 @@ class World(str, Enum):
 
 
 @contextmanager
-def terminable() -> Iterator[None]:
+def _terminable() -> Iterator[None]:
     """Within it SIGTERM raises an exception, so that what the block made is taken down."""
 
     def stop(number: int, _frame: object) -> None:
@@ -92,7 +95,7 @@ def execute(
     target = Path(out_dir) if out_dir is not None else default_path(scenario, runs_root, world)
     key = world.key(scenario)
     if os.path.lexists(target):
-        return reusable_run(target, key, reuse=reuse)
+        return _reusable_run(target, key, reuse=reuse)
     with workspace(target) as folder:
         # A simulated run is the work of this thread alone.
         cpu_time = time.thread_time if world is World.SIM else time.process_time
@@ -125,7 +128,7 @@ def default_path(scenario: Scenario, runs_root: Path = RUNS_ROOT, world: World =
     return runs_root / f"{scenario.name}-{scenario.key[:8]}-s{scenario.seed}{suffix}"
 
 
-def reusable_run(target: Path, key: str, *, reuse: bool) -> Run:
+def _reusable_run(target: Path, key: str, *, reuse: bool) -> Run:
     """The finished run of that key at a place that is taken; an error if it is another."""
     run = existing_run(target)
     if run.metadata.get("key") != key:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from aqmlab._util.pool import Report, run_all
+from aqmlab._util.pool import OnProgress, run_all
 from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
+
+__all__ = ["execute_all"]
 
 
 def execute_all(
@@ -35,12 +37,12 @@ def execute_all(
         twice = next(name for name in names if names.count(name) > 1)
         raise AqmlabError(f"two of the runs are called {twice}; names must be unique")
 
-    def work(item: tuple[str, Scenario], report: Report) -> Run:
+    def work(item: tuple[str, Scenario], report: OnProgress) -> Run:
         name, scenario = item
         return execute(scenario, root / name, progress=report, reuse=True)
 
-    def tell(index: int, done: float) -> None:
+    def on_progress(index: int, done: float) -> None:
         if progress is not None:
             progress(names[index], done)
 
-    return dict(zip(names, run_all(work, scenarios, jobs=jobs, progress=tell), strict=True))
+    return dict(zip(names, run_all(work, scenarios, jobs=jobs, progress=on_progress), strict=True))

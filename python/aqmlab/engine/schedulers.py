@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from aqmlab import _native
-from aqmlab._util.pool import Report, available_cpus, run_all
+from aqmlab._util.pool import OnProgress, available_cpus, run_all
 from aqmlab.engine.execute import execute
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, RunError
@@ -30,12 +30,15 @@ from aqmlab.scenario.scenario import Scenario
 if TYPE_CHECKING:
     import distributed
 
-Progress = Callable[[int, float], None]
+__all__ = ["DaskCluster", "Outcome", "Scheduler", "carried", "collected", "scheduler", "send"]
+
+
+_Progress = Callable[[int, float], None]
 """Called with the index of a run and the share of it that is done, maybe from several threads."""
 Outcome = Run | AqmlabError
-CONNECT_S = 10.0
+_CONNECT_S = 10.0
 """How long a cluster may take to answer."""
-ATTEMPTS = 3
+_ATTEMPTS = 3
 """How often a run is tried on a cluster whose workers disappear."""
 
 
@@ -46,11 +49,13 @@ class Scheduler(Protocol):
     def jobs(self) -> int:
         """Runs at a time."""
 
-    def run(self, scenarios: Sequence[Scenario], store: Store, progress: Progress) -> list[Outcome]:
+    def run(
+        self, scenarios: Sequence[Scenario], store: Store, progress: _Progress
+    ) -> list[Outcome]:
         """The runs of some different scenarios, in their order; where one failed, its error."""
 
 
-class Worker:
+class _Worker:
     """A process that makes runs, one after the other; see :mod:`aqmlab.engine.worker`."""
 
     def __init__(self) -> None:
@@ -65,7 +70,7 @@ class Worker:
             start_new_session=True,
         )
 
-    def run(self, scenario: Scenario, store: Store, report: Report) -> None:
+    def run(self, scenario: Scenario, store: Store, report: OnProgress) -> None:
         """Has a run made and put into the store; errors of the run are raised here."""
         tasks, answers = self._process.stdin, self._process.stdout
         assert tasks is not None
@@ -75,7 +80,7 @@ class Worker:
             while isinstance(answer := pickle.load(answers), float):
                 report(answer)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            raise RunError(f"its process {fate(self._process.wait())}") from None
+            raise RunError(f"its process {_how_it_ended(self._process.wait())}") from None
         if answer is not None:
             raise answer
 
@@ -90,7 +95,7 @@ class Worker:
         self._process.communicate()
 
 
-def fate(status: int) -> str:
+def _how_it_ended(status: int) -> str:
     """What an exit status says."""
     if status >= 0:
         return f"ended with status {status}"
@@ -105,17 +110,19 @@ def send(channel: IO[bytes], content: Any) -> None:  # noqa: ANN401 - whatever i
     channel.flush()
 
 
-class LocalProcesses(AbstractContextManager["LocalProcesses"]):
-    """Processes of this machine, as many as it has processors unless told otherwise."""
+class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
+    """Processes of this machine, as many as it has processors by default."""
 
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = max(1, jobs or available_cpus())
-        self._idle: SimpleQueue[Worker] = SimpleQueue()
+        self._idle: SimpleQueue[_Worker] = SimpleQueue()
 
-    def run(self, scenarios: Sequence[Scenario], store: Store, progress: Progress) -> list[Outcome]:
+    def run(
+        self, scenarios: Sequence[Scenario], store: Store, progress: _Progress
+    ) -> list[Outcome]:
         """See :class:`Scheduler`."""
 
-        def work(scenario: Scenario, report: Report) -> Run:
+        def work(scenario: Scenario, report: OnProgress) -> Run:
             if (found := store.find(scenario.key)) is not None:
                 return found
             try:
@@ -128,14 +135,14 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
 
         return run_all(work, scenarios, jobs=self.jobs, progress=progress)
 
-    def _make(self, scenario: Scenario, store: Store, report: Report) -> None:
+    def _make(self, scenario: Scenario, store: Store, report: OnProgress) -> None:
         """Lets an idle process, or a new one, make a run."""
         try:
             worker = self._idle.get_nowait()
         except Empty:
-            worker = Worker()
+            worker = _Worker()
         try:
-            worker.run(portable(scenario), store, report)
+            worker.run(_portable(scenario), store, report)
         except AqmlabError:
             if worker.alive:
                 self._idle.put(worker)
@@ -168,7 +175,7 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
             ) from None
         try:
             self._client: distributed.Client = distributed.Client(
-                address, timeout=CONNECT_S, set_as_default=False
+                address, timeout=_CONNECT_S, set_as_default=False
             )
         except (OSError, ValueError, TypeError) as error:
             raise AqmlabError(
@@ -180,14 +187,16 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
         """Threads of all workers together."""
         return max(1, sum(map(int, self._client.ncores().values())))
 
-    def run(self, scenarios: Sequence[Scenario], store: Store, progress: Progress) -> list[Outcome]:
+    def run(
+        self, scenarios: Sequence[Scenario], store: Store, progress: _Progress
+    ) -> list[Outcome]:
         """See :class:`Scheduler`."""
         from distributed import as_completed
 
         outcomes: dict[int, Outcome] = {}
         futures = {
             self._client.submit(
-                carried, portable(scenario), _native.engine(), pure=False, retries=ATTEMPTS - 1
+                carried, _portable(scenario), _native.engine(), pure=False, retries=_ATTEMPTS - 1
             ): index
             for index, scenario in enumerate(scenarios)
         }
@@ -211,12 +220,12 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
         self._client.close()
 
 
-def scheduler(address: str | None, jobs: int | None) -> LocalProcesses | DaskCluster:
+def scheduler(address: str | None, jobs: int | None) -> _LocalProcesses | DaskCluster:
     """The cluster at an address, or processes of this machine."""
-    return LocalProcesses(jobs) if address is None else DaskCluster(address)
+    return _LocalProcesses(jobs) if address is None else DaskCluster(address)
 
 
-def portable(scenario: Scenario) -> Scenario:
+def _portable(scenario: Scenario) -> Scenario:
     """The scenario, complete without the files that it was made from."""
     _ = scenario.offered_load, scenario.key
     return scenario

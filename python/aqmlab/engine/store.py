@@ -11,15 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqmlab._util.pool import Report
+from aqmlab._util.pool import OnProgress
 from aqmlab.engine.execute import RUNS_ROOT, execute
 from aqmlab.engine.workspace import workspace
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
+__all__ = ["STORE_ROOT", "Store"]
+
+
 STORE_ROOT = RUNS_ROOT / "store"
-"""Where the store is unless told otherwise."""
+"""Where the store is by default."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Store:
         path = self.path(key)
         return Run.open(path) if path.is_dir() else None
 
-    def run(self, scenario: Scenario, progress: Report | None = None) -> Run:
+    def run(self, scenario: Scenario, progress: OnProgress | None = None) -> Run:
         """The run of a scenario: found, or made now."""
         try:
             return execute(scenario, self.path(scenario.key), progress=progress, reuse=True)

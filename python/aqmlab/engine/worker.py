@@ -15,6 +15,8 @@ from contextlib import suppress
 from aqmlab.engine.schedulers import send
 from aqmlab.errors import AqmlabError, RunError
 
+__all__ = ["main"]
+
 
 def main() -> None:
     """Works until the input ends."""

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from aqmlab.errors import AqmlabError
 
+__all__ = ["workspace"]
+
 
 @contextmanager
 def workspace(target: Path) -> Iterator[Path]:
@@ -23,11 +25,11 @@ def workspace(target: Path) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Nobody may clear away a workspace between its making and its locking.
-        with locked(target.parent):
-            remove_abandoned(target.parent)
-            folder = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PARTIAL}")
+        with _locked(target.parent):
+            _remove_abandoned(target.parent)
+            folder = target.with_name(f".{target.name}.{secrets.token_hex(4)}{_PARTIAL}")
             folder.mkdir()
-            lock = lock_folder(folder)
+            lock = _lock_folder(folder)
     except OSError as error:
         raise AqmlabError(f"{target}: cannot be made: {error.strerror}") from None
     try:
@@ -40,11 +42,11 @@ def workspace(target: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-PARTIAL = ".partial"
+_PARTIAL = ".partial"
 """Suffix of workspaces."""
 
 
-def lock_folder(folder: Path, flags: int = 0) -> int:
+def _lock_folder(folder: Path, flags: int = 0) -> int:
     """Locks a folder against other holders until the returned descriptor is closed."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -56,19 +58,19 @@ def lock_folder(folder: Path, flags: int = 0) -> int:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     """Holds a folder's lock."""
-    descriptor = lock_folder(folder)
+    descriptor = _lock_folder(folder)
     try:
         yield
     finally:
         os.close(descriptor)
 
 
-def remove_abandoned(parent: Path) -> None:
+def _remove_abandoned(parent: Path) -> None:
     """Removes the workspaces in a folder that nobody holds."""
-    for folder in parent.glob(f".*{PARTIAL}"):
+    for folder in parent.glob(f".*{_PARTIAL}"):
         with suppress(OSError):
-            descriptor = lock_folder(folder, fcntl.LOCK_NB)
+            descriptor = _lock_folder(folder, fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)
             os.close(descriptor)

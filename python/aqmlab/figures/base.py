@@ -27,6 +27,37 @@ if TYPE_CHECKING:
 
     from aqmlab.results.run import Run
 
+__all__ = [
+    "COLOURS",
+    "CURVE_POINTS",
+    "HEIGHT",
+    "MOST_RUNS",
+    "PATTERNS",
+    "QUEUE_BINS",
+    "WIDTH",
+    "WORDS",
+    "WRITERS",
+    "Chart",
+    "Data",
+    "ccdf_axes",
+    "ccdf_points",
+    "cdf_axes",
+    "cdf_points",
+    "colour",
+    "comparison",
+    "finish",
+    "nothing_recorded",
+    "pattern",
+    "queue_bins",
+    "queue_length",
+    "queue_view",
+    "response_ccdf",
+    "response_cdf",
+    "save",
+    "sorted_times",
+    "svg",
+]
+
 
 class Data(alt.InlineData):
     """Rows inside a chart, as dictionaries.
@@ -42,7 +73,7 @@ class Data(alt.InlineData):
         return self
 
 
-Named: TypeAlias = tuple[str, Distribution]
+_Named: TypeAlias = tuple[str, Distribution]
 """A curve's name, and what it shows."""
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
 
@@ -79,7 +110,7 @@ def response_cdf(runs: Sequence[Run], limit_s: float = 2.0) -> Chart:
     total, drawn as steps through at most :data:`CURVE_POINTS` of its points (see
     :func:`cdf_points`).
     """
-    return finish(cdf_view(distinguish(runs), limit_s))
+    return finish(_cdf_view(distinguish(runs), limit_s))
 
 
 def response_ccdf(runs: Sequence[Run]) -> Chart:
@@ -88,7 +119,7 @@ def response_ccdf(runs: Sequence[Run]) -> Chart:
     Steps through at most :data:`CURVE_POINTS` points of the exact distribution (see
     :func:`ccdf_points`), from the fastest response to the slowest.
     """
-    return finish(ccdf_view(distinguish(runs)))
+    return finish(_ccdf_view(distinguish(runs)))
 
 
 def queue_length(runs: Sequence[Run], link: str = "", direction: str = "") -> Chart:
@@ -105,7 +136,7 @@ def comparison(runs: Sequence[Run], limit_s: float = 2.0) -> Chart:
     runs = distinguish(runs)
     views: list[alt.HConcatChart | alt.FacetChart] = []
     if any(Distribution.known_of(run, "response").total for run in runs):
-        distributions = alt.hconcat(cdf_view(runs, limit_s), ccdf_view(runs), spacing=36)
+        distributions = alt.hconcat(_cdf_view(runs, limit_s), _ccdf_view(runs), spacing=36)
         views.append(distributions)
     if any(run.queue is not None for run in runs):
         views.append(queue_view(runs, width=2 * WIDTH + 84))
@@ -193,15 +224,15 @@ WORDS: Mapping[Of, tuple[str, str]] = {
     "flow": ("duration of a connection", "connections"),
 }
 """What the times are called, and whose they are."""
-CDF_TITLE = "Responses that end within a time"
-CCDF_TITLE = "Responses that take that long or longer"
+_CDF_TITLE = "Responses that end within a time"
+_CCDF_TITLE = "Responses that take that long or longer"
 
 
-def cdf_view(runs: Sequence[Run], limit_s: float) -> alt.Chart:
+def _cdf_view(runs: Sequence[Run], limit_s: float) -> alt.Chart:
     """The distribution from 0 to a limit."""
-    return curves(
-        response_times(runs),
-        CDF_TITLE,
+    return _curves(
+        _response_times(runs),
+        _CDF_TITLE,
         steps="step-after",
         points=lambda times: cdf_points(times, limit_s),
         axes=cdf_axes(limit_s),
@@ -223,10 +254,10 @@ def cdf_axes(limit_s: float, of: Of = "response") -> tuple[alt.X, alt.Y]:
     )
 
 
-def ccdf_view(runs: Sequence[Run]) -> alt.Chart:
+def _ccdf_view(runs: Sequence[Run]) -> alt.Chart:
     """The tail of the distribution."""
-    drawn = response_times(runs)
-    return curves(drawn, CCDF_TITLE, steps="step-before", points=ccdf_points, axes=ccdf_axes())
+    drawn = _response_times(runs)
+    return _curves(drawn, _CCDF_TITLE, steps="step-before", points=ccdf_points, axes=ccdf_axes())
 
 
 def ccdf_axes(of: Of = "response") -> tuple[alt.X, alt.Y]:
@@ -246,8 +277,8 @@ def ccdf_axes(of: Of = "response") -> tuple[alt.X, alt.Y]:
     )
 
 
-def curves(
-    drawn: Sequence[Named],
+def _curves(
+    drawn: Sequence[_Named],
     title: str,
     *,
     steps: Literal["step-after", "step-before"],
@@ -285,11 +316,11 @@ def queue_view(
     runs: Sequence[Run], link: str = "", direction: str = "", width: int = 2 * WIDTH
 ) -> alt.FacetChart:
     """One plot per run of the queue over time, on the same axes; default: of the main link."""
-    drawn = recorded(runs, "queue")
+    drawn = _recorded(runs, "queue")
     main = main_link(runs)
     at = (link or main[0], direction or main[1])
     values = [
-        {"run": run.label, **bin_} for run, table in drawn for bin_ in binned(run, table, *at)
+        {"run": run.label, **bin_} for run, table in drawn for bin_ in _binned(run, table, *at)
     ]
     base = alt.Chart(width=width, height=90).encode(
         x=alt.X(
@@ -298,7 +329,7 @@ def queue_view(
             scale=alt.Scale(zero=False, nice=False),
             axis=alt.Axis(tickCount=10),
         ),
-        color=colour(labels(runs)),
+        color=colour(_labels(runs)),
         tooltip=[
             alt.Tooltip("run:N", title="run"),
             alt.Tooltip("time:Q", title="simulated time (s)", format=".1f"),
@@ -314,7 +345,7 @@ def queue_view(
         row=alt.Row(
             "run:N",
             title=None,
-            sort=labels(runs),
+            sort=_labels(runs),
             header=alt.Header(labelOrient="top", labelAnchor="start", labelFontSize=12),
         ),
         title="Queue length: mean, smallest and largest of each interval",
@@ -352,7 +383,7 @@ def finish(chart: Chart) -> Chart:
     return finished
 
 
-def labels(runs: Sequence[Run]) -> list[str]:
+def _labels(runs: Sequence[Run]) -> list[str]:
     """The runs' labels."""
     return [run.label for run in runs]
 
@@ -373,7 +404,7 @@ def pattern(names: Sequence[str]) -> alt.StrokeDash:
     )
 
 
-def response_times(runs: Sequence[Run]) -> list[Named]:
+def _response_times(runs: Sequence[Run]) -> list[_Named]:
     """The runs' distributions: of their recorded responses exactly, else to a thousandth."""
     found = [(run.label, Distribution.known_of(run, "response")) for run in runs]
     if not any(distribution.total for _, distribution in found):
@@ -381,7 +412,7 @@ def response_times(runs: Sequence[Run]) -> list[Named]:
     return found
 
 
-def recorded(runs: Sequence[Run], what: str) -> list[tuple[Run, pa.Table]]:
+def _recorded(runs: Sequence[Run], what: str) -> list[tuple[Run, pa.Table]]:
     """The runs that recorded something, with its table."""
     tables = [(run, getattr(run, what)) for run in runs]
     found = [(run, table) for run, table in tables if table is not None and table.num_rows]
@@ -400,7 +431,7 @@ def sorted_times(responses: pa.Table) -> np.ndarray:
     return np.sort(responses.column("response_s").to_numpy())
 
 
-def binned(run: Run, queue: pa.Table, link: str, direction: str) -> list[dict[str, float]]:
+def _binned(run: Run, queue: pa.Table, link: str, direction: str) -> list[dict[str, float]]:
     """A run's queue samples of one direction of a link in bins."""
     chosen = queue
     for name, wanted in (("link", link), ("direction", direction)):

@@ -15,9 +15,12 @@ from aqmlab.results.groups import Group
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Floats
 
-SEEDS = "bands: 95 % intervals of the mean over seeds"
-SINGLE = "one run each"
-BLOCKS = "bands: 95 % intervals from blocks of the measured time; one run each"
+__all__ = ["ccdf", "cdf", "comparison", "curve", "distributions"]
+
+
+_SEEDS = "bands: 95 % intervals of the mean over seeds"
+_SINGLE = "one run each"
+_BLOCKS = "bands: 95 % intervals from blocks of the measured time; one run each"
 
 
 def comparison(groups: Sequence[Group], limit_s: float = 2.0) -> figures.Chart:
@@ -25,7 +28,7 @@ def comparison(groups: Sequence[Group], limit_s: float = 2.0) -> figures.Chart:
 
     The curve of several runs is the mean of theirs. Labels carry the number of runs.
     """
-    firsts = firsts_of(groups)
+    firsts = _firsts_of(groups)
     views: list[alt.HConcatChart | alt.FacetChart] = []
     if (times := distributions(groups, limit_s)) is not None:
         views.append(times)
@@ -39,7 +42,7 @@ def comparison(groups: Sequence[Group], limit_s: float = 2.0) -> figures.Chart:
     return figures.finish(alt.vconcat(*views, spacing=28).resolve_scale(color="shared"))
 
 
-def firsts_of(groups: Sequence[Group]) -> list[Run]:
+def _firsts_of(groups: Sequence[Group]) -> list[Run]:
     """The first run of each group under the group's title: figures know runs by their labels."""
     return [replace(group.runs[0], label=group.title) for group in groups]
 
@@ -51,25 +54,25 @@ def distributions(groups: Sequence[Group], limit_s: float) -> alt.HConcatChart |
     """
     of: Of = groups[0].of if groups else "response"
     views = (cdf(limit_s, of), ccdf(of))
-    curves = [found for group in groups if (found := curves_of(group.afresh(), views))]
+    curves = [found for group in groups if (found := _curves_of(group.afresh(), views))]
     if not curves:
         return None
     if any(found.runs > 1 for found in curves):
-        below = SEEDS
+        below = _SEEDS
     elif of == "response" and any(found.recorded for found in curves):
-        below = BLOCKS
+        below = _BLOCKS
     else:
-        below = SINGLE
+        below = _SINGLE
     titles = [group.title for group in groups]
     near, far = (
-        bands([row for found in curves for row in found.rows[at]], titles, view, below)
+        _bands([row for found in curves for row in found.rows[at]], titles, view, below)
         for at, view in enumerate(views)
     )
     return alt.hconcat(near, far, spacing=36)
 
 
 @dataclass(frozen=True)
-class View:
+class _View:
     """One way to look at a distribution."""
 
     title: str
@@ -82,35 +85,35 @@ class View:
     """Whether it shows the responses that take that long or longer."""
 
 
-def cdf(limit_s: float, of: Of = "response") -> View:
+def cdf(limit_s: float, of: Of = "response") -> _View:
     """The distribution from 0 to a limit."""
 
     def grid(times: Distribution) -> Floats:
         return figures.cdf_points(times, limit_s)[0]
 
     title = f"{figures.WORDS[of][1].capitalize()} that end within a time"
-    return View(title, figures.cdf_axes(limit_s, of), "step-after", grid, tail=False)
+    return _View(title, figures.cdf_axes(limit_s, of), "step-after", grid, tail=False)
 
 
-def ccdf(of: Of = "response") -> View:
+def ccdf(of: Of = "response") -> _View:
     """The tail of the distribution."""
 
     def grid(times: Distribution) -> Floats:
         return figures.ccdf_points(times)[0]
 
     title = f"{figures.WORDS[of][1].capitalize()} that take that long or longer"
-    return View(title, figures.ccdf_axes(of), "step-before", grid, tail=True)
+    return _View(title, figures.ccdf_axes(of), "step-before", grid, tail=True)
 
 
-Row: TypeAlias = "dict[str, float | str | None]"
+_Row: TypeAlias = "dict[str, float | str | None]"
 """A point of a group's curve and band, in percent."""
 
 
 @dataclass(frozen=True)
-class Curves:
+class _Curves:
     """What a figure shows of a group."""
 
-    rows: Sequence[Sequence[Row]]
+    rows: Sequence[Sequence[_Row]]
     """The curve in each of the figure's views."""
     runs: int
     """How many runs are behind it."""
@@ -118,19 +121,19 @@ class Curves:
     """Whether one of them has recorded its responses."""
 
 
-def curves_of(group: Group, views: Sequence[View]) -> Curves | None:
+def _curves_of(group: Group, views: Sequence[_View]) -> _Curves | None:
     """A group's curves; None where no run tells."""
     if not group.times:
         return None
-    return Curves(
+    return _Curves(
         rows=[curve(group, view) for view in views],
         runs=len(group.times),
         recorded=any(run.responses for run in group.runs),
     )
 
 
-def bands(
-    rows: Sequence[Row], titles: Sequence[str], view: View, subtitle: str
+def _bands(
+    rows: Sequence[_Row], titles: Sequence[str], view: _View, subtitle: str
 ) -> alt.LayerChart | alt.FacetChart:
     """One curve with its band per group."""
     x, y = view.axes
@@ -159,7 +162,7 @@ def bands(
     return alt.layer(band, line, data=figures.Data(values=rows), title=heading)
 
 
-def curve(group: Group, view: View) -> list[Row]:
+def curve(group: Group, view: _View) -> list[_Row]:
     """A group's curve and band."""
     at = view.grid(Distribution.together(group.times))
     if view.tail:
@@ -174,15 +177,15 @@ def curve(group: Group, view: View) -> list[Row]:
     return [
         {
             "run": group.title,
-            "time": shown(time),
-            "share": shown(share),
-            "low": shown(below),
-            "high": shown(above),
+            "time": _shown(time),
+            "share": _shown(share),
+            "low": _shown(below),
+            "high": _shown(above),
         }
         for time, share, below, above in rows
     ]
 
 
-def shown(value: float) -> float | None:
+def _shown(value: float) -> float | None:
     """A number with the digits that can be seen; None if it is none."""
     return None if np.isnan(value) else float(f"{value:.6g}")

@@ -1,7 +1,7 @@
 """Claims: what a paper says in words, as predicates over the cells of its tables.
 
 ``claims.toml`` explains itself. A predicate is judged over the seeds together: they are drawn
-with replacement (all draws of up to four seeds, else :data:`DRAWS` at random), the predicate is
+with replacement (all draws of up to four seeds, else :data:`_DRAWS` at random), the predicate is
 asked of each draw's means, and it *holds* when it is true of at least 95 % of the draws, *fails*
 when it is true of at most 5 %, else it is *undecided*. Rows keep their seeds together: the same
 seed means the same users in all of them. A single seed is a single draw. A predicate with ``each``
@@ -26,38 +26,53 @@ from aqmlab.papers.paper import Fit, Paper, Row, Table, combinations
 from aqmlab.papers.scoreboard import Cell, markdown
 from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED, Verdict
 
+__all__ = [
+    "CONTRADICTED",
+    "FUNCTIONS",
+    "case",
+    "decide",
+    "judge",
+    "of_signatures",
+    "place",
+    "rules",
+    "score",
+    "to_json",
+    "to_markdown",
+]
+
+
 CONTRADICTED = ("partly", "disagrees")
 """What the paper's own tables say of claims that are not counted."""
-CONFIDENCE = 0.95
+_CONFIDENCE = 0.95
 """Share of the draws that decides."""
-DRAWS = 1000
+_DRAWS = 1000
 """Draws of five seeds and more."""
-VALUE = re.compile(r"\b([A-Za-z_]\w*)\.([A-Za-z_]\w*)")
+_VALUE = re.compile(r"\b([A-Za-z_]\w*)\.([A-Za-z_]\w*)")
 """``rows.column`` in a predicate."""
-SHOWN = 8
+_SHOWN = 8
 """Most numbers that are given for a verdict on many cases."""
-ROUNDING = 1e-9
+_ROUNDING = 1e-9
 """What numbers may differ by and still be the same."""
 
 
-def falling(values: np.ndarray) -> bool:
+def _falling(values: np.ndarray) -> bool:
     """Whether each value is below the one before."""
     return bool(np.all(np.diff(values) < 0))
 
 
-def at_max(x: np.ndarray, y: np.ndarray) -> float:
+def _at_max(x: np.ndarray, y: np.ndarray) -> float:
     """The x at which y is largest."""
     return float(x[np.argmax(y)])
 
 
-def near(a: float, b: float, relative: float, absolute: float = 0.0) -> bool:
+def _near(a: float, b: float, relative: float, absolute: float = 0.0) -> bool:
     """Whether a differs from b by no more than a share of b, or than a number."""
-    return abs(a - b) <= max(relative * abs(b), absolute) + ROUNDING
+    return abs(a - b) <= max(relative * abs(b), absolute) + _ROUNDING
 
 
-def at_most(a: float, b: float, relative: float, absolute: float = 0.0) -> bool:
+def _at_most(a: float, b: float, relative: float, absolute: float = 0.0) -> bool:
     """Whether a is below b or, by the same measure, near it."""
-    return a <= b or near(a, b, relative, absolute)
+    return a <= b or _near(a, b, relative, absolute)
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
@@ -68,10 +83,10 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "abs": np.abs,
     "first": lambda values: float(values[0]),
     "last": lambda values: float(values[-1]),
-    "falling": falling,
-    "at_max": at_max,
-    "near": near,
-    "at_most": at_most,
+    "falling": _falling,
+    "at_max": _at_max,
+    "near": _near,
+    "at_most": _at_most,
     "largest": lambda *values: np.maximum.reduce(values),
     "quantile": lambda share, values: float(np.quantile(values, share)),
     "within": lambda low, high, *values: all(
@@ -81,7 +96,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 """What predicates may use beside arithmetic and comparisons; arithmetic goes row by row."""
 
 
-def contradicted(verdict: Verdict) -> bool:
+def _contradicted(verdict: Verdict) -> bool:
     """Whether the paper's own tables, the caveat of a claim, contradict it, wholly or in part."""
     return verdict.caveat in CONTRADICTED
 
@@ -97,7 +112,7 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-Values = Mapping[tuple[str, str, str], Sequence[float] | None]
+_Values = Mapping[tuple[str, str, str], Sequence[float] | None]
 """Ours over the seeds, by table, row and column; None: a run is missing."""
 
 
@@ -115,7 +130,7 @@ def judge(
     that have cells.
     """
     seeds = max((len(cell.ours) for cell in cells), default=0)
-    values: Values = {
+    values: _Values = {
         (cell.table, cell.row, cell.column.name): cell.ours if len(cell.ours) == seeds else None
         for cell in cells
     }
@@ -123,17 +138,17 @@ def judge(
     verdicts = []
     for spec in paper.claims.get("claims", []):
         if "undecided" in spec:
-            verdicts.append(verdict(spec, UNDECIDED, spec["undecided"]))
+            verdicts.append(_verdict(spec, UNDECIDED, spec["undecided"]))
         elif "signature" in spec:
             verdicts.append(of_signatures(spec, signatures))
         elif quick and spec["type"] not in paper.claims["quick"]:
-            verdicts.append(verdict(spec, UNDECIDED, "quick runs decide orderings only"))
-        elif {place.table for rule in rules(spec) for place in places(rule, paper)} <= done:
+            verdicts.append(_verdict(spec, UNDECIDED, "quick runs decide orderings only"))
+        elif {place.table for rule in rules(spec) for place in _places(rule, paper)} <= done:
             verdicts.append(decide(spec, paper, values, seeds))
     return verdicts
 
 
-def verdict(spec: Mapping[str, Any], word: str, because: str) -> Verdict:
+def _verdict(spec: Mapping[str, Any], word: str, because: str) -> Verdict:
     """A claim's verdict."""
     return Verdict(spec["id"], spec["text"], word, because, spec["own_tables"])
 
@@ -144,11 +159,11 @@ def of_signatures(spec: Mapping[str, Any], signatures: Sequence[Verdict]) -> Ver
     answers = [one.holds for one in found]
     because = "; ".join(one.measured for one in found)
     if len(found) < len(spec["signature"]) or None in answers:
-        return verdict(spec, UNDECIDED, because or "a run is missing")
-    return verdict(spec, HOLDS if all(answers) else FAILS, because)
+        return _verdict(spec, UNDECIDED, because or "a run is missing")
+    return _verdict(spec, HOLDS if all(answers) else FAILS, because)
 
 
-def decide(spec: Mapping[str, Any], paper: Paper, values: Values, seeds: int) -> Verdict:
+def decide(spec: Mapping[str, Any], paper: Paper, values: _Values, seeds: int) -> Verdict:
     """Judges a claim that has a rule."""
     cases = []
     for rule in rules(spec):
@@ -158,17 +173,17 @@ def decide(spec: Mapping[str, Any], paper: Paper, values: Values, seeds: int) ->
             where = f"{paper.folder / 'claims.toml'}: {spec['id']}"
             raise AqmlabError(f"{where}: rule {error}") from None
         if found is None:
-            return verdict(spec, UNDECIDED, "a run is missing")
+            return _verdict(spec, UNDECIDED, "a run is missing")
         cases.append(found)
-    answers = [all(case.true_of(draw) for case in cases) for draw in draws(seeds)]
+    answers = [all(case.true_of(draw) for case in cases) for draw in _draws(seeds)]
     share = float(np.mean(answers))
-    word = HOLDS if share >= CONFIDENCE else FAILS if share <= 1 - CONFIDENCE else UNDECIDED
+    word = HOLDS if share >= _CONFIDENCE else FAILS if share <= 1 - _CONFIDENCE else UNDECIDED
     doubt = f" (true of {100 * share:.0f} % of the draws of seeds)" if word == UNDECIDED else ""
-    return verdict(spec, word, reason(cases, seeds) + doubt)
+    return _verdict(spec, word, _reason(cases, seeds) + doubt)
 
 
 @dataclass(frozen=True)
-class Case:
+class _Case:
     """A predicate and its values."""
 
     predicate: Expression
@@ -177,31 +192,32 @@ class Case:
 
     def true_of(self, draw: Sequence[int]) -> bool:
         """Whether it is true of the means over drawn seeds."""
-        drawn = {name: means(array, draw) for name, array in self.values.items()}
+        drawn = {name: _means(array, draw) for name, array in self.values.items()}
         return bool(self.predicate.value(drawn))
 
 
-def case(rule: str, paper: Paper, values: Values, seeds: int) -> Case | None:
+def case(rule: str, paper: Paper, values: _Values, seeds: int) -> _Case | None:
     """A rule with the numbers of its places; None where a run is missing."""
-    predicate = Expression.parse(VALUE.sub(r"\1__\2", rule), FUNCTIONS)
+    predicate = Expression.parse(_VALUE.sub(r"\1__\2", rule), FUNCTIONS)
     found = {}
-    for place in places(rule, paper):
-        numbers = samples(place, values, seeds)
+    for place in _places(rule, paper):
+        numbers = _samples(place, values, seeds)
         if numbers is None:
             return None
         found[place.name] = numbers
-    return Case(predicate, found)
+    return _Case(predicate, found)
 
 
-def reason(cases: Sequence[Case], seeds: int) -> str:
+def _reason(cases: Sequence[_Case], seeds: int) -> str:
     """The numbers behind a verdict: of the cases that are not true of the means, or of all."""
     wrong = [case for case in cases if not case.true_of(range(seeds))]
     values = {name: array for case in wrong or cases for name, array in case.values.items()}
     texts = [
-        f"{name.replace('__', '.')} {written(array.mean(axis=1))}" for name, array in values.items()
+        f"{name.replace('__', '.')} {_written(array.mean(axis=1))}"
+        for name, array in values.items()
     ]
-    if len(cases) > 1 and len(texts) > SHOWN:
-        texts[SHOWN:] = ["..."]
+    if len(cases) > 1 and len(texts) > _SHOWN:
+        texts[_SHOWN:] = ["..."]
     if wrong and len(cases) > 1:
         texts.append(f"not true in {len(wrong)} of {len(cases)} cases")
     return "; ".join(texts)
@@ -215,7 +231,7 @@ def rules(spec: Mapping[str, Any]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Place:
+class _Place:
     """Where a value of a rule stands."""
 
     name: str
@@ -227,25 +243,25 @@ class Place:
     """Whether runs give it; else it is the paper's alone, such as a number of flows."""
 
 
-def places(rule: str, paper: Paper) -> list[Place]:
+def _places(rule: str, paper: Paper) -> list[_Place]:
     """The values of a rule, each once."""
-    return [place(alias, column, paper) for alias, column in dict.fromkeys(VALUE.findall(rule))]
+    return [place(alias, column, paper) for alias, column in dict.fromkeys(_VALUE.findall(rule))]
 
 
-def place(alias: str, column: str, paper: Paper) -> Place:
+def place(alias: str, column: str, paper: Paper) -> _Place:
     """The first table of those that ``[rows]`` names which has such rows and the column."""
-    *tables, pattern = row_names(alias, paper)
+    *tables, pattern = _row_names(alias, paper)
     parts: list[Table | Fit] = [*paper.tables, *paper.fits]
     for part in (part for part in parts if part.id in tables):
         found = tuple(row for row in part.rows if fnmatchcase(row.label, pattern))
-        measured = column in compared(part)
+        measured = column in _compared(part)
         if found and (measured or column in found[0].published):
-            return Place(f"{alias}__{column}", part.id, found, column, measured)
+            return _Place(f"{alias}__{column}", part.id, found, column, measured)
     where = " or ".join(tables)
     raise AqmlabError(f"{paper.name}: table {where} has no column {column} in a row {pattern}")
 
 
-def row_names(alias: str, paper: Paper) -> Sequence[str]:
+def _row_names(alias: str, paper: Paper) -> Sequence[str]:
     """Tables and pattern of labels that a name of rows stands for."""
     aliases: Mapping[str, list[str]] = paper.claims["rows"]
     if alias in aliases:
@@ -258,13 +274,13 @@ def row_names(alias: str, paper: Paper) -> Sequence[str]:
     raise AqmlabError(f"{paper.folder / 'claims.toml'}: there is no row {alias}")
 
 
-def compared(part: Table | Fit) -> set[str]:
+def _compared(part: Table | Fit) -> set[str]:
     """The columns for which a table or fit has numbers of ours."""
     columns = part.columns if isinstance(part, Table) else (part.column,)
     return {column.name for column in columns}
 
 
-def samples(place: Place, values: Values, seeds: int) -> np.ndarray | None:
+def _samples(place: _Place, values: _Values, seeds: int) -> np.ndarray | None:
     """The numbers at a place: an array of rows by seeds, or None where a run is missing.
 
     Of several rows those count for which the paper prints the column.
@@ -283,20 +299,20 @@ def samples(place: Place, values: Values, seeds: int) -> np.ndarray | None:
     return np.array(lines, dtype=float) if lines else None
 
 
-def means(array: np.ndarray, draw: Sequence[int]) -> Any:  # noqa: ANN401 - a number or an array
+def _means(array: np.ndarray, draw: Sequence[int]) -> Any:  # noqa: ANN401 - a number or an array
     """Means over drawn seeds: of a single row a number, of several an array."""
     result = array[:, list(draw)].mean(axis=1)
     return float(result[0]) if len(result) == 1 else result
 
 
-def draws(seeds: int) -> Iterator[Sequence[int]]:
+def _draws(seeds: int) -> Iterator[Sequence[int]]:
     """Draws of as many seeds as there are, with replacement."""
     if seeds <= 4:
         return product(range(seeds), repeat=seeds)
-    return iter(np.random.default_rng(0).integers(0, seeds, (DRAWS, seeds)).tolist())
+    return iter(np.random.default_rng(0).integers(0, seeds, (_DRAWS, seeds)).tolist())
 
 
-def written(values: np.ndarray) -> str:
+def _written(values: np.ndarray) -> str:
     """The means of some rows, or the ends of many."""
     if len(values) > 8:
         return f"{values.min():.4g} to {values.max():.4g}"
@@ -305,7 +321,7 @@ def written(values: np.ndarray) -> str:
 
 def score(verdicts: Sequence[Verdict]) -> dict[str, int]:
     """How many claims hold, fail and are undecided; contradicted ones are counted apart."""
-    sound = [found.outcome for found in verdicts if not contradicted(found)]
+    sound = [found.outcome for found in verdicts if not _contradicted(found)]
     return {
         **{word: sound.count(word) for word in (HOLDS, FAILS, UNDECIDED)},
         "contradicted": len(verdicts) - len(sound),
@@ -321,7 +337,7 @@ def to_markdown(verdicts: Sequence[Verdict]) -> str:
     )
     lines = []
     for found in verdicts:
-        mark = " (the paper's own tables contradict it)" if contradicted(found) else ""
+        mark = " (the paper's own tables contradict it)" if _contradicted(found) else ""
         word = f"**{found.outcome}**" if found.outcome == FAILS else found.outcome
         lines.append([f"{found.id}: {found.statement}{mark}", word, found.measured])
     return f"{head}\n\n" + markdown(

@@ -18,21 +18,24 @@ from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Result = dict[str, Any]
+__all__ = ["intact", "reproduce_all"]
+
+
+_Result = dict[str, Any]
 """What a reproduction found: its ``scoreboard.json``."""
 
-HEAD = """# Fidelity
+_HEAD = """# Fidelity
 
 How close aqmlab comes to what others published: every cell that a paper prints, and every claim.
-This page is written by `aqmlab reproduce all`, not by hand. The [notes](fidelity-notes.md) say what
+This page is written by `aqmlab reproduce all`, not by hand. The [findings](fidelity-findings.md) say what
 is missed and what we know of why, [reproduce](reproduce.md) how cells and claims are judged."""
-LENGTHS = {"published": "as published", "usual": "partly shorter", "quick": "quick"}
+_LENGTHS = {"published": "as published", "usual": "partly shorter", "quick": "quick"}
 """How long a paper's runs are."""
-SEAL = "<!-- Generated: what is changed by hand does not fit its hash, {} -->"
+_SEAL = "<!-- Generated: what is changed by hand does not fit its hash, {} -->"
 """The last line of a generated page."""
 
 
-def reproduce_all(out: Path | None = None, **options: Any) -> Result:  # noqa: ANN401 - passed on
+def reproduce_all(out: Path | None = None, **options: Any) -> _Result:  # noqa: ANN401 - passed on
     """Repeats every known paper, one after the other.
 
     Args:
@@ -48,9 +51,9 @@ def reproduce_all(out: Path | None = None, **options: Any) -> Result:  # noqa: A
     whole = {
         "engine": _native.engine(),
         "scored": all(result["scored"] for result in results.values()),
-        "cells": added(results, "cells", ("within", "by_value", "total")),
-        "claims": added(results, "claims", (HOLDS, FAILS, UNDECIDED, "contradicted")),
-        "rows": added(results, "rows", ("run", "total")),
+        "cells": _added(results, "cells", ("within", "by_value", "total")),
+        "claims": _added(results, "claims", (HOLDS, FAILS, UNDECIDED, "contradicted")),
+        "rows": _added(results, "rows", ("run", "total")),
         "runs": sum(result["runs"] for result in results.values()),
         "failed": {
             f"{name}/{run}": reason
@@ -65,23 +68,23 @@ def reproduce_all(out: Path | None = None, **options: Any) -> Result:  # noqa: A
         },
         "papers": results,
     }
-    whole["files"] = write(folder, whole)
+    whole["files"] = _write(folder, whole)
     return whole
 
 
-def added(results: Mapping[str, Result], part: str, keys: Sequence[str]) -> dict[str, int | None]:
+def _added(results: Mapping[str, _Result], part: str, keys: Sequence[str]) -> dict[str, int | None]:
     """The sums of some counts over the papers; None where one of them counts nothing."""
     columns = {key: [result[part][key] for result in results.values()] for key in keys}
     return {key: None if None in counts else sum(counts) for key, counts in columns.items()}
 
 
-def write(folder: Path, whole: Result) -> dict[str, str]:
+def _write(folder: Path, whole: _Result) -> dict[str, str]:
     """Writes the scoreboard, and side by side the pages that it links."""
     pages = folder / "pages"
     for name, result in whole["papers"].items():
         report = Path(result["files"]["report"]).read_text(encoding="utf-8")
-        write_text(pages / f"fidelity-{name}.md", sealed(report))
-    write_text(pages / "fidelity.md", sealed(page(whole)))
+        write_text(pages / f"fidelity-{name}.md", _sealed(report))
+    write_text(pages / "fidelity.md", _sealed(_page(whole)))
     text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
     write_text(folder / "scoreboard.json", text)
     return {
@@ -90,23 +93,23 @@ def write(folder: Path, whole: Result) -> dict[str, str]:
     }
 
 
-def sealed(text: str) -> str:
+def _sealed(text: str) -> str:
     """A page that tells whether it is as it was generated; see :func:`intact`."""
-    return f"{text}\n{seal(text)}\n"
+    return f"{text}\n{_seal(text)}\n"
 
 
-def seal(text: str) -> str:
+def _seal(text: str) -> str:
     """The line that a page of this text ends with."""
-    return SEAL.format(hashlib.sha256(text.encode()).hexdigest()[:16])
+    return _SEAL.format(hashlib.sha256(text.encode()).hexdigest()[:16])
 
 
 def intact(page: str) -> bool:
     """Whether nobody has changed a generated page."""
     text, _, last = page.removesuffix("\n").rpartition("\n")
-    return last == seal(text)
+    return last == _seal(text)
 
 
-def page(whole: Result) -> str:
+def _page(whole: _Result) -> str:
     """The scoreboard of all papers as a Markdown page."""
     papers = whole["papers"]
     made = (
@@ -118,29 +121,29 @@ def page(whole: Result) -> str:
     return (
         "\n\n".join(
             [
-                HEAD,
+                _HEAD,
                 made,
-                f"## Papers\n\n{papers_table(papers, whole)}",
-                f"## Cells\n\n{cells_table(papers, whole)}",
-                f"## Claims\n\n{claims_table(papers)}",
+                f"## Papers\n\n{_papers_table(papers, whole)}",
+                f"## Cells\n\n{_cells_table(papers, whole)}",
+                f"## Claims\n\n{_claims_table(papers)}",
             ]
         )
         + "\n"
     )
 
 
-def papers_table(papers: Mapping[str, Result], whole: Result) -> str:
+def _papers_table(papers: Mapping[str, _Result], whole: _Result) -> str:
     """The state of each paper in a line."""
     lines = [
         [
             f"[{name}](fidelity-{name}.md)",
-            *state(result),
-            listed(result["seeds"]),
-            LENGTHS[result["length"]],
+            *_state(result),
+            _listed(result["seeds"]),
+            _LENGTHS[result["length"]],
         ]
         for name, result in papers.items()
     ]
-    lines.append(["**all**", *state(whole), "", ""])
+    lines.append(["**all**", *_state(whole), "", ""])
     head = [
         *("paper", "rows run", "cells within"),
         *("claims hold", "fail", "undecided", "contradicted"),
@@ -155,28 +158,28 @@ def papers_table(papers: Mapping[str, Result], whole: Result) -> str:
     )
 
 
-def state(result: Result) -> list[str]:
+def _state(result: _Result) -> list[str]:
     """Rows run, cells within and claims of a paper, or of all."""
     rows, cells, found = result["rows"], result["cells"], result["claims"]
     return [
-        part(rows["run"], rows["total"]),
-        "-" if cells["within"] is None else part(cells["within"], cells["total"]),
-        f"{found[HOLDS]}{share(found[HOLDS], found[HOLDS] + found[FAILS])}",
+        _part(rows["run"], rows["total"]),
+        "-" if cells["within"] is None else _part(cells["within"], cells["total"]),
+        f"{found[HOLDS]}{_share(found[HOLDS], found[HOLDS] + found[FAILS])}",
         *(str(found[word]) for word in (FAILS, UNDECIDED, "contradicted")),
     ]
 
 
-def part(some: int, whole: int) -> str:
+def _part(some: int, whole: int) -> str:
     """Some of a whole, with their share; a dash of nothing."""
-    return f"{some} of {whole}{share(some, whole)}" if whole else "-"
+    return f"{some} of {whole}{_share(some, whole)}" if whole else "-"
 
 
-def share(some: int, whole: int) -> str:
+def _share(some: int, whole: int) -> str:
     """A share in brackets; nothing of nothing."""
     return f" ({100 * some / whole:.0f} %)" if whole else ""
 
 
-def cells_table(papers: Mapping[str, Result], whole: Result) -> str:
+def _cells_table(papers: Mapping[str, _Result], whole: _Result) -> str:
     """How many cells are within tolerance, by paper and table."""
     lines = []
     for name, result in papers.items():
@@ -192,7 +195,7 @@ def cells_table(papers: Mapping[str, Result], whole: Result) -> str:
     )
 
 
-def claims_table(papers: Mapping[str, Result]) -> str:
+def _claims_table(papers: Mapping[str, _Result]) -> str:
     """The claims that fail, with what was measured."""
     failed = [
         [f"{name} {found['id']}", found["text"], found["because"]]
@@ -205,7 +208,7 @@ def claims_table(papers: Mapping[str, Result]) -> str:
     return "Those that fail:\n\n" + markdown(["claim", "text", "measured"], failed, left=3)
 
 
-def listed(numbers: Sequence[int]) -> str:
+def _listed(numbers: Sequence[int]) -> str:
     """Numbers as people write them: 1 to 5, or 1, 3."""
     first, last = numbers[0], numbers[-1]
     if len(numbers) > 2 and list(numbers) == list(range(first, last + 1)):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import altair as alt
 
 from aqmlab.figures import base as figures
-from aqmlab.figures import groups as replica_figures
+from aqmlab.figures import groups as group_figures
 from aqmlab.papers.paper import Figure
 from aqmlab.results.groups import Group
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from aqmlab.papers.paper import Table
     from aqmlab.results.run import Run
+
+__all__ = ["draw"]
 
 
 def draw(
@@ -47,15 +49,15 @@ def draw(
             for table, label in figure.places(tables)
             if (runs := runs_of(table, label))
         ]
-        if (drawn := chart(figure, groups)) is not None:
+        if (drawn := _chart(figure, groups)) is not None:
             folder.mkdir(parents=True, exist_ok=True)
             written[figure.id] = str(figures.save(drawn, folder / f"{figure.id}.svg"))
     return written
 
 
-def chart(figure: Figure, groups: Sequence[Group]) -> figures.Chart | None:
+def _chart(figure: Figure, groups: Sequence[Group]) -> figures.Chart | None:
     """A figure: the distribution up to its limit, and the tail; None where no run tells."""
-    distributions = replica_figures.distributions(groups, figure.limit_s)
+    distributions = group_figures.distributions(groups, figure.limit_s)
     if distributions is None:
         return None
     drawn = alt.vconcat(distributions)

@@ -6,41 +6,41 @@ and scenarios that the rows vary.
 
 from __future__ import annotations
 
+import csv
+import itertools
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, cast
 
-from aqmlab.results.distributions import Of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-import csv
-import itertools
-import sys
-from typing import TYPE_CHECKING
-
-from aqmlab._util.files import read_text
+from aqmlab._util import fields
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.scoreboard import Column
+from aqmlab.results.distributions import Of
 from aqmlab.results.terms import Percentile, Term, Tolerance
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MAX_BYTES = 16 * 2**20
-"""Largest file of a paper that is read."""
+__all__ = [
+    "Figure",
+    "Fit",
+    "Paper",
+    "Row",
+    "Table",
+    "column",
+    "combinations",
+    "names",
+    "product",
+    "read_figures",
+    "read_toml",
+]
 
-Overrides = list[tuple[str, str]]
-"""Scenario fields by path, with their values as TOML."""
+
+_MAX_BYTES = 16 * 2**20
+"""Largest file of a paper that is read."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Exclusion:
+class _Exclusion:
     """Published cells that are shown, but not scored, because they cannot be right or be met."""
 
     tables: tuple[str, ...]
@@ -132,7 +132,7 @@ class Paper:
     """Overrides of a run of the published length on top, if that is not the scenario's."""
     tables: tuple[Table, ...]
     fits: tuple[Fit, ...]
-    excluded: tuple[Exclusion, ...]
+    excluded: tuple[_Exclusion, ...]
     signatures: Mapping[str, Any]
     """What ``signatures.toml`` says; see :mod:`aqmlab.papers.signatures`."""
     claims: Mapping[str, Any]
@@ -143,14 +143,14 @@ class Paper:
     @classmethod
     def load(cls, name: str) -> Paper:
         """Reads a paper by its name, or by the path of its folder."""
-        folder = find(name)
+        folder = _find(name)
         source = read_toml(folder / "tables.toml")
         signatures, figures = folder / "signatures.toml", folder / "figures.toml"
         try:
             columns = {key: column(key, spec) for key, spec in source["columns"].items()}
             specs = {spec["id"]: spec for spec in source["tables"]}
             tables = [
-                table(complete(spec, specs, source), columns, folder) for spec in source["tables"]
+                _table(_complete(spec, specs, source), columns, folder) for spec in source["tables"]
             ]
             return cls(
                 name=folder.name,
@@ -161,11 +161,11 @@ class Paper:
                 quick=tuple(source["quick"].items()),
                 full=tuple(source.get("full", {}).items()),
                 tables=tuple(tables),
-                fits=tuple(fit(spec, columns, folder) for spec in source.get("fits", [])),
-                excluded=tuple(exclusion(spec) for spec in source.get("excluded", [])),
+                fits=tuple(_fit(spec, columns, folder) for spec in source.get("fits", [])),
+                excluded=tuple(_exclusion(spec) for spec in source.get("excluded", [])),
                 signatures=read_toml(signatures) if signatures.exists() else {},
-                claims=claims(folder),
-                figures=figures_of(read_toml(figures), tables) if figures.exists() else (),
+                claims=_claims(folder),
+                figures=_figures_of(read_toml(figures), tables) if figures.exists() else (),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise AqmlabError(f"{folder / 'tables.toml'}: {error!r}") from error
@@ -206,7 +206,7 @@ class Paper:
         )
 
 
-def figures_of(source: Mapping[str, Any], tables: Sequence[Table]) -> tuple[Figure, ...]:
+def _figures_of(source: Mapping[str, Any], tables: Sequence[Table]) -> tuple[Figure, ...]:
     """What a ``figures.toml`` asks for; every figure has rows in its table."""
     known = {table.id: table for table in tables}
     found = [figure for spec in source["figures"] for figure in read_figures(spec)]
@@ -215,7 +215,7 @@ def figures_of(source: Mapping[str, Any], tables: Sequence[Table]) -> tuple[Figu
     return tuple(found)
 
 
-def paper_folders() -> list[Path]:
+def _paper_folders() -> list[Path]:
     """Where papers are looked for: in the working directory, then among the shipped ones."""
     return [Path("papers"), SHIPPED / "papers"]
 
@@ -223,13 +223,13 @@ def paper_folders() -> list[Path]:
 def names() -> list[str]:
     """Names of the papers that are known here."""
     return sorted(
-        {path.parent.name for folder in paper_folders() for path in folder.glob("*/tables.toml")}
+        {path.parent.name for folder in _paper_folders() for path in folder.glob("*/tables.toml")}
     )
 
 
-def find(name: str) -> Path:
+def _find(name: str) -> Path:
     """The folder of a paper."""
-    candidates = [Path(name), *(folder / name for folder in paper_folders())]
+    candidates = [Path(name), *(folder / name for folder in _paper_folders())]
     for folder in candidates:
         if (folder / "tables.toml").is_file():
             return folder
@@ -240,13 +240,10 @@ def find(name: str) -> Path:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file."""
-    try:
-        return tomllib.loads(read_text(path, "paper", MAX_BYTES))
-    except tomllib.TOMLDecodeError as error:
-        raise AqmlabError(f"{path}: {error}") from error
+    return dict(fields.read_toml(path, "paper", _MAX_BYTES).value)
 
 
-def claims(folder: Path) -> dict[str, Any]:
+def _claims(folder: Path) -> dict[str, Any]:
     """What ``claims.toml`` says, with the claims that files of a folder ``claims`` add to it."""
     head = folder / "claims.toml"
     if not head.exists():
@@ -270,31 +267,31 @@ def column(name: str, spec: Mapping[str, Any]) -> Column:
     )
 
 
-def complete(
+def _complete(
     spec: Mapping[str, Any], specs: Mapping[str, Any], paper: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A table's description, completed by the one that it is ``like`` and by the paper's."""
     shared = {key: paper[key] for key in ("scenario", "settings") if key in paper}
-    like = complete(specs[spec["like"]], specs, paper) if "like" in spec else {}
+    like = _complete(specs[spec["like"]], specs, paper) if "like" in spec else {}
     return {**shared, **like, "shows": [], **spec}
 
 
-def table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Table:
+def _table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Table:
     """A table as ``tables.toml`` describes it, with its published rows."""
     return Table(
         id=spec["id"],
         title=spec["title"],
         columns=tuple(columns[name] for name in spec["compare"]),
-        rows=rows(spec, folder),
+        rows=_rows(spec, folder),
         scenario=folder / spec["scenario"],
         quick_rows=spec.get("quick_rows", "*"),
         shows=tuple(spec["shows"]),
     )
 
 
-def exclusion(spec: Mapping[str, Any]) -> Exclusion:
+def _exclusion(spec: Mapping[str, Any]) -> _Exclusion:
     """Cells that are not scored, as ``tables.toml`` describes them."""
-    return Exclusion(
+    return _Exclusion(
         tables=tuple(spec["tables"]),
         where=spec["where"],
         columns=tuple(spec["columns"]),
@@ -302,7 +299,7 @@ def exclusion(spec: Mapping[str, Any]) -> Exclusion:
     )
 
 
-def fit(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Fit:
+def _fit(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) -> Fit:
     """A fit as ``tables.toml`` describes it."""
     return Fit(
         id=spec["id"],
@@ -312,11 +309,11 @@ def fit(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path) ->
         x=spec["x"],
         terms=tuple(Term(**term) for term in spec["terms"]),
         target_column=spec["target_column"],
-        rows=rows(spec, folder),
+        rows=_rows(spec, folder),
     )
 
 
-def rows(spec: Mapping[str, Any], folder: Path) -> tuple[Row, ...]:
+def _rows(spec: Mapping[str, Any], folder: Path) -> tuple[Row, ...]:
     """A table's rows, each with the scenario fields that it sets.
 
     They are the published ones that match ``where``, or a single empty one; each is repeated for
@@ -334,7 +331,7 @@ def rows(spec: Mapping[str, Any], folder: Path) -> tuple[Row, ...]:
         for values in combinations(spec.get("vary", {}))
     ]
     varied += combinations(spec["also"]) if "also" in spec else []
-    return tuple(row(line, spec) for line in varied)
+    return tuple(_row(line, spec) for line in varied)
 
 
 def combinations(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, str]]:
@@ -345,7 +342,7 @@ def combinations(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, str]]:
     ]
 
 
-def row(line: Mapping[str, str], spec: Mapping[str, Any]) -> Row:
+def _row(line: Mapping[str, str], spec: Mapping[str, Any]) -> Row:
     """A row; ``settings`` give its values further texts to be filled in."""
     filled = dict(line)
     for name, settings in spec.get("settings", {}).items():
@@ -354,12 +351,12 @@ def row(line: Mapping[str, str], spec: Mapping[str, Any]) -> Row:
         label=Template(spec["row"]).substitute(filled),
         published=line,
         overrides=tuple(
-            (path, setting(value, filled)) for path, value in spec.get("set", {}).items()
+            (path, _setting(value, filled)) for path, value in spec.get("set", {}).items()
         ),
     )
 
 
-def setting(value: str | Mapping[str, Any], line: Mapping[str, str]) -> str:
+def _setting(value: str | Mapping[str, Any], line: Mapping[str, str]) -> str:
     """What a row gives a scenario field: a text with its columns filled in, or a product."""
     if isinstance(value, str):
         return Template(value).substitute(line)
@@ -401,9 +398,9 @@ def read_figures(spec: Mapping[str, Any]) -> list[Figure]:
     values = spec.get("each", [""])
     return [
         Figure(
-            id=filled(spec["id"], value),
-            title=filled(spec["title"], value),
-            rows=tuple((table, filled(row, value)) for table, row in spec["rows"]),
+            id=_filled(spec["id"], value),
+            title=_filled(spec["title"], value),
+            rows=tuple((table, _filled(row, value)) for table, row in spec["rows"]),
             of=cast("Of", spec.get("of", "response")),
             limit_s=float(spec["limit_s"]),
         )
@@ -411,6 +408,6 @@ def read_figures(spec: Mapping[str, Any]) -> list[Figure]:
     ]
 
 
-def filled(text: str, value: object) -> str:
+def _filled(text: str, value: object) -> str:
     """A text with its ``$each`` filled in."""
     return Template(text).substitute(each=value)

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from aqmlab.papers.paper import Figure
 
+__all__ = ["Plan"]
 
-RECORDING = ("measure.record", '["responses", "flows"]')
+
+_RECORDING = ("measure.record", '["responses", "flows"]')
 """The override of runs whose signatures need every connection."""
 
 
@@ -70,7 +72,7 @@ class Plan:
         for name, label in signatures.rows_to_record(self.paper.signatures):
             table = self.paper.table(name)
             self.recorded[name, label] = self._add(
-                table, table.row(label), self.seeds[0], RECORDING
+                table, table.row(label), self.seeds[0], _RECORDING
             )
 
     def _add(self, table: Table, row: Row, seed: int, *extra: tuple[str, str]) -> str:

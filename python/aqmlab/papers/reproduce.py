@@ -25,12 +25,14 @@ from aqmlab.results.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+__all__ = ["measure", "rank", "reproduce", "table_cells"]
 
-Asked: TypeAlias = tuple[Column, str]
+
+_Asked: TypeAlias = tuple[Column, str]
 """What a row asks of a run: a column's number, and where the published one lies among ours."""
-Answer: TypeAlias = "tuple[float, Rank | None]"
+_Answer: TypeAlias = "tuple[float, Rank | None]"
 """Ours; where the published number lies, if that is asked and known."""
-Measured: TypeAlias = "Mapping[str, Mapping[Asked, Answer]]"
+_Measured: TypeAlias = "Mapping[str, Mapping[_Asked, _Answer]]"
 """What runs answered, by run name."""
 
 
@@ -82,18 +84,18 @@ def reproduce(
 
     measured = measure(plan, chosen, runs)
     cells = [cell for table in chosen for cell in table_cells(table, plan, measured)]
-    cells += [cell for fit in fits for cell in fit_cells(fit, plan, runs)]
+    cells += [cell for fit in fits for cell in _fit_cells(fit, plan, runs)]
     titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
     board = Scoreboard(titles, not quick, cells)
-    found = [] if quick else signature_verdicts(plan, cells, runs)
+    found = [] if quick else _signature_verdicts(plan, cells, runs)
     judged = claims.judge(source, cells, found, tables=titles, quick=quick)
     result = {
         "paper": source.name,
         "title": source.title,
         "seeds": used,
-        **({"quick": why_quick(source)} if quick else {}),
+        **({"quick": _why_quick(source)} if quick else {}),
         "length": "quick" if quick else "usual" if source.full and not full else "published",
-        "rows": {"run": rows_that_ended(plan, runs), "total": planned},
+        "rows": {"run": _rows_that_ended(plan, runs), "total": planned},
         **board.to_json(),
         "signatures": [signatures.to_json(verdict) for verdict in found],
         "claims": {
@@ -107,26 +109,26 @@ def reproduce(
     result["figures"] = paper_figures.draw(
         wanted,
         {table.id: table for table in source.tables},
-        lambda table, label: finished(plan.rows.get((table, label), ()), runs),
+        lambda table, label: _finished(plan.rows.get((table, label), ()), runs),
         folder / "figures",
     )
-    result["files"] = write(folder, report(board, result, judged), board, result)
+    result["files"] = _write(folder, _report(board, result, judged), board, result)
     return result
 
 
-def rows_that_ended(plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> int:
+def _rows_that_ended(plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> int:
     """How many rows have all their runs."""
-    return sum(len(finished(names, runs)) == len(names) for names in plan.rows.values())
+    return sum(len(_finished(names, runs)) == len(names) for names in plan.rows.values())
 
 
-def why_quick(paper: Paper) -> str:
+def _why_quick(paper: Paper) -> str:
     """What keeps quick runs from being scored."""
     if any(field.startswith("measure.") for field, _ in paper.quick):
         return "too short and too early to judge"
     return "of full length, but of one seed"
 
 
-def signature_verdicts(
+def _signature_verdicts(
     plan: Plan, cells: Sequence[Cell], runs: Mapping[str, Run | AqmlabError]
 ) -> list[Verdict]:
     """What became of the signatures that the runs can answer."""
@@ -137,30 +139,32 @@ def signature_verdicts(
     ]
 
 
-def measure(plan: Plan, tables: Sequence[Table], runs: Mapping[str, Run | AqmlabError]) -> Measured:
+def measure(
+    plan: Plan, tables: Sequence[Table], runs: Mapping[str, Run | AqmlabError]
+) -> _Measured:
     """What the tables take from the runs that ended well.
 
     Every run is read once and let go, so memory does not grow with the number of runs.
     """
-    wanted: dict[str, set[Asked]] = {}
+    wanted: dict[str, set[_Asked]] = {}
     for table in tables:
         for row in table.rows:
             for name in plan.rows.get((table.id, row.label), ()):
-                wanted.setdefault(name, set()).update(asked(table, row))
+                wanted.setdefault(name, set()).update(_asked(table, row))
     return {
-        name: answers(run.afresh(), wanted[name])
+        name: _answers(run.afresh(), wanted[name])
         for name, run in runs.items()
         if isinstance(run, Run) and name in wanted
     }
 
 
-def asked(table: Table, row: Row) -> list[Asked]:
+def _asked(table: Table, row: Row) -> list[_Asked]:
     """What a row asks of its runs: nothing of columns that the paper has, but not in this row."""
     published = ((column, row.published.get(column.name)) for column in table.columns)
     return [(column, number or "") for column, number in published if number != ""]
 
 
-def answers(run: Run, questions: Iterable[Asked]) -> dict[Asked, Answer]:
+def _answers(run: Run, questions: Iterable[_Asked]) -> dict[_Asked, _Answer]:
     """What a run answers to what is asked of it."""
     summary = numbers(run)
     return {
@@ -182,7 +186,7 @@ def rank(column: Column, published: str, run: Run) -> Rank | None:
     return times.rank(time_s, points)
 
 
-def table_cells(table: Table, plan: Plan, measured: Measured) -> list[Cell]:
+def table_cells(table: Table, plan: Plan, measured: _Measured) -> list[Cell]:
     """A table's published cells beside ours; ours alone in columns that the paper has not."""
     cells = []
     for row in table.rows:
@@ -190,7 +194,7 @@ def table_cells(table: Table, plan: Plan, measured: Measured) -> list[Cell]:
             continue
         names = plan.rows[table.id, row.label]
         done = [measured[name] for name in names if name in measured]
-        for column, published in asked(table, row):
+        for column, published in _asked(table, row):
             given = [of_run[column, published] for of_run in done]
             ranks = tuple(rank for _, rank in given if rank is not None)
             cells.append(
@@ -207,7 +211,7 @@ def table_cells(table: Table, plan: Plan, measured: Measured) -> list[Cell]:
     return cells
 
 
-def fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
+def _fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
     """A fit's published cells beside ours: one least-squares line per seed.
 
     There are none where some of its rows are left out.
@@ -218,7 +222,7 @@ def fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> li
     x = [product(fit.x, row.published) for row in rows]
     lines = []
     for of_seed in zip(*(plan.rows[fit.over, row.label] for row in rows), strict=True):
-        done = finished(of_seed, runs)
+        done = _finished(of_seed, runs)
         if len(done) == len(rows):
             lines.append(np.polyfit(x, [total(fit.terms, run.summary) for run in done], 1))
     return [
@@ -236,12 +240,12 @@ def fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> li
     ]
 
 
-def finished(names: Sequence[str], runs: Mapping[str, Run | AqmlabError]) -> list[Run]:
+def _finished(names: Sequence[str], runs: Mapping[str, Run | AqmlabError]) -> list[Run]:
     """Those of some runs that ended well."""
     return [run for run in (runs[name] for name in names) if isinstance(run, Run)]
 
 
-def write(folder: Path, page: str, board: Scoreboard, result: Mapping[str, Any]) -> dict[str, str]:
+def _write(folder: Path, page: str, board: Scoreboard, result: Mapping[str, Any]) -> dict[str, str]:
     """Writes the cells, the report and the scoreboard, and returns where they are."""
     texts = {
         "cells": ("cells.csv", board.to_csv()),
@@ -253,7 +257,7 @@ def write(folder: Path, page: str, board: Scoreboard, result: Mapping[str, Any])
     return {kind: str(folder / name) for kind, (name, _) in texts.items()}
 
 
-def report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[Verdict]) -> str:
+def _report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[Verdict]) -> str:
     """The reproduction as a Markdown page."""
     seeds = ", ".join(str(seed) for seed in result["seeds"])
     head = [f"# {result['title']}", f"Ours / published; mean over seeds {seeds}."]

@@ -12,7 +12,10 @@ from typing import Any
 
 from aqmlab.results.terms import SLACK, Percentile, Rank, Term, Tolerance
 
-CSV_HEAD = (
+__all__ = ["Cell", "Column", "Scoreboard", "markdown", "score_words"]
+
+
+_CSV_HEAD = (
     "table",
     "row",
     "column",
@@ -163,7 +166,7 @@ class Scoreboard:
             cells = [cell for cell in self.cells if cell.table == table]
             columns = {
                 column.name: self.count(cell for cell in cells if cell.column is column)
-                for column in columns_of(cells)
+                for column in _columns_of(cells)
                 if column.tolerance is not None
             }
             tables[table] = {"title": title, **self.count(cells), "columns": columns}
@@ -173,7 +176,7 @@ class Scoreboard:
         """Every cell in a line: published, ours, spread over the seeds, differences, verdicts."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(CSV_HEAD)
+        writer.writerow(_CSV_HEAD)
         for cell in self.cells:
             numbers = [cell.mean, cell.spread, len(cell.ours), cell.difference, cell.relative]
             written = [
@@ -235,7 +238,7 @@ class Scoreboard:
         return ["Shown in italics and not scored:\n\n" + "\n".join(lines)]
 
     def _markdown_table(self, cells: Sequence[Cell]) -> str:
-        columns = columns_of(cells)
+        columns = _columns_of(cells)
         rows: dict[str, dict[str, str]] = {}
         for cell in cells:
             rows.setdefault(cell.row, {})[cell.column.name] = self._marked(cell)
@@ -267,7 +270,7 @@ class Scoreboard:
         return f"{cell} †" if by_rank else f"{cell}"
 
 
-def columns_of(cells: Iterable[Cell]) -> list[Column]:
+def _columns_of(cells: Iterable[Cell]) -> list[Column]:
     """The columns of some cells, in their order, each once."""
     return list({cell.column.name: cell.column for cell in cells}.values())
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from aqmlab.papers.scoreboard import Cell
     from aqmlab.results.run import Run
 
-RECORDED = ("steps", "bands")
+__all__ = ["bands", "check_orderings", "check_recorded", "rows_to_record", "step", "to_json"]
+
+
+_RECORDED = ("steps", "bands")
 """Kinds that need a run with responses and flows."""
 
 
@@ -39,7 +42,7 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
 
 def rows_to_record(signatures: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Table and row label of every run that has to record responses and flows, each once."""
-    specs = (spec for kind in RECORDED for spec in signatures.get(kind, []))
+    specs = (spec for kind in _RECORDED for spec in signatures.get(kind, []))
     return list(dict.fromkeys((table, label) for table, label in (spec["row"] for spec in specs)))
 
 
@@ -47,23 +50,23 @@ def check_orderings(signatures: Mapping[str, Any], cells: Sequence[Cell]) -> lis
     """The orderings whose tables were reproduced."""
     values = {(cell.table, cell.row, cell.column.name): cell.mean for cell in cells}
     return [
-        ordering(spec, values)
+        _ordering(spec, values)
         for spec in signatures.get("orderings", [])
-        if all(cell_key(row, spec) in values for row in (spec["low"], *spec["high"]))
+        if all(_cell_key(row, spec) in values for row in (spec["low"], *spec["high"]))
     ]
 
 
-def cell_key(row: Sequence[str], spec: Mapping[str, Any]) -> tuple[str, str, str]:
+def _cell_key(row: Sequence[str], spec: Mapping[str, Any]) -> tuple[str, str, str]:
     """Table, row and column of one of an ordering's cells."""
     table, label = row
     return table, label, spec["column"]
 
 
-def ordering(
+def _ordering(
     spec: Mapping[str, Any], values: Mapping[tuple[str, str, str], float | None]
 ) -> Verdict:
     """Whether one cell lies below others by a margin."""
-    low, *high = [values[cell_key(row, spec)] for row in (spec["low"], *spec["high"])]
+    low, *high = [values[_cell_key(row, spec)] for row in (spec["low"], *spec["high"])]
     if low is None or any(value is None for value in high):
         return Verdict.of(spec["id"], spec["claim"], None, "a run is missing")
     above = [value for value in high if value is not None]
@@ -89,11 +92,13 @@ def check_recorded(
             if isinstance(run, AqmlabError):
                 verdicts.append(Verdict.of(spec["id"], spec["claim"], None, f"no run: {run}"))
             elif run is not None:
-                verdicts.append(Verdict.of(spec["id"], spec["claim"], *check(spec, exchanges(run))))
+                verdicts.append(
+                    Verdict.of(spec["id"], spec["claim"], *check(spec, _exchanges(run)))
+                )
     return verdicts
 
 
-def exchanges(run: Run) -> dict[str, np.ndarray]:
+def _exchanges(run: Run) -> dict[str, np.ndarray]:
     """Response time, response size and whether anything was retransmitted, per connection."""
     run = run.afresh()
     if run.responses is None or run.flows is None:
@@ -105,15 +110,16 @@ def exchanges(run: Run) -> dict[str, np.ndarray]:
         flows, keys="flow", join_type="inner"
     )
     return {
-        "response_s": column(joined, "response_s"),
-        "response_bytes": column(joined, "response_bytes"),
+        "response_s": _column(joined, "response_s"),
+        "response_bytes": _column(joined, "response_bytes"),
         "retransmitted": np.any(
-            [column(joined, f"retransmitted_{kind}") > 0 for kind in ("syn", "fin", "data")], axis=0
+            [_column(joined, f"retransmitted_{kind}") > 0 for kind in ("syn", "fin", "data")],
+            axis=0,
         ),
     }
 
 
-def column(table: pa.Table, name: str) -> np.ndarray:
+def _column(table: pa.Table, name: str) -> np.ndarray:
     """A column as a NumPy array."""
     return np.asarray(table.column(name).to_numpy())
 

@@ -7,10 +7,11 @@ picture with a legend of its own.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 
@@ -18,14 +19,22 @@ from aqmlab.figures.base import COLOURS, PATTERNS, Chart, finish, svg
 from aqmlab.reports.data import PACKETS, Distributions, Trace, Traces, rows
 from aqmlab.results.compare import ALL
 
-FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
-STILL_WIDTH = 430
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aqmlab.reports.content import Report
+
+__all__ = ["PALETTE", "Style", "address", "ccdf", "cdf", "stills", "stroke", "trace", "trace_rows"]
+
+
+_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
+_STILL_WIDTH = 430
 """Width of a picture's plot in pixels: two stand beside each other."""
-TRACE_WIDTH = 920
+_TRACE_WIDTH = 920
 """Width of a picture's traces."""
-STILL_POINTS = 200
+_STILL_POINTS = 200
 """Most points of a curve in a picture."""
-STILL_RUNS = 8
+_STILL_RUNS = 8
 """Most configurations in a picture: as many as there are colours."""
 
 
@@ -40,7 +49,7 @@ class Style:
     @property
     def width(self) -> Any:  # noqa: ANN401 - a number or a word, as Vega-Lite has it
         """Width of the plot."""
-        return "container" if self.live else STILL_WIDTH
+        return "container" if self.live else _STILL_WIDTH
 
     @property
     def colour(self) -> alt.Color:
@@ -51,7 +60,7 @@ class Style:
     @property
     def pattern(self) -> alt.StrokeDash:
         """A line pattern per configuration: solid for as long as the colours last."""
-        scale = alt.Scale(domain=list(self.names), range=[dash(k) for k in self.every])
+        scale = alt.Scale(domain=list(self.names), range=[_dash(k) for k in self.every])
         return alt.StrokeDash("run:N", scale=scale, legend=self.legend)
 
     @property
@@ -72,13 +81,13 @@ class Style:
     def spec(self, chart: Chart, data: list[dict[str, Any]]) -> dict[str, Any]:
         """The finished definition."""
         spec: dict[str, Any] = (chart if self.live else finish(chart)).to_dict()
-        live = {"config": LIVE} if self.live else {}
+        live = {"config": _LIVE} if self.live else {}
         return {**spec, **live, "datasets": {"rows": data}}
 
 
-LIVE: dict[str, Any] = {
+_LIVE: dict[str, Any] = {
     "background": "transparent",
-    "font": FONT,
+    "font": _FONT,
     "padding": {"left": 4, "right": 12, "top": 8, "bottom": 4},
     "aria": False,  # the page says in words what a chart shows
     "axis": {
@@ -96,7 +105,7 @@ LIVE: dict[str, Any] = {
 """The style of live charts; the names are those of the page's style."""
 
 
-def dash(number: int) -> list[int]:
+def _dash(number: int) -> list[int]:
     """The line pattern of a configuration."""
     return PATTERNS[number // len(COLOURS) % len(PATTERNS)]
 
@@ -104,7 +113,7 @@ def dash(number: int) -> list[int]:
 def cdf(found: Distributions, style: Style) -> dict[str, Any]:
     """Share of responses that ended within a time."""
     end = alt.param(name="limit", value=found.limit)
-    return distribution(
+    return _distribution(
         found,
         style,
         "cdf",
@@ -130,7 +139,7 @@ def ccdf(found: Distributions, style: Style) -> dict[str, Any]:
     fastest = min(float(curve.ccdf[0][0]) for curve in found.curves)
     slowest = max(float(curve.ccdf[0][-1]) for curve in found.curves)
     rarest = min(float(curve.ccdf[1][-1]) for curve in found.curves)
-    return distribution(
+    return _distribution(
         found,
         style,
         "ccdf",
@@ -139,26 +148,26 @@ def ccdf(found: Distributions, style: Style) -> dict[str, Any]:
             "time:Q",
             title="response time (s), logarithmic",
             scale=alt.Scale(type="log", nice=False, domain=[fastest, max(slowest, 2 * fastest)]),
-            axis=alt.Axis(values=ticks(fastest, slowest), format="~r", grid=False),
+            axis=alt.Axis(values=_ticks(fastest, slowest), format="~r", grid=False),
         ),
         y=alt.Y(
             "share:Q",
             title="responses that took it or longer (%)",
             scale=alt.Scale(type="log", domain=[100 * rarest, 100]),
-            axis=alt.Axis(values=ticks(100 * rarest, 100), format="~r"),
+            axis=alt.Axis(values=_ticks(100 * rarest, 100), format="~r"),
         ),
         parameters=[],
     )
 
 
-def ticks(low: float, high: float) -> list[float]:
+def _ticks(low: float, high: float) -> list[float]:
     """Ticks of a logarithmic axis: powers of ten, and 2 and 5 between them on short axes."""
     steps = (1, 2, 5) if high < 100 * low else (1,)
     values = [float(f"{step}e{power}") for power in range(-6, 6) for step in steps]
     return [value for value in values if low <= value <= high]
 
 
-def distribution(
+def _distribution(
     found: Distributions,
     style: Style,
     which: Literal["cdf", "ccdf"],
@@ -169,7 +178,7 @@ def distribution(
     parameters: list[alt.Parameter],
 ) -> dict[str, Any]:
     """One step-wise curve per configuration."""
-    data = rows(found, which) if style.live else rows(found, which, STILL_POINTS)
+    data = rows(found, which) if style.live else rows(found, which, _STILL_POINTS)
     chart: alt.Chart = (
         alt.Chart(alt.NamedData("rows"), width=style.width, height=320 if style.live else 270)
         .mark_line(interpolate=steps, strokeWidth=2, clip=True)
@@ -234,7 +243,7 @@ def trace(found: Traces, style: Style, variable: str | None) -> dict[str, Any]:
     return style.spec(chart, [])
 
 
-def still(spec: dict[str, Any]) -> str:
+def _still(spec: dict[str, Any]) -> str:
     """A chart as SVG, always the same: Vega numbers its clips on from chart to chart."""
     picture = svg(spec)
     names = dict.fromkeys(re.findall(r'id="(\w+)"', picture))
@@ -244,7 +253,7 @@ def still(spec: dict[str, Any]) -> str:
     return picture
 
 
-def still_traces(
+def _still_traces(
     found: Traces, style: Style, chosen: Sequence[Trace], title: str
 ) -> dict[str, Any]:
     """Some traces above each other as a picture."""
@@ -254,7 +263,7 @@ def still_traces(
         for row in trace_rows(chosen)
     ]
     times = [value for trace in found.traces for value in trace.columns["time"]]
-    base = alt.Chart(width=TRACE_WIDTH, height=80).encode(
+    base = alt.Chart(width=_TRACE_WIDTH, height=80).encode(
         x=alt.X(
             "time:Q",
             title="simulated time (s)",
@@ -282,3 +291,94 @@ def still_traces(
         .resolve_scale(y="shared" if queue else "independent")
     )
     return style.spec(chart, data)
+
+
+PALETTE: Mapping[str, Mapping[str, str]] = {
+    "light": {
+        "--text": "#1a1c20",
+        "--soft": "#545962",
+        "--line": "#d9dce1",
+        "--paper": "#f6f7f9",
+        "--card": "#ffffff",
+        "--shade": "#eef0f3",
+        "--grid": "#e6e8ec",
+        "--axis": "#7a7f88",
+        "--link": "#0b57a4",
+        "--better": "#00664a",
+        "--worse": "#a33c00",
+        "--run-1": "#0072b2",
+        "--run-2": "#d55e00",
+        "--run-3": "#009e73",
+        "--run-4": "#cc79a7",
+        "--run-5": "#c98500",
+        "--run-6": "#3a9fd8",
+        "--run-7": "#000000",
+        "--run-8": "#8f8400",
+    },
+    "dark": {
+        "--text": "#e8e8ea",
+        "--soft": "#b0b3ba",
+        "--line": "#3a3d44",
+        "--paper": "#15161a",
+        "--card": "#1d1f24",
+        "--shade": "#26292f",
+        "--grid": "#31343b",
+        "--axis": "#7d818a",
+        "--link": "#8cc4ff",
+        "--better": "#5fd0a5",
+        "--worse": "#ffab66",
+        "--run-1": "#56a8e8",
+        "--run-2": "#f0803c",
+        "--run-3": "#2fbf95",
+        "--run-4": "#e39cc6",
+        "--run-5": "#e6b429",
+        "--run-6": "#9bd4f7",
+        "--run-7": "#e8e8ea",
+        "--run-8": "#d8d04a",
+    },
+}
+"""Colours of the page by theme. Those of the curves are Okabe and Ito's, made lighter or darker
+until each stands out from its background."""
+
+
+def stroke(number: int) -> dict[str, str]:
+    """The style of a configuration's curves: the page's colour, and their line pattern."""
+    pattern = _dash(number)
+    return {
+        "colour": f"var(--run-{number % 8 + 1})",
+        "dash": "" if pattern == PATTERNS[0] else " ".join(map(str, pattern)),
+    }
+
+
+def stills(report: Report) -> dict[str, str]:
+    """The charts as SVG: the first configurations, all classes of traffic together."""
+    style = Style(report.drawn[:_STILL_RUNS], live=False)
+    found: dict[str, str] = {}
+    if report.distributions:
+        found["cdf"] = _still(cdf(report.distributions, style))
+        found["ccdf"] = _still(ccdf(report.distributions, style))
+    if traced := report.traces:
+        queues, inner = _chosen_traces(traced, style)
+        for name, chosen, title in (
+            ("queue", queues, "Packets in the queue"),
+            ("probability", inner, "Signal probability"),
+        ):
+            if chosen:
+                found[name] = _still(_still_traces(traced, style, chosen, title))
+    return found
+
+
+def _chosen_traces(found: Traces, style: Style) -> tuple[list[Trace], list[Trace]]:
+    """The forward queue, and the first probability, of each configuration in a picture."""
+    forward = [
+        trace
+        for trace in found.traces
+        if trace.direction == found.directions[0] and trace.group in style.names
+    ]
+    queues = [trace for trace in forward if trace.variable == PACKETS]
+    return queues, [trace for trace in found.probabilities if trace in forward]
+
+
+def address(picture: str) -> str:
+    """An SVG as a data address."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()}"

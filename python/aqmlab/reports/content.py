@@ -30,18 +30,21 @@ from aqmlab.results.metrics import FORWARD, look_up
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Estimate
 
-MOST_SHOWN = 8
+__all__ = ["Report", "compose"]
+
+
+_MOST_SHOWN = 8
 """Configurations whose curves are shown at first: as many as there are colours."""
-MOST_WORDS = 6
+_MOST_WORDS = 6
 """Configurations that are described in words."""
-SCENARIO_BYTES = 24_000
+_SCENARIO_BYTES = 24_000
 """Longest scenario that is shown in full."""
-SCENARIOS_BYTES = 250_000
+_SCENARIOS_BYTES = 250_000
 """All scenarios that are shown, together."""
 
 
 @dataclass(frozen=True)
-class Source:
+class _Source:
     """A run, where it is, and what made it."""
 
     label: str
@@ -57,7 +60,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Scenario:
+class _Scenario:
     """The effective scenario of a configuration."""
 
     label: str
@@ -94,8 +97,8 @@ class Report:
     """Numbers behind the tail."""
     traced: Table | None
     """Numbers behind the traces."""
-    scenarios: list[Scenario]
-    sources: list[Source]
+    scenarios: list[_Scenario]
+    sources: list[_Source]
     notes: list[str] = field(default_factory=list)
     """How the numbers and curves come about."""
 
@@ -110,7 +113,7 @@ class Report:
     @property
     def shown(self) -> list[str]:
         """Those whose curves are shown at first."""
-        return self.drawn[:MOST_SHOWN]
+        return self.drawn[:_MOST_SHOWN]
 
     @property
     def paired(self) -> bool:
@@ -135,12 +138,12 @@ def compose(
     changes = differences(groups)
     published = published_numbers(runs)
     return Report(
-        title=title or title_of(groups),
-        question=question or question_of(groups),
+        title=title or _title_of(groups),
+        question=question or _question_of(groups),
         subjects=list(dict.fromkeys(str(run.scenario.get("title") or "") for run in runs)),
         groups=groups,
-        facts=facts(groups),
-        words=[(entry.label, in_words(entry, changes)) for entry in groups[:MOST_WORDS]],
+        facts=_facts(groups),
+        words=[(entry.label, _in_words(entry, changes)) for entry in groups[:_MOST_WORDS]],
         summary=main_table(groups),
         details=[class_table(groups), link_table(groups), flow_table(groups)],
         reasons=reason_table(groups),
@@ -153,78 +156,78 @@ def compose(
         within=within_table(curves) if curves else None,
         tail=tail_table(curves) if curves else None,
         traced=trace_table(traced) if traced else None,
-        scenarios=scenarios(groups),
-        sources=[source(entry.label, run, folder) for entry in groups for run in entry.runs],
-        notes=notes(groups, curves, traced, changes),
+        scenarios=_scenarios(groups),
+        sources=[_source(entry.label, run, folder) for entry in groups for run in entry.runs],
+        notes=_notes(groups, curves, traced, changes),
     )
 
 
-def title_of(groups: Sequence[Group]) -> str:
+def _title_of(groups: Sequence[Group]) -> str:
     """The scenario's title for one configuration; else what is compared."""
     names = [entry.label for entry in groups]
     if len(names) == 1:
         return str(groups[0].first.scenario.get("title") or names[0])
-    return f"{len(names)} configurations compared" if len(names) > 3 else joined(names, "and")
+    return f"{len(names)} configurations compared" if len(names) > 3 else _joined(names, "and")
 
 
-def joined(names: Sequence[str], word: str) -> str:
+def _joined(names: Sequence[str], word: str) -> str:
     """Names as a list in words."""
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def question_of(groups: Sequence[Group]) -> str:
+def _question_of(groups: Sequence[Group]) -> str:
     """What the runs can answer."""
     names = [entry.label for entry in groups]
-    queues = joined(names, "or") if len(names) <= 4 else f"each of {len(names)} configurations"
+    queues = _joined(names, "or") if len(names) <= 4 else f"each of {len(names)} configurations"
     waiting = [look_up(entry.first.summary, ("responses",)) or {} for entry in groups]
     classes = [
         name for found in waiting for name, row in found.items() if name != ALL and row.get("count")
     ]
-    people = joined(list(dict.fromkeys(classes))[:3] or ["users"], "and")
+    people = _joined(list(dict.fromkeys(classes))[:3] or ["users"], "and")
     return f"How long do {people} wait behind {queues}?"
 
 
-def facts(groups: Sequence[Group]) -> list[tuple[str, str]]:
+def _facts(groups: Sequence[Group]) -> list[tuple[str, str]]:
     """How much was measured, on what, by which version."""
     runs = [run for entry in groups for run in entry.runs]
     seeds = sorted({run.seed for run in runs})
     count = sum(look_up(run.summary, ("responses", ALL, "count")) or 0 for run in runs)
     measured = {float(run.summary["measured_s"]) for run in runs}
-    rates = {look_up(run.scenario, (*BOTTLENECK, "rate")) for run in runs} - {None}
+    rates = {look_up(run.scenario, (*_BOTTLENECK, "rate")) for run in runs} - {None}
     loads = {float(run.metadata["load"]) for run in runs if run.metadata.get("load")}
     engines = {str(run.summary.get("version", "")) for run in runs} - {""}
     found = [
         ("runs", f"{len(runs):,}"),
         ("configurations", f"{len(groups):,}"),
-        ("seeds", listed(seeds)),
-        ("measured", f"{spread(measured)} s each"),
+        ("seeds", _listed(seeds)),
+        ("measured", f"{_spread(measured)} s each"),
         ("responses", f"{count:,}"),
     ]
     if rates:
-        found.append(("bottleneck", spread(rates)))
+        found.append(("bottleneck", _spread(rates)))
     if loads:
-        found.append(("load", spread({f"{100 * load:g} %" for load in loads})))
-    return [*found, ("aqmlab", spread(engines))] if engines else found
+        found.append(("load", _spread({f"{100 * load:g} %" for load in loads})))
+    return [*found, ("aqmlab", _spread(engines))] if engines else found
 
 
-BOTTLENECK = ("topology", "bottleneck", "forward")
+_BOTTLENECK = ("topology", "bottleneck", "forward")
 """Where a scenario describes the link that the responses cross."""
 
 
-def spread(values: set[Any]) -> str:
+def _spread(values: set[Any]) -> str:
     """One value as it is; several as the first and the last."""
     texts = [f"{v:g}" if isinstance(v, float) else str(v) for v in sorted(values)]
     return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
 
 
-def listed(seeds: Sequence[int]) -> str:
+def _listed(seeds: Sequence[int]) -> str:
     """Seeds as a list, or as a range where they follow each other."""
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds[:6])) + (", ..." if len(seeds) > 6 else "")
 
 
-def in_words(entry: Group, changes: Sequence[Difference]) -> str:
+def _in_words(entry: Group, changes: Sequence[Difference]) -> str:
     """What a configuration did to its users, in sentences."""
     response = [entry.estimate("responses", ALL, key) for key in ("p50_s", "p90_s", "le_1s")]
     queue, loss, marks = (
@@ -237,13 +240,13 @@ def in_words(entry: Group, changes: Sequence[Difference]) -> str:
     ]
     if all(response):
         parts.append(
-            f"Half of the responses ended within {of(response[0], 3)} s, nine of ten within "
-            f"{of(response[1], 3)} s; {of(response[2], 1, 100)} % took at most a second."
+            f"Half of the responses ended within {_of(response[0], 3)} s, nine of ten within "
+            f"{_of(response[1], 3)} s; {_of(response[2], 1, 100)} % took at most a second."
         )
     if queue and loss:
-        marked = f" and marked {of(marks, 2, 100)} %" if marks and marks.mean > 0 else ""
+        marked = f" and marked {_of(marks, 2, 100)} %" if marks and marks.mean > 0 else ""
         parts.append(
-            f"The queue held {of(queue, 1)} packets on average, dropped {of(loss, 2, 100)} % of "
+            f"The queue held {_of(queue, 1)} packets on average, dropped {_of(loss, 2, 100)} % of "
             f"what arrived{marked}."
         )
     own = {
@@ -252,16 +255,16 @@ def in_words(entry: Group, changes: Sequence[Difference]) -> str:
         if (change.run, change.traffic) == (entry.label, ALL)
     }
     if "p50_s" in own and "le_1s" in own:
-        parts.append(against(own["p50_s"], own["le_1s"]))
+        parts.append(_against(own["p50_s"], own["le_1s"]))
     return " ".join(parts) or "Nothing was recorded about responses or queue."
 
 
-def of(estimate: Estimate | None, decimals: int, scale: float = 1.0) -> str:
+def _of(estimate: Estimate | None, decimals: int, scale: float = 1.0) -> str:
     """The mean of an estimate."""
     return "-" if estimate is None else f"{scale * estimate.mean:,.{decimals}f}"
 
 
-def against(median: Difference, second: Difference) -> str:
+def _against(median: Difference, second: Difference) -> str:
     """The difference to the first configuration, in words, as far as it is clear."""
     if median.interval is None:
         return f"Against {median.baseline}, the median changes by {median.difference:+.3f} s."
@@ -281,20 +284,20 @@ def against(median: Difference, second: Difference) -> str:
     return f"Against {median.baseline}, {what}, and {share}."
 
 
-def scenarios(groups: Sequence[Group]) -> list[Scenario]:
+def _scenarios(groups: Sequence[Group]) -> list[_Scenario]:
     """The effective scenarios, as far as there is room for them."""
-    shown, room = [], SCENARIOS_BYTES
+    shown, room = [], _SCENARIOS_BYTES
     for entry in groups:
         text = (entry.first.path / "scenario.toml").read_text(encoding="utf-8", errors="replace")
-        cut = len(text) > min(SCENARIO_BYTES, room)
-        text = text[: min(SCENARIO_BYTES, room)]
+        cut = len(text) > min(_SCENARIO_BYTES, room)
+        text = text[: min(_SCENARIO_BYTES, room)]
         if text:
-            shown.append(Scenario(entry.label, text, cut))
+            shown.append(_Scenario(entry.label, text, cut))
         room -= len(text)
     return shown
 
 
-def source(label: str, run: Run, folder: Path) -> Source:
+def _source(label: str, run: Run, folder: Path) -> _Source:
     """Where a run is and what made it."""
     place = os.path.relpath(run.path.resolve(), folder.resolve())
     names = ("scenario.toml", "summary.json", "responses.parquet", "flows.parquet", "queue.parquet")
@@ -303,7 +306,7 @@ def source(label: str, run: Run, folder: Path) -> Source:
         for name in (*names, "metadata.json")
         if (run.path / name).exists()
     }
-    return Source(
+    return _Source(
         label=label,
         seed=run.seed,
         folder=place,
@@ -315,7 +318,7 @@ def source(label: str, run: Run, folder: Path) -> Source:
     )
 
 
-def notes(
+def _notes(
     groups: Sequence[Group],
     curves: Distributions | None,
     traced: Traces | None,

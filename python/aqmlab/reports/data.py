@@ -16,34 +16,67 @@ from aqmlab.results.distributions import Distribution
 from aqmlab.results.groups import Group
 from aqmlab.results.run import Run, main_link
 
-Floats = npt.NDArray[np.float64]
+__all__ = [
+    "CURVE_POINTS",
+    "MOST_DRAWN",
+    "PACKETS",
+    "TAIL",
+    "TRACE_BINS",
+    "Distributions",
+    "Trace",
+    "Traces",
+    "axis_limits",
+    "binned",
+    "distributions",
+    "rows",
+    "traces",
+]
 
-POINTS = 45_000
+
+_Floats = npt.NDArray[np.float64]
+
+_POINTS = 45_000
 """Points of all curves of one chart together."""
 MOST_DRAWN = 100
 """Most configurations that are drawn; all stand in the tables."""
 CURVE_POINTS = (60, 500)
 """Fewest and most points of a curve."""
-TRACE_VALUES = 100_000
+_TRACE_VALUES = 100_000
 """Numbers of all traces together."""
 TRACE_BINS = (30, 240)
 """Fewest and most intervals of a trace."""
-NICE_TIMES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
+_NICE_TIMES = (
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    20.0,
+    50.0,
+    100.0,
+    200.0,
+    500.0,
+)
 """Ends of the time axis, in seconds."""
 TAIL = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 """Percentiles, as shares, that stand beside the tail's curve."""
 
 
 @dataclass(frozen=True)
-class Curve:
+class _Curve:
     """The responses of a class under a configuration, all its runs together."""
 
     group: str
     traffic: str
     count: int
-    cdf: tuple[Floats, Floats]
+    cdf: tuple[_Floats, _Floats]
     """Time in seconds, share of responses up to it."""
-    ccdf: tuple[Floats, Floats]
+    ccdf: tuple[_Floats, _Floats]
     """Time in seconds, share of responses that took that long or longer."""
     within: tuple[float, ...]
     """Shares at :attr:`Distributions.marks`."""
@@ -55,7 +88,7 @@ class Curve:
 class Distributions:
     """All distributions of a report."""
 
-    curves: list[Curve]
+    curves: list[_Curve]
     limits: list[float]
     """Ends of the time axis to choose from, in seconds."""
     limit: float
@@ -76,24 +109,24 @@ def distributions(groups: Sequence[Group]) -> Distributions | None:
 
     They are exact where a run recorded its responses, else of the bins that every run keeps.
     """
-    known = with_table(groups, "responses", "distribution")
+    known = _with_table(groups, "responses", "distribution")
     limits, limit = axis_limits(known)
     if not known or not limits:
         return None
     several = max(len(group.classes) for group in known)
-    points = share_out(POINTS, len(known) * several, CURVE_POINTS)
+    points = _share_out(_POINTS, len(known) * several, CURVE_POINTS)
     binned = any(not run.has("responses") for group in known for run in group.runs)
     result = Distributions([], limits, limit, points, binned)
     for group in known:
-        runs = [response_times(run) for run in group.runs]
+        runs = [_response_times(run) for run in group.runs]
         for traffic in group.classes:
             parts = [times[traffic] for times in runs if traffic in times and times[traffic].total]
             if parts:
-                result.curves.append(curve(group.label, traffic, parts, result))
+                result.curves.append(_curve(group.label, traffic, parts, result))
     return result if result.curves else None
 
 
-def with_table(groups: Sequence[Group], *names: str) -> list[Group]:
+def _with_table(groups: Sequence[Group], *names: str) -> list[Group]:
     """The configurations that have one of some tables, as far as they are drawn."""
     found = [group for group in groups if any(group.first.has(name) for name in names)]
     return found[:MOST_DRAWN]
@@ -110,51 +143,51 @@ def axis_limits(groups: Sequence[Group]) -> tuple[list[float], float]:
     if not found:
         return [], 0.0
     medians, p90s, p99s = (sorted(column) for column in zip(*found, strict=True))
-    top = next((time for time in NICE_TIMES if time >= p99s[-1]), NICE_TIMES[-1])
-    limits = [time for time in NICE_TIMES if medians[0] <= time <= top] or [top]
+    top = next((time for time in _NICE_TIMES if time >= p99s[-1]), _NICE_TIMES[-1])
+    limits = [time for time in _NICE_TIMES if medians[0] <= time <= top] or [top]
     middle = p90s[len(p90s) // 2]
     return limits, next((time for time in limits if time >= middle), limits[-1])
 
 
-def share_out(budget: int, parts: int, bounds: tuple[int, int]) -> int:
+def _share_out(budget: int, parts: int, bounds: tuple[int, int]) -> int:
     """What each part may have of a budget, within bounds."""
     return min(max(budget // max(parts, 1), bounds[0]), bounds[1])
 
 
-def response_times(run: Run) -> dict[str, Distribution]:
+def _response_times(run: Run) -> dict[str, Distribution]:
     """A run's response times by class; read anew, so that memory is freed."""
     if not run.has("responses"):
         return {
             name: Distribution.of_run(run.afresh(), "response", None if name == ALL else name)
             for name in (ALL, *run.classes)
         }
-    table = read_columns(run, "responses", ["class", "response_s"])
+    table = _read_columns(run, "responses", ["class", "response_s"])
     frame = table.with_columns(pl.col("class").cast(pl.String)).sort("response_s")
     by_class = frame.partition_by("class", as_dict=True)
     parts = {ALL: frame, **{str(name): part for (name,), part in by_class.items()}}
     return {name: Distribution.exact(part["response_s"].to_numpy()) for name, part in parts.items()}
 
 
-def read_columns(run: Run, name: str, columns: list[str] | None) -> pl.DataFrame:
+def _read_columns(run: Run, name: str, columns: list[str] | None) -> pl.DataFrame:
     """Columns of one of a run's tables."""
     return pl.DataFrame(pl.from_arrow(run.read(name, columns)))
 
 
-def curve(group: str, traffic: str, parts: Sequence[Distribution], of: Distributions) -> Curve:
+def _curve(group: str, traffic: str, parts: Sequence[Distribution], of: Distributions) -> _Curve:
     """The distribution of some runs' times together."""
     times = Distribution.together(parts)
-    return Curve(
+    return _Curve(
         group=group,
         traffic=traffic,
         count=times.total,
-        cdf=thinned(*cdf_points(times, of.limits[-1]), of.points),
-        ccdf=thinned(*ccdf_points(times), of.points),
+        cdf=_thinned(*cdf_points(times, of.limits[-1]), of.points),
+        ccdf=_thinned(*ccdf_points(times), of.points),
         within=tuple(map(float, times.shares(np.array(of.marks)))),
         tail=tuple(times.time_s(share) for share in TAIL),
     )
 
 
-def thinned(at: Floats, share: Floats, most: int) -> tuple[Floats, Floats]:
+def _thinned(at: _Floats, share: _Floats, most: int) -> tuple[_Floats, _Floats]:
     """At most so many of a curve's points, the first and the last among them."""
     kept = np.unique(np.linspace(0, len(at) - 1, min(len(at), most)).astype(int))
     return at[kept], share[kept]
@@ -211,17 +244,17 @@ class Traces:
         return [name for name in names if name != PACKETS]
 
 
-KEYS = ("link", "direction", "time_s", PACKETS, "bytes")
+_KEYS = ("link", "direction", "time_s", PACKETS, "bytes")
 """Columns of ``queue.parquet`` that are not inner variables."""
 
 
 def traces(groups: Sequence[Group]) -> Traces | None:
     """Queue lengths and inner variables at the main link; None if no run recorded its queue."""
-    recorded = with_table(groups, "queue")
+    recorded = _with_table(groups, "queue")
     tables = [
         (
             group.label,
-            read_columns(group.first, "queue", None).filter(
+            _read_columns(group.first, "queue", None).filter(
                 pl.col("link").cast(pl.String) == main_link([group.first])[0]
             ),
         )
@@ -233,12 +266,12 @@ def traces(groups: Sequence[Group]) -> Traces | None:
         for (direction,), part in table.with_columns(pl.col("direction").cast(pl.String))
         .partition_by("direction", as_dict=True)
         .items()
-        for variable in [PACKETS, *(name for name in table.columns if name not in KEYS)]
+        for variable in [PACKETS, *(name for name in table.columns if name not in _KEYS)]
         if part[variable].null_count() < len(part)
     ]
     if not series:
         return None
-    bins = share_out(TRACE_VALUES, 4 * len(series), TRACE_BINS)
+    bins = _share_out(_TRACE_VALUES, 4 * len(series), TRACE_BINS)
     return Traces(
         [
             Trace(label, direction, variable, binned(time, values, bins))
@@ -263,10 +296,10 @@ def binned(time: pl.Series, values: pl.Series, bins: int) -> dict[str, list[floa
              value.max().alias("max"))
         .sort("bin")
     )  # fmt: skip
-    return {name: rounded(found[name].to_numpy()) for name in ("time", "min", "mean", "max")}
+    return {name: _rounded(found[name].to_numpy()) for name in ("time", "min", "mean", "max")}
 
 
-def rounded(values: Floats, digits: int = 5) -> list[float]:
+def _rounded(values: _Floats, digits: int = 5) -> list[float]:
     """Values to some significant digits, so that they take little room."""
     return [int(value) if value == int(value) else float(f"{value:.{digits}g}") for value in
             map(float, values)]  # fmt: skip
@@ -277,13 +310,13 @@ def rows(
 ) -> list[dict[str, Any]]:
     """The curves as a chart's data: one row per curve, its points as lists."""
     shown = [(curve, curve.cdf if which == "cdf" else curve.ccdf) for curve in found.curves]
-    points = [(curve, thinned(at, share, most)) for curve, (at, share) in shown]
+    points = [(curve, _thinned(at, share, most)) for curve, (at, share) in shown]
     return [
         {
             "run": curve.group,
             "class": curve.traffic,
-            "time": rounded(at),
-            "share": rounded(100 * share),
+            "time": _rounded(at),
+            "share": _rounded(100 * share),
         }
         for curve, (at, share) in points
     ]

@@ -19,6 +19,8 @@ from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan
 from aqmlab.results.run import Run
 
+__all__ = ["PublishedNumber", "published_numbers"]
+
 
 @dataclass(frozen=True)
 class PublishedNumber:
@@ -45,15 +47,15 @@ def published_numbers(runs: Sequence[Run]) -> list[PublishedNumber]:
     for run in runs:
         folder = run.path.resolve().parent.parent
         if (folder / "scoreboard.json").is_file():
-            for table, row in rows_of(folder).get(fingerprint(run.scenario), ()):
+            for table, row in _rows_of(folder).get(_fingerprint(run.scenario), ()):
                 found[folder, table, row] = None
-    return [number for place in found for number in cells_of(*place)]
+    return [number for place in found for number in _cells_of(*place)]
 
 
 @cache
-def rows_of(folder: Path) -> dict[str, list[tuple[str, str]]]:
+def _rows_of(folder: Path) -> dict[str, list[tuple[str, str]]]:
     """Table and row of what a reproduction ran, by the fingerprints of the scenarios."""
-    result = scoreboard(folder)
+    result = _scoreboard(folder)
     try:
         paper = Paper.load(result["paper"])
         length = result["length"]
@@ -64,17 +66,17 @@ def rows_of(folder: Path) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for place, names in plan.rows.items():
         for name in names:
-            found.setdefault(fingerprint(plan.scenarios[name].data), []).append(place)
+            found.setdefault(_fingerprint(plan.scenarios[name].data), []).append(place)
     return found
 
 
-def fingerprint(scenario: Mapping[str, Any]) -> str:
+def _fingerprint(scenario: Mapping[str, Any]) -> str:
     """The content of an effective scenario; unlike its key it does not depend on the engine."""
     return json.dumps(scenario, sort_keys=True)
 
 
 @cache
-def scoreboard(folder: Path) -> Mapping[str, Any]:
+def _scoreboard(folder: Path) -> Mapping[str, Any]:
     """The scoreboard of a reproduction."""
     try:
         content = json.loads((folder / "scoreboard.json").read_text(encoding="utf-8"))
@@ -84,7 +86,7 @@ def scoreboard(folder: Path) -> Mapping[str, Any]:
 
 
 @cache
-def cells(folder: Path) -> list[dict[str, str]]:
+def _cells(folder: Path) -> list[dict[str, str]]:
     """The cells of a reproduction."""
     try:
         with (folder / "cells.csv").open(encoding="utf-8", newline="") as file:
@@ -93,9 +95,9 @@ def cells(folder: Path) -> list[dict[str, str]]:
         return []
 
 
-def cells_of(folder: Path, table: str, row: str) -> list[PublishedNumber]:
+def _cells_of(folder: Path, table: str, row: str) -> list[PublishedNumber]:
     """The cells of one published row."""
-    result = scoreboard(folder)
+    result = _scoreboard(folder)
     paper = Paper.load(result["paper"])
     of_table = paper.table(table)
     columns = {column.name: column.title for column in of_table.columns}
@@ -106,16 +108,16 @@ def cells_of(folder: Path, table: str, row: str) -> list[PublishedNumber]:
             row=row,
             column=columns.get(cell["column"], cell["column"]),
             published=cell["published"],
-            ours=like(cell["ours"], cell["published"]),
+            ours=_like(cell["ours"], cell["published"]),
             seeds=int(cell["seeds"]),
             verdict=cell["verdict"],
         )
-        for cell in cells(folder)
+        for cell in _cells(folder)
         if (cell["table"], cell["row"]) == (table, row) and cell["published"]
     ]
 
 
-def like(ours: str, published: str) -> str:
+def _like(ours: str, published: str) -> str:
     """Our number with as many decimals as the published one; a dash if there is none."""
     decimals = len(published.partition(".")[2])
     return f"{float(ours):.{decimals}f}" if ours else "-"

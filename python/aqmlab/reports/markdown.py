@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from aqmlab._util.files import write_text
 from aqmlab.papers.scoreboard import markdown
-from aqmlab.reports.html import SECTIONS, stills
+from aqmlab.reports.charts import stills
+from aqmlab.reports.sections import SECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     from aqmlab.reports.content import Report
     from aqmlab.reports.tables import Table
 
-CAPTIONS = {
+__all__ = ["write"]
+
+
+_CAPTIONS = {
     "cdf": "Share of the responses that ended within a time",
     "ccdf": "Share of the responses that took a time or longer, both axes logarithmic",
     "queue": "Packets in the queue over time",
@@ -33,79 +37,79 @@ def write(report: Report, path: Path) -> None:
     for name, picture in pictures.items():
         write_text(folder / f"{name}.svg", picture)
     shown = {
-        name: f"![{CAPTIONS[name]}]({quote(folder.name)}/{name}.svg)\n\n*{CAPTIONS[name]}*"
+        name: f"![{_CAPTIONS[name]}]({quote(folder.name)}/{name}.svg)\n\n*{_CAPTIONS[name]}*"
         for name in pictures
     }
-    write_text(path, "\n\n".join(filter(None, parts(report, shown))) + "\n")
+    write_text(path, "\n\n".join(filter(None, _parts(report, shown))) + "\n")
 
 
-def parts(report: Report, shown: dict[str, str]) -> Iterator[str]:
+def _parts(report: Report, shown: dict[str, str]) -> Iterator[str]:
     """The paragraphs, headings, tables and figures in their order."""
-    yield f"# {plain(report.title)}"
-    yield plain(report.question)
-    yield plain("; ".join(filter(None, report.subjects[:4])))
-    yield markdown(["what", "value"], [[name, plain(value)] for name, value in report.facts])
-    yield heading("summary")
+    yield f"# {_plain(report.title)}"
+    yield _plain(report.question)
+    yield _plain("; ".join(filter(None, report.subjects[:4])))
+    yield markdown(["what", "value"], [[name, _plain(value)] for name, value in report.facts])
+    yield _heading("summary")
     for label, words in report.words:
-        yield f"**{plain(label)}.** {plain(words)}"
-    yield table(report.summary)
+        yield f"**{_plain(label)}.** {_plain(words)}"
+    yield _table(report.summary)
     if report.differences:
-        yield heading("differences")
-        yield plain(report.differences.caption + ". " + report.differences.note)
-        yield table(report.differences)
+        yield _heading("differences")
+        yield _plain(report.differences.caption + ". " + report.differences.note)
+        yield _table(report.differences)
     if report.distributions:
-        yield heading("responses")
+        yield _heading("responses")
         yield from (shown["cdf"], shown["ccdf"])
-        yield from (table(one) for one in (report.within, report.tail) if one)
+        yield from (_table(one) for one in (report.within, report.tail) if one)
     if report.traces:
-        yield heading("queues")
+        yield _heading("queues")
         yield from (shown[name] for name in ("queue", "probability") if name in shown)
-        yield table(report.traced) if report.traced else ""
+        yield _table(report.traced) if report.traced else ""
     for section, one in (("reasons", report.reasons), ("fidelity", report.fidelity)):
         if one:
-            yield heading(section)
-            yield table(one)
-    yield heading("details")
+            yield _heading(section)
+            yield _table(one)
+    yield _heading("details")
     for one in report.details:
         if one.rows:
             yield f"### {one.caption}"
-            yield table(one)
-    yield heading("method")
-    yield "\n".join(f"- {plain(note)}" for note in report.notes)
+            yield _table(one)
+    yield _heading("method")
+    yield "\n".join(f"- {_plain(note)}" for note in report.notes)
     yield markdown(
         ["run", "seed", "engine", "run directory"],
         [
             [
-                plain(run.label),
+                _plain(run.label),
                 str(run.seed),
                 run.engine,
-                f"[{plain(run.folder)}]({quote(run.folder)})",
+                f"[{_plain(run.folder)}]({quote(run.folder)})",
             ]
             for run in report.sources
         ],
     )
     for scenario in report.scenarios:
-        yield f"### Scenario: {plain(scenario.label)}"
+        yield f"### Scenario: {_plain(scenario.label)}"
         fence = max(re.findall(r"`{3,}", scenario.text), key=len, default="``") + "`"
         yield f"{fence}toml\n{scenario.text.rstrip()}\n{fence}"
         yield "The text goes on in the run directory." if scenario.cut else ""
 
 
-def heading(section: str) -> str:
+def _heading(section: str) -> str:
     """The heading of a section."""
     return f"## {SECTIONS[section]}"
 
 
-def table(one: Table) -> str:
+def _table(one: Table) -> str:
     """A table; clear differences are bold."""
     lines = [
-        [f"**{plain(cell.text)}**" if cell.tone else plain(cell.text) for cell in row]
+        [f"**{_plain(cell.text)}**" if cell.tone else _plain(cell.text) for cell in row]
         for row in one.rows
     ]
-    return markdown([plain(name) for name in one.head], lines)
+    return markdown([_plain(name) for name in one.head], lines)
 
 
-def plain(words: str) -> str:
+def _plain(words: str) -> str:
     """Text that Markdown and the HTML in it take for nothing but text."""
     one_line = " ".join(words.split())
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", one_line)

@@ -19,7 +19,8 @@ import pypdf
 import vl_convert
 
 from aqmlab._util.files import write_bytes
-from aqmlab.reports.html import PALETTE, SECTIONS, address, stills, stroke
+from aqmlab.reports.charts import PALETTE, address, stills, stroke
+from aqmlab.reports.sections import SECTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,23 +28,26 @@ if TYPE_CHECKING:
     from aqmlab.reports.content import Report
     from aqmlab.reports.tables import Cell, Table
 
-WIDTH = 1123.0
+__all__ = ["Strip", "paged", "write_pdf", "write_png"]
+
+
+_WIDTH = 1123.0
 """Width of the sheet in pixels of 1/96 inch: A4, landscape."""
-HEIGHT = 794.0
+_HEIGHT = 794.0
 """Height of a page."""
-POINT = 0.75
+_POINT = 0.75
 """Points of a pixel."""
-MARGIN = 44.0
-ROOM = WIDTH - 2 * MARGIN
+_MARGIN = 44.0
+_ROOM = _WIDTH - 2 * _MARGIN
 """Width of what stands on the sheet."""
-GLYPH = 0.56
+_GLYPH = 0.56
 """Mean width of a character, in font sizes."""
-SERIFLESS = "'Liberation Sans', Arial, Helvetica, sans-serif"
-MONO = "'Liberation Mono', 'DejaVu Sans Mono', monospace"
-LEAST_SCALE = 0.5
+_SERIFLESS = "'Liberation Sans', Arial, Helvetica, sans-serif"
+_MONO = "'Liberation Mono', 'DejaVu Sans Mono', monospace"
+_LEAST_SCALE = 0.5
 """Tables that do not fit are made smaller, down to this."""
-COLOURS = PALETTE["light"]
-SCENARIO_LINES = 150
+_COLOURS = PALETTE["light"]
+_SCENARIO_LINES = 150
 """Most lines of the scenario."""
 
 
@@ -62,15 +66,15 @@ class Strip:
 
 def write_pdf(report: Report, path: Path) -> None:
     """Writes the whole report as pages."""
-    strips = [*main_strips(report), *detail_strips(report)]
-    pages = paged(strips, HEIGHT - 2 * MARGIN)
+    strips = [*_main_strips(report), *_detail_strips(report)]
+    pages = paged(strips, _HEIGHT - 2 * _MARGIN)
     book = pypdf.PdfWriter()
     for number, content in enumerate(pages, 1):
         foot = f"{report.title}, page {number} of {len(pages)}"
-        drawn = vl_convert.svg_to_pdf(sheet(content, HEIGHT, foot))
+        drawn = vl_convert.svg_to_pdf(_sheet(content, _HEIGHT, foot))
         for page in pypdf.PdfReader(io.BytesIO(drawn)).pages:
-            book.add_page(page).scale_by(POINT)
-    book.add_metadata({"/Title": clean(report.title), "/Creator": "aqmlab"})
+            book.add_page(page).scale_by(_POINT)
+    book.add_metadata({"/Title": _clean(report.title), "/Creator": "aqmlab"})
     written = io.BytesIO()
     book.write(written)
     write_bytes(path, written.getvalue())
@@ -78,86 +82,86 @@ def write_pdf(report: Report, path: Path) -> None:
 
 def write_png(report: Report, path: Path) -> None:
     """Writes summary, differences, charts and drops as one picture."""
-    [content] = paged(list(main_strips(report)), float("inf"))
-    height = 2 * MARGIN + sum(strip.height for strip in content)
-    write_bytes(path, vl_convert.svg_to_png(sheet(content, height, ""), scale=1.5))
+    [content] = paged(list(_main_strips(report)), float("inf"))
+    height = 2 * _MARGIN + sum(strip.height for strip in content)
+    write_bytes(path, vl_convert.svg_to_png(_sheet(content, height, ""), scale=1.5))
 
 
-def main_strips(report: Report) -> Iterator[Strip]:
+def _main_strips(report: Report) -> Iterator[Strip]:
     """What a reader wants to see first."""
-    yield from text(report.title, 24, bold=True)
-    yield from text(report.question, 14, colour=COLOURS["--soft"])
-    yield from text("; ".join(filter(None, report.subjects[:4])), 11, colour=COLOURS["--soft"])
-    yield from text("   ".join(f"{name}: {value}" for name, value in report.facts), 11)
-    yield from heading("summary")
+    yield from _text(report.title, 24, bold=True)
+    yield from _text(report.question, 14, colour=_COLOURS["--soft"])
+    yield from _text("; ".join(filter(None, report.subjects[:4])), 11, colour=_COLOURS["--soft"])
+    yield from _text("   ".join(f"{name}: {value}" for name, value in report.facts), 11)
+    yield from _heading("summary")
     for label, words in report.words:
-        yield from text(f"{label}: {words}", 12)
-    yield gap(6)
-    yield from table(report, report.summary)
+        yield from _text(f"{label}: {words}", 12)
+    yield _gap(6)
+    yield from _table(report, report.summary)
     if report.differences:
-        yield from heading("differences")
-        yield from text(report.differences.note, 11, colour=COLOURS["--soft"])
-        yield from table(report, report.differences)
+        yield from _heading("differences")
+        yield from _text(report.differences.note, 11, colour=_COLOURS["--soft"])
+        yield from _table(report, report.differences)
     pictures = stills(report)
     if report.distributions:
-        yield from heading("responses", below=300)
-        yield from pair([pictures["cdf"], pictures["ccdf"]])
+        yield from _heading("responses", below=300)
+        yield from _pair([pictures["cdf"], pictures["ccdf"]])
     if report.traces:
-        yield from heading("queues", below=300)
+        yield from _heading("queues", below=300)
         for name in ("queue", "probability"):
             if name in pictures:
-                yield from pair([pictures[name]])
+                yield from _pair([pictures[name]])
     if report.reasons:
-        yield from heading("reasons")
-        yield from table(report, report.reasons)
+        yield from _heading("reasons")
+        yield from _table(report, report.reasons)
 
 
-def detail_strips(report: Report) -> Iterator[Strip]:
+def _detail_strips(report: Report) -> Iterator[Strip]:
     """The rest, for readers who check."""
     if report.fidelity:
-        yield from heading("fidelity")
-        yield from table(report, report.fidelity)
-    yield from heading("details")
+        yield from _heading("fidelity")
+        yield from _table(report, report.fidelity)
+    yield from _heading("details")
     for one in (*report.details, report.within, report.tail, report.traced):
         if one is not None and one.rows:
-            yield from table(report, one)
-    yield from heading("method")
+            yield from _table(report, one)
+    yield from _heading("method")
     for note in report.notes:
-        yield from text(f"- {note}", 11)
+        yield from _text(f"- {note}", 11)
     for scenario in report.scenarios[:1]:
-        yield gap(8)
-        yield from text(f"Scenario of {scenario.label}", 13, bold=True)
+        yield _gap(8)
+        yield from _text(f"Scenario of {scenario.label}", 13, bold=True)
         lines = scenario.text.splitlines()
-        for line in lines[:SCENARIO_LINES]:
-            yield from text(line, 9, mono=True)
-        if len(lines) > SCENARIO_LINES or scenario.cut or len(report.groups) > 1:
-            yield from text("All scenarios are in the run directories, in full.", 11)
+        for line in lines[:_SCENARIO_LINES]:
+            yield from _text(line, 9, mono=True)
+        if len(lines) > _SCENARIO_LINES or scenario.cut or len(report.groups) > 1:
+            yield from _text("All scenarios are in the run directories, in full.", 11)
 
 
-def heading(section: str, below: float = 90) -> Iterator[Strip]:
+def _heading(section: str, below: float = 90) -> Iterator[Strip]:
     """The heading of a section."""
-    yield gap(18)
-    *lines, last = text(SECTIONS[section], 17, bold=True)
+    yield _gap(18)
+    *lines, last = _text(SECTIONS[section], 17, bold=True)
     yield from lines
     yield replace(last, below=below)
 
 
-def gap(height: float) -> Strip:
+def _gap(height: float) -> Strip:
     """White space."""
     return Strip(height, "")
 
 
-def text(
+def _text(
     words: str, size: float, *, bold: bool = False, mono: bool = False, colour: str = ""
 ) -> Iterator[Strip]:
     """A paragraph, a strip a line."""
-    most = int(ROOM / (size * (0.62 if mono or bold else 0.53)))
+    most = int(_ROOM / (size * (0.62 if mono or bold else 0.53)))
     for line in textwrap.wrap(words, most, drop_whitespace=not mono) or ([""] if mono else []):
-        drawn = label(line, 0, 1.1 * size, size, bold=bold, mono=mono, colour=colour)
+        drawn = _label(line, 0, 1.1 * size, size, bold=bold, mono=mono, colour=colour)
         yield Strip(1.5 * size, drawn)
 
 
-def label(
+def _label(
     words: str,
     x: float,
     y: float,
@@ -173,28 +177,28 @@ def label(
         "x": f"{x:.1f}",
         "y": f"{y:.1f}",
         "font-size": f"{size:g}",
-        "font-family": MONO if mono else SERIFLESS,
+        "font-family": _MONO if mono else _SERIFLESS,
         "font-weight": "bold" if bold else "normal",
         "text-anchor": "end" if end else "start",
-        "fill": colour or COLOURS["--text"],
+        "fill": colour or _COLOURS["--text"],
         "xml:space": "preserve",
     }
     given = " ".join(f'{name}="{value}"' for name, value in attributes.items())
-    return f"<text {given}>{escape(clean(words))}</text>"
+    return f"<text {given}>{escape(_clean(words))}</text>"
 
 
-def clean(words: str) -> str:
+def _clean(words: str) -> str:
     """Text without the characters that XML cannot hold."""
     return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "", words)
 
 
-def pair(pictures: Sequence[str]) -> Iterator[Strip]:
+def _pair(pictures: Sequence[str]) -> Iterator[Strip]:
     """Pictures beside each other; alone, one is as wide as the sheet but no higher than a page."""
-    room = (ROOM - 20 * (len(pictures) - 1)) / len(pictures)
+    room = (_ROOM - 20 * (len(pictures) - 1)) / len(pictures)
     drawn, height = [], 0.0
     for number, picture in enumerate(pictures):
-        wide, tall = size_of(picture)
-        scale = min(room / wide, (HEIGHT - 2 * MARGIN - 60) / tall, 1.25)
+        wide, tall = _size_of(picture)
+        scale = min(room / wide, (_HEIGHT - 2 * _MARGIN - 60) / tall, 1.25)
         height = max(height, scale * tall)
         drawn.append(
             f'<image x="{number * (room + 20):.1f}" width="{scale * wide:.1f}" '
@@ -203,19 +207,19 @@ def pair(pictures: Sequence[str]) -> Iterator[Strip]:
     yield Strip(height + 8, "".join(drawn))
 
 
-def size_of(picture: str) -> tuple[float, float]:
+def _size_of(picture: str) -> tuple[float, float]:
     """Width and height of an SVG."""
     found = dict(re.findall(r'\s(width|height)="([\d.]+)"', picture.partition(">")[0]))
     return float(found["width"]), float(found["height"])
 
 
-def table(report: Report, one: Table) -> Iterator[Strip]:
+def _table(report: Report, one: Table) -> Iterator[Strip]:
     """A table: its caption, its head, a strip for each row."""
     size, pad = 11.0, 12.0
     columns = list(zip(one.head, *([cell.text for cell in row] for row in one.rows), strict=True))
-    natural = [max(map(len, column)) * GLYPH * size + pad for column in columns]
+    natural = [max(map(len, column)) * _GLYPH * size + pad for column in columns]
     natural[0] += 30  # the line in the configuration's colour
-    scale = max(min(1.0, ROOM / sum(natural)), LEAST_SCALE)
+    scale = max(min(1.0, _ROOM / sum(natural)), _LEAST_SCALE)
     ends = [sum(natural[: k + 1]) for k in range(len(natural))]
     strokes = {name: stroke(k) for k, name in enumerate(report.drawn)}
     line = 1.75 * size
@@ -226,36 +230,36 @@ def table(report: Report, one: Table) -> Iterator[Strip]:
             left = ends[k] - natural[k] + (26 if k == 0 else 0)
             place = left if k < one.words else ends[k] - pad
             parts.append(
-                label(words, place, 1.2 * size, size, bold=bold, end=k >= one.words, colour=colour)
+                _label(words, place, 1.2 * size, size, bold=bold, end=k >= one.words, colour=colour)
             )
         return f'<g transform="scale({scale:.4f})">{"".join(parts)}</g>'
 
     width = scale * ends[-1]
     tall = f"{scale * line:.1f}"
-    shade = f'<rect width="{width:.1f}" height="{tall}" fill="{COLOURS["--shade"]}"/>'
+    shade = f'<rect width="{width:.1f}" height="{tall}" fill="{_COLOURS["--shade"]}"/>'
     head = Strip(scale * line, shade + row([(name, "") for name in one.head], bold=True))
-    rule = f'<path d="M0 {tall}H{width:.1f}" stroke="{COLOURS["--line"]}"/>'
-    *words, last = text(one.caption, 12, bold=True)
+    rule = f'<path d="M0 {tall}H{width:.1f}" stroke="{_COLOURS["--line"]}"/>'
+    *words, last = _text(one.caption, 12, bold=True)
     yield from words
     yield replace(last, below=3 * scale * line)
     yield replace(head, below=scale * line)
     for cells in one.rows:
-        mark = key(strokes.get(cells[0].text), size)
-        drawn = row([(cell.text, tone(cell)) for cell in cells], bold=False, mark=mark)
+        mark = _key(strokes.get(cells[0].text), size)
+        drawn = row([(cell.text, _tone(cell)) for cell in cells], bold=False, mark=mark)
         yield Strip(scale * line, drawn + rule, head=head)
-    yield gap(12)
+    yield _gap(12)
 
 
-def tone(cell: Cell) -> str:
+def _tone(cell: Cell) -> str:
     """The colour of a cell's text."""
-    return COLOURS.get(f"--{cell.tone}", "")
+    return _COLOURS.get(f"--{cell.tone}", "")
 
 
-def key(look: dict[str, str] | None, size: float) -> str:
+def _key(look: dict[str, str] | None, size: float) -> str:
     """The line of a configuration as its curves have it; nothing for other rows."""
     if look is None:
         return ""
-    colour = COLOURS[look["colour"].removeprefix("var(").removesuffix(")")]
+    colour = _COLOURS[look["colour"].removeprefix("var(").removesuffix(")")]
     return (
         f'<line x1="0" x2="20" y1="{0.85 * size:.1f}" y2="{0.85 * size:.1f}" stroke="{colour}" '
         f'stroke-width="2.5" stroke-dasharray="{look["dash"]}"/>'
@@ -276,18 +280,18 @@ def paged(strips: Iterable[Strip], height: float) -> list[list[Strip]]:
     return pages
 
 
-def sheet(strips: Sequence[Strip], height: float, foot: str) -> str:
+def _sheet(strips: Sequence[Strip], height: float, foot: str) -> str:
     """A page as SVG."""
-    y, parts = MARGIN, []
+    y, parts = _MARGIN, []
     for strip in strips:
-        parts.append(f'<g transform="translate({MARGIN:g} {y:.1f})">{strip.drawing}</g>')
+        parts.append(f'<g transform="translate({_MARGIN:g} {y:.1f})">{strip.drawing}</g>')
         y += strip.height
     if foot:
         parts.append(
-            label(foot, WIDTH - MARGIN, height - 20, 9, end=True, colour=COLOURS["--soft"])
+            _label(foot, _WIDTH - _MARGIN, height - 20, 9, end=True, colour=_COLOURS["--soft"])
         )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH:g}" height="{height:g}" '
-        f'viewBox="0 0 {WIDTH:g} {height:g}"><rect width="100%" height="100%" fill="#fff"/>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH:g}" height="{height:g}" '
+        f'viewBox="0 0 {_WIDTH:g} {height:g}"><rect width="100%" height="100%" fill="#fff"/>'
         f"{''.join(parts)}</svg>"
     )

@@ -15,6 +15,8 @@ from aqmlab.results.run import Run, read_json
 if TYPE_CHECKING:
     import os
 
+__all__ = ["gather"]
+
 
 def gather(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     """The runs at some places.
@@ -26,43 +28,43 @@ def gather(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     """
     found: dict[Path, Run] = {}
     for path in map(Path, paths):
-        for folder, label in places(path):
+        for folder, label in _places(path):
             if folder.resolve() not in found:
                 run = Run.open(folder)
-                check_records(run)
+                _check_records(run)
                 found[folder.resolve()] = replace(run, label=label or run.label)
     return list(found.values())
 
 
-def places(path: Path) -> list[tuple[Path, str]]:
+def _places(path: Path) -> list[tuple[Path, str]]:
     """The run directories at a place, with the label of each if the place gives it one."""
     if (path / "summary.json").exists() or not path.is_dir():
         return [(path, "")]
-    if (path / SWEEP).is_file():
-        return sweep_places(path)
+    if (path / _SWEEP).is_file():
+        return _sweep_places(path)
     folder = path / "runs" if (path / "runs").is_dir() else path
     inside = sorted(file.parent for file in folder.glob("[!.]*/summary.json"))
     return [(folder, "") for folder in inside] or [(path, "")]
 
 
-SWEEP = "sweep.json"
+_SWEEP = "sweep.json"
 """The file in which a sweep names the runs behind it; see docs/sweeps.md."""
 
 
-def sweep_places(folder: Path) -> list[tuple[Path, str]]:
+def _sweep_places(folder: Path) -> list[tuple[Path, str]]:
     """The run directories of a sweep, with the labels of their points."""
-    about = read_json(folder, SWEEP)
+    about = read_json(folder, _SWEEP)
     try:
         store = folder / about["store"]
         named = [(str(entry["key"]), str(entry["label"])) for entry in about["runs"]]
     except (KeyError, TypeError):
-        raise AqmlabError(f"{folder / SWEEP}: does not name the runs of a sweep") from None
+        raise AqmlabError(f"{folder / _SWEEP}: does not name the runs of a sweep") from None
     if not named:
         raise AqmlabError(f"{folder}: is a sweep without finished runs")
     return [(store / key[:2] / key, re.sub(r", seed \d+$", "", label)) for key, label in named]
 
 
-def check_records(run: Run) -> None:
+def _check_records(run: Run) -> None:
     """An error if a table is missing that the run's scenario records."""
     for name in look_up(run.scenario, ("measure", "record")) or ():
         file = run.path / f"{name}.parquet"

@@ -15,9 +15,24 @@ from aqmlab.results.groups import Group
 from aqmlab.results.metrics import FLOWS, FORWARD, LINK, RESPONSES, Metric, chosen, look_up
 from aqmlab.results.statistics import Estimate
 
+__all__ = [
+    "Cell",
+    "Table",
+    "class_table",
+    "difference_table",
+    "fidelity_table",
+    "flow_table",
+    "link_table",
+    "main_table",
+    "reason_table",
+    "tail_table",
+    "trace_table",
+    "within_table",
+]
+
 
 @dataclass(frozen=True)
-class Bar:
+class _Bar:
     """A horizontal bar, in percent of the cell's width; a whisker with a dot if it has a middle."""
 
     begin: float
@@ -34,7 +49,7 @@ class Cell:
     text: str
     tone: str = ""
     """``better``, ``worse``, or nothing."""
-    bar: Bar | None = None
+    bar: _Bar | None = None
 
 
 @dataclass(frozen=True)
@@ -51,63 +66,68 @@ class Table:
     note: str = ""
 
 
-MAIN = chosen(RESPONSES, "p50_s", "p90_s", "p99_s", "le_1s")
-MAIN_LINK = chosen(
+_MAIN = chosen(RESPONSES, "p50_s", "p90_s", "p99_s", "le_1s")
+_MAIN_LINK = chosen(
     LINK, "loss_rate", "mark_rate", "throughput_bps", "queue_mean_packets", "queue_mean_s"
 )
 
 
-def number(value: float, decimals: int) -> str:
+def _number(value: float, decimals: int) -> str:
     """A number as people write it."""
     return f"{value:,.{decimals}f}"
 
 
-def shown(estimate: Estimate | None, scale: float = 1.0, decimals: int = 0) -> str:
+def _shown(estimate: Estimate | None, scale: float = 1.0, decimals: int = 0) -> str:
     """An estimate with its interval, or a dash."""
     if estimate is None:
         return "-"
-    text = number(scale * estimate.mean, decimals)
+    text = _number(scale * estimate.mean, decimals)
     half = estimate.half_width
-    return text if math.isnan(half) else f"{text} ± {number(scale * half, decimals)}"
+    return text if math.isnan(half) else f"{text} ± {_number(scale * half, decimals)}"
 
 
-def metric_cell(metric: Metric, group: Group, place: Sequence[str]) -> Cell:
+def _metric_cell(metric: Metric, group: Group, place: Sequence[str]) -> Cell:
     """A number of a configuration, or a dash."""
-    return Cell(shown(group.estimate(*place, metric.key), metric.scale, metric.decimals))
+    return Cell(_shown(group.estimate(*place, metric.key), metric.scale, metric.decimals))
 
 
 def main_table(groups: Sequence[Group]) -> Table:
     """What each queue did, and what its users felt."""
-    head = ["configuration", "runs", "responses", *(metric.head for metric in (*MAIN, *MAIN_LINK))]
+    head = [
+        "configuration",
+        "runs",
+        "responses",
+        *(metric.head for metric in (*_MAIN, *_MAIN_LINK)),
+    ]
     rows = [
         [
             Cell(group.label),
             Cell(str(len(group.runs))),
-            Cell(number(total(group, ("responses", ALL, "count")), 0)),
-            *(metric_cell(metric, group, ("responses", ALL)) for metric in MAIN),
-            *(metric_cell(metric, group, FORWARD) for metric in MAIN_LINK),
+            Cell(_number(_total(group, ("responses", ALL, "count")), 0)),
+            *(_metric_cell(metric, group, ("responses", ALL)) for metric in _MAIN),
+            *(_metric_cell(metric, group, FORWARD) for metric in _MAIN_LINK),
         ]
         for group in groups
     ]
     return Table("summary", "What the users felt, and what the queue did", head, rows)
 
 
-def total(group: Group, path: Sequence[str]) -> float:
+def _total(group: Group, path: Sequence[str]) -> float:
     """A count over all runs of a configuration."""
     return sum(float(look_up(run.summary, path) or 0) for run in group.runs)
 
 
 def class_table(groups: Sequence[Group]) -> Table:
     """Response times by class of traffic."""
-    return by_class("responses", "Response times by class", "responses", RESPONSES, groups)
+    return _by_class("responses", "Response times by class", "responses", RESPONSES, groups)
 
 
 def flow_table(groups: Sequence[Group]) -> Table:
     """Connections by class of traffic."""
-    return by_class("flows", "Connections by class", "flows", FLOWS, groups)
+    return _by_class("flows", "Connections by class", "flows", FLOWS, groups)
 
 
-def by_class(
+def _by_class(
     name: str, caption: str, part: str, metrics: Sequence[Metric], groups: Sequence[Group]
 ) -> Table:
     """One row per configuration and class; a single class hides the equal row of all."""
@@ -116,7 +136,7 @@ def by_class(
         names = list(look_up(group.first.summary, (part,)) or ())
         for traffic in names:
             if traffic != ALL or len(names) != 2:
-                cells = [metric_cell(metric, group, (part, traffic)) for metric in metrics]
+                cells = [_metric_cell(metric, group, (part, traffic)) for metric in metrics]
                 rows.append([Cell(group.label), Cell(traffic), *cells])
     head = ["configuration", "class", *(metric.head for metric in metrics)]
     return Table(name, caption, head, rows, words=2)
@@ -128,16 +148,16 @@ def link_table(groups: Sequence[Group]) -> Table:
         [
             Cell(group.label),
             Cell(f"{link} {side}"),
-            *(metric_cell(metric, group, place) for metric in LINK),
+            *(_metric_cell(metric, group, place) for metric in LINK),
         ]
         for group in groups
-        for link, side, place in sides(group)
+        for link, side, place in _sides(group)
     ]
     head = ["configuration", "link", *(metric.head for metric in LINK)]
     return Table("links", "Links and queues", head, rows, words=2)
 
 
-def sides(group: Group) -> list[tuple[str, str, tuple[str, ...]]]:
+def _sides(group: Group) -> list[tuple[str, str, tuple[str, ...]]]:
     """Every direction of every link, with its place in the summaries."""
     links: Mapping[str, Any] = look_up(group.first.summary, ("links",)) or {}
     return [(link, side, ("links", link, side)) for link in links for side in links[link]]
@@ -147,12 +167,12 @@ def reason_table(groups: Sequence[Group]) -> Table | None:
     """Drops and marks by reason, as shares of the arrived packets; None without any."""
     found = []
     for group in groups:
-        for link, side, place in sides(group):
-            arrived = total(group, (*place, "arrived_packets"))
+        for link, side, place in _sides(group):
+            arrived = _total(group, (*place, "arrived_packets"))
             for action, key in (("dropped", "drops"), ("marked", "marks")):
                 reasons = look_up(group.first.summary, (*place, key)) or {}
                 for reason in reasons:
-                    packets = total(group, (*place, key, reason))
+                    packets = _total(group, (*place, key, reason))
                     if packets and arrived:
                         where = f"{link} {side}"
                         found.append((group, where, action, reason, packets, packets / arrived))
@@ -165,8 +185,8 @@ def reason_table(groups: Sequence[Group]) -> Table | None:
             Cell(where),
             Cell(action),
             Cell(reason.replace("_", " ")),
-            Cell(number(packets / len(group.runs), 0)),
-            Cell(number(100 * share, 3), bar=Bar(0, 100 * share / most)),
+            Cell(_number(packets / len(group.runs), 0)),
+            Cell(_number(100 * share, 3), bar=_Bar(0, 100 * share / most)),
         ]
         for group, where, action, reason, packets, share in found
     ]
@@ -174,7 +194,7 @@ def reason_table(groups: Sequence[Group]) -> Table | None:
     return Table("reasons", "Drops and marks by reason", head, rows, words=4)
 
 
-COMPARED = {metric.key: metric for metric in chosen(RESPONSES, *STATISTICS)}
+_COMPARED = {metric.key: metric for metric in chosen(RESPONSES, *STATISTICS)}
 """The compared statistics."""
 
 
@@ -184,22 +204,22 @@ def difference_table(changes: Sequence[Difference]) -> Table:
     for change in changes:
         by_row.setdefault((change.run, change.traffic), {})[change.metric] = change
     spans = {
-        metric: span([row[metric] for row in by_row.values() if metric in row])
-        for metric in COMPARED
+        metric: _span([row[metric] for row in by_row.values() if metric in row])
+        for metric in _COMPARED
     }
     rows = [
         [
             Cell(label),
             Cell(traffic),
             *(
-                difference_cell(row[metric], spans[metric]) if metric in row else Cell("-")
-                for metric in COMPARED
+                _difference_cell(row[metric], spans[metric]) if metric in row else Cell("-")
+                for metric in _COMPARED
             ),
             Cell(next(iter(row.values())).basis),
         ]
         for (label, traffic), row in by_row.items()
     ]
-    heads = [metric.change_head for metric in COMPARED.values()]
+    heads = [metric.change_head for metric in _COMPARED.values()]
     bases = list(dict.fromkeys(change.basis for change in changes))
     if len(bases) == 1:  # said once, not in every row
         rows = [row[:-1] for row in rows]
@@ -218,21 +238,21 @@ def difference_table(changes: Sequence[Difference]) -> Table:
     )
 
 
-def span(changes: Sequence[Difference]) -> float:
+def _span(changes: Sequence[Difference]) -> float:
     """The largest distance from zero that some differences and their intervals reach."""
     ends = [abs(end) for change in changes for end in (change.interval or ())]
     return max([*ends, *(abs(change.difference) for change in changes)], default=0.0) or 1.0
 
 
-def difference_cell(change: Difference, reach: float) -> Cell:
+def _difference_cell(change: Difference, reach: float) -> Cell:
     """A difference, its interval, and where both lie about zero."""
-    metric = COMPARED[change.metric]
+    metric = _COMPARED[change.metric]
     text = metric.shown(change.difference, "+")
     low, high = change.interval or (change.difference, change.difference)
     if change.interval:
         text += f" ({metric.shown(low, '+')} to {metric.shown(high, '+')})"
     begin, end, middle = (50 + 50 * value / reach for value in (low, high, change.difference))
-    return Cell(text, change.tone, Bar(begin, end, middle, 50))
+    return Cell(text, change.tone, _Bar(begin, end, middle, 50))
 
 
 def fidelity_table(published: Sequence[PublishedNumber]) -> Table:
@@ -257,7 +277,7 @@ def fidelity_table(published: Sequence[PublishedNumber]) -> Table:
 def within_table(found: Distributions) -> Table:
     """Shares of the responses within some times: the numbers behind the distribution."""
     rows = [
-        [Cell(curve.group), Cell(curve.traffic), *(Cell(number(100 * s, 2)) for s in curve.within)]
+        [Cell(curve.group), Cell(curve.traffic), *(Cell(_number(100 * s, 2)) for s in curve.within)]
         for curve in found.curves
     ]
     head = ["configuration", "class", *(f"≤ {time:g} s (%)" for time in found.marks)]
@@ -270,8 +290,8 @@ def tail_table(found: Distributions) -> Table:
         [
             Cell(curve.group),
             Cell(curve.traffic),
-            Cell(number(curve.count, 0)),
-            *(Cell(number(time, 3)) for time in curve.tail),
+            Cell(_number(curve.count, 0)),
+            *(Cell(_number(time, 3)) for time in curve.tail),
         ]
         for curve in found.curves
     ]

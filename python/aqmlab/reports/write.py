@@ -12,12 +12,12 @@ from pathlib import Path
 
 from aqmlab.errors import AqmlabError
 from aqmlab.reports.content import Report, compose
-from aqmlab.reports.sources import gather
 from aqmlab.results.run import Run
 
-__all__ = ["FORMATS", "gather", "target", "write"]
+__all__ = ["target", "write"]
 
-SUFFIXES: Mapping[str, str] = {
+
+_SUFFIXES: Mapping[str, str] = {
     ".html": "html",
     ".htm": "html",
     ".md": "md",
@@ -25,21 +25,21 @@ SUFFIXES: Mapping[str, str] = {
     ".png": "png",
 }
 """Formats by the suffix of a file's name."""
-FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+_FORMATS = tuple(dict.fromkeys(_SUFFIXES.values()))
 """What a report can be written as."""
 
 
 def target(output: Path | None, kind: str | None) -> tuple[Path, str]:
     """Where a report goes and as what; each may be left to the other."""
-    if kind is not None and kind not in FORMATS:
-        raise AqmlabError(f'--format: found "{kind}"; allowed: {", ".join(FORMATS)}')
+    if kind is not None and kind not in _FORMATS:
+        raise AqmlabError(f'--format: found "{kind}"; allowed: {", ".join(_FORMATS)}')
     if output is None:
-        kind = kind or FORMATS[0]
+        kind = kind or _FORMATS[0]
         return Path(f"report.{kind}"), kind
-    suffix = SUFFIXES.get(output.suffix.lower())
+    suffix = _SUFFIXES.get(output.suffix.lower())
     if kind is None and suffix is None:
         raise AqmlabError(
-            f"{output}: a report is written as {', '.join(SUFFIXES)}; choose one of these, "
+            f"{output}: a report is written as {', '.join(_SUFFIXES)}; choose one of these, "
             "or give --format"
         )
     if kind is not None and suffix not in (None, kind):
@@ -47,7 +47,7 @@ def target(output: Path | None, kind: str | None) -> tuple[Path, str]:
     return output, kind or str(suffix)
 
 
-def check_writable(path: Path) -> None:
+def _check_writable(path: Path) -> None:
     """An error, before any work, if a file cannot be written there."""
     if path.is_dir():
         raise AqmlabError(f"{path}: is a folder; a report is a file")
@@ -81,12 +81,12 @@ def write(
     if not runs:
         raise AqmlabError("a report needs at least one run")
     place, chosen = target(None if path is None else Path(path), kind)
-    check_writable(place)
-    WRITERS[chosen](compose(runs, place.parent, title, question), place)
+    _check_writable(place)
+    _WRITERS[chosen](compose(runs, place.parent, title, question), place)
     return place
 
 
-def write_html(report: Report, path: Path) -> None:
+def _write_html(report: Report, path: Path) -> None:
     """Writes the web page."""
     from aqmlab._util.files import write_text
     from aqmlab.reports.html import page
@@ -94,31 +94,31 @@ def write_html(report: Report, path: Path) -> None:
     write_text(path, page(report))
 
 
-def write_markdown(report: Report, path: Path) -> None:
+def _write_markdown(report: Report, path: Path) -> None:
     """Writes the Markdown and its figures."""
     from aqmlab.reports import markdown as report_markdown
 
     report_markdown.write(report, path)
 
 
-def write_pdf(report: Report, path: Path) -> None:
+def _write_pdf(report: Report, path: Path) -> None:
     """Writes the pages."""
     from aqmlab.reports import sheet as report_sheet
 
     report_sheet.write_pdf(report, path)
 
 
-def write_png(report: Report, path: Path) -> None:
+def _write_png(report: Report, path: Path) -> None:
     """Writes the picture."""
     from aqmlab.reports import sheet as report_sheet
 
     report_sheet.write_png(report, path)
 
 
-WRITERS: Mapping[str, Callable[[Report, Path], None]] = {
-    "html": write_html,
-    "md": write_markdown,
-    "pdf": write_pdf,
-    "png": write_png,
+_WRITERS: Mapping[str, Callable[[Report, Path], None]] = {
+    "html": _write_html,
+    "md": _write_markdown,
+    "pdf": _write_pdf,
+    "png": _write_png,
 }
 """By format."""

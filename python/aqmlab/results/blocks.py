@@ -2,7 +2,7 @@
 
 Traffic draws never depend on what a queue did, so two runs with the same traffic and seed face the
 very same users (common random numbers), and what they do to them is compared pairwise. The
-measured time is cut into :data:`BLOCKS` blocks of equal length, and a response belongs to the block
+measured time is cut into :data:`_BLOCKS` blocks of equal length; a response belongs to the block
 in which it began. The interval of a difference comes from a block bootstrap (H. R. Kuensch, "The
 Jackknife and the Bootstrap for General Stationary Observations", Annals of Statistics 17(3), 1989):
 blocks are drawn with replacement, *the same ones for both runs*, and both statistics are computed
@@ -17,72 +17,101 @@ does not tell how it varies from seed to seed: for that, repeat the comparison w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import CONFIDENCE, Estimate, Floats
 
-__all__ = [
-    "FEW",
-    "STATISTICS",
-    "are_paired",
-    "block_band",
-    "block_differences",
-    "block_samples",
-]
+__all__ = ["FEW", "STATISTICS", "are_paired", "block_band", "block_differences", "block_samples"]
 
-BLOCKS = 30
+
+_BLOCKS = 30
 """Blocks of the measured time."""
-RESAMPLES = 1000
+_RESAMPLES = 1000
 """Draws of the bootstrap."""
-GRID = 1000
-"""Points, twice, at which the resampled distributions are computed; see :func:`common_grid`."""
+_GRID = 1000
+"""Points, twice, at which the resampled distributions are computed; see :func:`_common_grid`."""
 FEW = 100
 """With fewer responses in either run, a class gets no interval."""
-Statistic = Callable[[Floats, Floats], Floats]
-"""Values of a statistic, given ascending times and, in rows, distribution functions on them."""
 
 
-def quantile(share: float) -> Statistic:
+@dataclass(frozen=True)
+class _Resamples:
+    """Distribution functions of a run's resamples, computed only where they are asked for."""
+
+    grid: Floats
+    """Ascending times."""
+    counts: Floats
+    """Responses of each block (row) that took at most each time; the last column counts all."""
+    weights: Floats
+    """How often each block (column) is in each resample (row)."""
+
+    @cached_property
+    def totals(self) -> Floats:
+        """Responses of each resample."""
+        totals: Floats = self.weights @ self.counts[:, -1]
+        return totals
+
+    def shares(self, columns: npt.NDArray[np.int64]) -> Floats:
+        """The share of each resample's responses up to the time of its column."""
+        within: Floats = np.einsum("rb,br->r", self.weights, self.counts[:, columns])
+        return within / np.maximum(self.totals, 1.0)
+
+
+_Statistic = Callable[[_Resamples], Floats]
+"""Values of a statistic, one for each resample."""
+
+
+def _quantile(share: float) -> _Statistic:
     """The first time that the share of responses reaches."""
 
-    def statistic(grid: Floats, cdf: Floats) -> Floats:
-        reached: Floats = grid[np.argmax(cdf >= share - 1e-12, axis=1)]
-        return reached
+    def statistic(of: _Resamples) -> Floats:
+        low = np.zeros(len(of.weights), dtype=np.int64)
+        high = np.full_like(low, len(of.grid) - 1)
+        while np.any(low < high):
+            middle = (low + high) // 2
+            reached = of.shares(middle) >= share - 1e-12
+            low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
+        found: Floats = of.grid[np.where(of.totals > 0, low, 0)]
+        return found
 
     return statistic
 
 
-def share_within(limit_s: float) -> Statistic:
+def _share_within(limit_s: float) -> _Statistic:
     """The share of responses that took at most `limit_s` seconds."""
 
-    def statistic(grid: Floats, cdf: Floats) -> Floats:
-        index = np.searchsorted(grid, limit_s, side="right") - 1
-        share: Floats = cdf[:, index] if index >= 0 else np.zeros(len(cdf))
-        return share
+    def statistic(of: _Resamples) -> Floats:
+        index = int(np.searchsorted(of.grid, limit_s, side="right")) - 1
+        if index < 0:
+            return np.zeros(len(of.weights))
+        return of.shares(np.full(len(of.weights), index))
 
     return statistic
 
 
-STATISTICS: Mapping[str, Statistic] = {
-    "p50_s": quantile(0.5),
-    "p90_s": quantile(0.9),
-    "p99_s": quantile(0.99),
-    "le_1s": share_within(1.0),
+STATISTICS: Mapping[str, _Statistic] = {
+    "p50_s": _quantile(0.5),
+    "p90_s": _quantile(0.9),
+    "p99_s": _quantile(0.99),
+    "le_1s": _share_within(1.0),
 }
 """What is compared, by its key in ``summary.json``."""
 
 
 def are_paired(first: Run, second: Run) -> bool:
     """Whether two runs have the same users at the same times."""
-    return drawn_from(first) == drawn_from(second)
+    return _drawn_from(first) == _drawn_from(second)
 
 
-def drawn_from(run: Run) -> tuple[Any, ...]:
+def _drawn_from(run: Run) -> tuple[Any, ...]:
     """Everything in a scenario that decides what users do; their TCP is not part of it."""
     scenario = run.scenario
     hosts = scenario["topology"]["hosts"]
@@ -103,42 +132,47 @@ def block_differences(first: Run, second: Run, traffic: str) -> dict[str, Estima
     if min(len(sample) for sample in samples) < FEW:
         return {}
     times = [np.sort(sample["response_s"].to_numpy()) for sample in samples]
-    grid = common_grid(np.sort(np.concatenate(times)))
-    counts = [block_counts(sample, grid) for sample in samples]
+    grid = _common_grid(np.sort(np.concatenate(times)))
+    counts = [_block_counts(sample, grid) for sample in samples]
 
     paired = are_paired(first, second)
     random = np.random.default_rng(1)
-    weights = draw_blocks(random)
-    weights_of = [weights, weights if paired else draw_blocks(random)]
-    everything = np.ones((1, BLOCKS))
-    resampled = [distribution(*pair) for pair in zip(counts, weights_of, strict=True)]
-    on_grid = [distribution(count, everything) for count in counts]
-    exact = [np.arange(1, len(time) + 1)[np.newaxis] / len(time) for time in times]
+    weights = _draw_blocks(random)
+    weights_of = [weights, weights if paired else _draw_blocks(random)]
+    everything = np.ones((1, _BLOCKS))
+    resampled = [
+        _Resamples(grid, count, drawn) for count, drawn in zip(counts, weights_of, strict=True)
+    ]
+    on_grid = [_Resamples(grid, count, everything) for count in counts]
+    exact = [
+        _Resamples(time, np.arange(1.0, len(time) + 1)[np.newaxis], np.ones((1, 1)))
+        for time in times
+    ]
 
-    def gap(metric: Statistic, grids: Sequence[Floats], cdfs: Sequence[Floats]) -> Floats:
-        return metric(grids[1], cdfs[1]) - metric(grids[0], cdfs[0])
+    def gap(metric: _Statistic, pair: Sequence[_Resamples]) -> Floats:
+        return metric(pair[1]) - metric(pair[0])
 
     found = {}
     tail = 100 * (1 - CONFIDENCE) / 2
     for name, metric in STATISTICS.items():
         # The grid is used for how far the resamples stray, not for the difference itself.
-        difference = gap(metric, times, exact)
-        strays = gap(metric, [grid, grid], resampled) - gap(metric, [grid, grid], on_grid)
+        difference = gap(metric, exact)
+        strays = gap(metric, resampled) - gap(metric, on_grid)
         offsets = [np.percentile(strays, tail), 0.0, np.percentile(strays, 100 - tail)]
         low, middle, high = (float(difference[0] + offset) for offset in offsets)
-        found[name] = Estimate(middle, low, high, BLOCKS, "blocks")
+        found[name] = Estimate(middle, low, high, _BLOCKS, "blocks")
     return found
 
 
-def common_grid(times: Floats) -> Floats:
+def _common_grid(times: Floats) -> Floats:
     """Times at even ranks of all responses, with more of them in the tail, and 1 s.
 
     In the tail ranks lie at equal ratios of the number of slower responses, so that a high
     percentile is resolved as well as the median.
     """
     count = len(times)
-    even = np.linspace(0, count - 1, min(GRID, count))
-    tail = count - np.geomspace(1, count, min(GRID, count))
+    even = np.linspace(0, count - 1, min(_GRID, count))
+    tail = count - np.geomspace(1, count, min(_GRID, count))
     ranks = np.unique(np.concatenate([even, tail]).astype(int))
     return np.unique(np.append(times[ranks], 1.0))
 
@@ -152,33 +186,33 @@ def block_samples(run: Run, traffic: str) -> pl.DataFrame:
     measured = float(run.summary["measured_s"])
     begin = float(run.summary["simulated_s"]) - measured
     # A response counts if it ended in the measured time; those that began before lie in block 0.
-    block = ((pl.col("start_s") - begin) / measured * BLOCKS).floor().clip(0, BLOCKS - 1)
+    block = ((pl.col("start_s") - begin) / measured * _BLOCKS).floor().clip(0, _BLOCKS - 1)
     chosen = frame if traffic == "all" else frame.filter(pl.col("class").cast(pl.String) == traffic)
     return chosen.select("response_s", block.cast(pl.Int64).alias("block"))
 
 
-def block_counts(sample: pl.DataFrame, grid: Floats) -> Floats:
+def _block_counts(sample: pl.DataFrame, grid: Floats) -> Floats:
     """Responses of each block (row) that took at most each grid point (column).
 
     The last column counts all of the block: the grid ends at or above the slowest response.
     """
     column = np.searchsorted(grid, sample["response_s"].to_numpy(), side="left")
     cell = sample["block"].to_numpy() * len(grid) + column
-    counts = np.bincount(cell, minlength=BLOCKS * len(grid)).reshape(BLOCKS, len(grid))
+    counts = np.bincount(cell, minlength=_BLOCKS * len(grid)).reshape(_BLOCKS, len(grid))
     cumulative: Floats = np.cumsum(counts, axis=1).astype(np.float64)
     return cumulative
 
 
-def draw_blocks(random: np.random.Generator) -> Floats:
+def _draw_blocks(random: np.random.Generator) -> Floats:
     """How often each block is in each resample."""
-    weights: Floats = random.multinomial(BLOCKS, [1 / BLOCKS] * BLOCKS, RESAMPLES).astype(float)
+    weights: Floats = random.multinomial(_BLOCKS, [1 / _BLOCKS] * _BLOCKS, _RESAMPLES).astype(float)
     return weights
 
 
-def distribution(counts: Floats, weights: Floats) -> Floats:
+def _distribution(counts: Floats, weights: Floats) -> Floats:
     """Distribution function on the grid for each row of block weights."""
-    weighted: Floats = weights @ counts
-    cdf: Floats = weighted / np.maximum(weighted[:, -1:], 1.0)
+    cdf: Floats = weights @ counts
+    cdf /= np.maximum(cdf[:, -1:], 1.0)  # in place: it is the largest array of a comparison
     return cdf
 
 
@@ -189,9 +223,9 @@ def block_band(run: Run, grid: Floats) -> tuple[Floats, Floats]:
     if len(sample) < FEW:
         return nothing, nothing
     # The last column counts all: it has to lie beyond the slowest response.
-    counts = block_counts(sample, np.append(grid, np.inf))
-    weights = draw_blocks(np.random.default_rng(1))
-    cdf = distribution(counts, weights)[:, :-1]
+    counts = _block_counts(sample, np.append(grid, np.inf))
+    weights = _draw_blocks(np.random.default_rng(1))
+    cdf = _distribution(counts, weights)[:, :-1]
     tail = 100 * (1 - CONFIDENCE) / 2
     low, high = np.percentile(cdf, [tail, 100 - tail], axis=0)
     return low, high

@@ -19,7 +19,12 @@ from aqmlab.results.blocks import FEW, STATISTICS, are_paired, block_differences
 from aqmlab.results.groups import Group, group
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run, distinguish
-from aqmlab.results.statistics import Estimate, Floats, estimate, independent_difference
+from aqmlab.results.statistics import (
+    Estimate,
+    Floats,
+    independent_difference,
+    paired_difference,
+)
 
 __all__ = [
     "ALL",
@@ -31,9 +36,10 @@ __all__ = [
     "kolmogorov_distance",
 ]
 
+
 ALL = "all"
 """Name of all classes of traffic together."""
-BETTER_WHEN_MORE = frozenset({"le_1s"})
+_BETTER_WHEN_MORE = frozenset({"le_1s"})
 """Statistics whose growth users like."""
 
 
@@ -87,7 +93,7 @@ class Difference:
         if not self.clear:
             return ""
         more = self.difference > 0
-        return "better" if more == (self.metric in BETTER_WHEN_MORE) else "worse"
+        return "better" if more == (self.metric in _BETTER_WHEN_MORE) else "worse"
 
     def __str__(self) -> str:
         """One line for people."""
@@ -154,17 +160,17 @@ def differences(groups: Sequence[Group]) -> list[Difference]:
     return [
         difference
         for other in others
-        for traffic in common_classes(baseline, other)
-        for difference in class_differences(kept, other, traffic)
+        for traffic in _common_classes(baseline, other)
+        for difference in _class_differences(kept, other, traffic)
     ]
 
 
-def common_classes(first: Group, second: Group) -> list[str]:
+def _common_classes(first: Group, second: Group) -> list[str]:
     """All classes of traffic together, then those with responses in both if there are several."""
     return [name for name in first.classes if name in second.classes]
 
 
-def class_differences(baseline: Group, other: Group, traffic: str) -> list[Difference]:
+def _class_differences(baseline: Group, other: Group, traffic: str) -> list[Difference]:
     """The differences of one group in one class."""
     by_seed = {run.seed: run for run in baseline.runs}
     pairs = [
@@ -173,21 +179,23 @@ def class_differences(baseline: Group, other: Group, traffic: str) -> list[Diffe
         if run.seed in by_seed and are_paired(by_seed[run.seed], run)
     ]
     if not pairs and len(baseline.runs) == len(other.runs) == 1:
-        found = blocks_of(baseline.first, other.first, traffic)
+        found = _blocks_of(baseline.first, other.first, traffic)
     else:
-        found = blocks_of(*pairs[0], traffic) if len(pairs) == 1 else {}
+        found = _blocks_of(*pairs[0], traffic) if len(pairs) == 1 else {}
     if found:
         one = "one pair of runs" if pairs else "two runs, other users"
         basis = f"blocks of time of {one}"
     else:
-        found, basis = over_runs(baseline, other, traffic, pairs)
+        if len(pairs) == 1 < max(len(baseline.runs), len(other.runs)):
+            pairs = []  # one pair has no interval, all runs together have one
+        found, basis = _over_runs(baseline, other, traffic, pairs)
     return [
         Difference(other.label, baseline.label, traffic, metric, value, bool(pairs), basis)
         for metric, value in found.items()
     ]
 
 
-def blocks_of(first: Run, second: Run, traffic: str) -> dict[str, Estimate]:
+def _blocks_of(first: Run, second: Run, traffic: str) -> dict[str, Estimate]:
     """The differences of two runs by blocks of time; nothing if their responses do not tell."""
     second = second.afresh()
     if first.responses is None or second.responses is None:
@@ -195,24 +203,24 @@ def blocks_of(first: Run, second: Run, traffic: str) -> dict[str, Estimate]:
     return block_differences(first, second, traffic)
 
 
-def over_runs(
+def _over_runs(
     baseline: Group, other: Group, traffic: str, pairs: Sequence[tuple[Run, Run]]
 ) -> tuple[dict[str, Estimate], str]:
     """The differences of the summaries' numbers, and what their intervals come from."""
+    if pairs:
+        compute, basis = paired_difference, f"{len(pairs)} pairs of runs"
+        sides = list(zip(*pairs, strict=True))
+    else:
+        compute = independent_difference
+        sides = [baseline.runs, other.runs]
+        basis = f"{len(baseline.runs)} and {len(other.runs)} runs, other users"
     found = {}
     for metric in STATISTICS:
         path = ("responses", traffic, metric)
-        if pairs:
-            numbers = [[look_up(run.summary, path) for run in pair] for pair in pairs]
-            if all(None not in pair for pair in numbers):
-                found[metric] = estimate([after - before for before, after in numbers])
-            continue
-        values = [[look_up(run.summary, path) for run in one.runs] for one in (baseline, other)]
-        if all(None not in column for column in values):
-            found[metric] = independent_difference(values[0], values[1])
-    if not pairs:
-        return found, f"{len(baseline.runs)} and {len(other.runs)} runs, other users"
-    return found, f"{len(pairs)} pairs of runs" if len(pairs) > 1 else "one pair of runs"
+        values = [[look_up(run.summary, path) for run in side] for side in sides]
+        if all(None not in side for side in values):
+            found[metric] = compute(values[0], values[1])
+    return found, "one pair of runs" if len(pairs) == 1 else basis
 
 
 def kolmogorov_distance(first: Floats, second: Floats) -> float:
@@ -230,15 +238,15 @@ def distances(groups: Sequence[Group]) -> list[Distance]:
     first, *others = groups
     found = []
     for other in others:
-        for traffic in common_classes(first, other):
-            times = [pooled(group, traffic) for group in (first, other)]
+        for traffic in _common_classes(first, other):
+            times = [_pooled(group, traffic) for group in (first, other)]
             if min(map(len, times)) >= FEW:
                 distance = kolmogorov_distance(times[0], times[1])
                 found.append(Distance(other.label, first.label, traffic, distance))
     return found
 
 
-def pooled(group: Group, traffic: str) -> Floats:
+def _pooled(group: Group, traffic: str) -> Floats:
     """The response times of a class in all runs of a group that recorded some, in seconds."""
     recorded = [run for run in group.runs if run.responses is not None]
     columns = [block_samples(run, traffic)["response_s"].to_numpy() for run in recorded]

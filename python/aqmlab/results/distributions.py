@@ -17,24 +17,27 @@ if TYPE_CHECKING:
 
     from aqmlab.results.run import Run
 
+__all__ = ["Distribution", "Of"]
+
+
 Of = Literal["response", "flow"]
 """What is distributed: response times, or durations of connections."""
 
-RESOLUTION = 1e-3
+_RESOLUTION = 1e-3
 """Relative width of the bins in which the engine counts."""
-ROWS: Mapping[Of, Callable[[Run], tuple[pa.Table | None, str]]] = {
+_ROWS: Mapping[Of, Callable[[Run], tuple[pa.Table | None, str]]] = {
     "response": lambda run: (run.responses, "response_s"),
     "flow": lambda run: (run.flows, "duration_s"),
 }
 """Recorded rows, and the column that holds the times."""
-LIMIT = re.compile(r"(\d+(?:\.\d+)?)(ms|s)")
+_LIMIT = re.compile(r"(\d+(?:\.\d+)?)(ms|s)")
 
 
 @dataclass(frozen=True)
 class Distribution(Mapping[str, float | None]):
     """How many there were of each length; as a mapping, the share within a time: ``le["200ms"]``.
 
-    Times are known to :data:`RESOLUTION`.
+    Times are known to :data:`_RESOLUTION`.
     """
 
     below_s: np.ndarray
@@ -56,7 +59,7 @@ class Distribution(Mapping[str, float | None]):
     @classmethod
     def known_of(cls, run: Run, what: Of) -> Distribution:
         """What a run tells: of its recorded rows exactly, else from its bins; maybe nothing."""
-        table, column = ROWS[what](run)
+        table, column = _ROWS[what](run)
         if table is not None:
             return cls.exact(np.sort(table.column(column).to_numpy()))
         return cls.together([]) if run.distribution is None else cls.of_run(run, what)
@@ -98,7 +101,7 @@ class Distribution(Mapping[str, float | None]):
         """
         if not self.total:
             return None
-        bins = int(np.searchsorted(self.below_s, time_s * (1 + RESOLUTION) + 1e-6, side="right"))
+        bins = int(np.searchsorted(self.below_s, time_s * (1 + _RESOLUTION) + 1e-6, side="right"))
         return float(self.count[:bins].sum() / self.total)
 
     def time_s(self, share: float) -> float:
@@ -115,7 +118,7 @@ class Distribution(Mapping[str, float | None]):
 
     def __getitem__(self, limit: str) -> float | None:
         """The share within a time such as "200ms" or "1.5s"."""
-        match = LIMIT.fullmatch(limit)
+        match = _LIMIT.fullmatch(limit)
         if match is None:
             raise KeyError(limit)
         return self.share_within(float(match[1]) * {"ms": 1e-3, "s": 1.0}[match[2]])

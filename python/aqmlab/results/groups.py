@@ -95,7 +95,7 @@ def group(runs: Sequence[Run]) -> list[Group]:
     """Runs by configuration, in the order in which configurations first appear."""
     found: dict[str, list[Run]] = {}
     for run in runs:
-        found.setdefault(configuration(run), []).append(run)
+        found.setdefault(_configuration(run), []).append(run)
     for same in found.values():
         same.sort(key=lambda run: run.seed)
         for first, second in pairwise(same):
@@ -110,8 +110,8 @@ def group(runs: Sequence[Run]) -> list[Group]:
     ]
 
 
-def configuration(run: Run) -> str:
+def _configuration(run: Run) -> str:
     """What the runs of a configuration share: scenario without seed and title, engine, world."""
     scenario = {key: run.scenario[key] for key in run.scenario if key not in ("seed", "title")}
     engine = look_up(run.metadata, ("versions", "engine")) or run.summary.get("version")
-    return json.dumps([scenario, engine, "live" in run.summary], sort_keys=True)
+    return json.dumps([scenario, engine, run.world], sort_keys=True)

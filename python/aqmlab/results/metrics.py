@@ -13,6 +13,20 @@ from typing import Any
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 
+__all__ = [
+    "FLOWS",
+    "FORWARD",
+    "LINK",
+    "RESPONSES",
+    "SHORT_NAMES",
+    "Metric",
+    "chosen",
+    "described",
+    "flattened",
+    "look_up",
+    "metric_key",
+]
+
 
 @dataclass(frozen=True)
 class Metric:

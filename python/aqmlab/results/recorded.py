@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
     from aqmlab.results.run import Run
 
-LARGE_BYTES = 25_000
+__all__ = ["numbers", "of_connections", "of_responses"]
+
+
+_LARGE_BYTES = 25_000
 """Responses above it count as large: the 25 KB of Weigle et al. 2005."""
-SMALL_BYTES = 16_000
+_SMALL_BYTES = 16_000
 """Responses below it count as small: section 6 of Christiansen et al. 2000."""
-KINDS = ("syn", "fin", "data")
+_KINDS = ("syn", "fin", "data")
 """What a connection can send again."""
 
 
@@ -37,11 +40,11 @@ def numbers(run: Run) -> Mapping[str, Any]:
         return run.summary
     return {
         **run.summary,
-        "recorded": {name: of_class(run, name) for name in ("all", *run.classes)},
+        "recorded": {name: _of_class(run, name) for name in ("all", *run.classes)},
     }
 
 
-def of_class(run: Run, name: str) -> dict[str, Any]:
+def _of_class(run: Run, name: str) -> dict[str, Any]:
     """The numbers of one class, or of ``all``."""
     chosen = None if name == "all" else name
     found: dict[str, Any] = {
@@ -49,13 +52,13 @@ def of_class(run: Run, name: str) -> dict[str, Any]:
         "flow": {"le": Distribution.of_run(run, "flow", chosen)},
     }
     if run.responses is not None:
-        found |= of_responses(of_traffic_class(run.responses, chosen))
+        found |= of_responses(_of_traffic_class(run.responses, chosen))
     if run.flows is not None:
-        found["retransmitted"] = of_connections(of_traffic_class(run.flows, chosen))
+        found["retransmitted"] = of_connections(_of_traffic_class(run.flows, chosen))
     return found
 
 
-def of_traffic_class(table: pa.Table, name: str | None) -> pa.Table:
+def _of_traffic_class(table: pa.Table, name: str | None) -> pa.Table:
     """The rows of one class; None: all."""
     return table if name is None else table.filter(pc.equal(table["class"], name))
 
@@ -65,21 +68,21 @@ def of_responses(table: pa.Table) -> dict[str, Any]:
 
     ``mean_bytes`` and ``max_bytes`` of a response; ``size_le.1420``, the share of those of at most
     so many bytes; ``goodput_bps``, the mean over responses of size over response time; ``large``:
-    the same for those of more than :data:`LARGE_BYTES`, with their ``count``, ``share`` among all
+    the same for those of more than :data:`_LARGE_BYTES`, with their ``count``, ``share`` among all
     and ``le``.
     """
     size = table["response_bytes"].to_numpy()
     time = table["response_s"].to_numpy()
-    large = size > LARGE_BYTES
+    large = size > _LARGE_BYTES
     return {
-        **of_exchanges(size, time),
+        **_of_exchanges(size, time),
         "max_bytes": int(np.max(size, initial=0)),
-        "size_le": Sizes(np.sort(size)),
+        "size_le": _Sizes(np.sort(size)),
         "large": {
-            **of_exchanges(size[large], time[large]),
+            **_of_exchanges(size[large], time[large]),
             "le": Distribution.exact(np.sort(time[large])),
             "count": int(np.sum(large)),
-            "share": mean(large),
+            "share": _mean(large),
         },
     }
 
@@ -89,28 +92,28 @@ def of_connections(table: pa.Table) -> dict[str, Any]:
 
     ``none``, ``syn``, ``fin``, ``data``, ``several`` kinds or ``any``: ``p25_s``, ``p50_s`` and
     ``p95_s`` of their durations. ``small_without_timeout``: of those that sent something again and
-    whose response is below :data:`SMALL_BYTES`, the share without a time-out.
+    whose response is below :data:`_SMALL_BYTES`, the share without a time-out.
     """
-    sent_again = np.array([table[f"retransmitted_{kind}"].to_numpy() > 0 for kind in KINDS])
+    sent_again = np.array([table[f"retransmitted_{kind}"].to_numpy() > 0 for kind in _KINDS])
     kinds = sent_again.sum(axis=0)
     chosen = {"none": kinds == 0, "several": kinds > 1, "any": kinds > 0}
-    chosen |= {kind: sent_again[i] & (kinds == 1) for i, kind in enumerate(KINDS)}
+    chosen |= {kind: sent_again[i] & (kinds == 1) for i, kind in enumerate(_KINDS)}
     duration = table["duration_s"].to_numpy()
-    small = chosen["any"] & (table["response_bytes"].to_numpy() < SMALL_BYTES)
+    small = chosen["any"] & (table["response_bytes"].to_numpy() < _SMALL_BYTES)
     return {
-        **{name: quantiles(duration[rows]) for name, rows in chosen.items()},
-        "small_without_timeout": mean(table["timeouts"].to_numpy()[small] == 0),
+        **{name: _quantiles(duration[rows]) for name, rows in chosen.items()},
+        "small_without_timeout": _mean(table["timeouts"].to_numpy()[small] == 0),
     }
 
 
-def quantiles(times_s: np.ndarray) -> dict[str, float | None]:
+def _quantiles(times_s: np.ndarray) -> dict[str, float | None]:
     """The quantiles that claims look at; None of nothing."""
     found = np.quantile(times_s, (0.25, 0.5, 0.95)) if len(times_s) else (None, None, None)
     return dict(zip(("p25_s", "p50_s", "p95_s"), found, strict=True))
 
 
 @dataclass(frozen=True)
-class Sizes(Mapping[str, float | None]):
+class _Sizes(Mapping[str, float | None]):
     """The share of responses of at most so many bytes: ``size_le["1420"]``."""
 
     sizes: np.ndarray
@@ -133,11 +136,11 @@ class Sizes(Mapping[str, float | None]):
         return len(np.unique(self.sizes))
 
 
-def of_exchanges(size: np.ndarray, time: np.ndarray) -> dict[str, Any]:
+def _of_exchanges(size: np.ndarray, time: np.ndarray) -> dict[str, Any]:
     """Mean size and mean goodput."""
-    return {"mean_bytes": mean(size), "goodput_bps": mean(8 * size / time)}
+    return {"mean_bytes": _mean(size), "goodput_bps": _mean(8 * size / time)}
 
 
-def mean(values: np.ndarray) -> float | None:
+def _mean(values: np.ndarray) -> float | None:
     """The mean; None of nothing."""
     return float(np.mean(values)) if len(values) else None

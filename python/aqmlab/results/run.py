@@ -25,7 +25,10 @@ from aqmlab._util.files import read_text
 from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import SHORT_NAMES, look_up
 
-MAX_BYTES = 64 * 2**20
+__all__ = ["Run", "distinguish", "main_link", "read_json"]
+
+
+_MAX_BYTES = 64 * 2**20
 """Largest text file of a run directory that is read."""
 
 
@@ -60,7 +63,7 @@ class Run:
         """A run without a directory, such as a test makes.
 
         Args:
-            scenario: the effective scenario, such as :attr:`Scenario.data`.
+            scenario: the effective scenario, such as ``Scenario.data``.
             summary: what ``summary.json`` would hold.
             tables: ``responses``, ``flows``, ``queue``, ``flow_trace``, ``distribution``, as far as
                 there are any.
@@ -68,7 +71,7 @@ class Run:
             metadata: what ``metadata.json`` would hold.
             path: what messages call it.
         """
-        name = label_of(scenario) + mark_of(summary) if label is None else label
+        name = _label_of(scenario) + _world_mark(summary) if label is None else label
         return cls(Path(path), name, summary, scenario, metadata or {}, tables or {})
 
     @classmethod
@@ -78,9 +81,9 @@ class Run:
         if not folder.is_dir():
             raise AqmlabError(f"{folder}: there is no such run directory")
         summary, metadata = (read_json(folder, name) for name in ("summary.json", "metadata.json"))
-        effective = read_text(folder / "scenario.toml", "run", MAX_BYTES)
+        effective = read_text(folder / "scenario.toml", "run", _MAX_BYTES)
         scenario = json.loads(_native.to_json(effective))
-        return cls(folder, label_of(scenario) + mark_of(summary), summary, scenario, metadata)
+        return cls(folder, _label_of(scenario) + _world_mark(summary), summary, scenario, metadata)
 
     def afresh(self) -> Run:
         """The same run with no table read yet: what it reads goes when it goes."""
@@ -176,7 +179,7 @@ class Run:
 def read_json(folder: Path, name: str) -> dict[str, Any]:
     """One of the JSON files of a run directory."""
     try:
-        content = json.loads(read_text(folder / name, "run", MAX_BYTES))
+        content = json.loads(read_text(folder / name, "run", _MAX_BYTES))
     except (AqmlabError, ValueError):
         raise AqmlabError(f"{folder}: is not a run directory: no readable {name}") from None
     if not isinstance(content, dict):
@@ -184,7 +187,7 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
     return content
 
 
-def label_of(scenario: Mapping[str, Any]) -> str:
+def _label_of(scenario: Mapping[str, Any]) -> str:
     """Short name of a scenario: its bottleneck's forward queue, such as "red (30,90)"."""
     topology = scenario["topology"]
     # In a network of links the first one with a queue worth naming speaks for it.
@@ -192,13 +195,13 @@ def label_of(scenario: Mapping[str, Any]) -> str:
     disciplines = [link["forward"]["discipline"] for link in links]
     active = (found for found in disciplines if found["kind"] != "droptail")
     discipline = next(active, disciplines[0])
-    kind, limit = discipline["kind"], short(discipline.get("limit", ""))
+    kind, limit = discipline["kind"], _short(discipline.get("limit", ""))
     if "min_th" in discipline:
-        limit = f"({short(discipline['min_th'])},{short(discipline['max_th'])})"
+        limit = f"({_short(discipline['min_th'])},{_short(discipline['max_th'])})"
     return " ".join(filter(None, (kind, limit, "ECN" if discipline.get("ecn") else "")))
 
 
-def mark_of(summary: Mapping[str, Any]) -> str:
+def _world_mark(summary: Mapping[str, Any]) -> str:
     """What a label adds for a live run: that it is one, and whether it tells anything."""
     if "live" not in summary:
         return ""
@@ -217,7 +220,7 @@ def main_link(runs: Sequence[Run]) -> tuple[str, str]:
     return named if named in busy else max(busy, key=lambda at: busy[at])
 
 
-def short(quantity: object) -> str:
+def _short(quantity: object) -> str:
     """A quantity as people say it: packets go without their unit."""
     return str(quantity).removesuffix(" packets")
 
@@ -231,7 +234,7 @@ def distinguish(runs: Sequence[Run]) -> list[Run]:
     labels = [run.label for run in runs]
     for label in {label for label in labels if labels.count(label) > 1}:
         twins = [index for index, other in enumerate(labels) if other == label]
-        parts = differing([runs[index].scenario for index in twins])
+        parts = _differing([runs[index].scenario for index in twins])
         for index, part in zip(twins, parts, strict=True):
             labels[index] = f"{label}, {part}" if part else label
     labels = [
@@ -244,28 +247,28 @@ def distinguish(runs: Sequence[Run]) -> list[Run]:
     return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
 
 
-def differing(scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
+def _differing(scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
     """The first fields that tell scenarios apart, as "field value", for each of them."""
-    flat = [dict(leaves(scenario)) for scenario in scenarios]
+    flat = [dict(_leaves(scenario)) for scenario in scenarios]
     parts: list[list[str]] = [[] for _ in flat]
     for path in dict.fromkeys(path for leaf in flat for path in leaf):
         values = [leaf.get(path) for leaf in flat]
         if len(set(values)) > 1:
             for part, value in zip(parts, values, strict=True):
-                part.append(f"{path[-1]} {short('none' if value is None else value)}")
+                part.append(f"{path[-1]} {_short('none' if value is None else value)}")
             if len({tuple(part) for part in parts}) == len(parts):
                 break
     return [", ".join(part) for part in parts]
 
 
-def leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+def _leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """Paths and texts of everything inside nested tables and lists; the title is left out."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if (*path, key) != ("title",):
-                yield from leaves(inner, (*path, key))
+                yield from _leaves(inner, (*path, key))
     elif isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
         for number, inner in enumerate(value):
-            yield from leaves(inner, (*path, str(number)))
+            yield from _leaves(inner, (*path, str(number)))
     else:
         yield path, json.dumps(value) if not isinstance(value, str) else value

@@ -25,20 +25,36 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "CONFIDENCE",
+    "FEW",
+    "Estimate",
+    "Floats",
+    "batch_means",
+    "combined",
+    "estimate",
+    "estimates",
+    "independent_difference",
+    "initialization_bias",
+    "paired_difference",
+    "two_sided",
+]
+
+
 Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 """Coverage of the intervals."""
 FEW = 7
 """Up to so many values an interval is Student's t; resampling so few says too little."""
-RESAMPLES = 2000
+_RESAMPLES = 2000
 """Draws of the bootstrap."""
-BATCHES = 20
+_BATCHES = 20
 """Batches of a run: the t distribution of 19 degrees of freedom is near its limit already, while
 each batch is as long as can be."""
-BIAS_BATCHES = 64
+_BIAS_BATCHES = 64
 """Batches of the test of the warm-up."""
-SUPER_BATCHES = 8
+_SUPER_BATCHES = 8
 """Longer batches of the second half, from whose means that test takes its variance."""
 
 
@@ -88,24 +104,24 @@ def estimates(values: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, F
     error: Floats = values.std(axis=0, ddof=1) / math.sqrt(count)
     tail = (1 - confidence) / 2
     if count <= FEW:
-        reach = t_quantile(1 - tail, count - 1)
+        reach = _t_quantile(1 - tail, count - 1)
         return mean, mean - reach * error, mean + reach * error, "t"
-    low, high = studentized_tails(values - mean, tail)
+    low, high = _studentized_tails(values - mean, tail)
     return mean, mean - high * error, mean - low * error, "bootstrap-t"
 
 
-def t_quantile(share: float, freedom: float) -> float:
+def _t_quantile(share: float, freedom: float) -> float:
     """The value that Student's t does not exceed in this share of cases."""
     from scipy import special  # a command that needs no interval starts without it
 
     return float(special.stdtrit(freedom, share))
 
 
-def studentized_tails(centred: Floats, tail: float) -> tuple[Floats, Floats]:
+def _studentized_tails(centred: Floats, tail: float) -> tuple[Floats, Floats]:
     """Percentiles of (mean of a resample - mean) / (its standard error), for each column."""
     count = len(centred)
     # The same draws whatever the values are: equal inputs give equal intervals.
-    draws = np.random.default_rng(1).multinomial(count, [1 / count] * count, RESAMPLES)
+    draws = np.random.default_rng(1).multinomial(count, [1 / count] * count, _RESAMPLES)
     weights = draws.astype(float)
     means = weights @ centred / count
     squares = weights @ centred**2 / count
@@ -146,13 +162,13 @@ def independent_difference(
     reach = 0.0
     if parts.any():
         freedom = parts.sum() ** 2 / np.sum(parts**2 / (sizes - 1))
-        reach = t_quantile((1 + confidence) / 2, freedom) * math.sqrt(parts.sum())
+        reach = _t_quantile((1 + confidence) / 2, freedom) * math.sqrt(parts.sum())
     return Estimate(difference, difference - reach, difference + reach, int(sizes.sum()), "t")
 
 
 def batch_means(
     values: Sequence[float] | Floats,
-    batches: int = BATCHES,
+    batches: int = _BATCHES,
     *,
     statistic: Callable[[Floats], float] = lambda batch: float(np.mean(batch)),
     confidence: float = CONFIDENCE,
@@ -177,37 +193,38 @@ def batch_means(
     of_batches = np.array([statistic(row) for row in rows])
     mean = float(of_batches.mean())
     error = float(of_batches.std(ddof=1)) / math.sqrt(batches)
-    reach = t_quantile((1 + confidence) / 2, batches - 1) * error
+    reach = _t_quantile((1 + confidence) / 2, batches - 1) * error
     return Estimate(mean, mean - reach, mean + reach, batches, "batch means")
 
 
 def initialization_bias(values: Sequence[float] | Floats) -> float | None:
     """How far the beginning of a series lies off the rest: a standard normal number if it does not.
 
-    Schruben, Singh and Tierney's statistic over the means of :data:`BIAS_BATCHES` batches; positive
-    if the series begins too low. Its variance comes from :data:`SUPER_BATCHES` longer batches of
-    the second half, where a bias has died out if it ever does. Student's t of the statistic is
-    turned into a normal number, so that those of several seeds can be added (:func:`combined`).
+    Schruben, Singh and Tierney's statistic over the means of :data:`_BIAS_BATCHES` batches. It is
+    positive if the series begins too low. Its variance comes from :data:`_SUPER_BATCHES` longer
+    batches of the second half, where a bias has died out if it ever does. Student's t of the
+    statistic is turned into a normal number, so that those of several seeds can be added
+    (:func:`combined`).
 
     Returns:
         The number; None for a series that is too short, or that never changes in its second half.
     """
     series = np.asarray(values, dtype=float)
-    size = len(series) // BIAS_BATCHES
+    size = len(series) // _BIAS_BATCHES
     if size < 1:
         return None
-    means = series[len(series) - size * BIAS_BATCHES :].reshape(BIAS_BATCHES, size).mean(axis=1)
-    half = means[BIAS_BATCHES // 2 :].reshape(SUPER_BATCHES, -1)
+    means = series[len(series) - size * _BIAS_BATCHES :].reshape(_BIAS_BATCHES, size).mean(axis=1)
+    half = means[_BIAS_BATCHES // 2 :].reshape(_SUPER_BATCHES, -1)
     deviation = math.sqrt(half.shape[1] * half.mean(axis=1).var(ddof=1))
     if not deviation > 1e-12 * abs(float(means.mean())):
         return None
-    k = np.arange(1, BIAS_BATCHES + 1)
+    k = np.arange(1, _BIAS_BATCHES + 1)
     running = np.cumsum(means) / k
-    weighted = np.sum(k * (1 - k / BIAS_BATCHES) * (running[-1] - running))
-    statistic = math.sqrt(45) * float(weighted) / (BIAS_BATCHES**1.5 * deviation)
+    weighted = np.sum(k * (1 - k / _BIAS_BATCHES) * (running[-1] - running))
+    statistic = math.sqrt(45) * float(weighted) / (_BIAS_BATCHES**1.5 * deviation)
     from scipy import special
 
-    tail = float(special.stdtr(SUPER_BATCHES - 1, -abs(statistic)))
+    tail = float(special.stdtr(_SUPER_BATCHES - 1, -abs(statistic)))
     return math.copysign(float(special.ndtri(tail)), statistic)
 
 

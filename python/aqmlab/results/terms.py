@@ -9,7 +9,10 @@ from typing import Any, Literal
 
 from aqmlab.errors import AqmlabError
 
-PERCENTILE = re.compile(r"(responses|flows)\.([^.]+)\.(?:duration_)?p(\d\d)_s")
+__all__ = ["SLACK", "Percentile", "Rank", "Term", "Tolerance", "number_at", "total"]
+
+
+_PERCENTILE = re.compile(r"(responses|flows)\.([^.]+)\.(?:duration_)?p(\d\d)_s")
 """The key of a percentile of response times or of connections' durations."""
 
 
@@ -101,7 +104,7 @@ class Percentile:
     @classmethod
     def named(cls, key: str) -> Percentile:
         """The percentile that a key of ``summary.json`` is."""
-        found = PERCENTILE.fullmatch(key)
+        found = _PERCENTILE.fullmatch(key)
         if found is None:
             raise ValueError(f"{key} is no percentile such as responses.all.p50_s: it has no rank")
         what, name, rank = found.groups()

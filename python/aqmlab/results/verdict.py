@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 __all__ = ["FAILS", "HOLDS", "UNDECIDED", "Verdict"]
 
+
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 
 

@@ -20,6 +20,9 @@ from aqmlab.results.statistics import Estimate, Floats, batch_means, initializat
 if TYPE_CHECKING:
     from aqmlab.results.run import Run
 
+__all__ = ["COLUMNS", "LEVEL", "batched", "warm_up_columns"]
+
+
 COLUMNS = ("warm_up_queue_z", "warm_up_responses_z")
 """Columns of the results: a standard normal number each if the warm-up was long enough."""
 LEVEL = 0.01
@@ -29,13 +32,13 @@ LEVEL = 0.01
 def warm_up_columns(run: Run) -> dict[str, float | None]:
     """The test on what a run recorded; without records there is no column."""
     found: dict[str, float | None] = {}
-    for name, series in zip(COLUMNS, (queue_series(run), response_series(run)), strict=True):
+    for name, series in zip(COLUMNS, (_queue_series(run), _response_series(run)), strict=True):
         if series is not None:
             found[name] = initialization_bias(series)
     return found
 
 
-def queue_series(run: Run) -> Floats | None:
+def _queue_series(run: Run) -> Floats | None:
     """Packets in the main link's queue, sample by sample, in the measured span."""
     table = run.queue
     if table is None:
@@ -48,7 +51,7 @@ def queue_series(run: Run) -> Floats | None:
     return series
 
 
-def response_series(run: Run) -> Floats | None:
+def _response_series(run: Run) -> Floats | None:
     """Response times in the order in which the responses began."""
     table = run.responses
     if table is None:
@@ -59,7 +62,7 @@ def response_series(run: Run) -> Floats | None:
     return series
 
 
-STATISTICS: Mapping[str, Callable[[Floats], float]] = {
+_STATISTICS: Mapping[str, Callable[[Floats], float]] = {
     "mean": lambda batch: float(batch.mean()),
     "p50": lambda batch: float(np.quantile(batch, 0.5)),
     "p90": lambda batch: float(np.quantile(batch, 0.9)),
@@ -85,7 +88,7 @@ def batched(run: Run, batches: int) -> dict[str, dict[str, Estimate]]:
     return {
         name: {
             metric: batch_means(series, batches, statistic=statistic)
-            for metric, statistic in STATISTICS.items()
+            for metric, statistic in _STATISTICS.items()
         }
         for name, series in chosen.items()
     }

@@ -13,6 +13,8 @@ from aqmlab import _native
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
 
+__all__ = ["Catalog", "Entry", "scenario_files"]
+
 
 @dataclass(frozen=True)
 class Entry:

@@ -16,10 +16,13 @@ from aqmlab._util.files import read_text
 from aqmlab._util.shipped import found
 from aqmlab.errors import ScenarioError
 
+__all__ = ["Override", "Scenario", "content_key", "inline", "toml_value"]
+
+
 Override = tuple[str, str]
 """Path of a field, such as ``traffic.browsers.users``, and its new value as TOML (or a string)."""
 
-MAX_BYTES = 16 * 2**20
+_MAX_BYTES = 16 * 2**20
 """Largest scenario file that is read."""
 
 
@@ -65,7 +68,7 @@ class Scenario:
         """
         file = found(Path(path))
         return cls(
-            source=read_text(file, "scenario", MAX_BYTES),
+            source=read_text(file, "scenario", _MAX_BYTES),
             folder=file.parent,
             overrides=tuple(overrides),
             name=file.stem,

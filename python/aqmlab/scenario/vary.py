@@ -8,9 +8,12 @@ from itertools import pairwise, product
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.scenario import Override
 
-OPENING = {"[": "]", "{": "}"}
-QUOTES = "\"'"
-MOST_SEEDS = 10_000
+__all__ = ["assignment", "combinations", "seeds", "split"]
+
+
+_OPENING = {"[": "]", "{": "}"}
+_QUOTES = "\"'"
+_MOST_SEEDS = 10_000
 
 
 def assignment(text: str, option: str) -> Override:
@@ -31,39 +34,39 @@ def combinations(varied: Sequence[str]) -> list[list[Override]]:
 
 
 def seeds(text: str) -> list[int]:
-    """Seeds of replicas: ``1..8`` (both ends included), ``1,5,9``, or both, in order, once each."""
+    """Several seeds: ``1..8`` (both ends included), ``1,5,9``, or both, in order, once each."""
     found: list[int] = []
     for part in text.split(","):
         first, dots, last = (piece.strip() for piece in part.partition(".."))
         ends = (first, last if dots else first)
         if not all(end.isascii() and end.isdigit() for end in ends) or int(first) > int(ends[1]):
             raise AqmlabError(f'--seeds: found "{text[:80]}"; expected seeds such as 1..8 or 1,5,9')
-        if int(ends[1]) - int(first) >= MOST_SEEDS:
-            raise AqmlabError(f'--seeds: found "{text[:80]}"; at most {MOST_SEEDS:,} at a time')
+        if int(ends[1]) - int(first) >= _MOST_SEEDS:
+            raise AqmlabError(f'--seeds: found "{text[:80]}"; at most {_MOST_SEEDS:,} at a time')
         found += range(int(first), int(ends[1]) + 1)
     return list(dict.fromkeys(found))
 
 
 def split(text: str) -> list[str]:
     """Values between commas; commas inside quotes, brackets and braces belong to a value."""
-    ends = [-1, *outer_commas(text), len(text)]
+    ends = [-1, *_outer_commas(text), len(text)]
     values = [text[left + 1 : right].strip() for left, right in pairwise(ends)]
     if not all(values):
         raise AqmlabError(f'--vary: found "{text[:80]}", where a value between commas is empty')
     return values
 
 
-def outer_commas(text: str) -> Iterator[int]:
+def _outer_commas(text: str) -> Iterator[int]:
     """Positions of the commas outside of quotes, brackets and braces."""
     closing: list[str] = []
     for position, character in enumerate(text):
         if closing and character == closing[-1]:
             closing.pop()
-        elif closing and closing[-1] in QUOTES:
+        elif closing and closing[-1] in _QUOTES:
             continue
-        elif character in QUOTES:
+        elif character in _QUOTES:
             closing.append(character)
-        elif character in OPENING:
-            closing.append(OPENING[character])
+        elif character in _OPENING:
+            closing.append(_OPENING[character])
         elif character == "," and not closing:
             yield position

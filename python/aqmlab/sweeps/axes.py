@@ -22,20 +22,33 @@ from aqmlab._util.fields import Field, Scalar
 from aqmlab._util.files import read_text
 from aqmlab._util.words import nearest
 
-MOST_STEPS = 100_000
+__all__ = [
+    "Axis",
+    "filled",
+    "filled_key",
+    "names_in",
+    "plain",
+    "ranged",
+    "read_axis",
+    "same_kind",
+    "variable_name",
+]
+
+
+_MOST_STEPS = 100_000
 """More steps of one axis are a slip of the pen."""
-MAX_TABLE_BYTES = 16 * 2**20
+_MAX_TABLE_BYTES = 16 * 2**20
 """Largest table that an axis reads."""
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """Names of variables."""
-RESERVED = ("seed", "key", "status", "error", "simulated_s", "measured_s", "events", "runs")
+_RESERVED = ("seed", "key", "status", "error", "simulated_s", "measured_s", "events", "runs")
 """Columns of the results that have a meaning of their own."""
-KINDS = ("values", "range", "zip", "table", "variants")
+_KINDS = ("values", "range", "zip", "table", "variants")
 """The ways to write an axis; each has exactly one of them."""
 
 
 @dataclass(frozen=True)
-class Step:
+class _Step:
     """One step of an axis."""
 
     variables: Mapping[str, Scalar]
@@ -50,7 +63,7 @@ class Axis:
 
     path: str
     """Where it stands in the file."""
-    steps: tuple[Step, ...]
+    steps: tuple[_Step, ...]
 
     @property
     def variables(self) -> list[str]:
@@ -64,30 +77,30 @@ def read_axis(field: Field, folder: Path) -> Axis:
         # An axis is called by its name, as a class of traffic is.
         parent, _, _ = field.path.rpartition(".")
         field = Field(f"{parent}.{field.value['name']}", field.value)
-    spec = field.table(("name", "field", "set", *KINDS))
-    kinds = [kind for kind in KINDS if kind in spec]
+    spec = field.table(("name", "field", "set", *_KINDS))
+    kinds = [kind for kind in _KINDS if kind in spec]
     if len(kinds) != 1:
         found = " and ".join(kinds) or "none of them"
-        field.wrong(f"found {found}; an axis has exactly one of {', '.join(KINDS)}")
+        field.wrong(f"found {found}; an axis has exactly one of {', '.join(_KINDS)}")
     [kind] = kinds
     if kind in {"values", "range", "variants"}:
-        name = axis_name(field, spec)
-        column = {"values": listed, "range": ranged, "variants": labels}[kind](spec[kind])
+        name = _axis_name(field, spec)
+        column = {"values": _listed, "range": ranged, "variants": _labels}[kind](spec[kind])
         rows: list[dict[str, Scalar]] = [{name: value} for value in column]
     else:
         if "name" in spec or "field" in spec:
             spec["name" if "name" in spec else "field"].wrong(
                 f"is not possible with {kind}, whose variables have their own names; use set"
             )
-        rows = {"zip": zipped, "table": tabled}[kind](spec[kind], folder)
-    refuse_doubles(spec[kind], rows)
-    common = common_settings(spec)
-    own = variant_settings(spec["variants"]) if kind == "variants" else [{}] * len(rows)
-    steps = [Step(row, {**settings, **common}) for row, settings in zip(rows, own, strict=True)]
+        rows = {"zip": _zipped, "table": _tabled}[kind](spec[kind], folder)
+    _refuse_doubles(spec[kind], rows)
+    common = _common_settings(spec)
+    own = _variant_settings(spec["variants"]) if kind == "variants" else [{}] * len(rows)
+    steps = [_Step(row, {**settings, **common}) for row, settings in zip(rows, own, strict=True)]
     return Axis(field.path, tuple(steps))
 
 
-def axis_name(field: Field, spec: Mapping[str, Field]) -> str:
+def _axis_name(field: Field, spec: Mapping[str, Field]) -> str:
     """Name of an axis of one variable: its own, or the last key of its field."""
     if "name" in spec:
         return variable_name(spec["name"])
@@ -99,14 +112,14 @@ def axis_name(field: Field, spec: Mapping[str, Field]) -> str:
 def variable_name(field: Field) -> str:
     """The name of a variable, which is checked."""
     name = field.text("the name of a variable")
-    if not NAME.fullmatch(name):
+    if not _NAME.fullmatch(name):
         field.expected("a name of letters, digits and _, such as max_p")
-    if name in RESERVED:
+    if name in _RESERVED:
         field.wrong(f'"{name}" is a column that all results have; choose another name')
     return name
 
 
-def listed(field: Field) -> list[Scalar]:
+def _listed(field: Field) -> list[Scalar]:
     """``[1, 2, 3]``: the values one by one."""
     return same_kind(field, [item.scalar() for item in field.items("a list of values")])
 
@@ -124,7 +137,7 @@ def same_kind(field: Field, values: list[Scalar]) -> list[Scalar]:
     return values
 
 
-def labels(field: Field) -> list[Scalar]:
+def _labels(field: Field) -> list[Scalar]:
     """Names of the variants."""
     variants = field.table(what="a table of variants, each a table of fields and their values")
     if not variants:
@@ -132,7 +145,7 @@ def labels(field: Field) -> list[Scalar]:
     return list(variants)
 
 
-def variant_settings(field: Field) -> list[dict[str, Any]]:
+def _variant_settings(field: Field) -> list[dict[str, Any]]:
     """What each variant sets."""
     what = "a table of fields and their values"
     return [
@@ -141,7 +154,7 @@ def variant_settings(field: Field) -> list[dict[str, Any]]:
     ]
 
 
-def common_settings(spec: Mapping[str, Field]) -> dict[str, Any]:
+def _common_settings(spec: Mapping[str, Field]) -> dict[str, Any]:
     """What every step sets: ``field`` takes the value of the only variable, ``set`` anything."""
     settings: dict[str, Any] = {}
     if "field" in spec:
@@ -170,10 +183,10 @@ def ranged(field: Field) -> list[Scalar]:
     if "step" in spec:
         for key in {"spacing", "whole"} & set(spec):
             spec[key].wrong("is for a range with count, not with step")
-        return stepped(spec["step"], low, high)
+        return _stepped(spec["step"], low, high)
     count = spec["count"].whole("a whole number from 2", 2)
-    if count > MOST_STEPS:
-        spec["count"].expected(f"at most {MOST_STEPS:,} values")
+    if count > _MOST_STEPS:
+        spec["count"].expected(f"at most {_MOST_STEPS:,} values")
     spacing = spec["spacing"].value if "spacing" in spec else "linear"
     if spacing not in {"linear", "log"}:
         spec["spacing"].expected('"linear" or "log"')
@@ -193,14 +206,14 @@ def ranged(field: Field) -> list[Scalar]:
     return [float(f"{value:.6g}") for value in exact]
 
 
-def stepped(field: Field, low: float, high: float) -> list[Scalar]:
+def _stepped(field: Field, low: float, high: float) -> list[Scalar]:
     """Values from `low` up to `high`, computed in decimal: 0.8, not 0.7999999999999999."""
     if (step := field.number()) <= 0:
         field.expected("a number above 0")
     first, last, width = (Decimal(repr(number)) for number in (low, high, step))
     count = math.floor((last - first) / width) + 1
-    if count > MOST_STEPS:
-        field.wrong(f"gives {count:,} values; at most {MOST_STEPS:,} are possible")
+    if count > _MOST_STEPS:
+        field.wrong(f"gives {count:,} values; at most {_MOST_STEPS:,} are possible")
     whole = all(isinstance(number, int) for number in (low, step))
     return [
         int(value) if whole else float(value)
@@ -208,28 +221,28 @@ def stepped(field: Field, low: float, high: float) -> list[Scalar]:
     ]
 
 
-def zipped(field: Field, _: Path) -> list[dict[str, Scalar]]:
+def _zipped(field: Field, _: Path) -> list[dict[str, Scalar]]:
     """``{ min_th = [5, 30], max_th = [15, 90] }``: variables that change together."""
     columns: dict[str, list[Scalar]] = {}
     for name, values in field.table(what="a table of lists of the same length").items():
-        columns[variable_name(Field(values.path, name))] = listed(values)
+        columns[variable_name(Field(values.path, name))] = _listed(values)
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        field.wrong(f"found lists of different lengths ({told}); side by side needs equal ones")
+        found = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        field.wrong(f"found lists of different lengths ({found}); side by side needs equal ones")
     if not columns:
         field.wrong("is empty; name at least one variable")
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def tabled(field: Field, folder: Path) -> list[dict[str, Scalar]]:
+def _tabled(field: Field, folder: Path) -> list[dict[str, Scalar]]:
     """Rows of a CSV file: ``{ file, columns, where }``; equal rows count once."""
     spec = field.table(("file", "columns", "where"))
     for key in ("file", "columns"):
         if key not in spec:
             field.wrong(f"has no {key}; a table has file, columns and, if wanted, where")
     path = folder / spec["file"].text("the name of a CSV file")
-    table = csv.DictReader(io.StringIO(read_text(path, "table", MAX_TABLE_BYTES)))
+    table = csv.DictReader(io.StringIO(read_text(path, "table", _MAX_TABLE_BYTES)))
     rows, heads = list(table), list(table.fieldnames or ())
     names = [variable_name(item) for item in spec["columns"].items("a list of columns")]
     where = spec["where"].table() if "where" in spec else {}
@@ -246,11 +259,11 @@ def tabled(field: Field, folder: Path) -> list[dict[str, Scalar]]:
     distinct = list(dict.fromkeys(tuple(row[name] or "" for name in names) for row in chosen))
     if not distinct:
         field.wrong(f"no row of {path} is as where says")
-    columns = [parsed(column) for column in zip(*distinct, strict=True)]
+    columns = [_parsed(column) for column in zip(*distinct, strict=True)]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def parsed(column: Sequence[str]) -> list[Scalar]:
+def _parsed(column: Sequence[str]) -> list[Scalar]:
     """A column as numbers if all of its values are, else as text."""
     for kind in (int, float):
         try:
@@ -262,7 +275,7 @@ def parsed(column: Sequence[str]) -> list[Scalar]:
     return list(column)
 
 
-def refuse_doubles(field: Field, rows: Sequence[Mapping[str, Scalar]]) -> None:
+def _refuse_doubles(field: Field, rows: Sequence[Mapping[str, Scalar]]) -> None:
     """Raises an error if two steps are the same."""
     seen = set()
     for row in rows:

@@ -31,20 +31,23 @@ from aqmlab.sweeps import results as sweep_results
 from aqmlab.sweeps.file import Precision, Sweep
 from aqmlab.sweeps.results import Row
 
+__all__ = ["SWEEPS_ROOT", "SweepProgress", "sweep"]
+
+
 SWEEPS_ROOT = RUNS_ROOT / "sweeps"
-"""Where the results of sweeps go unless told otherwise."""
-PROBES = 3
+"""Where the results of sweeps go by default."""
+_PROBES = 3
 """Runs that are begun to learn how long they take."""
-PROBE_S = 0.4
+_PROBE_S = 0.4
 """Seconds that each of them may take."""
-FIRST_SEEDS = 3
+_FIRST_SEEDS = 3
 """With fewer runs of a point than this, an interval says too little to stop or go on by."""
-MOST_GROWTH = 2.0
+_MOST_GROWTH = 2.0
 """The seeds of a point grow by this factor at most, before its interval is looked at again."""
 
 
 class SweepProgress:
-    """Is told how a sweep gets on; this one does not listen."""
+    """Is called as a sweep goes on; this one does nothing."""
 
     def planned(self, sweep: Sweep, points: int, seeds: int) -> None:
         """Every point and its seeds are known; with a precision there may be more of these."""
@@ -80,7 +83,7 @@ def sweep(
         scheduler: address of a Dask scheduler that makes the runs instead.
         out: folder of ``results.parquet`` and ``sweep.json``; default: ``runs/sweeps/NAME``.
         store: folder of the store of runs; default: ``runs/store``.
-        progress: is told how it gets on.
+        progress: is called as it goes on.
 
     Returns:
         The table of ``results.parquet``: a row for each run, the failed ones included; see
@@ -90,13 +93,13 @@ def sweep(
     target = Path(out) if out is not None else SWEEPS_ROOT / chosen.name
     sweep_results.refuse_a_taken_place(target)
     runs_store = Store(Path(store) if store is not None else STORE_ROOT)
-    campaign = Campaign(chosen, runs_store, progress or SweepProgress())
+    campaign = _Campaign(chosen, runs_store, progress or SweepProgress())
     with schedulers.scheduler(scheduler, jobs) as pool:
         rows = campaign.run(pool)
     return sweep_results.write(target, chosen, runs_store, rows)
 
 
-class Campaign:
+class _Campaign:
     """A sweep on its way."""
 
     def __init__(self, plan: Sweep, store: Store, progress: SweepProgress) -> None:
@@ -123,18 +126,18 @@ class Campaign:
     def _calibrated(self, jobs: int) -> list[Scenario]:
         """The scenarios with all their users."""
         ready: list[Scenario] = []
-        told: dict[str, None] = {}
+        announced: dict[str, None] = {}
         total = len(self.scenarios)
         for index, scenario in enumerate(self.scenarios):
 
-            def tell(done: float, index: int = index) -> None:
+            def on_progress(done: float, index: int = index) -> None:
                 self.progress.calibrating((index + done) / total)
 
-            found, answers = calibrate(scenario, jobs=jobs, progress=tell)
+            found, answers = calibrate(scenario, jobs=jobs, progress=on_progress)
             ready.append(found)
-            told |= dict.fromkeys(map(str, answers))
+            announced |= dict.fromkeys(map(str, answers))
         self.progress.calibrating(1.0)
-        for answer in told:
+        for answer in announced:
             self.progress.calibrated(answer)
         return ready
 
@@ -147,9 +150,11 @@ class Campaign:
         }
         missing = [scenario for key, scenario in distinct.items() if key not in outcomes]
         if missing:
-            seconds = time_of(missing) / min(pool.jobs, len(missing))
+            seconds = _time_of(missing) / min(pool.jobs, len(missing))
             self.progress.making(len(missing), len(outcomes), seconds, pool.jobs)
-            made = pool.run(missing, self.store, TotalProgress(len(missing), self.progress).tell)
+            made = pool.run(
+                missing, self.store, _TotalProgress(len(missing), self.progress).on_progress
+            )
             outcomes |= zip((scenario.key for scenario in missing), made, strict=True)
         return [
             Row(index, self.points[index], seed, scenario.key, outcomes[scenario.key])
@@ -167,46 +172,46 @@ class Campaign:
         for index, own in sorted(of_point.items()):
             used = {row.seed for row in own}
             more = min(
-                max(more_seeds(precision, own) for precision in self.sweep.precision),
+                max(_more_seeds(precision, own) for precision in self.sweep.precision),
                 self.sweep.max_seeds - len(used),
             )
             found += [(index, max(used) + number) for number in range(1, more + 1)]
         return found
 
 
-class TotalProgress:
+class _TotalProgress:
     """Adds up the shares of several runs."""
 
     def __init__(self, total: int, progress: SweepProgress) -> None:
         self._shares = [0.0] * total
         self._progress = progress
 
-    def tell(self, index: int, done: float) -> None:
+    def on_progress(self, index: int, done: float) -> None:
         """Notes how much of a run is done."""
         self._shares[index] = done
         self._progress.progress(sum(self._shares), len(self._shares))
 
 
-def more_seeds(precision: Precision, rows: Sequence[Row]) -> int:
+def _more_seeds(precision: Precision, rows: Sequence[Row]) -> int:
     """How many more seeds a point needs, as far as its runs can tell.
 
     The interval narrows with the root of their number. Points where the metric was not measured,
     or is zero in every run, need none: more would not change that.
     """
-    values = measured(precision.metric, rows)
+    values = _measured(precision.metric, rows)
     if not values or not any(values):
         return 0
-    if len(values) < FIRST_SEEDS:
-        return FIRST_SEEDS - len(values)
+    if len(values) < _FIRST_SEEDS:
+        return _FIRST_SEEDS - len(values)
     found = estimate(values)
     wanted = precision.half_width * (abs(found.mean) if precision.relative else 1.0)
     if found.half_width <= wanted:
         return 0
     ratio = found.half_width / wanted if wanted > 0 else math.inf
-    return max(1, math.ceil(len(values) * (min(ratio**2, MOST_GROWTH) - 1)))
+    return max(1, math.ceil(len(values) * (min(ratio**2, _MOST_GROWTH) - 1)))
 
 
-def measured(metric: str, rows: Iterable[Row]) -> list[float]:
+def _measured(metric: str, rows: Iterable[Row]) -> list[float]:
     """A metric of the runs that ended well and measured it."""
     finished = [row.outcome for row in rows if isinstance(row.outcome, Run)]
     flat = [flattened(run.summary) for run in finished]
@@ -215,25 +220,25 @@ def measured(metric: str, rows: Iterable[Row]) -> list[float]:
     return [float(value) for values in flat if (value := values.get(metric)) is not None]
 
 
-def time_of(scenarios: Sequence[Scenario]) -> float:
+def _time_of(scenarios: Sequence[Scenario]) -> float:
     """About how many seconds some runs take, one after the other: a few of them are begun."""
-    step = max(1, len(scenarios) // PROBES)
-    probes = [*scenarios[::step]][:PROBES]
-    return sum(map(probe, probes)) / len(probes) * len(scenarios)
+    step = max(1, len(scenarios) // _PROBES)
+    probes = [*scenarios[::step]][:_PROBES]
+    return sum(map(_probe, probes)) / len(probes) * len(scenarios)
 
 
 class _Enough(Exception):  # noqa: N818 - a signal, not an error
     """The probe has lasted long enough."""
 
 
-def probe(scenario: Scenario) -> float:
+def _probe(scenario: Scenario) -> float:
     """About how many seconds a run takes: its beginning tells."""
     began = time.perf_counter()
     share = 1.0
 
     def look(done: float) -> None:
         nonlocal share
-        if time.perf_counter() - began > PROBE_S and done > 0:
+        if time.perf_counter() - began > _PROBE_S and done > 0:
             share = done
             raise _Enough
 

@@ -31,13 +31,16 @@ from aqmlab.sweeps.axes import (
     variable_name,
 )
 
-MAX_BYTES = 16 * 2**20
+__all__ = ["Point", "Precision", "Sweep", "label_of"]
+
+
+_MAX_BYTES = 16 * 2**20
 """Largest sweep file that is read."""
-MOST_RUNS = 1_000_000
+_MOST_RUNS = 1_000_000
 """A sweep of more runs is a slip of the pen."""
-MAX_SEEDS = 30
+_MAX_SEEDS = 30
 """Seeds of a point at most when a precision is wanted, unless the file says otherwise."""
-KEYS = (
+_KEYS = (
     "title",
     "scenario",
     "set",
@@ -51,7 +54,7 @@ KEYS = (
     "show",
 )
 """What may stand at the top of a sweep file."""
-SHOWN = ("loss", "utilization", "queue", "p50", "p90", "p99")
+_SHOWN = ("loss", "utilization", "queue", "p50", "p90", "p99")
 """The metrics that are printed unless the file says otherwise."""
 
 
@@ -108,10 +111,10 @@ class Sweep:
     seeds: tuple[int, ...] | None
     """None: the scenario's."""
     precision: tuple[Precision, ...] = ()
-    max_seeds: int = MAX_SEEDS
+    max_seeds: int = _MAX_SEEDS
     baseline: tuple[int, int] | None = None
     """The axis and its step that the others are compared with."""
-    show: tuple[str, ...] = SHOWN
+    show: tuple[str, ...] = _SHOWN
     """The metrics that are printed."""
     overrides: tuple[Override, ...] = ()
     """What replaces fields of every run after everything else."""
@@ -120,12 +123,12 @@ class Sweep:
     def load(cls, path: str | os.PathLike[str]) -> Sweep:
         """Reads a sweep file; those that come with aqmlab are found from everywhere."""
         file = found(Path(path))
-        return cls.read(read_toml(file, "sweep", MAX_BYTES), file.parent, file.stem)
+        return cls.read(read_toml(file, "sweep", _MAX_BYTES), file.parent, file.stem)
 
     @classmethod
     def read(cls, field: Field, folder: Path, name: str) -> Sweep:
         """A sweep from the content of its file; other files are sought in `folder`."""
-        spec = field.table(KEYS)
+        spec = field.table(_KEYS)
         if "scenario" not in spec:
             raise AqmlabError("scenario: is missing; a sweep varies the scenario of this file")
         axes = (
@@ -133,10 +136,10 @@ class Sweep:
             if "axes" in spec
             else []
         )
-        refuse_shared_names(axes)
+        _refuse_shared_names(axes)
         what = "a table of fields and their values"
         settings = spec["set"].table(what=what) if "set" in spec else {}
-        derived = read_derived(spec, [name for axis in axes for name in axis.variables])
+        derived = _read_derived(spec, [name for axis in axes for name in axis.variables])
         found = cls(
             name=name,
             title=spec["title"].text("a text") if "title" in spec else name,
@@ -144,14 +147,14 @@ class Sweep:
             settings={path: entry.value for path, entry in settings.items()},
             axes=tuple(axes),
             derived=derived,
-            keep=tuple(map(read_expression, texts(spec["keep"]))) if "keep" in spec else (),
-            seeds=read_seeds(spec["seeds"]) if "seeds" in spec else None,
-            precision=tuple(map(read_precision, texts(spec["precision"])))
+            keep=tuple(map(_read_expression, _texts(spec["keep"]))) if "keep" in spec else (),
+            seeds=_read_seeds(spec["seeds"]) if "seeds" in spec else None,
+            precision=tuple(map(_read_precision, _texts(spec["precision"])))
             if "precision" in spec
             else (),
-            max_seeds=read_max_seeds(spec),
-            baseline=read_baseline(spec["baseline"], axes) if "baseline" in spec else None,
-            show=read_metrics(spec["show"]) if "show" in spec else SHOWN,
+            max_seeds=_read_max_seeds(spec),
+            baseline=_read_baseline(spec["baseline"], axes) if "baseline" in spec else None,
+            show=_read_metrics(spec["show"]) if "show" in spec else _SHOWN,
         )
         found.refuse_the_useless()
         return found
@@ -173,8 +176,8 @@ class Sweep:
     def points(self) -> tuple[Point, ...]:
         """The points, the last axis varying fastest; those that ``keep`` refuses are left out."""
         count = math.prod(len(axis.steps) for axis in self.axes)
-        if count > MOST_RUNS:
-            raise AqmlabError(f"axes: give {count:,} points; at most {MOST_RUNS:,} are possible")
+        if count > _MOST_RUNS:
+            raise AqmlabError(f"axes: give {count:,} points; at most {_MOST_RUNS:,} are possible")
         found = tuple(self._points())
         if not found:
             raise AqmlabError("keep: leaves no point of the sweep")
@@ -187,8 +190,8 @@ class Sweep:
             chosen = [axis.steps[step] for axis, step in zip(self.axes, steps, strict=True)]
             variables = {name: value for step in chosen for name, value in step.variables.items()}
             for name, expression in self.derived.items():
-                variables[name] = computed(f"derive.{name}", expression, variables)
-            if all(computed("keep", test, variables) for test in self.keep):
+                variables[name] = _computed(f"derive.{name}", expression, variables)
+            if all(_computed("keep", test, variables) for test in self.keep):
                 pairs = [pair for step in chosen for pair in step.settings.items()]
                 filled_in = [
                     (filled_key(path, variables), toml_value(filled(value, variables)))
@@ -234,7 +237,7 @@ class Sweep:
                 )
 
 
-def computed(path: str, expression: Expression, variables: Mapping[str, Scalar]) -> Scalar:
+def _computed(path: str, expression: Expression, variables: Mapping[str, Scalar]) -> Scalar:
     """The value of an expression; an error names where it stands."""
     try:
         value = expression.value(variables)
@@ -245,7 +248,7 @@ def computed(path: str, expression: Expression, variables: Mapping[str, Scalar])
     return value
 
 
-def refuse_shared_names(axes: Sequence[Axis]) -> None:
+def _refuse_shared_names(axes: Sequence[Axis]) -> None:
     """Raises an error if two axes have a variable of the same name."""
     owners: dict[str, str] = {}
     for axis in axes:
@@ -255,12 +258,12 @@ def refuse_shared_names(axes: Sequence[Axis]) -> None:
             owners[name] = axis.path
 
 
-def texts(field: Field) -> list[Field]:
+def _texts(field: Field) -> list[Field]:
     """One text, or a list of them."""
     return [field] if isinstance(field.value, str) else field.items("a text, or a list of texts")
 
 
-def read_expression(field: Field) -> Expression:
+def _read_expression(field: Field) -> Expression:
     """An expression of the file."""
     try:
         return Expression.parse(field.text('an expression such as "min_th < max_th"'))
@@ -270,7 +273,7 @@ def read_expression(field: Field) -> Expression:
         field.wrong(str(error))
 
 
-def read_derived(spec: Mapping[str, Field], taken: Sequence[str]) -> dict[str, Expression]:
+def _read_derived(spec: Mapping[str, Field], taken: Sequence[str]) -> dict[str, Expression]:
     """The variables that are computed."""
     if "derive" not in spec:
         return {}
@@ -278,11 +281,11 @@ def read_derived(spec: Mapping[str, Field], taken: Sequence[str]) -> dict[str, E
     for name, field in spec["derive"].table(what="a table of names and expressions").items():
         if variable_name(Field(field.path, name)) in taken:
             field.wrong("an axis has a variable of this name already")
-        found[name] = read_expression(field)
+        found[name] = _read_expression(field)
     return found
 
 
-def read_seeds(field: Field) -> tuple[int, ...]:
+def _read_seeds(field: Field) -> tuple[int, ...]:
     """``"1..5"`` or a list of whole numbers."""
     what = 'seeds such as "1..5" or [1, 2, 3]'
     if isinstance(field.value, list):
@@ -297,7 +300,7 @@ def read_seeds(field: Field) -> tuple[int, ...]:
     return tuple(found)
 
 
-def read_precision(field: Field) -> Precision:
+def _read_precision(field: Field) -> Precision:
     """``"5% of p50"``, or ``"0.01 of p50"`` in the metric's unit."""
     what = 'a precision such as "5% of p50", or "0.01 of p50" in the metric\'s own unit'
     match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(%?)\s+of\s+(\S+)\s*", field.text(what))
@@ -308,26 +311,26 @@ def read_precision(field: Field) -> Precision:
     if match is None or not 0 < size < math.inf:
         field.expected(what)
     relative = bool(match[2])
-    return Precision(known_metric(field, match[3]), size / 100 if relative else size, relative)
+    return Precision(_known_metric(field, match[3]), size / 100 if relative else size, relative)
 
 
-def read_max_seeds(spec: Mapping[str, Field]) -> int:
+def _read_max_seeds(spec: Mapping[str, Field]) -> int:
     """Seeds of a point at most when a precision is wanted."""
     if "max_seeds" not in spec:
-        return MAX_SEEDS
+        return _MAX_SEEDS
     if "precision" not in spec:
         spec["max_seeds"].wrong("is for sweeps with a precision; this one has none")
     return spec["max_seeds"].whole("a whole number from 2", 2)
 
 
-def read_metrics(field: Field) -> tuple[str, ...]:
+def _read_metrics(field: Field) -> tuple[str, ...]:
     """The metrics to print."""
     for item in field.items("a list of metrics"):
-        known_metric(item, item.text("a metric"))
+        _known_metric(item, item.text("a metric"))
     return tuple(field.value)
 
 
-def known_metric(field: Field, name: str) -> str:
+def _known_metric(field: Field, name: str) -> str:
     """The column of a metric."""
     try:
         return metric_key(name)
@@ -335,7 +338,7 @@ def known_metric(field: Field, name: str) -> str:
         field.wrong(str(error))
 
 
-def read_baseline(field: Field, axes: Sequence[Axis]) -> tuple[int, int]:
+def _read_baseline(field: Field, axes: Sequence[Axis]) -> tuple[int, int]:
     """``{ queue = "droptail_240" }``: the axis, and the step with which the others are compared."""
     wanted = {
         name: item.scalar()

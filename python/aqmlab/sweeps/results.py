@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from aqmlab import _native
@@ -25,12 +24,23 @@ from aqmlab.results.run import Run, read_json
 from aqmlab.results.warm_up import warm_up_columns
 from aqmlab.sweeps.file import Point, Sweep
 
-if TYPE_CHECKING:
-    from aqmlab.engine.store import Store
-    from aqmlab.sweeps.file import Sweep
+__all__ = ["Results", "Row", "refuse_a_taken_place", "write"]
 
-TABLE = "results.parquet"
-PAGE = "sweep.json"
+
+_TABLE = "results.parquet"
+_PAGE = "sweep.json"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run of a sweep and what became of it."""
+
+    index: int
+    """Number of its point."""
+    point: Point
+    seed: int
+    key: str
+    outcome: Outcome
 
 
 @dataclass(frozen=True)
@@ -46,14 +56,14 @@ class Results:
     def open(cls, path: str | os.PathLike[str]) -> Results:
         """Opens the folder of a sweep."""
         folder = Path(path)
-        if not is_sweep(folder):
+        if not _is_sweep(folder):
             raise AqmlabError(f"{folder}: is not the folder of a finished sweep")
-        return cls(folder, read_json(folder, PAGE))
+        return cls(folder, read_json(folder, _PAGE))
 
     @cached_property
     def table(self) -> pa.Table:
         """``results.parquet``."""
-        return pq.read_table(self.path / TABLE)
+        return pq.read_table(self.path / _TABLE)
 
     @property
     def runs(self) -> list[Run]:
@@ -65,17 +75,17 @@ class Results:
         ]
 
 
-def is_sweep(folder: Path) -> bool:
+def _is_sweep(folder: Path) -> bool:
     """Whether a folder holds the results of a sweep."""
-    return (folder / TABLE).is_file() and (folder / PAGE).is_file()
+    return (folder / _TABLE).is_file() and (folder / _PAGE).is_file()
 
 
 def refuse_a_taken_place(folder: Path) -> None:
     """Raises an error if something else than a sweep is there."""
-    if not os.path.lexists(folder) or is_sweep(folder):
+    if not os.path.lexists(folder) or _is_sweep(folder):
         return
     # A sweep that was killed as it wrote its results may have left one of the files, or a part.
-    own = (TABLE, PAGE, f".{TABLE}.*.part", f".{PAGE}.*.part")
+    own = (_TABLE, _PAGE, f".{_TABLE}.*.part", f".{_PAGE}.*.part")
     if not folder.is_dir() or any(
         not any(entry.match(name) for name in own) for entry in folder.iterdir()
     ):
@@ -86,7 +96,7 @@ def refuse_a_taken_place(folder: Path) -> None:
 
 def write(folder: Path, sweep: Sweep, store: Store, rows: Sequence[Row]) -> pa.Table:
     """Writes the results into a folder, in place of earlier ones of the sweep."""
-    table = tabulated(sweep, rows)
+    table = _tabulated(sweep, rows)
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
     done = [row for row in rows if isinstance(row.outcome, Run)]
@@ -100,12 +110,12 @@ def write(folder: Path, sweep: Sweep, store: Store, rows: Sequence[Row]) -> pa.T
         "runs": [{"label": f"{row.point.label}, seed {row.seed}", "key": row.key} for row in done],
     }
     # The page comes last: a folder that has it is whole.
-    write_bytes(folder / TABLE, buffer.getvalue())
-    write_text(folder / PAGE, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+    write_bytes(folder / _TABLE, buffer.getvalue())
+    write_text(folder / _PAGE, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
     return table
 
 
-def tabulated(sweep: Sweep, rows: Sequence[Row]) -> pa.Table:
+def _tabulated(sweep: Sweep, rows: Sequence[Row]) -> pa.Table:
     """A row for each run: variables, seed, key, status, error, then every number of its summary.
 
     The numbers are in alphabetical order, so that the columns do not depend on which run is first.
@@ -125,40 +135,23 @@ def tabulated(sweep: Sweep, rows: Sequence[Row]) -> pa.Table:
         "key": [row.key for row in rows],
         "status": ["done" if error is None else "failed" for error in failures],
     }
-    names = sorted({name for values in measured for name in values}, key=rank)
+    names = sorted({name for values in measured for name in values}, key=_rank)
     arrays = {name: pa.array(values) for name, values in columns.items()}
     arrays["error"] = pa.array(failures, pa.string())
     for name in names:
-        arrays[name] = number_array([values.get(name) for values in measured])
+        arrays[name] = _number_array([values.get(name) for values in measured])
     about = {"title": sweep.title, "version": _native.version(), "variables": sweep.variables}
     table = pa.table(arrays)
     return table.replace_schema_metadata({"aqmlab": json.dumps(about, ensure_ascii=False)})
 
 
-def rank(name: str) -> tuple[int, str]:
+def _rank(name: str) -> tuple[int, str]:
     """The whole run's numbers first, then those of links, flows and responses, by name."""
     return name.count("."), name
 
 
-def number_array(values: Sequence[float | None]) -> pa.Array:
+def _number_array(values: Sequence[float | None]) -> pa.Array:
     """A column of numbers: whole ones if all of them are."""
     whole = all(isinstance(value, int) for value in values if value is not None)
     some = any(value is not None for value in values)
     return pa.array(values, pa.int64() if whole and some else pa.float64())
-
-
-def finished(table: pa.Table) -> pa.Table:
-    """The rows of the runs that ended well."""
-    return table.filter(pc.equal(table.column("status"), "done"))
-
-
-@dataclass(frozen=True)
-class Row:
-    """A run of a sweep and what became of it."""
-
-    index: int
-    """Number of its point."""
-    point: Point
-    seed: int
-    key: str
-    outcome: Outcome

@@ -15,9 +15,11 @@ from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.compare import Difference
 from aqmlab.results.metrics import metric_key
-from aqmlab.results.statistics import Estimate, combined, estimate, two_sided
+from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided
 from aqmlab.results.warm_up import COLUMNS, LEVEL
 from aqmlab.sweeps.file import Point, Sweep, label_of
+
+__all__ = ["PointSummary", "SweepSummary"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class PointSummary:
 
     def to_json(self) -> dict[str, Any]:
         """For ``aqmlab sweep --json``."""
-        return without_nan(asdict(self))
+        return _without_nan(asdict(self))
 
 
 class SweepSummary:
@@ -81,12 +83,12 @@ class SweepSummary:
 
     def _summarised(self, point: Point) -> PointSummary:
         done = self._of(point)
-        bias = [combined(column(done, name)) for name in COLUMNS if column(done, name)]
+        bias = [combined(_column(done, name)) for name in COLUMNS if _column(done, name)]
         return PointSummary(
             point.variables,
             runs=len(done),
             failed=len(self._rows.get(tuple(point.variables.values()), [])) - len(done),
-            estimates={name: estimate(column(done, key)) for name, key in self._metrics.items()},
+            estimates={name: estimate(_column(done, key)) for name, key in self._metrics.items()},
             warm_up_p=min(1.0, len(bias) * min(map(two_sided, bias))) if bias else None,
         )
 
@@ -107,15 +109,10 @@ class SweepSummary:
         found = []
         for name, key in self._metrics.items():
             pairs = [(first[seed].get(key), second[seed].get(key)) for seed in seeds]
-            gaps = [
-                float(after) - float(before)
-                for before, after in pairs
-                if before is not None and after is not None
-            ]
-            basis = f"{len(gaps)} pair{'' if len(gaps) == 1 else 's'} of runs"
-            found.append(
-                Difference(point.label, baseline.label, "", name, estimate(gaps), True, basis)
-            )
+            whole = [(float(a), float(b)) for a, b in pairs if a is not None and b is not None]
+            change = paired_difference([a for a, _ in whole], [b for _, b in whole])
+            basis = f"{len(whole)} pair{'' if len(whole) == 1 else 's'} of runs"
+            found.append(Difference(point.label, baseline.label, "", name, change, True, basis))
         return found
 
     @cached_property
@@ -158,17 +155,17 @@ class SweepSummary:
         return [p for p in tested if p.warm_up_p is not None and p.warm_up_p < LEVEL / len(tested)]
 
 
-def column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+def _column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
     """The values of a column, where there are any."""
     return [float(value) for row in rows if (value := row.get(name)) is not None]
 
 
-def without_nan(content: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nan(content: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers that are none become null: JSON has no other word for them."""
 
     def clean(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can say
         if isinstance(value, Mapping):
-            return without_nan(value)
+            return _without_nan(value)
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
     return {key: clean(value) for key, value in content.items()}

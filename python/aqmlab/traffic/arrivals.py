@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-FROM_S = 1.0
+__all__ = ["Arrivals", "arrivals", "arrivals_figure", "arrivals_table"]
+
+
+_FROM_S = 1.0
 """The Hurst parameter is read off the scales above: longer than round trips."""
 
 
@@ -48,7 +51,7 @@ class Arrivals:
     def memories(self) -> list[Memory]:
         """Logscale diagrams of packets and of bytes."""
         series = (("packets", self.packets), ("bytes", self.bytes))
-        return [memory(name, values, self.bin_s, FROM_S) for name, values in series]
+        return [memory(name, values, self.bin_s, _FROM_S) for name, values in series]
 
     def to_json(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -68,15 +71,15 @@ def arrivals(
 ) -> list[Arrivals]:
     """Packets and bytes over time at every interface of a capture (pcap or pcapng).
 
-    `progress` is told the share that is done.
+    `progress` is called with the share that is done.
     """
     size = size_of(capture)
 
-    def tell(done: int) -> None:
+    def on_progress(done: int) -> None:
         if progress and size:
             progress(min(done / size, 1.0))
 
-    width, interfaces = _native.capture_arrivals(str(capture), bin_s, tell)
+    width, interfaces = _native.capture_arrivals(str(capture), bin_s, on_progress)
     columns = [[np.frombuffer(column, "<f8") for column in columns] for columns in interfaces]
     return [
         Arrivals(capture.name, number, width, packets, octets)
@@ -98,12 +101,12 @@ def arrivals_table(found: list[Arrivals]) -> RenderableType:
             f"{packets:,.0f}",
             f"{packets / one.seconds:,.1f}",
             f"{8e-6 * octets / one.seconds:.4g}",
-            *(hurst(memory) for memory in one.memories),
+            *(_hurst(memory) for memory in one.memories),
         )
     return table
 
 
-def hurst(memory: Memory) -> str:
+def _hurst(memory: Memory) -> str:
     """An estimate with two standard errors; nothing where there are too few scales."""
     if memory.hurst is None:
         return ""

@@ -12,6 +12,8 @@ from aqmlab import _native
 from aqmlab._util.files import similar
 from aqmlab.errors import AqmlabError
 
+__all__ = ["from_capture", "size_of"]
+
 
 def from_capture(
     capture: Path,
@@ -25,11 +27,12 @@ def from_capture(
 ) -> dict[str, Any]:
     """Writes the TCP connections of a capture as connection vectors and returns a report.
 
-    The file appears under its name when it is complete. `progress` is told the share that is done.
+    The file appears under its name when it is complete. `progress` is called with the share that is
+    done.
     """
     size = size_of(capture)
 
-    def tell(done: int) -> None:
+    def on_progress(done: int) -> None:
         if progress and size:
             progress(min(done / size, 1.0))
 
@@ -38,7 +41,9 @@ def from_capture(
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder:
             part = Path(folder) / "vectors"
-            report = _native.vectors_from_capture(str(capture), str(part), folder, settings, tell)
+            report = _native.vectors_from_capture(
+                str(capture), str(part), folder, settings, on_progress
+            )
             part.replace(output)
     except OSError as error:
         raise AqmlabError(f"{capture}: cannot be turned into {output}: {error}") from None

@@ -21,25 +21,40 @@ if TYPE_CHECKING:
 
     from aqmlab.scenario.scenario import Override
 
+__all__ = [
+    "BIN_S",
+    "EXAMPLES",
+    "PROBABILITIES",
+    "SECONDS",
+    "Description",
+    "Memory",
+    "Quantity",
+    "describe",
+    "example",
+    "memory",
+    "recorded",
+]
+
+
 SECONDS = 1000.0
 """How long a source is played."""
 PROBABILITIES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 """Quantiles that are shown."""
-TAIL = 0.01
+_TAIL = 0.01
 """Share of the values that Hill's estimate of the tail index looks at, and the fewest of them."""
-FEWEST_IN_TAIL = 50
+_FEWEST_IN_TAIL = 50
 BIN_S = 0.001
 """Finest time scale of the logscale diagram."""
-MOST_BINS = 1 << 22
-FEWEST_COEFFICIENTS = 16
+_MOST_BINS = 1 << 22
+_FEWEST_COEFFICIENTS = 16
 """Octaves with fewer wavelet coefficients say nothing."""
-MSS_BYTES = 1460
+_MSS_BYTES = 1460
 """Payload of a packet, for the number of packets."""
-WINDOW_BYTES = 17_520
+_WINDOW_BYTES = 17_520
 """A transfer sends so much in each round trip, in the series of bytes."""
-POPULATION = 100.0
+_POPULATION = 100.0
 """Users, sessions or connections per second of a class that leaves them to its load."""
-COPIES = 1.0
+_COPIES = 1.0
 """Copies of recorded connections of a class that leaves them to its load."""
 
 EXAMPLES = {
@@ -59,27 +74,27 @@ EXAMPLES = {
     "telnet": "sessions = 100",
 }
 """What a kind needs beside its name to be described by itself."""
-VECTOR_RTT = 'rtt = { kind = "vector" }'
-OWN_RTT = {"packmime": 'rtt = { kind = "packmime" }', "general-tcp": VECTOR_RTT}
-ANY_RTT = 'rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }'
+_VECTOR_RTT = 'rtt = { kind = "vector" }'
+_OWN_RTT = {"packmime": 'rtt = { kind = "packmime" }', "general-tcp": _VECTOR_RTT}
+_ANY_RTT = 'rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }'
 
 
 def example(kind: str, overrides: Sequence[Override] = ()) -> Scenario:
     """A scenario with one class of a kind of :data:`EXAMPLES`."""
-    rtt = OWN_RTT.get(kind, ANY_RTT)
-    return one_class(f'kind = "{kind}"\n{rtt}\n{EXAMPLES[kind]}', overrides)
+    rtt = _OWN_RTT.get(kind, _ANY_RTT)
+    return _one_class(f'kind = "{kind}"\n{rtt}\n{EXAMPLES[kind]}', overrides)
 
 
 def recorded(file: Path, overrides: Sequence[Override] = ()) -> Scenario:
     """A scenario whose one class is the connection vectors of a file."""
-    return one_class(
-        f'kind = "vectors"\nfile = {inline(file.name)}\ncopies = 1\n{VECTOR_RTT}',
+    return _one_class(
+        f'kind = "vectors"\nfile = {inline(file.name)}\ncopies = 1\n{_VECTOR_RTT}',
         overrides,
         file.parent,
     )
 
 
-def one_class(keys: str, overrides: Sequence[Override], folder: Path | None = None) -> Scenario:
+def _one_class(keys: str, overrides: Sequence[Override], folder: Path | None = None) -> Scenario:
     """A scenario with one class that has these keys."""
     text = f"""
         [topology]
@@ -107,8 +122,8 @@ class Quantity:
     @cached_property
     def tail(self) -> tuple[float, float] | None:
         """Tail index and its standard error (B. Hill 1975), from the largest values."""
-        number = int(TAIL * len(self.values))
-        if number < FEWEST_IN_TAIL:
+        number = int(_TAIL * len(self.values))
+        if number < _FEWEST_IN_TAIL:
             return None
         largest = np.sort(self.values)[-number - 1 :]
         if largest[0] <= 0 or largest[0] == largest[-1]:
@@ -165,7 +180,7 @@ def memory(name: str, series: np.ndarray, bin_s: float, from_s: float) -> Memory
     """Logscale diagram of a series, and the Hurst parameter from the scales above `from_s`."""
     sums, scales, energies, numbers = series.astype(float), [], [], []
     length = 1
-    while len(sums) // 2 >= FEWEST_COEFFICIENTS:
+    while len(sums) // 2 >= _FEWEST_COEFFICIENTS:
         pairs = sums[: len(sums) // 2 * 2].reshape(-1, 2)
         length *= 2
         energies.append(float(np.mean(np.diff(pairs, axis=1) ** 2)) / length)
@@ -251,14 +266,14 @@ class Description:
         """Data packets of the requests and of the responses, datagrams included."""
 
         def full(column: str) -> int:
-            return int(np.sum(np.ceil(self.columns[column] / MSS_BYTES)))
+            return int(np.sum(np.ceil(self.columns[column] / _MSS_BYTES)))
 
         return full("request_bytes"), full("response_bytes") + self.count("datagram_s")
 
     @cached_property
     def memories(self) -> list[Memory]:
         """Logscale diagrams of the arrivals and of the bytes."""
-        bin_s = max(BIN_S, self.seconds / MOST_BINS)
+        bin_s = max(BIN_S, self.seconds / _MOST_BINS)
         edges = np.arange(0, self.seconds + bin_s, bin_s)
         found = []
         for name, column in (("connections", "opened_s"), ("datagrams", "datagram_s")):
@@ -273,11 +288,11 @@ class Description:
         return found
 
     def byte_series(self, edges: np.ndarray) -> np.ndarray:
-        """Bytes of responses in each bin, a window of :data:`WINDOW_BYTES` per round trip."""
+        """Bytes of responses in each bin, a window of :data:`_WINDOW_BYTES` per round trip."""
         rtt = self.columns["rtt_s"][self.exchange_connection]
-        size = np.minimum(self.columns["response_bytes"], WINDOW_BYTES / rtt * self.seconds)
+        size = np.minimum(self.columns["response_bytes"], _WINDOW_BYTES / rtt * self.seconds)
         start = self.asked_s + rtt / 2
-        last = rtt * np.maximum(size / WINDOW_BYTES, 1e-3)
+        last = rtt * np.maximum(size / _WINDOW_BYTES, 1e-3)
         # The bytes up to a time are sums of ramps: their slopes change where one begins or ends.
         times = np.concatenate((start, start + last))
         slopes = np.concatenate((size / last, -size / last))
@@ -316,15 +331,15 @@ def describe(scenario: Scenario, seconds: float = SECONDS) -> list[Description]:
     """Plays every class of a scenario by itself.
 
     A class that leaves its users (or connections per second) to the scenario's load is played with
-    :data:`POPULATION` of them (recorded connections: :data:`COPIES`): what one of them does is the
-    same.
+    :data:`_POPULATION` of them (recorded connections: :data:`_COPIES`). What one of them does is
+    the same.
     """
     found = []
     for index, traffic in enumerate(scenario.data["traffic"]):
         effective = scenario.effective
         key = _native.population_key(effective, index)
         if _native.population(effective, index) is None:
-            population = COPIES if key == "copies" else POPULATION
+            population = _COPIES if key == "copies" else _POPULATION
             effective = _native.set_population(effective, index, population)
         number = f"{key} = {_native.population(effective, index):g}"
         played = _native.play_source(effective, index, seconds)

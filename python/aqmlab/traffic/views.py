@@ -14,7 +14,10 @@ from aqmlab.traffic.describe import PROBABILITIES, Description, Memory, Quantity
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-LOGARITHMIC = {"request", "response", "round-trip time", "time between connections"}
+__all__ = ["COLUMNS", "describe_figure", "describe_tables", "logscale"]
+
+
+_LOGARITHMIC = {"request", "response", "round-trip time", "time between connections"}
 """What is drawn as a complementary distribution on logarithmic axes."""
 COLUMNS = 3
 """Plots beside each other."""
@@ -23,14 +26,14 @@ COLUMNS = 3
 def describe_tables(description: Description) -> list[RenderableType]:
     """What a class is, for a terminal."""
     facts = Table(title=f"{description.name} ({description.kind}, {description.population})")
-    facts.add_column(f"in {number(description.seconds)} s")
+    facts.add_column(f"in {_number(description.seconds)} s")
     facts.add_column("number", justify="right")
     found = description.to_json()
     for name, value in (
         ("connections", found["connections"]),
         ("connections refused", found["refused"]),
         ("exchanges", found["exchanges"]),
-        ("connections with several exchanges, %", percent(found["persistent_connections"])),
+        ("connections with several exchanges, %", _percent(found["persistent_connections"])),
         ("request bytes", found["request_bytes"]),
         ("response bytes", found["response_bytes"]),
         ("request packets", found["request_packets"]),
@@ -55,20 +58,20 @@ def describe_tables(description: Description) -> list[RenderableType]:
         tail = quantity.tail
         shown.add_row(
             f"{quantity.name}, {quantity.unit}" if quantity.unit else quantity.name,
-            number(float(np.mean(quantity.values))),
-            *(number(value) for value in quantity.quantiles),
-            number(float(np.max(quantity.values))),
+            _number(float(np.mean(quantity.values))),
+            *(_number(value) for value in quantity.quantiles),
+            _number(float(np.max(quantity.values))),
             f"{tail[0]:.2f} ± {2 * tail[1]:.2f}" if tail else "",
         )
     return [facts, shown]
 
 
-def percent(share: float | None) -> str:
+def _percent(share: float | None) -> str:
     """A share as a percentage; nothing for none."""
     return f"{100 * share:.1f}" if share else ""
 
 
-def number(value: float) -> str:
+def _number(value: float) -> str:
     """Four digits, or all of a large whole number."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
@@ -78,9 +81,9 @@ def describe_figure(descriptions: list[Description]) -> Chart:
     rows = []
     for description in descriptions:
         views: list[alt.Chart | alt.LayerChart] = [
-            distribution(quantity)
+            _distribution(quantity)
             for quantity in description.quantities
-            if quantity.name in LOGARITHMIC and np.any(quantity.values > 0)
+            if quantity.name in _LOGARITHMIC and np.any(quantity.values > 0)
         ]
         if description.memories:
             views.append(logscale(description.memories))
@@ -92,7 +95,7 @@ def describe_figure(descriptions: list[Description]) -> Chart:
     return finish(alt.vconcat(*rows).resolve_scale(color="independent"))
 
 
-def distribution(quantity: Quantity) -> alt.Chart:
+def _distribution(quantity: Quantity) -> alt.Chart:
     """Share of values that are larger, on logarithmic axes."""
     values = np.sort(quantity.values[quantity.values > 0])
     # Evenly spaced in the logarithm of the share: the tail is what the figure is for.

@@ -62,14 +62,31 @@ if TYPE_CHECKING:
 
     from aqmlab.results.run import Run
 
-TAKES: dict[str, Callable[[np.ndarray, np.ndarray, Mapping[str, Any]], float]] = {
+__all__ = [
+    "Check",
+    "Point",
+    "Quantity",
+    "Results",
+    "Validation",
+    "expected",
+    "judge",
+    "label",
+    "mean_value",
+    "samples",
+    "share_between",
+    "validate",
+    "values_of",
+]
+
+
+_TAKES: dict[str, Callable[[np.ndarray, np.ndarray, Mapping[str, Any]], float]] = {
     "mean": lambda _, values, __: float(values.mean()),
     "min": lambda _, values, __: float(values.min()),
     "max": lambda _, values, __: float(values.max()),
     "deviation": lambda _, values, __: float(values.std()),
     "quantile": lambda _, values, spec: float(np.quantile(values, spec["quantile"])),
     "share-between": lambda _, values, spec: share_between(values, *spec["between"]),
-    "time-above": lambda times, values, spec: time_above(times, values, spec["above"]),
+    "time-above": lambda times, values, spec: _time_above(times, values, spec["above"]),
 }
 """What becomes of a column of samples: a number from times (s), values and the specification."""
 
@@ -92,10 +109,10 @@ class Quantity:
         if self.samples is not None:
             window_s = window_s or self.samples.get("window_s")
             times, values = samples(run, self.samples["column"], window_s)
-            number = TAKES[self.samples["take"]](times, values, self.samples)
+            number = _TAKES[self.samples["take"]](times, values, self.samples)
         else:
-            number = sum(term(spec, run.summary) for spec in self.terms)
-        return number / sum(term(spec, run.summary) for spec in self.over) if self.over else number
+            number = sum(_term(spec, run.summary) for spec in self.terms)
+        return number / sum(_term(spec, run.summary) for spec in self.over) if self.over else number
 
 
 @dataclass(frozen=True)
@@ -234,7 +251,7 @@ Results = dict[Point, list["Run"]]
 """The runs of every point, one for each seed."""
 
 
-def term(spec: Mapping[str, Any], summary: Mapping[str, Any]) -> float:
+def _term(spec: Mapping[str, Any], summary: Mapping[str, Any]) -> float:
     """A summand of a quantity."""
     return float(spec["constant"]) if "constant" in spec else Term(**spec).value(summary)
 
@@ -263,7 +280,7 @@ def share_between(values: np.ndarray, low: float, high: float) -> float:
     return float(((values >= low) & (values <= high)).mean())
 
 
-def time_above(times: np.ndarray, values: np.ndarray, above: float) -> float:
+def _time_above(times: np.ndarray, values: np.ndarray, above: float) -> float:
     """Seconds from the first sample to the first that exceeds `above`; infinite if none does."""
     found = np.flatnonzero(values > above)
     return float(times[found[0]] - times[0]) if len(found) else float("inf")
@@ -276,7 +293,7 @@ def mean_value(
     return fmean(quantity.value(run, window_s) for run in results[point])
 
 
-def ratio(value: float, reference: float) -> float:
+def _ratio(value: float, reference: float) -> float:
     """A quotient; no number where the reference is 0, so that no range admits it."""
     return value / reference if reference else float("nan")
 
@@ -290,17 +307,17 @@ def values_of(validation: Validation, check: Check, results: Results) -> tuple[f
         value = mean_value(quantity, results, (check.of, at), window)
         if check.relative_to is not None:
             other = mean_value(quantity, results, (check.relative_to, at), window)
-            value = ratio(value, other)
+            value = _ratio(value, other)
         values.append(value)
     if check.across == "spread":
-        values = [ratio(max(values), min(values))]
+        values = [_ratio(max(values), min(values))]
     return tuple(values)
 
 
 def judge(check: Check, values: Sequence[float]) -> Verdict:
     """What becomes of a check: it holds if every value lies in the range."""
     holds = bool(values) and all(map(check.admits, values))
-    return Verdict.of(check.quantity, check.claim, holds, in_words(values), check.miss or "")
+    return Verdict.of(check.quantity, check.claim, holds, _in_words(values), check.miss or "")
 
 
 def expected(verdict: Verdict) -> bool:
@@ -308,7 +325,7 @@ def expected(verdict: Verdict) -> bool:
     return verdict.holds is not bool(verdict.caveat)
 
 
-def in_words(values: Sequence[float]) -> str:
+def _in_words(values: Sequence[float]) -> str:
     """A value, or the range of several."""
     if any(np.isnan(value) for value in values):
         return "no ratio: the other is 0"

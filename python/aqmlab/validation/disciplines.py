@@ -23,58 +23,61 @@ if TYPE_CHECKING:
     from aqmlab.results.verdict import Verdict
     from aqmlab.validation.checks import Check
 
-FOLDER = Path("validation")
+__all__ = ["answer", "compared", "main"]
+
+
+_FOLDER = Path("validation")
 """Where the validation files are."""
-PAGE = Path("docs/validation.md")
+_PAGE = Path("docs/validation.md")
 """The table of all checks."""
-FIGURES = Path("docs/images/disciplines")
+_FIGURES = Path("docs/images/disciplines")
 """Where the figures go, one for each discipline."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command: 0 if every check came as its file says, 1 if not, 2 for wrong input."""
     parser = argparse.ArgumentParser(
-        prog="python -m aqmlab.validation.disciplines", description=summary()
+        prog="python -m aqmlab.validation.disciplines", description=_summary()
     )
     parser.add_argument("names", nargs="*", help="disciplines; default: all, and the page of them")
     parser.add_argument("--jobs", type=int, help="runs at a time; default: all processors")
     parser.add_argument("--out", type=Path, default=Path("out/validate"), help="folder of the runs")
     options = parser.parse_args(arguments)
     try:
-        return validate_all(options.names, options.out, options.jobs)
+        return _validate_all(options.names, options.out, options.jobs)
     except AqmlabError as error:
         say(str(error))
         return error.exit_status
 
 
-def summary() -> str:
+def _summary() -> str:
     """The module in a line."""
     return (__doc__ or "").partition("\n")[0]
 
 
-def validate_all(names: Sequence[str], out_dir: Path, jobs: int | None) -> int:
+def _validate_all(names: Sequence[str], out_dir: Path, jobs: int | None) -> int:
     """Validates some disciplines, or all; prints their tables and writes page and figures."""
     from aqmlab.validation.figures import draw
 
-    known = sorted(path.stem for path in FOLDER.glob("*.toml"))
+    known = sorted(path.stem for path in _FOLDER.glob("*.toml"))
     for name in names:
         if name not in known:
-            raise AqmlabError(f"there is no {FOLDER / name}.toml; known: {', '.join(known)}")
+            raise AqmlabError(f"there is no {_FOLDER / name}.toml; known: {', '.join(known)}")
     sections, all_verdicts = [], []
     for name in names or known:
-        validation = Validation.load(FOLDER / f"{name}.toml")
+        validation = Validation.load(_FOLDER / f"{name}.toml")
         with Progress("running") as progress:
             verdicts, results = validate(validation, out_dir / "runs", jobs, progress.update)
-        draw(validation, results, FIGURES / f"{name}.svg", out_dir / f"{name}.png")
-        sections.append(lines(validation, verdicts))
+        draw(validation, results, _FIGURES / f"{name}.svg", out_dir / f"{name}.png")
+        sections.append(_lines(validation, verdicts))
         all_verdicts += verdicts
         out(sections[-1])
     if not names:
-        write_text(PAGE, page(sections, all_verdicts))
+        write_text(_PAGE, _page(sections, all_verdicts))
     return 0 if all(expected(verdict) for verdict in all_verdicts) else 1
 
 
-def lines(validation: Validation, verdicts: Sequence[Verdict]) -> str:
+def _lines(validation: Validation, verdicts: Sequence[Verdict]) -> str:
     """A discipline's checks as a section of the page."""
     rows = "\n".join(
         f"| {check.claim} | {validation.quantities[check.quantity].title}{compared(check)} | "
@@ -102,7 +105,7 @@ def compared(check: Check) -> str:
     return during + spread + relative
 
 
-def page(sections: Sequence[str], verdicts: Sequence[Verdict]) -> str:
+def _page(sections: Sequence[str], verdicts: Sequence[Verdict]) -> str:
     """The page of all checks."""
     held = sum(bool(verdict.holds) for verdict in verdicts)
     head = (

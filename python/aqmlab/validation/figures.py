@@ -1,7 +1,7 @@
 """Figures of a discipline's validation: one drawing below the other.
 
-A ``[[figures]]`` table of a validation file names its ``kind`` (see :data:`DRAWINGS`), the variants
-(``of``; default: all) and the values of ``each`` (``at``; default: all) that it shows.
+A ``[[figures]]`` table of a validation file names its ``kind`` (see :data:`_DRAWINGS`), the
+variants (``of``; default: all) and the values of ``each`` (``at``; default: all) that it shows.
 """
 
 from __future__ import annotations
@@ -35,9 +35,12 @@ if TYPE_CHECKING:
     from aqmlab.results.run import Run
     from aqmlab.validation.checks import Point, Results, Validation
 
-Drawing = Callable[["Validation", "Results", Mapping[str, Any]], Chart]
+__all__ = ["draw"]
 
-REFERENCE = "#666666"
+
+_Drawing = Callable[["Validation", "Results", Mapping[str, Any]], Chart]
+
+_REFERENCE = "#666666"
 """Colour of lines and bands that show what is wanted."""
 
 
@@ -45,7 +48,7 @@ def draw(validation: Validation, results: Results, svg: Path, png: Path) -> None
     """Draws a validation's figures, for its page and to look at; nothing if it has none."""
     if not validation.figures:
         return
-    drawn = [DRAWINGS[spec["kind"]](validation, results, spec) for spec in validation.figures]
+    drawn = [_DRAWINGS[spec["kind"]](validation, results, spec) for spec in validation.figures]
     chart: Chart = alt.vconcat(*drawn, spacing=28).resolve_scale(
         color="independent", strokeDash="independent"
     )
@@ -53,18 +56,18 @@ def draw(validation: Validation, results: Results, svg: Path, png: Path) -> None
         save(finish(chart), path)
 
 
-def over_each(validation: Validation, results: Results, spec: Mapping[str, Any]) -> Chart:
+def _over_each(validation: Validation, results: Results, spec: Mapping[str, Any]) -> Chart:
     """``lines``: ``quantity`` against the values of ``each``, with the wanted ``band`` in grey."""
     quantity = validation.quantities[spec["quantity"]]
     [name] = validation.each
     values = [
         {"variant": point[0], "at": point[1], "value": mean_value(quantity, results, point)}
-        for point in chosen(validation, spec)
+        for point in _chosen(validation, spec)
     ]
     wanted = [{"low": low, "high": high} for low, high in [spec["band"]]] if "band" in spec else []
     band = (
         alt.Chart(Data(values=wanted))
-        .mark_rect(color=REFERENCE, opacity=0.18)
+        .mark_rect(color=_REFERENCE, opacity=0.18)
         .encode(y=alt.Y("low:Q", title=quantity.title), y2="high:Q")
     )
     drawn = (
@@ -73,60 +76,60 @@ def over_each(validation: Validation, results: Results, spec: Mapping[str, Any])
         .encode(
             x=alt.X("at:Q", title=spec.get("x", name), scale=alt.Scale(nice=False, padding=12)),
             y=alt.Y("value:Q", title=quantity.title),
-            color=colour([str(row["variant"]) for row in values]),
+            color=_colour([str(row["variant"]) for row in values]),
         )
     )
     return alt.layer(band, drawn, title=spec.get("title", ""), width=2 * WIDTH, height=HEIGHT)
 
 
-def bars(validation: Validation, results: Results, spec: Mapping[str, Any]) -> Chart:
+def _bars(validation: Validation, results: Results, spec: Mapping[str, Any]) -> Chart:
     """``bars``: some ``quantities`` beside each other, one group for each variant."""
     quantities = {name: validation.quantities[name] for name in spec["quantities"]}
     values = [
         {
-            "variant": name_of(validation, spec, point),
+            "variant": _name_of(validation, spec, point),
             "quantity": quantity.title,
             "value": mean_value(quantity, results, point),
         }
-        for point in chosen(validation, spec)
+        for point in _chosen(validation, spec)
         for quantity in quantities.values()
     ]
     titles = [quantity.title for quantity in quantities.values()]
     groups = list(dict.fromkeys(str(row["variant"]) for row in values))
     chart: Chart = (
-        plot(values, spec)
+        _plot(values, spec)
         .mark_bar()
         .encode(
             x=alt.X("variant:N", title=None, sort=groups, axis=alt.Axis(labelAngle=0)),
             xOffset=alt.XOffset("quantity:N", sort=titles),
             y=alt.Y("value:Q", title=spec["y"]),
-            color=colour(titles, "quantity").legend(symbolType="square", symbolStrokeWidth=0),
+            color=_colour(titles, "quantity").legend(symbolType="square", symbolStrokeWidth=0),
         )
     )
     return chart
 
 
-def over_time(validation: Validation, results: Results, spec: Mapping[str, Any]) -> Chart:
+def _over_time(validation: Validation, results: Results, spec: Mapping[str, Any]) -> Chart:
     """``time``: a ``column`` of the samples over time (first seed), with ``rule`` lines if given.
 
     A line through the means of equal intervals, and a band from their smallest to their largest.
     """
     values = []
-    for point in chosen(validation, spec):
+    for point in _chosen(validation, spec):
         times, found = samples(results[point][0], spec["column"], spec.get("window_s"))
-        name = name_of(validation, spec, point)
+        name = _name_of(validation, spec, point)
         values += [{"run": name, "rule": None, **row} for row in queue_bins(times, found)]
     names = list(dict.fromkeys(str(row["run"]) for row in values))
     rules = [{"run": name, "rule": rule} for name in names for rule in spec.get("rule", [])]
     y = alt.Y("min:Q", title=spec["y"], axis=alt.Axis(tickCount=4))
     base = alt.Chart(width=2 * WIDTH, height=spec.get("height", 90)).encode(
         x=alt.X("time:Q", title="simulated time (s)", scale=alt.Scale(zero=False, nice=False)),
-        color=colour(names, "run", legend=False),
+        color=_colour(names, "run", legend=False),
     )
     layers = [
         base.mark_area(opacity=0.3).encode(y=y, y2="max:Q"),
         base.mark_line(strokeWidth=1.4).encode(y=alt.Y("mean:Q", title=spec["y"])),
-        alt.Chart().mark_rule(strokeDash=[5, 4], color=REFERENCE).encode(y="rule:Q"),
+        alt.Chart().mark_rule(strokeDash=[5, 4], color=_REFERENCE).encode(y="rule:Q"),
     ]
     return alt.layer(*layers, data=Data(values=[*values, *rules])).facet(
         row=alt.Row(
@@ -140,29 +143,29 @@ def over_time(validation: Validation, results: Results, spec: Mapping[str, Any])
     )
 
 
-def response_times(validation: Validation, results: Results, spec: Mapping[str, Any]) -> Chart:
+def _response_times(validation: Validation, results: Results, spec: Mapping[str, Any]) -> Chart:
     """``cdf``: response times up to ``limit_s`` (first seed), of one ``class`` if given."""
     limit = float(spec["limit_s"])
-    points = chosen(validation, spec)
-    names = [name_of(validation, spec, point) for point in points]
+    points = _chosen(validation, spec)
+    names = [_name_of(validation, spec, point) for point in points]
     values = [
         {"run": name, "time": float(time), "share": float(100 * share)}
         for name, point in zip(names, points, strict=True)
-        for time, share in zip(*cdf_points(of_figure(results[point][0], spec), limit), strict=True)
+        for time, share in zip(*cdf_points(_of_figure(results[point][0], spec), limit), strict=True)
     ]
     chart: Chart = (
-        plot(values, spec)
+        _plot(values, spec)
         .mark_line(interpolate="step-after", clip=True)
         .encode(
             x=alt.X("time:Q", title="response time (s)", scale=alt.Scale(domain=[0, limit])),
             y=alt.Y("share:Q", title="share of responses (%)", scale=alt.Scale(domain=[0, 100])),
-            color=colour(names, "run"),
+            color=_colour(names, "run"),
         )
     )
     return chart
 
 
-def of_figure(run: Run, spec: Mapping[str, Any]) -> Distribution:
+def _of_figure(run: Run, spec: Mapping[str, Any]) -> Distribution:
     """Response times of a run; of one class if the figure names it."""
     responses = run.responses
     if responses is None:
@@ -173,16 +176,16 @@ def of_figure(run: Run, spec: Mapping[str, Any]) -> Distribution:
     return Distribution.exact(sorted_times(responses))
 
 
-DRAWINGS: Mapping[str, Drawing] = {
-    "lines": over_each,
-    "bars": bars,
-    "time": over_time,
-    "cdf": response_times,
+_DRAWINGS: Mapping[str, _Drawing] = {
+    "lines": _over_each,
+    "bars": _bars,
+    "time": _over_time,
+    "cdf": _response_times,
 }
 """How each ``kind`` of figure is drawn."""
 
 
-def chosen(validation: Validation, spec: Mapping[str, Any]) -> list[Point]:
+def _chosen(validation: Validation, spec: Mapping[str, Any]) -> list[Point]:
     """The points that a figure shows, in the order of the file."""
     variants = spec.get("of", list(validation.variants))
     unknown = [name for name in variants if name not in validation.variants]
@@ -191,12 +194,12 @@ def chosen(validation: Validation, spec: Mapping[str, Any]) -> list[Point]:
     return [(variant, at) for variant in variants for at in spec.get("at", validation.points)]
 
 
-def name_of(validation: Validation, spec: Mapping[str, Any], point: Point) -> str:
+def _name_of(validation: Validation, spec: Mapping[str, Any], point: Point) -> str:
     """A point in words; where a figure shows one value of ``each``, its title says which."""
     return point[0] if len(spec.get("at", ())) == 1 else label(validation, point)
 
 
-def colour(names: list[str], of: str = "variant", *, legend: bool = True) -> alt.Color:
+def _colour(names: list[str], of: str = "variant", *, legend: bool = True) -> alt.Color:
     """A colour for each name, in their order."""
     known = list(dict.fromkeys(names))
     scale = alt.Scale(domain=known, range=[COLOURS[k % len(COLOURS)] for k in range(len(known))])
@@ -204,6 +207,6 @@ def colour(names: list[str], of: str = "variant", *, legend: bool = True) -> alt
     return encoding if legend else encoding.legend(None)
 
 
-def plot(rows: list[dict[str, Any]], spec: Mapping[str, Any]) -> alt.Chart:
+def _plot(rows: list[dict[str, Any]], spec: Mapping[str, Any]) -> alt.Chart:
     """An empty plot as wide as the page, under the figure's title."""
     return alt.Chart(Data(values=rows), title=spec.get("title", ""), width=2 * WIDTH, height=HEIGHT)

@@ -34,13 +34,30 @@ from aqmlab.results.run import Run
 from aqmlab.results.terms import Tolerance, number_at
 from aqmlab.scenario.scenario import Scenario
 
+__all__ = [
+    "CASES",
+    "SHOWN",
+    "TRIES",
+    "Case",
+    "Score",
+    "judge",
+    "live_run",
+    "load",
+    "main",
+    "page",
+    "row",
+    "same",
+    "simulated_run",
+]
+
+
 CASES = Path("validation/live/compare.toml")
 """What is compared."""
-PAGE = Path("docs/live-comparison.md")
+_PAGE = Path("docs/live-comparison.md")
 """The table."""
 TRIES = 4
 """Live runs of a case and seed before the machine is called too busy."""
-KERNEL = (
+_KERNEL = (
     "profile",
     "congestion_control",
     "recovery",
@@ -55,7 +72,7 @@ KERNEL = (
     "timestamps",
 )
 """What a kernel is told of a stack profile: ``crates/live/src/stack.rs``."""
-DISTANCE = "distance"
+_DISTANCE = "distance"
 """The metric that is no number of a run."""
 SHOWN = {
     "utilization": ("utilization", 1, 3),
@@ -64,7 +81,7 @@ SHOWN = {
     "p50": ("p50 s", 1, 3),
     "p90": ("p90 s", 1, 3),
     "p99": ("p99 s", 1, 2),
-    DISTANCE: ("Kolmogorov distance", 1, 3),
+    _DISTANCE: ("Kolmogorov distance", 1, 3),
 }
 """Rows of a case: title, factor, decimals."""
 
@@ -98,7 +115,7 @@ class Score:
     @property
     def deviation(self) -> float:
         """The relative difference of the means, or the distance."""
-        if self.metric == DISTANCE:
+        if self.metric == _DISTANCE:
             return self.live[0]
         mean = fmean(self.simulated)
         return fmean(self.live) / mean - 1 if mean else float("inf")
@@ -113,23 +130,25 @@ class Score:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command: 0 if every bound is kept, 1 if not, 2 for wrong input."""
-    parser = argparse.ArgumentParser(prog="python -m aqmlab.validation.live", description=summary())
+    parser = argparse.ArgumentParser(
+        prog="python -m aqmlab.validation.live", description=_summary()
+    )
     parser.add_argument("names", nargs="*", help="cases; default: all, and the page of them")
     parser.add_argument("--out", type=Path, default=Path("out/live-compare"), help="folder of runs")
     options = parser.parse_args(arguments)
     try:
-        return compare_all(options.names, options.out)
+        return _compare_all(options.names, options.out)
     except AqmlabError as error:
         say(str(error))
         return error.exit_status
 
 
-def summary() -> str:
+def _summary() -> str:
     """The module in a line."""
     return (__doc__ or "").partition("\n")[0]
 
 
-def compare_all(names: Sequence[str], folder: Path) -> int:
+def _compare_all(names: Sequence[str], folder: Path) -> int:
     """Compares some cases, or all; prints their tables and writes the page."""
     cases = load(CASES)
     for name in names:
@@ -148,14 +167,14 @@ def compare_all(names: Sequence[str], folder: Path) -> int:
         simulated = [simulated_run(case, seed, folder) for seed in case.seeds]
         scores = judge(case, simulated, played)
         kernel = played[0].summary["live"]["kernel"]
-        results.append(to_json(case, scores, played))
-        sections.append(lines(case, scores))
+        results.append(_to_json(case, scores, played))
+        sections.append(_lines(case, scores))
         out(sections[-1])
     content = json.dumps({"kernel": kernel, "cases": results}, indent=2)
     write_text(folder / "scoreboard.json", content + "\n")
     judged = [score for result in results for score in result["scores"] if score["bound"]]
     if not names:
-        write_text(PAGE, page(sections, judged, kernel))
+        write_text(_PAGE, page(sections, judged, kernel))
     return 0 if all(score["holds"] for score in judged) else 1
 
 
@@ -195,15 +214,15 @@ def live_run(case: Case, seed: int, folder: Path) -> Run:
 
 def same(run: Run, scenario: Scenario) -> Run:
     """The run, if its scenario is this one; the model of TCP is none of the kernel's affair."""
-    if comparable(run.scenario) != comparable(scenario.data):
+    if _comparable(run.scenario) != _comparable(scenario.data):
         raise AqmlabError(f"{run.path}: holds a run of another scenario; remove it")
     return run
 
 
-def comparable(scenario: Mapping[str, Any]) -> dict[str, Any]:
+def _comparable(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """A scenario without its title and without what only the simulator's end points obey."""
     traffic = [
-        {**entry, "tcp": {key: entry["tcp"][key] for key in KERNEL}}
+        {**entry, "tcp": {key: entry["tcp"][key] for key in _KERNEL}}
         for entry in scenario["traffic"]
     ]
     return {**scenario, "title": "", "traffic": traffic}
@@ -221,11 +240,11 @@ def simulated_run(case: Case, seed: int, folder: Path) -> Run:
 
 def judge(case: Case, simulated: Sequence[Run], live: Sequence[Run]) -> list[Score]:
     """All metrics of a case; response times if it has some."""
-    times = [response_times(runs) for runs in (simulated, live)]
+    times = [_response_times(runs) for runs in (simulated, live)]
     scores = []
     for metric in SHOWN:
         bound = case.within.get(metric)
-        if metric == DISTANCE:
+        if metric == _DISTANCE:
             if min(map(len, times)) > 0:
                 distance = kolmogorov_distance(times[0], times[1])
                 scores.append(Score(metric, (), (distance,), bound))
@@ -238,7 +257,7 @@ def judge(case: Case, simulated: Sequence[Run], live: Sequence[Run]) -> list[Sco
     return scores
 
 
-def response_times(runs: Sequence[Run]) -> np.ndarray:
+def _response_times(runs: Sequence[Run]) -> np.ndarray:
     """The response times of all runs together, in seconds."""
     tables = [run.responses for run in runs]
     columns = [table.column("response_s").to_numpy() for table in tables if table is not None]
@@ -248,7 +267,7 @@ def response_times(runs: Sequence[Run]) -> np.ndarray:
 # ---- what is written ----
 
 
-def to_json(case: Case, scores: Sequence[Score], live: Sequence[Run]) -> dict[str, Any]:
+def _to_json(case: Case, scores: Sequence[Score], live: Sequence[Run]) -> dict[str, Any]:
     """A case for the scoreboard."""
     return {
         "case": case.name,
@@ -271,7 +290,7 @@ def to_json(case: Case, scores: Sequence[Score], live: Sequence[Run]) -> dict[st
     }
 
 
-def lines(case: Case, scores: Sequence[Score]) -> str:
+def _lines(case: Case, scores: Sequence[Score]) -> str:
     """A case as a section of the page."""
     columns = ("", "simulated", "live", "difference", "bound", "holds")
     head = f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}"
@@ -291,7 +310,7 @@ def row(score: Score) -> str:
         return mean if len(values) == 1 else f"{mean} ({low} to {high})"
 
     verdict = {None: "", True: "yes", False: "**no**"}[score.holds]
-    if score.metric == DISTANCE:
+    if score.metric == _DISTANCE:
         bound = "" if score.bound is None else f"{score.bound:g}"
         return f"| {title} | | | {shown(score.live)} | {bound} | {verdict} |"
     bound = "" if score.bound is None else f"{100 * score.bound:g} %"

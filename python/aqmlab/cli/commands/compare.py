@@ -93,7 +93,7 @@ def command(
         }
         print_json(content)
         return
-    show(tables.compare_table(found) if alone else sweep_tables.replicas_table(groups))
+    show(tables.compare_table(found) if alone else sweep_tables.groups_table(groups))
     for run in found:
         for reason in run.invalid:
             say(f"invalid: {run.label}: {reason}")

@@ -16,7 +16,7 @@ from aqmlab.scenario.scenario import Scenario
 __all__ = ["command"]
 
 
-class Kind(str, Enum):
+class _Kind(str, Enum):
     """What `aqmlab list` lists."""
 
     disciplines = "disciplines"
@@ -30,26 +30,26 @@ class Kind(str, Enum):
 
 def command(
     kind: Annotated[
-        Kind,
+        _Kind,
         typer.Argument(
-            metavar="KIND", help=f"What to list: {', '.join(kind.value for kind in Kind)}."
+            metavar="KIND", help=f"What to list: {', '.join(kind.value for kind in _Kind)}."
         ),
     ],
     as_json: Json = False,
 ) -> None:
     """List what there is."""
-    entries = listed(kind)
+    entries = _listed(kind)
     if as_json:
         print_json(entries)
         return
     show(tables.list_table(kind.value, entries))
 
 
-def listed(kind: Kind) -> dict[str, str]:
+def _listed(kind: _Kind) -> dict[str, str]:
     """Names and what they mean."""
-    if kind is Kind.scenarios:
+    if kind is _Kind.scenarios:
         return {str(file): Scenario.load(file).title for file in scenario_files()}
-    if kind is Kind.papers:
+    if kind is _Kind.papers:
         from aqmlab.papers.paper import Paper, names
 
         return {name: Paper.load(name).title for name in names()}

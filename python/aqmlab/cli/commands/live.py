@@ -10,13 +10,14 @@ from aqmlab.cli.options import Json
 
 __all__ = ["app"]
 
+
 app = typer.Typer(
     help="The live bed: the same scenarios on this machine's kernel.", no_args_is_help=True
 )
 
 
 @app.command("clean")
-def live_clean_command(as_json: Json = False) -> None:
+def _live_clean_command(as_json: Json = False) -> None:
     """Remove the network namespaces that killed live runs left behind."""
     removed = _native.live_clean()
     if as_json:

@@ -32,8 +32,9 @@ def command(
     ] = None,
 ) -> None:
     """Write a report about runs: one file that needs no network."""
-    from aqmlab.reports import write as report
+    from aqmlab.reports.sources import gather
+    from aqmlab.reports.write import target, write
 
-    report.target(output, kind)  # an error is told before the work, not after it
-    place = report.write(report.gather(sources), output, kind=kind, title=title, question=question)
+    target(output, kind)  # fail before the work, not after it
+    place = write(gather(sources), output, kind=kind, title=title, question=question)
     out(f"report: {place}")

@@ -48,13 +48,13 @@ def command(
         if world is World.LIVE:
             raise AqmlabError("--seeds: live runs go one at a time; give each its --seed")
         wanted = chosen_seeds(seed, seeds) or []
-        run_seeds(scenario, overrides, wanted, directory or RUNS_ROOT, jobs, as_json=as_json)
+        _run_seeds(scenario, overrides, wanted, directory or RUNS_ROOT, jobs, as_json=as_json)
         return
     chosen = load(scenario, overrides, one_seed(seed))
     if world is World.LIVE and (lacking := _native.live_missing()):
         raise AqmlabError(lacking)  # before the work of calibration, too
     if directory is not None and os.path.lexists(directory):
-        existing_run(directory)  # an error is told before the work, not after it
+        existing_run(directory)  # fail before the work, not after it
     [ready] = calibrated([chosen], jobs)
     with Progress("running") as progress:
         run = execute(
@@ -69,7 +69,7 @@ def command(
     out(f"run directory: {run.path}")
 
 
-def run_seeds(
+def _run_seeds(
     file: Path,
     overrides: Sequence[str] | None,
     seeds: Sequence[int],

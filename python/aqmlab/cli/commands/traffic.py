@@ -19,22 +19,24 @@ from aqmlab.scenario.scenario import Override, Scenario
 from aqmlab.traffic.captures import from_capture
 from aqmlab.traffic.describe import EXAMPLES, SECONDS, describe, example, recorded
 
-CAPTURES = (".pcap", ".pcapng")
+__all__ = ["app"]
+
+
+_CAPTURES = (".pcap", ".pcapng")
 """How the names of captures end."""
 
-__all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
-class Partial(str, Enum):
+class _Partial(str, Enum):
     """What happens to connections that a capture does not hold whole."""
 
     keep = "keep"
     drop = "drop"
 
 
-class Layout(str, Enum):
+class _Layout(str, Enum):
     """The two text layouts of connection vectors."""
 
     original = "original"
@@ -42,12 +44,12 @@ class Layout(str, Enum):
 
 
 @app.callback()
-def traffic() -> None:
+def _traffic() -> None:
     """Where traffic comes from, and what it is like."""
 
 
 @app.command("describe")
-def describe_command(
+def _describe_command(
     source: Annotated[
         str,
         typer.Argument(
@@ -76,17 +78,17 @@ def describe_command(
     from aqmlab.figures import base as figures
     from aqmlab.traffic import views as describe_views
 
-    if source.endswith(CAPTURES):
+    if source.endswith(_CAPTURES):
         if overrides or seed:
             raise AqmlabError(
                 f"SOURCE: {source} is a capture, which has no seed and no fields to set"
             )
-        describe_capture(Path(source), figure, as_json)
+        _describe_capture(Path(source), figure, as_json)
         return
     pairs = [vary.assignment(text, "--set") for text in overrides or []]
     if (wanted := one_seed(seed)) is not None:
         pairs.append(("seed", str(wanted)))
-    found = describe(opened(source, pairs), seconds)
+    found = describe(_opened(source, pairs), seconds)
     if figure is not None:
         figures.save(describe_views.describe_figure(found), figure)
     if as_json:
@@ -98,7 +100,7 @@ def describe_command(
         out(f"figure: {figure}")
 
 
-def describe_capture(capture: Path, figure: Path | None, as_json: bool) -> None:
+def _describe_capture(capture: Path, figure: Path | None, as_json: bool) -> None:
     """How the packets of a capture arrive."""
     from aqmlab.figures import base as figures
     from aqmlab.traffic.arrivals import arrivals, arrivals_figure, arrivals_table
@@ -115,7 +117,7 @@ def describe_capture(capture: Path, figure: Path | None, as_json: bool) -> None:
         out(f"figure: {figure}")
 
 
-def opened(source: str, overrides: list[Override]) -> Scenario:
+def _opened(source: str, overrides: list[Override]) -> Scenario:
     """The scenario of a file, of recorded connections, or of a kind of traffic."""
     if source in EXAMPLES:
         return example(source, overrides)
@@ -124,14 +126,14 @@ def opened(source: str, overrides: list[Override]) -> Scenario:
     if not Path(source).exists() and not source.endswith(".toml"):
         raise ScenarioError(
             f"SOURCE: found {source!r}; expected a scenario (.toml), connection vectors (.cvec), "
-            f"a capture ({', '.join(CAPTURES)}) or one of {', '.join(EXAMPLES)}"
+            f"a capture ({', '.join(_CAPTURES)}) or one of {', '.join(EXAMPLES)}"
             + nearest(source, EXAMPLES)
         )
     return Scenario.load(source, overrides)
 
 
 @app.command("from-capture")
-def from_capture_command(
+def _from_capture_command(
     capture: Annotated[Path, typer.Argument(metavar="FILE", help="Capture: pcap or pcapng.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The file of connection vectors.")],
     idle: Annotated[
@@ -141,10 +143,10 @@ def from_capture_command(
         str, typer.Option(metavar="TIME", help="Connections silent for longer are given up.")
     ] = "10 min",
     partial: Annotated[
-        Partial,
+        _Partial,
         typer.Option(help="Connections of which beginning, end or a direction was not captured."),
-    ] = Partial.keep,
-    layout: Annotated[Layout, typer.Option(help="Text layout of the vectors.")] = Layout.original,
+    ] = _Partial.keep,
+    layout: Annotated[_Layout, typer.Option(help="Text layout of the vectors.")] = _Layout.original,
     old_format: Annotated[str | None, renamed("--format", "--layout")] = None,  # noqa: ARG001
     as_json: Json = False,
 ) -> None:
@@ -159,17 +161,17 @@ def from_capture_command(
             idle=idle,
             timeout=timeout,
             partial=partial.value,
-            alternate=layout is Layout.alternate,
+            alternate=layout is _Layout.alternate,
             progress=progress.task(capture.name),
         )
     if as_json:
         print_json(report)
         return
-    show(report_table(report))
+    show(_report_table(report))
     out(f"connection vectors: {output}")
 
 
-def report_table(report: Mapping[str, Any]) -> Table:
+def _report_table(report: Mapping[str, Any]) -> Table:
     """What was read, made and skipped."""
     packets, connections, vectors = (report[part] for part in ("packets", "connections", "vectors"))
     table = Table(box=None, pad_edge=False)
@@ -186,7 +188,7 @@ def report_table(report: Mapping[str, Any]) -> Table:
     row("packets", packets["read"])
     row("  of TCP", packets["tcp"])
     reasons("skipped", packets["skipped"])
-    for key, what in OCCURRENCES.items():
+    for key, what in _OCCURRENCES.items():
         if packets[key]:
             row(f"  {what}", packets[key])
     row("seconds from first to last", packets["duration_s"])
@@ -204,7 +206,7 @@ def report_table(report: Mapping[str, Any]) -> Table:
     return table
 
 
-OCCURRENCES = {
+_OCCURRENCES = {
     "repeated": "with data sent again or out of order",
     "keep_alives": "keep-alives",
     "implausible": "ignored: impossible sequence numbers",

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aqmlab import AqmlabError, Run
-from aqmlab.figures import groups as replica_figures
+from aqmlab import AqmlabError, Run, Scenario
+from aqmlab.figures import groups as group_figures
 from aqmlab.results.compare import differences
 from aqmlab.results.groups import Group, group
 from aqmlab.results.statistics import estimate, independent_difference
-from conftest import Cli
+from conftest import SMALL, Cli
 from made_runs import made_run
 
 DROPTAIL = '{kind = "droptail", limit = "20 packets"}'
@@ -88,6 +88,25 @@ def test_groups_without_common_seeds_are_strangers(aqmlab: Cli, small: Path) -> 
     assert not any(one.paired for one in found.values())
 
 
+def test_one_common_seed_of_several_is_no_pair() -> None:
+    """One pair without recorded responses has no interval; all runs together have one."""
+    scenario = Scenario.from_toml(SMALL).data
+    medians = {1: 0.1, 2: 0.2, 3: 0.4}
+    runs = [
+        Run.in_memory(
+            {**scenario, "seed": seed}, {"responses": {"all": {"p50_s": median, "count": 9}}}
+        )
+        for seed, median in medians.items()
+    ]
+    first, second = Group("a", tuple(runs[:2])), Group("b", tuple(runs[1:]))
+    [found] = differences([first, second])
+    assert found.estimate == independent_difference([0.1, 0.2], [0.2, 0.4])
+    assert (found.paired, found.basis) == (False, "2 and 2 runs, other users")
+    [alone] = differences([Group("a", (runs[0],)), Group("b", (runs[0],))])
+    assert (alone.paired, alone.basis, alone.interval) == (True, "one pair of runs", None)
+    assert alone.to_json()["low"] is None
+
+
 def test_a_group_has_one_scenario_one_engine_and_one_world(tmp_path: Path) -> None:
     base = drawn(tmp_path / "base", 1)
 
@@ -116,6 +135,20 @@ def test_a_group_has_one_scenario_one_engine_and_one_world(tmp_path: Path) -> No
         group([*simulated, titled])
 
 
+def test_the_same_run_twice_is_an_error(aqmlab: Cli, small: Path) -> None:
+    for name in ("a", "b"):
+        aqmlab("run", small, "--out", name)
+    aqmlab("run", small, "--seed", "2", "--out", "c")
+    answer = aqmlab("compare", "a", "c", "b")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == (
+        "aqmlab: b: is the same run as a (scenario, seed, engine and world); name one of them\n"
+    )
+    alone = aqmlab("compare", "a", "c", "--json")
+    [first, *_] = json.loads(alone.out)["differences"]
+    assert (first["paired"], first["basis"]) == (False, "blocks of time of two runs, other users")
+
+
 def test_the_band_holds_the_true_distribution(tmp_path: Path) -> None:
     """Pointwise, in about 95 % of the cases: over seeds, and over the blocks of one run."""
     grid = np.array([0.1, 0.35, 1.0, 2.0])
@@ -140,8 +173,8 @@ def test_curves_are_means_and_tails_are_their_rest(tmp_path: Path) -> None:
     recorded = [run.responses["response_s"].to_numpy() for run in runs if run.responses]
     keys = ("time", "share", "low", "high")
     assert group.title == "droptail 120 (3 runs)"
-    near = replica_figures.curve(group, replica_figures.cdf(2.0))
-    far = replica_figures.curve(group, replica_figures.ccdf())
+    near = group_figures.curve(group, group_figures.cdf(2.0))
+    far = group_figures.curve(group, group_figures.ccdf())
     for rows, tail in ((near, False), (far, True)):
         for row in (rows[5], rows[len(rows) // 2], rows[-2]):
             time, share, low, high = (float(row[key] or 0) for key in keys)
@@ -158,11 +191,11 @@ def test_figures_say_what_their_bands_are(tmp_path: Path) -> None:
         Group(name, tuple(drawn(tmp_path / f"{name}{k}", k, mean) for k in range(2)))
         for name, mean in (("a", 0.5), ("b", 0.7))
     ]
-    text = json.dumps(replica_figures.comparison(groups).to_dict())
+    text = json.dumps(group_figures.comparison(groups).to_dict())
     assert "intervals of the mean over seeds" in text
     assert "a (2 runs)" in text
     alone = [Group(group.label, group.runs[:1]) for group in groups]
-    text = json.dumps(replica_figures.comparison(alone).to_dict())
+    text = json.dumps(group_figures.comparison(alone).to_dict())
     assert "from blocks of the measured time" in text
     assert "a (1 run)" in text
 
@@ -170,7 +203,7 @@ def test_figures_say_what_their_bands_are(tmp_path: Path) -> None:
 def test_runs_keep_nothing_of_what_a_figure_read(tmp_path: Path) -> None:
     """Else the memory of a paper's figures would grow with its runs."""
     runs = [drawn(tmp_path / str(seed), seed) for seed in (1, 2)]
-    assert replica_figures.distributions([Group("x", tuple(runs))], 2.0) is not None
+    assert group_figures.distributions([Group("x", tuple(runs))], 2.0) is not None
     assert not any("responses" in vars(run) for run in runs)
     assert runs[0].responses is not None
     assert "responses" in vars(runs[0])

@@ -67,6 +67,11 @@ lint: build $(STAMPS)/requirements-dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+# Circles of files in a crate, and crates that depend upwards
+.PHONY: structure
+structure: $(STAMPS)/venv
+	$(BIN)/python .ci/structure.py
+
 format: $(STAMPS)/requirements-dev
 	cargo fmt
 	$(BIN)/ruff check --fix

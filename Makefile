@@ -75,8 +75,9 @@ lint: build $(STAMPS)/requirements-dev  ## formatters, linters, types, as CI wan
 	$(BIN)/mypy
 
 .PHONY: structure
-structure: $(STAMPS)/requirements  ## circles of files in a crate, and crates that depend upwards
+structure: $(STAMPS)/requirements  ## circles of files and modules, crates that depend upwards
 	$(BIN)/python .ci/structure.py
+	$(BIN)/python .ci/imports.py
 
 .PHONY: msrv
 msrv: $(STAMPS)/venv  ## whether the least Rust version is the one that is stated

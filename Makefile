@@ -1,11 +1,8 @@
-# make build   the command .venv/bin/aqmlab
-# make run     build, then compare drop-tail with RED under the same web users
-# make test    every test; make lint, make docs: the checks of .ci/run
+# `make` or `make help` lists the targets: those with a `##` line.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.DEFAULT_GOAL := build
-.PHONY: build run test test-rust test-python lint format docs reproduce reproduce-quick validate figures clean
+.DEFAULT_GOAL := help
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,7 +20,13 @@ QUEUES := {kind = "droptail", limit = "120 packets"}, \
 	{kind = "red", min_th = "30 packets", max_th = "90 packets", max_p = 0.1, limit = "480 packets", gap = "altq"}
 COMPARE := $(BIN)/aqmlab compare $(QUICKSTART) --vary 'topology.bottleneck.forward.discipline=$(QUEUES)'
 
-build: $(STAMPS)/extension
+.PHONY: help
+help:  ## this list
+	@echo 'make TARGET, where TARGET is one of'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: $(STAMPS)/extension  ## the command .venv/bin/aqmlab
 
 $(STAMPS)/venv:
 	@[ -n "$(PYTHON)" ] || { echo 'aqmlab needs Python 3.10 to 3.14; found none (PYTHON=... names another one)' >&2; exit 1; }
@@ -49,73 +52,97 @@ $(STAMPS)/extension: pyproject.toml $(RUST_SOURCES) $(STAMPS)/requirements
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 	@mv $@.begun $@
 
-run: build
+.PHONY: run
+run: build  ## build, then compare drop-tail with RED under the same web users
 	$(COMPARE)
 
-test: test-rust test-python
+.PHONY: test test-rust test-python
+test: test-rust test-python  ## every test; under 15 minutes on two cores from a clean checkout
 
-test-rust:
+test-rust:  ## the tests of the crates
 	cargo test --locked --quiet
 
-test-python: build $(STAMPS)/requirements-dev
-	$(BIN)/python -m pytest
+# A file of tests stays in one process: its tests may share what takes long to make.
+test-python: build $(STAMPS)/requirements-dev  ## the tests of the Python package and of the documentation
+	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile $(ARGS)
 
-lint: build $(STAMPS)/requirements-dev
+.PHONY: lint
+lint: build $(STAMPS)/requirements-dev  ## formatters, linters, types, as CI wants them
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-format: $(STAMPS)/requirements-dev
+.PHONY: structure
+structure: $(STAMPS)/requirements  ## circles of files and modules, crates that depend upwards
+	$(BIN)/python .ci/structure.py
+	$(BIN)/python .ci/imports.py
+
+.PHONY: msrv
+msrv: $(STAMPS)/venv  ## whether the least Rust version is the one that is stated
+	$(BIN)/python .ci/msrv.py
+
+# What cannot be checked is said; nothing is skipped in silence.
+.PHONY: deny
+deny:  ## licences and origin of what we link, and known vulnerabilities
+	@if ! cargo deny --version >/dev/null 2>&1; then \
+		echo 'deny: NOT CHECKED: cargo-deny is not installed (cargo install cargo-deny --locked)' >&2; \
+	else \
+		cargo deny --locked check --hide-inclusion-graph licenses sources bans; \
+		if cargo deny fetch db >/dev/null 2>&1; then cargo deny --locked check advisories; \
+		else echo 'deny: ADVISORIES NOT CHECKED: their database cannot be fetched' >&2; fi; \
+	fi
+
+.PHONY: format
+format: $(STAMPS)/requirements-dev  ## format Rust and Python
 	cargo fmt
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs:
+.PHONY: docs
+docs:  ## the documentation of the crates, in target/doc
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 
-# Every paper: what is missing is run, then docs/fidelity.md and the reports that it links are written anew
-reproduce: build
+.PHONY: reproduce reproduce-quick
+reproduce: build  ## every paper: run what is missing, write docs/fidelity.md and its reports
 	$(BIN)/aqmlab reproduce all $(ARGS)
 	cp out/reproduce/pages/*.md docs
 
-# The same with short runs and one seed, under a quarter of an hour on two cores: orderings only, docs stay as they are
-reproduce-quick: build
+# Orderings only, under a quarter of an hour on two cores: docs stay as they are.
+reproduce-quick: build  ## the same with short runs and one seed
 	$(BIN)/aqmlab reproduce all --quick --out out/reproduce-quick $(ARGS)
 
-# Each discipline's headline behaviour: docs/validation.md; ARGS="pi rem" for some of them
-validate: build
+.PHONY: validate
+validate: build  ## what each discipline's paper promises: docs/validation.md; ARGS="pi rem" for some
 	@[ out/validate/runs -nt python/aqmlab/_native.abi3.so ] || rm -rf out/validate/runs  # of another engine
 	$(BIN)/python -m aqmlab.validation.disciplines $(ARGS)
 
-figures: build
+.PHONY: figures
+figures: build  ## the figure of README.md
 	mkdir -p docs/images
 	$(COMPARE) -o docs/images/quickstart.svg
 	$(COMPARE) -o docs/images/quickstart.png
 
-clean:
-	rm -rf $(VENV) target
-
-# What the engine costs: ARGS=--quick, --memory, --save, see docs/benchmarks.md
-.PHONY: bench bench-micro
-bench:
+.PHONY: bench bench-micro bench-peers
+bench:  ## what the engine costs: ARGS=--quick, --memory, --save; docs/benchmarks.md
 	$(PYTHON) benches/bench.py $(ARGS)
 
-bench-micro:
+bench-micro:  ## what single parts of it cost
 	cargo bench --locked --bench '*' -- $(ARGS)
 
-# What a packet costs here and in ns-2 and ns-3, where they are installed: ARGS=--quick, see docs/peers.md
-.PHONY: bench-peers
-bench-peers:
+bench-peers:  ## what a packet costs here, and in ns-2 and ns-3 where they are installed: docs/peers.md
 	$(PYTHON) benches/peers/compare.py $(ARGS)
 
-# The live bed on this machine's kernel, as root; what it lacks is said. About half an hour.
+# Apart from `make test`: they need root, a quiet machine and half an hour.
 .PHONY: test-live
-test-live: build $(STAMPS)/requirements-dev
+test-live: build $(STAMPS)/requirements-dev  ## the live bed on this machine's kernel, as root; half an hour
 	AQMLAB_LIVE=full $(BIN)/python -m pytest tests/test_live.py -rs
 
-# The simulator against the kernel, as root: an hour of live runs, those that are there count again
 .PHONY: live-compare
-live-compare: build
+live-compare: build  ## the simulator against the kernel, as root; an hour of live runs
 	$(BIN)/python -m aqmlab.validation.live $(ARGS)
+
+.PHONY: clean
+clean:  ## remove what was built
+	rm -rf $(VENV) target

@@ -1,0 +1,145 @@
+"""The checks of the structure see what they are there for, in sources made for the purpose."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKS = Path(__file__).parent.parent / ".ci"
+
+# a uses b, b uses c and c uses a: by a path in code, by a re-export, and by a group.
+CIRCLE = {
+    "src/lib.rs": "mod a;\nmod b;\nmod c;\npub use c::C;\n",
+    "src/a.rs": "pub struct A;\nfn f() { crate::b::g(); }\n",
+    "src/b.rs": "use crate::C;\npub fn g() -> Option<C> { None }\n",
+    "src/c.rs": "use super::{a::{self as first}};\npub struct C(Option<first::A>);\n",
+}
+
+
+def write(root: Path, crate: str, files: dict[str, str], needs: str = "") -> None:
+    folder = root / "crates" / crate
+    manifest = f'[package]\nname = "aqmlab-{crate}"\n[dependencies]\n{needs}\n'
+    for name, text in {"Cargo.toml": manifest, **files}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def check(root: Path, name: str = "structure.py") -> tuple[int, str]:
+    command = [sys.executable, str(CHECKS / name), "--root", str(root)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert not result.stderr
+    return result.returncode, result.stdout
+
+
+def test_circle_of_three_files_is_listed_with_its_uses(tmp_path: Path) -> None:
+    write(tmp_path, "net", CIRCLE)
+    status, text = check(tmp_path)
+    assert status == 1
+    assert "net: 3 files use one another in a circle:" in text
+    assert "a.rs -> b.rs: crate::b::g" in text
+    assert "b.rs -> c.rs: crate::C" in text
+    assert "c.rs -> a.rs: first::A" in text
+    assert "lib.rs" not in text
+
+
+@pytest.mark.parametrize(
+    "b",
+    [
+        pytest.param("pub fn g() {}\n// use crate::C;\n", id="comment"),
+        pytest.param(
+            "pub fn g() {}\n#[cfg(test)]\nmod tests { use crate::C; }\n", id="test module"
+        ),
+        pytest.param("pub fn g() {}\n#[cfg(test)]\nuse crate::{C};\n", id="test import"),
+        pytest.param(
+            "pub struct B { #[cfg(test)] seen: crate::C, }\npub fn g() {}\n", id="test field"
+        ),
+        pytest.param('pub fn g() -> &\'static str { "use a; C" }\n', id="string"),
+        pytest.param("use other::C;\npub fn g() -> C { C }\n", id="another crate's name"),
+    ],
+)
+def test_tests_comments_and_strings_are_no_uses(tmp_path: Path, b: str) -> None:
+    write(tmp_path, "net", {**CIRCLE, "src/b.rs": b})
+    assert check(tmp_path) == (0, "structure: no problems\n")
+
+
+@pytest.mark.parametrize(
+    "b",
+    [
+        pytest.param('#[serde(with = "crate::c::C")]\npub struct B;\npub fn g() {}\n', id="serde"),
+        pytest.param("use crate::*;\npub fn g() -> C { C }\nuse crate::c::*;\n", id="glob"),
+        pytest.param("#[derive(Debug)]\npub struct B(crate::c::C);\npub fn g() {}\n", id="field"),
+        pytest.param("pub fn g() { mod inner { use super::super::c::C; } }\n", id="inline module"),
+    ],
+)
+def test_every_kind_of_use_counts(tmp_path: Path, b: str) -> None:
+    write(tmp_path, "net", {**CIRCLE, "src/b.rs": b})
+    status, text = check(tmp_path)
+    assert status == 1
+    assert "b.rs -> c.rs" in text
+
+
+def test_two_files_may_use_one_another(tmp_path: Path) -> None:
+    pair = {
+        "src/lib.rs": "mod a;\nmod b;\n",
+        "src/a.rs": "use crate::b::B;\npub struct A(B);\n",
+        "src/b.rs": "use crate::a::A;\npub struct B(Option<Box<A>>);\n",
+    }
+    write(tmp_path, "net", pair)
+    assert check(tmp_path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("crate", "need", "problem"),
+    [
+        ("tcp", "aqmlab-net.workspace = true", None),
+        ("net", "aqmlab-tcp.workspace = true", "net: depends on tcp, which is above net"),
+        (
+            "live",
+            "aqmlab-sim.workspace = true",
+            "live: depends on sim, which is in the same layer as live",
+        ),
+        ("sim", "arrow.workspace = true", "sim: must not depend on arrow"),
+        ("ufo", "", "ufo: its layer is not known; name it in LAYERS of .ci/structure.py"),
+    ],
+)
+def test_crates_depend_downwards(
+    tmp_path: Path, crate: str, need: str, problem: str | None
+) -> None:
+    write(tmp_path, crate, {"src/lib.rs": ""}, need)
+    status, text = check(tmp_path)
+    assert status == (problem is not None)
+    assert (problem or "structure: no problems") in text.splitlines()
+
+
+def write_python(root: Path, files: dict[str, str]) -> None:
+    for name, text in {"__init__.py": "", **files}.items():
+        file = root / "python" / "aqmlab" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "b",
+    [
+        pytest.param("from aqmlab.a import A\n", id="module"),
+        pytest.param("from aqmlab.inner import A\n", id="re-export"),
+        pytest.param("def f():\n    from aqmlab import a\n", id="in a function"),
+        pytest.param("from . import a\n", id="relative"),
+    ],
+)
+def test_circle_of_modules_is_listed(tmp_path: Path, b: str) -> None:
+    package = {"inner/__init__.py": "from aqmlab.a import A\n"}
+    write_python(tmp_path, {**package, "a.py": "import aqmlab.b\nclass A: ...\n", "b.py": b})
+    status, text = check(tmp_path, "imports.py")
+    assert status == 1
+    assert "2 modules import one another in a circle" in text
+    assert "aqmlab.b -> aqmlab.a" in text
+
+
+@pytest.mark.parametrize("floors", [12, 13])
+def test_floors_are_counted(tmp_path: Path, floors: int) -> None:
+    chain = {f"m{k}.py": f"from aqmlab import m{k - 1}\n" for k in range(2, floors + 1)}
+    write_python(tmp_path, {"m1.py": "from aqmlab import _native\n", **chain})
+    status, text = check(tmp_path, "imports.py")
+    assert (status, "13 floors" in text) == ((0, False) if floors == 12 else (1, True))

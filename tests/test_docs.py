@@ -1,0 +1,224 @@
+"""Every block of code in README.md and docs/ does what its page says, taken from the page itself.
+
+What a block is follows from the language of its fence:
+
+``sh``      Commands. Those of a page run in order, in a directory that looks like a checkout.
+            Lines that begin with ``make`` are only looked up: continuous integration makes them.
+``python``  A program, run there as well, in its place between the commands.
+``text``    A picture, or output. After ``<!-- output -->`` it is the output of the block before;
+            ``...`` stands for what differs from run to run, in a line or for some lines.
+``toml``    A scenario, a sweep, or a part of one that is completed here and read.
+            After ``<!-- file: NAME -->`` it is also a file that the commands find.
+``json``    Is read.
+``rust``    Belongs to the crates; `docs/extending.md` has a test of its own.
+
+``<!-- not run: REASON -->`` before a block keeps it from being run; the reasons are printed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from aqmlab import Scenario, Sweep
+from conftest import ROOT
+from test_capture import CONNECTION, pcap
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(
+    r"^(?:<!-- (?P<comment>not run: [^>]+|output|file: \S+) -->\n\n?)?"
+    r"```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+LANGUAGES = {"sh", "python", "text", "toml", "json", "rust"}
+SECONDS = 600
+
+SHORT = "--set measure.duration='20 s' --set measure.warm_up='5 s'"
+BEFORE = {
+    "docs/report.md": f"""
+        aqmlab run scenarios/quickstart.toml {SHORT} --out runs/a
+        aqmlab run scenarios/quickstart.toml {SHORT} --out runs/b \
+            --set topology.bottleneck.discipline=fq-codel
+        aqmlab sweep scenarios/sweeps/thresholds.toml {SHORT} --seeds 1
+        aqmlab reproduce christiansen2000 B.1 --quick
+    """,
+    "docs/traffic/describe.md": f"""
+        cp scenarios/synthetic.cvec mine.cvec
+        aqmlab run scenarios/quickstart.toml --set measure.capture=bottleneck --out run {SHORT}
+    """,
+}
+"""What a reader of a page has at hand before its first command."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code and where it stands."""
+
+    page: str
+    line: int
+    comment: str
+    language: str
+    text: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.page}:{self.line}"
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is not run."""
+        return self.comment.removeprefix("not run: ") if "not run" in self.comment else None
+
+
+def blocks_of(page: Path) -> Iterator[Block]:
+    text = page.read_text()
+    for found in FENCE.finditer(text):
+        line = text.count("\n", 0, found.start("text"))
+        name = page.relative_to(ROOT).as_posix()
+        yield Block(name, line, found["comment"] or "", found["language"], found["text"])
+
+
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
+COMMANDS = list(dict.fromkeys(b.page for b in BLOCKS if b.language in {"sh", "python"}))
+NOT_RUN = [block for block in BLOCKS if block.reason]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A directory that looks like a checkout in which `make build` was called."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    for name in ("scenarios", "papers"):
+        shutil.copytree(ROOT / name, folder / name)
+    (folder / "link.pcap").write_bytes(pcap(CONNECTION))
+    (folder / ".venv").symlink_to(ROOT / ".venv")
+    return folder
+
+
+def test_blocks_name_their_language() -> None:
+    for page in PAGES:
+        fences = re.findall(r"^ *```.*$", page.read_text(), re.MULTILINE)
+        blocks = [block for block in BLOCKS if ROOT / block.page == page]
+        assert len(fences) == 2 * len(blocks), f"{page}: a fence that is indented or not closed"
+        for block in blocks:
+            assert block.language in LANGUAGES, f"{block.place}: name one of {sorted(LANGUAGES)}"
+        indented = re.findall(r"^    (?:aqmlab|\.venv/bin/aqmlab|make) .*$", page.read_text(), re.M)
+        assert not indented, f"{page}: commands stand between fences"
+
+
+@pytest.mark.parametrize("block", NOT_RUN, ids=lambda block: block.place)
+def test_blocks_that_are_not_run_say_why(block: Block) -> None:
+    pytest.skip(f"{block.place} is not run: {block.reason}")
+
+
+def script(block: Block) -> str:
+    """The block as a script of bash or Python."""
+    if block.language == "python":
+        return f"{sys.executable} - <<'END_OF_BLOCK'\n{block.text}END_OF_BLOCK\n"
+    return block.text
+
+
+def pattern(output: str) -> str:
+    """A regular expression for what a page says about an output."""
+    lines = [
+        r"(?:.*\n)*?" if line == "..." else ".*".join(map(re.escape, line.split("..."))) + r" *\n"
+        for line in output.splitlines()
+    ]
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("page", COMMANDS)
+def test_commands_of_a_page(page: str, checkout: Path) -> None:
+    prelude = (
+        f"set -euo pipefail\nexport PATH={Path(sys.executable).parent}:$PATH\n"
+        f'make() {{ command make --dry-run --no-print-directory -C {ROOT} "$@" >/dev/null; }}\n'
+    )
+
+    def run(text: str) -> str:
+        answer = subprocess.run(
+            ["bash", "-c", prelude + text],
+            cwd=checkout,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert answer.returncode == 0, f"{page}: {text}\n{answer.stdout}"
+        return answer.stdout
+
+    run(BEFORE.get(page, ""))
+    output = ""
+    for block in (block for block in BLOCKS if block.page == page and not block.reason):
+        if block.language in {"sh", "python"}:
+            output = run(script(block))
+        elif block.comment.startswith("file: "):
+            (checkout / block.comment.removeprefix("file: ")).write_text(block.text)
+        elif block.comment == "output":
+            assert re.search(pattern(block.text), output), f"{block.place} is not in\n{output}"
+
+
+# --- TOML -----------------------------------------------------------------------------------------
+
+MEASURE = '[measure]\nwarm_up = "2 s"\nduration = "200 s"\n'
+TOPOLOGY = '[topology]\nkind = "dumbbell"\n[topology.bottleneck]\nrate = "10 Mbit/s"\n'
+DISCIPLINE = 'discipline = { kind = "droptail", limit = "60 packets" }\n'
+TRAFFIC = (
+    '[[traffic]]\nname = "transfers"\nkind = "bulk"\nflows = 2\n'
+    'rtt = { kind = "constant", rtt = "60 ms" }\n'
+)
+SWEEP = (
+    'title = "From a page"\nscenario = "../../scenarios/quickstart.toml"\nseeds = "1..2"\n'
+    'derive = { users = "34 * load_pct" }\n'
+)
+
+
+def scenario_around(text: str) -> str:
+    """A whole scenario that has a part of one in its place."""
+    has_traffic = "[[traffic]]" in text
+    if text.startswith("[topology]"):
+        (path,) = re.findall(r"^\[topology\.paths\.(\w+)\]", text, re.MULTILINE)
+        return f'{MEASURE}{text}{TRAFFIC}path = "{path}"\n'
+    if text.startswith("[measure]"):
+        return text + TOPOLOGY + DISCIPLINE + TRAFFIC
+    if text.startswith("discipline"):
+        return MEASURE + TOPOLOGY + text + ("" if has_traffic else TRAFFIC)
+    if has_traffic:
+        return MEASURE + TOPOLOGY + DISCIPLINE + text
+    return MEASURE + TOPOLOGY + DISCIPLINE + TRAFFIC + text
+
+
+@pytest.mark.parametrize(
+    "block",
+    [block for block in BLOCKS if block.language == "toml" and not block.reason],
+    ids=lambda block: block.place,
+)
+def test_toml_is_read(block: Block, checkout: Path) -> None:
+    if "[[axes]]" in block.text:
+        whole = "scenario = " in block.text
+        folder = checkout / ("scenarios/sweeps" if whole else "papers/christiansen2000")
+        file = folder / "page.toml"
+        file.write_text(block.text if whole else SWEEP + block.text)
+        assert Sweep.load(file).axes
+        return
+    file = checkout / "scenarios" / "page.toml"
+    for name in re.findall(r'file = "(.+\.cvec)"', block.text):
+        if not file.with_name(name).exists():
+            shutil.copy(file.with_name("synthetic.cvec"), file.with_name(name))
+    whole = "[topology]" in block.text and "[[traffic]]" in block.text
+    file.write_text(block.text if whole else scenario_around(block.text))
+    assert Scenario.load(file).title is not None
+
+
+@pytest.mark.parametrize(
+    "block", [block for block in BLOCKS if block.language == "json"], ids=lambda block: block.place
+)
+def test_json_is_read(block: Block) -> None:
+    assert json.loads(block.text)

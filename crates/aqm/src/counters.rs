@@ -91,8 +91,8 @@ impl fmt::Debug for Reason {
 /// is counted once: one that was marked and dropped later counts as dropped and as marked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Why the discipline can drop or mark.
-    reasons: &'static [Reason],
+    /// Why the discipline can drop or mark a packet.
+    pub reasons: &'static [Reason],
     /// Packets that came, whatever became of them.
     pub arrived_packets: u64,
     /// IP bytes that came.

@@ -97,7 +97,9 @@ impl<S: Scheduler<Tag>> Played<S> {
             ("depart", _) if marked => "sent_marked".to_owned(),
             ("depart", _) if outcome.sent.is_some() => "sent".to_owned(),
             ("arrive", [(tag, reason)]) if arrival(tag) => format!("drop_{}", reason.name()),
-            ("arrive", [_, (tag, reason)]) if arrival(tag) && *reason == MATCH => "drop_both".to_owned(),
+            ("arrive", [_, (tag, reason)]) if arrival(tag) && *reason == MATCH => {
+                "drop_both".to_owned()
+            }
             ("arrive", [(victim, reason), ..]) => {
                 let count = outcome.dropped.len();
                 format!("enqueue;drop_{}:{}:{count}", reason.name(), victim.flow)

@@ -99,8 +99,8 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
     assert_ne!(first.0, other.0);
     assert_eq!(
         first.1.len(),
-        4,
-        "the distribution, responses, flows and queue are recorded"
+        5,
+        "both distributions, responses, flows and queue are recorded"
     );
 }
 
@@ -262,8 +262,8 @@ fn datagrams_lose_what_the_link_cannot_carry() {
         (lost - expected).abs() < 1e-3,
         "{lost}, expected {expected}"
     );
-    assert_eq!(light.lossy_datagram_flows, Some(0.0));
-    assert_eq!(heavy.lossy_datagram_flows, Some(1.0));
+    assert_eq!(light.lossy_datagram_flow_share, Some(0.0));
+    assert_eq!(heavy.lossy_datagram_flow_share, Some(1.0));
 }
 
 #[test]
@@ -300,9 +300,9 @@ fn losses_of_a_class_are_counted_while_its_connections_go_on() {
     assert_eq!(lost[0] + lost[1], dropped);
     assert_eq!(summary.flows["all"].lost_segments, Some(dropped));
     assert!(lost[0] > 2 * lost[1] && lost[1] > 10, "{lost:?}");
-    assert_eq!((one.count, one.timeouts), (0, 0));
-    assert!(one.expiries.unwrap() > 10);
-    assert_eq!(one.lossy_datagram_flows, None);
+    assert_eq!((one.count, one.closed_timeouts), (0, 0));
+    assert!(one.span_timeouts.unwrap() > 10);
+    assert_eq!(one.lossy_datagram_flow_share, None);
 }
 
 #[test]

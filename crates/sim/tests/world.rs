@@ -62,7 +62,7 @@ fn books_balance_under_loss_marks_and_random_loss() {
             assert!(forward.wire_lost_packets > 0);
             assert!(summary.responses["users"].count > 500);
             let flows = &summary.flows["users"];
-            let repaired = 1.0 - flows.retransmission_shares.unwrap().none;
+            let repaired = 1.0 - flows.retransmission_shares.as_ref().unwrap().none;
             let fast = flows.fast_retransmit_share.unwrap();
             assert!(0.0 < fast && fast < repaired, "{fast} of {repaired}");
             let marks_expected = discipline == RED && tcp.contains("ecn");

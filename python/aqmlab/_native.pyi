@@ -20,6 +20,12 @@ def schema() -> str:
 def catalog() -> str:
     """JSON: what may stand in a scenario, with descriptions."""
 
+def result_schema() -> str:
+    """JSON: what results hold, with meanings, labels and units; keys that were renamed."""
+
+def results_version() -> int:
+    """The version of the keys of ``summary.json`` and of the columns of the tables."""
+
 def uncongested(effective: str, class_index: int, population: float) -> str:
     """The scenario in which one class alone is measured on an uncongested network."""
 

@@ -7,12 +7,13 @@ use arrow::array::{
     StringDictionaryBuilder, UInt8Array, UInt32Array, UInt64Array,
 };
 use arrow::datatypes::{DataType, Field, UInt8Type};
+use serde::Serialize;
 
 /// Rows that are collected before they are written.
 pub(crate) const GROUP: usize = 1 << 16;
 
 /// What a table says of itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct TableAbout {
     /// The name of its file in the run directory.
     pub file: &'static str,
@@ -26,7 +27,7 @@ pub struct TableAbout {
 }
 
 /// What a column says of itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Column {
     /// Its name; ends in its unit.
     pub name: &'static str,

@@ -5,6 +5,7 @@
 
 mod column;
 mod recorder;
+mod reference;
 mod table;
 mod tables;
 
@@ -15,6 +16,7 @@ use aqmlab_scenario::Measure;
 
 pub use column::{Column, TableAbout};
 pub use recorder::ParquetRecords;
+pub use reference::{metrics_page, result_schema};
 pub use tables::TABLES;
 
 /// Records what `measure` asks for in `directory`; no directory, no records.

@@ -12,7 +12,7 @@ use aqmlab_scenario::{Measure, Record};
 
 use crate::column::FixedColumns;
 use crate::table::Table;
-use crate::tables::{Distribution, Flows, Queue, Responses, Sample, Traces};
+use crate::tables::{Distribution, Flows, Queue, Responses, Sample, Sojourn, Traces};
 
 /// Writes the Parquet files of a run directory; what was not asked for is not written.
 pub struct ParquetRecords {
@@ -29,7 +29,7 @@ pub struct ParquetRecords {
 }
 
 impl ParquetRecords {
-    /// Writes into `directory`, which is there: `distribution.parquet`, and `responses.parquet`,
+    /// Writes into `directory`, which is there: `distribution.parquet`, `sojourn.parquet`, and `responses.parquet`,
     /// `flows.parquet`, `queue.parquet`, `flow_trace.parquet` and `capture.pcapng` as far as
     /// `measure` asks for them.
     pub fn new(directory: &Path, measure: &Measure) -> Self {
@@ -67,6 +67,16 @@ impl ParquetRecords {
             };
             add("response", class.responses().times());
             add("flow", class.flows().durations());
+        }
+        table.close()
+    }
+
+    fn write_sojourn(&self, links: &[&LinkStats]) -> Result<(), RunError> {
+        let mut table = Table::<Sojourn>::create(&self.directory, &self.classes)?;
+        for link in links {
+            for bin in link.sojourn().bins() {
+                table.push((link.name(), bin));
+            }
         }
         table.close()
     }
@@ -138,10 +148,11 @@ impl Records for ParquetRecords {
     fn finish(
         mut self: Box<Self>,
         classes: &[ClassMetrics],
-        _links: &[&LinkStats],
+        links: &[&LinkStats],
     ) -> Result<(), RunError> {
         self.check()?;
         self.write_distribution(classes)?;
+        self.write_sojourn(links)?;
         if let Some(table) = self.responses.take() {
             table.close()?;
         }

@@ -13,8 +13,9 @@ use crate::column::{
 };
 
 /// All tables.
-pub const TABLES: [TableAbout; 5] = [
+pub const TABLES: [TableAbout; 6] = [
     Distribution::ABOUT,
+    Sojourn::ABOUT,
     Responses::ABOUT,
     Flows::ABOUT,
     Samples::ABOUT,
@@ -35,6 +36,23 @@ columns! {
         below_s ["s"]: Values<f64> = below,
         /// How many lie in the bin.
         count: Values<u64> = count,
+    }
+}
+
+columns! {
+    /// A bin of the sojourn times at one direction of a link that holds something: how long the
+    /// packets that left the discipline in the measured span had been in it.
+    Sojourn("sojourn.parquet", is_large: false) of
+        ((&'a LinkDirection, (f64, u64))) |(name, (below, count))|
+    {
+        /// The link.
+        link: Words = &name.link,
+        /// `forward` or `reverse`.
+        direction: Words = name.direction,
+        /// End of the bin. Bins are at most 1/128 wide, or 1 ns.
+        below_s ["s"]: Values<f64> = below,
+        /// How many packets lie in the bin.
+        count ["packets"]: Values<u64> = count,
     }
 }
 

@@ -28,8 +28,8 @@ mod _native {
     #[pymodule_export]
     use super::{
         catalog, engine, live_clean, live_missing, load_share, loaded_links, offered_bps, parse,
-        play_source, population, population_key, run, run_live, schema, set_population, to_json,
-        uncongested, version,
+        play_source, population, population_key, result_schema, results_version, run, run_live,
+        schema, set_population, to_json, uncongested, version,
     };
 }
 
@@ -63,6 +63,16 @@ fn to_json(effective: &str) -> PyResult<String> {
 #[pyfunction]
 fn schema() -> String {
     format!("{:#}", Scenario::json_schema())
+}
+
+#[pyfunction]
+fn result_schema() -> String {
+    aqmlab_parquet::result_schema().to_string()
+}
+
+#[pyfunction]
+fn results_version() -> u32 {
+    aqmlab_record::RESULTS_VERSION
 }
 
 #[pyfunction]

@@ -3,7 +3,7 @@
 use aqmlab_aqm::{Backlog, Counters};
 use aqmlab_net::Time;
 
-use crate::{LinkDirection, MeasuredSpan, QueueSamples};
+use crate::{LinkDirection, MeasuredSpan, QueueSamples, SojournHistogram};
 
 /// What is counted of one direction of a link in the measured span, and the samples of its queue.
 #[derive(Clone, Debug)]
@@ -19,11 +19,14 @@ pub struct LinkStats {
     pub(crate) departed_bytes: u64,
     pub(crate) wire_lost_packets: u64,
     pub(crate) busy: Time,
-    /// Packet-nanoseconds spent in the discipline: its time average is the mean queue.
-    pub(crate) waited: u64,
-    /// Nanoseconds from arrival to departure from the discipline, and the packets they belong to.
-    pub(crate) delay_sum: u64,
-    pub(crate) left_packets: u64,
+    /// Nanoseconds that packets spent in the discipline which came and went in the measured span.
+    sojourn_inside: u64,
+    /// Packet-nanoseconds of the measured span that all others spent in the discipline.
+    waited: u64,
+    /// Nanoseconds from arrival to departure of the others that left it in the measured span.
+    sojourn_across: u64,
+    /// Of all packets that left it in the measured span.
+    sojourn: SojournHistogram,
     pub(crate) max_packets: u32,
     /// Queue lengths at the sample times, by count of packets.
     pub(crate) sampled: Vec<u64>,
@@ -57,9 +60,10 @@ impl LinkStats {
             departed_bytes: 0,
             wire_lost_packets: 0,
             busy: Time::ZERO,
+            sojourn_inside: 0,
             waited: 0,
-            delay_sum: 0,
-            left_packets: 0,
+            sojourn_across: 0,
+            sojourn: SojournHistogram::new(),
             max_packets: 0,
             sampled: Vec::new(),
         }
@@ -140,10 +144,9 @@ impl LinkStats {
     ) {
         if self.span.contains(arrives) && end < self.span.end {
             // Nearly all packets: nothing to cut off.
-            let waited = (leaves - arrives).as_nanos();
-            self.waited += waited;
-            self.delay_sum += waited;
-            self.left_packets += 1;
+            let sojourn = (leaves - arrives).as_nanos();
+            self.sojourn_inside += sojourn;
+            self.sojourn.add(sojourn);
             self.departed_packets += 1;
             self.departed_bytes += u64::from(size);
             self.busy += end - begin;
@@ -164,8 +167,9 @@ impl LinkStats {
     #[inline]
     pub fn on_leave(&mut self, arrived: Time, leaves: Time) {
         if self.span.contains(leaves) {
-            self.left_packets += 1;
-            self.delay_sum += (leaves - arrived).as_nanos();
+            let sojourn = (leaves - arrived).as_nanos();
+            self.sojourn_across += sojourn;
+            self.sojourn.add(sojourn);
         }
     }
 
@@ -182,6 +186,25 @@ impl LinkStats {
     /// A packet whose transmission ends at `end` is lost at random on the wire.
     pub fn on_wire_loss(&mut self, end: Time) {
         self.wire_lost_packets += u64::from(self.span.contains(end));
+    }
+
+    /// Packet-nanoseconds spent in the discipline: their time average is the mean queue.
+    pub(crate) const fn waited(&self) -> u64 {
+        self.sojourn_inside + self.waited
+    }
+
+    /// How long the packets stayed in the discipline that left it.
+    pub const fn sojourn(&self) -> &SojournHistogram {
+        &self.sojourn
+    }
+
+    /// The mean of these times in seconds; nothing if there were no packets.
+    pub(crate) fn sojourn_mean_s(&self) -> Option<f64> {
+        let (packets, sum) = (
+            self.sojourn.count(),
+            self.sojourn_inside + self.sojourn_across,
+        );
+        (packets > 0).then(|| sum as f64 / packets as f64 / 1e9)
     }
 
     /// The smallest queue length that at least a share `p` of the samples do not exceed.
@@ -228,12 +251,13 @@ mod tests {
         }
         assert_eq!(stats.departed_packets, 1);
         assert_eq!(stats.busy, s(1));
-        assert_eq!(stats.waited, 3_000_000_000);
+        assert_eq!(stats.waited(), 3_000_000_000);
         assert_eq!(stats.max_packets, 4);
-        assert_eq!((stats.left_packets, stats.delay_sum), (1, 4_000_000_000));
+        assert_eq!(stats.sojourn().count(), 1);
+        assert_eq!(stats.sojourn_mean_s(), Some(4.0));
         // So many waiting for so long, as a queue that is told of changes counts it.
         stats.on_queue(s(5), s(11), 3);
-        assert_eq!(stats.waited, 6_000_000_000);
+        assert_eq!(stats.waited(), 6_000_000_000);
     }
 
     #[test]

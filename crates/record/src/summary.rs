@@ -5,176 +5,207 @@ use std::collections::BTreeMap;
 use aqmlab_aqm::Reason;
 use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
-use serde::Serialize;
 
+use crate::unit::results;
 use crate::{ClassMetrics, FlowStats, LinkStats, ResponseStats};
 
 /// Name of all classes together in a summary.
 const ALL: &str = "all";
 
-/// What a run showed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary {
-    /// Title of the scenario.
-    pub scenario: String,
-    /// Seed of every random stream.
-    pub seed: u64,
-    /// Simulated time, warm-up included.
-    pub simulated_s: f64,
-    /// Simulated time that was measured.
-    pub measured_s: f64,
-    /// Events that the engine handled.
-    pub events: u64,
-    /// Version of aqmlab.
-    pub version: String,
-    /// By link and direction.
-    pub links: BTreeMap<String, BTreeMap<String, LinkSummary>>,
-    /// By class of traffic, and "all".
-    pub responses: BTreeMap<String, ResponseSummary>,
-    /// By class of traffic, and "all".
-    pub flows: BTreeMap<String, FlowSummary>,
+results! {
+    /// What a run showed.
+    pub struct Summary {
+        /// The scenario's title.
+        scenario: String = "scenario", NUMBER;
+        /// Seed of every random stream.
+        seed: u64 = "seed", NUMBER;
+        /// Simulated time, warm-up included.
+        simulated_s: f64 = "simulated", SECONDS;
+        /// Length of the measured span.
+        measured_s: f64 = "measured", SECONDS;
+        /// Events that the engine handled.
+        events: u64 = "events", NUMBER;
+        /// Version of aqmlab.
+        version: String = "version", NUMBER;
+        /// By link and direction.
+        links: BTreeMap<String, BTreeMap<String, LinkSummary>> = "links", NUMBER;
+        /// By class of traffic, and `all` of them together.
+        responses: BTreeMap<String, ResponseSummary> = "responses", NUMBER;
+        /// By class of traffic, and `all` of them together.
+        flows: BTreeMap<String, FlowSummary> = "flows", NUMBER;
+    }
 }
 
-/// One direction of a link in the measured span.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LinkSummary {
-    /// Packets that came to the queue.
-    pub arrived_packets: u64,
-    /// Packets that the discipline dropped.
-    pub dropped_packets: u64,
-    /// Packets that the discipline marked and let in.
-    pub marked_packets: u64,
-    /// Packets whose transmission ended.
-    pub departed_packets: u64,
-    /// Packets that were sent and then lost at random on the wire.
-    pub wire_lost_packets: u64,
-    /// Dropped share of the arrived packets.
-    pub loss_rate: f64,
-    /// Marked share of the arrived packets.
-    pub mark_rate: f64,
-    /// IP bits per second that left.
-    pub throughput_bps: f64,
-    /// Share of time in which the wire was busy, framing included.
-    pub utilization: f64,
-    /// Time average of the packets in the discipline (not on the wire, not in the device ring).
-    pub queue_mean_packets: f64,
-    /// Largest number of packets in the discipline.
-    pub queue_max_packets: u32,
-    /// Median of the sampled queue lengths.
-    pub queue_p50_packets: Option<u32>,
-    /// 95th percentile of the sampled queue lengths.
-    pub queue_p95_packets: Option<u32>,
-    /// 99th percentile of the sampled queue lengths.
-    pub queue_p99_packets: Option<u32>,
-    /// Mean time in the discipline of the packets that left it for the wire or the device ring.
-    pub queue_mean_s: Option<f64>,
-    /// Dropped packets by reason.
-    pub drops: BTreeMap<String, u64>,
-    /// Marked packets by reason.
-    pub marks: BTreeMap<String, u64>,
-}
+results! {
+    /// One direction of a link in the measured span.
+    ///
+    /// A packet belongs to a count when the event that is counted falls into the measured span.
+    pub struct LinkSummary {
+        /// Packets that came to the queue.
+        arrived_packets: u64 = "arrived", PACKETS;
+        /// Packets that the discipline dropped, for whatever reason.
+        dropped_packets: u64 = "dropped", PACKETS;
+        /// Packets that the discipline marked (ECN congestion experienced) and let in.
+        marked_packets: u64 = "marked", PACKETS;
+        /// Packets whose last bit left for the wire.
+        departed_packets: u64 = "departed", PACKETS;
+        /// Packets that were sent and then lost at random on the wire (`loss` in the scenario).
+        wire_lost_packets: u64 = "lost on the wire", PACKETS;
+        /// `dropped_packets / arrived_packets`.
+        loss_rate: f64 = "loss", SHARE;
+        /// `marked_packets / arrived_packets`.
+        mark_rate: f64 = "marked", SHARE;
+        /// IP bits of departed packets per second of the measured span; framing is not counted.
+        throughput_bps: f64 = "throughput", BIT_RATE;
+        /// Share of time in which the wire was busy; framing is counted.
+        utilization: f64 = "utilization", SHARE;
+        /// Time average of the packets in the discipline: exact, not from samples. Packets on the
+        /// wire and in the device ring are not part of the queue.
+        queue_mean_packets: f64 = "mean queue", PACKETS;
+        /// Largest number of packets in the discipline.
+        queue_max_packets: u32 = "longest queue", PACKETS;
+        /// Median of the queue lengths that were sampled every `measure.queue_sample`: the
+        /// smallest length that half of them do not exceed.
+        queue_p50_packets: Option<u32> = "queue p50", PACKETS;
+        /// 95th percentile of the sampled queue lengths.
+        queue_p95_packets: Option<u32> = "queue p95", PACKETS;
+        /// 99th percentile of the sampled queue lengths.
+        queue_p99_packets: Option<u32> = "queue p99", PACKETS;
+        /// Mean sojourn time: the time in the discipline of the packets that left it for the wire
+        /// or the device ring.
+        sojourn_mean_s: Option<f64> = "mean sojourn", MILLISECONDS;
+        /// Median of the sojourn times, to within 1/128, of every packet.
+        sojourn_p50_s: Option<f64> = "sojourn p50", MILLISECONDS;
+        /// 95th percentile of the sojourn times, to within 1/128.
+        sojourn_p95_s: Option<f64> = "sojourn p95", MILLISECONDS;
+        /// 99th percentile of the sojourn times, to within 1/128.
+        sojourn_p99_s: Option<f64> = "sojourn p99", MILLISECONDS;
+        /// Dropped packets by reason. Each discipline has reasons of its own: `early` where it
+        /// signalled congestion, `forced` where it was past the point where it only drops,
+        /// `overflow` where there was no room; the others are on the discipline's page.
+        drops: BTreeMap<String, u64> = "drops", PACKETS;
+        /// Marked packets by reason: those of the discipline's reasons for which it can mark.
+        marks: BTreeMap<String, u64> = "marks", PACKETS;
+    }
 
-/// Request/response exchanges of one class that ended in the measured span.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ResponseSummary {
-    /// Exchanges that began in the measured span.
-    pub started: u64,
-    /// Exchanges that ended in it.
-    pub count: u64,
-    /// Mean response time.
-    pub mean_s: Option<f64>,
-    /// 10th percentile of response times.
-    pub p10_s: Option<f64>,
-    /// 25th percentile.
-    pub p25_s: Option<f64>,
-    /// Median.
-    pub p50_s: Option<f64>,
-    /// 75th percentile.
-    pub p75_s: Option<f64>,
-    /// 90th percentile.
-    pub p90_s: Option<f64>,
-    /// 95th percentile.
-    pub p95_s: Option<f64>,
-    /// 99th percentile.
-    pub p99_s: Option<f64>,
-    /// Longest.
-    pub max_s: Option<f64>,
-    /// Share that took at most 1 s.
-    pub le_1s: Option<f64>,
-    /// Share that took at most 2 s.
-    pub le_2s: Option<f64>,
-    /// Share that took at most 3 s.
-    pub le_3s: Option<f64>,
-    /// Share that took longer than 3 s.
-    pub gt_3s: Option<f64>,
-}
+    /// Request/response exchanges of a class of traffic that ended in the measured span, wherever
+    /// they began.
+    ///
+    /// A response time is what a user waits: for a connection's first exchange from the first SYN
+    /// that the client sends to the end of the response at the client, for others from the request.
+    /// Exchanges that never end have none: `started` far above `count` means that the network
+    /// cannot keep up. Quantiles have three significant digits.
+    pub struct ResponseSummary {
+        /// Exchanges that began in the measured span.
+        started: u64 = "started", NUMBER;
+        /// Exchanges that ended in it.
+        count: u64 = "responses", NUMBER;
+        /// Mean response time.
+        mean_s: Option<f64> = "mean", SECONDS;
+        /// 10th percentile of the response times.
+        p10_s: Option<f64> = "p10", SECONDS;
+        /// 25th percentile.
+        p25_s: Option<f64> = "p25", SECONDS;
+        /// Median.
+        p50_s: Option<f64> = "p50", SECONDS;
+        /// 75th percentile.
+        p75_s: Option<f64> = "p75", SECONDS;
+        /// 90th percentile.
+        p90_s: Option<f64> = "p90", SECONDS;
+        /// 95th percentile.
+        p95_s: Option<f64> = "p95", SECONDS;
+        /// 99th percentile.
+        p99_s: Option<f64> = "p99", SECONDS;
+        /// Longest response time.
+        max_s: Option<f64> = "longest", SECONDS;
+        /// Share of the responses that took at most 1 s.
+        le_1s: Option<f64> = "within 1 s", SHARE;
+        /// Share that took at most 2 s.
+        le_2s: Option<f64> = "within 2 s", SHARE;
+        /// Share that took at most 3 s.
+        le_3s: Option<f64> = "within 3 s", SHARE;
+        /// Share that took longer than 3 s.
+        gt_3s: Option<f64> = "over 3 s", SHARE;
+    }
 
-/// Connections of one class.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FlowSummary {
-    /// Connections that ended in the measured span.
-    pub count: u64,
-    /// Those of them that were given up.
-    pub failed: u64,
-    /// Connections that were not opened because the class had as many as it may.
-    pub refused: u64,
-    /// Mean time from opening to closing of those that were not given up.
-    pub duration_mean_s: Option<f64>,
-    /// Median of these times.
-    pub duration_p50_s: Option<f64>,
-    /// 75th percentile.
-    pub duration_p75_s: Option<f64>,
-    /// 90th percentile.
-    pub duration_p90_s: Option<f64>,
-    /// 95th percentile.
-    pub duration_p95_s: Option<f64>,
-    /// 99th percentile.
-    pub duration_p99_s: Option<f64>,
-    /// Application bits per second that clients received.
-    pub goodput_bps: f64,
-    /// Jain's index over the goodput of connections in the measured span.
-    pub fairness_jain: Option<f64>,
-    /// Jain's index over goodput times minimum round-trip time (Zhang and Qiu 2000).
-    pub fairness_normalized: Option<f64>,
-    /// SYN and SYN-ACK segments sent again.
-    pub retransmitted_syn: u64,
-    /// FIN segments without data sent again.
-    pub retransmitted_fin: u64,
-    /// Data segments sent again.
-    pub retransmitted_data: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Share of the connections with a fast retransmit.
-    pub fast_retransmit_share: Option<f64>,
-    /// Segments with data lost in the measured span, at a queue or on a wire, of all connections:
-    /// also of those that go on when it ends. Only a simulated network tells.
-    pub lost_segments: Option<u64>,
-    /// Expiries of the retransmission timer in the measured span, of all connections.
-    pub expiries: Option<u64>,
-    /// Datagrams sent in the measured span.
-    pub datagrams_sent: u64,
-    /// Datagrams lost in it, at the bottleneck or on the wire.
-    pub datagrams_lost: u64,
-    /// Share of the flows of datagrams that lost more than a tenth of them.
-    pub lossy_datagram_flows: Option<f64>,
-    /// Exclusive shares of the connections by what had to be sent again, at either end, until
-    /// the client had received everything.
-    pub retransmission_shares: Option<RetransmissionShares>,
-}
+    /// Connections and flows of datagrams of a class of traffic.
+    ///
+    /// Connections that ended in the measured span are counted with all that happened on them.
+    /// Where a field says so it counts all connections instead, also those that go on when the
+    /// span ends, such as endless transfers, and only what happened in the span.
+    pub struct FlowSummary {
+        /// Connections that ended in the measured span, and flows of datagrams.
+        count: u64 = "connections", NUMBER;
+        /// Connections that were aborted: an end gave up after too many retransmissions.
+        failed: u64 = "aborted", NUMBER;
+        /// Connections that were not opened because the class had as many as `max_connections`
+        /// allows.
+        refused: u64 = "refused", NUMBER;
+        /// Mean time from opening to closing of the connections that were not aborted.
+        duration_mean_s: Option<f64> = "mean duration", SECONDS;
+        /// Median of these times.
+        duration_p50_s: Option<f64> = "duration p50", SECONDS;
+        /// 75th percentile.
+        duration_p75_s: Option<f64> = "duration p75", SECONDS;
+        /// 90th percentile.
+        duration_p90_s: Option<f64> = "duration p90", SECONDS;
+        /// 95th percentile.
+        duration_p95_s: Option<f64> = "duration p95", SECONDS;
+        /// 99th percentile.
+        duration_p99_s: Option<f64> = "duration p99", SECONDS;
+        /// Application bits per second that clients received in the measured span.
+        goodput_bps: f64 = "goodput", BIT_RATE;
+        /// Jain's index `(Σx)² / (n Σx²)` over the goodput `x` of the connections: 1 when all get
+        /// the same. It says something about connections that compete for the link all the time
+        /// (bulk transfers), and little about web connections, whose goodput depends on their size.
+        fairness_jain: Option<f64> = "fairness", NUMBER;
+        /// Jain's index over goodput times minimum round-trip time (Zhang and Qiu 2000): 1 when
+        /// shares go by one over the round trip.
+        fairness_normalized: Option<f64> = "normalized fairness", NUMBER;
+        /// SYN and SYN-ACK segments sent again.
+        retransmitted_syn: u64 = "retransmitted SYNs", NUMBER;
+        /// FIN segments without data sent again.
+        retransmitted_fin: u64 = "retransmitted FINs", NUMBER;
+        /// Data segments sent again.
+        retransmitted_data: u64 = "retransmitted data", NUMBER;
+        /// Expiries of the retransmission timer on the connections that ended in the measured
+        /// span, in their whole life.
+        closed_timeouts: u64 = "time-outs of closed connections", NUMBER;
+        /// Share of the connections that ended with a fast retransmit at either end: a loss whose
+        /// repair did not wait for the timer. A live run cannot see it.
+        fast_retransmit_share: Option<f64> = "with fast retransmit", SHARE;
+        /// Segments with data that a queue dropped or a wire lost in the measured span, of all
+        /// connections. A live run cannot see it.
+        lost_segments: Option<u64> = "lost segments", NUMBER;
+        /// Expiries of the retransmission timer in the measured span, on all connections. A live
+        /// run cannot see it.
+        span_timeouts: Option<u64> = "time-outs in the span", NUMBER;
+        /// Datagrams sent in the measured span.
+        datagrams_sent: u64 = "datagrams sent", NUMBER;
+        /// Datagrams lost in it, at a queue or on a wire.
+        datagrams_lost: u64 = "datagrams lost", NUMBER;
+        /// Share of the flows of datagrams that lost more than a tenth of what they sent in the
+        /// measured span.
+        lossy_datagram_flow_share: Option<f64> = "lossy flows of datagrams", SHARE;
+        /// Exclusive shares of the connections by what had to be sent again, at either end, until
+        /// the client had received everything. They add up to 1 (Christiansen et al. 2000, Table
+        /// 5).
+        retransmission_shares: Option<RetransmissionShares> = "by retransmission", SHARE;
+    }
 
-/// Exclusive shares of connections by what had to be sent again until the client had everything.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct RetransmissionShares {
-    /// Nothing.
-    pub none: f64,
-    /// Only SYNs.
-    pub syn: f64,
-    /// Only FINs.
-    pub fin: f64,
-    /// Only data.
-    pub data: f64,
-    /// Segments of several of these kinds.
-    pub several: f64,
+    /// Exclusive shares of connections by what had to be sent again until the client had everything.
+    pub struct RetransmissionShares {
+        /// Nothing.
+        none: f64 = "nothing sent again", SHARE;
+        /// Only SYNs.
+        syn: f64 = "only SYNs", SHARE;
+        /// Only FINs.
+        fin: f64 = "only FINs", SHARE;
+        /// Only data.
+        data: f64 = "only data", SHARE;
+        /// Segments of several of these kinds.
+        several: f64 = "several kinds", SHARE;
+    }
 }
 
 impl Summary {
@@ -246,13 +277,15 @@ fn link_summary(stats: &LinkStats, measured: Time) -> LinkSummary {
         mark_rate: share(marked, counters.arrived_packets),
         throughput_bps: stats.departed_bytes as f64 * 8.0 / seconds,
         utilization: stats.busy.as_secs_f64() / seconds,
-        queue_mean_packets: stats.waited as f64 / measured.as_nanos() as f64,
+        queue_mean_packets: stats.waited() as f64 / measured.as_nanos() as f64,
         queue_max_packets: stats.max_packets,
         queue_p50_packets: stats.queue_percentile(0.5),
         queue_p95_packets: stats.queue_percentile(0.95),
         queue_p99_packets: stats.queue_percentile(0.99),
-        queue_mean_s: (stats.left_packets > 0)
-            .then(|| stats.delay_sum as f64 / stats.left_packets as f64 / 1e9),
+        sojourn_mean_s: stats.sojourn_mean_s(),
+        sojourn_p50_s: stats.sojourn().quantile_s(0.50),
+        sojourn_p95_s: stats.sojourn().quantile_s(0.95),
+        sojourn_p99_s: stats.sojourn().quantile_s(0.99),
         drops: by_reason(counters.drops()),
         marks: by_reason(counters.marks()),
     }
@@ -302,14 +335,14 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         retransmitted_syn: stats.retransmitted_syn,
         retransmitted_fin: stats.retransmitted_fin,
         retransmitted_data: stats.retransmitted_data,
-        timeouts: stats.timeouts,
-        fast_retransmit_share: (stats.count > 0)
+        closed_timeouts: stats.timeouts,
+        fast_retransmit_share: (stats.count > 0 && stats.seen.is_some())
             .then(|| share(stats.with_fast_retransmit, stats.count)),
         lost_segments: stats.seen.map(|seen| seen.lost_segments),
-        expiries: stats.seen.map(|seen| seen.timeouts),
+        span_timeouts: stats.seen.map(|seen| seen.timeouts),
         datagrams_sent: stats.datagrams_sent,
         datagrams_lost: stats.datagrams_lost,
-        lossy_datagram_flows: (stats.datagram_flows > 0)
+        lossy_datagram_flow_share: (stats.datagram_flows > 0)
             .then(|| share(stats.lossy_datagram_flows, stats.datagram_flows)),
         retransmission_shares: (stats.count > 0).then_some(RetransmissionShares {
             none,

@@ -62,7 +62,7 @@ fn books_balance_under_loss_marks_and_random_loss() {
             assert!(forward.wire_lost_packets > 0);
             assert!(summary.responses["users"].count > 500);
             let flows = &summary.flows["users"];
-            let repaired = 1.0 - flows.retransmission_shares.unwrap().none;
+            let repaired = 1.0 - flows.retransmission_shares.as_ref().unwrap().none;
             let fast = flows.fast_retransmit_share.unwrap();
             assert!(0.0 < fast && fast < repaired, "{fast} of {repaired}");
             let marks_expected = discipline == RED && tcp.contains("ecn");
@@ -166,8 +166,8 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
     assert_ne!(first.0, other.0);
     assert_eq!(
         first.1.len(),
-        4,
-        "the distribution, responses, flows and queue are recorded"
+        5,
+        "both distributions, responses, flows and queue are recorded"
     );
 }
 
@@ -329,8 +329,8 @@ fn datagrams_lose_what_the_link_cannot_carry() {
         (lost - expected).abs() < 1e-3,
         "{lost}, expected {expected}"
     );
-    assert_eq!(light.lossy_datagram_flows, Some(0.0));
-    assert_eq!(heavy.lossy_datagram_flows, Some(1.0));
+    assert_eq!(light.lossy_datagram_flow_share, Some(0.0));
+    assert_eq!(heavy.lossy_datagram_flow_share, Some(1.0));
 }
 
 #[test]
@@ -367,9 +367,9 @@ fn losses_of_a_class_are_counted_while_its_connections_go_on() {
     assert_eq!(lost[0] + lost[1], dropped);
     assert_eq!(summary.flows["all"].lost_segments, Some(dropped));
     assert!(lost[0] > 2 * lost[1] && lost[1] > 10, "{lost:?}");
-    assert_eq!((one.count, one.timeouts), (0, 0));
-    assert!(one.expiries.unwrap() > 10);
-    assert_eq!(one.lossy_datagram_flows, None);
+    assert_eq!((one.count, one.closed_timeouts), (0, 0));
+    assert!(one.span_timeouts.unwrap() > 10);
+    assert_eq!(one.lossy_datagram_flow_share, None);
 }
 
 #[test]

@@ -1,0 +1,117 @@
+//! How long packets stay in a queue.
+
+/// Bins of a power of two of nanoseconds, as a power of two: a bin is at most 1/128 wide.
+const DIGITS: u32 = 7;
+
+/// Bins up to the longest time that a number of nanoseconds can say.
+const BINS: usize = (65 - DIGITS as usize) << DIGITS;
+
+/// Counts sojourn times in bins whose width grows with the time: exact up to 255 ns, then to
+/// within 1/128. A packet costs a shift and an increment.
+#[derive(Clone, Debug)]
+pub struct SojournHistogram {
+    bins: Box<[u64]>,
+}
+
+impl SojournHistogram {
+    pub(crate) fn new() -> Self {
+        Self {
+            bins: vec![0; BINS].into_boxed_slice(),
+        }
+    }
+
+    /// How far the bins at `nanos` are wider than one nanosecond, as a power of two.
+    #[inline(always)]
+    const fn shift(nanos: u64) -> u32 {
+        // At least the nanoseconds that have bins of their own, so that nothing is negative.
+        let at_least = nanos | ((2 << DIGITS) - 1);
+        63 - DIGITS - at_least.leading_zeros()
+    }
+
+    #[inline(always)]
+    pub(crate) fn add(&mut self, nanos: u64) {
+        let shift = Self::shift(nanos);
+        let bin = ((shift as usize) << DIGITS) + (nanos >> shift) as usize;
+        if let Some(count) = self.bins.get_mut(bin) {
+            *count += 1;
+        }
+    }
+
+    /// The longest time in a bin, in nanoseconds.
+    const fn longest(bin: usize) -> u64 {
+        let octave = (bin >> DIGITS) as u32;
+        if octave < 2 {
+            return bin as u64;
+        }
+        let shift = octave - 1;
+        let digits = (bin - ((shift as usize) << DIGITS)) as u64;
+        (digits << shift) + ((1 << shift) - 1)
+    }
+
+    /// How many packets there were.
+    pub fn count(&self) -> u64 {
+        self.bins.iter().sum()
+    }
+
+    /// The `p`-quantile in seconds, to within 1/128; nothing if there were no packets.
+    pub(crate) fn quantile_s(&self, p: f64) -> Option<f64> {
+        let wanted = (p * self.count() as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let bin = self.bins.iter().position(|count| {
+            seen += count;
+            seen >= wanted
+        });
+        bin.map(|bin| Self::longest(bin) as f64 / 1e9)
+    }
+
+    /// The bins that hold something: the time that everything in them stays below, in seconds, and
+    /// how many there are.
+    pub fn bins(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
+        let bins = self.bins.iter().enumerate();
+        let held = bins.filter(|(_, count)| **count > 0);
+        held.map(|(bin, count)| ((Self::longest(bin) as f64 + 1.0) / 1e9, *count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_has_its_bin() {
+        let around = (0..64).flat_map(|power| {
+            let edge = 1_u64 << power;
+            [edge - 1, edge, edge + 1, edge + edge / 3]
+        });
+        for nanos in around.chain([u64::MAX, 12_345_678]) {
+            let mut histogram = SojournHistogram::new();
+            histogram.add(nanos);
+            assert_eq!(histogram.count(), 1, "{nanos}");
+            let bin = histogram.bins.iter().position(|count| *count > 0).unwrap();
+            let longest = SojournHistogram::longest(bin);
+            assert!(longest >= nanos, "{nanos} {longest}");
+            assert!(longest - nanos <= nanos / 128, "{nanos} {longest}");
+            assert!(bin == 0 || SojournHistogram::longest(bin - 1) < nanos);
+        }
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_packets() {
+        let mut histogram = SojournHistogram::new();
+        assert_eq!(histogram.quantile_s(0.5), None);
+        for _ in 0..90 {
+            histogram.add(0);
+        }
+        for _ in 0..10 {
+            histogram.add(1_000_000);
+        }
+        assert_eq!(histogram.quantile_s(0.5), Some(0.0));
+        assert_eq!(histogram.quantile_s(0.9), Some(0.0));
+        let p99 = histogram.quantile_s(0.99).unwrap();
+        assert!((0.001..0.001 * 129.0 / 128.0).contains(&p99), "{p99}");
+        assert_eq!(
+            histogram.bins().map(|bin| bin.1).collect::<Vec<_>>(),
+            [90, 10]
+        );
+    }
+}

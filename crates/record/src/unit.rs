@@ -1,0 +1,80 @@
+//! The units of results, and how people read them.
+
+use serde::Serialize;
+
+/// The unit of a value in results, and the one in which people read it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Unit {
+    /// The unit of the value as it is stored: `1` for a number without a unit.
+    pub stored: &'static str,
+    /// The unit in which it is shown.
+    pub shown: &'static str,
+    /// What the stored value is multiplied by to show it.
+    pub scale: f64,
+}
+
+impl Unit {
+    /// A number of things, or an index, without a unit.
+    pub const NUMBER: Self = Self::plain("1");
+    /// Packets.
+    pub const PACKETS: Self = Self::plain("packets");
+    /// Seconds.
+    pub const SECONDS: Self = Self::plain("s");
+    /// Seconds, shown as milliseconds.
+    pub const MILLISECONDS: Self = Self {
+        stored: "s",
+        shown: "ms",
+        scale: 1e3,
+    };
+    /// Bits per second, shown as megabits per second.
+    pub const BIT_RATE: Self = Self {
+        stored: "bit/s",
+        shown: "Mbit/s",
+        scale: 1e-6,
+    };
+    /// A share from 0 to 1, shown in per cent.
+    pub const SHARE: Self = Self {
+        stored: "1",
+        shown: "%",
+        scale: 100.0,
+    };
+
+    const fn plain(name: &'static str) -> Self {
+        Self {
+            stored: name,
+            shown: name,
+            scale: 1.0,
+        }
+    }
+}
+
+/// Declares a part of the summary: its fields with their meanings, labels and units, from which
+/// its JSON Schema follows.
+macro_rules! results {
+    ($(
+        $(#[doc = $about:literal])+
+        pub struct $part:ident {
+            $(
+                $(#[doc = $meaning:literal])+
+                $field:ident: $type:ty = $label:literal, $unit:ident;
+            )+
+        }
+    )+) => {$(
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        pub struct $part {
+            $(
+                $(#[doc = $meaning])+
+                #[schemars(extend(
+                    "x-label" = $label,
+                    "x-unit" = $crate::unit::Unit::$unit.stored,
+                    "x-shown-unit" = $crate::unit::Unit::$unit.shown,
+                    "x-scale" = $crate::unit::Unit::$unit.scale
+                ))]
+                pub $field: $type,
+            )+
+        }
+    )+};
+}
+
+pub(crate) use results;

@@ -67,7 +67,7 @@ test-python: build $(STAMPS)/requirements-dev  ## the tests of the Python packag
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile $(ARGS)
 
 .PHONY: lint
-lint: build $(STAMPS)/requirements-dev  ## formatters, linters, types, as CI wants them
+lint: build structure $(STAMPS)/requirements-dev  ## formatters, linters, types and structure, as CI wants them
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check

@@ -21,7 +21,7 @@ use crate::bed::Bed;
 use crate::clock::Clock;
 use crate::error::LiveError;
 use crate::measure::{Lateness, LoadReport, Meter};
-use crate::path::Agenda;
+use crate::path::EventQueue;
 use crate::routes::{FIRST_CLIENT_PORT, Route, Routes, Side};
 use crate::side::{ClassSockets, Command, Report};
 
@@ -108,7 +108,7 @@ pub(crate) struct Load<'a> {
     sides: [UnboundedSender<Command>; 2],
     reports: Receiver<Report>,
     /// When a source wants to be woken: its class and token.
-    agenda: Agenda<(usize, u32)>,
+    agenda: EventQueue<(usize, u32)>,
     actions: Vec<Action>,
     flows_opened: u64,
     open: HashMap<u64, Open>,
@@ -156,7 +156,7 @@ impl<'a> Load<'a> {
             delay_at: setting.delay_at,
             sides,
             reports,
-            agenda: Agenda::new(),
+            agenda: EventQueue::new(),
             actions: Vec::new(),
             flows_opened: 0,
             open: HashMap::new(),

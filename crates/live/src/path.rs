@@ -58,12 +58,12 @@ impl<T> Ord for Due<T> {
 
 /// Things by the time at which they are due.
 #[derive(Debug)]
-pub(crate) struct Agenda<T> {
+pub(crate) struct EventQueue<T> {
     heap: BinaryHeap<Due<T>>,
     serial: u64,
 }
 
-impl<T> Agenda<T> {
+impl<T> EventQueue<T> {
     pub(crate) const fn new() -> Self {
         Self {
             heap: BinaryHeap::new(),
@@ -96,7 +96,7 @@ impl<T> Agenda<T> {
 struct Exit {
     /// The links of the receivers.
     links: Option<AccessLinks>,
-    leaving: Agenda<Box<[u8]>>,
+    leaving: EventQueue<Box<[u8]>>,
     /// Lost datagrams count in it.
     measured: MeasuredSpan,
 }
@@ -139,7 +139,7 @@ pub(crate) struct Path {
     hosts: [usize; 2],
     /// The links of the senders.
     links: Option<AccessLinks>,
-    delayed: Agenda<(Packet, Frame)>,
+    delayed: EventQueue<(Packet, Frame)>,
     port: Port<Frame>,
     /// What the discipline has dropped, and when; empty between calls.
     dropped: Vec<(Time, Frame)>,
@@ -169,12 +169,12 @@ impl Path {
             from,
             hosts: [senders, receivers],
             links: AccessLinks::new(hosts, senders),
-            delayed: Agenda::new(),
+            delayed: EventQueue::new(),
             port: Port::new(name, link, scenario.seed, &scenario.measure),
             dropped: Vec::new(),
             exit: Exit {
                 links: AccessLinks::new(hosts, receivers),
-                leaving: Agenda::new(),
+                leaving: EventQueue::new(),
                 measured: MeasuredSpan::of(&scenario.measure),
             },
             strays: 0,

@@ -6,11 +6,11 @@ use aqmlab_net::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::SourceError;
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
 use crate::script::{Action, Connect, Script};
 use crate::setting::Setting;
 use crate::sizes::ENDLESS;
-use crate::source::SourceError;
 
 /// Transfers that never end, or all have the same size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::datagrams;
+use crate::error::SourceError;
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
 use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
-use crate::source::SourceError;
 
 /// Flows of datagrams at a constant rate, from servers to clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

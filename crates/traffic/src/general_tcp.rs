@@ -16,11 +16,11 @@ use aqmlab_net::{Bytes, Frequency, RandomStream, Role, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate};
 use crate::replay::{Feed, Options, Replay};
 use crate::setting::Setting;
 use crate::sizes::BoundedPareto;
-use crate::source::{PopulationUnset, SourceError};
 use crate::vector::{Adu, Body, ConnectionVector};
 
 /// Connections of many applications, in the manner of a backbone. Shares are of connections,

@@ -13,6 +13,7 @@ mod bulk;
 pub mod cbr;
 mod curve;
 mod datagrams;
+mod error;
 pub mod general_tcp;
 pub mod ideal;
 mod long_memory;
@@ -38,6 +39,7 @@ pub mod vector;
 mod vectors;
 mod web_sessions;
 
+pub use error::{PopulationUnset, SourceError};
 pub use model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
 pub use offered::Offered;
 pub use player::{Answered, AppAction, Delivery, Player};
@@ -45,7 +47,7 @@ pub use rtt::{GeneralFit, PackmimeRtt, Rtt};
 pub use script::{Action, Connect, Exchange, Limits, OpenDatagrams, Script, Step};
 pub use setting::{Direction, HostCounts, Setting};
 pub use sizes::Sizes;
-pub use source::{Activity, PopulationUnset, Source, SourceError};
+pub use source::{Activity, Source};
 pub use subset::Subset;
 pub use vectors::VectorFile;
 

@@ -21,11 +21,11 @@ use aqmlab_net::{RandomStream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Script};
 use crate::setting::{HostCounts, Setting};
-use crate::source::{PopulationUnset, SourceError};
 use tables::{Kind, ReplySizes, Tables};
 
 /// Web users after Mah's empirical model of 1995 traffic, as Christiansen et al. 2000 drove it.

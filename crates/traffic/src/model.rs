@@ -4,10 +4,10 @@ use std::io;
 
 use aqmlab_net::{Frequency, Time};
 
+use crate::error::SourceError;
 use crate::script::Action;
 use crate::setting::Setting;
 use crate::sizes::Sizes;
-use crate::source::SourceError;
 use crate::vectors::{VectorFile, Vectors};
 
 /// The parameters of a traffic model. Their [`Parameters`](aqmlab_declare::Parameters) say what the

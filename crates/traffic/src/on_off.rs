@@ -12,10 +12,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::datagrams;
+use crate::error::SourceError;
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
 use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
-use crate::source::SourceError;
 
 /// Flows of datagrams that are on and off in turn, each time for a Pareto time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

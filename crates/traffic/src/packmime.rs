@@ -24,11 +24,11 @@ use aqmlab_net::{Frequency, RandomStream, Role, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate};
 use crate::rtt::{PackmimeRtt, Rtt};
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{Direction, HostCounts, Setting};
-use crate::source::{PopulationUnset, SourceError};
 use marginals::{Gaps, Numbers, Requests, Responses, RttParts, ServerDelays};
 use persistent::Persistence;
 

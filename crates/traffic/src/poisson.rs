@@ -9,12 +9,12 @@ use aqmlab_net::{Frequency, RandomStream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate};
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Script};
 use crate::setting::{Direction, HostCounts, Setting};
 use crate::sizes::{SizeDraws, Sizes};
-use crate::source::{PopulationUnset, SourceError};
 
 /// Connections that arrive as a Poisson process; each carries one request and one response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

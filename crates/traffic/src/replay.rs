@@ -15,7 +15,6 @@ use std::collections::BinaryHeap;
 
 use aqmlab_net::{RandomStream, Time};
 
-use crate::model::ModelSource;
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Limits, Script};
 use crate::setting::{Direction, HostCounts, Setting};
@@ -240,14 +239,15 @@ impl<F: Feed> Replay<F> {
     }
 }
 
-impl<F: Feed> ModelSource for Replay<F> {
-    fn start(&mut self, actions: &mut Vec<Action>) {
+impl<F: Feed> Replay<F> {
+    /// The class begins.
+    pub(crate) fn begin(&mut self, actions: &mut Vec<Action>) {
         self.ahead = self.read();
         self.wait(actions);
     }
 
     /// Starts what is due.
-    fn on_wake(&mut self, now: Time, _token: u32, actions: &mut Vec<Action>) {
+    pub(crate) fn start_due(&mut self, now: Time, actions: &mut Vec<Action>) {
         let first = self.pending.peek().map_or(now, |Reverse(first)| first.at);
         let origin = *self.origin.get_or_insert(now.saturating_sub(first));
         let now = now.saturating_sub(origin);
@@ -265,7 +265,7 @@ impl<F: Feed> ModelSource for Replay<F> {
     }
 
     /// Why the vectors ended before their time, if they did.
-    fn failure(&self) -> Option<&str> {
+    pub(crate) fn feed_failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 }

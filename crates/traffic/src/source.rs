@@ -5,56 +5,12 @@ use std::{fmt, io};
 use aqmlab_net::Time;
 
 use crate::Model;
+use crate::error::SourceError;
 use crate::model::{ModelSource, OpenFile, Opening};
 use crate::script::Action;
 use crate::setting::Setting;
 use crate::subset::{Dealer, Subset};
 use crate::vectors::Vectors;
-
-/// A model without its number of users (or its rate): it has to be calibrated first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PopulationUnset {
-    /// The field that is missing.
-    pub field: &'static str,
-}
-
-impl fmt::Display for PopulationUnset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is not set; give it, or a load to calibrate it to",
-            self.field
-        )
-    }
-}
-
-impl std::error::Error for PopulationUnset {}
-
-/// Why a source cannot be made.
-#[derive(Debug)]
-pub enum SourceError {
-    /// It has to be calibrated first.
-    PopulationUnset(PopulationUnset),
-    /// A file that it needs cannot be opened.
-    File(io::Error),
-}
-
-impl fmt::Display for SourceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PopulationUnset(unset) => unset.fmt(f),
-            Self::File(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for SourceError {}
-
-impl From<PopulationUnset> for SourceError {
-    fn from(unset: PopulationUnset) -> Self {
-        Self::PopulationUnset(unset)
-    }
-}
 
 /// A class of traffic at work: says which connections to open and when to wake it.
 ///

@@ -10,11 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::curve;
+use crate::error::SourceError;
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{Pair, Setting};
-use crate::source::SourceError;
 
 /// Interactive sessions with the pauses of tcplib's telnet: a keystroke, its echo, a pause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -22,11 +22,11 @@ use aqmlab_net::{RandomStream, Role, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{HostCounts, Setting};
-use crate::source::{PopulationUnset, SourceError};
 use numbers::Numbers;
 
 /// Web users after Smith et al. 2001, as Le's dissertation of 2005 drove them: pages of objects

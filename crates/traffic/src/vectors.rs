@@ -8,10 +8,11 @@ use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
 use crate::replay::{Feed, Options, Replay};
+use crate::script::Action;
 use crate::setting::Setting;
-use crate::source::{PopulationUnset, SourceError};
 use crate::vector::{CLOSE_AFTER, ConnectionVector, VectorReader};
 
 /// Recorded (or synthetic) connections, which start at their times and follow their own course: the
@@ -206,5 +207,19 @@ impl FileFeed {
         self.begin = self.last.saturating_add(gap);
         self.count = 0;
         self.reader.rewind()
+    }
+}
+
+impl<F: Feed> ModelSource for Replay<F> {
+    fn start(&mut self, actions: &mut Vec<Action>) {
+        self.begin(actions);
+    }
+
+    fn on_wake(&mut self, now: Time, _token: u32, actions: &mut Vec<Action>) {
+        self.start_due(now, actions);
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.feed_failure()
     }
 }

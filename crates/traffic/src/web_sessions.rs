@@ -10,12 +10,12 @@ use aqmlab_net::{Bytes, RandomStream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Script};
 use crate::setting::{Pair, Setting};
 use crate::sizes::{SizeDraws, Sizes};
-use crate::source::{PopulationUnset, SourceError};
 
 /// Sessions after Zhang and Qiu 2000: fetch a transfer, think, fetch the next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

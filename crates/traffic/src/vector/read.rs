@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read, Seek};
 
 use aqmlab_net::{Role, Time};
 
-use super::{
+use super::types::{
     Adu, Body, CLOSE_AFTER, ConnectionVector, MAX_ADUS, MAX_BYTES, MAX_LINE, MAX_TIME, VectorError,
 };
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use aqmlab_net::{Role, Time};
 
-use super::{Adu, Body, ConnectionVector};
+use super::types::{Adu, Body, ConnectionVector};
 
 /// Writes a vector in the original format (`SEQ`, `CONC`). Vectors go in order of start time.
 pub fn write_original(out: &mut impl Write, vector: &ConnectionVector) -> io::Result<()> {

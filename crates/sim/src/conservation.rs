@@ -35,6 +35,7 @@ impl<A: EventQueue> World<A> {
     }
 
     /// What a connection has done so far.
+    #[inline]
     fn flow_of(&self, index: u32, connection: &Connection) -> Flow {
         let (app, class) = (&connection.app, usize::from(connection.class));
         let (response_bytes, request_bytes) = app.received();

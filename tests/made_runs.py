@@ -24,7 +24,7 @@ SIDE = {
     "queue_mean_packets": 61.2,
     "queue_max_packets": 120,
     "queue_p95_packets": 110,
-    "queue_mean_s": 0.04,
+    "sojourn_mean_s": 0.04,
     "drops": {"early": 0, "overflow": 4_000},
     "marks": {"early": 0},
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Float64Builder, StringArray,
-    StringDictionaryBuilder, UInt8Array, UInt32Array, UInt64Array,
+    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Float64Builder, StringArray, UInt8Array,
+    UInt32Array, UInt64Array,
 };
-use arrow::datatypes::{DataType, Field, UInt8Type};
+use arrow::datatypes::{DataType, Field};
 use serde::Serialize;
 
 /// Rows that are collected before they are written.
@@ -187,13 +187,30 @@ impl Buffer for ClassNames {
     }
 }
 
-/// Words from a set that is small.
-#[derive(Default)]
-pub(crate) struct Words(StringDictionaryBuilder<UInt8Type>);
+/// Words from a set that is small. Most rows repeat the word of the row before them, so a look at
+/// it is cheaper than a hash.
+pub(crate) struct Words {
+    words: Vec<String>,
+    /// Which of them, per row.
+    keys: Values<u8>,
+    last: usize,
+}
 
 impl Words {
+    #[inline]
     pub(crate) fn push(&mut self, word: &str) {
-        self.0.append_value(word);
+        if self.words.get(self.last).is_none_or(|last| last != word) {
+            self.last = self.place(word);
+        }
+        self.keys.push(self.last as u8);
+    }
+
+    fn place(&mut self, word: &str) -> usize {
+        let known = self.words.iter().position(|known| known == word);
+        known.unwrap_or_else(|| {
+            self.words.push(word.to_owned());
+            self.words.len() - 1
+        })
     }
 }
 
@@ -201,7 +218,11 @@ impl Buffer for Words {
     const KIND: &'static str = "text";
 
     fn new(_classes: &[String]) -> Self {
-        Self::default()
+        Self {
+            words: Vec::new(),
+            keys: Values(Vec::with_capacity(GROUP)),
+            last: 0,
+        }
     }
 
     fn data_type() -> DataType {
@@ -209,7 +230,9 @@ impl Buffer for Words {
     }
 
     fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.0.finish())
+        let words = Arc::new(StringArray::from_iter_values(&self.words));
+        let keys = UInt8Array::from(self.keys.take());
+        Arc::new(DictionaryArray::new(keys, words))
     }
 }
 

@@ -99,6 +99,7 @@ impl Metrics {
     }
 
     /// A connection has ended.
+    #[inline]
     pub fn on_closed(&mut self, flow: &Flow) {
         self.add_goodput(flow, flow.end);
         if self.span.contains(flow.end) {
@@ -120,6 +121,7 @@ impl Metrics {
         self.records.flow(flow);
     }
 
+    #[inline]
     fn add_goodput(&mut self, flow: &Flow, end: Time) {
         let span = self.span.overlap(flow.start, end);
         let flows = &mut self.classes[flow.class].flows;

@@ -68,7 +68,7 @@ class Table:
 
 _MAIN = chosen(RESPONSES, "p50_s", "p90_s", "p99_s", "le_1s")
 _MAIN_LINK = chosen(
-    LINK, "loss_rate", "mark_rate", "throughput_bps", "queue_mean_packets", "queue_mean_s"
+    LINK, "loss_rate", "mark_rate", "throughput_bps", "queue_mean_packets", "sojourn_mean_s"
 )
 
 

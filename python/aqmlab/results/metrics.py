@@ -73,7 +73,7 @@ LINK = (
     Metric("queue_mean_packets", "mean queue", "packets", 1, 1, "queue mean"),
     Metric("queue_p95_packets", "95 % queue", "packets", short="p95"),
     Metric("queue_max_packets", "largest queue", "packets", short="max"),
-    Metric("queue_mean_s", "mean queue", "ms", 1000, 1, "delay ms"),
+    Metric("sojourn_mean_s", "mean queue", "ms", 1000, 1, "delay ms"),
 )
 """Of one direction of a link."""
 RESPONSES = (
@@ -113,7 +113,7 @@ _LINK_NAMES = {
     "throughput": "throughput_bps",
     "utilization": "utilization",
     "queue": "queue_mean_packets",
-    "delay": "queue_mean_s",
+    "delay": "sojourn_mean_s",
 }
 _RESPONSE_NAMES = {
     "responses": "count",

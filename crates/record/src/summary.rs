@@ -63,23 +63,23 @@ results! {
         /// wire and in the device ring are not part of the queue.
         queue_mean_packets: f64 = "mean queue", PACKETS;
         /// Largest number of packets in the discipline.
-        queue_max_packets: u32 = "longest queue", PACKETS;
+        queue_max_packets: u32 = "largest queue", PACKETS;
         /// Median of the queue lengths that were sampled every `measure.queue_sample`: the
         /// smallest length that half of them do not exceed.
-        queue_p50_packets: Option<u32> = "queue p50", PACKETS;
+        queue_p50_packets: Option<u32> = "50 % queue", PACKETS;
         /// 95th percentile of the sampled queue lengths.
-        queue_p95_packets: Option<u32> = "queue p95", PACKETS;
+        queue_p95_packets: Option<u32> = "95 % queue", PACKETS;
         /// 99th percentile of the sampled queue lengths.
-        queue_p99_packets: Option<u32> = "queue p99", PACKETS;
+        queue_p99_packets: Option<u32> = "99 % queue", PACKETS;
         /// Mean sojourn time: the time in the discipline of the packets that left it for the wire
         /// or the device ring.
         sojourn_mean_s: Option<f64> = "mean sojourn", MILLISECONDS;
         /// Median of the sojourn times, to within 1/128, of every packet.
-        sojourn_p50_s: Option<f64> = "sojourn p50", MILLISECONDS;
+        sojourn_p50_s: Option<f64> = "median sojourn", MILLISECONDS;
         /// 95th percentile of the sojourn times, to within 1/128.
-        sojourn_p95_s: Option<f64> = "sojourn p95", MILLISECONDS;
+        sojourn_p95_s: Option<f64> = "95 % sojourn", MILLISECONDS;
         /// 99th percentile of the sojourn times, to within 1/128.
-        sojourn_p99_s: Option<f64> = "sojourn p99", MILLISECONDS;
+        sojourn_p99_s: Option<f64> = "99 % sojourn", MILLISECONDS;
         /// Dropped packets by reason. Each discipline has reasons of its own: `early` where it
         /// signalled congestion, `forced` where it was past the point where it only drops,
         /// `overflow` where there was no room; the others are on the discipline's page.
@@ -99,33 +99,33 @@ results! {
         /// Exchanges that began in the measured span.
         started: u64 = "started", NUMBER;
         /// Exchanges that ended in it.
-        count: u64 = "responses", NUMBER;
+        count: u64 = "ended", NUMBER;
         /// Mean response time.
         mean_s: Option<f64> = "mean", SECONDS;
         /// 10th percentile of the response times.
-        p10_s: Option<f64> = "p10", SECONDS;
+        p10_s: Option<f64> = "10 %", SECONDS;
         /// 25th percentile.
-        p25_s: Option<f64> = "p25", SECONDS;
+        p25_s: Option<f64> = "25 %", SECONDS;
         /// Median.
-        p50_s: Option<f64> = "p50", SECONDS;
+        p50_s: Option<f64> = "median", SECONDS;
         /// 75th percentile.
-        p75_s: Option<f64> = "p75", SECONDS;
+        p75_s: Option<f64> = "75 %", SECONDS;
         /// 90th percentile.
-        p90_s: Option<f64> = "p90", SECONDS;
+        p90_s: Option<f64> = "90 %", SECONDS;
         /// 95th percentile.
-        p95_s: Option<f64> = "p95", SECONDS;
+        p95_s: Option<f64> = "95 %", SECONDS;
         /// 99th percentile.
-        p99_s: Option<f64> = "p99", SECONDS;
+        p99_s: Option<f64> = "99 %", SECONDS;
         /// Longest response time.
-        max_s: Option<f64> = "longest", SECONDS;
+        max_s: Option<f64> = "slowest", SECONDS;
         /// Share of the responses that took at most 1 s.
-        le_1s: Option<f64> = "within 1 s", SHARE;
+        le_1s: Option<f64> = "≤ 1 s", SHARE;
         /// Share that took at most 2 s.
-        le_2s: Option<f64> = "within 2 s", SHARE;
+        le_2s: Option<f64> = "≤ 2 s", SHARE;
         /// Share that took at most 3 s.
-        le_3s: Option<f64> = "within 3 s", SHARE;
+        le_3s: Option<f64> = "≤ 3 s", SHARE;
         /// Share that took longer than 3 s.
-        gt_3s: Option<f64> = "over 3 s", SHARE;
+        gt_3s: Option<f64> = "> 3 s", SHARE;
     }
 
     /// Connections and flows of datagrams of a class of traffic.
@@ -158,19 +158,19 @@ results! {
         /// Jain's index `(Σx)² / (n Σx²)` over the goodput `x` of the connections: 1 when all get
         /// the same. It says something about connections that compete for the link all the time
         /// (bulk transfers), and little about web connections, whose goodput depends on their size.
-        fairness_jain: Option<f64> = "fairness", NUMBER;
+        fairness_jain: Option<f64> = "Jain's index", NUMBER;
         /// Jain's index over goodput times minimum round-trip time (Zhang and Qiu 2000): 1 when
         /// shares go by one over the round trip.
         fairness_normalized: Option<f64> = "normalized fairness", NUMBER;
         /// SYN and SYN-ACK segments sent again.
-        retransmitted_syn: u64 = "retransmitted SYNs", NUMBER;
+        retransmitted_syn: u64 = "SYN sent again", NUMBER;
         /// FIN segments without data sent again.
-        retransmitted_fin: u64 = "retransmitted FINs", NUMBER;
+        retransmitted_fin: u64 = "FIN sent again", NUMBER;
         /// Data segments sent again.
-        retransmitted_data: u64 = "retransmitted data", NUMBER;
+        retransmitted_data: u64 = "data sent again", NUMBER;
         /// Expiries of the retransmission timer on the connections that ended in the measured
         /// span, in their whole life.
-        closed_timeouts: u64 = "time-outs of closed connections", NUMBER;
+        closed_timeouts: u64 = "timeouts", NUMBER;
         /// Share of the connections that ended with a fast retransmit at either end: a loss whose
         /// repair did not wait for the timer. A live run cannot see it.
         fast_retransmit_share: Option<f64> = "with fast retransmit", SHARE;

@@ -103,6 +103,7 @@ def execute(
         summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
         metadata = {
             "key": key,
+            "results_version": _native.results_version(),
             "versions": {
                 "aqmlab": _native.version(),
                 "engine": _native.engine(),

@@ -5,11 +5,13 @@ Every table, page and figure takes what it says of a number from here.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aqmlab import _native
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 
@@ -17,6 +19,7 @@ __all__ = [
     "FLOWS",
     "FORWARD",
     "LINK",
+    "RENAMED",
     "RESPONSES",
     "SHORT_NAMES",
     "Metric",
@@ -25,6 +28,7 @@ __all__ = [
     "flattened",
     "look_up",
     "metric_key",
+    "of_version",
 ]
 
 
@@ -64,44 +68,65 @@ class Metric:
         return f"{self.scale * value:{sign},.{self.decimals}f}"
 
 
+def _declared() -> dict[str, dict[str, Any]]:
+    """What the engine says of its metrics: by section, then by the last part of the key."""
+    found: dict[str, dict[str, Any]] = {}
+    for section in json.loads(_native.result_schema())["sections"]:
+        named = found.setdefault(section["key"].partition(".")[0], {})
+        for metric in section["metrics"]:
+            named.setdefault(metric["key"].rpartition(".")[2], metric)
+    return found
+
+
+_DECLARED = _declared()
+
+
+def _metric(section: str, key: str, decimals: int = 0, short: str = "") -> Metric:
+    """A metric as the engine declares it, shown with so many decimals."""
+    about = _DECLARED[section][key]
+    unit = about["shown_unit"]
+    unit = "" if unit == "1" else unit
+    return Metric(key, about["label"], unit, about["scale"], decimals, short)
+
+
 LINK = (
-    Metric("arrived_packets", "arrived", "packets", short="arrived"),
-    Metric("loss_rate", "loss", "%", 100, 2, "loss %"),
-    Metric("mark_rate", "marked", "%", 100, 2, "marked %"),
-    Metric("throughput_bps", "throughput", "Mbit/s", 1e-6, 2, "Mbit/s"),
-    Metric("utilization", "utilization", "%", 100, 1, "busy %"),
-    Metric("queue_mean_packets", "mean queue", "packets", 1, 1, "queue mean"),
-    Metric("queue_p95_packets", "95 % queue", "packets", short="p95"),
-    Metric("queue_max_packets", "largest queue", "packets", short="max"),
-    Metric("sojourn_mean_s", "mean queue", "ms", 1000, 1, "delay ms"),
+    _metric("links", "arrived_packets", short="arrived"),
+    _metric("links", "loss_rate", 2, "loss %"),
+    _metric("links", "mark_rate", 2, "marked %"),
+    _metric("links", "throughput_bps", 2, "Mbit/s"),
+    _metric("links", "utilization", 1, "busy %"),
+    _metric("links", "queue_mean_packets", 1, "queue mean"),
+    _metric("links", "queue_p95_packets", short="p95"),
+    _metric("links", "queue_max_packets", short="max"),
+    _metric("links", "sojourn_mean_s", 1, "delay ms"),
 )
 """Of one direction of a link."""
 RESPONSES = (
-    Metric("started", "started"),
-    Metric("count", "ended", short="responses"),
-    Metric("mean_s", "mean", "s", 1, 3, "mean s"),
-    Metric("p10_s", "10 %", "s", 1, 3),
-    Metric("p25_s", "25 %", "s", 1, 3),
-    Metric("p50_s", "median", "s", 1, 3, "p50 s"),
-    Metric("p75_s", "75 %", "s", 1, 3),
-    Metric("p90_s", "90 %", "s", 1, 3, "p90 s"),
-    Metric("p95_s", "95 %", "s", 1, 3),
-    Metric("p99_s", "99 %", "s", 1, 3, "p99 s"),
-    Metric("max_s", "slowest", "s", 1, 1, "max s"),
-    Metric("le_1s", "≤ 1 s", "%", 100, 1, "<= 1 s %"),
-    Metric("le_2s", "≤ 2 s", "%", 100, 1, "<= 2 s %"),
-    Metric("le_3s", "≤ 3 s", "%", 100, 1, "<= 3 s %"),
-    Metric("gt_3s", "> 3 s", "%", 100, 1, "> 3 s %"),
+    _metric("responses", "started"),
+    _metric("responses", "count", short="responses"),
+    _metric("responses", "mean_s", 3, "mean s"),
+    _metric("responses", "p10_s", 3),
+    _metric("responses", "p25_s", 3),
+    _metric("responses", "p50_s", 3, "p50 s"),
+    _metric("responses", "p75_s", 3),
+    _metric("responses", "p90_s", 3, "p90 s"),
+    _metric("responses", "p95_s", 3),
+    _metric("responses", "p99_s", 3, "p99 s"),
+    _metric("responses", "max_s", 1, "max s"),
+    _metric("responses", "le_1s", 1, "<= 1 s %"),
+    _metric("responses", "le_2s", 1, "<= 2 s %"),
+    _metric("responses", "le_3s", 1, "<= 3 s %"),
+    _metric("responses", "gt_3s", 1, "> 3 s %"),
 )
 """Of the responses of a class."""
 FLOWS = (
-    Metric("count", "connections", short="connections"),
-    Metric("goodput_bps", "goodput", "Mbit/s", 1e-6, 3, "goodput Mbit/s"),
-    Metric("fairness_jain", "Jain's index", "", 1, 3, "Jain"),
-    Metric("retransmitted_syn", "SYN sent again", short="SYN again"),
-    Metric("retransmitted_fin", "FIN sent again", short="FIN again"),
-    Metric("retransmitted_data", "data sent again", short="data again"),
-    Metric("timeouts", "timeouts", short="timeouts"),
+    _metric("flows", "count", short="connections"),
+    _metric("flows", "goodput_bps", 3, "goodput Mbit/s"),
+    _metric("flows", "fairness_jain", 3, "Jain"),
+    _metric("flows", "retransmitted_syn", short="SYN again"),
+    _metric("flows", "retransmitted_fin", short="FIN again"),
+    _metric("flows", "retransmitted_data", short="data again"),
+    _metric("flows", "closed_timeouts", short="timeouts"),
 )
 """Of the connections of a class."""
 
@@ -131,11 +156,18 @@ SHORT_NAMES: Mapping[str, str] = {
 """Keys of ``summary.json`` by short name: the forward bottleneck, all classes together."""
 
 
+RENAMED: Mapping[str, str] = json.loads(_native.result_schema())["renamed"]
+"""Keys of ``summary.json`` of version 1 of the results, and what they are called."""
+
+
 def metric_key(name: str) -> str:
     """The key of a metric, given by its short name or in full, such as ``responses.web.p50_s``."""
     if name in SHORT_NAMES:
         return SHORT_NAMES[name]
     if re.fullmatch(r"(links|responses|flows)(\.[\w -]+)+", name):
+        stem, _, last = name.rpartition(".")
+        if (renamed := RENAMED.get(last)) is not None:
+            raise AqmlabError(f'"{name}" is called {stem}.{renamed}')
         return name
     raise AqmlabError(
         f'there is no metric "{name}"{nearest(name, SHORT_NAMES)}; possible are '
@@ -179,3 +211,13 @@ def look_up(node: Any, path: Iterable[str]) -> Any:  # noqa: ANN401 - whatever J
     for part in path:
         node = node.get(part) if isinstance(node, Mapping) else None
     return node
+
+
+def of_version(node: Any, version: int) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """A summary that was written as that version of the results, with the keys of the present one.
+
+    Version 1 differs in names alone.
+    """
+    if version == _native.results_version() or not isinstance(node, Mapping):
+        return node
+    return {RENAMED.get(key, key): of_version(value, version) for key, value in node.items()}

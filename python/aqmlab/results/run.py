@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from aqmlab import _native
 from aqmlab._util.files import read_text
 from aqmlab.errors import AqmlabError
-from aqmlab.results.metrics import SHORT_NAMES, look_up
+from aqmlab.results.metrics import SHORT_NAMES, look_up, of_version
 
 __all__ = ["Run", "distinguish", "main_link", "read_json"]
 
@@ -81,6 +81,13 @@ class Run:
         if not folder.is_dir():
             raise AqmlabError(f"{folder}: there is no such run directory")
         summary, metadata = (read_json(folder, name) for name in ("summary.json", "metadata.json"))
+        version = metadata.get("results_version", 1)
+        if version not in range(1, _native.results_version() + 1):
+            raise AqmlabError(
+                f"{folder}: holds results of version {version}; this aqmlab reads up to version "
+                f"{_native.results_version()}; a newer one is needed"
+            )
+        summary = of_version(summary, version)
         effective = read_text(folder / "scenario.toml", "run", _MAX_BYTES)
         scenario = json.loads(_native.to_json(effective))
         return cls(folder, _label_of(scenario) + _world_mark(summary), summary, scenario, metadata)

@@ -51,6 +51,11 @@ class Catalog:
                 for kind, named in content.items()
                 for name, entry in named.items()
             ]
+            + [
+                Entry("metrics", metric["key"], _meaning(metric), [])
+                for section in json.loads(_native.result_schema())["sections"]
+                for metric in section["metrics"]
+            ]
         )
 
     def summaries(self, kind: str) -> dict[str, str]:
@@ -59,13 +64,26 @@ class Catalog:
 
     def find(self, name: str) -> list[Entry]:
         """What has a name; an error with the nearest names if nothing has."""
-        found = [entry for entry in self.entries if entry.name == name.lower()]
+        wanted = name.lower()
+        # A metric is also found by the last part of its key.
+        found = [
+            entry
+            for entry in self.entries
+            if entry.name == wanted
+            or (entry.kind == "metrics" and entry.name.rpartition(".")[2] == wanted)
+        ]
         if not found:
             names = sorted({entry.name for entry in self.entries})
-            close = difflib.get_close_matches(name.lower(), names, n=1)
+            close = difflib.get_close_matches(wanted, names, n=1)
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
             raise AqmlabError(f'nothing is called "{name[:60]}"; {hint}')
         return found
+
+
+def _meaning(metric: Mapping[str, Any]) -> str:
+    """What a metric of ``summary.json`` means, with its unit."""
+    unit = metric["unit"]
+    return metric["meaning"] + (f" Unit: {unit}." if unit not in ("", "1") else "")
 
 
 def scenario_files() -> list[Path]:

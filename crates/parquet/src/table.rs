@@ -13,7 +13,7 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
-use crate::column::{Columns, FixedColumns, GROUP};
+use crate::column::{Columns, FixedColumns, GROUP, Layout};
 
 /// A Parquet file with its columns.
 pub(crate) struct Table<C> {
@@ -39,10 +39,10 @@ impl<C: Columns> Table<C> {
         fields: Vec<Field>,
     ) -> Result<Self, RunError> {
         let path = directory.join(C::ABOUT.file);
-        let properties = if C::ABOUT.is_large {
-            fast(&fields)
-        } else {
-            plain().set_compression(zstd()).build()
+        let properties = match C::ABOUT.layout {
+            Layout::Small => plain().set_compression(zstd()).build(),
+            Layout::Large => large(&fields),
+            Layout::Quick => quick(&fields),
         };
         let schema = Arc::new(Schema::new(fields));
         let file = File::create(&path)
@@ -95,7 +95,7 @@ fn unwritable(error: impl Display) -> RunError {
 ///
 /// Whole numbers are small or lie near those before them: differences are shorter than what zstd
 /// makes of them. The nanoseconds of times look random: zstd would save a tenth.
-fn fast(fields: &[Field]) -> WriterProperties {
+fn large(fields: &[Field]) -> WriterProperties {
     let mut properties = plain();
     for field in fields {
         let column = ColumnPath::from(field.name().as_str());
@@ -105,6 +105,22 @@ fn fast(fields: &[Field]) -> WriterProperties {
             }
             DataType::Float64 => properties,
             _ => properties.set_column_compression(column, zstd()),
+        };
+    }
+    properties.build()
+}
+
+/// How a file is written that ends every run: a compressor costs more to set up than it saves.
+fn quick(fields: &[Field]) -> WriterProperties {
+    let mut properties = plain();
+    for field in fields {
+        let column = ColumnPath::from(field.name().as_str());
+        properties = match field.data_type() {
+            DataType::UInt64 => {
+                properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
+            }
+            DataType::Dictionary(..) => properties.set_column_dictionary_enabled(column, true),
+            _ => properties,
         };
     }
     properties.build()

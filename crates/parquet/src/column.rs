@@ -33,8 +33,6 @@ pub enum Layout {
     Small,
     /// Time per row: there is one for each exchange or connection.
     Large,
-    /// Time per file: nothing is compressed, words are numbers.
-    Quick,
 }
 
 /// What a column says of itself.

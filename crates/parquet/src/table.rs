@@ -42,7 +42,6 @@ impl<C: Columns> Table<C> {
         let properties = match C::ABOUT.layout {
             Layout::Small => plain().set_compression(zstd()).build(),
             Layout::Large => large(&fields),
-            Layout::Quick => quick(&fields),
         };
         let schema = Arc::new(Schema::new(fields));
         let file = File::create(&path)
@@ -105,22 +104,6 @@ fn large(fields: &[Field]) -> WriterProperties {
             }
             DataType::Float64 => properties,
             _ => properties.set_column_compression(column, zstd()),
-        };
-    }
-    properties.build()
-}
-
-/// How a file is written that ends every run: a compressor costs more to set up than it saves.
-fn quick(fields: &[Field]) -> WriterProperties {
-    let mut properties = plain();
-    for field in fields {
-        let column = ColumnPath::from(field.name().as_str());
-        properties = match field.data_type() {
-            DataType::UInt64 => {
-                properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
-            }
-            DataType::Dictionary(..) => properties.set_column_dictionary_enabled(column, true),
-            _ => properties,
         };
     }
     properties.build()

@@ -42,7 +42,7 @@ columns! {
 columns! {
     /// A bin of the sojourn times at one direction of a link that holds something: how long the
     /// packets that left the discipline in the measured span had been in it.
-    Sojourn("sojourn.parquet", Quick) of
+    Sojourn("sojourn.parquet", Small) of
         ((&'a LinkDirection, (f64, u64))) |(name, (below, count))|
     {
         /// The link.

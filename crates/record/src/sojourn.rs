@@ -57,17 +57,16 @@ impl SojournHistogram {
     /// Quantiles in seconds, to within 1/128, of shares that grow; nothing if there were no packets.
     pub(crate) fn quantiles_s<const N: usize>(&self, shares: [f64; N]) -> [Option<f64>; N] {
         let count = self.count() as f64;
-        let (mut bins, mut seen) = (self.bins.iter().enumerate(), 0);
-        let mut reached = None;
-        shares.map(|share| {
-            let wanted = (share * count).ceil().max(1.0) as u64;
-            while seen < wanted {
-                let (bin, packets) = bins.next()?;
-                seen += packets;
-                reached = Some(Self::longest(bin) as f64 / 1e9);
+        let wanted = shares.map(|share| (share * count).ceil().max(1.0) as u64);
+        let (mut quantiles, mut reached, mut seen) = ([None; N], 0, 0);
+        for (bin, packets) in self.bins.iter().enumerate() {
+            seen += packets;
+            while reached < N && seen >= wanted[reached] {
+                quantiles[reached] = Some(Self::longest(bin) as f64 / 1e9);
+                reached += 1;
             }
-            reached
-        })
+        }
+        quantiles
     }
 
     /// The bins that hold something: the time that everything in them stays below, in seconds, and

@@ -90,6 +90,8 @@ pub enum Record {
     Flows,
     /// `queue.parquet`: samples of the bottleneck's queues.
     Queue,
+    /// `sojourn.parquet`: how long packets were in the queues, as counts in bins.
+    Sojourn,
 }
 
 /// One direction of a link and the queue in front of it.

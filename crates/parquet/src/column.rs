@@ -21,9 +21,18 @@ pub struct TableAbout {
     pub row: &'static str,
     /// Its columns, in their order.
     pub columns: &'static [Column],
-    /// Whether there is a row for each exchange or connection: then it is to cost little time,
-    /// else little space.
-    pub is_large: bool,
+    /// How it is written.
+    pub layout: Layout,
+}
+
+/// What a file is to cost little of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Space: all columns are compressed.
+    Small,
+    /// Time per row: there is one for each exchange or connection.
+    Large,
 }
 
 /// What a column says of itself.
@@ -241,7 +250,7 @@ impl Buffer for Words {
 macro_rules! columns {
     (
         $(#[doc = $row_meaning:literal])+
-        $table:ident($file:literal, is_large: $is_large:literal) of ($item:ty) |$row:pat_param| {
+        $table:ident($file:literal, $layout:ident) of ($item:ty) |$row:pat_param| {
             $(
                 $(#[doc = $meaning:literal])+
                 $column:ident $([$unit:literal])?: $buffer:ty = $value:expr,
@@ -266,7 +275,7 @@ macro_rules! columns {
                     meaning: concat!($($meaning),+).trim_ascii(),
                     is_nullable: <$buffer as Buffer>::IS_NULLABLE,
                 },)+],
-                is_large: $is_large,
+                layout: Layout::$layout,
             };
 
             #[inline]

@@ -14,7 +14,7 @@ use std::path::Path;
 use aqmlab_record::{Discard, Records};
 use aqmlab_scenario::Measure;
 
-pub use column::{Column, TableAbout};
+pub use column::{Column, Layout, TableAbout};
 pub use recorder::ParquetRecords;
 pub use reference::{metrics_page, result_schema};
 pub use tables::TABLES;

@@ -29,8 +29,9 @@ pub struct ParquetRecords {
 }
 
 impl ParquetRecords {
-    /// Writes into `directory`, which is there: `distribution.parquet`, `sojourn.parquet`, and `responses.parquet`,
-    /// `flows.parquet`, `queue.parquet`, `flow_trace.parquet` and `capture.pcapng` as far as
+    /// Writes into `directory`, which is there: `distribution.parquet`, and `responses.parquet`,
+    /// `flows.parquet`, `queue.parquet`, `sojourn.parquet`, `flow_trace.parquet` and
+    /// `capture.pcapng` as far as
     /// `measure` asks for them.
     pub fn new(directory: &Path, measure: &Measure) -> Self {
         Self {
@@ -152,7 +153,9 @@ impl Records for ParquetRecords {
     ) -> Result<(), RunError> {
         self.check()?;
         self.write_distribution(classes)?;
-        self.write_sojourn(links)?;
+        if self.measure.record.contains(&Record::Sojourn) {
+            self.write_sojourn(links)?;
+        }
         if let Some(table) = self.responses.take() {
             table.close()?;
         }

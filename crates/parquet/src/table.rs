@@ -13,7 +13,7 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
-use crate::column::{Columns, FixedColumns, GROUP};
+use crate::column::{Columns, FixedColumns, GROUP, Layout};
 
 /// A Parquet file with its columns.
 pub(crate) struct Table<C> {
@@ -39,10 +39,9 @@ impl<C: Columns> Table<C> {
         fields: Vec<Field>,
     ) -> Result<Self, RunError> {
         let path = directory.join(C::ABOUT.file);
-        let properties = if C::ABOUT.is_large {
-            fast(&fields)
-        } else {
-            plain().set_compression(zstd()).build()
+        let properties = match C::ABOUT.layout {
+            Layout::Small => plain().set_compression(zstd()).build(),
+            Layout::Large => large(&fields),
         };
         let schema = Arc::new(Schema::new(fields));
         let file = File::create(&path)
@@ -95,7 +94,7 @@ fn unwritable(error: impl Display) -> RunError {
 ///
 /// Whole numbers are small or lie near those before them: differences are shorter than what zstd
 /// makes of them. The nanoseconds of times look random: zstd would save a tenth.
-fn fast(fields: &[Field]) -> WriterProperties {
+fn large(fields: &[Field]) -> WriterProperties {
     let mut properties = plain();
     for field in fields {
         let column = ColumnPath::from(field.name().as_str());

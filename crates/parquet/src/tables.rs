@@ -8,8 +8,8 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field};
 
 use crate::column::{
-    Buffer, ClassNames, Column, Columns, FixedColumns, OptionalValues, TableAbout, Values, Words,
-    columns,
+    Buffer, ClassNames, Column, Columns, FixedColumns, Layout, OptionalValues, TableAbout, Values,
+    Words, columns,
 };
 
 /// All tables.
@@ -24,7 +24,7 @@ pub const TABLES: [TableAbout; 6] = [
 
 columns! {
     /// A bin of a class's response times or durations that holds something.
-    Distribution("distribution.parquet", is_large: false) of
+    Distribution("distribution.parquet", Small) of
         ((&'a str, usize, (f64, u64))) |(of, class, (below, count))|
     {
         /// `response` for response times; `flow` for the durations of connections from opening to
@@ -42,7 +42,7 @@ columns! {
 columns! {
     /// A bin of the sojourn times at one direction of a link that holds something: how long the
     /// packets that left the discipline in the measured span had been in it.
-    Sojourn("sojourn.parquet", is_large: false) of
+    Sojourn("sojourn.parquet", Small) of
         ((&'a LinkDirection, (f64, u64))) |(name, (below, count))|
     {
         /// The link.
@@ -58,7 +58,7 @@ columns! {
 
 columns! {
     /// An exchange that ended in the measured span.
-    Responses("responses.parquet", is_large: true) of (&'a Exchange) |row| {
+    Responses("responses.parquet", Large) of (&'a Exchange) |row| {
         /// Serial number of the connection.
         flow: Values<u64> = row.flow,
         /// Class of traffic.
@@ -80,7 +80,7 @@ columns! {
 
 columns! {
     /// A connection that ended in the measured span, or a flow of datagrams.
-    Flows("flows.parquet", is_large: true) of (&'a Flow) |row| {
+    Flows("flows.parquet", Large) of (&'a Flow) |row| {
         /// Serial number of the connection.
         flow: Values<u64> = row.flow,
         /// Class of traffic.
@@ -108,7 +108,7 @@ columns! {
 
 columns! {
     /// A sample of the queue of one direction of a link, every `measure.queue_sample`.
-    Samples("queue.parquet", is_large: false) of
+    Samples("queue.parquet", Small) of
         ((&'a LinkDirection, Time, Backlog)) |(name, time, backlog)|
     {
         /// The link.
@@ -127,7 +127,7 @@ columns! {
 columns! {
     /// The state of the end that sends the responses of a connection that `measure.flow_trace`
     /// chose, at a segment or timer of its, no more often than `period`.
-    Traces("flow_trace.parquet", is_large: false) of (&'a TraceRow) |row| {
+    Traces("flow_trace.parquet", Small) of (&'a TraceRow) |row| {
         /// Serial number of the connection.
         flow: Values<u64> = row.flow,
         /// Class of traffic.

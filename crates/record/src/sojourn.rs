@@ -3,20 +3,23 @@
 /// Bins of a power of two of nanoseconds, as a power of two: a bin is at most 1/128 wide.
 const DIGITS: u32 = 7;
 
-/// Bins up to the longest time that a number of nanoseconds can say.
-const BINS: usize = (65 - DIGITS as usize) << DIGITS;
+/// Longer times, from 2^38 ns (275 s) on, count as this long.
+const LONGEST_BITS: u32 = 38;
+
+/// Bins up to the longest time.
+const BINS: usize = ((LONGEST_BITS - DIGITS + 1) as usize) << DIGITS;
 
 /// Counts sojourn times in bins whose width grows with the time: exact up to 255 ns, then to
 /// within 1/128. A packet costs a shift and an increment.
 #[derive(Clone, Debug)]
 pub struct SojournHistogram {
-    bins: Box<[u64]>,
+    bins: Box<[u64; BINS]>,
 }
 
 impl SojournHistogram {
     pub(crate) fn new() -> Self {
         Self {
-            bins: vec![0; BINS].into_boxed_slice(),
+            bins: Box::new([0; BINS]),
         }
     }
 
@@ -32,9 +35,7 @@ impl SojournHistogram {
     pub(crate) fn add(&mut self, nanos: u64) {
         let shift = Self::shift(nanos);
         let bin = ((shift as usize) << DIGITS) + (nanos >> shift) as usize;
-        if let Some(count) = self.bins.get_mut(bin) {
-            *count += 1;
-        }
+        self.bins[bin.min(BINS - 1)] += 1;
     }
 
     /// The longest time in a bin, in nanoseconds.
@@ -53,15 +54,19 @@ impl SojournHistogram {
         self.bins.iter().sum()
     }
 
-    /// The `p`-quantile in seconds, to within 1/128; nothing if there were no packets.
-    pub(crate) fn quantile_s(&self, p: f64) -> Option<f64> {
-        let wanted = (p * self.count() as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
-        let bin = self.bins.iter().position(|count| {
-            seen += count;
-            seen >= wanted
-        });
-        bin.map(|bin| Self::longest(bin) as f64 / 1e9)
+    /// Quantiles in seconds, to within 1/128, of shares that grow; nothing if there were no packets.
+    pub(crate) fn quantiles_s<const N: usize>(&self, shares: [f64; N]) -> [Option<f64>; N] {
+        let count = self.count() as f64;
+        let wanted = shares.map(|share| (share * count).ceil().max(1.0) as u64);
+        let (mut quantiles, mut reached, mut seen) = ([None; N], 0, 0);
+        for (bin, packets) in self.bins.iter().enumerate() {
+            seen += packets;
+            while reached < N && seen >= wanted[reached] {
+                quantiles[reached] = Some(Self::longest(bin) as f64 / 1e9);
+                reached += 1;
+            }
+        }
+        quantiles
     }
 
     /// The bins that hold something: the time that everything in them stays below, in seconds, and
@@ -79,11 +84,11 @@ mod tests {
 
     #[test]
     fn every_time_has_its_bin() {
-        let around = (0..64).flat_map(|power| {
+        let around = (0..LONGEST_BITS).flat_map(|power| {
             let edge = 1_u64 << power;
             [edge - 1, edge, edge + 1, edge + edge / 3]
         });
-        for nanos in around.chain([u64::MAX, 12_345_678]) {
+        for nanos in around.filter(|nanos| *nanos < 1 << LONGEST_BITS) {
             let mut histogram = SojournHistogram::new();
             histogram.add(nanos);
             assert_eq!(histogram.count(), 1, "{nanos}");
@@ -93,21 +98,24 @@ mod tests {
             assert!(longest - nanos <= nanos / 128, "{nanos} {longest}");
             assert!(bin == 0 || SojournHistogram::longest(bin - 1) < nanos);
         }
+        let mut histogram = SojournHistogram::new();
+        histogram.add(u64::MAX);
+        assert_eq!((histogram.count(), histogram.bins[BINS - 1]), (1, 1));
     }
 
     #[test]
     fn quantiles_are_those_of_the_packets() {
         let mut histogram = SojournHistogram::new();
-        assert_eq!(histogram.quantile_s(0.5), None);
+        assert_eq!(histogram.quantiles_s([0.5, 0.9]), [None; 2]);
         for _ in 0..90 {
             histogram.add(0);
         }
         for _ in 0..10 {
             histogram.add(1_000_000);
         }
-        assert_eq!(histogram.quantile_s(0.5), Some(0.0));
-        assert_eq!(histogram.quantile_s(0.9), Some(0.0));
-        let p99 = histogram.quantile_s(0.99).unwrap();
+        let [p50, p90, p99] = histogram.quantiles_s([0.5, 0.9, 0.99]);
+        assert_eq!((p50, p90), (Some(0.0), Some(0.0)));
+        let p99 = p99.unwrap();
         assert!((0.001..0.001 * 129.0 / 128.0).contains(&p99), "{p99}");
         assert_eq!(
             histogram.bins().map(|bin| bin.1).collect::<Vec<_>>(),

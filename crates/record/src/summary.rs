@@ -267,6 +267,8 @@ fn link_summary(stats: &LinkStats, measured: Time) -> LinkSummary {
     let seconds = measured.as_secs_f64();
     let counters = &stats.counters;
     let (dropped, marked) = (counters.dropped_packets(), counters.marked_packets());
+    let [sojourn_p50_s, sojourn_p95_s, sojourn_p99_s] =
+        stats.sojourn().quantiles_s([0.50, 0.95, 0.99]);
     LinkSummary {
         arrived_packets: counters.arrived_packets,
         dropped_packets: dropped,
@@ -283,9 +285,9 @@ fn link_summary(stats: &LinkStats, measured: Time) -> LinkSummary {
         queue_p95_packets: stats.queue_percentile(0.95),
         queue_p99_packets: stats.queue_percentile(0.99),
         sojourn_mean_s: stats.sojourn_mean_s(),
-        sojourn_p50_s: stats.sojourn().quantile_s(0.50),
-        sojourn_p95_s: stats.sojourn().quantile_s(0.95),
-        sojourn_p99_s: stats.sojourn().quantile_s(0.99),
+        sojourn_p50_s,
+        sojourn_p95_s,
+        sojourn_p99_s,
         drops: by_reason(counters.drops()),
         marks: by_reason(counters.marks()),
     }

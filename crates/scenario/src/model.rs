@@ -89,6 +89,8 @@ pub enum Record {
     Flows,
     /// `queue.parquet`: samples of the bottleneck's queues.
     Queue,
+    /// `sojourn.parquet`: how long packets were in the queues, as counts in bins.
+    Sojourn,
 }
 
 /// Connections whose inner state is recorded in `flow_trace.parquet`, at the end that sends the

@@ -92,7 +92,12 @@ impl Case {
 fn shorten(scenario: &mut Scenario) {
     let measure = &mut scenario.measure;
     (measure.warm_up, measure.duration) = (Time::from_secs(1), Time::from_secs(4));
-    measure.record = vec![Record::Responses, Record::Flows, Record::Queue];
+    measure.record = vec![
+        Record::Responses,
+        Record::Flows,
+        Record::Queue,
+        Record::Sojourn,
+    ];
     measure.flow_trace = Some(FlowTrace {
         flows: 2,
         min_response: Bytes(0),

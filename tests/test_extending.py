@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "extending.md"
 COPY = ROOT / "target" / "extending" / "checkout"
 BLOCK = re.compile(
-    r"^## (?P<section>.+)$|^<!-- (?P<comment>new file: [^>]+|add to [^>]+) -->\n"
+    r"^## (?P<section>[^\n]+)$|^<!-- (?P<comment>new file: [^>]+|add to [^>]+) -->\n"
     r"(?:<!-- not run: [^>]+ -->\n)?```\w+\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )

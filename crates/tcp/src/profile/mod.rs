@@ -424,14 +424,10 @@ mod tests {
         for kind in CongestionControlKind::all() {
             assert_eq!(kind.check(), Ok(()), "{kind:?}");
         }
-        assert_eq!(
-            read("tcp = { congestion_control = \"cubik\" }"),
-            Err(
-                "congestion_control: found \"cubik\"; did you mean \"cubic\"? (allowed: reno, vegas, \
-                 fast, cubic, sync-tcp, santa-cruz)"
-                    .to_owned()
-            )
-        );
+        let unknown = read("tcp = { congestion_control = \"cubik\" }").unwrap_err();
+        let message =
+            "congestion_control: found \"cubik\"; did you mean \"cubic\"? (allowed: reno, ";
+        assert!(unknown.starts_with(message), "{unknown}");
     }
 
     #[test]

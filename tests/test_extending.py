@@ -1,0 +1,339 @@
+"""Whoever follows docs/extending.md gets a discipline, a congestion control and a traffic model.
+
+The files and lines of the page go into a copy of the checkout. The comments before its blocks say
+where:
+
+``<!-- new file: PATH -->``             The block is that file.
+``<!-- add to PATH, below: LINE -->``   It goes below the only line of the file that reads so.
+``<!-- add to PATH, at its end -->``    It goes to the end of a page that the generator has begun.
+
+Copy and build stay in target/extending, so that only the first run compiles everything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "extending.md"
+COPY = ROOT / "target" / "extending" / "checkout"
+BLOCK = re.compile(
+    r"^## (?P<section>[^\n]+)$|^<!-- (?P<comment>new file: [^>]+|add to [^>]+) -->\n"
+    r"(?:<!-- not run: [^>]+ -->\n)?```\w+\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+COMMAND = re.compile(r"^(cargo run -p aqmlab-scenario .*)$", re.MULTILINE)
+SCENARIO = "scenarios/extended.toml"
+SECONDS = 1200
+
+KINDS = {
+    "A queue discipline": ("disciplines", "every-nth", "Every n-th"),
+    "A congestion control": ("congestion-controls", "scalable", "Scalable TCP"),
+    "A traffic model": ("traffic", "polling", "Polling"),
+}
+"""Sections of the page: the folder of the kind's pages, the name of the example, its title."""
+
+PLAYER = {
+    # The example of aqmlab-sim that runs a scenario links the writer of tables, which takes longer
+    # to compile than all that is used here.
+    "crates/extended/Cargo.toml": """\
+[package]
+name = "extended"
+version = "0.0.0"
+edition.workspace = true
+
+[dependencies]
+aqmlab-record.workspace = true
+aqmlab-scenario.workspace = true
+aqmlab-sim.workspace = true
+serde_json.workspace = true
+""",
+    "crates/extended/src/main.rs": """\
+//! Prints what can be explained, and what a scenario does: its summary, and the trace of its
+//! connections.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use aqmlab_record::{
+    ClassMetrics, Exchange, Flow, LinkStats, QueueSamples, Records, RunError, TraceRow,
+};
+use aqmlab_scenario::{Scenario, catalog};
+use serde_json::{Value, json};
+
+struct Traces(Arc<Mutex<Vec<Value>>>);
+
+impl Records for Traces {
+    fn begin(&mut self, _: &[String], _: &[&'static str]) -> Result<(), RunError> {
+        Ok(())
+    }
+    fn response(&mut self, _: &Exchange) {}
+    fn flow(&mut self, _: &Flow) {}
+    fn trace(&mut self, row: &TraceRow) {
+        self.0.lock().unwrap().push(json!({
+            "class": row.class,
+            "cwnd": row.probe.cwnd,
+            "ssthresh": row.probe.ssthresh,
+            "state": format!("{:?}", row.probe.recovery_state),
+        }));
+    }
+    fn queue(&mut self, _: &QueueSamples) {}
+    fn check(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
+    fn finish(self: Box<Self>, _: &[ClassMetrics], _: &[&LinkStats]) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+fn main() {
+    let file = std::env::args().nth(1).expect("a scenario");
+    let scenario = Scenario::load(Path::new(&file), &[]).unwrap_or_else(|error| panic!("{error}"));
+    let rows = Arc::new(Mutex::new(Vec::new()));
+    let records = Box::new(Traces(rows.clone()));
+    let summary = aqmlab_sim::run(&scenario, records, &mut |_| true)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let trace = std::mem::take(&mut *rows.lock().unwrap());
+    println!("{}", json!({ "catalog": catalog(), "summary": summary, "trace": trace }));
+}
+""",
+}
+"""A crate of the copy that shows what the additions do. It is no part of an addition."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A file or an insertion, and the section of the page in which it stands."""
+
+    section: str
+    comment: str
+    text: str
+
+    @property
+    def path(self) -> str:
+        """The file that it is, or goes to."""
+        return re.sub(r"^(new file: |add to )|, (below: .*|at its end)$", "", self.comment)
+
+    @property
+    def is_new_file(self) -> bool:
+        return self.comment.startswith("new file: ")
+
+    @property
+    def is_end(self) -> bool:
+        return self.comment.endswith(", at its end")
+
+    def added_to(self, content: str) -> str:
+        """The content of its file with the block in its place."""
+        _, anchor = self.comment.split(", below: ")
+        lines = content.splitlines(keepends=True)
+        (place,) = [number for number, line in enumerate(lines) if line.strip() == anchor]
+        return "".join([*lines[: place + 1], self.text, *lines[place + 1 :]])
+
+
+@dataclass(frozen=True)
+class Extended:
+    """The copy of the checkout after the page was followed."""
+
+    blocks: list[Block]
+    changed: set[str]
+    """Files that are not as in the checkout."""
+    catalog: dict[str, Any]
+    summary: dict[str, Any]
+    trace: list[dict[str, Any]]
+
+    def touched(self, section: str) -> Counter[str]:
+        """How many files a section touches by hand, by what is done to them."""
+        kinds = {
+            block.path: "new" if block.is_new_file else "page" if block.is_end else "changed"
+            for block in self.blocks
+            if block.section == section
+        }
+        return Counter(kinds.values())
+
+
+def blocks_of_the_page() -> list[Block]:
+    section, blocks = "", []
+    for found in BLOCK.finditer(PAGE.read_text()):
+        if found["section"]:
+            section = found["section"]
+        else:
+            blocks.append(Block(section, found["comment"], found["text"]))
+    return blocks
+
+
+def tracked() -> dict[str, bytes]:
+    """The tracked files of the checkout, as they are in the working folder."""
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    files = [name for name in names.split("\0") if name and (ROOT / name).is_file()]
+    return {name: (ROOT / name).read_bytes() for name in files}
+
+
+def make_copy(files: dict[str, bytes]) -> None:
+    """Makes the copy hold these files and no others; those that are right keep their time."""
+    for path in [path for path in COPY.rglob("*") if not path.is_dir()]:
+        if path.relative_to(COPY).as_posix() not in files:
+            path.unlink()
+    for name, content in files.items():
+        path = COPY / name
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def cargo(*arguments: str) -> str:
+    """What a command of cargo in the copy prints."""
+    answer = subprocess.run(
+        ["cargo", *arguments],
+        cwd=COPY,
+        env={
+            **os.environ,
+            "CARGO_TARGET_DIR": str(COPY.parent / "build"),
+            "CARGO_NET_OFFLINE": "true",
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert answer.returncode == 0, f"cargo {shlex.join(arguments)}\n{answer.stdout}{answer.stderr}"
+    return answer.stdout
+
+
+@pytest.fixture(scope="module")
+def extended() -> Extended:
+    """The page, followed once."""
+    before = tracked()
+    files, blocks = dict(before), blocks_of_the_page()
+    for block in blocks:
+        if block.is_new_file:
+            assert block.path not in files, f"{block.path} is part of aqmlab"
+            files[block.path] = block.text.encode()
+        elif not block.is_end:
+            files[block.path] = block.added_to(files[block.path].decode()).encode()
+    make_copy(files | {name: text.encode() for name, text in PLAYER.items()})
+    (generate,) = COMMAND.findall(PAGE.read_text())
+    _, run, *arguments = shlex.split(generate)
+    cargo(run, "--quiet", *arguments)
+    for block in blocks:
+        if block.is_end:
+            page = COPY / block.path
+            page.write_text(page.read_text() + block.text)
+    found = json.loads(cargo("run", "--quiet", "-p", "extended", "--", SCENARIO))
+    own = {*PLAYER, "Cargo.lock"}
+    paths = {path.relative_to(COPY).as_posix(): path for path in COPY.rglob("*") if path.is_file()}
+    changed = {name for name, path in paths.items() if before.get(name) != path.read_bytes()}
+    return Extended(blocks, changed - own, found["catalog"], found["summary"], found["trace"])
+
+
+@pytest.mark.parametrize("section", KINDS)
+def test_an_addition_is_one_file_and_lines_in_another(
+    section: str, extended: Extended, capsys: pytest.CaptureFixture[str]
+) -> None:
+    touched = extended.touched(section)
+    lines = sum(
+        block.text.count("\n")
+        for block in extended.blocks
+        if block.section == section and not (block.is_new_file or block.is_end)
+    )
+    with capsys.disabled():
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(touched.items()))
+        sys.stdout.write(f"{section}: {counts}; {lines} lines in the changed file\n")
+    assert touched == {"new": 1, "changed": 1, "page": 1}
+    # The module, the line in the list, and its comment.
+    assert lines == 3
+
+
+def test_nothing_else_changes(extended: Extended) -> None:
+    generated = {"docs/scenario.md", "scenarios/schema.json"}
+    assert extended.changed == {block.path for block in extended.blocks} | generated
+    lock = (COPY / "Cargo.lock").read_text()
+    own = re.compile(r'\[\[package\]\]\nname = "extended"\n.*?\n\n', re.DOTALL)
+    assert own.sub("", lock) == (ROOT / "Cargo.lock").read_text()
+
+
+def test_every_file_of_the_page_is_formatted(extended: Extended) -> None:
+    files = [block.path for block in extended.blocks if block.path.endswith(".rs")]
+    subprocess.run(["rustfmt", "--check", "--edition", "2024", *files], cwd=COPY, check=True)
+
+
+@pytest.mark.parametrize("section", KINDS)
+def test_each_is_explained_and_has_a_page(section: str, extended: Extended) -> None:
+    folder, name, title = KINDS[section]
+    if folder == "congestion-controls":
+        entry = extended.catalog["transports"][f"congestion_control.{name}"]
+    else:
+        entry = extended.catalog[folder][name]
+    assert entry["about"]["title"] == title
+    assert entry["parameters"]
+    page = (COPY / "docs" / folder / f"{name}.md").read_text()
+    assert page.startswith(f"# {title} (`{name}`)\n\n{entry['about']['purpose']}\n")
+    for parameter in entry["parameters"]:
+        assert f"| `{parameter['name']}` |" in page
+    (by_hand,) = [b.text for b in extended.blocks if b.section == section and b.is_end]
+    assert page.endswith(by_hand)
+    schema = (COPY / "scenarios" / "schema.json").read_text()
+    assert f'"const": "{name}"' in schema
+
+
+def test_every_nth_arrival_is_dropped(extended: Extended) -> None:
+    link = extended.summary["links"]["bottleneck"]["forward"]
+    assert link["arrived_packets"] > 50_000
+    # Where the count stood when the measured span began is not known.
+    assert abs(link["drops"]["early"] - link["arrived_packets"] / 500) < 1
+    assert link["drops"] == {"early": link["dropped_packets"], "overflow": 0}
+    assert link["marks"] == {"early": 0}
+
+
+def test_each_client_polls_once_per_period(extended: Extended) -> None:
+    polls = extended.summary["responses"]["polls"]
+    # 20 clients, 60 s, a period of 2 s.
+    assert polls["started"] == 20 * 30
+    assert abs(polls["count"] - polls["started"]) <= 20
+    goodput = extended.summary["flows"]["polls"]["goodput_bps"]
+    assert goodput == pytest.approx(20 * 20_000 * 8 / 2, rel=0.02)
+
+
+def test_the_window_follows_the_rule_of_scalable_tcp(extended: Extended) -> None:
+    mss = 1448
+    rows = [row for row in extended.trace if row["class"] == 1]
+    steps, shares = [], []
+    for before, after in pairwise(rows):
+        if before["state"] == after["state"] == "Open":
+            grown = after["cwnd"] - before["cwnd"]
+            if before["cwnd"] > before["ssthresh"] and grown > 0:
+                steps.append(grown)
+        elif before["state"] == "Open":
+            shares.append((before["cwnd"], after["ssthresh"]))
+    assert len(steps) > 1000
+    assert len(shares) > 20
+    # A hundredth of what an ACK acknowledges, most often two segments; the trace has whole bytes.
+    rule = 0.01 * mss
+    assert statistics.mode(steps) == round(2 * rule)
+    assert all(abs(step - rule * round(step / rule)) <= 1 for step in steps)
+    # The profile takes the share in whole segments.
+    for window, left in shares:
+        assert left == int(0.875 * window) // mss * mss
+    goodput = extended.summary["flows"]["transfer"]["goodput_bps"]
+    assert goodput > 5e6
+
+
+def test_what_ships_is_complete(extended: Extended) -> None:
+    """Schema, reference and heads are fresh; every page tells of its validation."""
+    assert extended.changed
+    cargo("test", "--quiet", "-p", "aqmlab-scenario", "--test", "shipped")

@@ -75,9 +75,8 @@ lint: build structure $(STAMPS)/requirements-dev  ## formatters, linters, types 
 	$(BIN)/mypy
 
 .PHONY: structure
-structure: $(STAMPS)/requirements  ## circles of files and modules, crates that depend upwards
+structure: $(STAMPS)/requirements  ## circles of files, crates that depend upwards
 	$(BIN)/python .ci/structure.py
-	$(BIN)/python .ci/imports.py
 
 .PHONY: msrv
 msrv: $(STAMPS)/venv  ## whether the least Rust version is the one that is stated

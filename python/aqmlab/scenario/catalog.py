@@ -83,7 +83,7 @@ class Catalog:
 def _meaning(metric: Mapping[str, Any]) -> str:
     """What a metric of ``summary.json`` means, with its unit."""
     unit = metric["unit"]
-    return metric["meaning"] + (f" Unit: {unit}." if unit not in ("", "1") else "")
+    return f"{metric['meaning']} Unit: {unit}." if unit != "1" else str(metric["meaning"])
 
 
 def scenario_files() -> list[Path]:

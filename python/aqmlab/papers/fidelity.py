@@ -27,8 +27,9 @@ _Result = dict[str, Any]
 _HEAD = """# Fidelity
 
 How close aqmlab comes to what others published: every cell that a paper prints, and every claim.
-This page is written by `aqmlab reproduce all`, not by hand. The [findings](fidelity-findings.md) say
-what is missed and what we know of why, [reproduce](reproduce.md) how cells and claims are judged."""
+This page is written by `aqmlab reproduce all`, not by hand. The [findings](fidelity-findings.md)
+say what is missed and what we know of why, [reproduce](reproduce.md) how cells and claims are
+judged."""
 _LENGTHS = {"published": "as published", "usual": "partly shorter", "quick": "quick"}
 """How long a paper's runs are."""
 _SEAL = "<!-- Generated: what is changed by hand does not fit its hash, {} -->"

@@ -266,7 +266,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 
 def test_an_interrupt_is_told_and_leaves_nothing(small: Path) -> None:
     shell = (
-        f"timeout -s INT 3 {sys.executable} -m aqmlab run {small} "
+        f"timeout -s INT 10 {sys.executable} -m aqmlab run {small} "
         "--set 'measure.duration=240 h' --out here"
     )
     answer = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)

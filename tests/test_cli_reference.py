@@ -47,7 +47,7 @@ def test_a_new_command_is_one_file(elsewhere: Path) -> None:
 def test_the_version(aqmlab: Cli) -> None:
     answer = aqmlab("--version")
     assert (answer.status, answer.err) == (0, "")
-    assert answer.out.startswith(f"aqmlab {package.__version__}+")
+    assert answer.out.startswith(f"aqmlab {package.__version__}, engine ")
 
 
 @pytest.mark.parametrize("name", ["run", "compare", "sweep", "reproduce"])

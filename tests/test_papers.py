@@ -98,8 +98,8 @@ def test_sync_tcp_is_compared_by_both_readings_of_its_decrease_rule() -> None:
     for place in (("table1", "sync_tcp"), ("every-result", "sync_tcp_every_result")):
         data = plan.scenarios[plan.rows[place][0]].data
         stack = data["traffic"][0]["tcp"]
-        readings.append(stack["sync_tcp"]["decrease"])
-        assert stack["congestion_control"] == "sync-tcp"
+        readings.append(stack["congestion_control"]["decrease"])
+        assert stack["congestion_control"]["kind"] == "sync-tcp"
         assert source.table(place[0]).row(place[1]).published["p50_s"] == "0.390"
     assert readings == ["once-per-rtt", "every-result"]
 

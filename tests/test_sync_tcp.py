@@ -9,11 +9,10 @@ SCENARIO = Path(__file__).parents[1] / "scenarios" / "sync-tcp-long.toml"
 
 
 def links(tmp_path: Path, control: str, direction: str) -> list[dict[str, float]]:
-    """The loaded directions of the bottleneck, with a law of congestion control."""
-    overrides = [
-        ("traffic.transfers.tcp.congestion_control", control),
-        ("traffic.transfers.direction", direction),
-    ]
+    """The loaded directions of the bottleneck, with a congestion control."""
+    overrides = [("traffic.transfers.direction", direction)]
+    if control != "sync-tcp":  # the scenario's own, with its parameters
+        overrides.append(("traffic.transfers.tcp.congestion_control", control))
     scenario = aqmlab.Scenario.load(SCENARIO, overrides)
     run = aqmlab.run(scenario, out_dir=tmp_path / control)
     both = run.summary["links"]["bottleneck"].values()

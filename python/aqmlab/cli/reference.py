@@ -41,7 +41,7 @@ def _sections(command: Any, name: str) -> Iterator[str]:  # noqa: ANN401 - click
         return
     context = typer.Context(command, info_name=name)
     usage = " ".join(command.collect_usage_pieces(context))
-    yield f"## {name}\n\n```\n{name} {usage}\n```\n\n{_prose(command.help)}\n"
+    yield f"## {name}\n\n```text\n{name} {usage}\n```\n\n{_prose(command.help)}\n"
     records = (parameter.get_help_record(context) for parameter in command.params)
     rows = [_row(*record) for record in records if record is not None]
     if rows:

@@ -17,6 +17,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -32,6 +33,7 @@ from aqmlab.results.compare import kolmogorov_distance
 from aqmlab.results.metrics import metric_key
 from aqmlab.results.run import Run
 from aqmlab.results.terms import Tolerance, number_at
+from aqmlab.scenario.catalog import Catalog
 from aqmlab.scenario.scenario import Scenario
 
 __all__ = [
@@ -57,21 +59,6 @@ _PAGE = Path("docs/live-comparison.md")
 """The table."""
 TRIES = 4
 """Live runs of a case and seed before the machine is called too busy."""
-_KERNEL = (
-    "profile",
-    "congestion_control",
-    "recovery",
-    "ecn",
-    "mss",
-    "header",
-    "send_buffer",
-    "receive_buffer",
-    "initial_window",
-    "restart_after_idle",
-    "syn_backoff",
-    "timestamps",
-)
-"""What a kernel is told of a stack profile: ``crates/live/src/stack.rs``."""
 _DISTANCE = "distance"
 """The metric that is no number of a run."""
 SHOWN = {
@@ -221,11 +208,22 @@ def same(run: Run, scenario: Scenario) -> Run:
 
 def _comparable(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """A scenario without its title and without what only the simulator's end points obey."""
-    traffic = [
-        {**entry, "tcp": {key: entry["tcp"][key] for key in _KERNEL}}
-        for entry in scenario["traffic"]
-    ]
+    traffic = [{**entry, "tcp": _told_to_kernel(entry["tcp"])} for entry in scenario["traffic"]]
     return {**scenario, "title": "", "traffic": traffic}
+
+
+def _told_to_kernel(stack: Mapping[str, Any]) -> dict[str, Any]:
+    """What a kernel is told of a stack, or of those of client and server."""
+    if "client" in stack:
+        return {end: _told_to_kernel(stack[end]) for end in ("client", "server")}
+    return {key: stack[key] for key in ("profile", *_kernel_keys())}
+
+
+@cache
+def _kernel_keys() -> list[str]:
+    """The keys of a stack profile that the live bed carries out."""
+    [linux] = [entry for entry in Catalog.load().find("linux") if entry.kind == "profiles"]
+    return [parameter["name"] for parameter in linux.parameters if parameter.get("live")]
 
 
 def simulated_run(case: Case, seed: int, folder: Path) -> Run:

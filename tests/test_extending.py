@@ -300,9 +300,9 @@ def test_each_is_explained_and_has_a_page(section: str, extended: Extended) -> N
 
 def test_every_nth_arrival_is_dropped(extended: Extended) -> None:
     link = extended.summary["links"]["bottleneck"]["forward"]
-    assert link["arrived_packets"] > 50_000
+    assert link["arrived_packets"] > 100_000
     # Where the count stood when the measured span began is not known.
-    assert abs(link["drops"]["early"] - link["arrived_packets"] / 500) < 1
+    assert abs(link["drops"]["early"] - link["arrived_packets"] / 250) < 1
     assert link["drops"] == {"early": link["dropped_packets"], "overflow": 0}
     assert link["marks"] == {"early": 0}
 
@@ -314,8 +314,8 @@ def test_what_holds_for_every_discipline_holds(extended: Extended) -> None:
 
 def test_each_client_polls_once_per_period(extended: Extended) -> None:
     polls = extended.summary["responses"]["polls"]
-    # 20 clients, 60 s, a period of 2 s.
-    assert polls["started"] == 20 * 30
+    # 20 clients, 240 s, a period of 2 s.
+    assert polls["started"] == 20 * 120
     assert abs(polls["count"] - polls["started"]) <= 20
     goodput = extended.summary["flows"]["polls"]["goodput_bps"]
     assert goodput == pytest.approx(20 * 20_000 * 8 / 2, rel=0.02)
@@ -342,7 +342,7 @@ def test_the_window_follows_the_rule_of_scalable_tcp(extended: Extended) -> None
     for window, left in shares:
         assert left == int(0.875 * window) // mss * mss
     goodput = extended.summary["flows"]["transfer"]["goodput_bps"]
-    assert goodput > 5e6
+    assert goodput > 2e6
 
 
 def test_what_ships_is_complete(extended: Extended) -> None:

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Float64Builder, StringArray,
-    StringDictionaryBuilder, UInt8Array, UInt32Array, UInt64Array,
+    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Float64Builder, StringArray, UInt8Array,
+    UInt32Array, UInt64Array,
 };
-use arrow::datatypes::{DataType, Field, UInt8Type};
+use arrow::datatypes::{DataType, Field};
 use serde::Serialize;
 
 /// Rows that are collected before they are written.
@@ -187,13 +187,31 @@ impl Buffer for ClassNames {
     }
 }
 
-/// Words from a set that is small.
-#[derive(Default)]
-pub(crate) struct Words(StringDictionaryBuilder<UInt8Type>);
+/// Words from a set that is small. A row mostly repeats the word of the row before.
+pub(crate) struct Words {
+    words: Vec<String>,
+    /// Which of them, per row.
+    keys: Values<u8>,
+}
 
 impl Words {
+    #[inline]
     pub(crate) fn push(&mut self, word: &str) {
-        self.0.append_value(word);
+        let key = match self.keys.0.last() {
+            Some(&last) if self.words[usize::from(last)] == word => last,
+            _ => self.key(word),
+        };
+        self.keys.push(key);
+    }
+
+    /// The number of a word, which joins the set if it is new.
+    fn key(&mut self, word: &str) -> u8 {
+        let known = self.words.iter().position(|known| known == word);
+        let key = known.unwrap_or_else(|| {
+            self.words.push(word.to_owned());
+            self.words.len() - 1
+        });
+        u8::try_from(key).expect("the set of words is small")
     }
 }
 
@@ -201,7 +219,10 @@ impl Buffer for Words {
     const KIND: &'static str = "text";
 
     fn new(_classes: &[String]) -> Self {
-        Self::default()
+        Self {
+            words: Vec::new(),
+            keys: Values(Vec::with_capacity(GROUP)),
+        }
     }
 
     fn data_type() -> DataType {
@@ -209,7 +230,9 @@ impl Buffer for Words {
     }
 
     fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.0.finish())
+        let keys = UInt8Array::from(self.keys.take());
+        let words = StringArray::from_iter_values(&self.words);
+        Arc::new(DictionaryArray::new(keys, Arc::new(words)))
     }
 }
 

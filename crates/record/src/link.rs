@@ -134,14 +134,15 @@ impl LinkStats {
     /// A packet comes at `arrives`, leaves the discipline at `leaves` and occupies the wire from
     /// `begin` to `end`: all of [`on_leave`](Self::on_leave),
     /// [`on_transmission`](Self::on_transmission) and its time in the queue.
-    #[inline]
+    #[inline(always)]
     pub fn on_transit(
         &mut self,
         arrives: Time,
         leaves: Time,
-        (begin, end): (Time, Time),
+        transmission: (Time, Time),
         size: u32,
     ) {
+        let (begin, end) = transmission;
         if self.span.contains(arrives) && end < self.span.end {
             // Nearly all packets: nothing to cut off.
             let sojourn = (leaves - arrives).as_nanos();
@@ -150,8 +151,20 @@ impl LinkStats {
             self.departed_packets += 1;
             self.departed_bytes += u64::from(size);
             self.busy += end - begin;
-            return;
+        } else {
+            self.on_transit_across(arrives, leaves, transmission, size);
         }
+    }
+
+    /// A packet comes and goes, and not all of that is measured.
+    #[cold]
+    fn on_transit_across(
+        &mut self,
+        arrives: Time,
+        leaves: Time,
+        (begin, end): (Time, Time),
+        size: u32,
+    ) {
         self.on_queue(arrives, leaves, 1);
         self.on_leave(arrives, leaves);
         self.on_transmission(begin, end, size);

@@ -37,6 +37,19 @@ impl Connection {
         self.in_network == 0 && (self.aborted || self.ends.iter().all(Endpoint::is_finished))
     }
 
+    /// When an event is to wake this end, if none that is pending does so in time. The caller
+    /// pushes it.
+    #[inline(always)]
+    pub(crate) fn schedule(&mut self, role: Role) -> Option<Time> {
+        let wake = self.ends[role as usize].wake_at();
+        let pending = &mut self.timer_at[role as usize];
+        let is_sooner = wake < *pending;
+        is_sooner.then(|| {
+            *pending = wake;
+            wake
+        })
+    }
+
     /// What both ends sent again.
     pub(crate) fn retransmissions(&self) -> Retransmissions {
         let [client, server] = [

@@ -2,8 +2,8 @@
 
 use aqmlab_net::{Role, Time};
 use aqmlab_record::RetransmittedKinds;
-use aqmlab_tcp::{Endpoint, Retransmissions};
-use aqmlab_traffic::{Connect, Player, Script};
+use aqmlab_tcp::{Endpoint, Events, Retransmissions};
+use aqmlab_traffic::{Connect, Delivery, Player, Script};
 
 use crate::stack::Overrides;
 
@@ -98,6 +98,21 @@ impl Application {
             delayed_by: RetransmittedKinds::default(),
             reported: false,
         }
+    }
+
+    /// One of the ends hears of something, in the measured span or not. True if that is what it
+    /// has waited for.
+    #[inline(always)]
+    pub(crate) fn on_events(&mut self, role: Role, events: Events, measured: bool) -> bool {
+        if role == Role::Client && measured {
+            self.measured_bytes += events.received;
+        }
+        let delivery = Delivery {
+            established: events.established,
+            bytes: events.received,
+            closed: events.eof,
+        };
+        self.player.on_delivery(role, delivery)
     }
 
     /// Bytes that the client and the server have received: responses, requests.

@@ -21,7 +21,7 @@ use aqmlab_record::{
 };
 use aqmlab_scenario::{DelayAt, Link, Scenario};
 use aqmlab_tcp::{Endpoint, Events};
-use aqmlab_traffic::{Action, Answered, AppAction, Connect, Delivery, OpenDatagrams, Source};
+use aqmlab_traffic::{Action, Answered, AppAction, Connect, OpenDatagrams, Source};
 
 use crate::capture::Capture;
 use crate::connection::{Application, Connection};
@@ -339,12 +339,21 @@ impl<Q: EventQueue> World<Q> {
     #[inline(always)]
     fn after(&mut self, index: u32, role: Role, events: Events) {
         self.notify_losses(Some(index));
-        if !events.is_none() {
-            self.notify_application(index, role, events);
-        }
-        let Some(connection) = self.connections.get_mut(index) else {
+        let Some(mut connection) = self.connections.get_mut(index) else {
             return;
         };
+        if !events.is_none() {
+            let measured = self.span.contains(self.now);
+            let ready = connection.app.on_events(role, events, measured);
+            // Mostly it waits for more.
+            if ready | events.eof | events.failed {
+                self.on_app_events(index, role, events, ready);
+                match self.connections.get_mut(index) {
+                    Some(still_open) => connection = still_open,
+                    None => return,
+                }
+            }
+        }
         let is_over = connection.is_over();
         let is_traced = connection.is_traced;
         if let Some(wake) = connection.schedule(role) {
@@ -472,25 +481,6 @@ impl<Q: EventQueue> World<Q> {
     }
 
     // ---- applications ----
-
-    #[inline(always)]
-    fn notify_application(&mut self, index: u32, role: Role, events: Events) {
-        let measured = self.span.contains(self.now);
-        let app = self.application(index);
-        if role == Role::Client && measured {
-            app.measured_bytes += events.received;
-        }
-        let delivery = Delivery {
-            established: events.established,
-            bytes: events.received,
-            closed: events.eof,
-        };
-        // Mostly it waits for more.
-        let ready = app.player.on_delivery(role, delivery);
-        if ready | events.eof | events.failed {
-            self.on_app_events(index, role, events, ready);
-        }
-    }
 
     /// An application has heard something that matters to it, or to its source.
     #[inline(never)]
@@ -671,7 +661,10 @@ impl<Q: EventQueue> World<Q> {
                 established: true,
                 ..Events::default()
             };
-            self.notify_application(index, Role::Client, established);
+            let measured = self.span.contains(self.now);
+            let app = self.application(index);
+            let ready = app.on_events(Role::Client, established, measured);
+            self.on_app_events(index, Role::Client, established, ready);
         }
         if self.shifted_clocks && !self.classes[class].source.waits_for_connections() {
             self.network.routes_mut(index).shift_clocks();

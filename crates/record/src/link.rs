@@ -143,7 +143,7 @@ impl LinkStats {
         size: u32,
     ) {
         let (begin, end) = transmission;
-        if self.span.contains(arrives) && end < self.span.end {
+        if self.span.start <= arrives && end < self.span.end {
             // Nearly all packets: nothing to cut off.
             let sojourn = (leaves - arrives).as_nanos();
             self.sojourn_inside += sojourn;

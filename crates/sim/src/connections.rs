@@ -84,6 +84,7 @@ impl Connections {
     }
 
     /// A connection begins in a slot: its client asks for it now.
+    #[inline(always)]
     pub(crate) fn open<Q: EventQueue>(
         &mut self,
         index: u32,
@@ -172,6 +173,7 @@ impl Connections {
 
     /// A timer of an end may be due. Gives the time of the host, the class, what came of it, and how
     /// many time-outs it was; nothing if another event has taken this one's place.
+    #[inline(always)]
     pub(crate) fn on_timer<Q: EventQueue>(
         &mut self,
         time: Time,
@@ -232,6 +234,7 @@ impl Connections {
     }
 
     /// An application writes so many bytes, and closes.
+    #[inline(always)]
     pub(crate) fn write<Q: EventQueue>(
         &mut self,
         index: u32,

@@ -31,6 +31,8 @@ pub(crate) struct AnalyticService {
     ring: VecDeque<Time>,
     ring_size: usize,
     wire_free: Time,
+    /// No tick or sample comes before this.
+    observe_at: Time,
 }
 
 impl AnalyticService {
@@ -42,6 +44,7 @@ impl AnalyticService {
             ring: VecDeque::new(),
             ring_size,
             wire_free: Time::ZERO,
+            observe_at: Time::ZERO,
         }
     }
 
@@ -108,7 +111,7 @@ impl AnalyticService {
     /// Forgets what has left by `now`; ticks and samples come at their times on the way.
     #[inline(always)]
     pub(crate) fn catch_up(&mut self, now: Time, stats: &mut LinkStats) {
-        if self.fifo.next_tick().min(stats.next_sample()) <= now {
+        if self.observe_at <= now {
             self.observe_until(now, stats);
         }
         self.depart_until(now);
@@ -121,6 +124,7 @@ impl AnalyticService {
             let (tick, sample) = (self.fifo.next_tick(), stats.next_sample());
             let time = tick.min(sample);
             if time > now {
+                self.observe_at = time;
                 break;
             }
             self.depart_until(time);

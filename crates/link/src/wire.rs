@@ -42,6 +42,8 @@ pub(crate) struct Wire {
     loss_draws: RandomStream,
     reordering: Option<Reordering>,
     reordering_draws: RandomStream,
+    /// Nothing is lost or held up.
+    is_perfect: bool,
 }
 
 impl Wire {
@@ -62,6 +64,7 @@ impl Wire {
             loss_draws,
             reordering: link.reordering,
             reordering_draws,
+            is_perfect: link.loss == 0.0 && link.reordering.is_none(),
         }
     }
 
@@ -84,8 +87,18 @@ impl Wire {
     }
 
     /// A transmission ends at `end`: where the packet goes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn carry(&mut self, end: Time, ecn: Ecn, stats: &mut LinkStats) -> Transmission {
+        if self.is_perfect {
+            Transmission::Arrives(end + self.delay, ecn)
+        } else {
+            self.carry_imperfectly(end, ecn, stats)
+        }
+    }
+
+    /// [`carry`](Self::carry) where packets are lost at random or held up.
+    #[inline(never)]
+    fn carry_imperfectly(&mut self, end: Time, ecn: Ecn, stats: &mut LinkStats) -> Transmission {
         if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
             stats.on_wire_loss(end);
             return Transmission::Lost(end);

@@ -139,10 +139,11 @@ impl LinkStats {
         &mut self,
         arrives: Time,
         leaves: Time,
-        (begin, end): (Time, Time),
+        transmission: (Time, Time),
         size: u32,
     ) {
-        if self.span.contains(arrives) && end < self.span.end {
+        let (begin, end) = transmission;
+        if self.span.start <= arrives && end < self.span.end {
             // Nearly all packets: nothing to cut off.
             let sojourn = (leaves - arrives).as_nanos();
             self.sojourn_inside += sojourn;
@@ -151,12 +152,12 @@ impl LinkStats {
             self.departed_bytes += u64::from(size);
             self.busy += end - begin;
         } else {
-            self.on_transit_across(arrives, leaves, (begin, end), size);
+            self.on_transit_across(arrives, leaves, transmission, size);
         }
     }
 
-    /// [`on_transit`](Self::on_transit) of a packet that is not in the measured span all the time.
-    #[inline(never)]
+    /// A packet comes and goes, and not all of that is measured.
+    #[cold]
     fn on_transit_across(
         &mut self,
         arrives: Time,

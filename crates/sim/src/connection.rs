@@ -2,8 +2,8 @@
 
 use aqmlab_net::{Role, Time};
 use aqmlab_record::RetransmittedKinds;
-use aqmlab_tcp::{Endpoint, Retransmissions};
-use aqmlab_traffic::{Connect, Player, Script};
+use aqmlab_tcp::{Endpoint, Events, Retransmissions};
+use aqmlab_traffic::{Connect, Delivery, Player, Script};
 
 use crate::stack::Overrides;
 
@@ -35,6 +35,19 @@ impl Connection {
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.in_network == 0 && (self.aborted || self.ends.iter().all(Endpoint::is_finished))
+    }
+
+    /// When an event is to wake this end, if none that is pending does so in time. The caller
+    /// pushes it.
+    #[inline(always)]
+    pub(crate) fn schedule(&mut self, role: Role) -> Option<Time> {
+        let wake = self.ends[role as usize].wake_at();
+        let pending = &mut self.timer_at[role as usize];
+        let is_sooner = wake < *pending;
+        is_sooner.then(|| {
+            *pending = wake;
+            wake
+        })
     }
 
     /// What both ends sent again.
@@ -85,6 +98,21 @@ impl Application {
             delayed_by: RetransmittedKinds::default(),
             reported: false,
         }
+    }
+
+    /// One of the ends hears of something, in the measured span or not. True if that is what it
+    /// has waited for.
+    #[inline(always)]
+    pub(crate) fn on_events(&mut self, role: Role, events: Events, measured: bool) -> bool {
+        if role == Role::Client && measured {
+            self.measured_bytes += events.received;
+        }
+        let delivery = Delivery {
+            established: events.established,
+            bytes: events.received,
+            closed: events.eof,
+        };
+        self.player.on_delivery(role, delivery)
     }
 
     /// Bytes that the client and the server have received: responses, requests.

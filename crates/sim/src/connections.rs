@@ -32,16 +32,6 @@ pub(crate) struct Connections {
     clocks: Vec<HostClock>,
 }
 
-/// What a packet that reaches a host is to it.
-pub(crate) enum Received {
-    /// A segment of a connection, which the end point has dealt with at this time of its host.
-    Segment(Time, Events),
-    /// A segment that nobody takes: it was lost after all, or the connection was aborted.
-    Ignored(Time),
-    /// A datagram.
-    Datagram(Time),
-}
-
 impl Connections {
     pub(crate) fn new(stacks: Vec<Stack>, clocks: Vec<HostClock>) -> Self {
         Self {
@@ -94,6 +84,7 @@ impl Connections {
     }
 
     /// A connection begins in a slot: its client asks for it now.
+    #[inline(always)]
     pub(crate) fn open<Q: EventQueue>(
         &mut self,
         index: u32,
@@ -125,26 +116,24 @@ impl Connections {
         }
     }
 
-    /// A packet reaches the host of its receiver.
+    /// A segment reaches the host of its receiver at `now`, the time there: what comes of it.
+    /// Nothing if no end point takes it: it was lost after all, the connection was aborted, or it
+    /// is a datagram.
     #[inline(always)]
     pub(crate) fn receive<Q: EventQueue>(
         &mut self,
-        time: Time,
+        (host, now): (usize, Time),
         sender: Role,
         event: &Event,
         network: &mut Network<Q>,
-    ) -> Received {
+    ) -> Option<Events> {
         let receiver = sender.other();
-        let (host, now) = network.at_host(time, event.conn, receiver);
-        let Some(connection) = self.slots[event.conn as usize].connection.as_mut() else {
-            // A connection outlives its segments: this is none.
-            return Received::Datagram(now);
-        };
+        let connection = self.slots[event.conn as usize].connection.as_mut()?;
         connection.in_network -= 1;
         if connection.aborted || connection.overrides.is_some() {
             let overrides = connection.overrides.as_mut();
             if connection.aborted || overrides.is_some_and(|overrides| overrides.loses(sender)) {
-                return Received::Ignored(now);
+                return None;
             }
         }
         network.count_delivered();
@@ -170,7 +159,7 @@ impl Connections {
         let mut out = Outgoing::new(network, now, event.conn, receiver);
         let events = end.on_segment(&segment, cx, &mut out);
         connection.in_network += out.sent();
-        Received::Segment(now, events)
+        Some(events)
     }
 
     /// The connection that an event of a timer or of a pause is for, if it is there still.
@@ -184,6 +173,7 @@ impl Connections {
 
     /// A timer of an end may be due. Gives the time of the host, the class, what came of it, and how
     /// many time-outs it was; nothing if another event has taken this one's place.
+    #[inline(always)]
     pub(crate) fn on_timer<Q: EventQueue>(
         &mut self,
         time: Time,
@@ -230,28 +220,8 @@ impl Connections {
         Some(now)
     }
 
-    /// Makes sure that an event wakes this end in time.
-    #[inline(always)]
-    pub(crate) fn schedule<Q: EventQueue>(
-        &mut self,
-        index: u32,
-        role: Role,
-        now: Time,
-        network: &mut Network<Q>,
-    ) {
-        let Some(connection) = self.get_mut(index) else {
-            return;
-        };
-        let wake = connection.ends[role as usize].wake_at();
-        let pending = &mut connection.timer_at[role as usize];
-        if wake < *pending {
-            *pending = wake;
-            self.push(Kind::Timer(role), index, wake.max(now), network);
-        }
-    }
-
     /// An event of a connection, at a time of its hosts.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn push<Q: EventQueue>(
         &self,
         kind: Kind,
@@ -264,6 +234,7 @@ impl Connections {
     }
 
     /// An application writes so many bytes, and closes.
+    #[inline(always)]
     pub(crate) fn write<Q: EventQueue>(
         &mut self,
         index: u32,
@@ -309,13 +280,12 @@ impl Connections {
         open.collect()
     }
 
-    /// Takes a connection that is over out of its slot.
-    pub(crate) fn remove(&mut self, index: u32) -> Option<Connection> {
+    /// Forgets a connection that is over: its slot is free.
+    pub(crate) fn remove(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
-        let connection = slot.connection.take()?;
+        slot.connection = None;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(index);
-        Some(connection)
     }
 
     /// The state of an end's sender.

@@ -21,11 +21,11 @@ use aqmlab_record::{
 };
 use aqmlab_scenario::{DelayAt, Link, Scenario};
 use aqmlab_tcp::{Endpoint, Events};
-use aqmlab_traffic::{Action, Answered, AppAction, Connect, Delivery, OpenDatagrams, Source};
+use aqmlab_traffic::{Action, Answered, AppAction, Connect, OpenDatagrams, Source};
 
 use crate::capture::Capture;
 use crate::connection::{Application, Connection};
-use crate::connections::{Connections, Received};
+use crate::connections::Connections;
 use crate::datagrams::{DatagramFlows, HEADER};
 use crate::event::{Event, Kind};
 use crate::event_queue::{EventQueue, Next};
@@ -277,37 +277,33 @@ impl<Q: EventQueue> World<Q> {
     /// A packet reaches the other end.
     #[inline(always)]
     fn at_host(&mut self, time: Time, sender: Role, event: &Event) {
+        let receiver = sender.other();
+        let (host, now) = self.network.at_host(time, event.conn, receiver);
+        self.now = now;
         let received = self
             .connections
-            .receive(time, sender, event, &mut self.network);
+            .receive((host, now), sender, event, &mut self.network);
         match received {
-            Received::Segment(now, events) => {
-                self.now = now;
-                self.after(event.conn, sender.other(), events);
-            }
-            Received::Ignored(now) => {
-                self.now = now;
-                self.ignore(event);
-            }
-            Received::Datagram(now) => {
-                self.now = now;
-                self.network.count_delivered();
-                self.datagrams.on_received(event, now);
-            }
+            Some(events) => self.after(event.conn, receiver, events),
+            None => self.not_taken(event),
         }
     }
 
-    /// A segment has arrived that nobody takes: it was lost after all, or the connection has been
-    /// aborted.
+    /// A packet has arrived that no end point takes: a datagram, or a segment that was lost after
+    /// all or whose connection has been aborted.
     #[inline(never)]
-    fn ignore(&mut self, event: &Event) {
-        match self.connections.get(event.conn) {
-            Some(connection) if !connection.aborted => {
-                let class = usize::from(connection.class);
-                self.network.count_dropped();
-                self.segment_lost(self.now, class, event);
-            }
-            _ => self.network.count_delivered(),
+    fn not_taken(&mut self, event: &Event) {
+        let Some(connection) = self.connections.get(event.conn) else {
+            // A connection outlives its segments: this is none.
+            self.network.count_delivered();
+            return self.datagrams.on_received(event, self.now);
+        };
+        if connection.aborted {
+            self.network.count_delivered();
+        } else {
+            let class = usize::from(connection.class);
+            self.network.count_dropped();
+            self.segment_lost(self.now, class, event);
         }
         self.network.take_options(event.options);
         self.release_if_over(event.conn);
@@ -343,32 +339,46 @@ impl<Q: EventQueue> World<Q> {
     #[inline(always)]
     fn after(&mut self, index: u32, role: Role, events: Events) {
         self.notify_losses(Some(index));
-        if !events.is_none() {
-            self.notify_application(index, role, events);
-        }
-        self.schedule(index, role);
-        self.look_after(index, role);
-    }
-
-    /// Traces a connection, if it is followed, and forgets it if it is over.
-    #[inline(always)]
-    fn look_after(&mut self, index: u32, role: Role) {
-        let Some(connection) = self.connections.get(index) else {
+        let Some(mut connection) = self.connections.get_mut(index) else {
             return;
         };
-        if connection.is_traced {
+        if !events.is_none() {
+            let measured = self.span.contains(self.now);
+            let ready = connection.app.on_events(role, events, measured);
+            // Mostly it waits for more.
+            if ready | events.eof | events.failed {
+                self.on_app_events(index, role, events, ready);
+                match self.connections.get_mut(index) {
+                    Some(still_open) => connection = still_open,
+                    None => return,
+                }
+            }
+        }
+        let is_over = connection.is_over();
+        let is_traced = connection.is_traced;
+        if let Some(wake) = connection.schedule(role) {
+            self.push_timer(index, role, wake);
+        }
+        if is_traced {
             self.trace(index, role);
-            self.release_if_over(index);
-        } else if connection.in_network == 0 && connection.is_over() {
+        }
+        if is_over {
             self.release(index);
         }
     }
 
     /// Makes sure that an event wakes this end in time.
-    #[inline(always)]
     fn schedule(&mut self, index: u32, role: Role) {
-        self.connections
-            .schedule(index, role, self.now, &mut self.network);
+        let connection = self.connections.get_mut(index);
+        if let Some(wake) = connection.and_then(|it| it.schedule(role)) {
+            self.push_timer(index, role, wake);
+        }
+    }
+
+    #[inline(never)]
+    fn push_timer(&mut self, index: u32, role: Role, wake: Time) {
+        let (kind, time) = (Kind::Timer(role), wake.max(self.now));
+        self.connections.push(kind, index, time, &mut self.network);
     }
 
     /// Something has happened at this end of a connection that is followed.
@@ -432,21 +442,21 @@ impl<Q: EventQueue> World<Q> {
     #[inline(always)]
     fn release_if_over(&mut self, index: u32) {
         match self.connections.get(index) {
-            Some(connection) if connection.in_network == 0 && connection.is_over() => {
-                self.release(index);
-            }
+            Some(connection) if connection.is_over() => self.release(index),
             _ => {}
         }
     }
 
     #[inline(never)]
     fn release(&mut self, index: u32) {
-        if let Some(connection) = self.connections.remove(index) {
-            self.metrics.on_closed(&self.flow_of(index, &connection));
-            if connection.is_traced {
-                self.tracer.forget(index);
-            }
+        let Some(connection) = self.connections.get(index) else {
+            return;
+        };
+        if connection.is_traced {
+            self.tracer.forget(index);
         }
+        self.metrics.on_closed(&self.flow_of(index, connection));
+        self.connections.remove(index);
     }
 
     /// What a connection has done so far.
@@ -471,25 +481,6 @@ impl<Q: EventQueue> World<Q> {
     }
 
     // ---- applications ----
-
-    #[inline(always)]
-    fn notify_application(&mut self, index: u32, role: Role, events: Events) {
-        let measured = self.span.contains(self.now);
-        let app = self.application(index);
-        if role == Role::Client && measured {
-            app.measured_bytes += events.received;
-        }
-        let delivery = Delivery {
-            established: events.established,
-            bytes: events.received,
-            closed: events.eof,
-        };
-        // Mostly it waits for more.
-        let ready = app.player.on_delivery(role, delivery);
-        if ready | events.eof | events.failed {
-            self.on_app_events(index, role, events, ready);
-        }
-    }
 
     /// An application has heard something that matters to it, or to its source.
     #[inline(never)]
@@ -670,7 +661,10 @@ impl<Q: EventQueue> World<Q> {
                 established: true,
                 ..Events::default()
             };
-            self.notify_application(index, Role::Client, established);
+            let measured = self.span.contains(self.now);
+            let app = self.application(index);
+            let ready = app.on_events(Role::Client, established, measured);
+            self.on_app_events(index, Role::Client, established, ready);
         }
         if self.shifted_clocks && !self.classes[class].source.waits_for_connections() {
             self.network.routes_mut(index).shift_clocks();

@@ -134,7 +134,7 @@ impl Endpoint {
 
     /// BSD's header prediction: an in-order pure ACK takes a path that never opens the window once
     /// that exceeds the peer's.
-    #[inline]
+    #[inline(always)]
     fn is_predicted(&self, segment: &Segment, cx: &Context<'_>) -> bool {
         cx.profile.window_growth == WindowGrowth::HeaderPrediction
             && segment.len == 0
@@ -174,7 +174,7 @@ impl Endpoint {
 
     // ---- round trips ----
 
-    #[inline]
+    #[inline(always)]
     fn measure(&mut self, segment: &Segment, cx: &Context<'_>) {
         let stamps = if self.stamping && cx.profile.stamps() == Some(Stamps::Rfc7323) {
             segment.options.timestamps()

@@ -341,7 +341,7 @@ impl Endpoint {
     }
 
     /// A segment has arrived.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(
         &mut self,
         segment: &Segment,

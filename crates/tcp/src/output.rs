@@ -22,7 +22,7 @@ impl Endpoint {
     }
 
     /// Sends what window, Nagle's rule and the ACK policy allow.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn output(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         if !self.is_established() {
             return;

@@ -10,7 +10,7 @@ use crate::segment::{Flags, Outbox, Segment};
 impl Endpoint {
     /// Takes a segment of an established connection if it is one of the two kinds and nothing
     /// unusual is going on; else it is left to the general code, and nothing has changed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_predicted(
         &mut self,
         segment: &Segment,

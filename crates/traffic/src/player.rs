@@ -128,6 +128,7 @@ impl<S: Borrow<Script>> Player<S> {
     }
 
     /// What an end does next, now that it need not wait any longer.
+    #[inline(always)]
     pub fn next(&mut self, role: Role, now: Time) -> AppAction {
         let script = self.script.borrow();
         let end = &mut self.ends[role as usize];

@@ -230,7 +230,7 @@ fn impossible_parameters_are_refused_with_the_field_and_the_remedy() {
             "0 bytes",
         ),
         ("kind = 'sfq'\nbuckets = 0", "buckets", "from 1 to 65536"),
-        ("kind = 'sfq'\ndepth = 0", "depth", "from 1"),
+        ("kind = 'sfq'\ndepth = 0", "depth", "at least 1"),
         (
             "kind = 'sfq'\nquantum = '0 bytes'",
             "quantum",

@@ -19,12 +19,10 @@ pub struct LinkStats {
     pub(crate) departed_bytes: u64,
     pub(crate) wire_lost_packets: u64,
     pub(crate) busy: Time,
-    /// Nanoseconds that packets spent in the discipline which came and went in the measured span.
-    sojourn_inside: u64,
-    /// Packet-nanoseconds of the measured span that all others spent in the discipline.
+    /// Packet-nanoseconds spent in the discipline: their time average is the mean queue.
     waited: u64,
-    /// Nanoseconds from arrival to departure of the others that left it in the measured span.
-    sojourn_across: u64,
+    /// Nanoseconds from arrival to departure from the discipline.
+    sojourn_sum: u64,
     /// Of all packets that left it in the measured span.
     sojourn: SojournHistogram,
     pub(crate) max_packets: u32,
@@ -60,9 +58,8 @@ impl LinkStats {
             departed_bytes: 0,
             wire_lost_packets: 0,
             busy: Time::ZERO,
-            sojourn_inside: 0,
             waited: 0,
-            sojourn_across: 0,
+            sojourn_sum: 0,
             sojourn: SojournHistogram::new(),
             max_packets: 0,
             sampled: Vec::new(),
@@ -146,7 +143,8 @@ impl LinkStats {
         if self.span.start <= arrives && end < self.span.end {
             // Nearly all packets: nothing to cut off.
             let sojourn = (leaves - arrives).as_nanos();
-            self.sojourn_inside += sojourn;
+            self.waited += sojourn;
+            self.sojourn_sum += sojourn;
             self.sojourn.add(sojourn);
             self.departed_packets += 1;
             self.departed_bytes += u64::from(size);
@@ -181,7 +179,7 @@ impl LinkStats {
     pub fn on_leave(&mut self, arrived: Time, leaves: Time) {
         if self.span.contains(leaves) {
             let sojourn = (leaves - arrived).as_nanos();
-            self.sojourn_across += sojourn;
+            self.sojourn_sum += sojourn;
             self.sojourn.add(sojourn);
         }
     }
@@ -203,7 +201,7 @@ impl LinkStats {
 
     /// Packet-nanoseconds spent in the discipline: their time average is the mean queue.
     pub(crate) const fn waited(&self) -> u64 {
-        self.sojourn_inside + self.waited
+        self.waited
     }
 
     /// How long the packets stayed in the discipline that left it.
@@ -213,10 +211,7 @@ impl LinkStats {
 
     /// The mean of these times in seconds; nothing if there were no packets.
     pub(crate) fn sojourn_mean_s(&self) -> Option<f64> {
-        let (packets, sum) = (
-            self.sojourn.count(),
-            self.sojourn_inside + self.sojourn_across,
-        );
+        let (packets, sum) = (self.sojourn.count(), self.sojourn_sum);
         (packets > 0).then(|| sum as f64 / packets as f64 / 1e9)
     }
 

@@ -10,6 +10,7 @@ use aqmlab_tcp::{
 use net::{Harm, Net, blocks};
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::test_runner::RngSeed;
 
 fn recoveries() -> impl Strategy<Value = Recovery> {
     select(vec![
@@ -59,7 +60,12 @@ prop_compose! {
 const LONG: Time = Time::from_secs(200_000);
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    // The same cases every time: a change that breaks one of them is to blame, not chance.
+    #![proptest_config(ProptestConfig {
+        cases: 500,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn the_stream_arrives_exactly_once(

@@ -113,7 +113,7 @@ fn impossible_parameters_are_refused_with_the_field_and_the_remedy() {
             "slr",
             "found 0; it must be a number above 0",
         ),
-        (rio_ps, "l_t = 0", "l_t", "found 0; it must be from 1"),
+        (rio_ps, "l_t = 0", "l_t", "found 0; it must be at least 1"),
         (rio_ps, "t_u = '0 s'", "t_u", "at least 10 us"),
         (rio_ps, "t_c = '0 s'", "t_c", "at least 10 us"),
         (rio_ps, "max_flows = 0", "max_flows", "from 1 to 16777216"),
@@ -148,7 +148,7 @@ fn impossible_parameters_are_refused_with_the_field_and_the_remedy() {
             sfb,
             "bin_size = 0",
             "bin_size",
-            "found 0; it must be from 1",
+            "found 0; it must be at least 1",
         ),
         (
             sfb,

@@ -181,8 +181,8 @@ impl Connections {
         event: &Event,
         network: &mut Network<Q>,
     ) -> Option<(Time, usize, Events, u32)> {
-        let (host, now) = network.at_host(time, event.conn, role);
         let connection = self.addressee(event)?;
+        let (host, now) = network.at_host(time, event.conn, role);
         if connection.timer_at[role as usize] != now {
             return None;
         }

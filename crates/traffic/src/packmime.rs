@@ -6,10 +6,10 @@
 //! process and the sizes to independence.
 //!
 //! - Times between connections, request sizes and the two parts of the round-trip time have
-//!   long memory: a Gaussian series ([`LongMemory`]) is made uniform by the normal distribution
+//!   long memory: a Gaussian series (`LongMemory`) is made uniform by the normal distribution
 //!   function, and then becomes the marginal distribution by its quantiles.
 //! - Response sizes come in alternating runs of small ones (cache validations) and downloads.
-//! - With HTTP/1.1 some connections are persistent ([`persistent`]).
+//! - With HTTP/1.1 some connections are persistent (`persistent`).
 //!
 //! The numbers are those of ns-2 2.35; `data/packmime/README.md` says more.
 //!

@@ -264,7 +264,7 @@ fn impossible_parameters_are_refused_with_the_field_and_the_remedy() {
             "longer than 0 s",
         ),
         ("kind = 'fq-codel'\nflows = 0", "flows", "from 1 to 65536"),
-        ("kind = 'fq-codel'\nbatch = 0", "batch", "from 1"),
+        ("kind = 'fq-codel'\nbatch = 0", "batch", "at least 1"),
         (
             "kind = 'fq-codel'\nmemory = '0 bytes'",
             "memory",

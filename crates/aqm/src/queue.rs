@@ -141,7 +141,7 @@ impl<T> Stats<T> {
         &self.counters
     }
 
-    /// Tells `dropped` of the packets given up since it was called last.
+    /// Tells `dropped` of the packets dropped since it was called last.
     #[inline]
     pub(crate) fn hand_back(&mut self, mut dropped: impl FnMut(Queued<T>, Reason)) {
         if self.dropped.is_empty() {
@@ -276,7 +276,7 @@ impl<T> Scheduler<T> for StoredFifo<T> {
     }
 }
 
-/// Any discipline with its packets, its books kept.
+/// Any discipline with its packets and its counters.
 ///
 /// At equal times departures come first, then ticks, then [`idle`](Self::idle), then the arrival.
 #[derive(Debug)]
@@ -304,7 +304,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// A packet arrives. `dropped` is told what is given up, which may be other packets.
+    /// A packet arrives. `dropped` is told what is dropped, which may be other packets.
     #[inline]
     pub fn enqueue(
         &mut self,
@@ -321,7 +321,7 @@ impl<T> Queue<T> {
         self.stats.hand_back(dropped);
     }
 
-    /// Hands out the next packet, with the mark that it got. `dropped` is told what is given up.
+    /// Hands out the next packet, with the mark that it got. `dropped` is told what is dropped.
     #[inline]
     pub fn dequeue(
         &mut self,

@@ -76,7 +76,7 @@ impl AqmParameters for Params {
     }
 }
 
-/// The aqm: it remembers nothing.
+/// The AQM: it remembers nothing.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// In packets.

@@ -26,7 +26,7 @@ pub enum Partial {
 pub struct Options {
     /// Longest silence within an ADU.
     pub idle: Time,
-    /// Connections that are silent for longer are given up.
+    /// Connections that are silent for longer are aborted.
     pub timeout: Time,
     /// What happens to those that were not captured whole.
     pub partial: Partial,

@@ -1,4 +1,4 @@
-//! Live connections: found by their ends, given up when they fall silent.
+//! Live connections: found by their ends, aborted when they fall silent.
 //!
 //! Memory is what the live ones need: they stand in blocks that never move, are found through a
 //! table of numbers, and are queued by phase to be looked at when their time-out may have come.

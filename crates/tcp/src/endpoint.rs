@@ -30,7 +30,7 @@ pub struct Events {
     pub received: u64,
     /// The peer has closed and everything before that has been received.
     pub eof: bool,
-    /// The connection was given up: no answer to the SYN, or to a segment sent too often.
+    /// The connection was aborted: no answer to the SYN, or to a segment sent too often.
     pub failed: bool,
 }
 
@@ -120,7 +120,7 @@ pub struct Endpoint {
     pub(crate) timed_seq: u64,
     pub(crate) timed_at: Time,
     pub(crate) retransmit_at: Time,
-    /// While the handshake is under way: when it is given up. Later: when the random delay before
+    /// While the handshake is under way: when it is aborted. Later: when the random delay before
     /// the next segment is over.
     pub(crate) hold_until: Time,
     pub(crate) last_received: Time,

@@ -7,7 +7,7 @@
 //!
 //! Not modelled: the wire format of options, initial sequence numbers other than 0 (numbers wrap
 //! only where segments are carried, see [`Segment`]), windows that close (readers are prompt), the
-//! time that TIME-WAIT lasts, urgent data. An end point that gives up falls silent.
+//! time that TIME-WAIT lasts, urgent data. An end point that aborts falls silent.
 
 mod ack;
 pub mod control;

@@ -183,7 +183,7 @@ impl Crowd {
         }
     }
 
-    /// The value of an inner variable of the aqm.
+    /// The value of an inner variable of the AQM.
     fn probe(&self, name: &str) -> f64 {
         let mut values = Vec::new();
         self.queue.probe(&mut values);

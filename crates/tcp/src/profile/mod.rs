@@ -115,11 +115,11 @@ pub struct Profile {
     /// Gaps between the client's SYNs as multiples of `rto_initial`; behind the last one, and for
     /// the server, they double.
     pub syn_backoff: Vec<u32>,
-    /// Retransmissions of the same segment after which the connection is given up.
+    /// Retransmissions of the same segment after which the connection is aborted.
     pub max_retransmissions: u32,
-    /// Time after which an unanswered connect is given up.
+    /// Time after which an unanswered connect is aborted.
     pub connect_timeout: Time,
-    /// Time after which a server gives up a connection whose handshake is not completed.
+    /// Time after which a server aborts a connection whose handshake is not completed.
     pub accept_timeout: Time,
     /// Whether a repeated SYN is answered by a SYN-ACK before the server's own timer expires.
     pub answers_repeated_syn: bool,

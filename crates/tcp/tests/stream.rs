@@ -164,6 +164,36 @@ fn garbage() -> impl Strategy<Value = (Segment, u64)> {
         })
 }
 
+/// A segment that goes again with every duplicate ACK, as overdue, breeds where the network copies
+/// packets: before a round trip is measured it is overdue once.
+#[test]
+fn copies_of_resent_segments_do_not_breed() {
+    let stack = Profile {
+        congestion_control: CongestionControlKind::all()
+            .into_iter()
+            .find(|control| matches!(control, CongestionControlKind::Fast(_)))
+            .unwrap(),
+        recovery: Recovery::Tahoe,
+        mss: Bytes(130),
+        limited_transmit: true,
+        ..Profile::named("rfc").unwrap()
+    };
+    let harm = Harm {
+        loss: 0.104_988_961_331_958_41,
+        duplication: 0.277_866_003_829_905_1,
+        marking: 0.0,
+        jitter: Time::from_millis(2),
+    };
+    let mut net = Net::new(
+        [&stack, &stack],
+        [13_521, 911],
+        harm,
+        13_631_411_063_667_251_621,
+    );
+    net.run(LONG);
+    assert_eq!(net.received, [911, 13_521]);
+}
+
 /// A stream of more than 4 GiB: sequence numbers, acknowledgements and SACK blocks wrap.
 #[test]
 fn numbers_wrap_without_harm() {

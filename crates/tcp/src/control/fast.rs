@@ -175,10 +175,7 @@ impl CongestionControl for Fast {
     }
 
     fn is_overdue(&mut self, una: u64, now: Time, new_ack: bool) -> bool {
-        !new_ack
-            && self.history.oldest().is_some_and(|oldest| {
-                oldest.end > una && (now - oldest.at).as_secs_f64() > 2.0 * self.rtt
-            })
+        !new_ack && self.history.is_overdue(una, now, 2.0 * self.rtt)
     }
 
     fn metrics(&self) -> ControlMetrics {

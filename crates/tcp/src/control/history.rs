@@ -57,6 +57,17 @@ impl History {
         self.sent.front().copied()
     }
 
+    /// Whether the segment at `una` was sent more than `limit_s` seconds ago. The limit goes by the
+    /// round trips that were measured. Before there is one it is 0, and a segment is overdue once:
+    /// each duplicate ACK would send it once more otherwise, and breed further ones.
+    pub(crate) fn is_overdue(&self, una: u64, now: Time, limit_s: f64) -> bool {
+        self.oldest().is_some_and(|oldest| {
+            oldest.end > una
+                && (now - oldest.at).as_secs_f64() > limit_s
+                && (limit_s > 0.0 || !oldest.resent)
+        })
+    }
+
     /// Segments in flight.
     pub(crate) fn len(&self) -> usize {
         self.sent.len()

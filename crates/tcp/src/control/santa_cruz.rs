@@ -174,10 +174,7 @@ impl CongestionControl for SantaCruz {
 
     /// A hole goes again on the first duplicate once it is older than a round trip.
     fn is_overdue(&mut self, una: u64, now: Time, new_ack: bool) -> bool {
-        !new_ack
-            && self.history.oldest().is_some_and(|oldest| {
-                oldest.end > una && (now - oldest.at).as_secs_f64() > self.srtt
-            })
+        !new_ack && self.history.is_overdue(una, now, self.srtt)
     }
 
     fn metrics(&self) -> ControlMetrics {

@@ -214,9 +214,7 @@ impl CongestionControl for Vegas {
             self.rechecks -= 1;
         }
         let limit = (self.srtt + 2.0 * self.deviation) * 17.0 / 16.0;
-        self.history
-            .oldest()
-            .is_some_and(|oldest| oldest.end > una && (now - oldest.at).as_secs_f64() > limit)
+        self.history.is_overdue(una, now, limit)
     }
 
     fn on_congestion(

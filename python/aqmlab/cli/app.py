@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Annotated
@@ -18,7 +19,7 @@ import typer
 from aqmlab import _native
 from aqmlab._util.console import out, say
 from aqmlab.cli import commands
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, DamagedRunWarning, NoWorkerWarning
 
 __all__ = ["application", "main"]
 
@@ -71,9 +72,13 @@ def application() -> typer.Typer:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status."""
     try:
-        status = application()(
-            list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False
-        )
+        with warnings.catch_warnings():
+            for told in (DamagedRunWarning, NoWorkerWarning):
+                warnings.simplefilter("always", told)
+            warnings.showwarning = _say_warning
+            status = application()(
+                list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False
+            )
     except typer.TyperException as error:
         return _failure(error.format_message(), error.exit_code)
     except AqmlabError as error:
@@ -82,6 +87,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if status == _INTERRUPTED:
         return _failure("interrupted", _INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Says a warning in a line."""
+    say(f"warning: {message}")
 
 
 def _failure(message: str, status: int) -> int:

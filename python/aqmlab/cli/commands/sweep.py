@@ -34,6 +34,10 @@ def command(
         typer.Option("--out", help="Folder of the results; default: runs/sweeps/NAME."),
     ] = None,
     store: Annotated[Path, typer.Option(help="Folder of the runs, by key.")] = STORE_ROOT,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Check every byte of the runs that the store has."),
+    ] = False,
     as_json: Json = False,
     jobs: Jobs = None,
 ) -> None:
@@ -58,6 +62,7 @@ def command(
             scheduler=scheduler,
             out=target,
             store=store,
+            verify=verify,
             progress=sweep_tables.TerminalProgress(progress),
         )
     summary = SweepSummary(plan, table)

@@ -25,7 +25,7 @@ from aqmlab._util.files import read_text
 from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import SHORT_NAMES, look_up, of_version
 
-__all__ = ["Run", "distinguish", "main_link", "read_json"]
+__all__ = ["Run", "distinguish", "read_json"]
 
 
 _MAX_BYTES = 64 * 2**20
@@ -213,18 +213,6 @@ def _world_mark(summary: Mapping[str, Any]) -> str:
     if "live" not in summary:
         return ""
     return " live" if summary["live"]["valid"] else " live (invalid)"
-
-
-def main_link(runs: Sequence[Run]) -> tuple[str, str]:
-    """The link and direction that figures show: the bottleneck forward, or else the busiest."""
-    busy: dict[tuple[str, str], float] = {}
-    for run in runs:
-        for link, directions in run.summary["links"].items():
-            for direction, values in directions.items():
-                at = (link, direction)
-                busy[at] = busy.get(at, 0.0) + values["utilization"]
-    named = ("bottleneck", "forward")
-    return named if named in busy else max(busy, key=lambda at: busy[at])
 
 
 def _short(quantity: object) -> str:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from aqmlab.results.run import Run
+from typing import Any, NamedTuple, Protocol
 
 __all__ = ["BUSY", "LinkDirection", "is_loaded", "links_of", "loaded_links", "main_link"]
 
 
 BUSY = 0.2
 """A direction that is busy for a larger share of the measured time is loaded."""
+
+
+class _Measured(Protocol):
+    """A run, or whatever else has a summary."""
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """``summary.json``."""
 
 
 class LinkDirection(NamedTuple):
@@ -33,7 +38,7 @@ class LinkDirection(NamedTuple):
         return ("links", self.link, self.direction)
 
 
-def links_of(run: Run) -> dict[LinkDirection, Mapping[str, Any]]:
+def links_of(run: _Measured) -> dict[LinkDirection, Mapping[str, Any]]:
     """What a run measured of every direction of every link, in the order of its summary."""
     return {
         LinkDirection(link, direction): values
@@ -52,7 +57,7 @@ def is_loaded(values: Mapping[str, Any]) -> bool:
     return (values.get("utilization") or 0.0) > BUSY or any(values.get(key) for key in signals)
 
 
-def loaded_links(runs: Sequence[Run]) -> list[LinkDirection]:
+def loaded_links(runs: Sequence[_Measured]) -> list[LinkDirection]:
     """The directions that are loaded in any of the runs, in the order of their summaries.
 
     Where none is, the busiest one; empty for runs without links.
@@ -61,7 +66,7 @@ def loaded_links(runs: Sequence[Run]) -> list[LinkDirection]:
     return list(dict.fromkeys(found)) or _by_load(runs)[:1]
 
 
-def main_link(runs: Sequence[Run]) -> LinkDirection:
+def main_link(runs: Sequence[_Measured]) -> LinkDirection:
     """The direction with the most load over all of the runs: it is busy for longest.
 
     Of equally busy ones it is that whose packets wait longest, then the first.
@@ -69,7 +74,7 @@ def main_link(runs: Sequence[Run]) -> LinkDirection:
     return _by_load(runs)[0]
 
 
-def _by_load(runs: Sequence[Run]) -> list[LinkDirection]:
+def _by_load(runs: Sequence[_Measured]) -> list[LinkDirection]:
     """Every direction, the most loaded one first."""
     load: dict[LinkDirection, tuple[float, float]] = {}
     for at, values in _every(runs):
@@ -81,7 +86,7 @@ def _by_load(runs: Sequence[Run]) -> list[LinkDirection]:
     return sorted(load, key=lambda at: load[at], reverse=True)
 
 
-def _every(runs: Sequence[Run]) -> Iterator[tuple[LinkDirection, Mapping[str, Any]]]:
+def _every(runs: Sequence[_Measured]) -> Iterator[tuple[LinkDirection, Mapping[str, Any]]]:
     """Every direction of every run."""
     for run in runs:
         yield from links_of(run).items()

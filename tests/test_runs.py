@@ -15,7 +15,7 @@ from aqmlab import AqmlabError, Run, RunError, Scenario
 from aqmlab._util import pool
 from aqmlab.engine.execute import default_path, execute
 from aqmlab.engine.parallel import execute_all
-from aqmlab.results.run import distinguish
+from aqmlab.results.labels import distinguish
 from conftest import SMALL
 
 LONG = [("measure.duration", "240 h")]

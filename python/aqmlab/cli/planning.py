@@ -22,7 +22,15 @@ def load(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scena
     pairs: list[Override] = [vary.assignment(text, "--set") for text in overrides or []]
     if seed is not None:
         pairs.append(("seed", str(seed)))
-    return Scenario.load(file, pairs)
+    scenario = Scenario.load(file, pairs)
+    _tell_outvoted([scenario])
+    return scenario
+
+
+def _tell_outvoted(scenarios: Sequence[Scenario]) -> None:
+    """Says which overrides one direction of a link does not follow."""
+    for entry in dict.fromkeys(entry for scenario in scenarios for entry in scenario.outvoted):
+        say(str(entry))
 
 
 def calibrated(scenarios: Sequence[Scenario], jobs: int | None) -> list[Scenario]:
@@ -50,7 +58,11 @@ def opened_or_varied(
         return [Run.open(source)]
     wanted: Sequence[int | None] = seeds or [None]
     bases = [load(source, overrides, seed) for seed in wanted]
-    return [base.with_overrides(pairs) for pairs in vary.combinations(varied) for base in bases]
+    if not varied:
+        return list(bases)
+    made = [vary.variations(base, varied) for base in bases]
+    _tell_outvoted(made[0])
+    return [scenario for scenarios in zip(*made, strict=True) for scenario in scenarios]
 
 
 def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> list[Run]:

@@ -12,8 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from aqmlab.results.compare import Difference, Distance
+from aqmlab.results.links import main_link
 from aqmlab.results.metrics import FLOWS, LINK, RESPONSES, Metric, chosen
-from aqmlab.results.run import Run, main_link
+from aqmlab.results.run import Run
 from aqmlab.scenario.catalog import Entry
 
 __all__ = [

@@ -19,7 +19,8 @@ import vl_convert
 from aqmlab._util.files import write_bytes
 from aqmlab.errors import AqmlabError
 from aqmlab.results.distributions import Distribution, Of
-from aqmlab.results.run import distinguish, main_link
+from aqmlab.results.labels import distinguish
+from aqmlab.results.links import main_link
 
 if TYPE_CHECKING:
     import os

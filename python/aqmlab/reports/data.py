@@ -14,7 +14,8 @@ from aqmlab.figures.base import ccdf_points, cdf_points
 from aqmlab.results.compare import ALL
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.groups import Group
-from aqmlab.results.run import Run, main_link
+from aqmlab.results.links import main_link
+from aqmlab.results.run import Run
 
 __all__ = [
     "CURVE_POINTS",

@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from aqmlab.errors import AqmlabError
+from aqmlab.results.families import users_of
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import CONFIDENCE, Estimate, Floats
 
@@ -108,19 +108,7 @@ STATISTICS: Mapping[str, _Statistic] = {
 
 def are_paired(first: Run, second: Run) -> bool:
     """Whether two runs have the same users at the same times."""
-    return _drawn_from(first) == _drawn_from(second)
-
-
-def _drawn_from(run: Run) -> tuple[Any, ...]:
-    """Everything in a scenario that decides what users do; their TCP is not part of it."""
-    scenario = run.scenario
-    hosts = scenario["topology"]["hosts"]
-    classes = [
-        {key: value for key, value in entry.items() if key != "tcp"}
-        for entry in scenario["traffic"]
-    ]
-    times = [scenario["measure"][key] for key in ("warm_up", "duration")]
-    return scenario["seed"], classes, times, hosts["clients"], hosts["servers"]
+    return first.seed == second.seed and users_of(first.scenario) == users_of(second.scenario)
 
 
 def block_differences(first: Run, second: Run, traffic: str) -> dict[str, Estimate]:

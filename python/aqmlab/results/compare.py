@@ -17,8 +17,9 @@ import numpy as np
 
 from aqmlab.results.blocks import FEW, STATISTICS, are_paired, block_differences, block_samples
 from aqmlab.results.groups import Group, group
+from aqmlab.results.labels import distinguish
 from aqmlab.results.metrics import look_up
-from aqmlab.results.run import Run, distinguish
+from aqmlab.results.run import Run
 from aqmlab.results.statistics import (
     Estimate,
     Floats,

@@ -13,8 +13,9 @@ import numpy as np
 from aqmlab.errors import AqmlabError
 from aqmlab.results.blocks import block_band
 from aqmlab.results.distributions import Distribution, Of
+from aqmlab.results.labels import distinguish
 from aqmlab.results.metrics import flattened, look_up, metric_key
-from aqmlab.results.run import Run, distinguish
+from aqmlab.results.run import Run
 from aqmlab.results.statistics import Estimate, Floats, estimate, estimates
 
 __all__ = ["Group", "group"]

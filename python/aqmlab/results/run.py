@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -24,10 +24,12 @@ import pyarrow.parquet as pq
 from aqmlab import _native
 from aqmlab._util.files import read_text
 from aqmlab.errors import AqmlabError, LaterRunError
+from aqmlab.results.links import loaded_links
 from aqmlab.results.manifest import Manifest
 from aqmlab.results.metrics import SHORT_NAMES, look_up, of_version
+from aqmlab.results.queues import label_of
 
-__all__ = ["Run", "distinguish", "main_link", "read_json"]
+__all__ = ["Run", "read_json"]
 
 
 _MAX_BYTES = 64 * 2**20
@@ -41,7 +43,7 @@ class Run:
     path: Path
     """The run directory."""
     label: str
-    """Short name such as "red (30,90)"; see :func:`distinguish`."""
+    """Short name such as "red (30,90)"; see :func:`aqmlab.results.labels.distinguish`."""
     summary: Mapping[str, Any]
     """``summary.json``; keys end in their unit."""
     scenario: Mapping[str, Any]
@@ -52,6 +54,19 @@ class Run:
     """Tables by name of a run that is in memory; None: they are files of its directory."""
     manifest: Manifest | None = field(default=None, compare=False)
     """What its files were; None of a run in memory, and of one made without a manifest."""
+
+    @classmethod
+    def _called_by_queue(
+        cls,
+        path: Path,
+        summary: Mapping[str, Any],
+        scenario: Mapping[str, Any],
+        metadata: Mapping[str, Any],
+        tables: Mapping[str, pa.Table] | None = None,
+    ) -> Run:
+        """A run that is called by the queues of its loaded links."""
+        bare = cls(path, "", summary, scenario, metadata, tables)
+        return replace(bare, label=bare.queue_label)
 
     @classmethod
     def in_memory(
@@ -75,8 +90,9 @@ class Run:
             metadata: what ``metadata.json`` would hold.
             path: what messages call it.
         """
-        name = _label_of(scenario) + _world_mark(summary) if label is None else label
-        return cls(Path(path), name, summary, scenario, metadata or {}, tables or {})
+        given = (Path(path), summary, scenario, metadata or {}, tables or {})
+        found = cls._called_by_queue(*given)
+        return found if label is None else replace(found, label=label)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
@@ -103,8 +119,8 @@ class Run:
         summary = of_version(read_json(folder, "summary.json"), version)
         effective = read_text(folder / "scenario.toml", "run", _MAX_BYTES)
         scenario = json.loads(_native.to_json(effective))
-        label = _label_of(scenario) + _world_mark(summary)
-        return cls(folder, label, summary, scenario, metadata, manifest=manifest)
+        run = cls._called_by_queue(folder, summary, scenario, metadata)
+        return replace(run, manifest=manifest)
 
     def afresh(self) -> Run:
         """The same run with no table read yet: what it reads goes when it goes."""
@@ -129,6 +145,23 @@ class Run:
     def world(self) -> str:
         """``sim`` or ``live``."""
         return "live" if "live" in self.summary else "sim"
+
+    @property
+    def queue_label(self) -> str:
+        """What it is called for itself: the queues of its loaded links, and whether it is live."""
+        return label_of(self.scenario, loaded_links([self])) + self.world_mark
+
+    @property
+    def has_own_label(self) -> bool:
+        """Whether somebody called it something else than :attr:`queue_label`."""
+        return self.label != self.queue_label
+
+    @property
+    def world_mark(self) -> str:
+        """What a label adds for a live run: that it is one, and whether it tells anything."""
+        if "live" not in self.summary:
+            return ""
+        return " live" if self.summary["live"]["valid"] else " live (invalid)"
 
     def __repr__(self) -> str:
         """One line."""
@@ -208,90 +241,3 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise AqmlabError(f"{folder / name}: is not a JSON object")
     return content
-
-
-def _label_of(scenario: Mapping[str, Any]) -> str:
-    """Short name of a scenario: its bottleneck's forward queue, such as "red (30,90)"."""
-    topology = scenario["topology"]
-    # In a network of links the first one with a queue worth naming speaks for it.
-    links = [topology["bottleneck"]] if "bottleneck" in topology else topology["links"].values()
-    disciplines = [link["forward"]["discipline"] for link in links]
-    active = (found for found in disciplines if found["kind"] != "droptail")
-    discipline = next(active, disciplines[0])
-    kind, limit = discipline["kind"], _short(discipline.get("limit", ""))
-    if "min_th" in discipline:
-        limit = f"({_short(discipline['min_th'])},{_short(discipline['max_th'])})"
-    return " ".join(filter(None, (kind, limit, "ECN" if discipline.get("ecn") else "")))
-
-
-def _world_mark(summary: Mapping[str, Any]) -> str:
-    """What a label adds for a live run: that it is one, and whether it tells anything."""
-    if "live" not in summary:
-        return ""
-    return " live" if summary["live"]["valid"] else " live (invalid)"
-
-
-def main_link(runs: Sequence[Run]) -> tuple[str, str]:
-    """The link and direction that figures show: the bottleneck forward, or else the busiest."""
-    busy: dict[tuple[str, str], float] = {}
-    for run in runs:
-        for link, directions in run.summary["links"].items():
-            for direction, values in directions.items():
-                at = (link, direction)
-                busy[at] = busy.get(at, 0.0) + values["utilization"]
-    named = ("bottleneck", "forward")
-    return named if named in busy else max(busy, key=lambda at: busy[at])
-
-
-def _short(quantity: object) -> str:
-    """A quantity as people say it: packets go without their unit."""
-    return str(quantity).removesuffix(" packets")
-
-
-def distinguish(runs: Sequence[Run]) -> list[Run]:
-    """The runs with labels that tell them apart.
-
-    Runs that share a label get what differs between their scenarios added, field by field, until
-    they differ; runs of the same scenario get the names of their directories.
-    """
-    labels = [run.label for run in runs]
-    for label in {label for label in labels if labels.count(label) > 1}:
-        twins = [index for index, other in enumerate(labels) if other == label]
-        parts = _differing([runs[index].scenario for index in twins])
-        for index, part in zip(twins, parts, strict=True):
-            labels[index] = f"{label}, {part}" if part else label
-    labels = [
-        f"{label} [{run.path.name}]" if labels.count(label) > 1 else label
-        for run, label in zip(runs, labels, strict=True)
-    ]
-    if len(set(labels)) < len(labels):
-        twice = next(run for run in runs if sum(run.path == other.path for other in runs) > 1)
-        raise AqmlabError(f"{twice.path}: is named twice")
-    return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
-
-
-def _differing(scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The first fields that tell scenarios apart, as "field value", for each of them."""
-    flat = [dict(_leaves(scenario)) for scenario in scenarios]
-    parts: list[list[str]] = [[] for _ in flat]
-    for path in dict.fromkeys(path for leaf in flat for path in leaf):
-        values = [leaf.get(path) for leaf in flat]
-        if len(set(values)) > 1:
-            for part, value in zip(parts, values, strict=True):
-                part.append(f"{path[-1]} {_short('none' if value is None else value)}")
-            if len({tuple(part) for part in parts}) == len(parts):
-                break
-    return [", ".join(part) for part in parts]
-
-
-def _leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Paths and texts of everything inside nested tables and lists; the title is left out."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            if (*path, key) != ("title",):
-                yield from _leaves(inner, (*path, key))
-    elif isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
-        for number, inner in enumerate(value):
-            yield from _leaves(inner, (*path, str(number)))
-    else:
-        yield path, json.dumps(value) if not isinstance(value, str) else value

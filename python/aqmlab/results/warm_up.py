@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aqmlab.errors import AqmlabError
-from aqmlab.results.run import main_link
+from aqmlab.results.links import main_link
 from aqmlab.results.statistics import Estimate, Floats, batch_means, initialization_bias
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from aqmlab import _native
 from aqmlab._util.files import read_text
 from aqmlab._util.shipped import found
 from aqmlab.errors import ScenarioError
+from aqmlab.scenario.effect import Outvoted, outvoted, refuse_without_effect
 
 __all__ = ["Override", "Scenario", "content_key", "inline", "toml_value"]
 
@@ -52,6 +53,8 @@ class Scenario:
         for index, population in self.populations:
             text = _native.set_population(text, index, population)
         object.__setattr__(self, "effective", text)
+        if found := self.outvoted:
+            refuse_without_effect(found, _carrying(text))
 
     def __repr__(self) -> str:
         """One line."""
@@ -144,6 +147,14 @@ class Scenario:
         """Seed of every random stream."""
         return int(self.data["seed"])
 
+    @property
+    def outvoted(self) -> list[Outvoted]:
+        """Overrides that one direction of a link does not follow, because it has its own key.
+
+        That direction carries no responses: an override without effect on them is an error.
+        """
+        return outvoted(self.source, self.overrides)
+
     @cached_property
     def offered_load(self) -> float | None:
         """Offered load, as a fraction of the link's rate, to which its classes are calibrated.
@@ -164,6 +175,19 @@ class Scenario:
         """Indices of the traffic classes whose population is left to calibration."""
         classes = range(len(self.data["traffic"]))
         return [index for index in classes if _native.population(self.effective, index) is None]
+
+
+def _carrying(effective: str) -> dict[str, set[str]]:
+    """The directions of a dumbbell's bottleneck that responses cross; nothing of other networks."""
+    data = json.loads(_native.to_json(effective))
+    if data["topology"]["kind"] != "dumbbell":
+        return {}
+    hops = [
+        hop
+        for index in range(len(data["traffic"]))
+        for hop in _native.loaded_links(effective, index)
+    ]
+    return {link: {way for other, way, _ in hops if other == link} for link, _, _ in hops}
 
 
 def content_key(text: str) -> str:

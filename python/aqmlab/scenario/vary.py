@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
 from aqmlab.errors import AqmlabError
-from aqmlab.scenario.scenario import Override
+from aqmlab.scenario.scenario import Override, Scenario
 
-__all__ = ["assignment", "combinations", "seeds", "split"]
+__all__ = ["assignment", "combinations", "seeds", "split", "variations"]
 
 
 _OPENING = {"[": "]", "{": "}"}
@@ -31,6 +31,26 @@ def combinations(varied: Sequence[str]) -> list[list[Override]]:
         field, values = assignment(text, "--vary")
         alternatives.append([(field, value) for value in split(values)])
     return [list(chosen) for chosen in product(*alternatives)]
+
+
+def variations(base: Scenario, varied: Sequence[str]) -> list[Scenario]:
+    """The scenario with every combination of the values of some ``--vary`` options.
+
+    An error if two combinations are the same scenario: what is varied has no effect there.
+    """
+    found: list[Scenario] = []
+    named: dict[str, str] = {}
+    for pairs in combinations(varied):
+        scenario = base.with_overrides(pairs)
+        name = ", ".join(f"{field}={value}" for field, value in pairs)
+        if (twin := named.get(scenario.effective)) is not None:
+            raise AqmlabError(
+                f"--vary: {twin} and {name} are the same scenario; name each value once, and each "
+                "field in one --vary"
+            )
+        named[scenario.effective] = name
+        found.append(scenario)
+    return found
 
 
 def seeds(text: str) -> list[int]:

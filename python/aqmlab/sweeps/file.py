@@ -160,8 +160,16 @@ class Sweep:
         return found
 
     def with_overrides(self, overrides: Iterable[Override]) -> Sweep:
-        """The sweep with some fields of every run replaced."""
-        return replace(self, overrides=(*self.overrides, *overrides))
+        """The sweep with some fields of every run replaced; not those that an axis varies."""
+        added = tuple(overrides)
+        for path, _ in added:
+            for axis in self.axes:
+                if (lost := _replaced_field(axis, path)) is not None:
+                    raise AqmlabError(
+                        f"{path}: replaces {lost} in every run, which {axis.path} varies; leave "
+                        "the one or the other out"
+                    )
+        return replace(self, overrides=(*self.overrides, *added))
 
     def with_seeds(self, seeds: Sequence[int]) -> Sweep:
         """The sweep with other seeds."""
@@ -229,12 +237,25 @@ class Sweep:
                         f"{nearest(name, known)}; $$ is a dollar sign"
                     )
                 used |= names
-        for axis in self.axes:
+        for index, axis in enumerate(self.axes):
+            for later in self.axes[index + 1 :]:
+                for field in later.steps[0].settings:
+                    if (lost := _replaced_field(axis, field)) is not None:
+                        raise AqmlabError(
+                            f"{axis.path}: varies {lost}, which {later.path} replaces with {field};"
+                            " give each axis a field of its own"
+                        )
             if not used & set(axis.variables) and not any(step.settings for step in axis.steps):
                 raise AqmlabError(
                     f"{axis.path}: changes nothing; give it a field, or use "
                     f"${axis.variables[0]} in set"
                 )
+
+
+def _replaced_field(axis: Axis, path: str) -> str | None:
+    """A field that an axis varies and that is lost if another path is set later."""
+    fields = dict.fromkeys(field for step in axis.steps for field in step.settings)
+    return next((one for one in fields if f"{one}.".startswith(f"{path}.")), None)
 
 
 def _computed(path: str, expression: Expression, variables: Mapping[str, Scalar]) -> Scalar:

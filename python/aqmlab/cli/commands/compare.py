@@ -14,7 +14,7 @@ from aqmlab.cli.planning import made, opened_or_varied
 from aqmlab.engine.execute import RUNS_ROOT
 from aqmlab.errors import AqmlabError
 from aqmlab.results.compare import compared_groups, differences, distances
-from aqmlab.results.run import distinguish
+from aqmlab.results.labels import distinguish
 
 __all__ = ["command"]
 

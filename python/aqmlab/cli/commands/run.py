@@ -16,7 +16,7 @@ from aqmlab.cli.options import Jobs, Json, ScenarioFile, Seed, Seeds, Sets, chos
 from aqmlab.cli.planning import calibrated, load, made
 from aqmlab.engine.execute import RUNS_ROOT, World, execute, existing_run
 from aqmlab.errors import AqmlabError
-from aqmlab.results.run import distinguish
+from aqmlab.results.labels import distinguish
 
 __all__ = ["command"]
 

@@ -10,7 +10,8 @@ import typer
 from aqmlab._util.console import out, print_json, show
 from aqmlab.cli import sweep_tables, tables
 from aqmlab.cli.options import Json
-from aqmlab.results.run import Run, distinguish
+from aqmlab.results.labels import distinguish
+from aqmlab.results.run import Run
 
 __all__ = ["command"]
 

@@ -1,0 +1,142 @@
+"""Labels of runs: what really differs between them, named as people name it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import AqmlabError
+from aqmlab.results.families import families
+from aqmlab.results.links import loaded_links
+from aqmlab.results.queues import discipline_name, listed, names_at, short_value
+
+if TYPE_CHECKING:
+    from aqmlab.results.run import Run
+
+__all__ = ["distinguish"]
+
+
+_DIRECTIONS = ("forward", "reverse")
+
+
+def distinguish(runs: Sequence[Run]) -> list[Run]:
+    """The runs with labels that tell them apart.
+
+    A run that has no label of its own is called by the disciplines of the loaded links (see
+    :func:`~aqmlab.results.links.loaded_links`) in which the runs of its scenario differ. Runs that
+    share a label get what differs between their scenarios added, field by field, until they
+    differ; runs of the same scenario get the names of their directories.
+    """
+    labels = [run.label for run in runs]
+    for family in families(runs):
+        for index, label in zip(family, _by_queue([runs[i] for i in family]), strict=True):
+            labels[index] = label
+    for label in {label for label in labels if labels.count(label) > 1}:
+        twins = [index for index, other in enumerate(labels) if other == label]
+        parts = _differing([runs[index] for index in twins])
+        for index, part in zip(twins, parts, strict=True):
+            labels[index] = f"{label}, {part}" if part else label
+    labels = [
+        f"{label} [{run.path.name}]" if labels.count(label) > 1 else label
+        for run, label in zip(runs, labels, strict=True)
+    ]
+    if len(set(labels)) < len(labels):
+        twice = next(run for run in runs if sum(run.path == other.path for other in runs) > 1)
+        raise AqmlabError(f"{twice.path}: is named twice")
+    return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
+
+
+def _by_queue(runs: Sequence[Run]) -> list[str]:
+    """Labels of runs of one scenario: their own, or the queues in which they differ."""
+    loaded = loaded_links(runs)
+    named = [names_at(run.scenario, loaded) for run in runs]
+    differing = [at for at in loaded if len({names.get(at) for names in named}) > 1]
+    found = []
+    for run, names in zip(runs, named, strict=True):
+        chosen = {at: names[at] for at in differing or loaded if at in names}
+        if not run.has_own_label and chosen:
+            one = len(set(chosen.values())) == 1 and len(chosen) == len(loaded)
+            label = next(iter(chosen.values())) if one else listed(chosen)
+            found.append(label + run.world_mark)
+        else:
+            found.append(run.label)
+    return found
+
+
+def _differing(runs: Sequence[Run]) -> list[str]:
+    """The first fields that tell runs apart, as "field value", for each of them."""
+    flat = [dict(_leaves(_described(run))) for run in runs]
+    parts: list[list[str]] = [[] for _ in flat]
+    paths = list(dict.fromkeys(path for leaf in flat for path in leaf))
+    columns = {path: [leaf.get(path) for leaf in flat] for path in paths}
+    for path, values in columns.items():
+        if len(set(values)) > 1 and not _repeats(path, columns):
+            name = _field_name(path, columns, runs)
+            for part, value in zip(parts, values, strict=True):
+                part.append(f"{name} {short_value(value)}".strip())
+            if len({tuple(part) for part in parts}) == len(parts):
+                break
+    return [", ".join(part) for part in parts]
+
+
+def _described(run: Run) -> Mapping[str, Any]:
+    """A run's scenario as labels speak of it: with its load, and disciplines by their names too."""
+    load = run.metadata.get("load")
+    stated = {} if load is None else {"load": f"{100 * load:g} %"}
+    return {**stated, **_with_names(run.scenario)}
+
+
+def _with_names(value: Any) -> Any:  # noqa: ANN401 - whatever a scenario holds
+    """Nested tables in which the name of a discipline stands before its parameters."""
+    if isinstance(value, list):
+        return [_with_names(inner) for inner in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = {}
+    for key, inner in value.items():
+        if key == "discipline" and isinstance(inner, Mapping) and "kind" in inner:
+            found[key] = {"": discipline_name(inner), **inner}
+        else:
+            found[key] = _with_names(inner)
+    return found
+
+
+_Path = tuple[str, ...]
+
+
+def _repeats(path: _Path, columns: Mapping[_Path, Sequence[object]]) -> bool:
+    """Whether a field of the reverse direction differs just as that of the forward one."""
+    if "reverse" not in path:
+        return False
+    twin = tuple("forward" if key == "reverse" else key for key in path)
+    return columns.get(twin) == columns[path]
+
+
+def _field_name(path: _Path, columns: Mapping[_Path, Sequence[object]], runs: Sequence[Run]) -> str:
+    """A field as a label calls it: its key, after the link, direction or class it belongs to."""
+    before = []
+    if path[:2] == ("topology", "links"):
+        before.append(path[2])
+    elif path[:1] == ("topology",) and len(path) > 3 and path[1] != "bottleneck":
+        before.append(path[1])
+    twin = tuple(_DIRECTIONS[1 - _DIRECTIONS.index(k)] if k in _DIRECTIONS else k for k in path)
+    if twin != path and columns.get(twin) != columns[path]:
+        before += [key for key in path if key in _DIRECTIONS]
+    if path[:1] == ("traffic",) and len(runs[0].classes) > 1:
+        before.append(runs[0].classes[int(path[1])])
+    return " ".join([*before, path[-1]]).strip()
+
+
+def _leaves(value: object, path: _Path = ()) -> Iterator[tuple[_Path, str]]:
+    """Paths and texts of everything inside nested tables and lists; the title is left out."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if (*path, key) != ("title",):
+                yield from _leaves(inner, (*path, key))
+    elif isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
+        for number, inner in enumerate(value):
+            yield from _leaves(inner, (*path, str(number)))
+    else:
+        yield path, json.dumps(value) if not isinstance(value, str) else value

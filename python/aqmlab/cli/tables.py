@@ -7,13 +7,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import RenderableType
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
+from aqmlab._util.console import strong
+from aqmlab._util.table import Table
+from aqmlab._util.words import printable
 from aqmlab.results.compare import Difference, Distance
 from aqmlab.results.links import main_link
-from aqmlab.results.metrics import FLOWS, LINK, RESPONSES, Metric, chosen
+from aqmlab.results.metrics import FLOWS, LINK, RESPONSES, Metric, chosen, flattened
 from aqmlab.results.run import Run
 from aqmlab.scenario.catalog import Entry
 
@@ -24,6 +25,7 @@ __all__ = [
     "explanation",
     "list_table",
     "run_tables",
+    "runs_tsv",
     "score_table",
 ]
 
@@ -34,7 +36,7 @@ _COMPARED_RESPONSES = chosen(
 )
 
 
-def run_tables(run: Run) -> list[RenderableType]:
+def run_tables(run: Run) -> list[str | Text | Table]:
     """What one run measured: its links, its responses, its connections."""
     summary = run.summary
     title = run.scenario.get("title") or run.label
@@ -46,12 +48,13 @@ def run_tables(run: Run) -> list[RenderableType]:
         for direction, values in directions.items()
     }
     head = f"{title}: {run.label}, seed {summary['seed']}, {span}"
-    invalid = [f"[bold]invalid:[/bold] {escape(reason)}" for reason in run.invalid]
     return [
-        escape(head),
-        *invalid,
+        head,
+        *(strong(f"invalid: {reason}") for reason in run.invalid),
         _grid("link", LINK, links),
+        "",
         _grid("class", RESPONSES, _by_class(summary["responses"])),
+        "",
         _grid("class", FLOWS, _by_class(summary["flows"])),
     ]
 
@@ -60,6 +63,14 @@ def _by_class(results: Mapping[str, Any]) -> dict[str, Any]:
     """Results by class; "all" is left out if it says nothing new."""
     named = {name: values for name, values in results.items() if name != "all"}
     return named if len(named) == 1 else {**named, "all": results.get("all", {})}
+
+
+def runs_tsv(runs: Sequence[Run]) -> list[dict[str, object]]:
+    """A row for each run, for :func:`aqmlab._util.console.print_tsv`: every number by its key."""
+    return [
+        {"label": run.label, "path": run.path, "seed": run.seed, **flattened(run.summary)}
+        for run in runs
+    ]
 
 
 def compare_table(runs: Sequence[Run]) -> Table:
@@ -84,32 +95,28 @@ def compare_table(runs: Sequence[Run]) -> Table:
 def difference_table(found: Sequence[Difference]) -> Table:
     """Differences with their intervals; clear ones are bold."""
     several = len({difference.traffic for difference in found}) > 1
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    table.title = f"against {escape(found[0].baseline)}, with 95 % intervals"
-    table.title_style = ""
-    table.add_column("run", no_wrap=True)
+    table = Table(f"against {found[0].baseline}, with 95 % intervals")
+    table.add_key("run")
     if several:
-        table.add_column("class", no_wrap=True)
+        table.add_key("class")
     metrics = list(dict.fromkeys(difference.metric for difference in found))
     for metric in metrics:
-        table.add_column(_metric_of(metric).change_head, justify="right", no_wrap=True)
+        table.add_number(_metric_of(metric).change_head)
     for run, traffic in dict.fromkeys((entry.run, entry.traffic) for entry in found):
         entries = {d.metric: d for d in found if (d.run, d.traffic) == (run, traffic)}
         cells = [_shown_difference(entries[metric]) for metric in metrics]
-        table.add_row(escape(run), *([escape(traffic)] if several else []), *cells)
+        table.add_row(run, *([traffic] if several else []), *cells)
     return table
 
 
 def distance_table(found: Sequence[Distance]) -> Table:
     """Kolmogorov's distances of the response times."""
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    table.title = f"distance of the response times from those of {escape(found[0].baseline)}"
-    table.title_style = ""
+    table = Table(f"distance of the response times from those of {found[0].baseline}")
     for head in ("run", "class"):
-        table.add_column(head, no_wrap=True)
-    table.add_column("Kolmogorov", justify="right", no_wrap=True)
+        table.add_key(head)
+    table.add_number("Kolmogorov")
     for entry in found:
-        table.add_row(escape(entry.run), escape(entry.traffic), f"{entry.kolmogorov:.3f}")
+        table.add_row(entry.run, entry.traffic, f"{entry.kolmogorov:.3f}")
     return table
 
 
@@ -119,25 +126,25 @@ def _metric_of(key: str) -> Metric:
     return metric
 
 
-def _shown_difference(entry: Difference) -> str:
+def _shown_difference(entry: Difference) -> str | Text:
     """A difference and its interval."""
     middle, low, high = (
         _metric_of(entry.metric).shown(value, "+")
         for value in (entry.difference, entry.low, entry.high)
     )
     text = middle if entry.interval is None else f"{middle} ({low} to {high})"
-    return f"[bold]{text}[/bold]" if entry.clear else text
+    return strong(text) if entry.clear else text
 
 
 def _grid(corner: str, metrics: Sequence[Metric], rows: Mapping[str, Mapping[str, Any]]) -> Table:
     """A table of summary values, one row per name."""
     columns = [metric for metric in metrics if metric.short]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(corner, no_wrap=True)
+    table = Table()
+    table.add_key(corner)
     for column in columns:
-        table.add_column(column.short, justify="right", no_wrap=True)
+        table.add_number(column.short)
     for name, values in rows.items():
-        table.add_row(escape(name), *(_cell(column, values.get(column.key)) for column in columns))
+        table.add_row(name, *(_cell(column, values.get(column.key)) for column in columns))
     return table
 
 
@@ -148,20 +155,20 @@ def _cell(metric: Metric, value: float | None) -> str:
 
 def score_table(result: Mapping[str, Any]) -> Table:
     """How many published cells, and claims, were met: of each table, or of each paper."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table()
     whole = "papers" in result
-    table.add_column("paper" if whole else "table", no_wrap=True)
-    table.add_column("cells within", justify="right")
+    table.add_key("paper" if whole else "table")
+    table.add_number("cells within")
     if whole:
-        table.add_column("claims hold", justify="right")
-    table.add_column("what")
+        table.add_number("claims hold")
+    table.add_text("what")
     parts = result["papers"] if whole else result["tables"]
     for name, part in {**parts, "all": result}.items():
         cells = part.get("cells", part)
         shown = f"{cells['within']}/{cells['total']}" if cells["total"] else "-"
         shown = shown if result["scored"] else "not scored"
         cells_and_claims = [shown, _claims_words(part["claims"])] if whole else [shown]
-        table.add_row(escape(name), *cells_and_claims, escape(part.get("title", "")))
+        table.add_row(name, *cells_and_claims, part.get("title", ""))
     return table
 
 
@@ -172,38 +179,39 @@ def _claims_words(score: Mapping[str, int]) -> str:
 
 def list_table(kind: str, entries: Mapping[str, str]) -> Table:
     """Names and what they mean."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(kind, no_wrap=True)
-    table.add_column("what it is")
+    table = Table()
+    table.add_key(kind)
+    table.add_text("what it is")
     for name, summary in entries.items():
-        table.add_row(escape(name), escape(summary))
+        table.add_row(name, summary)
     return table
 
 
-def explanation(entry: Entry) -> list[RenderableType]:
+def explanation(entry: Entry) -> list[str | Text | Table]:
     """What something is, and its parameters."""
-    head = f"[bold]{escape(entry.name)}[/bold] ({escape(entry.kind)})\n{escape(entry.summary)}"
+    text = f" ({entry.kind})\n{entry.summary}"
     if entry.about:
-        head += _origin(entry.about)
+        text += _origin(entry.about)
+    head = Text.assemble(strong(entry.name), printable(text))
     if not entry.parameters:
         return [head]
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table()
     has_values = any("value" in parameter for parameter in entry.parameters)
-    table.add_column("parameter", no_wrap=True)
-    table.add_column("value" if has_values else "default", no_wrap=True)
-    table.add_column("meaning")
+    table.add_key("parameter")
+    table.add_key("value" if has_values else "default")
+    table.add_text("meaning")
     for parameter in entry.parameters:
-        table.add_row(*map(escape, (parameter["name"], _given(parameter), _meaning(parameter))))
-    departures = [f"- {escape(text)}" for text in (entry.about or {}).get("departures", [])]
+        table.add_row(parameter["name"], _given(parameter), _meaning(parameter))
+    departures = [f"- {text}" for text in (entry.about or {}).get("departures", [])]
     if departures:
-        departures.insert(0, "\n[bold]departures from the source[/bold]")
-    return [head, "", table, *departures]
+        return [head, "", table, "", strong("departures from the source"), *departures]
+    return [head, "", table]
 
 
 def _origin(about: Mapping[str, Any]) -> str:
     """What a discipline is for and where it comes from."""
     lines = {"": about["purpose"], "source: ": about["paper"], "memory: ": about["memory"]}
-    return "\n" + "\n".join(f"{key}{escape(text)}" for key, text in lines.items())
+    return "\n" + "\n".join(f"{key}{text}" for key, text in lines.items())
 
 
 def _given(parameter: Mapping[str, Any]) -> str:

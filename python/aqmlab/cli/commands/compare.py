@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from aqmlab._util.console import out, print_json, say, show
+from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab.cli import sweep_tables, tables
-from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, chosen_seeds
+from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, Tsv, check_format, chosen_seeds
 from aqmlab.cli.planning import made, opened_or_varied
 from aqmlab.engine.execute import RUNS_ROOT
 from aqmlab.errors import AqmlabError
@@ -44,6 +44,7 @@ def command(
     ] = None,
     root: Annotated[Path, typer.Option("--out", help="Folder of new run directories.")] = RUNS_ROOT,
     as_json: Json = False,
+    as_tsv: Tsv = False,
     jobs: Jobs = None,
 ) -> None:
     """Compare runs: the same users under different queues.
@@ -54,6 +55,7 @@ def command(
     from aqmlab.figures import base as figures
     from aqmlab.figures import groups as group_figures
 
+    check_format(as_json=as_json, as_tsv=as_tsv)
     target = figure or root / "compare.svg"
     if target.suffix.lower() not in figures.WRITERS:
         raise AqmlabError(
@@ -92,6 +94,9 @@ def command(
             "figure": str(target) if drawn else None,
         }
         print_json(content)
+        return
+    if as_tsv:
+        print_tsv(tables.runs_tsv(found))
         return
     show(tables.compare_table(found) if alone else sweep_tables.groups_table(groups))
     for run in found:

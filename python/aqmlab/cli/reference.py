@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from aqmlab._util.files import write_text
-from aqmlab.cli.app import application
+from aqmlab.cli.loading import load, names
 
 __all__ = ["PAGE", "page"]
 
@@ -29,7 +29,9 @@ folder; `--seed N` is one seed, `--seeds A..B` are several.
 
 def page() -> str:
     """The page as Markdown."""
-    return "\n".join([_HEAD, *_sections(typer.main.get_command(application()), "aqmlab")])
+    return "\n".join(
+        [_HEAD, *(text for name in names() for text in _sections(load(name), f"aqmlab {name}"))]
+    )
 
 
 def _sections(command: Any, name: str) -> Iterator[str]:  # noqa: ANN401 - click's type

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from aqmlab.cli.completion import assigned
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
 
@@ -33,6 +34,7 @@ Sets = Annotated[
         "--set",
         metavar="FIELD=VALUE",
         help="Replaces a field, such as traffic.browsers.users=3000; may be repeated.",
+        autocompletion=assigned,
     ),
 ]
 Seed = Annotated[

@@ -9,6 +9,7 @@ import typer
 
 from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab.cli import sweep_tables, tables
+from aqmlab.cli.completion import assigned
 from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, Tsv, check_format, chosen_seeds
 from aqmlab.cli.planning import made, opened_or_varied
 from aqmlab.engine.execute import RUNS_ROOT
@@ -31,6 +32,7 @@ def command(
             metavar="FIELD=A,B,...",
             help="Runs scenarios once with each value; commas inside quotes, brackets and braces "
             "belong to a value. Repeated: every combination.",
+            autocompletion=assigned,
         ),
     ] = None,
     overrides: Sets = None,

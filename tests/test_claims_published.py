@@ -11,8 +11,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
-from aqmlab.papers import claims
+from aqmlab.papers import claims, noise
 from aqmlab.papers.paper import Paper, Table
 
 PAPERS = Path(__file__).parents[1] / "papers"
@@ -73,3 +74,33 @@ def test_most_rules_are_checked_this_way() -> None:
 def test_every_claim_of_le_2005_is_there() -> None:
     chapters = Counter(name.partition("-")[0] for name in found("le2005"))
     assert chapters == {"L3": 3, "L4": 127, "L5": 39, "L6": 58, "L7": 50, "L8": 11}
+
+
+def test_the_print_decides_less_than_half_of_the_claims_of_le_2005() -> None:
+    """On copies of its tables in which each experiment was run once more; the draws are seeded."""
+    paper = Paper.load(str(PAPERS / "le2005"))
+    shares = noise.shares(paper)
+    assert shares == noise.shares(paper)
+    own = {spec["id"]: spec["own_tables"] for spec in paper.claims["claims"]}
+    sound = [share for name, share in shares.items() if own[name] not in claims.CONTRADICTED]
+    decided = sum(share >= claims.DECIDABLE for share in sound)
+    assert (len(sound), decided) == (242, 97)
+    # A wide difference survives, an equality to the last digit does not.
+    assert shares["L4-03"] == 1.0
+    assert noise.shares(Paper.load(str(PAPERS / "weigle2003"))) == {}
+
+
+def test_noise_is_what_was_printed_twice() -> None:
+    """The copies of Table 6.2 differ from it as Table 7.2 does, over the root of two."""
+    paper = Paper.load(str(PAPERS / "le2005"))
+    [spec] = [kind for kind in paper.claims["noise"]["of"] if kind["tables"] == ["6.1", "6.2"]]
+    kind = noise._noise(paper, spec)
+    residuals = np.abs(kind.residuals["p50_s"])
+    assert len(residuals) == 70
+    assert np.median(residuals) == pytest.approx(0.0034, abs=2e-4)
+    assert np.max(residuals) == pytest.approx(0.164, abs=1e-3)
+    factors = kind.factors(["p50_s", "p90_s"], 4000, np.random.default_rng(1))
+    spread = np.std(factors["p50_s"] - 1)
+    assert spread == pytest.approx(np.sqrt(np.mean(residuals**2) / 2), rel=0.1)
+    # Whatever moved a row moved all of its percentiles.
+    assert np.corrcoef(factors["p50_s"], factors["p90_s"])[0, 1] > 0.7

@@ -28,6 +28,14 @@ ONE = {
     "length": "usual",
     "rows": {"run": 6, "total": 8},
     "cells": {"within": 5, "by_value": 4, "total": 8},
+    "power": {
+        "informative": 4,
+        "informative_within": 1,
+        "right_side": 3,
+        "reference_within": 4,
+        "unfitted": 6,
+        "unfitted_within": 3,
+    },
     "tables": {
         "1": {"title": "Table 1", "within": 3, "by_value": 2, "total": 4},
         "2": {"title": "Table 2", "within": 2, "by_value": 2, "total": 4},
@@ -37,7 +45,12 @@ ONE = {
         "holds": 3,
         "fails": 1,
         "undecided": 2,
+        "undecidable": 5,
         "contradicted": 1,
+        "types": {
+            "ordering": {"holds": 3, "fails": 0, "undecided": 1},
+            "equality": {"holds": 0, "fails": 1, "undecided": 1},
+        },
         "verdicts": [verdict("A1", "fails"), verdict("A2", "fails", "disagrees")],
     },
     "failed": {"run": "it broke"},
@@ -52,8 +65,23 @@ TWO = {
     "length": "published",
     "rows": {"run": 2, "total": 2},
     "cells": {"within": 0, "by_value": 0, "total": 0},
+    "power": dict.fromkeys(
+        (
+            *("informative", "informative_within", "right_side"),
+            *("reference_within", "unfitted", "unfitted_within"),
+        ),
+        0,
+    ),
     "tables": {"figure": {"title": "A plot", "within": 0, "by_value": 0, "total": 0}},
-    "claims": {"holds": 0, "fails": 0, "undecided": 1, "contradicted": 0, "verdicts": []},
+    "claims": {
+        "holds": 0,
+        "fails": 0,
+        "undecided": 1,
+        "undecidable": 0,
+        "contradicted": 0,
+        "types": {},
+        "verdicts": [],
+    },
     "failed": {},
     "figures": {},
     "runs": 6,
@@ -88,7 +116,13 @@ def test_every_paper_is_repeated_in_its_own_folder(asked: list[Any], tmp_path: P
         ("two", tmp_path / "two", 2),
     ]
     assert result["cells"] == {"within": 5, "by_value": 4, "total": 8}
-    assert result["claims"] == {"holds": 3, "fails": 1, "undecided": 3, "contradicted": 1}
+    assert result["claims"] == {
+        "holds": 3,
+        "fails": 1,
+        "undecided": 3,
+        "undecidable": 5,
+        "contradicted": 1,
+    }
     assert (result["runs"], result["cpu_s"]) == (30, 5400)
     assert result["failed"] == {"one/run": "it broke"}
     assert result["figures"] == {"one 4": "4.svg"}
@@ -109,10 +143,14 @@ def test_the_page_counts_and_links(asked: list[Any], tmp_path: Path) -> None:
     page = (pages / "fidelity.md").read_text()
     for line in (
         "- one: Paper one",
-        "| [one](fidelity-one.md) | 6 of 8 (75 %) | 5 of 8 (62 %) | 3 (75 %) | 1 | 2 | 1 |",
-        "| [two](fidelity-two.md) | 2 of 2 (100 %) | - | 0 | 0 | 1 | 0 | 4, 7 | as published |",
-        "| **all** | 8 of 10 (80 %) | 5 of 8 (62 %) | 3 (75 %) | 1 | 3 | 1 |  |  |",
+        "| [one](fidelity-one.md) | 6 of 8 (75 %) | 5 of 8 (62 %) | 3 (75 %) | 1 | 2 | 5 | 1 |",
+        "| [two](fidelity-two.md) | 2 of 2 (100 %) | - | 0 | 0 | 1 | 0 | 0 | 4, 7 | as published |",
+        "| **all** | 8 of 10 (80 %) | 5 of 8 (62 %) | 3 (75 %) | 1 | 3 | 5 | 1 |  |  |",
         "30 runs, 1.5 hours of CPU time",
+        "| one | 4 | 1 (25 %) | 3 (75 %) | 4 of 8 | 3 of 6 (50 %) |",
+        "| **all** | 4 | 1 (25 %) | 3 (75 %) | 4 of 8 | 3 of 6 (50 %) |",
+        "| one | ordering | 3 of 3 (100 %) | 1 |",
+        "| one | equality | 0 of 1 (0 %) | 1 |",
         "| one | Table 1 | 3 of 4 | 75 % | 2 |",
         "| one | **all** | 5 of 8 | 62 % | 4 |",
         "| **all** |  | 5 of 8 | 62 % | 4 |",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from aqmlab.papers import claims
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan
-from aqmlab.papers.reproduce import table_cells
+from aqmlab.papers.reproduce import table_cells, with_references
 from aqmlab.papers.scoreboard import Cell, Scoreboard
 
 SOURCE = Paper.load(str(Path(__file__).parents[1] / "papers" / "le2005"))
@@ -70,13 +71,70 @@ def test_rows_become_scenarios() -> None:
         ("4.1", "ared_byte_12_36 at 98", "loss_pct", True),
         ("4.2", "ared_120_360 at 80", "p90_s", False),
         ("4.2", "ared_120_360 at 90", "p90_s", True),
-        ("6.1", "dcn_24 at 80", "forward_mbps", False),
+        ("6.1", "dcn_24 at 80", "forward_mbps", True),
         ("7.2", "droptail_24 at 80", "p50_s", False),
         ("6.2", "droptail_24 at 80", "p50_s", True),
     ],
 )
 def test_excluded_cells_say_why(table: str, row: str, column: str, counts: bool) -> None:
     assert bool(SOURCE.why_excluded(table, SOURCE.table(table).row(row), column)) != counts
+
+
+def test_fitted_settings_are_named() -> None:
+    """Alike, whether they help or not."""
+
+    def why(table: str, row: str) -> str:
+        return SOURCE.why_fitted(table, SOURCE.table(table).row(row), "completed_m")
+
+    assert why("6.1", "dcn_24 at 80").startswith("DCN: thresholds")
+    assert why("6.1", "lqd_24 at 80") == "LQD: its period of 2 ms"
+    assert why("6.1", "pi_24 at 80") == why("6.1", "droptail_24 at 80") == ""
+    assert why("4.1", "pi_24 at 80") == "the delay at the clients"
+    assert why("6.1", "ared_byte_12_36 at 80").count("; ") == 1
+
+
+def test_informative_cells_tell_a_row_from_drop_tail() -> None:
+    """Of the print alone: a laboratory whose queue management did nothing would miss them."""
+    cells = [
+        Cell(table.id, row.label, column, row.published.get(column.name, ""))
+        for table in SOURCE.tables
+        for row in table.rows
+        for column in table.columns
+    ]
+    cells = [
+        replace(
+            cell,
+            excluded=SOURCE.why_excluded(
+                cell.table, SOURCE.table(cell.table).row(cell.row), cell.column.name
+            ),
+        )
+        for cell in cells
+        if cell.published
+    ]
+    board = Scoreboard({}, True, with_references(cells, SOURCE))
+    found = {(cell.table, cell.row, cell.column.name): cell for cell in board.cells}
+    of_pi = found["4.2", "pi_24_ecn at 98", "p90_s"]
+    assert of_pi.reference is not None
+    assert of_pi.reference.row == "droptail_240 at 98"
+    assert of_pi.informative
+    own = found["4.2", "droptail_240 at 98", "p90_s"]
+    assert not own.informative
+    assert own.reference_within
+    dcn = [c for c in board.cells if c.row.startswith("dcn")]
+    others = board.power(c for c in board.cells if c not in dcn)
+    # Without DCN 2,171 cells are scored. Most would be within if every row were
+    # that of drop-tail with 240 packets.
+    assert (others["informative"], others["reference_within"]) == (448, 1631)
+
+
+def test_ours_is_on_the_right_side_or_not() -> None:
+    column = SOURCE.table("4.2").columns[0]
+    droptail = Cell("4.2", "droptail_240 at 98", column, "0.200", (0.3,))
+    for ours, right in ((0.31, True), (0.29, False)):
+        cell = Cell("4.2", "x", column, "0.400", (ours,), reference=droptail)
+        assert cell.informative
+        assert cell.right_side == right
+        assert not cell.by_value
 
 
 def test_excluded_cells_are_shown_and_do_not_count() -> None:

@@ -272,8 +272,25 @@ def test_contradicted_claims_are_counted_apart() -> None:
         Verdict("b", "", "fails", "", "partly"),
         Verdict("c", "", "fails", "", "not_tabulated"),
     ]
-    assert claims.score(verdicts) == {"holds": 1, "fails": 1, "undecided": 0, "contradicted": 1}
-    assert "contradict it) | **fails**" in claims.to_markdown(verdicts)
+    counted = {"holds": 1, "fails": 1, "undecided": 0, "undecidable": 0, "contradicted": 1}
+    assert claims.score(verdicts, {}) == counted
+    assert "contradict it) | **fails**" in claims.to_markdown(verdicts, {})
+
+
+def test_claims_that_the_print_cannot_decide_are_counted_apart() -> None:
+    """Whether they hold of ours or not; one that the tables contradict stays contradicted."""
+    verdicts = [
+        Verdict("a", "", "holds", "", "agrees"),
+        Verdict("b", "", "fails", "", "agrees"),
+        Verdict("c", "", "fails", "", "disagrees"),
+        Verdict("d", "", "fails", "", "agrees"),
+    ]
+    shares = {"a": 0.79, "b": 0.5, "c": 0.1, "d": 0.8}
+    counted = {"holds": 0, "fails": 1, "undecided": 0, "undecidable": 2, "contradicted": 1}
+    assert claims.score(verdicts, shares) == counted
+    page = claims.to_markdown(verdicts, shares)
+    assert "a:  (undecidable: true of 79 % of noisy copies of the print) | holds" in page
+    assert "nor are 2 that its print cannot decide" in page
 
 
 def test_quick_runs_decide_orderings_only() -> None:

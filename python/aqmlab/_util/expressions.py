@@ -11,6 +11,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -70,7 +71,7 @@ class Expression:
             refuse_the_unknown(node, text, known)
         return cls(text, tree, known)
 
-    @property
+    @cached_property
     def names(self) -> set[str]:
         """The variables that it uses."""
         used = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}

@@ -28,6 +28,7 @@ from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED, Verdict
 
 __all__ = [
     "CONTRADICTED",
+    "DECIDABLE",
     "FUNCTIONS",
     "case",
     "decide",
@@ -36,6 +37,7 @@ __all__ = [
     "place",
     "rules",
     "score",
+    "score_by_type",
     "to_json",
     "to_markdown",
 ]
@@ -43,6 +45,9 @@ __all__ = [
 
 CONTRADICTED = ("partly", "disagrees")
 """What the paper's own tables say of claims that are not counted."""
+DECIDABLE = 0.8
+"""Least share of noisy copies of the printed tables of which a rule is true if the print decides
+its claim; see :mod:`aqmlab.papers.noise`."""
 _CONFIDENCE = 0.95
 """Share of the draws that decides."""
 _DRAWS = 1000
@@ -101,14 +106,24 @@ def _contradicted(verdict: Verdict) -> bool:
     return verdict.caveat in CONTRADICTED
 
 
-def to_json(verdict: Verdict) -> dict[str, Any]:
-    """What became of a claim, for ``scoreboard.json``."""
+def _undecidable(verdict: Verdict, decidable: Mapping[str, float]) -> bool:
+    """Whether another run of the paper's own laboratory would often have contradicted it."""
+    return not _contradicted(verdict) and decidable.get(verdict.id, 1.0) < DECIDABLE
+
+
+def to_json(verdict: Verdict, decidable: Mapping[str, float]) -> dict[str, Any]:
+    """What became of a claim, for ``scoreboard.json``.
+
+    ``noisy_copies``: of which share of the noisy copies of the paper's tables its rule is true; see
+    :mod:`aqmlab.papers.noise`.
+    """
     return {
         "id": verdict.id,
         "text": verdict.statement,
         "verdict": verdict.outcome,
         "because": verdict.measured,
         "own_tables": verdict.caveat,
+        "noisy_copies": decidable.get(verdict.id),
     }
 
 
@@ -301,7 +316,8 @@ def _samples(place: _Place, values: _Values, seeds: int) -> np.ndarray | None:
 
 def _means(array: np.ndarray, draw: Sequence[int]) -> Any:  # noqa: ANN401 - a number or an array
     """Means over drawn seeds: of a single row a number, of several an array."""
-    result = array[:, list(draw)].mean(axis=1)
+    chosen = list(draw)
+    result = array[:, chosen[0]] if len(chosen) == 1 else array[:, chosen].mean(axis=1)
     return float(result[0]) if len(result) == 1 else result
 
 
@@ -319,25 +335,55 @@ def _written(values: np.ndarray) -> str:
     return ", ".join(f"{value:.4g}" for value in values)
 
 
-def score(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """How many claims hold, fail and are undecided; contradicted ones are counted apart."""
-    sound = [found.outcome for found in verdicts if not _contradicted(found)]
+def score(verdicts: Sequence[Verdict], decidable: Mapping[str, float]) -> dict[str, int]:
+    """How many claims hold, fail and are undecided.
+
+    Counted apart are those that the paper's own tables contradict, and those that its print cannot
+    decide: `decidable` has the share of noisy copies of its tables of which a rule is true.
+    """
+    sound = [found for found in verdicts if not _contradicted(found)]
+    counted = [found.outcome for found in sound if not _undecidable(found, decidable)]
     return {
-        **{word: sound.count(word) for word in (HOLDS, FAILS, UNDECIDED)},
+        **{word: counted.count(word) for word in (HOLDS, FAILS, UNDECIDED)},
+        "undecidable": len(sound) - len(counted),
         "contradicted": len(verdicts) - len(sound),
     }
 
 
-def to_markdown(verdicts: Sequence[Verdict]) -> str:
+def score_by_type(
+    paper: Paper, verdicts: Sequence[Verdict], decidable: Mapping[str, float]
+) -> dict[str, dict[str, int]]:
+    """The score of orderings, equalities, thresholds and crossovers apart.
+
+    Equalities are cheap: a network in which queues did nothing would satisfy most of them.
+    """
+    types = {spec["id"]: spec["type"] for spec in paper.claims.get("claims", [])}
+    return {
+        kind: score([found for found in verdicts if types[found.id] == kind], decidable)
+        for kind in dict.fromkeys(types.values())
+    }
+
+
+def to_markdown(verdicts: Sequence[Verdict], decidable: Mapping[str, float]) -> str:
     """The claims with their verdicts, and how many hold."""
-    counted = score(verdicts)
+    counted = score(verdicts, decidable)
     head = (
         f"{counted[HOLDS]} hold, {counted[FAILS]} fail, {counted[UNDECIDED]} are undecided; "
-        f"{counted['contradicted']} more that the paper's own tables contradict are not counted."
+        f"{counted['contradicted']} more that the paper's own tables contradict are not counted"
     )
+    if counted["undecidable"]:
+        head += (
+            f", nor are {counted['undecidable']} that its print cannot decide: their rules are "
+            f"true of less than {100 * DECIDABLE:.0f} % of copies of its tables in which each "
+            "number varies as another run of the laboratory would have made it"
+        )
+    head += "."
     lines = []
     for found in verdicts:
         mark = " (the paper's own tables contradict it)" if _contradicted(found) else ""
+        if _undecidable(found, decidable):
+            share = 100 * decidable[found.id]
+            mark = f" (undecidable: true of {share:.0f} % of noisy copies of the print)"
         word = f"**{found.outcome}**" if found.outcome == FAILS else found.outcome
         lines.append([f"{found.id}: {found.statement}{mark}", word, found.measured])
     return f"{head}\n\n" + markdown(

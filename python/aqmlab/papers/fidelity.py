@@ -12,7 +12,7 @@ from aqmlab._util.files import write_text
 from aqmlab.papers.claims import CONTRADICTED
 from aqmlab.papers.paper import names
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.papers.scoreboard import markdown, score_words
+from aqmlab.papers.scoreboard import markdown, power_words, score_words
 from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ How close aqmlab comes to what others published: every cell that a paper prints,
 This page is written by `aqmlab reproduce all`, not by hand. The [findings](fidelity-findings.md)
 say what is missed and what we know of why, [reproduce](reproduce.md) how cells and claims are
 judged."""
+_POWER = (
+    *("informative", "informative_within", "right_side"),
+    *("reference_within", "unfitted", "unfitted_within"),
+)
+"""What the cells can tell, as counts that are added up over the papers."""
 _LENGTHS = {"published": "as published", "usual": "partly shorter", "quick": "quick"}
 """How long a paper's runs are."""
 _SEAL = "<!-- Generated: what is changed by hand does not fit its hash, {} -->"
@@ -53,7 +58,10 @@ def reproduce_all(out: Path | None = None, **options: Any) -> _Result:  # noqa: 
         "engine": _native.engine(),
         "scored": all(result["scored"] for result in results.values()),
         "cells": _added(results, "cells", ("within", "by_value", "total")),
-        "claims": _added(results, "claims", (HOLDS, FAILS, UNDECIDED, "contradicted")),
+        "power": _added(results, "power", _POWER),
+        "claims": _added(
+            results, "claims", (HOLDS, FAILS, UNDECIDED, "undecidable", "contradicted")
+        ),
         "rows": _added(results, "rows", ("run", "total")),
         "runs": sum(result["runs"] for result in results.values()),
         "failed": {
@@ -125,8 +133,9 @@ def _page(whole: _Result) -> str:
                 _HEAD,
                 made,
                 f"## Papers\n\n{_papers_table(papers, whole)}",
+                f"## What the cells can tell\n\n{_power_table(papers, whole)}",
                 f"## Cells\n\n{_cells_table(papers, whole)}",
-                f"## Claims\n\n{_claims_table(papers)}",
+                f"## Claims\n\n{_types_table(papers)}\n\n{_claims_table(papers)}",
             ]
         )
         + "\n"
@@ -147,7 +156,7 @@ def _papers_table(papers: Mapping[str, _Result], whole: _Result) -> str:
     lines.append(["**all**", *_state(whole), "", ""])
     head = [
         *("paper", "rows run", "cells within"),
-        *("claims hold", "fail", "undecided", "contradicted"),
+        *("claims hold", "fail", "undecided", "undecidable", "contradicted"),
         *("seeds", "length of runs"),
     ]
     titles = "\n".join(f"- {name}: {result['title']}" for name, result in papers.items())
@@ -155,7 +164,8 @@ def _papers_table(papers: Mapping[str, _Result], whole: _Result) -> str:
         f"{titles}\n\n{markdown(head, lines)}\n\n"
         "Rows that have not been run have no cells, and claims that need them are undecided; the "
         "share of the claims that hold is that of the decided. "
-        "Contradicted: the paper's own tables say otherwise; these claims do not count."
+        "Undecidable: another run of the paper's own laboratory would often have said otherwise. "
+        "Contradicted: the paper's own tables say otherwise. These claims do not count."
     )
 
 
@@ -166,7 +176,7 @@ def _state(result: _Result) -> list[str]:
         _part(rows["run"], rows["total"]),
         "-" if cells["within"] is None else _part(cells["within"], cells["total"]),
         f"{found[HOLDS]}{_share(found[HOLDS], found[HOLDS] + found[FAILS])}",
-        *(str(found[word]) for word in (FAILS, UNDECIDED, "contradicted")),
+        *(str(found[word]) for word in (FAILS, UNDECIDED, "undecidable", "contradicted")),
     ]
 
 
@@ -194,6 +204,41 @@ def _cells_table(papers: Mapping[str, _Result], whole: _Result) -> str:
         "\n\nA percentile is within by value or, where the distribution is flat, by rank. "
         "Papers that print plots only have no cells."
     )
+
+
+def _power_table(papers: Mapping[str, _Result], whole: _Result) -> str:
+    """What the cells can tell, by paper."""
+    lines = [
+        [
+            name,
+            *power_words({**result["cells"], **result["power"]}),
+            _part(result["power"]["unfitted_within"], result["power"]["unfitted"]),
+        ]
+        for name, result in {**papers, "**all**": whole}.items()
+        if result["power"]["informative"] and result["cells"]["within"] is not None
+    ]
+    if not lines:
+        return "No paper that was scored has a row without active queue management beside others."
+    head = [
+        *("paper", "informative cells", "within by value", "on the right side"),
+        *("within if every row were the reference's", "within without fitted settings"),
+    ]
+    return markdown(head, lines) + (
+        "\n\nA cell is informative where the published number is not within tolerance of that of "
+        "drop-tail with 240 packets at the same load, so that a network in which queue management "
+        "did nothing would miss it. The right side is that of our drop-tail on which the published "
+        "number lies of theirs."
+    )
+
+
+def _types_table(papers: Mapping[str, _Result]) -> str:
+    """The claims by what they assert: equalities are cheap, orderings are not."""
+    lines = []
+    for name, result in papers.items():
+        for kind, found in result["claims"]["types"].items():
+            decided = found[HOLDS] + found[FAILS]
+            lines.append([name, kind, f"{_part(found[HOLDS], decided)}", str(found[UNDECIDED])])
+    return markdown(["paper", "type", "hold, of the decided", "undecided"], lines, left=2)
 
 
 def _claims_table(papers: Mapping[str, _Result]) -> str:

@@ -94,8 +94,8 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class _Exclusion:
-    """Published cells that are shown, but not scored, because they cannot be right or be met."""
+class _Mark:
+    """Published cells of which something must be said, such as why they are not scored."""
 
     tables: tuple[str, ...]
     where: Mapping[str, str]
@@ -132,7 +132,13 @@ class Paper:
     """Overrides of a run of the published length on top, if that is not the scenario's."""
     tables: tuple[Table, ...]
     fits: tuple[Fit, ...]
-    excluded: tuple[_Exclusion, ...]
+    excluded: tuple[_Mark, ...]
+    """Cells that are shown, but not scored, because they cannot be right or be met."""
+    fitted: tuple[_Mark, ...]
+    """Cells of rows with a setting that was chosen with the published numbers in view."""
+    reference: Mapping[str, str]
+    """``row``: label of the row without active queue management that goes with a row, whose columns
+    it names; ``except``: pattern of the rows that have none; empty: no row has one."""
     signatures: Mapping[str, Any]
     """What ``signatures.toml`` says; see :mod:`aqmlab.papers.signatures`."""
     claims: Mapping[str, Any]
@@ -162,7 +168,9 @@ class Paper:
                 full=tuple(source.get("full", {}).items()),
                 tables=tuple(tables),
                 fits=tuple(_fit(spec, columns, folder) for spec in source.get("fits", [])),
-                excluded=tuple(_exclusion(spec) for spec in source.get("excluded", [])),
+                excluded=tuple(_mark(spec) for spec in source.get("excluded", [])),
+                fitted=tuple(_mark(spec) for spec in source.get("fitted", [])),
+                reference=source.get("reference", {}),
                 signatures=read_toml(signatures) if signatures.exists() else {},
                 claims=_claims(folder),
                 figures=_figures_of(read_toml(figures), tables) if figures.exists() else (),
@@ -178,6 +186,17 @@ class Paper:
         """Why a cell is not scored; empty: it is."""
         found = (entry.reason for entry in self.excluded if entry.covers(table, row, column))
         return next(found, "")
+
+    def why_fitted(self, table: str, row: Row, column: str) -> str:
+        """Which of a row's settings were chosen with published numbers in view; empty: none."""
+        found = (entry.reason for entry in self.fitted if entry.covers(table, row, column))
+        return "; ".join(found)
+
+    def reference_of(self, row: Row) -> str:
+        """Label of the row that a row's numbers are held against; empty: there is none."""
+        if not self.reference or fnmatchcase(row.label, self.reference.get("except", "")):
+            return ""
+        return Template(self.reference["row"]).safe_substitute(row.published)
 
     def select(self, ids: Sequence[str] | None) -> tuple[list[Table], list[Fit], list[Figure]]:
         """The wanted tables, fits and figures, in the paper's order; None: all.
@@ -289,9 +308,9 @@ def _table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path)
     )
 
 
-def _exclusion(spec: Mapping[str, Any]) -> _Exclusion:
-    """Cells that are not scored, as ``tables.toml`` describes them."""
-    return _Exclusion(
+def _mark(spec: Mapping[str, Any]) -> _Mark:
+    """Some cells, as ``tables.toml`` describes them."""
+    return _Mark(
         tables=tuple(spec["tables"]),
         where=spec["where"],
         columns=tuple(spec["columns"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,7 +12,7 @@ import numpy as np
 from aqmlab._util.files import write_text
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import claims, signatures
+from aqmlab.papers import claims, noise, signatures
 from aqmlab.papers import figures as paper_figures
 from aqmlab.papers.paper import Fit, Paper, Row, Table, product
 from aqmlab.papers.plan import Plan
@@ -25,7 +26,7 @@ from aqmlab.results.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-__all__ = ["measure", "rank", "reproduce", "table_cells"]
+__all__ = ["measure", "rank", "reproduce", "table_cells", "with_references"]
 
 
 _Asked: TypeAlias = tuple[Column, str]
@@ -84,11 +85,13 @@ def reproduce(
 
     measured = measure(plan, chosen, runs)
     cells = [cell for table in chosen for cell in table_cells(table, plan, measured)]
+    cells = with_references(cells, plan.paper)
     cells += [cell for fit in fits for cell in _fit_cells(fit, plan, runs)]
     titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
     board = Scoreboard(titles, not quick, cells)
     found = [] if quick else _signature_verdicts(plan, cells, runs)
     judged = claims.judge(source, cells, found, tables=titles, quick=quick)
+    decidable = noise.shares(source)
     result = {
         "paper": source.name,
         "title": source.title,
@@ -99,8 +102,9 @@ def reproduce(
         **board.to_json(),
         "signatures": [signatures.to_json(verdict) for verdict in found],
         "claims": {
-            **claims.score(judged),
-            "verdicts": [claims.to_json(verdict) for verdict in judged],
+            **claims.score(judged, decidable),
+            "types": claims.score_by_type(source, judged, decidable),
+            "verdicts": [claims.to_json(verdict, decidable) for verdict in judged],
         },
         "failed": {name: str(run) for name, run in runs.items() if isinstance(run, AqmlabError)},
         "runs": len(runs),
@@ -112,7 +116,7 @@ def reproduce(
         lambda table, label: _finished(plan.rows.get((table, label), ()), runs),
         folder / "figures",
     )
-    result["files"] = _write(folder, _report(board, result, judged), board, result)
+    result["files"] = _write(folder, _report(board, result, judged, decidable), board, result)
     return result
 
 
@@ -206,9 +210,32 @@ def table_cells(table: Table, plan: Plan, measured: _Measured) -> list[Cell]:
                     ours=tuple(ours for ours, _ in given),
                     ranks=ranks if len(ranks) == len(given) else (),
                     excluded=plan.paper.why_excluded(table.id, row, column.name),
+                    fitted=plan.paper.why_fitted(table.id, row, column.name),
                 )
             )
     return cells
+
+
+def with_references(cells: Sequence[Cell], paper: Paper) -> list[Cell]:
+    """The cells with the same number of the row that they are held against.
+
+    It is taken from the table itself or, if that has no such row, from the first one that has it.
+    """
+    own = {(cell.table, cell.row, cell.column.name): cell for cell in cells}
+    anywhere: dict[tuple[str, str], Cell] = {}
+    for cell in cells:
+        anywhere.setdefault((cell.row, cell.column.name), cell)
+    labels = {
+        (table.id, row.label): paper.reference_of(row)
+        for table in paper.tables
+        for row in table.rows
+    }
+    found = []
+    for cell in cells:
+        label, column = labels[cell.table, cell.row], cell.column.name
+        reference = own.get((cell.table, label, column), anywhere.get((label, column)))
+        found.append(replace(cell, reference=reference))
+    return found
 
 
 def _fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
@@ -257,7 +284,12 @@ def _write(folder: Path, page: str, board: Scoreboard, result: Mapping[str, Any]
     return {kind: str(folder / name) for kind, (name, _) in texts.items()}
 
 
-def _report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[Verdict]) -> str:
+def _report(
+    board: Scoreboard,
+    result: Mapping[str, Any],
+    judged: Sequence[Verdict],
+    decidable: Mapping[str, float],
+) -> str:
     """The reproduction as a Markdown page."""
     seeds = ", ".join(str(seed) for seed in result["seeds"])
     head = [f"# {result['title']}", f"Ours / published; mean over seeds {seeds}."]
@@ -282,7 +314,7 @@ def _report(board: Scoreboard, result: Mapping[str, Any], judged: Sequence[Verdi
         ]
         parts.append("## Signatures\n\n" + markdown(["effect", "holds", "measured"], lines, 3))
     if judged:
-        parts.append(f"## Claims\n\n{claims.to_markdown(judged)}")
+        parts.append(f"## Claims\n\n{claims.to_markdown(judged, decidable)}")
     if result["failed"]:
         listed = "\n".join(f"- {name}: {reason}" for name, reason in result["failed"].items())
         parts.append(f"## Runs that failed\n\n{listed}")

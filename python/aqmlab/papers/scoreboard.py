@@ -12,7 +12,7 @@ from typing import Any
 
 from aqmlab.results.terms import SLACK, Percentile, Rank, Term, Tolerance
 
-__all__ = ["Cell", "Column", "Scoreboard", "markdown", "score_words"]
+__all__ = ["Cell", "Column", "Scoreboard", "markdown", "power_words", "score_words"]
 
 
 _CSV_HEAD = (
@@ -61,6 +61,11 @@ class Cell:
     the runs do not tell."""
     excluded: str = ""
     """Why the cell does not count; empty: it does."""
+    fitted: str = ""
+    """Which setting of its row was chosen with the published numbers in view; empty: none."""
+    reference: Cell | None = None
+    """The same number of the row without active queue management at the same load, if there is
+    one; see :attr:`informative`."""
 
     @property
     def target(self) -> float | None:
@@ -96,6 +101,46 @@ class Cell:
     def within(self) -> bool:
         """Whether one of the tolerances is kept. A cell without a run is not within."""
         return self.by_value or bool(self.by_rank)
+
+    @property
+    def informative(self) -> bool:
+        """Whether the published number tells the row from the reference: it is not within.
+
+        A laboratory in which no queue management did anything would miss these cells.
+        """
+        tolerance, reference = self.column.tolerance, self._printed_reference
+        return (
+            self.scored
+            and tolerance is not None
+            and self.target is not None
+            and reference is not None
+            and not tolerance.admits(self.target, reference)
+        )
+
+    @property
+    def right_side(self) -> bool:
+        """Whether ours lies on the side of our reference on which the published number lies."""
+        ours = None if self.reference is None else self.reference.mean
+        if self.mean is None or self.target is None or ours is None:
+            return False
+        printed = self._printed_reference
+        return printed is not None and (self.mean - ours) * (self.target - printed) > 0
+
+    @property
+    def reference_within(self) -> bool:
+        """Whether the printed number of the reference would be within, by value, in its place."""
+        tolerance, reference = self.column.tolerance, self._printed_reference
+        return (
+            tolerance is not None
+            and self.target is not None
+            and reference is not None
+            and tolerance.admits(reference, self.target)
+        )
+
+    @property
+    def _printed_reference(self) -> float | None:
+        """The published number of the reference."""
+        return None if self.reference is None else self.reference.target
 
     @property
     def by_value(self) -> bool:
@@ -154,10 +199,37 @@ class Scoreboard:
 
     def count(self, cells: Iterable[Cell] | None = None) -> dict[str, int | None]:
         """How many of the scored cells are within, how many by value alone, and of how many."""
-        counted = [cell for cell in (self.cells if cells is None else cells) if cell.scored]
+        counted = self._scored(cells)
         within = sum(cell.within for cell in counted) if self.scored else None
         by_value = sum(cell.by_value for cell in counted) if self.scored else None
         return {"within": within, "by_value": by_value, "total": len(counted)}
+
+    def power(self, cells: Iterable[Cell] | None = None) -> dict[str, int | None]:
+        """What the score of some cells can tell.
+
+        ``informative``: cells whose published number is not within tolerance of the reference's;
+        ``informative_within`` of them are within by value, ``right_side`` on the right side of our
+        reference. ``reference_within``: how many cells would be within by value if every row were
+        the reference's. ``unfitted``, ``unfitted_within``: cells without fitted settings.
+        """
+        counted = self._scored(cells)
+        informative = [cell for cell in counted if cell.informative]
+        unfitted = [cell for cell in counted if not cell.fitted]
+        judged = {
+            "informative_within": sum(cell.by_value for cell in informative),
+            "right_side": sum(cell.right_side for cell in informative),
+            "unfitted_within": sum(cell.within for cell in unfitted),
+        }
+        return {
+            **(judged if self.scored else dict.fromkeys(judged)),
+            "informative": len(informative),
+            "unfitted": len(unfitted),
+            "reference_within": sum(cell.reference_within for cell in counted),
+        }
+
+    def _scored(self, cells: Iterable[Cell] | None) -> list[Cell]:
+        """Those of some cells, or of all, that count."""
+        return [cell for cell in (self.cells if cells is None else cells) if cell.scored]
 
     def to_json(self) -> dict[str, Any]:
         """The score of everything, of every table and of every column."""
@@ -170,7 +242,12 @@ class Scoreboard:
                 if column.tolerance is not None
             }
             tables[table] = {"title": title, **self.count(cells), "columns": columns}
-        return {"scored": self.scored, "cells": self.count(), "tables": tables}
+        return {
+            "scored": self.scored,
+            "cells": self.count(),
+            "power": self.power(),
+            "tables": tables,
+        }
 
     def to_csv(self) -> str:
         """Every cell in a line: published, ours, spread over the seeds, differences, verdicts."""
@@ -222,7 +299,40 @@ class Scoreboard:
         lines.append(["**all**", *score_words(self.count())])
         head = ["table", "cells within", "share", "by value alone"]
         shown = len(head) if self.ranked else len(head) - 1
-        return markdown(head[:shown], [line[:shown] for line in lines])
+        table = markdown(head[:shown], [line[:shown] for line in lines])
+        return "\n\n".join([table, *self._power()])
+
+    def _power(self) -> list[str]:
+        """What the score can tell: informative cells, and those of fitted settings apart."""
+        whole = {**self.count(), **self.power()}
+        scores = {
+            title: {**self.count(cells), **self.power(cells)}
+            for table, title in self.titles.items()
+            if (cells := [cell for cell in self.cells if cell.table == table])
+        }
+        parts = []
+        if whole["informative"]:
+            head = [
+                *("table", "informative cells", "within by value", "on the right side"),
+                "within by value if every row were the reference's",
+            ]
+            lines = [
+                [title, *power_words(score)]
+                for title, score in {**scores, "**all**": whole}.items()
+                if score["total"]
+            ]
+            parts.append(
+                "A cell is informative where the published number is not within tolerance of the "
+                "reference's: the row without active queue management at the same load. The right "
+                "side is that of our own reference on which the published number lies.\n\n"
+                + markdown(head, lines)
+            )
+        if whole["unfitted"] != whole["total"] and self.scored:
+            parts.append(
+                f"Without the cells of fitted settings: {whole['unfitted_within']} of "
+                f"{whole['unfitted']} within."
+            )
+        return parts
 
     @property
     def ranked(self) -> bool:
@@ -230,12 +340,21 @@ class Scoreboard:
         return any(cell.ranks for cell in self.cells)
 
     def _exclusions(self) -> list[str]:
-        """What is not scored, and why."""
-        reasons = Counter(cell.excluded for cell in self.cells if cell.excluded and cell.published)
-        if not reasons:
-            return []
-        lines = [f"- {count} cells: {reason}." for reason, count in reasons.items()]
-        return ["Shown in italics and not scored:\n\n" + "\n".join(lines)]
+        """What is not scored, and why; which settings are fitted."""
+        printed = [cell for cell in self.cells if cell.published]
+        heads = {
+            "Shown in italics and not scored:": Counter(
+                cell.excluded for cell in printed if cell.excluded
+            ),
+            "Settings chosen with the published numbers in view (their cells have a ‡):": (
+                Counter(cell.fitted for cell in printed if cell.fitted and cell.scored)
+            ),
+        }
+        parts = []
+        for head, reasons in heads.items():
+            lines = [f"- {count} cells: {reason}." for reason, count in reasons.items()]
+            parts += [f"{head}\n\n" + "\n".join(lines)] if lines else []
+        return parts
 
     def _markdown_table(self, cells: Sequence[Cell]) -> str:
         columns = _columns_of(cells)
@@ -259,15 +378,16 @@ class Scoreboard:
     def _marked(self, cell: Cell) -> str:
         """A cell with a star outside its tolerance, a dagger within by rank alone, or in italics.
 
-        Italics mean that it is excluded.
+        A double dagger stands for a fitted setting. Italics mean that it is excluded.
         """
         verdict = self.verdict(cell)
         if verdict == "excluded" and cell.published:
             return f"*{cell}*"
+        mark = "‡" if cell.fitted and cell.scored else ""
         if verdict in ("outside", "missing"):
-            return f"{cell} \\*"
+            return f"{cell} \\*{mark}"
         by_rank = verdict == "within" and not cell.by_value
-        return f"{cell} †" if by_rank else f"{cell}"
+        return f"{cell} †{mark}" if by_rank else f"{cell} {mark}".rstrip()
 
 
 def _columns_of(cells: Iterable[Cell]) -> list[Column]:
@@ -281,6 +401,22 @@ def score_words(score: Mapping[str, int | None]) -> list[str]:
     if within is None or not counted:
         return ["-", "-", "-"]
     return [f"{within} of {counted}", f"{100 * within / counted:.0f} %", f"{by_value}"]
+
+
+def power_words(score: Mapping[str, int | None]) -> list[str]:
+    """How many cells are informative, how many of these are within and on the right side.
+
+    Last: how many cells would be within if every row were the reference's.
+    """
+    informative, counted = score["informative"], score["total"]
+    within, right = score["informative_within"], score["right_side"]
+    shown = [
+        "-"
+        if number is None or not informative
+        else f"{number} ({100 * number / informative:.0f} %)"
+        for number in (within, right)
+    ]
+    return [str(informative), *shown, f"{score['reference_within']} of {counted}"]
 
 
 def markdown(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:

@@ -1,0 +1,134 @@
+"""What the print can decide: claims judged on noisy copies of a paper's own tables.
+
+Each printed number is one experiment. Another run of the same laboratory would have printed others:
+``[noise]`` in ``claims.toml`` says by how much, and where that is known from. A claim whose rule is
+true of less than :data:`aqmlab.papers.claims.DECIDABLE` of the copies would often be contradicted
+by the laboratory that made it; whether ours satisfies it tells nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from aqmlab.papers import claims
+from aqmlab.papers.paper import Paper, Table
+
+__all__ = ["shares"]
+
+
+_Copies: TypeAlias = "Mapping[tuple[str, str, str], list[float]]"
+"""Copies of the printed numbers, by table, row and column."""
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """How the experiments of some tables vary from one run of the laboratory to the next."""
+
+    tables: tuple[str, ...]
+    """Rows of one label in them are one experiment: whatever moves it moves all its numbers."""
+    relative: Mapping[str, float]
+    """By column: what one standard deviation makes of a number, as a fraction of it."""
+    residuals: Mapping[str, np.ndarray]
+    """By column: relative differences between rows that are printed twice, all of one order."""
+
+    def factors(
+        self, columns: Sequence[str], copies: int, draws: np.random.Generator
+    ) -> dict[str, np.ndarray]:
+        """What the numbers of one experiment are multiplied by in each copy, by column."""
+        deviation = draws.standard_normal(copies)
+        sign = draws.choice([-1.0, 1.0], copies)
+        rows = len(next(iter(self.residuals.values()), ()))
+        drawn = draws.integers(0, max(rows, 1), copies)
+        found = {}
+        for column in columns:
+            if column in self.residuals:
+                found[column] = 1 + sign * self.residuals[column][drawn] / math.sqrt(2)
+            else:
+                found[column] = 1 + self.relative.get(column, 0.0) * deviation
+        return found
+
+
+def shares(paper: Paper) -> dict[str, float]:
+    """Share of noisy copies of the printed tables of which the rule of a claim is true, by claim.
+
+    Claims are left out whose rules need a number that is not printed, and papers that say nothing
+    about their noise. Experiments vary independently of each other; their numbers are rounded as
+    printed.
+    """
+    spec = paper.claims.get("noise")
+    if spec is None:
+        return {}
+    copies = int(spec["copies"])
+    as_printed = replace(paper, tables=tuple(map(_printed, paper.tables)))
+    values = _copies(as_printed, spec, copies)
+    found = {}
+    for claim in paper.claims["claims"]:
+        if "rule" not in claim:
+            continue
+        cases = [claims.case(rule, as_printed, values, copies) for rule in claims.rules(claim)]
+        known = [case for case in cases if case is not None]
+        if len(known) == len(cases):
+            answers = [all(case.true_of([copy]) for case in known) for copy in range(copies)]
+            found[claim["id"]] = float(np.mean(answers))
+    return found
+
+
+def _printed(table: Table) -> Table:
+    """A table whose rows say of every column whether the paper prints it."""
+    empty = {column.name: "" for column in table.columns}
+    return replace(
+        table, rows=tuple(replace(row, published={**empty, **row.published}) for row in table.rows)
+    )
+
+
+def _copies(paper: Paper, spec: Mapping[str, Any], copies: int) -> _Copies:
+    """Noisy copies of every printed number."""
+    draws = np.random.default_rng(int(spec["seed"]))
+    found: dict[tuple[str, str, str], list[float]] = {}
+    kinds = [_noise(paper, entry) for entry in spec["of"]]
+    noisy = {name for kind in kinds for name in kind.tables}
+    kinds.append(_Noise(tuple({table.id for table in paper.tables} - noisy), {}, {}))
+    for kind in kinds:
+        tables = [table for table in paper.tables if table.id in kind.tables]
+        labels = dict.fromkeys(row.label for table in tables for row in table.rows)
+        names = list(dict.fromkeys(column.name for table in tables for column in table.columns))
+        factors = {label: kind.factors(names, copies, draws) for label in labels}
+        for table in tables:
+            for row in table.rows:
+                for column in table.columns:
+                    if text := row.published[column.name]:
+                        drawn = float(text) * factors[row.label][column.name]
+                        decimals = len(text.partition(".")[2])
+                        at = (table.id, row.label, column.name)
+                        found[at] = np.round(drawn, decimals).tolist()
+    return found
+
+
+def _noise(paper: Paper, entry: Mapping[str, Any]) -> _Noise:
+    """An entry of ``[noise]`` with the residuals that it names."""
+    residuals: dict[str, np.ndarray] = {}
+    if "residuals" in entry:
+        one, other = (paper.table(name) for name in entry["residuals"])
+        printed = {name for row in one.rows for name, text in row.published.items() if text}
+        names = [column.name for column in one.columns if column.name in printed]
+        again = {row.label: row.published for row in other.rows}
+        twice = [
+            (row.published, again[row.label])
+            for row in one.rows
+            if row.label in again and _measured_twice(row.published, again[row.label], names)
+        ]
+        for name in names:
+            differences = [float(second[name]) / float(first[name]) - 1 for first, second in twice]
+            residuals[name] = np.array(differences)
+    return _Noise(tuple(entry["tables"]), entry["relative"], residuals)
+
+
+def _measured_twice(one: Mapping[str, str], other: Mapping[str, str], names: Sequence[str]) -> bool:
+    """Whether both rows have every number; rows that are equal to the last digit are a copy."""
+    pairs = [(one.get(name, ""), other.get(name, "")) for name in names]
+    return all(map(all, pairs)) and any(first != second for first, second in pairs)

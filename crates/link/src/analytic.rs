@@ -33,6 +33,8 @@ pub(crate) struct AnalyticService {
     wire_free: Time,
     /// No tick or sample comes before this.
     observe_at: Time,
+    /// No tick, sample or departure does.
+    quiet_until: Time,
 }
 
 impl AnalyticService {
@@ -45,6 +47,7 @@ impl AnalyticService {
             ring_size,
             wire_free: Time::ZERO,
             observe_at: Time::ZERO,
+            quiet_until: Time::ZERO,
         }
     }
 
@@ -65,28 +68,43 @@ impl AnalyticService {
         stats: &mut LinkStats,
         draw: &mut impl FnMut() -> f64,
     ) -> Transmission {
-        if self.wire_free <= now {
+        let begin = if self.wire_free <= now {
             self.fifo.idle(self.wire_free);
-        }
+            now
+        } else {
+            self.wire_free
+        };
         let ecn = match self.fifo.arrive(now, &packet, draw) {
             Outcome::Drop(_) => return Transmission::Dropped,
             Outcome::Mark(_) => Ecn::Ce,
             Outcome::Enqueue => packet.ecn,
         };
-        let begin = now.max(self.wire_free);
         let end = begin + wire.transmission_time(packet.size);
         self.wire_free = end;
         let leaves = self.leave_time(now, begin);
+        if leaves > now {
+            stats.on_length(now, self.fifo.backlog().packets);
+            self.wait(now, leaves, packet);
+        } else if self.fifo.wants_departures() {
+            self.wait(now, leaves, packet);
+        } else {
+            self.fifo.release(packet.size);
+        }
+        stats.on_transit(now, leaves, (begin, end), packet.size);
+        wire.carry(end, ecn, stats)
+    }
+
+    /// The packet waits until it `leaves`, or until the AQM can be told that it has left.
+    #[inline(always)]
+    fn wait(&mut self, now: Time, leaves: Time, packet: Packet) {
         self.waiting.push(Leaving {
             at: leaves,
             size: packet.size,
         });
+        self.quiet_until = self.quiet_until.min(leaves);
         if self.fifo.wants_departures() {
             self.hooked.push_back((now, packet));
         }
-        stats.on_length(now, self.fifo.backlog().packets - u32::from(leaves == now));
-        stats.on_transit(now, leaves, (begin, end), packet.size);
-        wire.carry(end, ecn, stats)
     }
 
     /// When a packet leaves the discipline: when its transmission begins, or, with a device ring
@@ -111,10 +129,14 @@ impl AnalyticService {
     /// Forgets what has left by `now`; ticks and samples come at their times on the way.
     #[inline(always)]
     pub(crate) fn catch_up(&mut self, now: Time, stats: &mut LinkStats) {
+        if self.quiet_until > now {
+            return;
+        }
         if self.observe_at <= now {
             self.observe_until(now, stats);
         }
-        self.depart_until(now);
+        let next = self.depart_until(now);
+        self.quiet_until = next.min(self.observe_at);
     }
 
     /// The ticks and samples that fall due by `now`.
@@ -132,16 +154,21 @@ impl AnalyticService {
                 self.fifo.tick();
             } else {
                 let fifo = &self.fifo;
-                stats.on_sample(fifo.backlog(), fifo.counters(), |out| fifo.probe(out));
+                stats.on_sample(fifo.backlog(), || fifo.counters(), |out| fifo.probe(out));
             }
         }
     }
 
+    /// What leaves by `now` has left. When the next does.
     #[inline(always)]
-    fn depart_until(&mut self, now: Time) {
-        while let Some(first) = self.waiting.front()
-            && first.at <= now
-        {
+    fn depart_until(&mut self, now: Time) -> Time {
+        loop {
+            let Some(first) = self.waiting.front() else {
+                return Time::NEVER;
+            };
+            if first.at > now {
+                return first.at;
+            }
             self.waiting.pop();
             if self.fifo.wants_departures() {
                 self.depart_hooked(first.at);

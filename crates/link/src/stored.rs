@@ -94,7 +94,7 @@ impl<T> StoredService<T> {
 
     /// Keeps the wire busy and the device ring full, as far as there are packets. Gives the packet
     /// whose transmission begins, and what becomes of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn serve(
         &mut self,
         now: Time,
@@ -126,7 +126,7 @@ impl<T> StoredService<T> {
         sent
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(
         &mut self,
         now: Time,
@@ -143,7 +143,7 @@ impl<T> StoredService<T> {
         next
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit(
         &mut self,
         now: Time,
@@ -207,7 +207,8 @@ impl<T> StoredService<T> {
             self.queue.tick();
         } else {
             let queue = &self.queue;
-            stats.on_sample(queue.backlog(), queue.counters(), |out| queue.probe(out));
+            let counters = || queue.counters().clone();
+            stats.on_sample(queue.backlog(), counters, |out| queue.probe(out));
         }
     }
 }

@@ -117,6 +117,14 @@ impl Level {
         }
         None
     }
+
+    /// The same, if it stands in the same word of the bitmap.
+    #[inline(always)]
+    fn occupied_near(&self, bucket: u64) -> Option<u64> {
+        let start = self.slot(bucket);
+        let first = self.occupied[start / 64] >> (start % 64);
+        (first != 0).then(|| bucket + u64::from(first.trailing_zeros()))
+    }
 }
 
 impl<E: Copy> Default for Wheel<E> {
@@ -197,25 +205,50 @@ impl<E: Copy> Wheel<E> {
     /// one by one.)
     #[inline(never)]
     fn open_bucket(&mut self, limit: Time) -> bool {
-        let Some(bucket) = self.next_bucket(limit) else {
-            return false;
-        };
+        match self.fine.occupied_near(self.cursor) {
+            Some(bucket) => self.open(bucket, limit),
+            None => self.open_far_bucket(limit),
+        }
+    }
+
+    /// [`open_bucket`](Self::open_bucket) where the next one is not near.
+    #[inline(never)]
+    fn open_far_bucket(&mut self, limit: Time) -> bool {
+        match self.next_bucket(limit) {
+            Some(bucket) => self.open(bucket, limit),
+            None => false,
+        }
+    }
+
+    /// Makes a bucket that is not empty the current one, if it begins before `limit`.
+    #[inline(always)]
+    fn open(&mut self, bucket: u64, limit: Time) -> bool {
         if bucket > self.fine_bucket(limit) {
             return false;
         }
         self.cursor = bucket + 1;
         let newest = self.fine.take(bucket);
-        let Node { time, next, .. } = self.nodes[newest as usize];
-        self.current = if next == NIL {
-            newest
-        } else {
-            self.ordered(newest, time, next)
-        };
+        self.current = newest;
+        let is_alone = self.nodes[newest as usize].next == NIL;
+        // Of most buckets this is all.
+        if is_alone && bucket + self.fine.len() < self.horizon + (1 << FINE_PER_COARSE) {
+            return true;
+        }
+        self.order(newest);
         let horizon = (bucket >> FINE_PER_COARSE << FINE_PER_COARSE) + self.fine.len();
         if horizon > self.horizon {
             self.advance(horizon);
         }
         true
+    }
+
+    /// Puts the nodes of the current bucket in order.
+    #[inline(never)]
+    fn order(&mut self, newest: u32) {
+        let Node { time, next, .. } = self.nodes[newest as usize];
+        if next != NIL {
+            self.current = self.ordered(newest, time, next);
+        }
     }
 
     /// The next fine bucket that is not empty; the wheel's cover moves there if that is before

@@ -126,7 +126,7 @@ impl Connections {
         sender: Role,
         event: &Event,
         network: &mut Network<Q>,
-    ) -> Option<Events> {
+    ) -> Option<(&mut Connection, Events)> {
         let receiver = sender.other();
         let connection = self.slots[event.conn as usize].connection.as_mut()?;
         connection.in_network -= 1;
@@ -145,7 +145,7 @@ impl Connections {
             host: &self.clocks[host],
         };
         let end = &mut connection.ends[receiver as usize];
-        let mut segment = Segment {
+        let segment = Segment {
             seq: Segment::unwrap_seq(event.seq, end.next_expected()),
             ack: Segment::unwrap_seq(event.ack, end.oldest_unacknowledged()),
             len: u32::from(event.len),
@@ -153,13 +153,19 @@ impl Connections {
             ecn: event.ecn(),
             options: Options::NONE,
         };
-        if event.options != NO_OPTIONS {
-            segment.options = network.take_options(event.options);
-        }
-        let mut out = Outgoing::new(network, now, event.conn, receiver);
-        let events = end.on_segment(&segment, cx, &mut out);
-        connection.in_network += out.sent();
-        Some(events)
+        let (events, sent) = if event.options == NO_OPTIONS {
+            let mut out = Outgoing::new(network, now, event.conn, receiver);
+            let events = end.on_segment(&segment, cx, &mut out);
+            (events, out.sent())
+        } else {
+            let options = network.take_options(event.options);
+            let mut out = Outgoing::new(network, now, event.conn, receiver);
+            let segment = Segment { options, ..segment };
+            let events = end.on_segment_with_options(&segment, cx, &mut out);
+            (events, out.sent())
+        };
+        connection.in_network += sent;
+        Some((connection, events))
     }
 
     /// The connection that an event of a timer or of a pause is for, if it is there still.

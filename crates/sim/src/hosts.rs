@@ -39,6 +39,12 @@ impl Hosts {
         (hosts, hops)
     }
 
+    /// Whether every way of every path is a single hop.
+    pub(crate) fn have_single_hops(&self) -> bool {
+        let mut ways = self.paths.iter().flat_map(|path| path.ways);
+        ways.all(|way| way.hops == 1)
+    }
+
     /// The routes of number `flow` of the connections and flows, whose class has this number, path
     /// and code point. `headers` are bytes of IP and transport header of a packet, and of a SYN, by
     /// sender; none for datagrams, which have no handshake.

@@ -139,6 +139,7 @@ impl<Q: EventQueue> World<Q> {
         }
         let (hosts, hops) = Hosts::new(&network);
         let clocks = hosts::clocks(scenario, &network);
+        let hops = (hops, hosts.have_single_hops());
         let access = AccessLinks::new(&network.hosts, clocks.len());
         let fastest = links.iter().map(|link| fastest_rate(link)).max();
         let event_queue = Q::new(ports.len(), fastest.expect("a network has links"));
@@ -181,16 +182,31 @@ impl<Q: EventQueue> World<Q> {
                 self.metrics.check()?;
                 self.checkpoint += self.period;
             }
-            self.events += 1;
-            match next {
-                Next::Event(event) => self.handle(time, event),
-                Next::Departure(port) => {
-                    self.network.depart(time, port);
-                    self.notify_losses(None);
-                }
+            self.happen_out_of_line(time, next);
+            let checkpoint = self.checkpoint.min(end);
+            while let Some((time, next)) = self.network.next(checkpoint) {
+                self.happen(time, next);
             }
         }
         Ok(())
+    }
+
+    /// [`happen`](Self::happen) where it is not worth its space.
+    #[inline(never)]
+    fn happen_out_of_line(&mut self, time: Time, next: Next) {
+        self.happen(time, next);
+    }
+
+    #[inline(always)]
+    fn happen(&mut self, time: Time, next: Next) {
+        self.events += 1;
+        match next {
+            Next::Event(event) => self.handle(time, event),
+            Next::Departure(port) => {
+                self.network.depart(time, port);
+                self.notify_losses(None);
+            }
+        }
     }
 
     /// Ends the run at the end of the measured span, which time has reached: writes what is left of
@@ -233,19 +249,12 @@ impl<Q: EventQueue> World<Q> {
                 _ => time - self.network.clock_shift(event.conn) < end,
             };
             if is_early {
-                self.events += 1;
-                self.handle_late(time, event);
+                self.happen_out_of_line(time, next);
             } else if event.is_packet() {
                 self.network.count_in_flight();
             }
         }
         self.now = end;
-    }
-
-    /// [`handle`](Self::handle) where it is not worth its space.
-    #[inline(never)]
-    fn handle_late(&mut self, time: Time, event: Event) {
-        self.handle(time, event);
     }
 
     #[inline(always)]
@@ -283,9 +292,24 @@ impl<Q: EventQueue> World<Q> {
         let received = self
             .connections
             .receive((host, now), sender, event, &mut self.network);
-        match received {
-            Some(events) => self.after(event.conn, receiver, events),
-            None => self.not_taken(event),
+        let Some((connection, events)) = received else {
+            return self.not_taken(event);
+        };
+        if self.network.has_drops() {
+            return self.after(event.conn, receiver, events);
+        }
+        if !events.is_none() {
+            let measured = self.span.contains(now);
+            let ready = connection.app.on_events(receiver, events, measured);
+            // Mostly it waits for more.
+            if ready | events.eof | events.failed {
+                return self.after_app_events(event.conn, receiver, events, ready);
+            }
+        }
+        let is_unusual = connection.is_over() | connection.is_traced;
+        let wake = connection.schedule(receiver);
+        if is_unusual || wake.is_some() {
+            self.settle(event.conn, receiver, wake);
         }
     }
 
@@ -336,30 +360,40 @@ impl<Q: EventQueue> World<Q> {
 
     /// An end point has been given something, and has sent what it wants sent: tells the
     /// application, sets the timer.
-    #[inline(always)]
+    #[inline(never)]
     fn after(&mut self, index: u32, role: Role, events: Events) {
         self.notify_losses(Some(index));
-        let Some(mut connection) = self.connections.get_mut(index) else {
+        let Some(connection) = self.connections.get_mut(index) else {
             return;
         };
-        if !events.is_none() {
-            let measured = self.span.contains(self.now);
-            let ready = connection.app.on_events(role, events, measured);
-            // Mostly it waits for more.
-            if ready | events.eof | events.failed {
-                self.on_app_events(index, role, events, ready);
-                match self.connections.get_mut(index) {
-                    Some(still_open) => connection = still_open,
-                    None => return,
-                }
-            }
+        let measured = self.span.contains(self.now);
+        let ready = !events.is_none() && connection.app.on_events(role, events, measured);
+        self.after_app_events(index, role, events, ready);
+    }
+
+    /// The same from where the application has heard, and is `ready` to go on or not.
+    #[inline(never)]
+    fn after_app_events(&mut self, index: u32, role: Role, events: Events, ready: bool) {
+        if ready | events.eof | events.failed {
+            self.on_app_events(index, role, events, ready);
         }
-        let is_over = connection.is_over();
-        let is_traced = connection.is_traced;
-        if let Some(wake) = connection.schedule(role) {
+        if let Some(connection) = self.connections.get_mut(index) {
+            let wake = connection.schedule(role);
+            self.settle(index, role, wake);
+        }
+    }
+
+    /// The same from where only the timer is to be set to `wake`, if at all.
+    #[inline(never)]
+    fn settle(&mut self, index: u32, role: Role, wake: Option<Time>) {
+        if let Some(wake) = wake {
             self.push_timer(index, role, wake);
         }
-        if is_traced {
+        let Some(connection) = self.connections.get(index) else {
+            return;
+        };
+        let is_over = connection.is_over();
+        if connection.is_traced {
             self.trace(index, role);
         }
         if is_over {

@@ -353,8 +353,20 @@ impl Endpoint {
         }
         match self.on_predicted(segment, &cx, out) {
             Some(events) => events,
-            None => self.on_any_segment(segment, &cx, out),
+            // A copy, so that a segment that is predicted need not be in memory.
+            None => self.on_any_segment(&{ *segment }, &cx, out),
         }
+    }
+
+    /// [`on_segment`](Self::on_segment) out of line: most segments have no options.
+    #[inline(never)]
+    pub fn on_segment_with_options(
+        &mut self,
+        segment: &Segment,
+        cx: Context<'_>,
+        out: &mut impl Outbox,
+    ) -> Events {
+        self.on_segment(segment, cx, out)
     }
 
     /// A segment of any kind, at any time.

@@ -83,10 +83,16 @@ impl Level {
     }
 
     /// Puts a node before all others of a bucket.
-    #[inline(always)]
     fn add<E>(&mut self, nodes: &mut [Node<E>], node: u32, bucket: u64) {
         let slot = self.slot(bucket);
-        nodes[node as usize].next = std::mem::replace(&mut self.heads[slot], node);
+        nodes[node as usize].next = self.heads[slot];
+        self.put(slot, node);
+    }
+
+    /// Makes a node, which knows what was first so far, the first of the bucket in this slot.
+    #[inline(always)]
+    fn put(&mut self, slot: usize, node: u32) {
+        self.heads[slot] = node;
         self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
@@ -166,12 +172,23 @@ impl<E: Copy> Wheel<E> {
     /// Adds an event. `time` must not be earlier than that of the last event popped.
     #[inline(always)]
     pub fn push(&mut self, time: Time, event: E) {
-        let node = self.allocate(time, event);
         let bucket = self.fine_bucket(time);
-        if bucket < self.cursor {
+        if bucket < self.cursor || bucket >= self.horizon {
+            return self.push_apart(time, event);
+        }
+        let slot = self.fine.slot(bucket);
+        let next = self.fine.heads[slot];
+        let node = self.allocate(Node { time, next, event });
+        self.fine.put(slot, node);
+    }
+
+    /// Adds an event to the current bucket, or where the fine wheel does not reach.
+    #[inline(never)]
+    fn push_apart(&mut self, time: Time, event: E) {
+        let next = NIL;
+        let node = self.allocate(Node { time, next, event });
+        if self.fine_bucket(time) < self.cursor {
             self.insert(node);
-        } else if bucket < self.horizon {
-            self.fine.add(&mut self.nodes, node, bucket);
         } else {
             self.add_beyond(node);
         }
@@ -229,26 +246,26 @@ impl<E: Copy> Wheel<E> {
         self.cursor = bucket + 1;
         let newest = self.fine.take(bucket);
         self.current = newest;
-        let is_alone = self.nodes[newest as usize].next == NIL;
+        let Node { time, next, .. } = self.nodes[newest as usize];
+        let is_covered = bucket + self.fine.len() < self.horizon + (1 << FINE_PER_COARSE);
         // Of most buckets this is all.
-        if is_alone && bucket + self.fine.len() < self.horizon + (1 << FINE_PER_COARSE) {
+        if next == NIL && is_covered {
             return true;
         }
-        self.order(newest);
+        self.open_fully(bucket, newest, time, next)
+    }
+
+    /// The rest of [`open`](Self::open): puts the nodes in order, moves the wheel's cover.
+    #[inline(never)]
+    fn open_fully(&mut self, bucket: u64, newest: u32, time: Time, next: u32) -> bool {
+        if next != NIL {
+            self.current = self.ordered(newest, time, next);
+        }
         let horizon = (bucket >> FINE_PER_COARSE << FINE_PER_COARSE) + self.fine.len();
         if horizon > self.horizon {
             self.advance(horizon);
         }
         true
-    }
-
-    /// Puts the nodes of the current bucket in order.
-    #[inline(never)]
-    fn order(&mut self, newest: u32) {
-        let Node { time, next, .. } = self.nodes[newest as usize];
-        if next != NIL {
-            self.current = self.ordered(newest, time, next);
-        }
     }
 
     /// The next fine bucket that is not empty; the wheel's cover moves there if that is before
@@ -274,7 +291,7 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// The first node of a bucket of at least two, in order: `newest`, with its time, and `next`.
-    #[inline]
+    #[inline(always)]
     fn ordered(&mut self, newest: u32, time: Time, next: u32) -> u32 {
         let older = &mut self.nodes[next as usize];
         if older.next != NIL {
@@ -289,6 +306,7 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// Sorts a list whose nodes are newest first.
+    #[inline(never)]
     fn sorted(&mut self, newest: u32) -> u32 {
         self.current = NIL;
         let mut node = newest;
@@ -345,13 +363,8 @@ impl<E: Copy> Wheel<E> {
     }
 
     #[inline(always)]
-    fn allocate(&mut self, time: Time, event: E) -> u32 {
+    fn allocate(&mut self, node: Node<E>) -> u32 {
         let index = self.free;
-        let node = Node {
-            time,
-            next: NIL,
-            event,
-        };
         if let Some(free) = self.nodes.get_mut(index as usize) {
             self.free = std::mem::replace(free, node).next;
             index

@@ -54,11 +54,11 @@ impl FifoQueue {
         packet: &Packet,
         draw: &mut impl FnMut() -> f64,
     ) -> Outcome {
-        self.last_arrival = now;
         self.counted.arrived_packets += 1;
         self.arrived_bytes += u64::from(packet.size);
         if self.hooks.arrivals {
-            return self.judge(now, packet, draw);
+            // A copy, so that a packet that nobody judges need not be in memory.
+            return self.judge(now, &{ *packet }, draw);
         }
         if !self.limit.admits(self.backlog, packet.size) {
             return self.drop(packet, Reason::OVERFLOW);
@@ -70,6 +70,7 @@ impl FifoQueue {
     /// Asks the AQM about an arrival.
     #[inline(never)]
     fn judge(&mut self, now: Time, packet: &Packet, draw: &mut impl FnMut() -> f64) -> Outcome {
+        self.last_arrival = now;
         let queue = self.backlog;
         let decision = self.aqm.on_arrival(now, packet, queue, draw);
         let fits = self.limit.admits(queue, packet.size);

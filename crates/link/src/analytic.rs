@@ -30,6 +30,8 @@ pub(crate) struct AnalyticService {
     /// When the last packets, as many as the device ring holds, begin transmission.
     ring: VecDeque<Time>,
     ring_size: usize,
+    /// No device ring, and nobody to be told of departures.
+    is_plain: bool,
     wire_free: Time,
     /// No tick or sample comes before this.
     observe_at: Time,
@@ -40,6 +42,7 @@ pub(crate) struct AnalyticService {
 impl AnalyticService {
     pub(crate) fn new(fifo: FifoQueue, ring_size: usize) -> Self {
         Self {
+            is_plain: ring_size == 0 && !fifo.wants_departures(),
             fifo,
             waiting: RingBuffer::new(),
             hooked: VecDeque::new(),
@@ -81,12 +84,12 @@ impl AnalyticService {
         };
         let end = begin + wire.transmission_time(packet.size);
         self.wire_free = end;
-        let leaves = self.leave_time(now, begin);
-        if leaves > now {
+        let mut leaves = begin;
+        if !self.is_plain {
+            leaves = self.keep(now, begin, packet, stats);
+        } else if leaves > now {
             stats.on_length(now, self.fifo.backlog().packets);
-            self.wait(now, leaves, packet);
-        } else if self.fifo.wants_departures() {
-            self.wait(now, leaves, packet);
+            self.wait(leaves, packet.size);
         } else {
             self.fifo.release(packet.size);
         }
@@ -94,31 +97,34 @@ impl AnalyticService {
         wire.carry(end, ecn, stats)
     }
 
-    /// The packet waits until it `leaves`, or until the AQM can be told that it has left.
+    /// A packet of this size waits until it `leaves`.
     #[inline(always)]
-    fn wait(&mut self, now: Time, leaves: Time, packet: Packet) {
-        self.waiting.push(Leaving {
-            at: leaves,
-            size: packet.size,
-        });
+    fn wait(&mut self, leaves: Time, size: u32) {
+        self.waiting.push(Leaving { at: leaves, size });
         self.quiet_until = self.quiet_until.min(leaves);
+    }
+
+    /// A packet that is let in stays, if only until somebody can be told that it leaves. When it
+    /// does so.
+    #[inline(never)]
+    fn keep(&mut self, now: Time, begin: Time, packet: Packet, stats: &mut LinkStats) -> Time {
+        let leaves = self.leave_time(now, begin);
+        if leaves > now {
+            stats.on_length(now, self.fifo.backlog().packets);
+        }
+        self.wait(leaves, packet.size);
         if self.fifo.wants_departures() {
             self.hooked.push_back((now, packet));
         }
+        leaves
     }
 
     /// When a packet leaves the discipline: when its transmission begins, or, with a device ring
     /// of N packets, when that of the packet N places before it does.
-    #[inline(always)]
     fn leave_time(&mut self, now: Time, begin: Time) -> Time {
         if self.ring_size == 0 {
-            begin
-        } else {
-            self.leave_for_ring(now, begin)
+            return begin;
         }
-    }
-
-    fn leave_for_ring(&mut self, now: Time, begin: Time) -> Time {
         self.ring.push_back(begin);
         if self.ring.len() <= self.ring_size {
             return now;
@@ -170,10 +176,10 @@ impl AnalyticService {
                 return first.at;
             }
             self.waiting.pop();
-            if self.fifo.wants_departures() {
-                self.depart_hooked(first.at);
-            } else {
+            if self.is_plain || !self.fifo.wants_departures() {
                 self.fifo.release(first.size);
+            } else {
+                self.depart_hooked(first.at);
             }
         }
     }

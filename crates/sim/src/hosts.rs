@@ -102,11 +102,16 @@ fn paths(network: &Network) -> (Vec<Path>, Vec<u16>) {
     let paths = network.paths.values().zip(0..);
     let paths = paths.map(|(path, number)| Path {
         ways: network.ways(path).map(|way| {
-            let first = hops.len() as u16;
-            hops.extend(
-                way.iter()
-                    .map(|hop| 2 * hop.link as u16 + u16::from(hop.reversed)),
-            );
+            let ports = way.iter();
+            let ports = ports.map(|hop| 2 * hop.link as u16 + u16::from(hop.reversed));
+            let ports: Vec<u16> = ports.collect();
+            let first = match ports[..] {
+                [only] => only,
+                _ => {
+                    hops.extend(&ports);
+                    (hops.len() - ports.len()) as u16
+                }
+            };
             Way {
                 first,
                 hops: way.len() as u8,

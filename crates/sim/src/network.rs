@@ -204,7 +204,7 @@ impl<Q: EventQueue> Network<Q> {
     }
 
     /// Sends a packet now, from its host towards its first port.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, event: Event) {
         self.conservation.sent += 1;
         let route = self.routes[event.conn as usize].of(event.sender());
@@ -217,7 +217,7 @@ impl<Q: EventQueue> Network<Q> {
             return;
         }
         let (packet, behind) = (self.packet(&event, route), route.delay_behind());
-        let port = usize::from(self.hops[route.hop(0)]);
+        let port = route.only_port();
         #[cfg(test)]
         self.fingerprint.add(reaches, port, &packet, event.seq);
         match self.ports[port].arrive(reaches, packet) {
@@ -271,7 +271,7 @@ impl<Q: EventQueue> Network<Q> {
 
     #[inline(always)]
     fn enter_port(&mut self, time: Time, event: Event, route: &Route) {
-        let port = usize::from(self.hops[route.hop(event.hop())]);
+        let port = route.port(event.hop(), &self.hops);
         let packet = self.packet(&event, route);
         #[cfg(test)]
         self.fingerprint.add(time, port, &packet, event.seq);

@@ -94,6 +94,14 @@ fn fastest_rate(link: &Link) -> Rate {
     changes.fold(link.rate, Ord::max)
 }
 
+/// So many bytes became readable, and nothing else happened.
+fn readable(received: u64) -> Events {
+    Events {
+        received,
+        ..Events::default()
+    }
+}
+
 impl<Q: EventQueue> World<Q> {
     /// The world of a scenario at time 0, before anything happens.
     pub(crate) fn new(
@@ -289,27 +297,36 @@ impl<Q: EventQueue> World<Q> {
         let receiver = sender.other();
         let (host, now) = self.network.at_host(time, event.conn, receiver);
         self.now = now;
-        let received = self
-            .connections
-            .receive((host, now), sender, event, &mut self.network);
-        let Some((connection, events)) = received else {
-            return self.not_taken(event);
+        let expected =
+            self.connections
+                .receive_expected((host, now), sender, event, &mut self.network);
+        let Some((connection, received)) = expected else {
+            return self.at_host_unexpectedly((host, now), sender, event);
         };
         if self.network.has_drops() {
-            return self.after(event.conn, receiver, events);
+            return self.after(event.conn, receiver, readable(received));
         }
-        if !events.is_none() {
+        if received > 0 {
             let measured = self.span.contains(now);
-            let ready = connection.app.on_events(receiver, events, measured);
             // Mostly it waits for more.
-            if ready | events.eof | events.failed {
-                return self.after_app_events(event.conn, receiver, events, ready);
+            if connection.app.on_bytes(receiver, received, measured) {
+                return self.after_app_events(event.conn, receiver, readable(received), true);
             }
         }
-        let is_unusual = connection.is_over() | connection.is_traced;
         let wake = connection.schedule(receiver);
-        if is_unusual || wake.is_some() {
+        if wake.is_some() || connection.is_over() {
             self.settle(event.conn, receiver, wake);
+        }
+    }
+
+    /// [`at_host`](Self::at_host) for all that is not just the next data, or the acknowledgement of
+    /// such.
+    #[inline(never)]
+    fn at_host_unexpectedly(&mut self, at: (usize, Time), sender: Role, event: &Event) {
+        let network = &mut self.network;
+        match self.connections.receive(at, sender, event, network) {
+            Some(events) => self.after(event.conn, sender.other(), events),
+            None => self.not_taken(event),
         }
     }
 
@@ -677,6 +694,7 @@ impl<Q: EventQueue> World<Q> {
             aborted: false,
             stopped: false,
             is_traced,
+            is_special: is_traced || overrides.is_some(),
             last_event: self.now,
             overrides,
             app: Application::new(connect, self.now),

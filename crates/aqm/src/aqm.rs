@@ -61,7 +61,7 @@ impl Decision {
 /// What an AQM hears of. Calls that nothing listens to are not made: they cost time per packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hooks {
-    /// [`Aqm::on_arrival`]: an AQM that does not hook it admits everything.
+    /// [`Aqm::on_arrival`] and [`Aqm::on_idle`]: an AQM that does not hook them admits everything.
     pub arrivals: bool,
     /// [`Aqm::on_outcome`].
     pub outcomes: bool,

@@ -281,6 +281,16 @@ pub struct Codel<T> {
     limit: Limit,
 }
 
+impl<T> Codel<T> {
+    /// The next packet, of a queue whose head may be due for a signal, or that is empty.
+    #[inline(never)]
+    fn dequeue_judged(&mut self, now: Time, stats: &mut Stats<T>) -> Option<Queued<T>> {
+        let line = &mut self.line;
+        let take = || line.pop().map(|queued| (queued, line.backlog().bytes));
+        self.control.dequeue(&self.settings, now, take, stats)
+    }
+}
+
 impl<T> Scheduler<T> for Codel<T> {
     #[inline]
     fn enqueue(
@@ -299,7 +309,7 @@ impl<T> Scheduler<T> for Codel<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, now: Time, stats: &mut Stats<T>) -> Option<Queued<T>> {
         let line = &mut self.line;
         let (control, settings) = (&mut self.control, &self.settings);
@@ -310,8 +320,7 @@ impl<T> Scheduler<T> for Codel<T> {
         {
             return line.pop();
         }
-        let take = || line.pop().map(|queued| (queued, line.backlog().bytes));
-        control.dequeue(settings, now, take, stats)
+        self.dequeue_judged(now, stats)
     }
 
     fn set_link(&mut self, link: LinkFacts) {

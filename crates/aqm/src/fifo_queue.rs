@@ -20,7 +20,10 @@ pub struct FifoQueue {
     hooks: Hooks,
     last_arrival: Time,
     next_tick: Time,
-    counters: Counters,
+    /// Arrivals, drops and marks. What departed, and bytes, are added when somebody asks.
+    counted: Counters,
+    arrived_bytes: u64,
+    dropped_bytes: u64,
 }
 
 impl FifoQueue {
@@ -36,7 +39,9 @@ impl FifoQueue {
             ecn,
             backlog: Backlog::default(),
             last_arrival: Time::ZERO,
-            counters: Counters::new(discipline.reasons()),
+            counted: Counters::new(discipline.reasons()),
+            arrived_bytes: 0,
+            dropped_bytes: 0,
         })
     }
 
@@ -49,14 +54,14 @@ impl FifoQueue {
         packet: &Packet,
         draw: &mut impl FnMut() -> f64,
     ) -> Outcome {
-        self.last_arrival = now;
-        self.counters.arrive(packet.size);
+        self.counted.arrived_packets += 1;
+        self.arrived_bytes += u64::from(packet.size);
         if self.hooks.arrivals {
-            return self.judge(now, packet, draw);
+            // A copy, so that a packet that nobody judges need not be in memory.
+            return self.judge(now, &{ *packet }, draw);
         }
         if !self.limit.admits(self.backlog, packet.size) {
-            self.counters.dropped[Reason::OVERFLOW.index()] += 1;
-            return Outcome::Drop(Reason::OVERFLOW);
+            return self.drop(packet, Reason::OVERFLOW);
         }
         self.backlog.add(packet.size);
         Outcome::Enqueue
@@ -65,6 +70,7 @@ impl FifoQueue {
     /// Asks the AQM about an arrival.
     #[inline(never)]
     fn judge(&mut self, now: Time, packet: &Packet, draw: &mut impl FnMut() -> f64) -> Outcome {
+        self.last_arrival = now;
         let queue = self.backlog;
         let decision = self.aqm.on_arrival(now, packet, queue, draw);
         let fits = self.limit.admits(queue, packet.size);
@@ -73,15 +79,20 @@ impl FifoQueue {
             self.aqm.on_outcome(now, packet, queue, outcome);
         }
         match outcome {
-            Outcome::Drop(reason) => {
-                self.counters.dropped[reason.index()] += 1;
-                return outcome;
-            }
-            Outcome::Mark(reason) => self.counters.marked[reason.index()] += 1,
+            Outcome::Drop(reason) => return self.drop(packet, reason),
+            Outcome::Mark(reason) => self.counted.marked[reason.index()] += 1,
             Outcome::Enqueue => {}
         }
         self.backlog.add(packet.size);
         outcome
+    }
+
+    /// Counts a drop.
+    #[inline]
+    fn drop(&mut self, packet: &Packet, reason: Reason) -> Outcome {
+        self.counted.dropped[reason.index()] += 1;
+        self.dropped_bytes += u64::from(packet.size);
+        Outcome::Drop(reason)
     }
 
     /// Whether the AQM hears of departures: else they need not be told who leaves.
@@ -105,14 +116,15 @@ impl FifoQueue {
     #[inline]
     pub fn release(&mut self, size: u32) {
         self.backlog.remove(size);
-        self.counters.depart(size);
     }
 
     /// The queue is empty and the wire has been quiet since then. May be told again before every
     /// arrival that finds the wire quiet: time before the last arrival is not counted twice.
     #[inline]
     pub fn idle(&mut self, since: Time) {
-        self.aqm.on_idle(since.max(self.last_arrival));
+        if self.hooks.arrivals {
+            self.aqm.on_idle(since.max(self.last_arrival));
+        }
     }
 
     /// When the AQM wants to be woken next.
@@ -138,9 +150,16 @@ impl FifoQueue {
         self.backlog
     }
 
-    /// What was counted so far.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    /// What was counted so far. What neither waits nor was dropped has departed.
+    pub fn counters(&self) -> Counters {
+        let Backlog { packets, bytes } = self.backlog;
+        let stayed = self.counted.arrived_packets - self.counted.dropped_packets();
+        Counters {
+            arrived_bytes: self.arrived_bytes,
+            departed_packets: stayed - u64::from(packets),
+            departed_bytes: self.arrived_bytes - self.dropped_bytes - bytes,
+            ..self.counted.clone()
+        }
     }
 
     /// Names of the AQM's inner variables.

@@ -56,7 +56,7 @@ impl<T> PacketQueue<T> {
         self.packets.push_back(queued);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<Queued<T>> {
         let queued = self.packets.pop_front()?;
         self.backlog.remove(queued.packet.size);
@@ -305,7 +305,7 @@ impl<T> Queue<T> {
     }
 
     /// A packet arrives. `dropped` is told what is dropped, which may be other packets.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(
         &mut self,
         now: Time,
@@ -322,7 +322,7 @@ impl<T> Queue<T> {
     }
 
     /// Hands out the next packet, with the mark that it got. `dropped` is told what is dropped.
-    #[inline]
+    #[inline(always)]
     pub fn dequeue(
         &mut self,
         now: Time,

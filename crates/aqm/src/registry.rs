@@ -144,7 +144,7 @@ macro_rules! disciplines {
         }
 
         impl<T> Scheduler<T> for AnyScheduler<T> {
-            #[inline]
+            #[inline(always)]
             fn enqueue(
                 &mut self,
                 now: Time,
@@ -156,7 +156,7 @@ macro_rules! disciplines {
                 with_scheduler!(self, it => it.enqueue(now, packet, item, stats, draw));
             }
 
-            #[inline]
+            #[inline(always)]
             fn dequeue(&mut self, now: Time, stats: &mut Stats<T>) -> Option<Queued<T>> {
                 with_scheduler!(self, it => it.dequeue(now, stats))
             }

@@ -87,7 +87,7 @@ fn counters_hold_what_happened() {
     let mut fifo = FifoQueue::new(&droptail(QueueSize::Packets(2.0)), LINK, 1).unwrap();
     send(&mut fifo, 3, &packet(1000, Ecn::NotEct), 0.5);
     depart(&mut fifo, 1000);
-    let counters = fifo.counters().clone();
+    let counters = fifo.counters();
     assert_eq!(
         (counters.arrived_packets, counters.arrived_bytes),
         (3, 3000)

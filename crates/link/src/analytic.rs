@@ -30,14 +30,19 @@ pub(crate) struct AnalyticService {
     /// When the last packets, as many as the device ring holds, begin transmission.
     ring: VecDeque<Time>,
     ring_size: usize,
+    /// No device ring, and nobody to be told of departures.
+    is_plain: bool,
     wire_free: Time,
     /// No tick or sample comes before this.
     observe_at: Time,
+    /// No tick, sample or departure does.
+    quiet_until: Time,
 }
 
 impl AnalyticService {
     pub(crate) fn new(fifo: FifoQueue, ring_size: usize) -> Self {
         Self {
+            is_plain: ring_size == 0 && !fifo.wants_departures(),
             fifo,
             waiting: RingBuffer::new(),
             hooked: VecDeque::new(),
@@ -45,6 +50,7 @@ impl AnalyticService {
             ring_size,
             wire_free: Time::ZERO,
             observe_at: Time::ZERO,
+            quiet_until: Time::ZERO,
         }
     }
 
@@ -65,42 +71,60 @@ impl AnalyticService {
         stats: &mut LinkStats,
         draw: &mut impl FnMut() -> f64,
     ) -> Transmission {
-        if self.wire_free <= now {
+        let begin = if self.wire_free <= now {
             self.fifo.idle(self.wire_free);
-        }
+            now
+        } else {
+            self.wire_free
+        };
         let ecn = match self.fifo.arrive(now, &packet, draw) {
             Outcome::Drop(_) => return Transmission::Dropped,
             Outcome::Mark(_) => Ecn::Ce,
             Outcome::Enqueue => packet.ecn,
         };
-        let begin = now.max(self.wire_free);
         let end = begin + wire.transmission_time(packet.size);
         self.wire_free = end;
-        let leaves = self.leave_time(now, begin);
-        self.waiting.push(Leaving {
-            at: leaves,
-            size: packet.size,
-        });
-        if self.fifo.wants_departures() {
-            self.hooked.push_back((now, packet));
+        let mut leaves = begin;
+        if !self.is_plain {
+            leaves = self.keep(now, begin, packet, stats);
+        } else if leaves > now {
+            stats.on_length(now, self.fifo.backlog().packets);
+            self.wait(leaves, packet.size);
+        } else {
+            self.fifo.release(packet.size);
         }
-        stats.on_length(now, self.fifo.backlog().packets - u32::from(leaves == now));
         stats.on_transit(now, leaves, (begin, end), packet.size);
         wire.carry(end, ecn, stats)
     }
 
-    /// When a packet leaves the discipline: when its transmission begins, or, with a device ring
-    /// of N packets, when that of the packet N places before it does.
+    /// A packet of this size waits until it `leaves`.
     #[inline(always)]
-    fn leave_time(&mut self, now: Time, begin: Time) -> Time {
-        if self.ring_size == 0 {
-            begin
-        } else {
-            self.leave_for_ring(now, begin)
-        }
+    fn wait(&mut self, leaves: Time, size: u32) {
+        self.waiting.push(Leaving { at: leaves, size });
+        self.quiet_until = self.quiet_until.min(leaves);
     }
 
-    fn leave_for_ring(&mut self, now: Time, begin: Time) -> Time {
+    /// A packet that is let in stays, if only until somebody can be told that it leaves. When it
+    /// does so.
+    #[inline(never)]
+    fn keep(&mut self, now: Time, begin: Time, packet: Packet, stats: &mut LinkStats) -> Time {
+        let leaves = self.leave_time(now, begin);
+        if leaves > now {
+            stats.on_length(now, self.fifo.backlog().packets);
+        }
+        self.wait(leaves, packet.size);
+        if self.fifo.wants_departures() {
+            self.hooked.push_back((now, packet));
+        }
+        leaves
+    }
+
+    /// When a packet leaves the discipline: when its transmission begins, or, with a device ring
+    /// of N packets, when that of the packet N places before it does.
+    fn leave_time(&mut self, now: Time, begin: Time) -> Time {
+        if self.ring_size == 0 {
+            return begin;
+        }
         self.ring.push_back(begin);
         if self.ring.len() <= self.ring_size {
             return now;
@@ -111,10 +135,14 @@ impl AnalyticService {
     /// Forgets what has left by `now`; ticks and samples come at their times on the way.
     #[inline(always)]
     pub(crate) fn catch_up(&mut self, now: Time, stats: &mut LinkStats) {
+        if self.quiet_until > now {
+            return;
+        }
         if self.observe_at <= now {
             self.observe_until(now, stats);
         }
-        self.depart_until(now);
+        let next = self.depart_until(now);
+        self.quiet_until = next.min(self.observe_at);
     }
 
     /// The ticks and samples that fall due by `now`.
@@ -132,21 +160,26 @@ impl AnalyticService {
                 self.fifo.tick();
             } else {
                 let fifo = &self.fifo;
-                stats.on_sample(fifo.backlog(), fifo.counters(), |out| fifo.probe(out));
+                stats.on_sample(fifo.backlog(), || fifo.counters(), |out| fifo.probe(out));
             }
         }
     }
 
+    /// What leaves by `now` has left. When the next does.
     #[inline(always)]
-    fn depart_until(&mut self, now: Time) {
-        while let Some(first) = self.waiting.front()
-            && first.at <= now
-        {
+    fn depart_until(&mut self, now: Time) -> Time {
+        loop {
+            let Some(first) = self.waiting.front() else {
+                return Time::NEVER;
+            };
+            if first.at > now {
+                return first.at;
+            }
             self.waiting.pop();
-            if self.fifo.wants_departures() {
-                self.depart_hooked(first.at);
-            } else {
+            if self.is_plain || !self.fifo.wants_departures() {
                 self.fifo.release(first.size);
+            } else {
+                self.depart_hooked(first.at);
             }
         }
     }

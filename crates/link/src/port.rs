@@ -105,6 +105,7 @@ impl<T> Port<T> {
     /// Stores a packet that [`arrive`](Self::arrive) said would wait. Gives the packet whose
     /// transmission begins, if one does, and what becomes of it. What the discipline drops joins
     /// `dropped`, with the time.
+    #[inline(always)]
     pub fn take_in(
         &mut self,
         now: Time,
@@ -130,6 +131,7 @@ impl<T> Port<T> {
 
     /// The wire falls free at `now`, which is [`next_departure`](Self::next_departure). Gives and
     /// drops like [`take_in`](Self::take_in).
+    #[inline(always)]
     pub fn depart(&mut self, now: Time, dropped: &mut Vec<(Time, T)>) -> Option<(T, Transmission)> {
         let Service::Stored(stored) = &mut self.service else {
             return None;
@@ -175,14 +177,14 @@ impl<T> Port<T> {
                 stored.account(end, &mut self.stats);
             }
         }
-        let counters = self.counters().clone();
+        let counters = self.counters();
         self.stats.close(&counters);
     }
 
-    fn counters(&self) -> &Counters {
+    fn counters(&self) -> Counters {
         match &self.service {
             Service::Analytic(analytic) => analytic.fifo().counters(),
-            Service::Stored(stored) => stored.queue().counters(),
+            Service::Stored(stored) => stored.queue().counters().clone(),
         }
     }
 
@@ -220,6 +222,6 @@ impl<T> Port<T> {
             }
         };
         let name = self.stats.name().stream();
-        check_queue(&name, self.counters(), waiting, u64::from(backlog.packets))
+        check_queue(&name, &self.counters(), waiting, u64::from(backlog.packets))
     }
 }

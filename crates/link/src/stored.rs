@@ -21,8 +21,8 @@ pub(crate) struct StoredService<T> {
     ring_size: usize,
     /// Changes of the link's rate that are still to come.
     changes: VecDeque<RateChange>,
-    /// When the transmission under way ends.
-    busy_until: Option<Time>,
+    /// When the transmission under way ends; [`Time::NEVER`]: there is none.
+    busy_until: Time,
     /// Packets that wait in the discipline.
     waiting: u32,
     /// Up to when they are accounted for.
@@ -40,7 +40,7 @@ impl<T> StoredService<T> {
             ring: VecDeque::new(),
             ring_size,
             changes: changes.iter().copied().collect(),
-            busy_until: None,
+            busy_until: Time::NEVER,
             waiting: 0,
             accounted: Time::ZERO,
             observe_at: Time::ZERO,
@@ -57,13 +57,13 @@ impl<T> StoredService<T> {
 
     #[inline]
     pub(crate) fn next_departure(&self) -> Time {
-        self.busy_until.unwrap_or(Time::NEVER)
+        self.busy_until
     }
 
     #[inline]
     pub(crate) fn wire_falls_free(&mut self, now: Time, stats: &mut LinkStats) {
         self.account(now, stats);
-        self.busy_until = None;
+        self.busy_until = Time::NEVER;
     }
 
     #[inline]
@@ -89,12 +89,18 @@ impl<T> StoredService<T> {
     /// Whether a packet can go on: to the wire, or into the device ring.
     #[inline(always)]
     pub(crate) fn can_serve(&self) -> bool {
-        self.busy_until.is_none() || self.ring.len() < self.ring_size
+        self.is_free() || self.ring.len() < self.ring_size
+    }
+
+    /// Whether nothing is on the wire.
+    #[inline(always)]
+    fn is_free(&self) -> bool {
+        self.busy_until == Time::NEVER
     }
 
     /// Keeps the wire busy and the device ring full, as far as there are packets. Gives the packet
     /// whose transmission begins, and what becomes of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn serve(
         &mut self,
         now: Time,
@@ -102,8 +108,29 @@ impl<T> StoredService<T> {
         stats: &mut LinkStats,
         dropped: &mut Vec<(Time, T)>,
     ) -> Option<(T, Transmission)> {
+        if self.ring_size > 0 {
+            return self.serve_through_ring(now, wire, stats, dropped);
+        }
+        let next = self.dequeue(now, stats, dropped);
+        stats.on_length(now, self.waiting);
+        let Some(Queued { packet, item, .. }) = next else {
+            self.queue.idle(now);
+            return None;
+        };
+        Some((item, self.transmit(now, packet, wire, stats)))
+    }
+
+    /// [`serve`](Self::serve) where there is a device ring.
+    #[inline(never)]
+    fn serve_through_ring(
+        &mut self,
+        now: Time,
+        wire: &mut Wire,
+        stats: &mut LinkStats,
+        dropped: &mut Vec<(Time, T)>,
+    ) -> Option<(T, Transmission)> {
         let mut sent = None;
-        if self.busy_until.is_none() {
+        if self.is_free() {
             let next = match self.ring.pop_front() {
                 Some(queued) => Some(queued),
                 None => self.dequeue(now, stats, dropped),
@@ -116,7 +143,7 @@ impl<T> StoredService<T> {
                 None => self.queue.idle(now),
             }
         }
-        while self.busy_until.is_some() && self.ring.len() < self.ring_size {
+        while !self.is_free() && self.ring.len() < self.ring_size {
             match self.dequeue(now, stats, dropped) {
                 Some(queued) => self.ring.push_back(queued),
                 None => break,
@@ -126,7 +153,7 @@ impl<T> StoredService<T> {
         sent
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(
         &mut self,
         now: Time,
@@ -143,7 +170,7 @@ impl<T> StoredService<T> {
         next
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit(
         &mut self,
         now: Time,
@@ -153,7 +180,7 @@ impl<T> StoredService<T> {
     ) -> Transmission {
         let Packet { size, ecn, .. } = packet;
         let end = now + wire.transmission_time(size);
-        self.busy_until = Some(end);
+        self.busy_until = end;
         stats.on_transmission(now, end, size);
         wire.carry(end, ecn, stats)
     }
@@ -207,7 +234,8 @@ impl<T> StoredService<T> {
             self.queue.tick();
         } else {
             let queue = &self.queue;
-            stats.on_sample(queue.backlog(), queue.counters(), |out| queue.probe(out));
+            let counters = || queue.counters().clone();
+            stats.on_sample(queue.backlog(), counters, |out| queue.probe(out));
         }
     }
 }

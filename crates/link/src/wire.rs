@@ -90,23 +90,25 @@ impl Wire {
     #[inline(always)]
     pub(crate) fn carry(&mut self, end: Time, ecn: Ecn, stats: &mut LinkStats) -> Transmission {
         if self.is_perfect {
-            Transmission::Arrives(end + self.delay, ecn)
-        } else {
-            self.carry_imperfectly(end, ecn, stats)
+            return Transmission::Arrives(end + self.delay, ecn);
+        }
+        match self.arrival(end, stats) {
+            Some(time) => Transmission::Arrives(time, ecn),
+            None => Transmission::Lost(end),
         }
     }
 
-    /// [`carry`](Self::carry) where packets are lost at random or held up.
+    /// When a packet reaches the far end, if it does: where packets are lost at random or held up.
     #[inline(never)]
-    fn carry_imperfectly(&mut self, end: Time, ecn: Ecn, stats: &mut LinkStats) -> Transmission {
+    fn arrival(&mut self, end: Time, stats: &mut LinkStats) -> Option<Time> {
         if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
             stats.on_wire_loss(end);
-            return Transmission::Lost(end);
+            return None;
         }
         let held_up = match self.reordering {
             Some(Reordering { share, delay }) if self.reordering_draws.uniform() < share => delay,
             _ => Time::ZERO,
         };
-        Transmission::Arrives(end + self.delay + held_up, ecn)
+        Some(end + self.delay + held_up)
     }
 }

@@ -35,7 +35,10 @@ impl SojournHistogram {
     pub(crate) fn add(&mut self, nanos: u64) {
         let shift = Self::shift(nanos);
         let bin = ((shift as usize) << DIGITS) + (nanos >> shift) as usize;
-        self.bins[bin.min(BINS - 1)] += 1;
+        match self.bins.get_mut(bin) {
+            Some(packets) => *packets += 1,
+            None => self.bins[BINS - 1] += 1,
+        }
     }
 
     /// The longest time in a bin, in nanoseconds.

@@ -19,6 +19,8 @@ pub(crate) struct Connection {
     pub(crate) class: u16,
     /// What still arrives is ignored.
     pub(crate) aborted: bool,
+    /// It has overrides, or is traced: nothing is taken for granted.
+    pub(crate) is_special: bool,
     /// Aborted because its class stopped, not because the network failed it.
     pub(crate) stopped: bool,
     /// Its state is recorded over time.
@@ -102,7 +104,6 @@ impl Application {
 
     /// One of the ends hears of something, in the measured span or not. True if that is what it
     /// has waited for.
-    #[inline(always)]
     pub(crate) fn on_events(&mut self, role: Role, events: Events, measured: bool) -> bool {
         if role == Role::Client && measured {
             self.measured_bytes += events.received;
@@ -113,6 +114,15 @@ impl Application {
             closed: events.eof,
         };
         self.player.on_delivery(role, delivery)
+    }
+
+    /// One of the ends hears of bytes alone.
+    #[inline(always)]
+    pub(crate) fn on_bytes(&mut self, role: Role, bytes: u64, measured: bool) -> bool {
+        if role == Role::Client && measured {
+            self.measured_bytes += bytes;
+        }
+        self.player.on_bytes(role, bytes)
     }
 
     /// Bytes that the client and the server have received: responses, requests.

@@ -1,7 +1,7 @@
 //! The connections of the simulated world: where they are kept, and what their end points do.
 
 use aqmlab_net::{Role, Time};
-use aqmlab_tcp::{Context, Events, HostClock, Options, Probe, Segment};
+use aqmlab_tcp::{Context, Endpoint, Events, HostClock, Options, Probe, Segment};
 
 use crate::connection::Connection;
 use crate::event::{Event, Kind};
@@ -116,10 +116,41 @@ impl Connections {
         }
     }
 
+    /// A segment reaches the host of its receiver at `now`, the time there. If it is one of those
+    /// that are expected, of a connection of which nothing else is known: the connection, and the
+    /// bytes that became readable. Else nothing has happened, and it is left to
+    /// [`receive`](Self::receive).
+    #[inline(always)]
+    pub(crate) fn receive_expected<Q: EventQueue>(
+        &mut self,
+        (host, now): (usize, Time),
+        sender: Role,
+        event: &Event,
+        network: &mut Network<Q>,
+    ) -> Option<(&mut Connection, u64)> {
+        let receiver = sender.other();
+        let connection = self.slots[event.conn as usize].connection.as_mut()?;
+        if (connection.aborted | connection.is_special) || event.options != NO_OPTIONS {
+            return None;
+        }
+        let cx = Context {
+            now,
+            profile: self.stacks[usize::from(connection.class)].profile(None, receiver),
+            host: &self.clocks[host],
+        };
+        let end = &mut connection.ends[receiver as usize];
+        let segment = restored(event, end, Options::NONE);
+        let mut out = Outgoing::new(network, now, event.conn, receiver);
+        let received = end.on_predicted(&segment, &cx, &mut out)?;
+        connection.in_network = connection.in_network + out.sent() - 1;
+        connection.last_event = now;
+        network.count_delivered();
+        Some((connection, received))
+    }
+
     /// A segment reaches the host of its receiver at `now`, the time there: what comes of it.
     /// Nothing if no end point takes it: it was lost after all, the connection was aborted, or it
     /// is a datagram.
-    #[inline(always)]
     pub(crate) fn receive<Q: EventQueue>(
         &mut self,
         (host, now): (usize, Time),
@@ -145,17 +176,7 @@ impl Connections {
             host: &self.clocks[host],
         };
         let end = &mut connection.ends[receiver as usize];
-        let mut segment = Segment {
-            seq: Segment::unwrap_seq(event.seq, end.next_expected()),
-            ack: Segment::unwrap_seq(event.ack, end.oldest_unacknowledged()),
-            len: u32::from(event.len),
-            flags: event.flags(),
-            ecn: event.ecn(),
-            options: Options::NONE,
-        };
-        if event.options != NO_OPTIONS {
-            segment.options = network.take_options(event.options);
-        }
+        let segment = restored(event, end, network.take_options(event.options));
         let mut out = Outgoing::new(network, now, event.conn, receiver);
         let events = end.on_segment(&segment, cx, &mut out);
         connection.in_network += out.sent();
@@ -300,6 +321,19 @@ impl Connections {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Connection)> {
         let slots = (0..).zip(&self.slots);
         slots.filter_map(|(index, slot)| Some((index, slot.connection.as_ref()?)))
+    }
+}
+
+/// The segment that reaches an end.
+#[inline(always)]
+fn restored(event: &Event, end: &Endpoint, options: Options) -> Segment {
+    Segment {
+        seq: Segment::unwrap_seq(event.seq, end.next_expected()),
+        ack: Segment::unwrap_seq(event.ack, end.oldest_unacknowledged()),
+        len: u32::from(event.len),
+        flags: event.flags(),
+        ecn: event.ecn(),
+        options,
     }
 }
 

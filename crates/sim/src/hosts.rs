@@ -39,6 +39,12 @@ impl Hosts {
         (hosts, hops)
     }
 
+    /// Whether every way of every path is a single hop.
+    pub(crate) fn have_single_hops(&self) -> bool {
+        let mut ways = self.paths.iter().flat_map(|path| path.ways);
+        ways.all(|way| way.hops == 1)
+    }
+
     /// The routes of number `flow` of the connections and flows, whose class has this number, path
     /// and code point. `headers` are bytes of IP and transport header of a packet, and of a SYN, by
     /// sender; none for datagrams, which have no handshake.
@@ -96,11 +102,16 @@ fn paths(network: &Network) -> (Vec<Path>, Vec<u16>) {
     let paths = network.paths.values().zip(0..);
     let paths = paths.map(|(path, number)| Path {
         ways: network.ways(path).map(|way| {
-            let first = hops.len() as u16;
-            hops.extend(
-                way.iter()
-                    .map(|hop| 2 * hop.link as u16 + u16::from(hop.reversed)),
-            );
+            let ports = way.iter();
+            let ports = ports.map(|hop| 2 * hop.link as u16 + u16::from(hop.reversed));
+            let ports: Vec<u16> = ports.collect();
+            let first = match ports[..] {
+                [only] => only,
+                _ => {
+                    hops.extend(&ports);
+                    (hops.len() - ports.len()) as u16
+                }
+            };
             Way {
                 first,
                 hops: way.len() as u8,

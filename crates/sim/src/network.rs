@@ -24,6 +24,8 @@ pub(crate) struct Network<Q> {
     /// Two for each link, forward first.
     ports: Vec<Port<Event>>,
     capture: Option<Box<Capture>>,
+    /// Hosts have no links of their own, every way is a single hop, and nobody captures.
+    is_plain: bool,
     conservation: Conservation,
     /// What reaches its first port then or later is on its way when the run ends.
     end: Time,
@@ -34,17 +36,18 @@ pub(crate) struct Network<Q> {
 }
 
 impl<Q: EventQueue> Network<Q> {
-    /// A network that is quiet until `end`. `hops` are the ports of all ways of all paths, `access`
-    /// the hosts' own links in one direction.
+    /// A network that is quiet until `end`. `hops` are the ports of all ways of all paths, and
+    /// whether each way has only one; `access` the hosts' own links in one direction.
     pub(crate) fn new(
         event_queue: Q,
         ports: Vec<Port<Event>>,
-        hops: Vec<u16>,
+        (hops, has_single_hops): (Vec<u16>, bool),
         access: Option<AccessLinks>,
         capture: Option<Box<Capture>>,
         end: Time,
     ) -> Self {
         Self {
+            is_plain: access.is_none() && capture.is_none() && has_single_hops,
             event_queue,
             routes: Vec::with_capacity(1 << 10),
             options: OptionsAside::default(),
@@ -201,9 +204,46 @@ impl<Q: EventQueue> Network<Q> {
     }
 
     /// Sends a packet now, from its host towards its first port.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, event: Event) {
         self.conservation.sent += 1;
+        let route = self.routes[event.conn as usize].of(event.sender());
+        if !self.is_plain || route.placement == DelayPlacement::Before {
+            return self.send_to_port(now, event);
+        }
+        let reaches = now + route.delay_before();
+        if reaches >= self.end {
+            self.conservation.in_flight += 1;
+            return;
+        }
+        let (packet, behind) = (self.packet(&event, route), route.delay_behind());
+        let port = route.only_port();
+        #[cfg(test)]
+        self.fingerprint.add(reaches, port, &packet, event.seq);
+        match self.ports[port].arrive(reaches, packet) {
+            Transmission::Arrives(time, ecn) => {
+                let event = event.passed_on(event.sender(), ecn);
+                self.event_queue.push(time + behind, event);
+            }
+            Transmission::Waits => self.store(reaches, port, packet, event),
+            Transmission::Dropped | Transmission::Lost(_) => self.dropped.push((reaches, event)),
+        }
+    }
+
+    /// What the port of a packet is told of it.
+    #[inline(always)]
+    fn packet(&self, event: &Event, route: &Route) -> Packet {
+        Packet {
+            size: route.ip_size(event) + self.options.len(event.options),
+            ecn: event.ecn(),
+            dscp: route.dscp,
+            flow: route.flow,
+        }
+    }
+
+    /// [`send`](Self::send) in any network, over any route.
+    #[inline(never)]
+    fn send_to_port(&mut self, now: Time, event: Event) {
         let sender = event.sender();
         let route = *self.routes[event.conn as usize].of(sender);
         let mut leaves = now;
@@ -231,13 +271,8 @@ impl<Q: EventQueue> Network<Q> {
 
     #[inline(always)]
     fn enter_port(&mut self, time: Time, event: Event, route: &Route) {
-        let port = usize::from(self.hops[route.hop(event.hop())]);
-        let packet = Packet {
-            size: route.ip_size(&event) + self.options.len(event.options),
-            ecn: event.ecn(),
-            dscp: route.dscp,
-            flow: route.flow,
-        };
+        let port = route.port(event.hop(), &self.hops);
+        let packet = self.packet(&event, route);
         #[cfg(test)]
         self.fingerprint.add(time, port, &packet, event.seq);
         if self.capture.is_some() {

@@ -43,8 +43,13 @@ impl<A> Outgoing<'_, A> {
 }
 
 impl<A: EventQueue> Outbox for Outgoing<'_, A> {
-    #[inline]
+    #[inline(never)]
     fn send(&mut self, segment: Segment) {
+        self.send_common(segment);
+    }
+
+    #[inline(always)]
+    fn send_common(&mut self, segment: Segment) {
         self.sent += 1;
         let options = self.network.put_options(&segment.options);
         let kind = Kind::AtPort(self.sender);

@@ -9,6 +9,7 @@ use crate::event::Event;
 /// One way of a path: its ports, as a part of the world's list of hops.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
+    /// Where its ports begin in the list; of a single hop, the port itself.
     pub(crate) first: u16,
     pub(crate) hops: u8,
 }
@@ -46,7 +47,7 @@ pub(crate) struct Route {
     /// The host that sends, as an index into the world's hosts.
     pub(crate) node: u32,
     pub(crate) class: u16,
-    /// Where its ports begin in the world's list of hops.
+    /// Where its ports begin in the world's list of hops; of a single hop, the port itself.
     first: u16,
     header: u16,
     syn_header: u16,
@@ -119,10 +120,19 @@ impl Route {
             }
     }
 
-    /// Where the port at this hop stands in the world's list.
+    /// Its first port, of a route that has only one.
     #[inline(always)]
-    pub(crate) const fn hop(&self, hop: u8) -> usize {
-        self.first as usize + hop as usize
+    pub(crate) const fn only_port(&self) -> usize {
+        self.first as usize
+    }
+
+    /// The port at this hop. `hops` is the world's list.
+    #[inline(always)]
+    pub(crate) fn port(&self, hop: u8, hops: &[u16]) -> usize {
+        if self.hops == 1 {
+            return self.only_port();
+        }
+        usize::from(hops[usize::from(self.first) + usize::from(hop)])
     }
 }
 

@@ -83,10 +83,16 @@ impl Level {
     }
 
     /// Puts a node before all others of a bucket.
-    #[inline(always)]
     fn add<E>(&mut self, nodes: &mut [Node<E>], node: u32, bucket: u64) {
         let slot = self.slot(bucket);
-        nodes[node as usize].next = std::mem::replace(&mut self.heads[slot], node);
+        nodes[node as usize].next = self.heads[slot];
+        self.put(slot, node);
+    }
+
+    /// Makes a node, which knows what was first so far, the first of the bucket in this slot.
+    #[inline(always)]
+    fn put(&mut self, slot: usize, node: u32) {
+        self.heads[slot] = node;
         self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
@@ -116,6 +122,14 @@ impl Level {
             ahead += 64;
         }
         None
+    }
+
+    /// The same, if it stands in the same word of the bitmap.
+    #[inline(always)]
+    fn occupied_near(&self, bucket: u64) -> Option<u64> {
+        let start = self.slot(bucket);
+        let first = self.occupied[start / 64] >> (start % 64);
+        (first != 0).then(|| bucket + u64::from(first.trailing_zeros()))
     }
 }
 
@@ -158,12 +172,23 @@ impl<E: Copy> Wheel<E> {
     /// Adds an event. `time` must not be earlier than that of the last event popped.
     #[inline(always)]
     pub fn push(&mut self, time: Time, event: E) {
-        let node = self.allocate(time, event);
         let bucket = self.fine_bucket(time);
-        if bucket < self.cursor {
+        if bucket < self.cursor || bucket >= self.horizon {
+            return self.push_apart(time, event);
+        }
+        let slot = self.fine.slot(bucket);
+        let next = self.fine.heads[slot];
+        let node = self.allocate(Node { time, next, event });
+        self.fine.put(slot, node);
+    }
+
+    /// Adds an event to the current bucket, or where the fine wheel does not reach.
+    #[inline(never)]
+    fn push_apart(&mut self, time: Time, event: E) {
+        let next = NIL;
+        let node = self.allocate(Node { time, next, event });
+        if self.fine_bucket(time) < self.cursor {
             self.insert(node);
-        } else if bucket < self.horizon {
-            self.fine.add(&mut self.nodes, node, bucket);
         } else {
             self.add_beyond(node);
         }
@@ -197,20 +222,45 @@ impl<E: Copy> Wheel<E> {
     /// one by one.)
     #[inline(never)]
     fn open_bucket(&mut self, limit: Time) -> bool {
-        let Some(bucket) = self.next_bucket(limit) else {
-            return false;
-        };
+        match self.fine.occupied_near(self.cursor) {
+            Some(bucket) => self.open(bucket, limit),
+            None => self.open_far_bucket(limit),
+        }
+    }
+
+    /// [`open_bucket`](Self::open_bucket) where the next one is not near.
+    #[inline(never)]
+    fn open_far_bucket(&mut self, limit: Time) -> bool {
+        match self.next_bucket(limit) {
+            Some(bucket) => self.open(bucket, limit),
+            None => false,
+        }
+    }
+
+    /// Makes a bucket that is not empty the current one, if it begins before `limit`.
+    #[inline(always)]
+    fn open(&mut self, bucket: u64, limit: Time) -> bool {
         if bucket > self.fine_bucket(limit) {
             return false;
         }
         self.cursor = bucket + 1;
         let newest = self.fine.take(bucket);
+        self.current = newest;
         let Node { time, next, .. } = self.nodes[newest as usize];
-        self.current = if next == NIL {
-            newest
-        } else {
-            self.ordered(newest, time, next)
-        };
+        let is_covered = bucket + self.fine.len() < self.horizon + (1 << FINE_PER_COARSE);
+        // Of most buckets this is all.
+        if next == NIL && is_covered {
+            return true;
+        }
+        self.open_fully(bucket, newest, time, next)
+    }
+
+    /// The rest of [`open`](Self::open): puts the nodes in order, moves the wheel's cover.
+    #[inline(never)]
+    fn open_fully(&mut self, bucket: u64, newest: u32, time: Time, next: u32) -> bool {
+        if next != NIL {
+            self.current = self.ordered(newest, time, next);
+        }
         let horizon = (bucket >> FINE_PER_COARSE << FINE_PER_COARSE) + self.fine.len();
         if horizon > self.horizon {
             self.advance(horizon);
@@ -241,7 +291,7 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// The first node of a bucket of at least two, in order: `newest`, with its time, and `next`.
-    #[inline]
+    #[inline(always)]
     fn ordered(&mut self, newest: u32, time: Time, next: u32) -> u32 {
         let older = &mut self.nodes[next as usize];
         if older.next != NIL {
@@ -256,6 +306,7 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// Sorts a list whose nodes are newest first.
+    #[inline(never)]
     fn sorted(&mut self, newest: u32) -> u32 {
         self.current = NIL;
         let mut node = newest;
@@ -312,13 +363,8 @@ impl<E: Copy> Wheel<E> {
     }
 
     #[inline(always)]
-    fn allocate(&mut self, time: Time, event: E) -> u32 {
+    fn allocate(&mut self, node: Node<E>) -> u32 {
         let index = self.free;
-        let node = Node {
-            time,
-            next: NIL,
-            event,
-        };
         if let Some(free) = self.nodes.get_mut(index as usize) {
             self.free = std::mem::replace(free, node).next;
             index

@@ -94,6 +94,14 @@ fn fastest_rate(link: &Link) -> Rate {
     changes.fold(link.rate, Ord::max)
 }
 
+/// So many bytes became readable, and nothing else happened.
+fn readable(received: u64) -> Events {
+    Events {
+        received,
+        ..Events::default()
+    }
+}
+
 impl<Q: EventQueue> World<Q> {
     /// The world of a scenario at time 0, before anything happens.
     pub(crate) fn new(
@@ -139,6 +147,7 @@ impl<Q: EventQueue> World<Q> {
         }
         let (hosts, hops) = Hosts::new(&network);
         let clocks = hosts::clocks(scenario, &network);
+        let hops = (hops, hosts.have_single_hops());
         let access = AccessLinks::new(&network.hosts, clocks.len());
         let fastest = links.iter().map(|link| fastest_rate(link)).max();
         let event_queue = Q::new(ports.len(), fastest.expect("a network has links"));
@@ -181,16 +190,31 @@ impl<Q: EventQueue> World<Q> {
                 self.metrics.check()?;
                 self.checkpoint += self.period;
             }
-            self.events += 1;
-            match next {
-                Next::Event(event) => self.handle(time, event),
-                Next::Departure(port) => {
-                    self.network.depart(time, port);
-                    self.notify_losses(None);
-                }
+            self.happen_out_of_line(time, next);
+            let checkpoint = self.checkpoint.min(end);
+            while let Some((time, next)) = self.network.next(checkpoint) {
+                self.happen(time, next);
             }
         }
         Ok(())
+    }
+
+    /// [`happen`](Self::happen) where it is not worth its space.
+    #[inline(never)]
+    fn happen_out_of_line(&mut self, time: Time, next: Next) {
+        self.happen(time, next);
+    }
+
+    #[inline(always)]
+    fn happen(&mut self, time: Time, next: Next) {
+        self.events += 1;
+        match next {
+            Next::Event(event) => self.handle(time, event),
+            Next::Departure(port) => {
+                self.network.depart(time, port);
+                self.notify_losses(None);
+            }
+        }
     }
 
     /// Ends the run at the end of the measured span, which time has reached: writes what is left of
@@ -233,19 +257,12 @@ impl<Q: EventQueue> World<Q> {
                 _ => time - self.network.clock_shift(event.conn) < end,
             };
             if is_early {
-                self.events += 1;
-                self.handle_late(time, event);
+                self.happen_out_of_line(time, next);
             } else if event.is_packet() {
                 self.network.count_in_flight();
             }
         }
         self.now = end;
-    }
-
-    /// [`handle`](Self::handle) where it is not worth its space.
-    #[inline(never)]
-    fn handle_late(&mut self, time: Time, event: Event) {
-        self.handle(time, event);
     }
 
     #[inline(always)]
@@ -280,11 +297,35 @@ impl<Q: EventQueue> World<Q> {
         let receiver = sender.other();
         let (host, now) = self.network.at_host(time, event.conn, receiver);
         self.now = now;
-        let received = self
-            .connections
-            .receive((host, now), sender, event, &mut self.network);
-        match received {
-            Some(events) => self.after(event.conn, receiver, events),
+        let expected =
+            self.connections
+                .receive_expected((host, now), sender, event, &mut self.network);
+        let Some((connection, received)) = expected else {
+            return self.at_host_unexpectedly((host, now), sender, event);
+        };
+        if self.network.has_drops() {
+            return self.after(event.conn, receiver, readable(received));
+        }
+        if received > 0 {
+            let measured = self.span.contains(now);
+            // Mostly it waits for more.
+            if connection.app.on_bytes(receiver, received, measured) {
+                return self.after_app_events(event.conn, receiver, readable(received), true);
+            }
+        }
+        let wake = connection.schedule(receiver);
+        if wake.is_some() || connection.is_over() {
+            self.settle(event.conn, receiver, wake);
+        }
+    }
+
+    /// [`at_host`](Self::at_host) for all that is not just the next data, or the acknowledgement of
+    /// such.
+    #[inline(never)]
+    fn at_host_unexpectedly(&mut self, at: (usize, Time), sender: Role, event: &Event) {
+        let network = &mut self.network;
+        match self.connections.receive(at, sender, event, network) {
+            Some(events) => self.after(event.conn, sender.other(), events),
             None => self.not_taken(event),
         }
     }
@@ -336,30 +377,40 @@ impl<Q: EventQueue> World<Q> {
 
     /// An end point has been given something, and has sent what it wants sent: tells the
     /// application, sets the timer.
-    #[inline(always)]
+    #[inline(never)]
     fn after(&mut self, index: u32, role: Role, events: Events) {
         self.notify_losses(Some(index));
-        let Some(mut connection) = self.connections.get_mut(index) else {
+        let Some(connection) = self.connections.get_mut(index) else {
             return;
         };
-        if !events.is_none() {
-            let measured = self.span.contains(self.now);
-            let ready = connection.app.on_events(role, events, measured);
-            // Mostly it waits for more.
-            if ready | events.eof | events.failed {
-                self.on_app_events(index, role, events, ready);
-                match self.connections.get_mut(index) {
-                    Some(still_open) => connection = still_open,
-                    None => return,
-                }
-            }
+        let measured = self.span.contains(self.now);
+        let ready = !events.is_none() && connection.app.on_events(role, events, measured);
+        self.after_app_events(index, role, events, ready);
+    }
+
+    /// The same from where the application has heard, and is `ready` to go on or not.
+    #[inline(never)]
+    fn after_app_events(&mut self, index: u32, role: Role, events: Events, ready: bool) {
+        if ready | events.eof | events.failed {
+            self.on_app_events(index, role, events, ready);
         }
-        let is_over = connection.is_over();
-        let is_traced = connection.is_traced;
-        if let Some(wake) = connection.schedule(role) {
+        if let Some(connection) = self.connections.get_mut(index) {
+            let wake = connection.schedule(role);
+            self.settle(index, role, wake);
+        }
+    }
+
+    /// The same from where only the timer is to be set to `wake`, if at all.
+    #[inline(never)]
+    fn settle(&mut self, index: u32, role: Role, wake: Option<Time>) {
+        if let Some(wake) = wake {
             self.push_timer(index, role, wake);
         }
-        if is_traced {
+        let Some(connection) = self.connections.get(index) else {
+            return;
+        };
+        let is_over = connection.is_over();
+        if connection.is_traced {
             self.trace(index, role);
         }
         if is_over {
@@ -643,6 +694,7 @@ impl<Q: EventQueue> World<Q> {
             aborted: false,
             stopped: false,
             is_traced,
+            is_special: is_traced || overrides.is_some(),
             last_event: self.now,
             overrides,
             app: Application::new(connect, self.now),

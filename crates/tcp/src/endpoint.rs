@@ -43,7 +43,7 @@ impl Events {
 }
 
 /// No connection sends as much: such numbers come from restoring what was cut to 32 bits.
-const NO_NUMBER: u64 = u64::MAX / 2;
+pub(crate) const NO_NUMBER: u64 = u64::MAX / 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -268,7 +268,7 @@ impl Endpoint {
                 flags,
                 ..self.bare(seq)
             };
-            self.hand_over(segment, &cx, out);
+            self.hand_over_out_of_line(segment, &cx, out);
         }
         self.fail();
     }
@@ -341,7 +341,6 @@ impl Endpoint {
     }
 
     /// A segment has arrived.
-    #[inline(always)]
     pub fn on_segment(
         &mut self,
         segment: &Segment,
@@ -352,7 +351,10 @@ impl Endpoint {
             return Events::default(); // From before the connection: restored to less than 0.
         }
         match self.on_predicted(segment, &cx, out) {
-            Some(events) => events,
+            Some(received) => Events {
+                received,
+                ..Events::default()
+            },
             None => self.on_any_segment(segment, &cx, out),
         }
     }
@@ -579,7 +581,7 @@ impl Endpoint {
             Phase::Established if reset.seq == next => self.fail(),
             // In the window, but not exact: a challenge shows whether the peer means it.
             _ if (next..next + cx.profile.receive_buffer.0).contains(&reset.seq) => {
-                self.hand_over(self.bare(self.nxt), cx, out);
+                self.hand_over_out_of_line(self.bare(self.nxt), cx, out);
                 Events::default()
             }
             _ => Events::default(),

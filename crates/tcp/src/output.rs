@@ -68,7 +68,7 @@ impl Endpoint {
             if len < cx.profile.mss.0 && self.nxt + len < self.max.min(self.end) {
                 return;
             }
-            self.send_next((len, fin), cx, out);
+            self.send_next_out_of_line((len, fin), cx, out);
         }
     }
 
@@ -111,7 +111,7 @@ impl Endpoint {
     pub(crate) fn send_delayed(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let idle = self.una == self.max;
         if let Some(candidate) = self.next_segment(self.send_limit(cx), idle, cx) {
-            self.send_next(candidate, cx, out);
+            self.send_next_out_of_line(candidate, cx, out);
         }
     }
 
@@ -200,6 +200,17 @@ impl Endpoint {
         {
             self.nxt = cold.board.skip(self.nxt);
         }
+    }
+
+    /// [`send_next`](Self::send_next) where it is not worth its space.
+    #[inline(never)]
+    fn send_next_out_of_line(
+        &mut self,
+        candidate: Candidate,
+        cx: &Context<'_>,
+        out: &mut impl Outbox,
+    ) {
+        self.send_next(candidate, cx, out);
     }
 
     /// The piece `[seq, to)` of what is out, at most a segment; the FIN is its last byte.
@@ -298,7 +309,7 @@ impl Endpoint {
         self.nxt = self.max;
         let limit = self.una + self.data_limit(cx);
         let (len, fin) = self.next_segment(limit, false, cx)?;
-        self.send_next((len, fin), cx, out);
+        self.send_next_out_of_line((len, fin), cx, out);
         Some(len + u64::from(fin))
     }
 
@@ -406,13 +417,24 @@ impl Endpoint {
 
     /// A segment leaves, with the options that both ends agreed on.
     #[inline(always)]
-    pub(crate) fn hand_over(&self, segment: Segment, cx: &Context<'_>, out: &mut impl Outbox) {
+    fn hand_over(&self, segment: Segment, cx: &Context<'_>, out: &mut impl Outbox) {
         if self.sacking || self.stamping {
             let options = self.agreed_options(cx);
             out.send(Segment { options, ..segment });
         } else {
-            out.send(segment);
+            out.send_common(segment);
         }
+    }
+
+    /// [`hand_over`](Self::hand_over) where it is not worth its space.
+    #[inline(never)]
+    pub(crate) fn hand_over_out_of_line(
+        &self,
+        segment: Segment,
+        cx: &Context<'_>,
+        out: &mut impl Outbox,
+    ) {
+        self.hand_over(segment, cx, out);
     }
 
     #[inline(never)]

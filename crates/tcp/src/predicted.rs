@@ -4,19 +4,20 @@
 
 use aqmlab_net::Ecn;
 
-use crate::endpoint::{Context, Endpoint, Events, RecoveryState};
+use crate::endpoint::{Context, Endpoint, NO_NUMBER, RecoveryState};
 use crate::segment::{Flags, Outbox, Segment};
 
 impl Endpoint {
     /// Takes a segment of an established connection if it is one of the two kinds and nothing
-    /// unusual is going on; else it is left to the general code, and nothing has changed.
+    /// unusual is going on: the bytes that became readable. Else it is left to
+    /// [`on_segment`](Self::on_segment), and nothing has changed.
     #[inline(always)]
-    pub(crate) fn on_predicted(
+    pub fn on_predicted(
         &mut self,
         segment: &Segment,
         cx: &Context<'_>,
         out: &mut impl Outbox,
-    ) -> Option<Events> {
+    ) -> Option<u64> {
         if segment.flags != Flags::ACK
             || !self.is_established()
             || self.stamping
@@ -29,7 +30,8 @@ impl Endpoint {
         if segment.len == 0 {
             // An ACK of new data, while none is lost.
             let acknowledges = self.una < segment.ack && segment.ack <= self.max;
-            if !acknowledges || self.recovery_state != RecoveryState::Open {
+            let is_open = self.recovery_state == RecoveryState::Open;
+            if !acknowledges || !is_open || segment.seq > NO_NUMBER {
                 return None;
             }
             self.last_received = cx.now;
@@ -46,10 +48,7 @@ impl Endpoint {
             self.receiver.on_next(received, cx.now, cx.profile, cx.host);
         }
         self.output(cx, out);
-        Some(Events {
-            received,
-            ..Events::default()
-        })
+        Some(received)
     }
 }
 
@@ -60,6 +59,7 @@ mod tests {
     use proptest::sample::select;
 
     use super::*;
+    use crate::endpoint::Events;
     use crate::profile::{Profile, Recovery};
     use crate::rto::HostClock;
 

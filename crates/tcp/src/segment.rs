@@ -65,6 +65,12 @@ pub(crate) enum Stamps {
 pub trait Outbox {
     /// A segment leaves.
     fn send(&mut self, segment: Segment);
+
+    /// The same, where nearly all segments leave: this may take space.
+    #[inline(always)]
+    fn send_common(&mut self, segment: Segment) {
+        self.send(segment);
+    }
 }
 
 impl Outbox for Vec<Segment> {

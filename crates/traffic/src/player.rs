@@ -114,7 +114,6 @@ impl<S: Borrow<Script>> Player<S> {
     }
 
     /// An end hears of something. True if that is what it has waited for.
-    #[inline(always)]
     pub fn on_delivery(&mut self, end: Role, delivery: Delivery) -> bool {
         let end = &mut self.ends[end as usize];
         end.received += delivery.bytes;
@@ -124,6 +123,19 @@ impl<S: Borrow<Script>> Player<S> {
             WaitsFor::Bytes => end.received >= end.expected,
             WaitsFor::Close => end.closed,
             WaitsFor::Other => false,
+        }
+    }
+
+    /// An end hears of bytes, and of nothing else: [`on_delivery`](Self::on_delivery) of most
+    /// segments.
+    #[inline(always)]
+    pub fn on_bytes(&mut self, end: Role, bytes: u64) -> bool {
+        let end = &mut self.ends[end as usize];
+        end.received += bytes;
+        match end.waits_for {
+            WaitsFor::Bytes => end.received >= end.expected,
+            WaitsFor::Close => end.closed,
+            WaitsFor::Connection | WaitsFor::Other => false,
         }
     }
 

@@ -60,7 +60,7 @@ impl AnalyticService {
     pub(crate) fn arrive(
         &mut self,
         now: Time,
-        packet: Packet,
+        (packet, class): (Packet, u16),
         wire: &mut Wire,
         stats: &mut LinkStats,
         draw: &mut impl FnMut() -> f64,
@@ -85,7 +85,7 @@ impl AnalyticService {
             self.hooked.push_back((now, packet));
         }
         stats.on_length(now, self.fifo.backlog().packets - u32::from(leaves == now));
-        stats.on_transit(now, leaves, (begin, end), packet.size);
+        stats.on_transit(now, leaves, (begin, end), (class, packet.size));
         wire.carry(end, ecn, stats)
     }
 

@@ -12,7 +12,7 @@ use aqmlab_scenario::{Measure, Record};
 
 use crate::column::FixedColumns;
 use crate::table::Table;
-use crate::tables::{Distribution, Flows, Queue, Responses, Sample, Sojourn, Traces};
+use crate::tables::{ClassSojourn, Distribution, Flows, Queue, Responses, Sample, Sojourn, Traces};
 
 /// Writes the Parquet files of a run directory; what was not asked for is not written.
 pub struct ParquetRecords {
@@ -29,10 +29,9 @@ pub struct ParquetRecords {
 }
 
 impl ParquetRecords {
-    /// Writes into `directory`, which is there: `distribution.parquet`, and `responses.parquet`,
-    /// `flows.parquet`, `queue.parquet`, `sojourn.parquet`, `flow_trace.parquet` and
-    /// `capture.pcapng` as far as
-    /// `measure` asks for them.
+    /// Writes into `directory`, which is there: `distribution.parquet`, `sojourn.parquet` and
+    /// `class_sojourn.parquet`, and `responses.parquet`, `flows.parquet`, `queue.parquet`,
+    /// `flow_trace.parquet` and `capture.pcapng` as far as `measure` asks for them.
     pub fn new(directory: &Path, measure: &Measure) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -77,6 +76,18 @@ impl ParquetRecords {
         for link in links {
             for bin in link.sojourn().bins() {
                 table.push((link.name(), bin));
+            }
+        }
+        table.close()
+    }
+
+    fn write_class_sojourn(&self, links: &[&LinkStats]) -> Result<(), RunError> {
+        let mut table = Table::<ClassSojourn>::create(&self.directory, &self.classes)?;
+        for link in links {
+            for (class, sojourn) in link.class_sojourn() {
+                for bin in sojourn.bins() {
+                    table.push((link.name(), class, bin));
+                }
             }
         }
         table.close()
@@ -153,9 +164,8 @@ impl Records for ParquetRecords {
     ) -> Result<(), RunError> {
         self.check()?;
         self.write_distribution(classes)?;
-        if self.measure.record.contains(&Record::Sojourn) {
-            self.write_sojourn(links)?;
-        }
+        self.write_sojourn(links)?;
+        self.write_class_sojourn(links)?;
         if let Some(table) = self.responses.take() {
             table.close()?;
         }

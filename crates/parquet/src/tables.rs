@@ -13,9 +13,10 @@ use crate::column::{
 };
 
 /// All tables.
-pub const TABLES: [TableAbout; 6] = [
+pub const TABLES: [TableAbout; 7] = [
     Distribution::ABOUT,
     Sojourn::ABOUT,
+    ClassSojourn::ABOUT,
     Responses::ABOUT,
     Flows::ABOUT,
     Samples::ABOUT,
@@ -49,6 +50,25 @@ columns! {
         link: Words = &name.link,
         /// `forward` or `reverse`.
         direction: Words = name.direction,
+        /// End of the bin. Bins are at most 1/128 wide, or 1 ns.
+        below_s ["s"]: Values<f64> = below,
+        /// How many packets lie in the bin.
+        count ["packets"]: Values<u64> = count,
+    }
+}
+
+columns! {
+    /// A bin of the sojourn times of a class of traffic at one direction of a link that holds
+    /// something.
+    ClassSojourn("class_sojourn.parquet", Small) of
+        ((&'a LinkDirection, usize, (f64, u64))) |(name, class, (below, count))|
+    {
+        /// The link.
+        link: Words = &name.link,
+        /// `forward` or `reverse`.
+        direction: Words = name.direction,
+        /// Class of traffic.
+        class: ClassNames = class,
         /// End of the bin. Bins are at most 1/128 wide, or 1 ns.
         below_s ["s"]: Values<f64> = below,
         /// How many packets lie in the bin.

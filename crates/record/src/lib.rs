@@ -6,6 +6,7 @@
 
 mod classes;
 mod conservation;
+mod delays;
 mod direction;
 mod error;
 mod flows;
@@ -16,7 +17,6 @@ mod responses;
 mod rows;
 mod samples;
 mod schema;
-mod sojourn;
 mod span;
 mod summary;
 mod times;
@@ -24,6 +24,7 @@ mod unit;
 
 pub use classes::ClassMetrics;
 pub use conservation::{Conservation, check_queue};
+pub use delays::DelayHistogram;
 pub use direction::LinkDirection;
 pub use error::RunError;
 pub use flows::{FlowStats, View};
@@ -34,8 +35,9 @@ pub use responses::ResponseStats;
 pub use rows::{Exchange, Flow, RetransmittedKinds, TraceRow};
 pub use samples::QueueSamples;
 pub use schema::{Metric, RENAMED, RESULTS_VERSION, Section, sections, summary_schema};
-pub use sojourn::SojournHistogram;
 pub use span::MeasuredSpan;
-pub use summary::{FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary};
+pub use summary::{
+    FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, SojournSummary, Summary,
+};
 pub use times::TimeHistogram;
 pub use unit::Unit;

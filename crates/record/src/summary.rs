@@ -7,7 +7,7 @@ use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 
 use crate::unit::results;
-use crate::{ClassMetrics, FlowStats, LinkStats, ResponseStats};
+use crate::{ClassMetrics, DelayHistogram, FlowStats, LinkStats, ResponseStats};
 
 /// Name of all classes together in a summary.
 const ALL: &str = "all";
@@ -76,16 +76,45 @@ results! {
         sojourn_mean_s: Option<f64> = "mean sojourn", MILLISECONDS;
         /// Median of the sojourn times, to within 1/128, of every packet.
         sojourn_p50_s: Option<f64> = "median sojourn", MILLISECONDS;
+        /// 90th percentile of the sojourn times, to within 1/128.
+        sojourn_p90_s: Option<f64> = "90 % sojourn", MILLISECONDS;
         /// 95th percentile of the sojourn times, to within 1/128.
         sojourn_p95_s: Option<f64> = "95 % sojourn", MILLISECONDS;
         /// 99th percentile of the sojourn times, to within 1/128.
         sojourn_p99_s: Option<f64> = "99 % sojourn", MILLISECONDS;
+        /// 99.9th percentile of the sojourn times, to within 1/128.
+        sojourn_p999_s: Option<f64> = "99.9 % sojourn", MILLISECONDS;
+        /// Longest sojourn time: exact.
+        sojourn_max_s: Option<f64> = "longest sojourn", MILLISECONDS;
         /// Dropped packets by reason. Each discipline has reasons of its own: `early` where it
         /// signalled congestion, `forced` where it was past the point where it only drops,
         /// `overflow` where there was no room; the others are on the discipline's page.
         drops: BTreeMap<String, u64> = "drops", PACKETS;
         /// Marked packets by reason: those of the discipline's reasons for which it can mark.
         marks: BTreeMap<String, u64> = "marks", PACKETS;
+        /// Sojourn times by class of traffic: the classes that had packets here.
+        classes: BTreeMap<String, SojournSummary> = "by class", NUMBER;
+    }
+
+    /// Packets of a class of traffic that left the discipline of one direction of a link in the
+    /// measured span. A class without packets there has no such part.
+    pub struct SojournSummary {
+        /// Packets of the class that left the discipline for the wire or the device ring.
+        left_packets: u64 = "left", PACKETS;
+        /// Mean of their sojourn times: the time in the discipline.
+        sojourn_mean_s: Option<f64> = "mean sojourn", MILLISECONDS;
+        /// Median of their sojourn times, to within 1/128.
+        sojourn_p50_s: Option<f64> = "median sojourn", MILLISECONDS;
+        /// 90th percentile of their sojourn times, to within 1/128.
+        sojourn_p90_s: Option<f64> = "90 % sojourn", MILLISECONDS;
+        /// 95th percentile of their sojourn times, to within 1/128.
+        sojourn_p95_s: Option<f64> = "95 % sojourn", MILLISECONDS;
+        /// 99th percentile of their sojourn times, to within 1/128.
+        sojourn_p99_s: Option<f64> = "99 % sojourn", MILLISECONDS;
+        /// 99.9th percentile of their sojourn times, to within 1/128.
+        sojourn_p999_s: Option<f64> = "99.9 % sojourn", MILLISECONDS;
+        /// Longest of their sojourn times: exact.
+        sojourn_max_s: Option<f64> = "longest sojourn", MILLISECONDS;
     }
 
     /// Request/response exchanges of a class of traffic that ended in the measured span, wherever
@@ -220,7 +249,7 @@ impl Summary {
         let mut by_name = BTreeMap::<String, BTreeMap<_, _>>::new();
         for stats in links {
             let link = by_name.entry(stats.name().link.clone()).or_default();
-            let summary = link_summary(stats, measured);
+            let summary = link_summary(stats, classes, measured);
             link.insert(stats.name().direction.to_owned(), summary);
         }
         let mut all_responses = ResponseStats::default();
@@ -263,12 +292,32 @@ fn by_reason(counts: impl Iterator<Item = (Reason, u64)>) -> BTreeMap<String, u6
     named.collect()
 }
 
-fn link_summary(stats: &LinkStats, measured: Time) -> LinkSummary {
+/// Shares of the percentiles of delays.
+const DELAY_SHARES: [f64; 5] = [0.50, 0.90, 0.95, 0.99, 0.999];
+
+fn sojourn_summary(sojourn: &DelayHistogram) -> SojournSummary {
+    let [p50, p90, p95, p99, p999] = sojourn.quantiles_s(DELAY_SHARES);
+    SojournSummary {
+        left_packets: sojourn.count(),
+        sojourn_mean_s: sojourn.mean_s(),
+        sojourn_p50_s: p50,
+        sojourn_p90_s: p90,
+        sojourn_p95_s: p95,
+        sojourn_p99_s: p99,
+        sojourn_p999_s: p999,
+        sojourn_max_s: sojourn.max_s(),
+    }
+}
+
+fn link_summary(stats: &LinkStats, classes: &[ClassMetrics], measured: Time) -> LinkSummary {
     let seconds = measured.as_secs_f64();
     let counters = &stats.counters;
     let (dropped, marked) = (counters.dropped_packets(), counters.marked_packets());
-    let [sojourn_p50_s, sojourn_p95_s, sojourn_p99_s] =
-        stats.sojourn().quantiles_s([0.50, 0.95, 0.99]);
+    let sojourn = sojourn_summary(&stats.sojourn());
+    let by_class = stats.class_sojourn().map(|(class, sojourn)| {
+        let name = classes[class].name().to_owned();
+        (name, sojourn_summary(sojourn))
+    });
     LinkSummary {
         arrived_packets: counters.arrived_packets,
         dropped_packets: dropped,
@@ -284,12 +333,16 @@ fn link_summary(stats: &LinkStats, measured: Time) -> LinkSummary {
         queue_p50_packets: stats.queue_percentile(0.5),
         queue_p95_packets: stats.queue_percentile(0.95),
         queue_p99_packets: stats.queue_percentile(0.99),
-        sojourn_mean_s: stats.sojourn_mean_s(),
-        sojourn_p50_s,
-        sojourn_p95_s,
-        sojourn_p99_s,
+        sojourn_mean_s: sojourn.sojourn_mean_s,
+        sojourn_p50_s: sojourn.sojourn_p50_s,
+        sojourn_p90_s: sojourn.sojourn_p90_s,
+        sojourn_p95_s: sojourn.sojourn_p95_s,
+        sojourn_p99_s: sojourn.sojourn_p99_s,
+        sojourn_p999_s: sojourn.sojourn_p999_s,
+        sojourn_max_s: sojourn.sojourn_max_s,
         drops: by_reason(counters.drops()),
         marks: by_reason(counters.marks()),
+        classes: by_class.collect(),
     }
 }
 

@@ -243,15 +243,15 @@ impl<Q: EventQueue> Network<Q> {
         if self.capture.is_some() {
             self.capture(time, port, &event);
         }
-        match self.ports[port].arrive(time, packet) {
-            Transmission::Waits => self.store(time, port, packet, event),
+        match self.ports[port].arrive(time, packet, route.class) {
+            Transmission::Waits => self.store(time, port, (packet, route.class), event),
             transmission => self.pass(time, event, transmission, route),
         }
     }
 
     /// A packet arrives at a port that stores its packets.
     #[inline(never)]
-    fn store(&mut self, time: Time, port: usize, packet: Packet, event: Event) {
+    fn store(&mut self, time: Time, port: usize, packet: (Packet, u16), event: Event) {
         let sent = self.ports[port].take_in(time, packet, event, &mut self.dropped);
         // Else the wire is as busy, or as idle, as it was.
         if let Some((event, transmission)) = sent {

@@ -99,6 +99,9 @@ LINK = (
     _metric("links", "queue_p95_packets", short="p95"),
     _metric("links", "queue_max_packets", short="max"),
     _metric("links", "sojourn_mean_s", 1, "delay ms"),
+    _metric("links", "sojourn_p50_s", 1),
+    _metric("links", "sojourn_p99_s", 1, "delay p99"),
+    _metric("links", "sojourn_max_s", 1),
 )
 """Of one direction of a link."""
 RESPONSES = (
@@ -139,6 +142,9 @@ _LINK_NAMES = {
     "utilization": "utilization",
     "queue": "queue_mean_packets",
     "delay": "sojourn_mean_s",
+    **{
+        f"delay_{rank}": f"sojourn_{rank}_s" for rank in ("p50", "p90", "p95", "p99", "p999", "max")
+    },
 }
 _RESPONSE_NAMES = {
     "responses": "count",
@@ -185,8 +191,12 @@ def described(name: str) -> Metric | None:
     """What is known of a metric, given by its short name or its key; None: nothing."""
     path = SHORT_NAMES.get(name, name).split(".")
     tables = {"links": LINK, "responses": RESPONSES, "flows": FLOWS}
-    found = (metric for metric in tables.get(path[0], RESPONSES) if metric.key == path[-1])
-    return next(found, None)
+    for metric in tables.get(path[0], RESPONSES):
+        if metric.key == path[-1]:
+            return metric
+    if path[-1] in _DECLARED.get(path[0], {}):
+        return _metric(path[0], path[-1], decimals=3)
+    return None
 
 
 _LEFT_OUT = ("scenario", "seed", "version")

@@ -35,6 +35,7 @@ def test_a_run_directory_holds_everything(tmp_path: Path) -> None:
     run = execute(Scenario.from_toml(SMALL), tmp_path / "run")
     assert sorted(file.name for file in run.path.iterdir()) == [
         "class_sojourn.parquet",
+        "delay.parquet",
         "distribution.parquet",
         "flows.parquet",
         "manifest.json",

@@ -144,6 +144,11 @@ impl<T> Port<T> {
         stored.serve(now, wire, stats, dropped)
     }
 
+    /// How long a packet of `size` IP bytes occupies the wire.
+    pub fn transmission_time(&self, size: u32) -> Time {
+        self.wire.transmission_time(size)
+    }
+
     /// When the port wants to [`depart`](Self::depart); [`Time::NEVER`] if nothing is on the wire
     /// or departures are computed.
     #[inline]

@@ -12,7 +12,9 @@ use aqmlab_scenario::{Measure, Record};
 
 use crate::column::FixedColumns;
 use crate::table::Table;
-use crate::tables::{ClassSojourn, Distribution, Flows, Queue, Responses, Sample, Sojourn, Traces};
+use crate::tables::{
+    ClassSojourn, Delays, Distribution, Flows, Queue, Responses, Sample, Sojourn, Traces,
+};
 
 /// Writes the Parquet files of a run directory; what was not asked for is not written.
 pub struct ParquetRecords {
@@ -29,8 +31,8 @@ pub struct ParquetRecords {
 }
 
 impl ParquetRecords {
-    /// Writes into `directory`, which is there: `distribution.parquet`, `sojourn.parquet` and
-    /// `class_sojourn.parquet`, and `responses.parquet`, `flows.parquet`, `queue.parquet`,
+    /// Writes into `directory`, which is there: `distribution.parquet`, `delay.parquet`,
+    /// `sojourn.parquet` and `class_sojourn.parquet`, and `responses.parquet`, `flows.parquet`, `queue.parquet`,
     /// `flow_trace.parquet` and `capture.pcapng` as far as `measure` asks for them.
     pub fn new(directory: &Path, measure: &Measure) -> Self {
         Self {
@@ -67,6 +69,25 @@ impl ParquetRecords {
             };
             add("response", class.responses().times());
             add("flow", class.flows().durations());
+        }
+        table.close()
+    }
+
+    fn write_delays(&self, classes: &[ClassMetrics]) -> Result<(), RunError> {
+        let mut table = Table::<Delays>::create(&self.directory, &self.classes)?;
+        for (number, class) in classes.iter().enumerate() {
+            let [one_way, variation] = class.flows().datagram_delays();
+            let [rtt, increase] = class.flows().round_trips();
+            for (of, delays) in [
+                ("one-way", one_way),
+                ("variation", variation),
+                ("rtt", rtt),
+                ("rtt-increase", increase),
+            ] {
+                for bin in delays.bins() {
+                    table.push((of, number, bin));
+                }
+            }
         }
         table.close()
     }
@@ -164,6 +185,7 @@ impl Records for ParquetRecords {
     ) -> Result<(), RunError> {
         self.check()?;
         self.write_distribution(classes)?;
+        self.write_delays(classes)?;
         self.write_sojourn(links)?;
         self.write_class_sojourn(links)?;
         if let Some(table) = self.responses.take() {

@@ -13,10 +13,11 @@ use crate::column::{
 };
 
 /// All tables.
-pub const TABLES: [TableAbout; 7] = [
+pub const TABLES: [TableAbout; 8] = [
     Distribution::ABOUT,
     Sojourn::ABOUT,
     ClassSojourn::ABOUT,
+    Delays::ABOUT,
     Responses::ABOUT,
     Flows::ABOUT,
     Samples::ABOUT,
@@ -73,6 +74,24 @@ columns! {
         below_s ["s"]: Values<f64> = below,
         /// How many packets lie in the bin.
         count ["packets"]: Values<u64> = count,
+    }
+}
+
+columns! {
+    /// A bin of a class's delays from end to end that holds something.
+    Delays("delay.parquet", Small) of
+        ((&'a str, usize, (f64, u64))) |(of, class, (below, count))|
+    {
+        /// `one-way` for the one-way delays of datagrams, `variation` for the amount of their
+        /// inter-packet delay variation, `rtt` for the round trips that senders of responses
+        /// measured, `rtt-increase` for what these exceed the round trip on an idle path by.
+        of: Words = of,
+        /// Class of traffic.
+        class: ClassNames = class,
+        /// End of the bin. Bins are at most 1/128 wide, or 1 ns.
+        below_s ["s"]: Values<f64> = below,
+        /// How many lie in the bin.
+        count: Values<u64> = count,
     }
 }
 

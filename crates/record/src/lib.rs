@@ -6,6 +6,7 @@
 
 mod classes;
 mod conservation;
+mod datagrams;
 mod delays;
 mod direction;
 mod error;
@@ -14,9 +15,11 @@ mod link;
 mod metrics;
 mod records;
 mod responses;
+mod round_trips;
 mod rows;
 mod samples;
 mod schema;
+mod senders;
 mod span;
 mod summary;
 mod times;
@@ -24,6 +27,7 @@ mod unit;
 
 pub use classes::ClassMetrics;
 pub use conservation::{Conservation, check_queue};
+pub use datagrams::{DatagramFlow, DatagramStats};
 pub use delays::DelayHistogram;
 pub use direction::LinkDirection;
 pub use error::RunError;
@@ -32,9 +36,11 @@ pub use link::LinkStats;
 pub use metrics::Metrics;
 pub use records::{Discard, Records};
 pub use responses::ResponseStats;
+pub use round_trips::RoundTrips;
 pub use rows::{Exchange, Flow, RetransmittedKinds, TraceRow};
 pub use samples::QueueSamples;
 pub use schema::{Metric, RENAMED, RESULTS_VERSION, Section, sections, summary_schema};
+pub use senders::SenderStats;
 pub use span::MeasuredSpan;
 pub use summary::{
     FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, SojournSummary, Summary,

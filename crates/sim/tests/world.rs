@@ -166,7 +166,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
     assert_ne!(first.0, other.0);
     assert_eq!(
         first.1.len(),
-        6,
+        7,
         "distributions, responses, flows and queue are recorded"
     );
 }

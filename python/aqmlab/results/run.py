@@ -209,6 +209,11 @@ class Run:
         return self.read("distribution")
 
     @cached_property
+    def delay(self) -> pa.Table | None:
+        """Delays of datagrams and round trips, counted in bins (``delay.parquet``)."""
+        return self.read("delay")
+
+    @cached_property
     def sojourn(self) -> pa.Table | None:
         """Sojourn times at each direction of each link, counted in bins (``sojourn.parquet``)."""
         return self.read("sojourn")

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 from aqmlab import AqmlabError, Run, RunError, Scenario
 from aqmlab._util import pool
@@ -33,6 +34,8 @@ def hashes(run: Run) -> dict[str, str]:
 def test_a_run_directory_holds_everything(tmp_path: Path) -> None:
     run = execute(Scenario.from_toml(SMALL), tmp_path / "run")
     assert sorted(file.name for file in run.path.iterdir()) == [
+        "class_sojourn.parquet",
+        "delay.parquet",
         "distribution.parquet",
         "flows.parquet",
         "manifest.json",
@@ -40,6 +43,7 @@ def test_a_run_directory_holds_everything(tmp_path: Path) -> None:
         "queue.parquet",
         "responses.parquet",
         "scenario.toml",
+        "sojourn.parquet",
         "summary.json",
     ]
     assert run.responses is not None
@@ -89,6 +93,30 @@ def test_only_what_the_scenario_asks_for_is_recorded(tmp_path: Path) -> None:
     assert (run.responses, run.flows, run.queue) == (None, None, None)
     assert run.distribution is not None
     assert sum(run.distribution.column("count").to_pylist()) > 0
+
+
+def test_sojourn_times_of_links_are_those_of_their_classes(tmp_path: Path) -> None:
+    pinned = Path(__file__).parent / "pinned"
+    scenario = Scenario.load(pinned / "scenario.toml", [("measure.record", "[]")])
+    run = execute(scenario, tmp_path / "run")
+    assert run.sojourn is not None
+    assert run.class_sojourn is not None
+    for direction in ("forward", "reverse"):
+        link = run.summary["links"]["bottleneck"][direction]
+        classes = link["classes"]
+        assert {"mah-web", "poisson"} <= set(classes)
+        assert ("cbr" in classes) == (direction == "forward")
+        counts = {name: of["left_packets"] for name, of in classes.items()}
+        mean = sum(of["sojourn_mean_s"] * counts[name] for name, of in classes.items())
+        assert mean / sum(counts.values()) == pytest.approx(link["sojourn_mean_s"])
+        assert link["sojourn_max_s"] == max(of["sojourn_max_s"] for of in classes.values())
+        for of in (link, *classes.values()):
+            names = ("p50", "p90", "p95", "p99", "p999", "max")
+            ranks = [of[f"sojourn_{name}_s"] for name in names]
+            assert ranks == sorted(ranks)
+        for table in (run.sojourn, run.class_sojourn):
+            rows = table.filter(pc.equal(table["direction"], direction))
+            assert sum(rows["count"].to_pylist()) == sum(counts.values())
 
 
 def test_finished_runs_are_used_again_and_never_overwritten(tmp_path: Path) -> None:

@@ -24,6 +24,12 @@ impl AccessLinks {
         })
     }
 
+    /// How long a packet of `size` IP bytes occupies a link.
+    #[inline]
+    pub fn transmission_time(&self, size: u32) -> Time {
+        self.rate.transmission_time(u64::from(size) + self.framing)
+    }
+
     /// A packet of `size` IP bytes arrives at the link of `host` at `now`: when its transmission
     /// ends.
     ///
@@ -32,7 +38,7 @@ impl AccessLinks {
     /// If there is no such host.
     #[inline]
     pub fn transmit(&mut self, host: usize, now: Time, size: u32) -> Time {
-        let occupied = self.rate.transmission_time(u64::from(size) + self.framing);
+        let occupied = self.transmission_time(size);
         let free = &mut self.free[host];
         *free = now.max(*free) + occupied;
         *free

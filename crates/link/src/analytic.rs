@@ -66,7 +66,7 @@ impl AnalyticService {
     pub(crate) fn arrive(
         &mut self,
         now: Time,
-        packet: Packet,
+        (packet, class): (Packet, u16),
         wire: &mut Wire,
         stats: &mut LinkStats,
         draw: &mut impl FnMut() -> f64,
@@ -93,7 +93,7 @@ impl AnalyticService {
         } else {
             self.fifo.release(packet.size);
         }
-        stats.on_transit(now, leaves, (begin, end), packet.size);
+        stats.on_transit(now, leaves, (begin, end), (class, packet.size));
         wire.carry(end, ecn, stats)
     }
 

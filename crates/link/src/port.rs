@@ -18,6 +18,9 @@ use crate::wire::{Transmission, Wire};
 /// ([`depart`](Self::depart) at [`next_departure`](Self::next_departure)). Both give the same
 /// times, drops, marks and statistics.
 ///
+/// Packets have a class of traffic, by which their sojourn times are counted; disciplines do not
+/// see it.
+///
 /// The caller states the time of each call. Times never go back; at equal times departures come
 /// first, then arrivals. Changes of the rate, ticks of the discipline and samples of the queue
 /// happen inside, at their times, in this order, between departures and arrivals.
@@ -89,16 +92,17 @@ impl<T> Port<T> {
         }
     }
 
-    /// A packet arrives: what becomes of it. If it [waits](Transmission::Waits), the port wants
+    /// A packet of a class arrives: what becomes of it. If it [waits](Transmission::Waits), the port wants
     /// to [`take_in`](Self::take_in) it.
     #[inline(always)]
-    pub fn arrive(&mut self, now: Time, packet: Packet) -> Transmission {
+    pub fn arrive(&mut self, now: Time, packet: Packet, class: u16) -> Transmission {
         let Service::Analytic(analytic) = &mut self.service else {
             return Transmission::Waits;
         };
         let draws = &mut self.aqm_draws;
         let mut draw = || draws.uniform();
         analytic.catch_up(now, &mut self.stats);
+        let packet = (packet, class);
         analytic.arrive(now, packet, &mut self.wire, &mut self.stats, &mut draw)
     }
 
@@ -109,7 +113,7 @@ impl<T> Port<T> {
     pub fn take_in(
         &mut self,
         now: Time,
-        packet: Packet,
+        (packet, class): (Packet, u16),
         item: T,
         dropped: &mut Vec<(Time, T)>,
     ) -> Option<(T, Transmission)> {
@@ -121,7 +125,7 @@ impl<T> Port<T> {
         let (wire, stats) = (&mut self.wire, &mut self.stats);
         let just_after = now + Time::from_nanos(1);
         stored.observe_before(just_after, wire, stats);
-        stored.arrive(now, packet, item, &mut draw, stats, dropped);
+        stored.arrive(now, (packet, class), item, &mut draw, stats, dropped);
         if stored.can_serve() {
             stored.serve(now, wire, stats, dropped)
         } else {
@@ -140,6 +144,11 @@ impl<T> Port<T> {
         stored.observe_before(now, wire, stats);
         stored.wire_falls_free(now, stats);
         stored.serve(now, wire, stats, dropped)
+    }
+
+    /// How long a packet of `size` IP bytes occupies the wire.
+    pub fn transmission_time(&self, size: u32) -> Time {
+        self.wire.transmission_time(size)
     }
 
     /// When the port wants to [`depart`](Self::depart); [`Time::NEVER`] if nothing is on the wire

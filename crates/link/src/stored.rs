@@ -13,11 +13,20 @@ use aqmlab_scenario::RateChange;
 
 use crate::wire::{Transmission, Wire};
 
+/// What the discipline keeps with a packet.
+#[derive(Debug)]
+pub(crate) struct Item<T> {
+    /// What the packet is to the port's owner.
+    item: T,
+    /// Number of its class of traffic.
+    class: u16,
+}
+
 /// A discipline with its packets, the device ring, and the state of the wire.
 #[derive(Debug)]
 pub(crate) struct StoredService<T> {
-    queue: Queue<T>,
-    ring: VecDeque<Queued<T>>,
+    queue: Queue<Item<T>>,
+    ring: VecDeque<Queued<Item<T>>>,
     ring_size: usize,
     /// Changes of the link's rate that are still to come.
     changes: VecDeque<RateChange>,
@@ -32,7 +41,7 @@ pub(crate) struct StoredService<T> {
 }
 
 impl<T> StoredService<T> {
-    pub(crate) fn new(mut queue: Queue<T>, ring_size: usize, changes: &[RateChange]) -> Self {
+    pub(crate) fn new(mut queue: Queue<Item<T>>, ring_size: usize, changes: &[RateChange]) -> Self {
         // Nobody dequeues before the first arrival, but the wire is quiet.
         queue.idle(Time::ZERO);
         Self {
@@ -47,7 +56,7 @@ impl<T> StoredService<T> {
         }
     }
 
-    pub(crate) const fn queue(&self) -> &Queue<T> {
+    pub(crate) const fn queue(&self) -> &Queue<Item<T>> {
         &self.queue
     }
 
@@ -70,15 +79,16 @@ impl<T> StoredService<T> {
     pub(crate) fn arrive(
         &mut self,
         now: Time,
-        packet: Packet,
+        (packet, class): (Packet, u16),
         item: T,
         draw: &mut impl FnMut() -> f64,
         stats: &mut LinkStats,
         dropped: &mut Vec<(Time, T)>,
     ) {
         self.account(now, stats);
+        let item = Item { item, class };
         self.queue.enqueue(now, packet, item, draw, |queued, _| {
-            dropped.push((now, queued.item));
+            dropped.push((now, queued.item.item));
         });
         self.waiting = self.queue.backlog().packets;
         if !self.can_serve() {
@@ -117,7 +127,7 @@ impl<T> StoredService<T> {
             self.queue.idle(now);
             return None;
         };
-        Some((item, self.transmit(now, packet, wire, stats)))
+        Some((item.item, self.transmit(now, packet, wire, stats)))
     }
 
     /// [`serve`](Self::serve) where there is a device ring.
@@ -138,7 +148,7 @@ impl<T> StoredService<T> {
             match next {
                 Some(queued) => {
                     let transmission = self.transmit(now, queued.packet, wire, stats);
-                    sent = Some((queued.item, transmission));
+                    sent = Some((queued.item.item, transmission));
                 }
                 None => self.queue.idle(now),
             }
@@ -159,13 +169,13 @@ impl<T> StoredService<T> {
         now: Time,
         stats: &mut LinkStats,
         dropped: &mut Vec<(Time, T)>,
-    ) -> Option<Queued<T>> {
+    ) -> Option<Queued<Item<T>>> {
         let next = self.queue.dequeue(now, |queued, _| {
-            dropped.push((now, queued.item));
+            dropped.push((now, queued.item.item));
         });
         self.waiting = self.queue.backlog().packets;
         if let Some(queued) = &next {
-            stats.on_leave(queued.arrived, now);
+            stats.on_leave(queued.arrived, now, queued.item.class);
         }
         next
     }

@@ -50,9 +50,9 @@ fn burst(mut port: Port<usize>) -> Vec<Option<u64>> {
         }
     };
     for number in 0..8 {
-        match port.arrive(Time::ZERO, packet) {
+        match port.arrive(Time::ZERO, packet, 0) {
             Transmission::Waits => {
-                note(port.take_in(Time::ZERO, packet, number, &mut dropped));
+                note(port.take_in(Time::ZERO, (packet, 0), number, &mut dropped));
             }
             transmission => note(Some((number, transmission))),
         }

@@ -476,7 +476,7 @@ impl<'a> Load<'a> {
     pub(crate) fn finish(mut self) -> (Metrics, LoadReport, u64) {
         for open in self.open.values() {
             let record = record_of(&open.route, open.start);
-            self.metrics.on_still_open(&record);
+            self.metrics.on_still_open(&record, None);
         }
         for flow in self.datagrams.iter().flatten() {
             let record = Flow {

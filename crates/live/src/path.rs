@@ -235,8 +235,12 @@ impl Path {
                 let sent = self.port.depart(departure, &mut self.dropped);
                 self.pass(departure, sent);
             } else if let Some((at, (packet, frame))) = self.delayed.pop(now) {
-                let sent = match self.port.arrive(at, packet) {
-                    Transmission::Waits => self.port.take_in(at, packet, frame, &mut self.dropped),
+                let class = frame.route.class as u16;
+                let sent = match self.port.arrive(at, packet, class) {
+                    Transmission::Waits => {
+                        let packet = (packet, class);
+                        self.port.take_in(at, packet, frame, &mut self.dropped)
+                    }
                     transmission => Some((frame, transmission)),
                 };
                 self.pass(at, sent);
@@ -416,8 +420,8 @@ mod tests {
             if departure <= arrival && departure < Time::NEVER {
                 note(port.depart(departure, &mut dropped));
             } else if let Some(&(at, packet)) = arrivals.next() {
-                match port.arrive(at, packet) {
-                    Transmission::Waits => note(port.take_in(at, packet, (), &mut dropped)),
+                match port.arrive(at, packet, 0) {
+                    Transmission::Waits => note(port.take_in(at, (packet, 0), (), &mut dropped)),
                     transmission => note(Some(((), transmission))),
                 }
             } else {

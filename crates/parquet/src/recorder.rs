@@ -12,7 +12,9 @@ use aqmlab_scenario::{Measure, Record};
 
 use crate::column::FixedColumns;
 use crate::table::Table;
-use crate::tables::{Distribution, Flows, Queue, Responses, Sample, Sojourn, Traces};
+use crate::tables::{
+    ClassSojourn, Delays, Distribution, Flows, Queue, Responses, Sample, Sojourn, Traces,
+};
 
 /// Writes the Parquet files of a run directory; what was not asked for is not written.
 pub struct ParquetRecords {
@@ -29,10 +31,9 @@ pub struct ParquetRecords {
 }
 
 impl ParquetRecords {
-    /// Writes into `directory`, which is there: `distribution.parquet`, and `responses.parquet`,
-    /// `flows.parquet`, `queue.parquet`, `sojourn.parquet`, `flow_trace.parquet` and
-    /// `capture.pcapng` as far as
-    /// `measure` asks for them.
+    /// Writes into `directory`, which is there: `distribution.parquet`, `delay.parquet`,
+    /// `sojourn.parquet` and `class_sojourn.parquet`, and `responses.parquet`, `flows.parquet`, `queue.parquet`,
+    /// `flow_trace.parquet` and `capture.pcapng` as far as `measure` asks for them.
     pub fn new(directory: &Path, measure: &Measure) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -72,11 +73,42 @@ impl ParquetRecords {
         table.close()
     }
 
+    fn write_delays(&self, classes: &[ClassMetrics]) -> Result<(), RunError> {
+        let mut table = Table::<Delays>::create(&self.directory, &self.classes)?;
+        for (number, class) in classes.iter().enumerate() {
+            let [one_way, variation] = class.flows().datagram_delays();
+            let [rtt, increase] = class.flows().round_trips();
+            for (of, delays) in [
+                ("one-way", one_way),
+                ("variation", variation),
+                ("rtt", rtt),
+                ("rtt-increase", increase),
+            ] {
+                for bin in delays.bins() {
+                    table.push((of, number, bin));
+                }
+            }
+        }
+        table.close()
+    }
+
     fn write_sojourn(&self, links: &[&LinkStats]) -> Result<(), RunError> {
         let mut table = Table::<Sojourn>::create(&self.directory, &self.classes)?;
         for link in links {
             for bin in link.sojourn().bins() {
                 table.push((link.name(), bin));
+            }
+        }
+        table.close()
+    }
+
+    fn write_class_sojourn(&self, links: &[&LinkStats]) -> Result<(), RunError> {
+        let mut table = Table::<ClassSojourn>::create(&self.directory, &self.classes)?;
+        for link in links {
+            for (class, sojourn) in link.class_sojourn() {
+                for bin in sojourn.bins() {
+                    table.push((link.name(), class, bin));
+                }
             }
         }
         table.close()
@@ -153,9 +185,9 @@ impl Records for ParquetRecords {
     ) -> Result<(), RunError> {
         self.check()?;
         self.write_distribution(classes)?;
-        if self.measure.record.contains(&Record::Sojourn) {
-            self.write_sojourn(links)?;
-        }
+        self.write_delays(classes)?;
+        self.write_sojourn(links)?;
+        self.write_class_sojourn(links)?;
         if let Some(table) = self.responses.take() {
             table.close()?;
         }

@@ -13,9 +13,11 @@ use crate::column::{
 };
 
 /// All tables.
-pub const TABLES: [TableAbout; 6] = [
+pub const TABLES: [TableAbout; 8] = [
     Distribution::ABOUT,
     Sojourn::ABOUT,
+    ClassSojourn::ABOUT,
+    Delays::ABOUT,
     Responses::ABOUT,
     Flows::ABOUT,
     Samples::ABOUT,
@@ -53,6 +55,43 @@ columns! {
         below_s ["s"]: Values<f64> = below,
         /// How many packets lie in the bin.
         count ["packets"]: Values<u64> = count,
+    }
+}
+
+columns! {
+    /// A bin of the sojourn times of a class of traffic at one direction of a link that holds
+    /// something.
+    ClassSojourn("class_sojourn.parquet", Small) of
+        ((&'a LinkDirection, usize, (f64, u64))) |(name, class, (below, count))|
+    {
+        /// The link.
+        link: Words = &name.link,
+        /// `forward` or `reverse`.
+        direction: Words = name.direction,
+        /// Class of traffic.
+        class: ClassNames = class,
+        /// End of the bin. Bins are at most 1/128 wide, or 1 ns.
+        below_s ["s"]: Values<f64> = below,
+        /// How many packets lie in the bin.
+        count ["packets"]: Values<u64> = count,
+    }
+}
+
+columns! {
+    /// A bin of a class's delays from end to end that holds something.
+    Delays("delay.parquet", Small) of
+        ((&'a str, usize, (f64, u64))) |(of, class, (below, count))|
+    {
+        /// `one-way` for the one-way delays of datagrams, `variation` for the amount of their
+        /// inter-packet delay variation, `rtt` for the round trips that senders of responses
+        /// measured, `rtt-increase` for what these exceed the round trip on an idle path by.
+        of: Words = of,
+        /// Class of traffic.
+        class: ClassNames = class,
+        /// End of the bin. Bins are at most 1/128 wide, or 1 ns.
+        below_s ["s"]: Values<f64> = below,
+        /// How many lie in the bin.
+        count: Values<u64> = count,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use aqmlab_net::Time;
 
-use crate::{Flow, RetransmittedKinds, TimeHistogram};
+use crate::{DatagramStats, DelayHistogram, Flow, RetransmittedKinds, SenderStats, TimeHistogram};
 
 /// How much of a run its engine can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,12 @@ pub struct FlowStats {
     pub(crate) with_fast_retransmit: u64,
     /// Counts of all connections in the measured span, also of those that go on.
     pub(crate) seen: Option<Seen>,
+    /// Connections that go on when the span ends.
+    pub(crate) still_open: u64,
+    /// What their senders had in flight at most then: the sum of their congestion windows in bytes.
+    pub(crate) cwnd_at_end: u64,
+    pub(crate) senders: SenderStats,
+    pub(crate) datagrams: DatagramStats,
     pub(crate) datagrams_sent: u64,
     pub(crate) datagrams_lost: u64,
     /// Flows that sent datagrams in the measured span, and those of them that lost more than a
@@ -125,6 +131,19 @@ impl FlowStats {
         }
     }
 
+    /// A connection goes on when the measured span ends; its sender's congestion window, if it can
+    /// be seen.
+    pub(crate) fn add_still_open(&mut self, cwnd: Option<u64>) {
+        self.still_open += 1;
+        self.cwnd_at_end += cwnd.unwrap_or(0);
+    }
+
+    /// Mean congestion window of the connections that go on when the span ends, in bytes.
+    pub(crate) fn cwnd_at_end(&self) -> Option<f64> {
+        let can_be_seen = self.still_open > 0 && self.seen.is_some();
+        can_be_seen.then(|| self.cwnd_at_end as f64 / self.still_open as f64)
+    }
+
     /// A connection ended in the measured span.
     pub(crate) fn add_closed(&mut self, flow: &Flow) {
         self.count += 1;
@@ -170,6 +189,18 @@ impl FlowStats {
         }
     }
 
+    /// Samples of the round trips of connections, and by how much they exceed those on an idle
+    /// path.
+    pub const fn round_trips(&self) -> [&DelayHistogram; 2] {
+        let round_trips = &self.senders.round_trips;
+        [&round_trips.samples, &round_trips.increases]
+    }
+
+    /// One-way delays of datagrams, and their variation.
+    pub const fn datagram_delays(&self) -> [&DelayHistogram; 2] {
+        [&self.datagrams.delays, &self.datagrams.variations]
+    }
+
     /// From opening to closing, of the connections that were not aborted.
     pub const fn durations(&self) -> &TimeHistogram {
         &self.durations
@@ -199,6 +230,10 @@ impl FlowStats {
             (Some(one), Some(two)) => Some(one.plus(two)),
             (one, two) => one.or(two),
         };
+        self.still_open += other.still_open;
+        self.cwnd_at_end += other.cwnd_at_end;
+        self.senders.merge(&other.senders);
+        self.datagrams.merge(&other.datagrams);
         self.datagrams_sent += other.datagrams_sent;
         self.datagrams_lost += other.datagrams_lost;
         self.datagram_flows += other.datagram_flows;

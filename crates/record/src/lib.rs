@@ -6,6 +6,8 @@
 
 mod classes;
 mod conservation;
+mod datagrams;
+mod delays;
 mod direction;
 mod error;
 mod flows;
@@ -13,10 +15,11 @@ mod link;
 mod metrics;
 mod records;
 mod responses;
+mod round_trips;
 mod rows;
 mod samples;
 mod schema;
-mod sojourn;
+mod senders;
 mod span;
 mod summary;
 mod times;
@@ -24,6 +27,8 @@ mod unit;
 
 pub use classes::ClassMetrics;
 pub use conservation::{Conservation, check_queue};
+pub use datagrams::{DatagramFlow, DatagramStats};
+pub use delays::DelayHistogram;
 pub use direction::LinkDirection;
 pub use error::RunError;
 pub use flows::{FlowStats, View};
@@ -31,11 +36,14 @@ pub use link::LinkStats;
 pub use metrics::Metrics;
 pub use records::{Discard, Records};
 pub use responses::ResponseStats;
+pub use round_trips::RoundTrips;
 pub use rows::{Exchange, Flow, RetransmittedKinds, TraceRow};
 pub use samples::QueueSamples;
 pub use schema::{Metric, RENAMED, RESULTS_VERSION, Section, sections, summary_schema};
-pub use sojourn::SojournHistogram;
+pub use senders::SenderStats;
 pub use span::MeasuredSpan;
-pub use summary::{FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, Summary};
+pub use summary::{
+    FlowSummary, LinkSummary, ResponseSummary, RetransmissionShares, SojournSummary, Summary,
+};
 pub use times::TimeHistogram;
 pub use unit::Unit;

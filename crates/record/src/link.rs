@@ -3,7 +3,8 @@
 use aqmlab_aqm::{Backlog, Counters};
 use aqmlab_net::Time;
 
-use crate::{LinkDirection, MeasuredSpan, QueueSamples, SojournHistogram};
+use crate::delays::ClassDelays;
+use crate::{DelayHistogram, LinkDirection, MeasuredSpan, QueueSamples};
 
 /// What is counted of one direction of a link in the measured span, and the samples of its queue.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub struct LinkStats {
     /// the measured span has begun.
     measured_until: Time,
     /// Nanoseconds from arrival to departure from the discipline of those who were: part of
-    /// `waited` as well as of `sojourn_sum`.
+    /// `waited`.
     transit_sum: u64,
     /// Packets whose transmission ended. What is added to for every packet does not stand side by
     /// side: two additions are cheaper than what a compiler makes of two neighbours.
@@ -28,10 +29,9 @@ pub struct LinkStats {
     /// Packet-nanoseconds spent in the discipline: their time average is the mean queue.
     waited: u64,
     pub(crate) busy: Time,
-    /// Nanoseconds from arrival to departure from the discipline.
-    sojourn_sum: u64,
-    /// Of all packets that left it in the measured span.
-    sojourn: SojournHistogram,
+    /// From arrival to departure from the discipline, of all packets that left it in the measured
+    /// span.
+    sojourn: ClassDelays,
     pub(crate) max_packets: u32,
     /// Queue lengths at the sample times, by count of packets.
     pub(crate) sampled: Vec<u64>,
@@ -68,8 +68,7 @@ impl LinkStats {
             departed_bytes: 0,
             waited: 0,
             busy: Time::ZERO,
-            sojourn_sum: 0,
-            sojourn: SojournHistogram::new(),
+            sojourn: ClassDelays::default(),
             max_packets: 0,
             sampled: Vec::new(),
         }
@@ -129,7 +128,6 @@ impl LinkStats {
     pub fn close(&mut self, counters: &Counters) {
         self.counters = counters.since(&self.counters);
         self.waited += self.transit_sum;
-        self.sojourn_sum += self.transit_sum;
         (self.transit_sum, self.measured_until) = (0, Time::ZERO);
     }
 
@@ -141,7 +139,7 @@ impl LinkStats {
         }
     }
 
-    /// A packet comes at `arrives`, leaves the discipline at `leaves` and occupies the wire from
+    /// A packet of a class comes at `arrives`, leaves the discipline at `leaves` and occupies the wire from
     /// `begin` to `end`: all of [`on_leave`](Self::on_leave),
     /// [`on_transmission`](Self::on_transmission) and its time in the queue.
     #[inline(always)]
@@ -150,19 +148,19 @@ impl LinkStats {
         arrives: Time,
         leaves: Time,
         transmission: (Time, Time),
-        size: u32,
+        (class, size): (u16, u32),
     ) {
         let (begin, end) = transmission;
         if end < self.measured_until {
             // Nearly all packets: nothing to cut off.
-            let sojourn = (leaves - arrives).as_nanos();
-            self.transit_sum += sojourn;
-            self.sojourn.add(sojourn);
+            let sojourn = leaves - arrives;
+            self.transit_sum += sojourn.as_nanos();
+            self.sojourn.add(class, sojourn);
             self.departed_packets += 1;
             self.departed_bytes += u64::from(size);
             self.busy += end - begin;
         } else {
-            self.on_transit_across(arrives, leaves, transmission, size);
+            self.on_transit_across(arrives, leaves, transmission, (class, size));
         }
     }
 
@@ -173,10 +171,10 @@ impl LinkStats {
         arrives: Time,
         leaves: Time,
         (begin, end): (Time, Time),
-        size: u32,
+        (class, size): (u16, u32),
     ) {
         self.on_queue(arrives, leaves, 1);
-        self.on_leave(arrives, leaves);
+        self.on_leave(arrives, leaves, class);
         self.on_transmission(begin, end, size);
     }
 
@@ -186,13 +184,11 @@ impl LinkStats {
         self.waited += self.span.overlap(from, to).as_nanos() * u64::from(packets);
     }
 
-    /// A packet leaves the discipline for the wire or the device ring.
+    /// A packet of a class leaves the discipline for the wire or the device ring.
     #[inline]
-    pub fn on_leave(&mut self, arrived: Time, leaves: Time) {
+    pub fn on_leave(&mut self, arrived: Time, leaves: Time, class: u16) {
         if leaves < self.measured_until || self.span.contains(leaves) {
-            let sojourn = (leaves - arrived).as_nanos();
-            self.sojourn_sum += sojourn;
-            self.sojourn.add(sojourn);
+            self.sojourn.add(class, leaves - arrived);
         }
     }
 
@@ -229,14 +225,13 @@ impl LinkStats {
     }
 
     /// How long the packets stayed in the discipline that left it.
-    pub const fn sojourn(&self) -> &SojournHistogram {
-        &self.sojourn
+    pub fn sojourn(&self) -> DelayHistogram {
+        self.sojourn.all()
     }
 
-    /// The mean of these times in seconds; nothing if there were no packets.
-    pub(crate) fn sojourn_mean_s(&self) -> Option<f64> {
-        let (packets, sum) = (self.sojourn.count(), self.sojourn_sum + self.transit_sum);
-        (packets > 0).then(|| sum as f64 / packets as f64 / 1e9)
+    /// The same by class of traffic: the numbers of those that had packets there.
+    pub fn class_sojourn(&self) -> impl Iterator<Item = (usize, &DelayHistogram)> {
+        self.sojourn.by_class()
     }
 
     /// The smallest queue length that at least a share `p` of the samples do not exceed.
@@ -279,14 +274,16 @@ mod tests {
         for (arrives, leaves, waiting) in [(8, 12, 9), (19, 25, 4)] {
             let sent = (s(leaves), s(leaves + 1));
             stats.on_length(s(arrives), waiting);
-            stats.on_transit(s(arrives), s(leaves), sent, 1000);
+            stats.on_transit(s(arrives), s(leaves), sent, (1, 1000));
         }
         assert_eq!(stats.departed_packets, 1);
         assert_eq!(stats.busy, s(1));
         assert_eq!(stats.waited(), 3_000_000_000);
         assert_eq!(stats.max_packets, 4);
         assert_eq!(stats.sojourn().count(), 1);
-        assert_eq!(stats.sojourn_mean_s(), Some(4.0));
+        assert_eq!(stats.sojourn().mean_s(), Some(4.0));
+        let classes: Vec<_> = stats.class_sojourn().map(|(class, _)| class).collect();
+        assert_eq!(classes, [1]);
         // So many waiting for so long, as a queue that is told of changes counts it.
         stats.on_queue(s(5), s(11), 3);
         assert_eq!(stats.waited(), 6_000_000_000);

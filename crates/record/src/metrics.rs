@@ -6,8 +6,8 @@ use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 
 use crate::{
-    ClassMetrics, Exchange, Flow, LinkStats, MeasuredSpan, Records, RunError, Summary, TraceRow,
-    View,
+    ClassMetrics, DatagramStats, Exchange, Flow, LinkStats, MeasuredSpan, Records, RunError,
+    SenderStats, Summary, TraceRow, View,
 };
 
 /// What the connections of a run did, by class of traffic: in the order of the scenario.
@@ -98,6 +98,16 @@ impl Metrics {
         }
     }
 
+    /// What the ends of a class's connections measured and sent again in the measured span.
+    pub fn on_senders(&mut self, class: usize, senders: &SenderStats) {
+        self.classes[class].flows.senders.merge(senders);
+    }
+
+    /// What the datagrams of a class met in the measured span.
+    pub fn on_datagrams(&mut self, class: usize, datagrams: &DatagramStats) {
+        self.classes[class].flows.datagrams.merge(datagrams);
+    }
+
     /// A connection has ended.
     #[inline]
     pub fn on_closed(&mut self, flow: &Flow) {
@@ -108,8 +118,10 @@ impl Metrics {
         }
     }
 
-    /// A connection goes on when the run ends.
-    pub fn on_still_open(&mut self, flow: &Flow) {
+    /// A connection goes on when the run ends; its sender's congestion window in bytes, if it can
+    /// be seen.
+    pub fn on_still_open(&mut self, flow: &Flow, cwnd: Option<u64>) {
+        self.classes[flow.class].flows.add_still_open(cwnd);
         self.add_goodput(flow, self.span.end);
     }
 

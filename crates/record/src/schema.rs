@@ -102,6 +102,11 @@ pub fn sections() -> Vec<Section> {
             "links.<link>.<direction>.",
             "LinkSummary",
         ),
+        part(
+            "links.<link>.<direction>.classes.<class>",
+            "links.<link>.<direction>.classes.<class>.",
+            "SojournSummary",
+        ),
         part("responses.<class>", "responses.<class>.", "ResponseSummary"),
         part("flows.<class>", "flows.<class>.", "FlowSummary"),
     ]
@@ -110,6 +115,9 @@ pub fn sections() -> Vec<Section> {
 /// Adds the fields of an object, and the fields of objects in it.
 fn add_metrics(root: &Value, object: &Value, before: &str, metrics: &mut Vec<Metric>) {
     for (name, field) in object["properties"].as_object().into_iter().flatten() {
+        if name == "classes" {
+            continue; // A section of its own.
+        }
         let inner = field["anyOf"][0]["$ref"].as_str();
         if let Some(inner) = inner.and_then(|inner| root.pointer(&inner[1..])) {
             add_metrics(root, inner, &format!("{before}{name}."), metrics);

@@ -7,7 +7,7 @@ use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 
 use crate::unit::results;
-use crate::{ClassMetrics, FlowStats, LinkStats, ResponseStats};
+use crate::{ClassMetrics, DelayHistogram, FlowStats, LinkStats, ResponseStats};
 
 /// Name of all classes together in a summary.
 const ALL: &str = "all";
@@ -76,16 +76,45 @@ results! {
         sojourn_mean_s: Option<f64> = "mean sojourn", MILLISECONDS;
         /// Median of the sojourn times, to within 1/128, of every packet.
         sojourn_p50_s: Option<f64> = "median sojourn", MILLISECONDS;
+        /// 90th percentile of the sojourn times, to within 1/128.
+        sojourn_p90_s: Option<f64> = "90 % sojourn", MILLISECONDS;
         /// 95th percentile of the sojourn times, to within 1/128.
         sojourn_p95_s: Option<f64> = "95 % sojourn", MILLISECONDS;
         /// 99th percentile of the sojourn times, to within 1/128.
         sojourn_p99_s: Option<f64> = "99 % sojourn", MILLISECONDS;
+        /// 99.9th percentile of the sojourn times, to within 1/128.
+        sojourn_p999_s: Option<f64> = "99.9 % sojourn", MILLISECONDS;
+        /// Longest sojourn time: exact.
+        sojourn_max_s: Option<f64> = "longest sojourn", MILLISECONDS;
         /// Dropped packets by reason. Each discipline has reasons of its own: `early` where it
         /// signalled congestion, `forced` where it was past the point where it only drops,
         /// `overflow` where there was no room; the others are on the discipline's page.
         drops: BTreeMap<String, u64> = "drops", PACKETS;
         /// Marked packets by reason: those of the discipline's reasons for which it can mark.
         marks: BTreeMap<String, u64> = "marks", PACKETS;
+        /// Sojourn times by class of traffic: the classes that had packets here.
+        classes: BTreeMap<String, SojournSummary> = "by class", NUMBER;
+    }
+
+    /// Packets of a class of traffic that left the discipline of one direction of a link in the
+    /// measured span. A class without packets there has no such part.
+    pub struct SojournSummary {
+        /// Packets of the class that left the discipline for the wire or the device ring.
+        left_packets: u64 = "left", PACKETS;
+        /// Mean of their sojourn times: the time in the discipline.
+        sojourn_mean_s: Option<f64> = "mean sojourn", MILLISECONDS;
+        /// Median of their sojourn times, to within 1/128.
+        sojourn_p50_s: Option<f64> = "median sojourn", MILLISECONDS;
+        /// 90th percentile of their sojourn times, to within 1/128.
+        sojourn_p90_s: Option<f64> = "90 % sojourn", MILLISECONDS;
+        /// 95th percentile of their sojourn times, to within 1/128.
+        sojourn_p95_s: Option<f64> = "95 % sojourn", MILLISECONDS;
+        /// 99th percentile of their sojourn times, to within 1/128.
+        sojourn_p99_s: Option<f64> = "99 % sojourn", MILLISECONDS;
+        /// 99.9th percentile of their sojourn times, to within 1/128.
+        sojourn_p999_s: Option<f64> = "99.9 % sojourn", MILLISECONDS;
+        /// Longest of their sojourn times: exact.
+        sojourn_max_s: Option<f64> = "longest sojourn", MILLISECONDS;
     }
 
     /// Request/response exchanges of a class of traffic that ended in the measured span, wherever
@@ -136,6 +165,8 @@ results! {
     pub struct FlowSummary {
         /// Connections that ended in the measured span, and flows of datagrams.
         count: u64 = "connections", NUMBER;
+        /// Connections that go on when the measured span ends.
+        still_open: u64 = "open at the end", NUMBER;
         /// Connections that were aborted: an end gave up after too many retransmissions.
         failed: u64 = "aborted", NUMBER;
         /// Connections that were not opened because the class had as many as `max_connections`
@@ -180,6 +211,47 @@ results! {
         /// Expiries of the retransmission timer in the measured span, on all connections. A live
         /// run cannot see it.
         span_timeouts: Option<u64> = "time-outs in the span", NUMBER;
+        /// SYN and SYN-ACK segments sent again in the measured span, on all connections. A live run
+        /// cannot see it.
+        span_retransmitted_syn: Option<u64> = "SYN sent again in the span", NUMBER;
+        /// FIN segments without data sent again in the measured span, on all connections. A live run
+        /// cannot see it.
+        span_retransmitted_fin: Option<u64> = "FIN sent again in the span", NUMBER;
+        /// Data segments sent again in the measured span, on all connections. A live run cannot see
+        /// it.
+        span_retransmitted_data: Option<u64> = "data sent again in the span", NUMBER;
+        /// Shortest round trip that senders of responses measured in the measured span, on all
+        /// connections: of segments with data that were sent once (Karn) and timed, one a round
+        /// trip, or with time stamps each. It includes what the receiver delays its ACK. A live run
+        /// cannot see it, nor the others.
+        rtt_min_s: Option<f64> = "shortest RTT", MILLISECONDS;
+        /// Mean of the measured round trips.
+        rtt_mean_s: Option<f64> = "mean RTT", MILLISECONDS;
+        /// Median of the measured round trips, to within 1/128.
+        rtt_p50_s: Option<f64> = "median RTT", MILLISECONDS;
+        /// 95th percentile of the measured round trips, to within 1/128.
+        rtt_p95_s: Option<f64> = "95 % RTT", MILLISECONDS;
+        /// 99th percentile of the measured round trips, to within 1/128.
+        rtt_p99_s: Option<f64> = "99 % RTT", MILLISECONDS;
+        /// Mean over the samples of the sender's smoothed round trip with that sample (RFC 6298's
+        /// SRTT, or what the stack has for it, on the clock of its timer).
+        srtt_mean_s: Option<f64> = "smoothed RTT", MILLISECONDS;
+        /// Mean over the samples of the round trip of their connection on an idle path: propagation,
+        /// and transmission of a full segment there and of an ACK back on every link, at the rates
+        /// that the links had in the beginning.
+        rtt_idle_s: Option<f64> = "idle RTT", MILLISECONDS;
+        /// Median of the time by which a measured round trip exceeds that on an idle path, to within
+        /// 1/128: what queues, and the receiver's delayed ACKs, add under load.
+        rtt_increase_p50_s: Option<f64> = "median RTT increase", MILLISECONDS;
+        /// 95th percentile of the time by which a measured round trip exceeds that on an idle path.
+        rtt_increase_p95_s: Option<f64> = "95 % RTT increase", MILLISECONDS;
+        /// Mean congestion window of senders of responses, at the samples of the round trip: each
+        /// connection counts once a round trip, or with time stamps once an ACK. A live run cannot
+        /// see it.
+        cwnd_mean_bytes: Option<f64> = "mean cwnd", BYTES;
+        /// Mean congestion window, when the measured span ends, of the senders of responses whose
+        /// connections go on. A live run cannot see it.
+        cwnd_end_bytes: Option<f64> = "cwnd at the end", BYTES;
         /// Datagrams sent in the measured span.
         datagrams_sent: u64 = "datagrams sent", NUMBER;
         /// Datagrams lost in it, at a queue or on a wire.
@@ -187,6 +259,37 @@ results! {
         /// Share of the flows of datagrams that lost more than a tenth of what they sent in the
         /// measured span.
         lossy_datagram_flow_share: Option<f64> = "lossy flows of datagrams", SHARE;
+        /// `datagrams_lost / datagrams_sent`.
+        datagram_loss_rate: Option<f64> = "datagram loss", SHARE;
+        /// Mean one-way delay of the datagrams that arrived in the measured span: from the source to
+        /// the receiver, propagation included. A live run cannot see it, nor the others.
+        datagram_delay_mean_s: Option<f64> = "mean one-way delay", MILLISECONDS;
+        /// Median of the one-way delays, to within 1/128.
+        datagram_delay_p50_s: Option<f64> = "median one-way delay", MILLISECONDS;
+        /// 95th percentile of the one-way delays, to within 1/128.
+        datagram_delay_p95_s: Option<f64> = "95 % one-way delay", MILLISECONDS;
+        /// 99th percentile of the one-way delays, to within 1/128.
+        datagram_delay_p99_s: Option<f64> = "99 % one-way delay", MILLISECONDS;
+        /// Longest one-way delay: exact.
+        datagram_delay_max_s: Option<f64> = "longest one-way delay", MILLISECONDS;
+        /// Interarrival jitter of RFC 3550, section 6.4.1: each flow has its estimator J, from its
+        /// first datagram on; this is the mean of J over all datagrams that arrived in the measured
+        /// span.
+        datagram_jitter_s: Option<f64> = "jitter", MILLISECONDS;
+        /// Median inter-packet delay variation (IPDV, RFC 5481, section 4.1), to within 1/128: the
+        /// amount, without its sign, of the difference between the one-way delays of a datagram and
+        /// of the one that the flow sent before it. Where one of the two was lost there is none.
+        datagram_ipdv_p50_s: Option<f64> = "median IPDV", MILLISECONDS;
+        /// 95th percentile of the inter-packet delay variation, to within 1/128.
+        datagram_ipdv_p95_s: Option<f64> = "95 % IPDV", MILLISECONDS;
+        /// 99th percentile of the inter-packet delay variation, to within 1/128.
+        datagram_ipdv_p99_s: Option<f64> = "99 % IPDV", MILLISECONDS;
+        /// Longest time between two arrivals on a flow, as far as it lies in the measured span. Where
+        /// the source is silent in between (on/off sources), its silence is part of it.
+        datagram_gap_max_s: Option<f64> = "longest gap", MILLISECONDS;
+        /// Most datagrams that a flow lost one after another, in the order of sending (the longest
+        /// loss period of RFC 3357).
+        datagram_loss_run_max: Option<u64> = "longest run of losses", DATAGRAMS;
         /// Exclusive shares of the connections by what had to be sent again, at either end, until
         /// the client had received everything. They add up to 1 (Christiansen et al. 2000, Table
         /// 5).
@@ -220,7 +323,7 @@ impl Summary {
         let mut by_name = BTreeMap::<String, BTreeMap<_, _>>::new();
         for stats in links {
             let link = by_name.entry(stats.name().link.clone()).or_default();
-            let summary = link_summary(stats, measured);
+            let summary = link_summary(stats, classes, measured);
             link.insert(stats.name().direction.to_owned(), summary);
         }
         let mut all_responses = ResponseStats::default();
@@ -263,12 +366,32 @@ fn by_reason(counts: impl Iterator<Item = (Reason, u64)>) -> BTreeMap<String, u6
     named.collect()
 }
 
-fn link_summary(stats: &LinkStats, measured: Time) -> LinkSummary {
+/// Shares of the percentiles of delays.
+const DELAY_SHARES: [f64; 5] = [0.50, 0.90, 0.95, 0.99, 0.999];
+
+fn sojourn_summary(sojourn: &DelayHistogram) -> SojournSummary {
+    let [p50, p90, p95, p99, p999] = sojourn.quantiles_s(DELAY_SHARES);
+    SojournSummary {
+        left_packets: sojourn.count(),
+        sojourn_mean_s: sojourn.mean_s(),
+        sojourn_p50_s: p50,
+        sojourn_p90_s: p90,
+        sojourn_p95_s: p95,
+        sojourn_p99_s: p99,
+        sojourn_p999_s: p999,
+        sojourn_max_s: sojourn.max_s(),
+    }
+}
+
+fn link_summary(stats: &LinkStats, classes: &[ClassMetrics], measured: Time) -> LinkSummary {
     let seconds = measured.as_secs_f64();
     let counters = &stats.counters;
     let (dropped, marked) = (counters.dropped_packets(), counters.marked_packets());
-    let [sojourn_p50_s, sojourn_p95_s, sojourn_p99_s] =
-        stats.sojourn().quantiles_s([0.50, 0.95, 0.99]);
+    let sojourn = sojourn_summary(&stats.sojourn());
+    let by_class = stats.class_sojourn().map(|(class, sojourn)| {
+        let name = classes[class].name().to_owned();
+        (name, sojourn_summary(sojourn))
+    });
     LinkSummary {
         arrived_packets: counters.arrived_packets,
         dropped_packets: dropped,
@@ -284,12 +407,16 @@ fn link_summary(stats: &LinkStats, measured: Time) -> LinkSummary {
         queue_p50_packets: stats.queue_percentile(0.5),
         queue_p95_packets: stats.queue_percentile(0.95),
         queue_p99_packets: stats.queue_percentile(0.99),
-        sojourn_mean_s: stats.sojourn_mean_s(),
-        sojourn_p50_s,
-        sojourn_p95_s,
-        sojourn_p99_s,
+        sojourn_mean_s: sojourn.sojourn_mean_s,
+        sojourn_p50_s: sojourn.sojourn_p50_s,
+        sojourn_p90_s: sojourn.sojourn_p90_s,
+        sojourn_p95_s: sojourn.sojourn_p95_s,
+        sojourn_p99_s: sojourn.sojourn_p99_s,
+        sojourn_p999_s: sojourn.sojourn_p999_s,
+        sojourn_max_s: sojourn.sojourn_max_s,
         drops: by_reason(counters.drops()),
         marks: by_reason(counters.marks()),
+        classes: by_class.collect(),
     }
 }
 
@@ -317,12 +444,31 @@ fn response_summary(stats: &ResponseStats) -> ResponseSummary {
     }
 }
 
+/// Shares of the percentiles of round trips and of datagrams' delays.
+const FLOW_SHARES: [f64; 3] = [0.50, 0.95, 0.99];
+
 fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
     let [none, syn, fin, data, several] = stats
         .by_retransmission
         .map(|count| share(count, stats.count));
+    let (senders, datagrams) = (&stats.senders, &stats.datagrams);
+    let round_trips = &senders.round_trips;
+    let [rtt_p50_s, rtt_p95_s, rtt_p99_s] = round_trips.samples.quantiles_s(FLOW_SHARES);
+    let [rtt_increase_p50_s, rtt_increase_p95_s, _] =
+        round_trips.increases.quantiles_s(FLOW_SHARES);
+    let [
+        datagram_delay_p50_s,
+        datagram_delay_p95_s,
+        datagram_delay_p99_s,
+    ] = datagrams.delays.quantiles_s(FLOW_SHARES);
+    let [
+        datagram_ipdv_p50_s,
+        datagram_ipdv_p95_s,
+        datagram_ipdv_p99_s,
+    ] = datagrams.variations.quantiles_s(FLOW_SHARES);
     FlowSummary {
         count: stats.count,
+        still_open: stats.still_open,
         failed: stats.failed,
         refused: stats.refused,
         duration_mean_s: stats.durations.mean_s(),
@@ -342,10 +488,38 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
             .then(|| share(stats.with_fast_retransmit, stats.count)),
         lost_segments: stats.seen.map(|seen| seen.lost_segments),
         span_timeouts: stats.seen.map(|seen| seen.timeouts),
+        span_retransmitted_syn: stats.seen.map(|_| senders.syn),
+        span_retransmitted_fin: stats.seen.map(|_| senders.fin),
+        span_retransmitted_data: stats.seen.map(|_| senders.data),
+        rtt_min_s: round_trips.min_s(),
+        rtt_mean_s: round_trips.samples.mean_s(),
+        rtt_p50_s,
+        rtt_p95_s,
+        rtt_p99_s,
+        srtt_mean_s: round_trips.smoothed_mean_s(),
+        rtt_idle_s: round_trips.idle_mean_s(),
+        rtt_increase_p50_s,
+        rtt_increase_p95_s,
+        cwnd_mean_bytes: round_trips.cwnd_mean_bytes(),
+        cwnd_end_bytes: stats.cwnd_at_end(),
         datagrams_sent: stats.datagrams_sent,
         datagrams_lost: stats.datagrams_lost,
         lossy_datagram_flow_share: (stats.datagram_flows > 0)
             .then(|| share(stats.lossy_datagram_flows, stats.datagram_flows)),
+        datagram_loss_rate: (stats.datagrams_sent > 0)
+            .then(|| share(stats.datagrams_lost, stats.datagrams_sent)),
+        datagram_delay_mean_s: datagrams.delays.mean_s(),
+        datagram_delay_p50_s,
+        datagram_delay_p95_s,
+        datagram_delay_p99_s,
+        datagram_delay_max_s: datagrams.delays.max_s(),
+        datagram_jitter_s: datagrams.jitter_mean_s(),
+        datagram_ipdv_p50_s,
+        datagram_ipdv_p95_s,
+        datagram_ipdv_p99_s,
+        datagram_gap_max_s: datagrams.longest_gap_s(),
+        datagram_loss_run_max: (stats.datagram_flows > 0 && stats.seen.is_some())
+            .then(|| datagrams.longest_loss()),
         retransmission_shares: (stats.count > 0).then_some(RetransmissionShares {
             none,
             syn,

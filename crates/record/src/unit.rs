@@ -18,6 +18,14 @@ impl Unit {
     pub const NUMBER: Self = Self::plain("1");
     /// Packets.
     pub const PACKETS: Self = Self::plain("packets");
+    /// Datagrams.
+    pub const DATAGRAMS: Self = Self::plain("datagrams");
+    /// Bytes, shown as kilobytes.
+    pub const BYTES: Self = Self {
+        stored: "bytes",
+        shown: "kB",
+        scale: 1e-3,
+    };
     /// Seconds.
     pub const SECONDS: Self = Self::plain("s");
     /// Seconds, shown as milliseconds.

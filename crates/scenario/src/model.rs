@@ -89,7 +89,8 @@ pub enum Record {
     Flows,
     /// `queue.parquet`: samples of the bottleneck's queues.
     Queue,
-    /// `sojourn.parquet`: how long packets were in the queues, as counts in bins.
+    /// `sojourn.parquet`: how long packets were in the queues, as counts in bins. It is written in
+    /// every run; naming it changes nothing.
     Sojourn,
 }
 

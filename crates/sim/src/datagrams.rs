@@ -1,7 +1,7 @@
 //! Flows of datagrams: sent without asking, counted where they arrive.
 
 use aqmlab_net::{Role, Time};
-use aqmlab_record::{Flow, MeasuredSpan, Metrics};
+use aqmlab_record::{DatagramFlow, DatagramStats, Flow, MeasuredSpan, Metrics};
 
 use crate::event::Event;
 use crate::event_queue::EventQueue;
@@ -12,21 +12,23 @@ pub(crate) const HEADER: u32 = 28;
 
 /// One flow of datagrams, from a server to a client.
 #[derive(Clone, Debug)]
-struct DatagramFlow {
+struct Stream {
     slot: u32,
     record: Flow,
-    /// In the measured span: datagrams sent, and lost on the way.
-    sent: u64,
-    lost: u64,
+    datagrams: DatagramFlow,
+    /// How much later its datagrams arrive than they seem to.
+    hidden_delay: Time,
 }
 
 /// All flows of datagrams of a world.
 #[derive(Debug)]
 pub(crate) struct DatagramFlows {
     span: MeasuredSpan,
-    flows: Vec<DatagramFlow>,
+    flows: Vec<Stream>,
     /// Their numbers, by class and by the source's token.
     by_token: Vec<Vec<u32>>,
+    /// By class.
+    stats: Vec<DatagramStats>,
 }
 
 impl DatagramFlows {
@@ -35,14 +37,21 @@ impl DatagramFlows {
             span,
             flows: Vec::new(),
             by_token: vec![Vec::new(); classes],
+            stats: vec![DatagramStats::default(); classes],
         }
     }
 
-    /// A flow begins now: number `flow` of a class, with this minimum round trip, in a slot of its
-    /// own.
-    pub(crate) fn open(&mut self, slot: u32, (flow, class): (u64, usize), rtt: Time, now: Time) {
+    /// A flow begins now: number `flow` of a class, with this minimum round trip and hidden delay,
+    /// in a slot of its own.
+    pub(crate) fn open(
+        &mut self,
+        slot: u32,
+        (flow, class): (u64, usize),
+        (rtt, hidden_delay): (Time, Time),
+        now: Time,
+    ) {
         self.by_token[class].push(self.flows.len() as u32);
-        self.flows.push(DatagramFlow {
+        self.flows.push(Stream {
             slot,
             record: Flow {
                 flow,
@@ -52,8 +61,8 @@ impl DatagramFlows {
                 end: now,
                 ..Flow::default()
             },
-            sent: 0,
-            lost: 0,
+            datagrams: DatagramFlow::default(),
+            hidden_delay,
         });
     }
 
@@ -66,34 +75,46 @@ impl DatagramFlows {
         now: Time,
         network: &mut Network<Q>,
     ) {
-        let number = self.by_token[class][token as usize];
-        let flow = &mut self.flows[number as usize];
-        flow.sent += u64::from(self.span.contains(now));
+        let flow = self.by_token[class][token as usize];
+        let stream = &mut self.flows[flow as usize];
+        let number = stream.datagrams.on_sent(now, self.span);
         let len = (size - HEADER) as u16;
-        network.send(now, Event::datagram(Role::Server, flow.slot, number, len));
+        let event = Event::datagram(Role::Server, stream.slot, (flow, number), len);
+        network.send(now, event);
     }
 
     /// A datagram has arrived.
     pub(crate) fn on_received(&mut self, event: &Event, now: Time) {
-        let bytes = u64::from(event.len);
-        let record = &mut self.flows[event.seq as usize].record;
+        let stream = &mut self.flows[event.seq as usize];
+        let (bytes, record) = (u64::from(event.len), &mut stream.record);
         record.end = now;
         record.response_bytes += bytes;
         if self.span.contains(now) {
             record.measured_bytes += bytes;
         }
+        let stats = &mut self.stats[record.class];
+        let at = (now, stream.hidden_delay);
+        stream
+            .datagrams
+            .on_received(event.ack, at, self.span, stats);
     }
 
     /// A datagram was dropped or lost.
     pub(crate) fn on_lost(&mut self, event: &Event, time: Time) {
-        let measured = self.span.contains(time);
-        self.flows[event.seq as usize].lost += u64::from(measured);
+        let stream = &mut self.flows[event.seq as usize];
+        let stats = &mut self.stats[stream.record.class];
+        stream.datagrams.on_lost(event.ack, time, self.span, stats);
     }
 
     /// The end of the run: the flows are counted and recorded.
-    pub(crate) fn close(&self, metrics: &mut Metrics) {
-        for flow in &self.flows {
-            metrics.on_datagram_flow(&flow.record, flow.sent, flow.lost);
+    pub(crate) fn close(&mut self, metrics: &mut Metrics) {
+        for stream in &mut self.flows {
+            let stats = &mut self.stats[stream.record.class];
+            let (sent, lost) = stream.datagrams.close(stats);
+            metrics.on_datagram_flow(&stream.record, sent, lost);
+        }
+        for (class, stats) in self.stats.iter().enumerate() {
+            metrics.on_datagrams(class, stats);
         }
     }
 }

@@ -53,7 +53,7 @@ pub(crate) struct Event {
     /// Sequence number of a segment, cut to 32 bits; of a source's event, its token; of a
     /// datagram, its flow.
     pub(crate) seq: u32,
-    /// Acknowledgement number of a segment, cut to 32 bits; of a connection's event, which of
+    /// Acknowledgement number of a segment, cut to 32 bits; of a datagram, its number in its flow; of a connection's event, which of
     /// the connections that used the slot is meant (timers outlive connections).
     pub(crate) ack: u32,
     /// The segment's options, which are kept aside.
@@ -84,12 +84,18 @@ impl Event {
         }
     }
 
-    /// A datagram with `len` bytes of payload on its way to the bottleneck; `number` is its flow.
-    pub(crate) const fn datagram(sender: Role, conn: u32, number: u32, len: u16) -> Self {
+    /// A datagram with `len` bytes of payload on its way to the bottleneck: of which flow, and its
+    /// number there.
+    pub(crate) const fn datagram(
+        sender: Role,
+        conn: u32,
+        (flow, number): (u32, u32),
+        len: u16,
+    ) -> Self {
         Self {
             conn,
-            seq: number,
-            ack: 0,
+            seq: flow,
+            ack: number,
             options: 0,
             len,
             bits: 0,

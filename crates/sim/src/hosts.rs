@@ -80,6 +80,15 @@ impl Hosts {
         Routes::new(&common, path)
     }
 
+    /// What a datagram of a server with this minimum round trip takes longer than it does here: where
+    /// servers delay what they send, that is left out as if their clocks were behind.
+    pub(crate) fn hidden_delay(&self, rtt: Time, path: usize) -> Time {
+        match self.delay_at {
+            DelayAt::Servers => rtt.saturating_sub(self.link_delay(path)),
+            DelayAt::Both | DelayAt::Clients => Time::ZERO,
+        }
+    }
+
     /// Propagation on the links of a path, both ways together.
     pub(crate) fn link_delay(&self, path: usize) -> Time {
         self.paths[path].delay

@@ -2,8 +2,8 @@
 
 use aqmlab_link::{AccessLinks, Port, Transmission};
 use aqmlab_net::{Packet, Role, Time};
-use aqmlab_record::{Conservation, LinkStats, Metrics, RunError};
-use aqmlab_tcp::Options;
+use aqmlab_record::{Conservation, LinkStats, MeasuredSpan, Metrics, RunError, SenderStats};
+use aqmlab_tcp::{Options, RoundTrip, SegmentKind};
 
 use crate::capture::Capture;
 use crate::event::Event;
@@ -27,8 +27,12 @@ pub(crate) struct Network<Q> {
     /// Hosts have no links of their own, every way is a single hop, and nobody captures.
     is_plain: bool,
     conservation: Conservation,
-    /// What reaches its first port then or later is on its way when the run ends.
-    end: Time,
+    /// What reaches its first port at its end or later is on its way when the run ends.
+    span: MeasuredSpan,
+    /// By slot: the round trip of a connection on idle links.
+    idle: Vec<Time>,
+    /// What the ends of connections measure and send again, by class.
+    senders: Vec<SenderStats>,
     /// Packets that were dropped or lost, and when; their connections have not been told yet.
     dropped: Vec<(Time, Event)>,
     #[cfg(test)]
@@ -36,15 +40,15 @@ pub(crate) struct Network<Q> {
 }
 
 impl<Q: EventQueue> Network<Q> {
-    /// A network that is quiet until `end`. `hops` are the ports of all ways of all paths, and
-    /// whether each way has only one; `access` the hosts' own links in one direction.
+    /// A network that is quiet, for so many classes of traffic. `hops` are the ports of all ways of
+    /// all paths, and whether each way has only one; `access` the hosts' own links in one direction.
     pub(crate) fn new(
         event_queue: Q,
         ports: Vec<Port<Event>>,
         (hops, has_single_hops): (Vec<u16>, bool),
         access: Option<AccessLinks>,
         capture: Option<Box<Capture>>,
-        end: Time,
+        (span, classes): (MeasuredSpan, usize),
     ) -> Self {
         Self {
             is_plain: access.is_none() && capture.is_none() && has_single_hops,
@@ -56,7 +60,9 @@ impl<Q: EventQueue> Network<Q> {
             ports,
             capture,
             conservation: Conservation::default(),
-            end,
+            span,
+            idle: Vec::with_capacity(1 << 10),
+            senders: vec![SenderStats::default(); classes],
             dropped: Vec::new(),
             #[cfg(test)]
             fingerprint: Default::default(),
@@ -113,6 +119,55 @@ impl<Q: EventQueue> Network<Q> {
     /// The route of one more slot.
     pub(crate) fn add_routes(&mut self, routes: Routes) {
         self.routes.push(routes);
+        self.idle.push(Time::ZERO);
+    }
+
+    /// Learns how long a round trip of a connection takes on idle links, which has `propagation`:
+    /// a segment of the server's and the client's ACK of it have so many IP bytes.
+    pub(crate) fn set_idle_round_trip(
+        &mut self,
+        index: u32,
+        propagation: Time,
+        [segment, ack]: [u32; 2],
+    ) {
+        let routes = &self.routes[index as usize];
+        let mut time = propagation;
+        for (sender, size) in [(Role::Server, segment), (Role::Client, ack)] {
+            let route = routes.of(sender);
+            for hop in 0..route.hops {
+                let port = route.port(hop, &self.hops);
+                time += self.ports[port].transmission_time(size);
+            }
+            for links in self.access.iter().flatten() {
+                time += links.transmission_time(size);
+            }
+        }
+        self.idle[index as usize] = time;
+    }
+
+    /// The server of a connection has measured a round trip.
+    #[inline(never)]
+    pub(crate) fn on_round_trip(&mut self, now: Time, index: u32, sample: &RoundTrip) {
+        if self.span.contains(now) {
+            let class = usize::from(self.routes[index as usize].of(Role::Server).class);
+            self.senders[class].on_round_trip(sample, self.idle[index as usize]);
+        }
+    }
+
+    /// An end of a connection sends a segment again.
+    #[inline(never)]
+    pub(crate) fn on_retransmission(&mut self, now: Time, index: u32, kind: SegmentKind) {
+        if self.span.contains(now) {
+            let class = usize::from(self.routes[index as usize].of(Role::Server).class);
+            self.senders[class].on_retransmission(kind);
+        }
+    }
+
+    /// Hands on what the ends of connections have measured and sent again.
+    pub(crate) fn count_senders(&self, metrics: &mut Metrics) {
+        for (class, senders) in self.senders.iter().enumerate() {
+            metrics.on_senders(class, senders);
+        }
     }
 
     /// Keeps the options of a segment that leaves.
@@ -172,7 +227,7 @@ impl<Q: EventQueue> Network<Q> {
     /// The end of the measured span: nothing departs any more.
     pub(crate) fn close(&mut self) {
         for (number, port) in self.ports.iter_mut().enumerate() {
-            port.close(self.end);
+            port.close(self.span.end);
             self.event_queue.set_departure(number, Time::NEVER);
         }
     }
@@ -212,20 +267,20 @@ impl<Q: EventQueue> Network<Q> {
             return self.send_to_port(now, event);
         }
         let reaches = now + route.delay_before();
-        if reaches >= self.end {
+        if reaches >= self.span.end {
             self.conservation.in_flight += 1;
             return;
         }
         let (packet, behind) = (self.packet(&event, route), route.delay_behind());
-        let port = route.only_port();
+        let (port, class) = (route.only_port(), route.class);
         #[cfg(test)]
         self.fingerprint.add(reaches, port, &packet, event.seq);
-        match self.ports[port].arrive(reaches, packet) {
+        match self.ports[port].arrive(reaches, packet, class) {
             Transmission::Arrives(time, ecn) => {
                 let event = event.passed_on(event.sender(), ecn);
                 self.event_queue.push(time + behind, event);
             }
-            Transmission::Waits => self.store(reaches, port, packet, event),
+            Transmission::Waits => self.store(reaches, port, (packet, class), event),
             Transmission::Dropped | Transmission::Lost(_) => self.dropped.push((reaches, event)),
         }
     }
@@ -255,7 +310,7 @@ impl<Q: EventQueue> Network<Q> {
         // There, others can come between; else it is there already.
         if route.placement == DelayPlacement::Before || leaves > now {
             self.event_queue.push(reaches, event);
-        } else if reaches >= self.end {
+        } else if reaches >= self.span.end {
             self.conservation.in_flight += 1;
         } else {
             self.enter_port(reaches, event, &route);
@@ -278,15 +333,15 @@ impl<Q: EventQueue> Network<Q> {
         if self.capture.is_some() {
             self.capture(time, port, &event);
         }
-        match self.ports[port].arrive(time, packet) {
-            Transmission::Waits => self.store(time, port, packet, event),
+        match self.ports[port].arrive(time, packet, route.class) {
+            Transmission::Waits => self.store(time, port, (packet, route.class), event),
             transmission => self.pass(time, event, transmission, route),
         }
     }
 
     /// A packet arrives at a port that stores its packets.
     #[inline(never)]
-    fn store(&mut self, time: Time, port: usize, packet: Packet, event: Event) {
+    fn store(&mut self, time: Time, port: usize, packet: (Packet, u16), event: Event) {
         let sent = self.ports[port].take_in(time, packet, event, &mut self.dropped);
         // Else the wire is as busy, or as idle, as it was.
         if let Some((event, transmission)) = sent {

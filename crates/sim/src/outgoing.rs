@@ -1,7 +1,7 @@
 //! What end points send.
 
 use aqmlab_net::{Role, Time};
-use aqmlab_tcp::{Outbox, Segment};
+use aqmlab_tcp::{Outbox, RoundTrip, Segment, SegmentKind};
 
 use crate::event::{Event, Kind};
 use crate::event_queue::EventQueue;
@@ -55,5 +55,18 @@ impl<A: EventQueue> Outbox for Outgoing<'_, A> {
         let kind = Kind::AtPort(self.sender);
         let event = Event::segment(kind, self.connection, &segment, options);
         self.network.send(self.now, event);
+    }
+
+    fn on_round_trip(&mut self, sample: &RoundTrip) {
+        // What matters is the way of the responses.
+        if self.sender == Role::Server {
+            self.network
+                .on_round_trip(self.now, self.connection, sample);
+        }
+    }
+
+    fn on_retransmission(&mut self, kind: SegmentKind) {
+        self.network
+            .on_retransmission(self.now, self.connection, kind);
     }
 }

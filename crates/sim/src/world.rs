@@ -159,7 +159,14 @@ impl<Q: EventQueue> World<Q> {
             shifted_clocks: shortcuts.shifted_clocks
                 && access.is_none()
                 && network.hosts.delay_at == DelayAt::Both,
-            network: Network::new(event_queue, ports, hops, access, capture, span.end),
+            network: Network::new(
+                event_queue,
+                ports,
+                hops,
+                access,
+                capture,
+                (span, scenario.traffic.len()),
+            ),
             hosts,
             connections: Connections::new(stacks, clocks),
             datagrams: DatagramFlows::new(span, scenario.traffic.len()),
@@ -239,8 +246,11 @@ impl<Q: EventQueue> World<Q> {
         let mut claimed = 0;
         for (index, connection) in self.connections.iter() {
             claimed += u64::from(connection.in_network);
-            self.metrics.on_still_open(&self.flow_of(index, connection));
+            let cwnd = connection.ends[Role::Server as usize].cwnd();
+            let flow = self.flow_of(index, connection);
+            self.metrics.on_still_open(&flow, Some(cwnd));
         }
+        self.network.count_senders(&mut self.metrics);
         self.network.check_conservation(claimed)
     }
 
@@ -668,6 +678,7 @@ impl<Q: EventQueue> World<Q> {
         let profiles = Role::BOTH.map(|role| stack.profile(overrides.as_deref(), role));
         let headers = profiles.map(|it| [it.header.0 as u32, it.syn_header.0 as u32]);
         let [clients, servers] = profiles;
+        let sizes = [headers[1][0] + servers.mss.0 as u32, headers[0][0]];
         let handshake = clients.handshake;
         let send_delay = clients.random_send_delay.max(servers.random_send_delay);
         let endpoints = [Endpoint::listen(clients), Endpoint::listen(servers)];
@@ -682,6 +693,8 @@ impl<Q: EventQueue> World<Q> {
             .hosts
             .routes(flow, of_class, &to, Headers::Tcp(headers));
         let index = self.connections.take_slot(routes, &mut self.network);
+        let propagation = routes.round_trip(self.hosts.link_delay(of_class.1));
+        self.network.set_idle_round_trip(index, propagation, sizes);
         let is_traced = self.tracer.wants(class, self.now, &connect.script);
         if is_traced {
             self.tracer.follow(index);
@@ -739,8 +752,10 @@ impl<Q: EventQueue> World<Q> {
             .hosts
             .routes(flow, of_class, &to, Headers::Datagram(HEADER));
         let rtt = routes.round_trip(self.hosts.link_delay(path));
+        let hidden = self.hosts.hidden_delay(rtt, path);
         let slot = self.connections.add_slot(routes, &mut self.network);
-        self.datagrams.open(slot, (flow, class), rtt, self.now);
+        self.datagrams
+            .open(slot, (flow, class), (rtt, hidden), self.now);
     }
 
     /// [`end`](Self::end), with the hash of what reached the ports.

@@ -166,8 +166,8 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
     assert_ne!(first.0, other.0);
     assert_eq!(
         first.1.len(),
-        4,
-        "the distribution, responses, flows and queue are recorded"
+        7,
+        "distributions, responses, flows and queue are recorded"
     );
 }
 

@@ -9,7 +9,7 @@ use crate::profile::{
     RepeatedTimeout, SackAtTimeout, WindowGrowth,
 };
 use crate::prr::Prr;
-use crate::segment::{Flags, Outbox, Segment, Stamps, Timestamps};
+use crate::segment::{Flags, Outbox, RoundTrip, Segment, Stamps, Timestamps};
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 3.2).
 const DUP_THRESH: u32 = 3;
@@ -84,7 +84,7 @@ impl Endpoint {
         let ack = segment.ack;
         let (acked, flight) = (self.newly_acked(ack, cx), self.in_flight());
         let predicted = self.is_predicted(segment, cx);
-        self.measure(segment, cx);
+        self.measure(segment, cx, out);
         self.una = ack;
         self.nxt = self.nxt.max(ack);
         if self.sacking
@@ -175,29 +175,37 @@ impl Endpoint {
     // ---- round trips ----
 
     #[inline(always)]
-    fn measure(&mut self, segment: &Segment, cx: &Context<'_>) {
+    fn measure(&mut self, segment: &Segment, cx: &Context<'_>, out: &mut impl Outbox) {
         let stamps = if self.stamping && cx.profile.stamps() == Some(Stamps::Rfc7323) {
             segment.options.timestamps()
         } else {
             None
         };
-        if let Some(stamps) = stamps {
+        let sent = if let Some(stamps) = stamps {
             let passed = cx.host.millis(cx.now).wrapping_sub(stamps.echo);
-            let sent = cx.now.saturating_sub(Time::from_millis(u64::from(passed)));
-            self.rto.sample(cx.profile, cx.host, sent, cx.now);
+            Some(cx.now.saturating_sub(Time::from_millis(u64::from(passed))))
         } else {
-            self.sample_round_trip(segment.ack, cx);
+            self.take_timed(segment.ack)
+        };
+        if let Some(sent) = sent {
+            self.rto.sample(cx.profile, cx.host, sent, cx.now);
+            let time = cx.now - sent;
+            out.on_round_trip(&RoundTrip {
+                time,
+                smoothed: self.rto.smoothed(cx.profile).unwrap_or(time),
+                cwnd: self.cwnd(),
+            });
         }
         if cx.profile.backoff_ends_with == BackoffEnd::NewAck {
             self.rto.end_backoff(cx.profile);
         }
     }
 
-    pub(crate) fn sample_round_trip(&mut self, ack: u64, cx: &Context<'_>) {
-        if self.timed_at < Time::NEVER && ack > self.timed_seq {
-            self.rto.sample(cx.profile, cx.host, self.timed_at, cx.now);
-            self.timed_at = Time::NEVER;
-        }
+    /// When the segment was sent that is timed, if this acknowledges it: none is timed any more.
+    #[inline(always)]
+    pub(crate) fn take_timed(&mut self, ack: u64) -> Option<Time> {
+        let is_timed = self.timed_at < Time::NEVER && ack > self.timed_seq;
+        is_timed.then(|| std::mem::replace(&mut self.timed_at, Time::NEVER))
     }
 
     // ---- time stamps ----

@@ -8,7 +8,7 @@ use crate::prr::Prr;
 use crate::receive::Receiver;
 use crate::rto::{HostClock, Rto};
 use crate::scoreboard::Scoreboard;
-use crate::segment::{Flags, Options, Outbox, Segment};
+use crate::segment::{Flags, Options, Outbox, Segment, SegmentKind};
 
 /// What an end point needs to know besides its own state.
 #[derive(Clone, Copy, Debug)]
@@ -542,6 +542,7 @@ impl Endpoint {
             if cx.profile.answers_repeated_syn {
                 self.timed_at = Time::NEVER;
                 self.cold_mut().retransmissions.syn += 1;
+                out.on_retransmission(SegmentKind::Syn);
                 self.send_syn(cx, out);
             }
             return Events::default();
@@ -593,7 +594,9 @@ impl Endpoint {
         self.una = 1;
         self.retransmit_at = Time::NEVER;
         self.hold_until = Time::NEVER;
-        self.sample_round_trip(1, cx);
+        if let Some(sent) = self.take_timed(1) {
+            self.rto.sample(cx.profile, cx.host, sent, cx.now);
+        }
         self.rto.on_established(cx.profile);
         // RFC 5681, section 3.1: one segment if a SYN was lost.
         let lost_syn = self.retransmissions().syn > 0;
@@ -678,6 +681,7 @@ impl Endpoint {
         let retransmissions = &mut self.cold_mut().retransmissions;
         retransmissions.syn += 1;
         let syns = retransmissions.syn;
+        out.on_retransmission(SegmentKind::Syn);
         let client = self.phase == Phase::SynSent;
         if client {
             self.rto.set_syn_gap(cx.profile, syns);

@@ -29,4 +29,6 @@ pub use profile::{
     Recovery, RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart, WindowGrowth,
 };
 pub use rto::HostClock;
-pub use segment::{Flags, MAX_SACK_BLOCKS, Options, Outbox, Segment, Timestamps};
+pub use segment::{
+    Flags, MAX_SACK_BLOCKS, Options, Outbox, RoundTrip, Segment, SegmentKind, Timestamps,
+};

@@ -4,7 +4,7 @@ use aqmlab_net::{Ecn, RandomStream, Time};
 
 use crate::endpoint::{Context, Endpoint, RecoveryState};
 use crate::profile::{EctOn, Profile, Recovery, SackAtTimeout};
-use crate::segment::{Flags, Options, Outbox, Segment};
+use crate::segment::{Flags, Options, Outbox, Segment, SegmentKind};
 
 /// A segment that could be sent: its length, and whether it would carry the FIN.
 type Candidate = (u64, bool);
@@ -369,7 +369,7 @@ impl Endpoint {
                 (self.timed_seq, self.timed_at) = (seq, cx.now);
             }
         } else {
-            self.count_resent(len);
+            self.count_resent(len, out);
             self.max = self.max.max(end);
         }
         if self.retransmit_at == Time::NEVER {
@@ -378,13 +378,16 @@ impl Endpoint {
     }
 
     #[inline(never)]
-    fn count_resent(&mut self, len: u64) {
+    fn count_resent(&mut self, len: u64, out: &mut impl Outbox) {
         let retransmissions = &mut self.cold_mut().retransmissions;
-        if len > 0 {
+        let kind = if len > 0 {
             retransmissions.data += 1;
+            SegmentKind::Data
         } else {
             retransmissions.fin += 1;
-        }
+            SegmentKind::Fin
+        };
+        out.on_retransmission(kind);
     }
 
     #[inline(never)]

@@ -1,6 +1,6 @@
 //! What end points exchange.
 
-use aqmlab_net::Ecn;
+use aqmlab_net::{Ecn, Time};
 
 /// A TCP segment: its header fields and the length of its payload.
 ///
@@ -61,7 +61,7 @@ pub(crate) enum Stamps {
     Transit,
 }
 
-/// Where end points put what they send.
+/// Where end points put what they send. It also learns what they measure and repair meanwhile.
 pub trait Outbox {
     /// A segment leaves.
     fn send(&mut self, segment: Segment);
@@ -71,6 +71,39 @@ pub trait Outbox {
     fn send_common(&mut self, segment: Segment) {
         self.send(segment);
     }
+
+    /// The end point has measured a round trip of its data.
+    #[inline]
+    fn on_round_trip(&mut self, _sample: &RoundTrip) {}
+
+    /// A segment of this kind is sent again.
+    #[inline]
+    fn on_retransmission(&mut self, _kind: SegmentKind) {}
+}
+
+/// A sample of the round trip, as the retransmission timer gets it: of a segment that was timed and
+/// never sent again (Karn), or by time stamps; not of the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundTrip {
+    /// From sending to the acknowledgement, a receiver's delay of its ACK included. With time
+    /// stamps in their milliseconds, else exact, however coarse the clock of the retransmission
+    /// timer is.
+    pub time: Time,
+    /// The smoothed round trip with this sample, on the timer's clock.
+    pub smoothed: Time,
+    /// The congestion window at this time in bytes, with what fast recovery has added.
+    pub cwnd: u64,
+}
+
+/// What a segment is sent again for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentKind {
+    /// A SYN or a SYN-ACK.
+    Syn,
+    /// A FIN without data.
+    Fin,
+    /// Data.
+    Data,
 }
 
 impl Outbox for Vec<Segment> {

@@ -14,7 +14,7 @@ from aqmlab._util.table import Table
 from aqmlab._util.words import printable
 from aqmlab.results.compare import Difference, Distance
 from aqmlab.results.links import main_link
-from aqmlab.results.metrics import FLOWS, LINK, RESPONSES, Metric, chosen, flattened
+from aqmlab.results.metrics import DATAGRAMS, FLOWS, LINK, RESPONSES, Metric, chosen, flattened
 from aqmlab.results.run import Run
 from aqmlab.scenario.catalog import Entry
 
@@ -56,6 +56,18 @@ def run_tables(run: Run) -> list[str | Text | Table]:
         _grid("class", RESPONSES, _by_class(summary["responses"])),
         "",
         _grid("class", FLOWS, _by_class(summary["flows"])),
+        *_datagrams(summary["flows"]),
+    ]
+
+
+def _datagrams(flows: Mapping[str, Any]) -> list[str | Text | Table]:
+    """What the datagrams of classes met, if there were any."""
+    named = {name: of for name, of in flows.items() if name != "all" and of.get("datagrams_sent")}
+    if not named:
+        return []
+    return [
+        "",
+        _grid("datagrams", DATAGRAMS, named if len(named) == 1 else {**named, "all": flows["all"]}),
     ]
 
 

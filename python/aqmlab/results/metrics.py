@@ -16,6 +16,7 @@ from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 
 __all__ = [
+    "DATAGRAMS",
     "FLOWS",
     "FORWARD",
     "LINK",
@@ -99,6 +100,9 @@ LINK = (
     _metric("links", "queue_p95_packets", short="p95"),
     _metric("links", "queue_max_packets", short="max"),
     _metric("links", "sojourn_mean_s", 1, "delay ms"),
+    _metric("links", "sojourn_p50_s", 1),
+    _metric("links", "sojourn_p99_s", 1, "delay p99"),
+    _metric("links", "sojourn_max_s", 1),
 )
 """Of one direction of a link."""
 RESPONSES = (
@@ -121,14 +125,34 @@ RESPONSES = (
 """Of the responses of a class."""
 FLOWS = (
     _metric("flows", "count", short="connections"),
+    _metric("flows", "still_open", short="open"),
     _metric("flows", "goodput_bps", 3, "goodput Mbit/s"),
     _metric("flows", "fairness_jain", 3, "Jain"),
     _metric("flows", "retransmitted_syn", short="SYN again"),
     _metric("flows", "retransmitted_fin", short="FIN again"),
     _metric("flows", "retransmitted_data", short="data again"),
     _metric("flows", "closed_timeouts", short="timeouts"),
+    _metric("flows", "span_retransmitted_data", short="data again in span"),
+    _metric("flows", "span_timeouts", short="timeouts in span"),
+    _metric("flows", "rtt_min_s", 1),
+    _metric("flows", "rtt_p50_s", 1, "RTT ms"),
+    _metric("flows", "rtt_p95_s", 1, "RTT p95"),
+    _metric("flows", "rtt_increase_p95_s", 1),
+    _metric("flows", "cwnd_mean_bytes", 1, "cwnd kB"),
 )
 """Of the connections of a class."""
+DATAGRAMS = (
+    _metric("flows", "datagrams_sent", short="sent"),
+    _metric("flows", "datagram_loss_rate", 2, "loss %"),
+    _metric("flows", "datagram_delay_p50_s", 1, "delay ms"),
+    _metric("flows", "datagram_delay_p95_s", 1, "p95"),
+    _metric("flows", "datagram_delay_p99_s", 1, "p99"),
+    _metric("flows", "datagram_jitter_s", 2, "jitter ms"),
+    _metric("flows", "datagram_ipdv_p99_s", 2, "IPDV p99"),
+    _metric("flows", "datagram_gap_max_s", 1, "gap ms"),
+    _metric("flows", "datagram_loss_run_max", short="lost in a row"),
+)
+"""Of the datagrams of a class."""
 
 FORWARD = ("links", "bottleneck", "forward")
 """Where a summary describes the queue of the responses."""
@@ -139,6 +163,9 @@ _LINK_NAMES = {
     "utilization": "utilization",
     "queue": "queue_mean_packets",
     "delay": "sojourn_mean_s",
+    **{
+        f"delay_{rank}": f"sojourn_{rank}_s" for rank in ("p50", "p90", "p95", "p99", "p999", "max")
+    },
 }
 _RESPONSE_NAMES = {
     "responses": "count",
@@ -147,7 +174,21 @@ _RESPONSE_NAMES = {
     **{f"le_{limit}s": f"le_{limit}s" for limit in (1, 2, 3)},
     "gt_3s": "gt_3s",
 }
-_FLOW_NAMES = {"goodput": "goodput_bps", "fairness": "fairness_jain"}
+_FLOW_NAMES = {
+    "goodput": "goodput_bps",
+    "fairness": "fairness_jain",
+    "rtt": "rtt_mean_s",
+    "srtt": "srtt_mean_s",
+    **{f"rtt_{rank}": f"rtt_{rank}_s" for rank in ("min", "p50", "p95", "p99", "idle")},
+    **{f"rtt_increase_{rank}": f"rtt_increase_{rank}_s" for rank in ("p50", "p95")},
+    "cwnd": "cwnd_mean_bytes",
+    "datagram_loss": "datagram_loss_rate",
+    "datagram_delay": "datagram_delay_mean_s",
+    **{f"datagram_delay_{rank}": f"datagram_delay_{rank}_s" for rank in ("p50", "p95", "p99")},
+    "jitter": "datagram_jitter_s",
+    **{f"ipdv_{rank}": f"datagram_ipdv_{rank}_s" for rank in ("p50", "p95", "p99")},
+    "gap": "datagram_gap_max_s",
+}
 SHORT_NAMES: Mapping[str, str] = {
     **{name: ".".join((*FORWARD, key)) for name, key in _LINK_NAMES.items()},
     **{name: f"responses.all.{key}" for name, key in _RESPONSE_NAMES.items()},
@@ -184,9 +225,13 @@ def chosen(metrics: Sequence[Metric], *keys: str) -> list[Metric]:
 def described(name: str) -> Metric | None:
     """What is known of a metric, given by its short name or its key; None: nothing."""
     path = SHORT_NAMES.get(name, name).split(".")
-    tables = {"links": LINK, "responses": RESPONSES, "flows": FLOWS}
-    found = (metric for metric in tables.get(path[0], RESPONSES) if metric.key == path[-1])
-    return next(found, None)
+    tables = {"links": LINK, "responses": RESPONSES, "flows": (*FLOWS, *DATAGRAMS)}
+    for metric in tables.get(path[0], RESPONSES):
+        if metric.key == path[-1]:
+            return metric
+    if path[-1] in _DECLARED.get(path[0], {}):
+        return _metric(path[0], path[-1], decimals=3)
+    return None
 
 
 _LEFT_OUT = ("scenario", "seed", "version")

@@ -208,6 +208,21 @@ class Run:
         """
         return self.read("distribution")
 
+    @cached_property
+    def delay(self) -> pa.Table | None:
+        """Delays of datagrams and round trips, counted in bins (``delay.parquet``)."""
+        return self.read("delay")
+
+    @cached_property
+    def sojourn(self) -> pa.Table | None:
+        """Sojourn times at each direction of each link, counted in bins (``sojourn.parquet``)."""
+        return self.read("sojourn")
+
+    @cached_property
+    def class_sojourn(self) -> pa.Table | None:
+        """The same by class of traffic (``class_sojourn.parquet``)."""
+        return self.read("class_sojourn")
+
     def has(self, table: str) -> bool:
         """Whether it has a table."""
         return table in self.tables if self.tables is not None else self._file(table).exists()

@@ -39,6 +39,9 @@ impl Outcome {
     }
 }
 
+/// Classes of traffic that take turns.
+const CLASSES: usize = 3;
+
 /// A port under test, whose packets are the numbers of their arrivals.
 struct Driven<'a> {
     port: Port<usize>,
@@ -61,8 +64,10 @@ impl<'a> Driven<'a> {
 
     fn arrive(&mut self, number: usize) {
         let Arrival { at, packet } = self.arrivals[number];
-        match self.port.arrive(at, packet) {
+        let class = (number % CLASSES) as u16;
+        match self.port.arrive(at, packet, class) {
             Transmission::Waits => {
+                let packet = (packet, class);
                 let sent = self.port.take_in(at, packet, number, &mut self.dropped);
                 self.sent(at, sent);
             }

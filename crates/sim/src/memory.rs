@@ -18,10 +18,7 @@ const SHARE_OF_FREE: f64 = 0.9;
 
 /// Memory of a flow, session or user in its source, about: its random streams, its hosts, what it
 /// does next.
-const MEMBER: f64 = 300.0;
-
-/// Vectors that grow hold up to twice what is in them, one and a half times on average.
-const GROWTH: f64 = 1.5;
+const MEMBER: f64 = 220.0;
 
 /// How much more memory than before a run may take.
 #[derive(Clone, Copy, Debug)]
@@ -129,12 +126,12 @@ fn need(class: &Traffic, scenario: &Scenario) -> Need {
     };
     let per_member = MEMBER + size_of::<Action>() as f64 + size_of::<Event>() as f64;
     let per_datagram_flow = datagrams::FLOW_BYTES as f64;
-    let mut bytes = members * per_member * GROWTH;
-    bytes += connections * connections::SLOT_BYTES as f64 * GROWTH;
+    let mut bytes = members * per_member;
+    bytes += connections * connections::SLOT_BYTES as f64;
     if sends_datagrams {
-        bytes += members * per_datagram_flow * GROWTH;
+        bytes += members * per_datagram_flow;
         // A quarter of the round trip lies before the bottleneck.
-        bytes += packets * rtt / 4.0 * size_of::<(Time, Event)>() as f64 * GROWTH;
+        bytes += packets * rtt / 4.0 * size_of::<(Time, Event)>() as f64;
     }
     let by_packets = sends_datagrams && packets > members;
     let path = format!("traffic.{}", class.name);

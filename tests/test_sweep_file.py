@@ -248,6 +248,18 @@ ONE = '[[axes]]\nname = "x"\nfield = "title"\n'
         ('derive = { a = "b + 1" }', 'derive.a: "b + 1" uses b, which is no variable'),
         ('derive = { a = "1 / 0" }', 'derive.a: "1 / 0" cannot be computed: division by zero'),
         ("derive = { a = \"'a' * 99\" }", "cannot be computed: a text is no number"),
+        ("derive = { a = \"'a\\u0007'\" }", "holds a text with characters that cannot be printed"),
+        (
+            'derive = { a = "99999999999999999999" }',
+            'a: "99999999999999999999" holds a whole number',
+        ),
+        (
+            'derive = { a = "9223372036854775807 + 1" }',
+            "cannot be computed: a whole number beyond 9223372036854775807",
+        ),
+        ('derive = { a = "1e308 * 10" }', "cannot be computed: a number that is not finite"),
+        ('keep = "[1] * 1000000000 == 1"', "cannot be computed: a list is no number"),
+        (ONE + "values = [99999999999999999999]", "axes.x.values.0: found 99999999999999999999"),
         ('derive = { a = "[1]" }', 'derive.a: "[1]" is no text, number, true or false'),
         ('derive = { x = "1" }\n' + ONE + "values = [1]", "derive.x: an axis has a variable"),
         ('keep = "1 > 2"', "keep: leaves no point"),

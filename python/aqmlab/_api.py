@@ -9,6 +9,7 @@ from typing import overload
 
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import RUNS_ROOT, default_path, execute
+from aqmlab.engine.memory import limited
 from aqmlab.engine.parallel import execute_all
 from aqmlab.errors import AqmlabError
 from aqmlab.results.compare import Difference, compared_groups, differences
@@ -26,6 +27,7 @@ def run(
     seeds: None = None,
     jobs: int | None = None,
     progress: Callable[[float], None] | None = None,
+    memory: str | int | None = None,
 ) -> Run: ...
 
 
@@ -38,6 +40,7 @@ def run(
     seeds: str | Iterable[int],
     jobs: int | None = None,
     progress: Callable[[float], None] | None = None,
+    memory: str | int | None = None,
 ) -> list[Run]: ...
 
 
@@ -49,6 +52,7 @@ def run(
     seeds: str | Iterable[int] | None = None,
     jobs: int | None = None,
     progress: Callable[[float], None] | None = None,
+    memory: str | int | None = None,
 ) -> Run | list[Run]:
     """Runs a scenario, or finds its finished run.
 
@@ -60,6 +64,8 @@ def run(
         jobs: runs at a time with `seeds`; default: the number of processors.
         progress: called now and then with the share that is done, with `seeds` from several
             threads.
+        memory: how much this process may take for the runs, in bytes or as text such as "4 GiB";
+            default: most of what is free.
 
     Returns:
         The run; with `seeds` a list of runs in their order.
@@ -69,11 +75,23 @@ def run(
         RunError: a run failed.
     """
     chosen = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-    if seeds is None:
+    if seeds is not None and seed is not None:
+        raise AqmlabError("run(): found seed and seeds; give one of them")
+    with limited(memory):
+        if seeds is not None:
+            return _run_seeds(chosen, seeds, out_dir, jobs, progress)
         chosen = chosen if seed is None else chosen.with_seed(seed)
         return execute(chosen, out_dir, progress=progress, reuse=True)
-    if seed is not None:
-        raise AqmlabError("run(): found seed and seeds; give one of them")
+
+
+def _run_seeds(
+    chosen: Scenario,
+    seeds: str | Iterable[int],
+    out_dir: str | os.PathLike[str] | None,
+    jobs: int | None,
+    progress: Callable[[float], None] | None,
+) -> list[Run]:
+    """A run of a scenario for each seed."""
     if chosen.uncalibrated:
         chosen, _ = calibrate(chosen, jobs=jobs)
     numbers = parsed_seeds(seeds) if isinstance(seeds, str) else list(dict.fromkeys(seeds))

@@ -62,17 +62,30 @@ def offered_bps(effective: str, class_index: int) -> float:
     The mean of the directions in which its responses go. Transfers take a window per round trip.
     """
 
+def parse_bytes(text: str) -> int:
+    """The bytes of text such as "4 GiB"."""
+
+def memory_free() -> int | None:
+    """Most of the bytes that this process can still get, as far as the system says."""
+
 def run(
-    effective: str, out_dir: str | None, progress: Callable[[float], object] | None = None
+    effective: str,
+    out_dir: str | None,
+    progress: Callable[[float], object] | None = None,
+    memory: int | None = None,
 ) -> str:
     """Runs a scenario; writes its records into `out_dir`; returns the summary as JSON.
 
     `progress` is called with the share of the simulated time that is done. An exception that it
-    raises ends the run and is passed on.
+    raises ends the run and is passed on. The run may take `memory` bytes more than the process has,
+    by default most of what is free.
     """
 
 def run_live(
-    effective: str, out_dir: str | None, progress: Callable[[float], object] | None = None
+    effective: str,
+    out_dir: str | None,
+    progress: Callable[[float], object] | None = None,
+    memory: int | None = None,
 ) -> str:
     """Runs a scenario on the live bed, in real time; as :func:`run` otherwise."""
 

@@ -32,16 +32,19 @@ pub(crate) fn buffer(field: &str, size: QueueSize) -> Result<(), Problem> {
     }
 }
 
-/// Packets have bytes.
+/// The mean length of a packet is that of one.
 pub(crate) fn mean_packet(mean_packet: Bytes) -> Result<(), Problem> {
-    if mean_packet.0 > 0 {
-        Ok(())
-    } else {
-        problem(
-            "mean_packet",
-            format!("found {mean_packet}; a packet has bytes"),
-        )
+    packet_size("mean_packet", mean_packet)
+}
+
+/// What a flow may send in its turn.
+pub(crate) fn quantum(quantum: Bytes) -> Result<(), Problem> {
+    const LARGEST: Bytes = Bytes(1 << 30);
+    bytes("quantum", quantum)?;
+    if quantum <= LARGEST {
+        return Ok(());
     }
+    problem("quantum", format!("found {quantum}; at most {LARGEST}"))
 }
 
 /// Time between two ticks of an AQM, which wakes that often, also while nothing arrives.

@@ -63,6 +63,7 @@ impl Parameters for Params {
 
     fn check(&self) -> Result<(), Problem> {
         check::limit(self.limit)?;
+        check::packet_size("mtu", self.mtu)?;
         check_times(self.target, self.interval)
     }
 }

@@ -79,7 +79,7 @@ impl Parameters for Params {
     fn check(&self) -> Result<(), Problem> {
         check::limit(self.limit)?;
         check::count("flows", self.flows, 1, 65536)?;
-        check::bytes("quantum", self.quantum)
+        check::quantum(self.quantum)
     }
 }
 

@@ -97,9 +97,10 @@ impl Parameters for Params {
     fn check(&self) -> Result<(), Problem> {
         check::limit(self.limit)?;
         check::count("flows", self.flows, 1, 65536)?;
-        check::bytes("quantum", self.quantum.unwrap_or(Bytes(1)))?;
+        check::quantum(self.quantum.unwrap_or(Bytes(1)))?;
         check::bytes("memory", self.memory)?;
         check::count("batch", self.batch, 1, u32::MAX)?;
+        check::packet_size("mtu", self.mtu)?;
         codel::check_times(self.target, self.interval)
     }
 }

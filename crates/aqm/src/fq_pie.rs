@@ -97,7 +97,7 @@ impl Parameters for Params {
     fn check(&self) -> Result<(), Problem> {
         check::limit(self.limit)?;
         check::count("flows", self.flows, 1, 65536)?;
-        check::bytes("quantum", self.quantum)?;
+        check::quantum(self.quantum)?;
         check::bytes("memory", self.memory)?;
         pie::check_control(self.qdelay_ref, self.t_update, self.alpha, self.beta)?;
         check::mean_packet(self.mean_packet)?;

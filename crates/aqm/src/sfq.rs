@@ -73,7 +73,7 @@ impl Parameters for Params {
         check::limit(self.limit)?;
         check::count("buckets", self.buckets, 1, 65536)?;
         check::count("depth", self.depth, 1, u32::MAX)?;
-        check::bytes("quantum", self.quantum.unwrap_or(Bytes(1)))?;
+        check::quantum(self.quantum.unwrap_or(Bytes(1)))?;
         check::interval("perturb", self.perturb.unwrap_or(Time::NEVER))
     }
 }

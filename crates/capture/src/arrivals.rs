@@ -8,8 +8,11 @@ use crate::convert::PROGRESS;
 use crate::error::CaptureError;
 use crate::reader::CaptureReader;
 
-/// More bins than this are put together two by two: a longer capture has wider ones.
+/// More bins of an interface than this are put together two by two: a longer capture has wider ones.
 const MOST_BINS: usize = 1 << 23;
+
+/// So are more bins of all interfaces together: a capture may describe any number of them.
+const MOST_BINS_IN_ALL: usize = 2 * MOST_BINS;
 
 /// What arrived at each interface, in bins of time from the first packet on.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +21,8 @@ pub struct Arrivals {
     pub bin: Time,
     /// By number of the interface; all have the same number of bins.
     pub interfaces: Vec<Series>,
+    /// How many bins they have.
+    bins: u64,
 }
 
 /// The arrivals at an interface.
@@ -39,17 +44,21 @@ impl Series {
 
 impl Arrivals {
     fn add(&mut self, since_first: Time, interface: usize, bytes: u32) {
-        let mut index = since_first.as_nanos() / self.bin.as_nanos();
-        while index >= MOST_BINS as u64 {
-            self.bin = Time::from_nanos(2 * self.bin.as_nanos());
-            self.interfaces.iter_mut().for_each(Series::halve);
-            index /= 2;
-        }
         if interface >= self.interfaces.len() {
             self.interfaces.resize_with(interface + 1, Series::default);
         }
+        let index = since_first.as_nanos() / self.bin.as_nanos();
+        self.bins = self.bins.max(index + 1);
+        let most = MOST_BINS
+            .min(MOST_BINS_IN_ALL / self.interfaces.len())
+            .max(1);
+        while self.bins > most as u64 {
+            self.bin = Time::from_nanos(self.bin.as_nanos().saturating_mul(2));
+            self.interfaces.iter_mut().for_each(Series::halve);
+            self.bins = self.bins.div_ceil(2);
+        }
         let series = &mut self.interfaces[interface];
-        let index = index as usize;
+        let index = (since_first.as_nanos() / self.bin.as_nanos()) as usize;
         if index >= series.packets.len() {
             series.packets.resize(index + 1, 0.0);
             series.bytes.resize(index + 1, 0.0);
@@ -59,8 +68,7 @@ impl Arrivals {
     }
 
     fn finish(&mut self) {
-        let bins = self.interfaces.iter().map(|series| series.packets.len());
-        let bins = bins.max().unwrap_or(0);
+        let bins = self.bins as usize;
         for series in &mut self.interfaces {
             series.packets.resize(bins, 0.0);
             series.bytes.resize(bins, 0.0);
@@ -69,7 +77,7 @@ impl Arrivals {
 }
 
 /// Counts the packets of a capture in bins of that width, wider ones if there would be more than
-/// eight million. Packets without a time are left out; those before the first are in the first
+/// eight million for an interface or sixteen million in all. Packets without a time are left out; those before the first are in the first
 /// bin. `progress` is told how many bytes have been read, and says whether to go on.
 pub fn arrivals(
     input: impl Read,
@@ -79,7 +87,7 @@ pub fn arrivals(
     let mut reader = CaptureReader::new(input)?;
     let mut found = Arrivals {
         bin,
-        interfaces: Vec::new(),
+        ..Arrivals::default()
     };
     let (mut first, mut packets) = (None, 0_u64);
     while let Some(record) = reader.next_packet()? {
@@ -104,7 +112,7 @@ mod tests {
     fn bins_become_wider_where_there_would_be_too_many() {
         let mut found = Arrivals {
             bin: Time::from_millis(1),
-            interfaces: Vec::new(),
+            ..Arrivals::default()
         };
         found.add(Time::ZERO, 1, 40);
         found.add(Time::from_millis(1), 1, 60);
@@ -120,5 +128,28 @@ mod tests {
         assert_eq!((other.packets[0], other.bytes[0]), (1.0, 1500.0));
         assert_eq!(one.bytes[3 * MOST_BINS / 4], 7.0);
         assert_eq!(other.packets.len(), one.packets.len());
+    }
+
+    #[test]
+    fn all_interfaces_together_have_a_bounded_number_of_bins() {
+        let mut found = Arrivals {
+            bin: Time::from_millis(1),
+            ..Arrivals::default()
+        };
+        let end = Time::from_secs(1_000_000);
+        for interface in 0..400 {
+            found.add(Time::ZERO, interface, 40);
+            found.add(end, interface, 60);
+            let bins = found.interfaces.iter().map(|it| it.packets.len());
+            assert!(bins.sum::<usize>() <= MOST_BINS_IN_ALL);
+        }
+        found.finish();
+        for series in &found.interfaces {
+            let last = (end.as_nanos() / found.bin.as_nanos()) as usize;
+            assert_eq!((series.packets[0], series.packets[last]), (1.0, 1.0));
+            assert_eq!((series.bytes.len(), series.bytes[last]), (last + 1, 60.0));
+        }
+        // Half a bin more in each would be too many.
+        assert!(400 * found.bins as usize > MOST_BINS_IN_ALL / 2);
     }
 }

@@ -54,8 +54,19 @@ pub fn between(field: &str, value: f64, low: f64, high: f64) -> Result<(), Probl
     } else {
         problem(
             field,
-            format!("found {value}; it must be at least {low} and at most {high}"),
+            format!(
+                "found {}; it must be at least {low} and at most {high}",
+                shown(value)
+            ),
         )
+    }
+}
+
+/// A number without rows of zeros.
+fn shown(value: f64) -> String {
+    match value == 0.0 || (1e-6..1e15).contains(&value.abs()) {
+        true => value.to_string(),
+        false => format!("{value:e}"),
     }
 }
 
@@ -86,6 +97,17 @@ pub fn bytes(field: &str, found: Bytes) -> Result<(), Problem> {
         Ok(())
     } else {
         problem(field, format!("found {found}; it must be at least 1 byte"))
+    }
+}
+
+/// The length of a packet: no IP packet is longer than its header can say.
+pub fn packet_size(field: &str, found: Bytes) -> Result<(), Problem> {
+    const LONGEST: u64 = 65_535;
+    if (1..=LONGEST).contains(&found.0) {
+        Ok(())
+    } else {
+        let right = format!("a packet has 1 to {LONGEST} bytes");
+        problem(field, format!("found {found}; {right}"))
     }
 }
 

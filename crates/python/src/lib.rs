@@ -10,7 +10,9 @@ use std::io;
 use std::path::Path;
 
 use aqmlab_live::LiveError;
+use aqmlab_net::Bytes;
 use aqmlab_scenario::{ClassError, Scenario};
+use aqmlab_sim::Memory;
 use pyo3::exceptions::PyIndexError;
 use pyo3::import_exception;
 use pyo3::prelude::*;
@@ -27,9 +29,9 @@ mod _native {
     use super::captures::{capture_arrivals, vectors_from_capture};
     #[pymodule_export]
     use super::{
-        catalog, engine, live_clean, live_missing, load_share, loaded_links, offered_bps, parse,
-        play_source, population, population_key, result_schema, results_version, run, run_live,
-        schema, set_population, to_json, uncongested, version,
+        catalog, engine, live_clean, live_missing, load_share, loaded_links, memory_free,
+        offered_bps, parse, parse_bytes, play_source, population, population_key, result_schema,
+        results_version, run, run_live, schema, set_population, to_json, uncongested, version,
     };
 }
 
@@ -129,6 +131,13 @@ fn play_source<'py>(
     seconds: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = with_class(effective, class_index)?;
+    Memory::free().check(&scenario).map_err(run_error)?;
+    let bytes = play::column_bytes(&scenario, class_index, seconds);
+    let class = &scenario.traffic[class_index];
+    let field = format!("traffic.{}.{}", class.name, class.population_key());
+    let found = class.population().unwrap_or_default().to_string();
+    let checked = Memory::free().check_bytes(bytes, &field, &found);
+    checked.map_err(run_error)?;
     let played = play::play(py, &scenario, class_index, seconds)?;
     played.map_err(|error| class_error(&error))
 }
@@ -136,6 +145,7 @@ fn play_source<'py>(
 #[pyfunction]
 fn offered_bps(py: Python<'_>, effective: &str, class_index: usize) -> PyResult<f64> {
     let scenario = with_class(effective, class_index)?;
+    Memory::free().check(&scenario).map_err(run_error)?;
     let offered = play::offered_bps(py, &scenario, class_index);
     offered.map_err(|error| class_error(&error))
 }
@@ -146,30 +156,35 @@ fn class_error(error: &ClassError) -> PyErr {
 }
 
 #[pyfunction]
-#[pyo3(signature = (effective, out_dir, progress=None))]
+#[pyo3(signature = (effective, out_dir, progress=None, memory=None))]
 fn run(
     py: Python<'_>,
     effective: &str,
     out_dir: Option<&str>,
     progress: Option<Bound<'_, PyAny>>,
+    memory: Option<u64>,
 ) -> PyResult<String> {
     let scenario = read_effective(effective)?;
+    let memory = bound(memory);
     let summary = with_progress(py, progress, |tell| {
         let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure);
-        aqmlab_sim::run(&scenario, records, tell).map_err(run_error)
+        aqmlab_sim::run_within(memory, &scenario, records, tell).map_err(run_error)
     })?;
     Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
 }
 
 #[pyfunction]
-#[pyo3(signature = (effective, out_dir, progress=None))]
+#[pyo3(signature = (effective, out_dir, progress=None, memory=None))]
 fn run_live(
     py: Python<'_>,
     effective: &str,
     out_dir: Option<&str>,
     progress: Option<Bound<'_, PyAny>>,
+    memory: Option<u64>,
 ) -> PyResult<String> {
     let scenario = read_effective(effective)?;
+    // What holds for simulated connections holds for those of the kernel, which are larger.
+    bound(memory).check(&scenario).map_err(run_error)?;
     let summary = with_progress(py, progress, |tell| {
         let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure);
         aqmlab_live::run(&scenario, records, tell).map_err(live_error)
@@ -187,6 +202,24 @@ fn live_clean() -> PyResult<Vec<String>> {
     aqmlab_live::clean().map_err(live_error)
 }
 
+/// How much more memory a run may take.
+fn bound(memory: Option<u64>) -> Memory {
+    memory.map_or_else(Memory::free, Memory::bytes)
+}
+
+#[pyfunction]
+fn memory_free() -> Option<u64> {
+    Memory::free().most()
+}
+
+#[pyfunction]
+fn parse_bytes(text: &str) -> PyResult<u64> {
+    let bytes = text.parse::<Bytes>();
+    Ok(bytes
+        .map_err(|error| AqmlabError::new_err(error.to_string()))?
+        .0)
+}
+
 fn live_error(error: LiveError) -> PyErr {
     match error {
         LiveError::Refused(message) => AqmlabError::new_err(message),
@@ -198,7 +231,9 @@ fn live_error(error: LiveError) -> PyErr {
 fn run_error(error: aqmlab_record::RunError) -> PyErr {
     match error {
         // A file that the scenario names is not what it was.
-        aqmlab_record::RunError::Vectors(message) => ScenarioError::new_err(message),
+        aqmlab_record::RunError::Vectors(message) | aqmlab_record::RunError::TooLarge(message) => {
+            ScenarioError::new_err(message)
+        }
         error => RunError::new_err(error.to_string()),
     }
 }

@@ -76,6 +76,19 @@ impl Columns {
     }
 }
 
+/// About the bytes of its columns, here and in Python; of closed loops nobody knows how many rows
+/// they have.
+pub(crate) fn column_bytes(scenario: &Scenario, index: usize, seconds: f64) -> f64 {
+    const CONNECTION: f64 = 2.0 * 8.0 * 7.0;
+    const DATAGRAM: f64 = 2.0 * 8.0 * 2.0;
+    let model = scenario.traffic[index].model.parameters();
+    let connections = match model.population_key().counts_per_second() {
+        true => model.population().unwrap_or_default(),
+        false => 0.0,
+    };
+    seconds * (connections * CONNECTION + model.packets_per_s() * DATAGRAM)
+}
+
 /// What class `index` does in its first `seconds`: for each column its name and the numbers as the
 /// bytes of little-endian doubles.
 pub(crate) fn play<'py>(

@@ -18,6 +18,12 @@ pub enum RunError {
     /// Packets are missing or too many: an error of the engine. Nothing of the run can be trusted.
     #[error("conservation violated, please report this: {0}")]
     Conservation(String),
+    /// The scenario cannot fit into the memory that it may take. The message begins with the field.
+    #[error("{0}")]
+    TooLarge(String),
+    /// It has grown beyond the memory that it may take.
+    #[error("{0}")]
+    Memory(String),
     /// The caller asked for it.
     #[error("the run was stopped")]
     Stopped,

@@ -7,7 +7,7 @@ use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
 use aqmlab_traffic::{HostCounts, Opening, Rtt, Starts};
 
-use crate::link::LONGEST;
+use crate::link::{FASTEST, LONGEST};
 use crate::{Hosts, Measure, Network, Path, Scenario, ScenarioError, Traffic};
 
 type Checked = Result<(), ScenarioError>;
@@ -139,6 +139,10 @@ fn hosts(hosts: &Hosts) -> Checked {
         return wrong("topology.hosts.clock_drift", message);
     }
     match hosts.rate {
+        Some(rate) if rate > FASTEST => wrong(
+            "topology.hosts.rate",
+            format!("found {rate}; at most {FASTEST}"),
+        ),
         Some(rate) if rate.bps() == 0 => wrong(
             "topology.hosts.rate",
             "found 0 bit/s; a rate must be above 0",
@@ -172,6 +176,10 @@ fn traffic(class: &Traffic, network: &Network) -> Checked {
         );
     }
     let (shortest, longest) = class.rtt.extremes();
+    if shortest == Time::ZERO && !matches!(class.rtt, Rtt::Vector { .. }) {
+        let message = "found a round trip of 0 s; in no time everything would happen at once";
+        return wrong(format!("{path}.rtt"), message);
+    }
     let delays = network.delay(path_of(class, network)?);
     if shortest < delays {
         let message = format!(

@@ -63,9 +63,7 @@ impl Link {
     /// Refuses values that mean nothing; the error knows its key.
     pub(crate) fn check(&self) -> Result<(), Located> {
         let wrong = |key: &str, message: String| Err(Located::new(message).under(key));
-        if self.rate.bps() == 0 {
-            return wrong("rate", "found 0 bit/s; a rate must be above 0".to_owned());
-        }
+        rate(self.rate).map_err(|error| error.under("rate"))?;
         if self.delay > LONGEST {
             return wrong("delay", format!("found {}; at most {LONGEST}", self.delay));
         }
@@ -92,6 +90,17 @@ impl Link {
     }
 }
 
+/// A link has a rate, and not one at which packets take no time.
+fn rate(rate: Rate) -> Result<(), Located> {
+    if rate.bps() == 0 {
+        return Err(Located::new("found 0 bit/s; a rate must be above 0"));
+    }
+    if rate > FASTEST {
+        return Err(Located::new(format!("found {rate}; at most {FASTEST}")));
+    }
+    Ok(())
+}
+
 fn rate_changes(changes: &[RateChange]) -> Result<(), Located> {
     let mut before = Time::ZERO;
     for (index, RateChange { at, rate }) in changes.iter().enumerate() {
@@ -102,13 +111,14 @@ fn rate_changes(changes: &[RateChange]) -> Result<(), Located> {
             let message = format!("found {at}; at most {LONGEST}, and not before the last change");
             return wrong("at", message);
         }
-        if rate.bps() == 0 {
-            return wrong("rate", "found 0 bit/s; a rate must be above 0".to_owned());
-        }
+        crate::link::rate(*rate).map_err(|error| error.under("rate").under(&index.to_string()))?;
         before = *at;
     }
     Ok(())
 }
+
+/// The highest rate of a link: a full packet takes more than a nanosecond.
+pub(crate) const FASTEST: Rate = Rate::from_mbps(10_000_000);
 
 /// Longest time that a scenario may state: no experiment needs more, and sums stay far from the
 /// end of the clock.

@@ -266,6 +266,40 @@ const CASES: &[(&str, &str)] = &[
     ),
     ("nagle = true", "delayed_ack = { kind = \"grid\" }"),
     ("nagle = true", "initial_window = 0"),
+    (
+        "nagle = true",
+        "clock = { kind = \"ticks\", period = \"5 s\" }",
+    ),
+    ("nagle = true", "rto_initial = \"1 ns\""),
+    // Beyond what it means.
+    (
+        "rate = \"10 Mbit/s\"\ndelay",
+        "rate = \"1e9 Mbit/s\"\ndelay",
+    ),
+    (
+        "servers = 2\nrate = \"10 Mbit/s\"",
+        "servers = 2\nrate = \"1e9 Mbit/s\"",
+    ),
+    (
+        "kind = \"droptail\"",
+        "kind = \"codel\", mtu = \"3000000000 bytes\"",
+    ),
+    (
+        "kind = \"droptail\"",
+        "kind = \"fq-codel\", quantum = \"3000000000 bytes\"",
+    ),
+    (
+        "kind = \"droptail\"",
+        "kind = \"pie\", mean_packet = \"70 kB\"",
+    ),
+    (
+        "kind = \"poisson\"\nrate = \"5 /s\"\nrequest = { kind = \"constant\", size = \"400 bytes\" }\nresponse = { kind = \"bounded-pareto\", shape = 1.2, minimum = \"1 kB\", maximum = \"1 MB\" }",
+        "kind = \"vectors\"\nfile = \"a.cvec\"\ncopies = 1\nstretch = 1e-300",
+    ),
+    (
+        "kind = \"poisson\"\nrate = \"5 /s\"\nrequest = { kind = \"constant\", size = \"400 bytes\" }\nresponse = { kind = \"bounded-pareto\", shape = 1.2, minimum = \"1 kB\", maximum = \"1 MB\" }",
+        "kind = \"cbr\"\nflows = 1\nrate = \"1e9 Mbit/s\"",
+    ),
     // Tables.
     ("pairs.csv", "missing.csv"),
     ("pairs.csv", "letters.csv"),

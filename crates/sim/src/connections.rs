@@ -12,6 +12,9 @@ use crate::outgoing::Outgoing;
 use crate::route::Routes;
 use crate::stack::Stack;
 
+/// Bytes of memory of a slot with its route, about, in vectors that are as large as what they hold.
+pub(crate) const SLOT_BYTES: usize = size_of::<Slot>() + size_of::<Routes>();
+
 /// A place for a connection, or for a flow of datagrams, which leaves it empty.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {

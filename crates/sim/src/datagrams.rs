@@ -3,12 +3,16 @@
 use aqmlab_net::{Role, Time};
 use aqmlab_record::{DatagramFlow, DatagramStats, Flow, MeasuredSpan, Metrics};
 
+use crate::connections;
 use crate::event::Event;
 use crate::event_queue::EventQueue;
 use crate::network::Network;
 
 /// Bytes of the IP and UDP headers.
 pub(crate) const HEADER: u32 = 28;
+
+/// Bytes of memory of a flow, about, in vectors that are as large as what they hold.
+pub(crate) const FLOW_BYTES: usize = size_of::<DatagramFlow>() + connections::SLOT_BYTES;
 
 /// One flow of datagrams, from a server to a client.
 #[derive(Clone, Debug)]

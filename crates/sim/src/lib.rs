@@ -17,6 +17,7 @@ mod event_queue;
 #[cfg(test)]
 mod fingerprint;
 mod hosts;
+mod memory;
 mod network;
 mod options;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub mod wheel;
 mod world;
 
 use event_queue::WheelQueue;
+pub use memory::Memory;
 use world::{Shortcuts, World};
 
 /// The name of what the engine does: the same name, the same results. It changes when a hash of
@@ -48,10 +50,16 @@ impl std::fmt::Debug for Simulation {
 }
 
 impl Simulation {
-    /// A scenario at time 0, which writes what it asks for to `records`.
-    pub fn start(scenario: &Scenario, records: Box<dyn Records>) -> Result<Self, RunError> {
+    /// A scenario at time 0, which writes what it asks for to `records`. It ends with an error
+    /// before it takes more than `memory`.
+    pub fn start(
+        scenario: &Scenario,
+        records: Box<dyn Records>,
+        memory: Memory,
+    ) -> Result<Self, RunError> {
+        memory.check(scenario)?;
         Ok(Self {
-            world: World::new(scenario, Shortcuts::default(), records)?,
+            world: World::new(scenario, Shortcuts::default(), records, memory)?,
             scenario: scenario.clone(),
         })
     }
@@ -74,13 +82,23 @@ const REPORTS: u64 = 200;
 /// Runs a scenario, and writes what it asks for to `records`.
 ///
 /// `progress` is told the share of the simulated time that has passed, some 200 times a run, and
-/// returns false to stop.
+/// returns false to stop. The run may take most of the memory that is free.
 pub fn run(
     scenario: &Scenario,
     records: Box<dyn Records>,
     progress: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Summary, RunError> {
-    let mut simulation = Simulation::start(scenario, records)?;
+    run_within(Memory::free(), scenario, records, progress)
+}
+
+/// Runs a scenario as [`run`] does, within a bound on memory.
+pub fn run_within(
+    memory: Memory,
+    scenario: &Scenario,
+    records: Box<dyn Records>,
+    progress: &mut dyn FnMut(f64) -> bool,
+) -> Result<Summary, RunError> {
+    let mut simulation = Simulation::start(scenario, records, memory)?;
     let end = MeasuredSpan::of(&scenario.measure).end.as_nanos();
     for report in 1..REPORTS {
         simulation.run_until(Time::from_nanos(end / REPORTS * report))?;

@@ -11,6 +11,7 @@ use aqmlab_scenario::Scenario;
 use crate::event::Event;
 use crate::event_queue::{EventQueue, Next, WheelQueue};
 use crate::fingerprint::Fingerprint;
+use crate::memory::Memory;
 use crate::wheel::Wheel;
 use crate::world::{Shortcuts, World};
 
@@ -131,7 +132,8 @@ impl<const SHIFT: u32> EventQueue for OddWheel<SHIFT> {
 fn run<A: EventQueue>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint) {
     let scenario = Scenario::parse(text, &[], &mut |name| panic!("no file {name}"));
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-    let mut world = World::<A>::new(&scenario, shortcuts, Box::new(Discard)).expect("a world");
+    let mut world = World::<A>::new(&scenario, shortcuts, Box::new(Discard), Memory::UNLIMITED)
+        .expect("a world");
     world.run_until(Time::NEVER).expect("the run succeeds");
     let (mut summary, fingerprint) = world.end_with_fingerprint(&scenario);
     // How many events there were is what differs.

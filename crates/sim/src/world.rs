@@ -30,12 +30,17 @@ use crate::datagrams::{DatagramFlows, HEADER};
 use crate::event::{Event, Kind};
 use crate::event_queue::{EventQueue, Next};
 use crate::hosts::{self, Ends, Headers, Hosts};
+use crate::memory::Memory;
 use crate::network::Network;
 use crate::stack::Stack;
 use crate::trace::Tracer;
 
 /// Housekeeping (writing out queue samples, checking the records) happens this many times a run.
 const CHECKPOINTS: u64 = 200;
+
+/// After so many events the run looks how much memory it takes. The more often, the less it can grow
+/// unseen; each look costs some microseconds.
+const EVENTS_PER_LOOK: u64 = 1 << 16;
 
 /// One class of traffic: who opens connections, and where they go.
 #[derive(Debug)]
@@ -81,6 +86,7 @@ pub(crate) struct World<Q> {
     metrics: Metrics,
     tracer: Tracer,
     events: u64,
+    memory: Memory,
     /// When housekeeping is due, and how often.
     checkpoint: Time,
     period: Time,
@@ -108,6 +114,7 @@ impl<Q: EventQueue> World<Q> {
         scenario: &Scenario,
         shortcuts: Shortcuts,
         records: Box<dyn Records>,
+        memory: Memory,
     ) -> Result<Self, RunError> {
         let network = scenario.topology.network();
         let span = MeasuredSpan::of(&scenario.measure);
@@ -175,6 +182,7 @@ impl<Q: EventQueue> World<Q> {
             metrics,
             tracer: Tracer::new(scenario.measure.flow_trace.clone(), scenario.traffic.len()),
             events: 0,
+            memory,
             checkpoint: period,
             period,
             actions: Vec::new(),
@@ -182,6 +190,7 @@ impl<Q: EventQueue> World<Q> {
         for class in 0..world.classes.len() {
             world.classes[class].source.start(&mut world.actions);
             world.act(class);
+            world.memory.look()?;
         }
         Ok(world)
     }
@@ -201,6 +210,9 @@ impl<Q: EventQueue> World<Q> {
             let checkpoint = self.checkpoint.min(end);
             while let Some((time, next)) = self.network.next(checkpoint) {
                 self.happen(time, next);
+                if self.events.is_multiple_of(EVENTS_PER_LOOK) {
+                    self.memory.look()?;
+                }
             }
         }
         Ok(())

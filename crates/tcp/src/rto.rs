@@ -198,7 +198,8 @@ impl Rto {
     pub(crate) fn set_syn_gap(&mut self, profile: &Profile, syns: u32) {
         if let Some(&gap) = profile.syn_backoff.get(syns as usize) {
             let initial = in_units(profile, profile.rto_initial);
-            self.current = (initial * u64::from(gap)).min(in_units(profile, profile.rto_max));
+            let gap = initial.saturating_mul(u64::from(gap));
+            self.current = gap.min(in_units(profile, profile.rto_max));
         }
     }
 

@@ -96,6 +96,10 @@ rtt = { kind = "constant", rtt = "60 ms" }
         Opening::Fixed
     }
 
+    fn packets_per_s(&self) -> f64 {
+        datagrams::per_second(self.flows, self.rate, self.packet)
+    }
+
     fn source(
         &self,
         setting: &Setting<'_>,

@@ -17,11 +17,20 @@ pub(crate) fn check(flows: u32, rate: Rate, packet: Bytes) -> Result<(), Problem
     if rate.bps() == 0 {
         return problem("rate", "found 0 bit/s; a rate must be above 0");
     }
-    if DATAGRAM_BYTES.contains(&packet.0) {
-        return Ok(());
+    if !DATAGRAM_BYTES.contains(&packet.0) {
+        let right = "a datagram has 29 to 65535 bytes, 28 of them headers";
+        return problem("packet", format!("found {packet}; {right}"));
     }
-    let right = "a datagram has 29 to 65535 bytes, 28 of them headers";
-    problem("packet", format!("found {packet}; {right}"))
+    if rate.transmission_time(packet.0) == Time::ZERO {
+        let right = "at such a rate a datagram takes less than 1 ns, which time is counted in";
+        return problem("rate", format!("found {rate}; {right}"));
+    }
+    Ok(())
+}
+
+/// Datagrams per second of so many flows.
+pub(crate) fn per_second(flows: u32, rate: Rate, packet: Bytes) -> f64 {
+    f64::from(flows) * rate.bps() as f64 / (8.0 * packet.0 as f64)
 }
 
 /// Number `token` of `count` flows and the time at which it sends its first datagram, at random

@@ -37,6 +37,11 @@ pub trait ModelParameters {
         false
     }
 
+    /// Datagrams per second that its flows send together, on average; 0 where it opens connections.
+    fn packets_per_s(&self) -> f64 {
+        0.0
+    }
+
     /// Whether its connections can have round-trip times of their own, `rtt.kind = "vector"`.
     fn has_round_trips(&self) -> bool {
         false
@@ -112,6 +117,11 @@ impl PopulationKey {
     pub const FLOWS: Self = Self::new("flows", "flows");
     /// A rate of connections.
     pub const RATE: Self = Self::new("rate", "connections/s");
+
+    /// Whether it is a rate of connections.
+    pub fn counts_per_second(&self) -> bool {
+        *self == Self::RATE
+    }
 
     /// A key and what it counts.
     pub const fn new(name: &'static str, unit: &'static str) -> Self {

@@ -115,6 +115,11 @@ rtt = { kind = "constant", rtt = "104 ms" }
         Opening::Fixed
     }
 
+    fn packets_per_s(&self) -> f64 {
+        let [on, off] = [self.mean_on, self.mean_off].map(Time::as_secs_f64);
+        datagrams::per_second(self.flows, self.rate, self.packet) * on / (on + off)
+    }
+
     fn source(
         &self,
         setting: &Setting<'_>,

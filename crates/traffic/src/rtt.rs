@@ -248,6 +248,25 @@ impl Rtt {
         }
     }
 
+    /// About the mean round trip, from a few draws; of those that are fixed for pairs of hosts, that
+    /// of the first.
+    pub fn mean(&self) -> Time {
+        const DRAWS: u32 = 256;
+        let mut stream = RandomStream::new(0, "mean round trip", 0);
+        let draw = |index| {
+            let rank = Rank::Arrival(index);
+            let pair = Pair {
+                client: 0,
+                server: 0,
+                flipped: false,
+                rank,
+            };
+            self.sample(pair, &mut stream).as_secs_f64()
+        };
+        let sum: f64 = (0..DRAWS).map(draw).sum();
+        Time::from_secs_f64(sum / f64::from(DRAWS))
+    }
+
     /// The shortest and the longest round trip; a distribution without an end has none longest.
     pub fn extremes(&self) -> (Time, Time) {
         let ends = |knots: &[Knot]| {
@@ -447,6 +466,7 @@ mod tests {
             assert!(widest.as_secs_f64() < 2.7 * even, "{arrived}: {widest}");
         }
         assert_eq!(rtt.extremes(), (ms(10), ms(200)));
+        assert!((rtt.mean().as_secs_f64() - 0.105).abs() < 0.001);
     }
 
     #[test]

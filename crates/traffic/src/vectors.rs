@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Seek};
 
-use aqmlab_declare::check::{Problem, above, problem};
+use aqmlab_declare::check::{Problem, above, between, problem};
 use aqmlab_declare::{About, Parameters};
 use aqmlab_net::Time;
 use schemars::JsonSchema;
@@ -69,6 +69,9 @@ fn default_true() -> bool {
 /// More copies than this are another experiment.
 const MOST_COPIES: f64 = 1000.0;
 
+/// A trace that is shorter or longer by more than this is no experiment, but a slip.
+const STRETCH: (f64, f64) = (1e-6, 1e6);
+
 /// The key that says how often each vector is replayed.
 const COPIES: PopulationKey = PopulationKey::new("copies", "copies of each connection");
 
@@ -97,7 +100,7 @@ impl Parameters for Vectors {
         if copies > MOST_COPIES {
             return problem("copies", format!("found {copies}; at most {MOST_COPIES}"));
         }
-        above("stretch", self.stretch, 0.0)
+        between("stretch", self.stretch, STRETCH.0, STRETCH.1)
     }
 }
 
@@ -202,6 +205,8 @@ impl FileFeed {
         let span = self.last.saturating_sub(self.begin);
         let gap = match self.count {
             0 | 1 => CLOSE_AFTER,
+            // All at once: the next pass needs some time, too.
+            _ if span == Time::ZERO => CLOSE_AFTER,
             count => Time::from_nanos(span.as_nanos() / (count - 1) + 1),
         };
         self.begin = self.last.saturating_add(gap);

@@ -8,6 +8,7 @@ functions that its user allows (a sweep allows none).
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,11 +16,15 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from aqmlab._util.fields import MOST_WHOLE
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 
 LONGEST = 500
 """Most characters of an expression: a longer one could exhaust the stack."""
+
+MOST_ITEMS = 10_000
+"""Most characters of a text, and items of a list, that an expression may come to."""
 
 BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -88,6 +93,8 @@ class Expression:
             return evaluate(self.tree, {**self.functions, **variables})
         except (TypeError, ZeroDivisionError, OverflowError) as error:
             raise AqmlabError(f'"{self.text}" cannot be computed: {error}') from None
+        except RecursionError:
+            raise AqmlabError(f'"{self.text}" is nested too deeply') from None
 
 
 def refuse_the_unknown(node: ast.AST, text: str, functions: Functions) -> None:
@@ -98,6 +105,10 @@ def refuse_the_unknown(node: ast.AST, text: str, functions: Functions) -> None:
     fits = isinstance(node, known)
     if isinstance(node, ast.Constant):
         fits = isinstance(node.value, str | int | float)
+        try:
+            bounded(node.value)
+        except OverflowError as error:
+            raise AqmlabError(f'"{text}" holds {error}') from None
     if isinstance(node, ast.Call):
         called = node.func.id if isinstance(node.func, ast.Name) else ""
         fits = called in functions and not node.keywords
@@ -142,8 +153,23 @@ def evaluate(node: ast.expr, variables: Mapping[str, Any]) -> Any:  # noqa: ANN4
 
 
 def arithmetic(op: ast.operator, left: object, right: object) -> object:
-    """The result of an operator; texts can be joined, and nothing else be done to them."""
-    texts = [isinstance(side, str) for side in (left, right)]
-    if any(texts) and not (all(texts) and isinstance(op, ast.Add)):
-        raise TypeError("a text is no number")
-    return BINARY[type(op)](left, right)
+    """The result of an operator; texts and lists can only be joined."""
+    for kind, name in ((str, "text"), (list, "list")):
+        found = [isinstance(side, kind) for side in (left, right)]
+        if any(found) and not (all(found) and isinstance(op, ast.Add)):
+            raise TypeError(f"a {name} is no number")
+    return bounded(BINARY[type(op)](left, right))
+
+
+def bounded(value: object) -> object:
+    """The value, if it is one that tables and files can hold; else an OverflowError."""
+    if isinstance(value, int) and abs(value) > MOST_WHOLE:
+        raise OverflowError(f"a whole number beyond {MOST_WHOLE}")
+    # Arrays of numbers, and what they come to, may have gaps.
+    if type(value) is float and not math.isfinite(value):
+        raise OverflowError("a number that is not finite")
+    if isinstance(value, str | list) and len(value) > MOST_ITEMS:
+        raise OverflowError(f"a text or list of more than {MOST_ITEMS:,} items")
+    if isinstance(value, str) and not value.isprintable():
+        raise OverflowError("a text with characters that cannot be printed")
+    return value

@@ -22,6 +22,9 @@ else:
 MAX_SHOWN = 80
 """Most characters of a wrong value that a message quotes."""
 
+MOST_WHOLE = 2**63 - 1
+"""The largest whole number, up or down: what TOML and a column of a table can hold."""
+
 Scalar = str | int | float | bool
 """A value that stands for itself."""
 
@@ -80,12 +83,14 @@ class Field:
 
     def whole(self, what: str, least: int = 0) -> int:
         """A whole number from `least` up."""
+        self._refuse_the_huge()
         if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < least:
             self.expected(what)
         return self.value
 
     def number(self, what: str = "a number") -> int | float:
         """A finite number."""
+        self._refuse_the_huge()
         is_number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
         if not is_number or not math.isfinite(self.value):
             self.expected(what)
@@ -94,11 +99,17 @@ class Field:
 
     def scalar(self) -> Scalar:
         """A text, a number, or true or false."""
+        self._refuse_the_huge()
         if isinstance(self.value, float):
             return self.number()
         if not isinstance(self.value, str | int | bool):
             self.expected("a text, a number, true or false")
         return self.value
+
+    def _refuse_the_huge(self) -> None:
+        """Raises an error for a whole number that only Python can hold."""
+        if isinstance(self.value, int) and abs(self.value) > MOST_WHOLE:
+            self.expected(f"a whole number up to {MOST_WHOLE}")
 
 
 def shown(value: object) -> str:

@@ -9,12 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from aqmlab.cli.completion import assigned
+from aqmlab.engine.memory import limit
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
 
 __all__ = [
     "Jobs",
     "Json",
+    "Memory",
     "ScenarioFile",
     "Seed",
     "Seeds",
@@ -59,6 +61,26 @@ def check_format(*, as_json: bool, as_tsv: bool) -> None:
     """An error if both are asked for."""
     if as_json and as_tsv:
         raise AqmlabError("--json and --tsv: found both; give one of them")
+
+
+def _limit(memory: str | None) -> None:
+    """Bounds the runs of this process."""
+    try:
+        limit(memory)
+    except AqmlabError as error:
+        raise AqmlabError(f"--{error}") from None
+
+
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        callback=_limit,
+        help='Most memory that runs may take together, such as "4 GiB"; default: most of what is '
+        "free.",
+    ),
+]
 
 
 def one_seed(seed: Sequence[int] | None) -> int | None:

@@ -30,6 +30,7 @@ import numpy as np
 from aqmlab import _native
 from aqmlab._util.files import write_text
 from aqmlab._util.pool import OnProgress, run_all
+from aqmlab.engine.memory import bound, limited
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.scenario.scenario import Override, Scenario, content_key
 
@@ -154,7 +155,11 @@ class _Calibration:
 
 
 def calibrate(
-    scenario: Scenario, *, jobs: int | None = None, progress: _Progress | None = None
+    scenario: Scenario,
+    *,
+    jobs: int | None = None,
+    progress: _Progress | None = None,
+    memory: str | int | None = None,
 ) -> tuple[Scenario, list[_Calibration]]:
     """Finds the population of every class that leaves it to ``load``.
 
@@ -162,6 +167,8 @@ def calibrate(
         scenario: the scenario.
         jobs: runs at a time; default: the number of processors.
         progress: called with the share of the work that is done, from several threads.
+        memory: how much this process may take for it, in bytes or as text such as "4 GiB";
+            default: most of what is free.
 
     Returns:
         The scenario with its populations, and how they were found. When every class has its
@@ -176,7 +183,8 @@ def calibrate(
             if progress is not None:
                 progress((number + done) / len(classes))
 
-        line = _cached_line(UncongestedClass(scenario, index), jobs, on_progress)
+        with limited(memory):
+            line = _cached_line(UncongestedClass(scenario, index), jobs, on_progress)
         load = scenario.data["load"] * _native.load_share(scenario.effective, index)
         unit = _UNITS[_native.population_key(scenario.effective, index)]
         population = line.population(load)
@@ -235,7 +243,7 @@ class UncongestedClass:
         """The population that ran (users are whole) and its throughput in IP bits per second."""
         text = self.text(population, seed, TIMES)
         ran = _native.population(text, 0)
-        summary = json.loads(_native.run(text, None, report))
+        summary = json.loads(_native.run(text, None, report, bound()))
         links = summary["links"]
         throughputs = [links[link][way]["throughput_bps"] for link, way, _ in self._links]
         throughput = sum(throughputs) / len(throughputs)

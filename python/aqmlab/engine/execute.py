@@ -15,6 +15,7 @@ from enum import Enum
 from pathlib import Path
 
 from aqmlab import _native
+from aqmlab.engine import memory
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.workspace import workspace
 from aqmlab.errors import AqmlabError
@@ -40,9 +41,9 @@ class World(str, Enum):
     def run(self, effective: str, out_dir: str, progress: Callable[[float], object] | None) -> str:
         """Runs an effective scenario there; its summary as JSON."""
         if self is World.SIM:
-            return _native.run(effective, out_dir, progress)
+            return _native.run(effective, out_dir, progress, memory.bound())
         with _terminable():
-            return _native.run_live(effective, out_dir, progress)
+            return _native.run_live(effective, out_dir, progress, memory.bound())
 
     def key(self, scenario: Scenario) -> str:
         """What tells a run from runs of other scenarios, and of other worlds."""

@@ -26,6 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 from aqmlab import _native
 from aqmlab._util.pool import OnProgress, available_cpus, run_all
 from aqmlab.engine.execute import execute
+from aqmlab.engine.memory import VARIABLE, share
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, NoWorkerWarning, RunError
 from aqmlab.results.run import Run
@@ -72,14 +73,15 @@ class _WorkerDiedError(RunError):
 class _Worker:
     """A process that makes runs, one after the other; see :mod:`aqmlab.engine.worker`."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: int | None) -> None:
         package = os.fspath(Path(__file__).resolve().parents[2])
         paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+        bounds = {} if memory is None else {VARIABLE: f"{memory} bytes"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "aqmlab.engine.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": paths},
+            env={**os.environ, "PYTHONPATH": paths, **bounds},
             # An interrupt from the keyboard is for the process that gives the tasks.
             start_new_session=True,
         )
@@ -131,6 +133,7 @@ class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
 
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = max(1, jobs or available_cpus())
+        self._memory = share(self.jobs)
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
 
     def run(
@@ -159,7 +162,7 @@ class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
         try:
             worker = self._idle.get_nowait()
         except Empty:
-            worker = _Worker()
+            worker = _Worker(self._memory)
         try:
             worker.run(_portable(scenario), store, report)
         except AqmlabError:

@@ -20,6 +20,7 @@ from aqmlab._util.renamed import renamed
 from aqmlab.engine import schedulers
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import RUNS_ROOT
+from aqmlab.engine.memory import bound, limited
 from aqmlab.engine.schedulers import Outcome, Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError
@@ -75,6 +76,7 @@ def sweep(
     store: str | os.PathLike[str] | None = None,
     verify: bool = False,
     progress: SweepProgress | None = None,
+    memory: str | int | None = None,
 ) -> pa.Table:
     """Runs what is missing of a sweep.
 
@@ -88,6 +90,8 @@ def sweep(
             check: that all files are there, their lengths, and the bytes of the small ones.
             Damaged runs are set aside, with a warning, and made again.
         progress: is called as it goes on.
+        memory: how much the runs may take together on this machine, in bytes or as text such as
+            "4 GiB"; default: most of what is free.
 
     Returns:
         The table of ``results.parquet``: a row for each run, the failed ones included; see
@@ -99,7 +103,7 @@ def sweep(
     runs_store = Store(Path(store) if store is not None else STORE_ROOT, verify)
     runs_store.tidy()
     campaign = _Campaign(chosen, runs_store, progress or SweepProgress())
-    with schedulers.scheduler(scheduler, jobs) as pool:
+    with limited(memory), schedulers.scheduler(scheduler, jobs) as pool:
         rows = campaign.run(pool)
     return sweep_results.write(target, chosen, runs_store, rows)
 
@@ -248,5 +252,5 @@ def _probe(scenario: Scenario) -> float:
             raise _Enough
 
     with suppress(_Enough, AqmlabError):  # a run that fails tells so later
-        _native.run(scenario.effective, None, look)
+        _native.run(scenario.effective, None, look, bound())
     return (time.perf_counter() - began) / share

@@ -51,7 +51,7 @@ fn impossible_parameters_are_refused_with_the_field_and_the_remedy() {
             dcn,
             "mean_packet = '0 bytes'",
             "mean_packet",
-            "a packet has bytes",
+            "a packet has 1 to 65535 bytes",
         ),
         (
             afd,

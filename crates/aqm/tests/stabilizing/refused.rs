@@ -92,7 +92,7 @@ fn impossible_parameters_are_refused_with_the_field_and_the_remedy() {
         (
             "kind = \"pi\"\nlimit = \"100 packets\"\nmean_packet = \"0 bytes\"",
             "mean_packet",
-            "a packet has bytes",
+            "a packet has 1 to 65535 bytes",
         ),
         (
             "kind = \"rem\"\nlimit = \"100 packets\"\nphi = 1.0",

@@ -295,6 +295,19 @@ impl Profile {
                 return problem(field, message);
             }
         }
+        if self.rto_max < SHORTEST_RTO_MAX {
+            let message = format!("found {}; at least {SHORTEST_RTO_MAX}", self.rto_max);
+            return problem("rto_max", message);
+        }
+        if let Clock::Ticks { period } = self.clock {
+            // The timer counts ticks, and one that expires after none would never do so.
+            for (field, time) in [("rto_min", self.rto_min), ("rto_initial", self.rto_initial)] {
+                if time < period {
+                    let right = format!("it must be a tick of the clock, {period}, or longer");
+                    return problem(field, format!("found {time}; {right}"));
+                }
+            }
+        }
         Ok(())
     }
 
@@ -353,6 +366,9 @@ const MAX_PACKET: Bytes = Bytes(65_535);
 
 /// The largest window that RFC 7323 can announce.
 const MAX_BUFFER: Bytes = Bytes(1 << 30);
+
+/// With a shorter one a connection that gets no answer does nothing but send.
+const SHORTEST_RTO_MAX: Time = Time::from_millis(1);
 
 /// Longer than any stack's: a slip of the unit.
 const LONGEST_TIMER: Time = Time::from_secs(86_400);
@@ -502,6 +518,18 @@ mod tests {
             ),
             ("rto_min", "rto_min = \"70 s\""),
             ("rto_initial", "rto_initial = \"61 s\""),
+            (
+                "rto_max",
+                "rto_min = \"1 us\", rto_initial = \"1 us\", rto_max = \"2 us\"",
+            ),
+            (
+                "rto_min",
+                "profile = \"freebsd-2.2.8\", clock = { kind = \"ticks\", period = \"5 s\" }",
+            ),
+            (
+                "rto_initial",
+                "profile = \"freebsd-2.2.8\", rto_initial = \"1 ns\"",
+            ),
             ("connect_timeout", "connect_timeout = \"0 s\""),
         ] {
             let profile = read(&format!("tcp = {{ {text} }}")).unwrap();

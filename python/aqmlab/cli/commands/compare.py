@@ -10,7 +10,17 @@ import typer
 from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab.cli import sweep_tables, tables
 from aqmlab.cli.completion import assigned
-from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, Tsv, check_format, chosen_seeds
+from aqmlab.cli.options import (
+    Jobs,
+    Json,
+    Memory,
+    Seed,
+    Seeds,
+    Sets,
+    Tsv,
+    check_format,
+    chosen_seeds,
+)
 from aqmlab.cli.planning import made, opened_or_varied
 from aqmlab.engine.execute import RUNS_ROOT
 from aqmlab.errors import AqmlabError
@@ -48,6 +58,7 @@ def command(
     as_json: Json = False,
     as_tsv: Tsv = False,
     jobs: Jobs = None,
+    memory: Memory = None,  # noqa: ARG001 - its callback has set it
 ) -> None:
     """Compare runs: the same users under different queues.
 

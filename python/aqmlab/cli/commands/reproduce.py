@@ -10,7 +10,7 @@ import typer
 from aqmlab._util.console import Progress, out, print_json, show
 from aqmlab._util.pool import available_cpus
 from aqmlab.cli import tables
-from aqmlab.cli.options import Jobs, Json, Seed, Seeds, chosen_seeds
+from aqmlab.cli.options import Jobs, Json, Memory, Seed, Seeds, chosen_seeds
 from aqmlab.errors import AqmlabError, RunError
 
 __all__ = ["command"]
@@ -43,6 +43,7 @@ def command(
     ] = None,
     as_json: Json = False,
     jobs: Jobs = None,
+    memory: Memory = None,  # noqa: ARG001 - its callback has set it
 ) -> None:
     """Repeat a paper's tables, or all papers: every published number beside ours."""
     from aqmlab.papers.fidelity import reproduce_all

@@ -15,6 +15,7 @@ from aqmlab.cli import tables
 from aqmlab.cli.options import (
     Jobs,
     Json,
+    Memory,
     ScenarioFile,
     Seed,
     Seeds,
@@ -51,6 +52,7 @@ def command(
     as_json: Json = False,
     as_tsv: Tsv = False,
     jobs: Jobs = None,
+    memory: Memory = None,  # noqa: ARG001 - its callback has set it
 ) -> None:
     """Run a scenario.
 

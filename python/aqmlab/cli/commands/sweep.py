@@ -9,7 +9,17 @@ import typer
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
 from aqmlab.cli import sweep_tables
-from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, Tsv, check_format, chosen_seeds
+from aqmlab.cli.options import (
+    Jobs,
+    Json,
+    Memory,
+    Seed,
+    Seeds,
+    Sets,
+    Tsv,
+    check_format,
+    chosen_seeds,
+)
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import RunError
 from aqmlab.scenario import vary
@@ -41,6 +51,7 @@ def command(
     as_json: Json = False,
     as_tsv: Tsv = False,
     jobs: Jobs = None,
+    memory: Memory = None,  # noqa: ARG001 - its callback has set it
 ) -> None:
     """Run a sweep: a scenario with many values of some fields, each with several seeds.
 

@@ -95,16 +95,21 @@ def run(
     return found
 
 
-def compare(runs: Sequence[Run | str | os.PathLike[str]]) -> list[Difference]:
-    """Differences to the first runs, with their intervals.
+def compare(
+    runs: Sequence[Run | str | os.PathLike[str]], baseline: str | None = None
+) -> list[Difference]:
+    """Differences to a baseline, with their intervals.
 
     Runs that differ in nothing but their seed are taken together; see
-    :mod:`aqmlab.results.compare`.
+    :mod:`aqmlab.results.compare`. Only runs of the same scenario are compared; see
+    :mod:`aqmlab.results.families`.
 
     Args:
         runs: runs, or paths of run directories.
+        baseline: label of the runs with which the others are compared; default: those with a
+            drop-tail queue, or else the first ones.
     """
-    return differences(compared_groups([opened(entry) for entry in runs]))
+    return differences(compared_groups([opened(entry) for entry in runs]), baseline)
 
 
 def report(

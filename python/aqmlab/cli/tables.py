@@ -12,15 +12,18 @@ from rich.markup import escape
 from rich.table import Table
 
 from aqmlab.results.compare import Difference, Distance
-from aqmlab.results.links import main_link
-from aqmlab.results.metrics import FLOWS, LINK, RESPONSES, Metric, chosen
+from aqmlab.results.groups import Group
+from aqmlab.results.links import links_of, loaded_links
+from aqmlab.results.metrics import ALL, FLOWS, LINK, RESPONSES, TRANSFERS, Metric, compared
 from aqmlab.results.run import Run
+from aqmlab.results.shown import Shown, link_rows, response_rows, seeds_in_words, transfer_rows
+from aqmlab.results.statistics import Estimate
 from aqmlab.scenario.catalog import Entry
 
 __all__ = [
-    "compare_table",
-    "difference_table",
-    "distance_table",
+    "compare_tables",
+    "difference_tables",
+    "distance_tables",
     "explanation",
     "list_table",
     "run_tables",
@@ -28,30 +31,41 @@ __all__ = [
 ]
 
 
-_COMPARED_LINK = chosen(LINK, "loss_rate", "utilization", "queue_mean_packets")
-_COMPARED_RESPONSES = chosen(
-    RESPONSES, "count", "p50_s", "p90_s", "p99_s", "le_1s", "le_2s", "gt_3s"
-)
-
-
 def run_tables(run: Run) -> list[RenderableType]:
-    """What one run measured: its links, its responses, its connections."""
+    """What one run measured: its loaded links, its responses, its connections."""
     summary = run.summary
     title = run.scenario.get("title") or run.label
     how = "in real time" if "live" in summary else "simulated"
     span = f"{summary['measured_s']:g} s measured of {summary['simulated_s']:g} s {how}"
-    links = {
-        f"{link} {direction}": values
-        for link, directions in summary["links"].items()
-        for direction, values in directions.items()
-    }
+    every, loaded = links_of(run), loaded_links([run])
+    links = {str(at): values for at, values in every.items() if at in loaded}
+    idle = [str(at) for at in every if at not in loaded]
     head = f"{title}: {run.label}, seed {summary['seed']}, {span}"
     invalid = [f"[bold]invalid:[/bold] {escape(reason)}" for reason in run.invalid]
     return [
         escape(head),
         *invalid,
         _grid("link", LINK, links),
-        _grid("class", RESPONSES, _by_class(summary["responses"])),
+        *([f"idle, not shown: {_some(idle)}"] if idle else []),
+        *_class_tables(summary),
+    ]
+
+
+def _some(names: Sequence[str], most: int = 4) -> str:
+    """The first of some names and how many there are besides."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return escape(", ".join(names[:most]) + more)
+
+
+def _class_tables(summary: Mapping[str, Any]) -> list[RenderableType]:
+    """The classes with responses, and the connections of all classes."""
+    responses = {
+        name: values
+        for name, values in _by_class(summary["responses"]).items()
+        if values.get("count")
+    }
+    return [
+        *([_grid("class", RESPONSES, responses)] if responses else []),
         _grid("class", FLOWS, _by_class(summary["flows"])),
     ]
 
@@ -62,67 +76,104 @@ def _by_class(results: Mapping[str, Any]) -> dict[str, Any]:
     return named if len(named) == 1 else {**named, "all": results.get("all", {})}
 
 
-def compare_table(runs: Sequence[Run]) -> Table:
-    """One row per run: what its queue did, and what its users felt."""
-    name, direction = main_link(runs)
-    rows = {
-        run.label: {
-            **{
-                metric.key: run.summary["links"].get(name, {}).get(direction, {}).get(metric.key)
-                for metric in _COMPARED_LINK
-            },
-            **{
-                metric.key: run.summary["responses"]["all"].get(metric.key)
-                for metric in _COMPARED_RESPONSES
-            },
-        }
-        for run in runs
-    }
-    return _grid("run", (*_COMPARED_LINK, *_COMPARED_RESPONSES), rows)
+def compare_tables(groups: Sequence[Group]) -> list[RenderableType]:
+    """What users felt, then what the loaded queues did; one row per group, class or link."""
+    seeds = seeds_in_words(groups)
+    parts = (
+        (response_rows(groups), f"response times, {seeds}"),
+        (transfer_rows(groups), f"traffic without responses, {seeds}"),
+        (link_rows(groups), f"loaded links, {seeds}"),
+    )
+    found: list[RenderableType] = []
+    for shown, title in parts:
+        if shown.rows:
+            found += [*([""] if found else []), title, _shown_table(shown)]
+    return found
 
 
-def difference_table(found: Sequence[Difference]) -> Table:
-    """Differences with their intervals; clear ones are bold."""
-    several = len({difference.traffic for difference in found}) > 1
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    table.title = f"against {escape(found[0].baseline)}, with 95 % intervals"
-    table.title_style = ""
+def _shown_table(shown: Shown) -> Table:
+    """A table of estimates: means, with half of the interval where there is one."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for corner in shown.corners:
+        table.add_column(corner, no_wrap=True)
+    for metric in shown.metrics:
+        table.add_column(metric.short, justify="right", no_wrap=True)
+    for names, values in shown.rows:
+        cells = [_estimate_cell(metric, values.get(metric.key)) for metric in shown.metrics]
+        table.add_row(*map(escape, names), *cells)
+    return table
+
+
+def _estimate_cell(metric: Metric, found: Estimate | None) -> str:
+    """A mean and half of its interval; "-" if there is none."""
+    if found is None:
+        return "-"
+    mean = metric.shown(found.mean)
+    return mean if math.isnan(found.half_width) else f"{mean} ± {metric.shown(found.half_width)}"
+
+
+def difference_tables(found: Sequence[Difference]) -> list[RenderableType]:
+    """Differences with their intervals, a table for each baseline; clear ones are bold."""
+    tables: list[RenderableType] = []
+    for baseline in dict.fromkeys(entry.baseline for entry in found):
+        own = [entry for entry in found if entry.baseline == baseline]
+        kinds = [
+            [entry for entry in own if (entry.metric in _TRANSFER_KEYS) is moved]
+            for moved in (False, True)
+        ]
+        for kind in filter(None, kinds):
+            bases = ", ".join(dict.fromkeys(entry.basis for entry in kind))
+            title = f"against {escape(baseline)}, with 95 % intervals ({bases})"
+            if not any(entry.interval for entry in kind):
+                title = f"against {escape(baseline)} ({bases}: no intervals)"
+            tables += ["", title, _difference_table(kind)]
+    return tables[1:]
+
+
+_TRANSFER_KEYS = {metric.key for metric in TRANSFERS}
+"""Numbers of classes that get no responses."""
+
+
+def _difference_table(found: Sequence[Difference]) -> Table:
+    """Differences to one baseline."""
+    several = {difference.traffic for difference in found} != {ALL}
+    table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("run", no_wrap=True)
     if several:
         table.add_column("class", no_wrap=True)
     metrics = list(dict.fromkeys(difference.metric for difference in found))
     for metric in metrics:
-        table.add_column(_metric_of(metric).change_head, justify="right", no_wrap=True)
+        table.add_column(compared(metric).change_head, justify="right", no_wrap=True)
     for run, traffic in dict.fromkeys((entry.run, entry.traffic) for entry in found):
         entries = {d.metric: d for d in found if (d.run, d.traffic) == (run, traffic)}
-        cells = [_shown_difference(entries[metric]) for metric in metrics]
+        cells = [
+            _shown_difference(entries[metric]) if metric in entries else "-" for metric in metrics
+        ]
         table.add_row(escape(run), *([escape(traffic)] if several else []), *cells)
     return table
 
 
-def distance_table(found: Sequence[Distance]) -> Table:
-    """Kolmogorov's distances of the response times."""
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    table.title = f"distance of the response times from those of {escape(found[0].baseline)}"
-    table.title_style = ""
-    for head in ("run", "class"):
-        table.add_column(head, no_wrap=True)
-    table.add_column("Kolmogorov", justify="right", no_wrap=True)
-    for entry in found:
-        table.add_row(escape(entry.run), escape(entry.traffic), f"{entry.kolmogorov:.3f}")
-    return table
-
-
-def _metric_of(key: str) -> Metric:
-    """What is known of a compared statistic."""
-    [metric] = chosen(RESPONSES, key)
-    return metric
+def distance_tables(found: Sequence[Distance]) -> list[RenderableType]:
+    """Kolmogorov's distances of the response times, a table for each baseline."""
+    tables: list[RenderableType] = []
+    for baseline in dict.fromkeys(entry.baseline for entry in found):
+        title = f"distance of the response times from those of {escape(baseline)}"
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for head in ("run", "class"):
+            table.add_column(head, no_wrap=True)
+        table.add_column("Kolmogorov", justify="right", no_wrap=True)
+        for entry in found:
+            if entry.baseline == baseline:
+                cells = (entry.run, entry.traffic, f"{entry.kolmogorov:.3f}")
+                table.add_row(*map(escape, cells))
+        tables += ["", title, table]
+    return tables[1:]
 
 
 def _shown_difference(entry: Difference) -> str:
     """A difference and its interval."""
     middle, low, high = (
-        _metric_of(entry.metric).shown(value, "+")
+        compared(entry.metric).shown(value, "+")
         for value in (entry.difference, entry.low, entry.high)
     )
     text = middle if entry.interval is None else f"{middle} ({low} to {high})"

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import polars as pl
 
 from aqmlab.figures.base import ccdf_points, cdf_points
-from aqmlab.results.compare import ALL
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.groups import Group
 from aqmlab.results.links import main_link
+from aqmlab.results.metrics import ALL
 from aqmlab.results.run import Run
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aqmlab import _native
@@ -16,20 +16,27 @@ from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 
 __all__ = [
+    "ALL",
     "FLOWS",
     "FORWARD",
     "LINK",
     "RENAMED",
     "RESPONSES",
     "SHORT_NAMES",
+    "TRANSFERS",
     "Metric",
     "chosen",
+    "compared",
     "described",
     "flattened",
     "look_up",
     "metric_key",
     "of_version",
 ]
+
+
+ALL = "all"
+"""Name of all classes of traffic together."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,10 @@ class Metric:
     decimals: int = 0
     short: str = ""
     """Head of its column on a terminal; empty: it is not shown there."""
+    parts: tuple[str, str] | None = None
+    """Keys whose quotient it is, if summaries do not state it."""
+    unless: str = ""
+    """Key of a count; where it is not zero, the metric means nothing."""
 
     @property
     def head(self) -> str:
@@ -62,6 +73,15 @@ class Metric:
     def is_share(self) -> bool:
         """Whether it is a share of something."""
         return self.unit == "%"
+
+    def of(self, values: Mapping[str, Any]) -> float | None:
+        """Its value among those of a class or of a link; None if it was not measured."""
+        if self.unless and values.get(self.unless):
+            return None
+        if self.parts is None:
+            return values.get(self.key)
+        part, whole = (values.get(key) for key in self.parts)
+        return part / whole if part is not None and whole else None
 
     def shown(self, value: float, sign: str = "") -> str:
         """A value of the summary in the metric's unit."""
@@ -129,6 +149,20 @@ FLOWS = (
     _metric("flows", "closed_timeouts", short="timeouts"),
 )
 """Of the connections of a class."""
+TRANSFERS = (
+    *FLOWS[1:3],
+    replace(_metric("flows", "span_timeouts", short="timeouts"), unless="datagrams_sent"),
+    Metric(
+        "datagram_loss",
+        "Datagrams lost",
+        "%",
+        100.0,
+        2,
+        "lost %",
+        parts=("datagrams_lost", "datagrams_sent"),
+    ),
+)
+"""Of a class that gets no responses: bulk transfers, or datagrams."""
 
 FORWARD = ("links", "bottleneck", "forward")
 """Where a summary describes the queue of the responses."""
@@ -179,6 +213,12 @@ def chosen(metrics: Sequence[Metric], *keys: str) -> list[Metric]:
     """Some of a table's metrics, in the order of the keys."""
     by_key = {metric.key: metric for metric in metrics}
     return [by_key[key] for key in keys]
+
+
+def compared(key: str) -> Metric:
+    """What is known of a number that comparisons are about."""
+    [metric, *_] = chosen((*TRANSFERS, *RESPONSES), key)
+    return metric
 
 
 def described(name: str) -> Metric | None:

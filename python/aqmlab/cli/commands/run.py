@@ -16,6 +16,7 @@ from aqmlab.cli.options import Jobs, Json, ScenarioFile, Seed, Seeds, Sets, chos
 from aqmlab.cli.planning import calibrated, load, made
 from aqmlab.engine.execute import RUNS_ROOT, World, execute, existing_run
 from aqmlab.errors import AqmlabError
+from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
 
 __all__ = ["command"]
@@ -83,7 +84,7 @@ def _run_seeds(
     if as_json:
         print_json([run.summary for run in found])
         return
-    show(tables.compare_table(found))
+    show(*tables.compare_tables([Group(run.label, (run,)) for run in found]))
     out("")
     for run in found:
         out(f"run directory: {run.path}")

@@ -119,15 +119,18 @@ def report(
     kind: str | None = None,
     title: str | None = None,
     question: str | None = None,
+    baseline: str | None = None,
 ) -> Path:
     """Writes a report about some runs: one file that needs no network.
 
     Args:
-        runs: runs, or paths of run directories. Differences are taken to the first ones.
+        runs: runs, or paths of run directories.
         path: the file; its suffix says what is written. Default: ``report.html`` or its like.
         kind: ``html``, ``md``, ``pdf`` or ``png``, where the suffix does not say it.
         title: its title; default: that of the scenarios.
         question: what the runs are to answer; default: made from what differs.
+        baseline: label of the runs with which the others are compared; default: those with a
+            drop-tail queue, or else the first ones.
 
     Returns:
         Where it is.
@@ -135,7 +138,7 @@ def report(
     from aqmlab.reports.write import write  # it loads what draws
 
     found = [opened(entry) for entry in runs]
-    return write(found, path, kind=kind, title=title, question=question)
+    return write(found, path, kind=kind, title=title, question=question, baseline=baseline)
 
 
 def opened(entry: Run | str | os.PathLike[str]) -> Run:

@@ -10,7 +10,15 @@ from typing import Any
 from aqmlab import _native
 from aqmlab.results.links import LinkDirection
 
-__all__ = ["discipline_at", "discipline_name", "label_of", "listed", "names_at", "short_value"]
+__all__ = [
+    "discipline_at",
+    "discipline_name",
+    "label_of",
+    "link_at",
+    "listed",
+    "names_at",
+    "short_value",
+]
 
 
 _MOST_PLACES = 3
@@ -67,6 +75,12 @@ def _presets() -> dict[str, Mapping[str, Any]]:
 
 def discipline_at(scenario: Mapping[str, Any], at: LinkDirection) -> Mapping[str, Any] | None:
     """The discipline of one direction of a link; None if the scenario has no such link."""
+    link = link_at(scenario, at)
+    return None if link is None else link["discipline"]
+
+
+def link_at(scenario: Mapping[str, Any], at: LinkDirection) -> Mapping[str, Any] | None:
+    """What a scenario says of one direction of a link; None if it has no such link."""
     topology = scenario.get("topology", {})
     if "links" in topology:
         link = topology["links"].get(at.link)
@@ -76,7 +90,7 @@ def discipline_at(scenario: Mapping[str, Any], at: LinkDirection) -> Mapping[str
         link = topology.get("bottleneck" if congested else "aggregation")
     else:
         link = topology.get("aggregation")
-    return None if link is None else link[at.direction]["discipline"]
+    return None if link is None else link[at.direction]
 
 
 def label_of(scenario: Mapping[str, Any], places: Sequence[LinkDirection] = ()) -> str:

@@ -222,6 +222,17 @@ class Sweep:
         axis, step = self.baseline
         return (*point.steps[:axis], step, *point.steps[axis + 1 :])
 
+    @property
+    def baselines(self) -> dict[str, str]:
+        """The label of what each point is compared with, by its own."""
+        by_steps = {point.steps: point for point in self.points}
+        found = {}
+        for point in self.points:
+            steps = self.baseline_of(point)
+            if steps is not None and steps in by_steps:
+                found[point.label] = by_steps[steps].label
+        return found
+
     def refuse_the_useless(self) -> None:
         """Raises an error for names that no variable has, and for axes that change nothing."""
         known = self.variables

@@ -37,10 +37,9 @@ def discipline_name(discipline: Mapping[str, Any]) -> str:
     """
     kind = str(discipline["kind"])
     ecn = " ECN" if discipline.get("ecn") else ""
-    same_kind = {name: of for name, of in _presets().items() if of["kind"] == kind}
     departures = {
         name: [key for key in discipline if discipline[key] != of.get(key)]
-        for name, of in same_kind.items()
+        for name, of in _presets(kind).items()
     }
     for name, keys in departures.items():
         if not keys or (keys == ["ecn"] and ecn):
@@ -59,17 +58,18 @@ def discipline_name(discipline: Mapping[str, Any]) -> str:
 
 
 @cache
-def _presets() -> dict[str, Mapping[str, Any]]:
-    """The disciplines of all presets with all their defaults."""
+def _presets(kind: str) -> dict[str, Mapping[str, Any]]:
+    """The disciplines of the presets of a kind with all their defaults."""
     frame = (
         'title = "a preset"\n[topology]\nkind = "dumbbell"\n[topology.bottleneck]\n'
         'rate = "100 Mbit/s"\ndiscipline = "{}"\n[[traffic]]\nkind = "bulk"\nflows = 1\n'
         'rtt = {{ kind = "constant", rtt = "10 ms" }}\n'
     )
     found = {}
-    for name in json.loads(_native.catalog())["presets"]:
-        data = json.loads(_native.to_json(_native.parse(frame.format(name), ".", ())))
-        found[name] = data["topology"]["bottleneck"]["forward"]["discipline"]
+    for name, entry in json.loads(_native.catalog())["presets"].items():
+        if any(one["name"] == "kind" and one["value"] == kind for one in entry["parameters"]):
+            data = json.loads(_native.to_json(_native.parse(frame.format(name), ".", ())))
+            found[name] = data["topology"]["bottleneck"]["forward"]["discipline"]
     return found
 
 

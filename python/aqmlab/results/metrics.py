@@ -18,7 +18,6 @@ from aqmlab.errors import AqmlabError
 __all__ = [
     "ALL",
     "FLOWS",
-    "FORWARD",
     "LINK",
     "RENAMED",
     "RESPONSES",
@@ -29,8 +28,10 @@ __all__ = [
     "compared",
     "described",
     "flattened",
+    "is_of_every_link",
     "look_up",
     "metric_key",
+    "metric_keys",
     "of_version",
 ]
 
@@ -164,8 +165,6 @@ TRANSFERS = (
 )
 """Of a class that gets no responses: bulk transfers, or datagrams."""
 
-FORWARD = ("links", "bottleneck", "forward")
-"""Where a summary describes the queue of the responses."""
 _LINK_NAMES = {
     "loss": "loss_rate",
     "marked": "mark_rate",
@@ -182,12 +181,20 @@ _RESPONSE_NAMES = {
     "gt_3s": "gt_3s",
 }
 _FLOW_NAMES = {"goodput": "goodput_bps", "fairness": "fairness_jain"}
-SHORT_NAMES: Mapping[str, str] = {
-    **{name: ".".join((*FORWARD, key)) for name, key in _LINK_NAMES.items()},
-    **{name: f"responses.all.{key}" for name, key in _RESPONSE_NAMES.items()},
-    **{name: f"flows.all.{key}" for name, key in _FLOW_NAMES.items()},
+_CLASS_NAMES: Mapping[str, tuple[str, str]] = {
+    **{name: ("responses", key) for name, key in _RESPONSE_NAMES.items()},
+    **{name: ("flows", key) for name, key in _FLOW_NAMES.items()},
 }
-"""Keys of ``summary.json`` by short name: the forward bottleneck, all classes together."""
+SHORT_NAMES: Mapping[str, str] = {
+    **{name: f"links.LINK.DIRECTION.{key}" for name, key in _LINK_NAMES.items()},
+    **{name: f"{part}.all.{key}" for name, (part, key) in _CLASS_NAMES.items()},
+}
+"""Keys of ``summary.json`` by short name.
+
+``p50`` is of all classes together, ``p50.web`` of one. ``queue.reverse`` is of the bottleneck's
+reverse direction, ``queue.core-1.forward`` of another link's; ``queue`` alone stands for every
+loaded direction (see :func:`metric_keys`).
+"""
 
 
 RENAMED: Mapping[str, str] = json.loads(_native.result_schema())["renamed"]
@@ -196,17 +203,51 @@ RENAMED: Mapping[str, str] = json.loads(_native.result_schema())["renamed"]
 
 def metric_key(name: str) -> str:
     """The key of a metric, given by its short name or in full, such as ``responses.web.p50_s``."""
-    if name in SHORT_NAMES:
-        return SHORT_NAMES[name]
-    if re.fullmatch(r"(links|responses|flows)(\.[\w -]+)+", name):
+    if re.fullmatch(r"(links|responses|flows)(\.[\w -]+){2,}", name):
         stem, _, last = name.rpartition(".")
         if (renamed := RENAMED.get(last)) is not None:
             raise AqmlabError(f'"{name}" is called {stem}.{renamed}')
         return name
+    short, dot, place = name.partition(".")
+    if short in _CLASS_NAMES:
+        part, key = _CLASS_NAMES[short]
+        return f"{part}.{place or 'all'}.{key}"
+    if short in _LINK_NAMES and dot:
+        link, _, direction = place.rpartition(".")
+        if direction in _DIRECTIONS:
+            return f"links.{link or 'bottleneck'}.{direction}.{_LINK_NAMES[short]}"
+    if short in _LINK_NAMES:
+        raise AqmlabError(
+            f'"{name}" does not say of which link and direction; {short}.forward and '
+            f"{short}.reverse are of the bottleneck, {short}.LINK.forward is of another link"
+        )
     raise AqmlabError(
         f'there is no metric "{name}"{nearest(name, SHORT_NAMES)}; possible are '
         f"{', '.join(SHORT_NAMES)}, and keys of summary.json such as responses.web.p50_s"
     )
+
+
+_DIRECTIONS = ("forward", "reverse")
+
+
+def is_of_every_link(name: str) -> bool:
+    """Whether it is the short name of a metric of links that names none of them."""
+    return name in _LINK_NAMES
+
+
+def metric_keys(name: str, loaded: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The keys that a name stands for, by names that say which link and direction they are of.
+
+    Args:
+        name: a short name or a key.
+        loaded: the loaded links and their directions, for which a name without them stands.
+    """
+    if not is_of_every_link(name):
+        return {name: metric_key(name)}
+    places = (
+        direction if link == "bottleneck" else f"{link}.{direction}" for link, direction in loaded
+    )
+    return {f"{name}.{place}": metric_key(f"{name}.{place}") for place in places}
 
 
 def chosen(metrics: Sequence[Metric], *keys: str) -> list[Metric]:
@@ -223,7 +264,7 @@ def compared(key: str) -> Metric:
 
 def described(name: str) -> Metric | None:
     """What is known of a metric, given by its short name or its key; None: nothing."""
-    path = SHORT_NAMES.get(name, name).split(".")
+    path = (SHORT_NAMES[name] if is_of_every_link(name) else metric_key(name)).split(".")
     tables = {"links": LINK, "responses": RESPONSES, "flows": FLOWS}
     found = (metric for metric in tables.get(path[0], RESPONSES) if metric.key == path[-1])
     return next(found, None)

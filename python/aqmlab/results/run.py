@@ -24,7 +24,7 @@ from aqmlab import _native
 from aqmlab._util.files import read_text
 from aqmlab.errors import AqmlabError
 from aqmlab.results.links import loaded_links
-from aqmlab.results.metrics import SHORT_NAMES, look_up, of_version
+from aqmlab.results.metrics import SHORT_NAMES, look_up, metric_keys, of_version
 from aqmlab.results.queues import label_of
 
 __all__ = ["Run", "read_json"]
@@ -157,7 +157,9 @@ class Run:
     def _repr_html_(self) -> str:
         """A small table, for notebooks."""
         rows = [("run directory", str(self.path)), ("seed", str(self.scenario.get("seed", "-")))]
-        for name, key in SHORT_NAMES.items():
+        loaded = loaded_links([self])
+        keys = [pair for name in SHORT_NAMES for pair in metric_keys(name, loaded).items()]
+        for name, key in keys:
             value = look_up(self.summary, key.split("."))
             if value is not None:
                 rows.append((name, f"{value:.4g}"))

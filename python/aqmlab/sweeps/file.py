@@ -17,7 +17,7 @@ from aqmlab._util.fields import Field, Scalar, read_toml
 from aqmlab._util.shipped import found
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError, ScenarioError
-from aqmlab.results.metrics import metric_key
+from aqmlab.results.metrics import is_of_every_link, metric_key
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario, toml_value
 from aqmlab.sweeps.axes import (
@@ -63,7 +63,7 @@ class Precision:
     """How narrow the interval of a metric's mean has to be."""
 
     metric: str
-    """Column of the results."""
+    """Column of the results, or a short name that stands for every loaded link."""
     half_width: float
     """Half of the interval at most: a fraction of the mean, or in the metric's unit."""
     relative: bool
@@ -174,6 +174,11 @@ class Sweep:
     def with_seeds(self, seeds: Sequence[int]) -> Sweep:
         """The sweep with other seeds."""
         return replace(self, seeds=tuple(seeds))
+
+    @property
+    def shows_the_usual(self) -> bool:
+        """Whether the file leaves it open what is printed."""
+        return self.show == _SHOWN
 
     @property
     def variables(self) -> list[str]:
@@ -363,9 +368,9 @@ def _read_metrics(field: Field) -> tuple[str, ...]:
 
 
 def _known_metric(field: Field, name: str) -> str:
-    """The column of a metric."""
+    """The column of a metric; of one of links that names none of them, its name."""
     try:
-        return metric_key(name)
+        return name if is_of_every_link(name) else metric_key(name)
     except AqmlabError as error:
         field.wrong(str(error))
 

@@ -229,17 +229,18 @@ def test_an_invalid_run_says_why_everywhere(aqmlab: Cli, tmp_path: Path) -> None
 
 
 CAPTURE = """
-import socket, sys, time
+import socket, struct, sys, time
 side, seconds = sys.argv[1:]
 wanted = socket.PACKET_OUTGOING if side == "servers" else socket.PACKET_HOST
 packets = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
 packets.bind(("aqmlab0", 3))
 packets.settimeout(0.2)
 packets.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
+packets.setsockopt(socket.SOL_SOCKET, 35, 1)
 marked, reductions, end = 0, {}, time.monotonic() + float(seconds)
 while (now := time.monotonic()) < end:
     try:
-        packet, (_, _, direction, *_) = packets.recvfrom(1 << 16)
+        packet, [(*_, stamp)], _, (_, _, direction, *_) = packets.recvmsg(1 << 16, 64)
     except TimeoutError:
         continue
     except OSError:
@@ -247,11 +248,16 @@ while (now := time.monotonic()) < end:
     if direction == wanted:
         marked += packet[1] & 3 == 3
         if packet[33] & 0x80 and not packet[33] & 2:
-            reductions.setdefault(packet[16:20], []).append(time.monotonic())
+            seconds, nanoseconds = struct.unpack("qq", stamp)
+            reductions.setdefault(packet[16:20], []).append(seconds + nanoseconds / 1e9)
 gaps = [b - a for times in reductions.values() for a, b in zip(times, times[1:])]
 print(marked, sum(map(len, reductions.values())), min(gaps, default=9.9))
 """
-"""Watches the device of a side: packets with CE, segments with CWR, the shortest gap of these."""
+"""Watches the device of a side: packets with CE, segments with CWR, the shortest gap of these.
+
+33 is SO_RCVBUFFORCE; 35 is SO_TIMESTAMPNS: the kernel notes when a packet passed, however late the
+capture looks at it.
+"""
 
 
 def watch(name: str, seconds: float) -> subprocess.Popen[str]:
@@ -283,7 +289,7 @@ def test_marks_arrive_and_senders_react_once_per_round_trip(tmp_path: Path) -> N
     assert forward(run)["marked_packets"] == int(found["clients"][0]) > 10
     reductions, shortest_gap = int(found["servers"][1]), float(found["servers"][2])
     assert 4 <= reductions <= forward(run)["marked_packets"]
-    # The round trip has 50 ms at least; the capture's clock is read a little late.
+    # The round trip has 50 ms at least.
     assert shortest_gap > 0.045
 
 

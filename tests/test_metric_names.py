@@ -15,7 +15,10 @@ BULK = SMALL.partition("[[traffic]]")[0] + (
     '[[traffic]]\nname = "files"\nkind = "bulk"\nflows = 2\n'
     'rtt = { kind = "constant", rtt = "50 ms" }\n'
 )
-LIMITS = '[[axes]]\nfield = "topology.bottleneck.discipline.limit"\nvalues = ["9 packets", "40 packets"]\n'
+LIMITS = (
+    '[[axes]]\nfield = "topology.bottleneck.discipline.limit"\n'
+    'values = ["9 packets", "40 packets"]\n'
+)
 
 
 @pytest.mark.parametrize(

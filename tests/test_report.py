@@ -406,7 +406,7 @@ def test_wrong_input_is_one_sentence(aqmlab: Cli, pair: list[Run], tmp_path: Pat
     run = pair[0].path
     cases = {
         ("nothing",): "nothing: there is no such run directory",
-        ("empty",): "empty: is not a run directory: no readable summary.json",
+        ("empty",): "empty: is not a run directory: no readable metadata.json",
         (
             run,
             "-o",
@@ -440,11 +440,11 @@ def test_a_missing_or_broken_table_is_an_error(aqmlab: Cli, tmp_path: Path) -> N
     file.write_bytes(b"PAR1 nonsense")
     answer = aqmlab("report", run.path)
     assert answer.status == 2
-    assert "responses.parquet: cannot be read" in answer.err
+    assert "is damaged: responses.parquet has" in answer.err
     file.unlink()
     answer = aqmlab("report", run.path)
     assert answer.status == 2
-    assert "responses.parquet: is missing" in answer.err
+    assert "is damaged: responses.parquet is missing" in answer.err
     assert not list(tmp_path.glob("*report*"))
 
 

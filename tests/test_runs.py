@@ -22,11 +22,11 @@ LONG = [("measure.duration", "240 h")]
 
 
 def hashes(run: Run) -> dict[str, str]:
-    """What the files of a run contain, but for the one that says when and where it was made."""
+    """What the files of a run contain, but for those that say when and where it was made."""
     return {
         file.name: hashlib.sha256(file.read_bytes()).hexdigest()
         for file in run.path.iterdir()
-        if file.name != "metadata.json"
+        if file.name not in ("manifest.json", "metadata.json")
     }
 
 
@@ -35,6 +35,7 @@ def test_a_run_directory_holds_everything(tmp_path: Path) -> None:
     assert sorted(file.name for file in run.path.iterdir()) == [
         "distribution.parquet",
         "flows.parquet",
+        "manifest.json",
         "metadata.json",
         "queue.parquet",
         "responses.parquet",
@@ -58,7 +59,8 @@ def test_the_same_scenario_gives_the_same_bytes(tmp_path: Path) -> None:
     scenario = Scenario.from_toml(SMALL)
     first, second = (execute(scenario, tmp_path / name) for name in ("first", "second"))
     assert hashes(first) == hashes(second)
-    assert set(hashes(first)) == {file.name for file in first.path.iterdir()} - {"metadata.json"}
+    apart = {"manifest.json", "metadata.json"}
+    assert set(hashes(first)) == {file.name for file in first.path.iterdir()} - apart
     assert {"scenario.toml", "summary.json", "responses.parquet"} < set(hashes(first))
     other = execute(scenario.with_overrides({"seed": 2}), tmp_path / "other")
     assert hashes(first)["responses.parquet"] != hashes(other)["responses.parquet"]
@@ -129,7 +131,7 @@ def test_an_incomplete_directory_is_no_run(tmp_path: Path, gone: str) -> None:
 def test_a_broken_record_is_told(tmp_path: Path) -> None:
     run = execute(Scenario.from_toml(SMALL), tmp_path / "run")
     (run.path / "queue.parquet").write_bytes(b"PAR1 not really")
-    with pytest.raises(AqmlabError, match=r"queue\.parquet: cannot be read"):
+    with pytest.raises(AqmlabError, match=r"damaged: queue\.parquet has 15 bytes"):
         _ = Run.open(run.path).queue
 
 

@@ -222,7 +222,7 @@ def test_an_interrupt_is_told_and_keeps_what_is_done(sweep_file: Path) -> None:
     assert 1 <= len(stored()) < 8
 
 
-def test_a_worker_that_dies_takes_only_its_run_along(sweep_file: Path) -> None:
+def test_the_run_of_a_worker_that_dies_is_made_again(sweep_file: Path) -> None:
     slow(sweep_file)
     process = command("sweep", sweep_file, "--jobs", 1, "--seeds", 1, "--json")
     wait_for(process, 1)
@@ -235,11 +235,9 @@ def test_a_worker_that_dies_takes_only_its_run_along(sweep_file: Path) -> None:
     wait_until(process, lambda: processor_time_s(worker) >= begun + 0.05)
     os.kill(worker, signal.SIGKILL)
     out, err = process.communicate()
-    assert process.returncode == 1
-    [failure] = json.loads(out)["failures"]
-    assert failure.endswith("its process was ended by SIGKILL; was memory short?")
-    assert err.splitlines()[-1] == f"aqmlab: 1 of 4 runs failed; the first, {failure}"
-    assert len(stored()) == 3
+    assert (process.returncode, json.loads(out)["failures"]) == (0, [])
+    assert "failed" not in err
+    assert len(stored()) == 4
 
 
 def test_a_failed_run_is_recorded_and_tried_again(aqmlab: Cli, sweep_file: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,14 +11,16 @@ import pytest
 from aqmlab import _native
 from aqmlab.engine import schedulers
 from aqmlab.engine.store import Store
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, NoWorkerWarning
 from aqmlab.scenario.scenario import Scenario
 from conftest import SMALL, Cli
 from test_sweep import SWEEP, Listener, digest, stored
 
 distributed = pytest.importorskip("distributed")
 
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore:Port 8787 is already in use"
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +49,7 @@ def test_a_cluster_gives_the_same_results(small: Path, cluster: str, aqmlab: Cli
     assert stored("dask-store").keys() == stored("local-store").keys()
     for path in Path("local-store").glob("*/*/*"):
         other = Path("dask-store", *path.parts[1:])
-        if path.name not in {"metadata.json", "summary.json"}:  # they hold times
+        if path.name not in {"manifest.json", "metadata.json"}:  # they hold times
             assert other.read_bytes() == path.read_bytes(), path
     # What one of them made, the other finds.
     longer = ["--seeds", "1..3", "--store", "local-store", "--out", "local"]
@@ -73,6 +76,32 @@ def test_failures_come_back_as_errors(
         [outcome] = pool.run([Scenario.load(small)], Store(Path("store")), lambda *_: None)
     assert isinstance(outcome, AqmlabError)
     assert "install the same aqmlab there" in str(outcome)
+
+
+def test_a_cluster_without_workers_is_told_and_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedulers, "_LOOK_S", 0.1)
+    monkeypatch.setattr(schedulers, "_SAY_AGAIN_S", 0.5)
+    with distributed.LocalCluster(
+        n_workers=0,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        local_directory=str(tmp_path),
+    ) as made:
+        joining = threading.Timer(2.0, made.scale, [1])
+        joining.start()
+        store = Store(tmp_path / "store")
+        with (
+            schedulers.DaskCluster(made.scheduler_address) as pool,
+            pytest.warns(NoWorkerWarning, match="has had no worker for") as warned,
+        ):
+            [outcome] = pool.run([Scenario.from_toml(SMALL)], store, lambda *_: None)
+        joining.join()
+    assert not isinstance(outcome, AqmlabError)
+    assert outcome.seed == 1
+    assert len(warned) > 1
 
 
 class Lost:

@@ -18,16 +18,21 @@ what came out::
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING
+
 from aqmlab import _native
-from aqmlab._api import compare, report, run
-from aqmlab.engine.calibrate import calibrate
 from aqmlab.errors import AqmlabError, RunError, ScenarioError
-from aqmlab.results.compare import Difference
-from aqmlab.results.run import Run
-from aqmlab.scenario.scenario import Scenario
-from aqmlab.sweeps.campaign import sweep
-from aqmlab.sweeps.file import Sweep
-from aqmlab.sweeps.summary import SweepSummary
+
+if TYPE_CHECKING:
+    from aqmlab._api import compare, report, run
+    from aqmlab.engine.calibrate import calibrate
+    from aqmlab.results.compare import Difference
+    from aqmlab.results.run import Run
+    from aqmlab.scenario.scenario import Scenario
+    from aqmlab.sweeps.campaign import sweep
+    from aqmlab.sweeps.file import Sweep
+    from aqmlab.sweeps.summary import SweepSummary
 
 __all__ = [
     "AqmlabError",
@@ -46,3 +51,35 @@ __all__ = [
 ]
 
 __version__ = _native.version()
+
+# Tables and statistics cost a third of a second: what is used is imported when it is first used.
+_PLACES = {
+    "Difference": "results.compare",
+    "Run": "results.run",
+    "Scenario": "scenario.scenario",
+    "Sweep": "sweeps.file",
+    "SweepSummary": "sweeps.summary",
+    "calibrate": "engine.calibrate",
+    "compare": "_api",
+    "report": "_api",
+    "run": "_api",
+    "sweep": "sweeps.campaign",
+}
+"""The module of each public name."""
+_PACKAGES = ("engine", "figures", "papers", "reports", "results", "scenario", "sweeps", "traffic")
+
+
+def __getattr__(name: str) -> object:
+    """A public name, whose module is imported."""
+    if name in _PACKAGES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public names, those included that have not been used."""
+    return sorted({*globals(), *__all__, *_PACKAGES})

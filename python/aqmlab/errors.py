@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-__all__ = ["AqmlabError", "RunError", "ScenarioError"]
+__all__ = [
+    "AqmlabError",
+    "DamagedRunError",
+    "DamagedRunWarning",
+    "LaterRunError",
+    "NoWorkerWarning",
+    "RunError",
+    "ScenarioError",
+]
 
 
 class AqmlabError(Exception):
@@ -25,3 +33,19 @@ class RunError(AqmlabError, RuntimeError):
     """A scenario is right, but its run failed."""
 
     exit_status: ClassVar[int] = 1
+
+
+class DamagedRunError(AqmlabError):
+    """A run directory is not as it was written."""
+
+
+class LaterRunError(AqmlabError):
+    """A run directory was written by a later version, whose results this one cannot read."""
+
+
+class DamagedRunWarning(UserWarning):
+    """A damaged run of a store was set aside; it is made again where it is needed."""
+
+
+class NoWorkerWarning(UserWarning):
+    """A cluster has no worker."""

@@ -191,8 +191,16 @@ impl Described {
         if let Some(example) = list(&schema["examples"]).first() {
             return format!("text such as {example}");
         }
-        if schema["anyOf"].is_array() {
-            return "name or table".to_owned();
+        if let Some(choices) = schema["anyOf"].as_array() {
+            // What has an example is a quantity, which is no name.
+            let has_quantity = choices
+                .iter()
+                .any(|choice| self.resolve(choice)["examples"].is_array());
+            let forms: Vec<_> = choices.iter().map(|choice| self.form(choice)).collect();
+            return match has_quantity {
+                true => forms.join(" or "),
+                false => "name or table".to_owned(),
+            };
         }
         if let Some(first) = list(&schema["oneOf"]).first() {
             return if first["const"].is_string() {

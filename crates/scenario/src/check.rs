@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
-use aqmlab_traffic::{HostCounts, Opening, Rtt};
+use aqmlab_traffic::{HostCounts, Opening, Rtt, Starts};
 
 use crate::link::LONGEST;
 use crate::{Hosts, Measure, Network, Path, Scenario, ScenarioError, Traffic};
@@ -203,15 +203,19 @@ fn path_of<'a>(class: &Traffic, network: &'a Network) -> Result<&'a Path, Scenar
 
 /// The class acts within the run.
 fn activity(path: &str, class: &Traffic, measure: &Measure) -> Checked {
-    let end = measure.warm_up + measure.duration;
-    if class.start >= end {
-        let message = format!("found {}, but the run ends at {end}", class.start);
-        return wrong(format!("{path}.start"), message);
+    let start = format!("{path}.start");
+    let is_together = matches!(class.start, Starts::Together(_));
+    if !is_together && class.model.parameters().opening() == Opening::OpenLoop {
+        let message = "found several times, but connections of this model arrive; give one time";
+        return wrong(start, message);
     }
+    let end = measure.warm_up + measure.duration;
+    at(&start, class.start.check(class.flows(), end))?;
+    let first = class.start.first();
     if let Some(stop) = class.stop
-        && stop <= class.start
+        && stop <= first
     {
-        let message = format!("found {stop}; it must be after start, {}", class.start);
+        let message = format!("found {stop}; it must be after start, {first}");
         return wrong(format!("{path}.stop"), message);
     }
     if class.max_connections == Some(0) {

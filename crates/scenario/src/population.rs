@@ -1,8 +1,8 @@
 //! How many users, connections per second or flows a class has: what calibration finds.
 
 use aqmlab_aqm::{Discipline, droptail};
-use aqmlab_net::{QueueSize, Rate, Time};
-use aqmlab_traffic::Direction;
+use aqmlab_net::{QueueSize, Rate};
+use aqmlab_traffic::{Direction, Starts};
 
 use crate::{Hop, Scenario, Traffic};
 
@@ -89,7 +89,7 @@ impl Scenario {
     pub fn uncongested(&self, class: usize, population: f64) -> Self {
         let mut traffic = self.traffic[class].clone();
         traffic.model.parameters_mut().set_population(population);
-        (traffic.start, traffic.stop, traffic.max_connections) = (Time::ZERO, None, None);
+        (traffic.start, traffic.stop, traffic.max_connections) = (Starts::default(), None, None);
         let mut scenario = Self {
             load: None,
             traffic: vec![traffic],

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use aqmlab_declare::tagged::{self, Located};
 use aqmlab_net::Time;
-use aqmlab_traffic::{Activity, Direction, Model, Rtt, Subset};
+use aqmlab_traffic::{Activity, Direction, Model, Opening, Rtt, Starts, Subset};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
@@ -33,8 +33,8 @@ pub struct Traffic {
     pub tcp: Stacks,
     /// Differentiated services code point of its packets, 0 to 63.
     pub dscp: u8,
-    /// When it begins.
-    pub start: Time,
+    /// When it begins, or each of its flows.
+    pub start: Starts,
     /// When it begins nothing new any more; `None`: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
@@ -75,9 +75,13 @@ pub(crate) struct Common {
     #[serde(default)]
     #[schemars(range(max = 63))]
     dscp: u8,
-    /// Time of the run at which the class begins; before that it is silent.
+    /// Time of the run at which the class begins; before that it is silent. For flows, sessions and
+    /// users also a list with a time for each, or a table: `{ every = "5 s" }` has each begin 5 s
+    /// after the one before it, the first at `first`, 0 s if left out. These times are exact:
+    /// `start_within` means nothing then, and no user is met in the middle of a think time.
     #[serde(default)]
-    start: Time,
+    #[schemars(default = "default_start")]
+    start: Starts,
     /// Time of the run from which on the class begins nothing new: what is under way is finished,
     /// endless transfers end, datagrams cease. Left out: it goes on to the end.
     #[serde(default)]
@@ -116,6 +120,10 @@ fn default_share() -> f64 {
     1.0
 }
 
+fn default_start() -> Time {
+    Time::ZERO
+}
+
 fn default_tcp_name() -> &'static str {
     aqmlab_tcp::Profile::NAMES[0]
 }
@@ -140,11 +148,21 @@ impl Traffic {
         self.subset.as_ref().map_or(&self.name, |subset| &subset.of)
     }
 
+    /// How many flows, sessions or users it has, each of which begins once; `None` where that is
+    /// to be calibrated, or connections arrive.
+    pub fn flows(&self) -> Option<u32> {
+        let parameters = self.model.parameters();
+        match parameters.opening() {
+            Opening::OpenLoop => None,
+            Opening::ClosedLoop | Opening::Fixed => parameters.population().map(|it| it as u32),
+        }
+    }
+
     /// When it acts, and within which limits.
     pub fn activity(&self) -> Activity {
         let unlimited = Activity::default();
         Activity {
-            start: self.start,
+            start: self.start.clone(),
             stop: self.stop.unwrap_or(unlimited.stop),
             max_connections: self.max_connections.unwrap_or(unlimited.max_connections),
         }

@@ -205,6 +205,16 @@ const CASES: &[(&str, &str)] = &[
     ("parallel = 2", "share = nan"),
     ("parallel = 2", "start = \"5 min\""),
     ("parallel = 2", "start = \"20 s\"\nstop = \"20 s\""),
+    ("parallel = 2", "start = 20"),
+    (
+        "parallel = 2",
+        "start = { every = \"20 s\", last = \"1 s\" }",
+    ),
+    ("parallel = 2", "start = [\"20 s\", \"30 s\"]"),
+    (
+        "rate = \"5 /s\"",
+        "rate = \"5 /s\"\nstart = { every = \"20 s\" }",
+    ),
     ("parallel = 2", "max_connections = 0"),
     ("\"240 s\"", "\"0 s\""),
     ("\"60 s\"", "\"9000 h\""),
@@ -242,6 +252,10 @@ const CASES: &[(&str, &str)] = &[
     ("shape = 1.2", "shape = -1.2"),
     ("min = \"10 ms\"", "min = \"200 ms\""),
     ("min = \"10 ms\"", "min = \"1 ms\""),
+    (
+        "{ kind = \"uniform\", min = \"10 ms\", max = \"150 ms\" }",
+        "{ kind = \"even\", min = \"200 ms\", max = \"150 ms\" }",
+    ),
     ("nagle = true", "mss = \"0 bytes\""),
     ("nagle = true", "mss = \"64 KiB\""),
     ("nagle = true", "send_buffer = \"100 bytes\""),

@@ -17,6 +17,7 @@ use aqmlab_net::{Bytes, Time};
 use aqmlab_parquet::recorder;
 use aqmlab_scenario::{FlowTrace, Record, Scenario};
 use aqmlab_tcp::Profile;
+use aqmlab_traffic::Starts;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float64Type, UInt8Type, UInt32Type, UInt64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -105,7 +106,14 @@ fn shorten(scenario: &mut Scenario) {
         period: Time::ZERO,
     });
     for class in &mut scenario.traffic {
-        class.start = class.start.min(Time::from_secs(3));
+        let begin = class.start.first().min(Time::from_secs(3));
+        class.start = match class.start {
+            Starts::Together(_) => Starts::Together(begin),
+            _ => Starts::Every {
+                first: begin,
+                every: Time::from_millis(10),
+            },
+        };
         class.stop = class.stop.map(|stop| stop.min(Time::from_secs(4)));
     }
 }

@@ -98,12 +98,12 @@ impl BulkSource {
         let transfer = |token| {
             let mut stream = setting.stream("transfer", token);
             let start = stream.uniform() * params.start_within.as_secs_f64();
-            let pair = setting.pair(token);
+            let pair = setting.pair(token, params.flows);
             let connect = Connect {
                 token,
                 client: pair.client,
                 server: pair.server,
-                rtt: pair.rtt(setting.rtt, &mut stream),
+                rtt: setting.rtt.sample(pair, &mut stream),
                 flipped: pair.flipped,
                 script: Script::single(1, response),
                 limits: None,

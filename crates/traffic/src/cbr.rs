@@ -125,7 +125,12 @@ impl CbrSource {
     fn new(params: &Cbr, setting: &Setting<'_>) -> Self {
         let flow = |token| {
             let mut draws = setting.stream("datagrams", token);
-            let (open, start) = datagrams::flow(setting, token, params.start_within, &mut draws);
+            let (open, start) = datagrams::flow(
+                setting,
+                (token, params.flows),
+                params.start_within,
+                &mut draws,
+            );
             Flow { open, start, draws }
         };
         Self {

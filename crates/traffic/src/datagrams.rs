@@ -24,20 +24,21 @@ pub(crate) fn check(flows: u32, rate: Rate, packet: Bytes) -> Result<(), Problem
     problem("packet", format!("found {packet}; {right}"))
 }
 
-/// A flow and the time at which it sends its first datagram, at random within `start_within`.
+/// Number `token` of `count` flows and the time at which it sends its first datagram, at random
+/// within `start_within`.
 pub(crate) fn flow(
     setting: &Setting<'_>,
-    token: u32,
+    (token, count): (u32, u32),
     start_within: Time,
     draws: &mut RandomStream,
 ) -> (OpenDatagrams, Time) {
     let start = draws.uniform() * start_within.as_secs_f64();
-    let pair = setting.pair(token);
+    let pair = setting.pair(token, count);
     let open = OpenDatagrams {
         token,
         client: pair.client,
         server: pair.server,
-        rtt: pair.rtt(setting.rtt, draws),
+        rtt: setting.rtt.sample(pair, draws),
         flipped: pair.flipped,
     };
     (open, Time::from_secs_f64(start))

@@ -32,6 +32,7 @@ mod script;
 mod setting;
 mod sizes;
 mod source;
+mod starts;
 mod subset;
 mod telnet;
 mod unc_web;
@@ -48,6 +49,7 @@ pub use script::{Action, Connect, Exchange, Limits, OpenDatagrams, Script, Step}
 pub use setting::{Direction, HostCounts, Setting};
 pub use sizes::Sizes;
 pub use source::{Activity, Source};
+pub use starts::Starts;
 pub use subset::Subset;
 pub use vectors::VectorFile;
 

@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
-use crate::rtt::Rtt;
+use crate::rtt::{Rank, Rtt};
 use crate::script::{Action, Connect, Script};
-use crate::setting::{HostCounts, Setting};
+use crate::setting::{HostCounts, Pair, Setting};
 use tables::{Kind, ReplySizes, Tables};
 
 /// Web users after Mah's empirical model of 1995 traffic, as Christiansen et al. 2000 drove it.
@@ -166,6 +166,7 @@ struct Web {
 #[derive(Clone, Debug)]
 struct User {
     token: u32,
+    rank: Rank,
     flipped: bool,
     client: u32,
     server: u32,
@@ -206,6 +207,10 @@ impl MahWebSource {
             let (flipped, ordinal) = setting.direction.place(token);
             User {
                 token,
+                rank: Rank::Of {
+                    index: token,
+                    count: number,
+                },
                 flipped,
                 client: ordinal % setting.hosts.as_seen(flipped).clients,
                 server: 0,
@@ -267,6 +272,12 @@ impl User {
         }
         self.pages_left -= 1;
         let files = web.tables.files_per_page.sample(stream) as usize;
+        let pair = Pair {
+            client: self.client,
+            server: self.server,
+            flipped: self.flipped,
+            rank: self.rank,
+        };
         for index in 0..files {
             let kind = if index == 0 {
                 Kind::Primary
@@ -276,9 +287,7 @@ impl User {
             self.pending.push(File {
                 request: (web.tables.request.sample(stream) as u64).max(1),
                 reply: web.reply(kind, stream),
-                rtt: web
-                    .rtt
-                    .sample(self.client, self.server, self.flipped, &mut self.rtts),
+                rtt: web.rtt.sample(pair, &mut self.rtts),
             });
         }
         self.pending.reverse();

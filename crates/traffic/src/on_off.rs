@@ -167,7 +167,12 @@ impl OnOffSource {
     fn new(params: &OnOff, setting: &Setting<'_>) -> Self {
         let flow = |token| {
             let mut draws = setting.stream("bursts", token);
-            let (open, start) = datagrams::flow(setting, token, params.start_within, &mut draws);
+            let (open, start) = datagrams::flow(
+                setting,
+                (token, params.flows),
+                params.start_within,
+                &mut draws,
+            );
             Flow {
                 open,
                 start,

@@ -26,9 +26,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate};
-use crate::rtt::{PackmimeRtt, Rtt};
+use crate::rtt::{PackmimeRtt, Rank, Rtt};
 use crate::script::{Action, Connect, Exchange, Script};
-use crate::setting::{Direction, HostCounts, Setting};
+use crate::setting::{Direction, HostCounts, Pair, Setting};
 use marginals::{Gaps, Numbers, Requests, Responses, RttParts, ServerDelays};
 use persistent::Persistence;
 
@@ -227,11 +227,17 @@ impl Cloud {
     fn connect(&mut self, token: u32) -> Connect {
         let client = self.draws.below(self.hosts.clients as usize) as u32;
         let server = self.draws.below(self.hosts.servers as usize) as u32;
+        let pair = Pair {
+            client,
+            server,
+            flipped: self.flipped,
+            rank: Rank::Arrival(token),
+        };
         Connect {
             token,
             client,
             server,
-            rtt: self.rtts.next(client, server, self.flipped),
+            rtt: self.rtts.next(pair),
             flipped: self.flipped,
             script: self.script(),
             limits: None,
@@ -257,12 +263,12 @@ impl Cloud {
 }
 
 impl Rtts {
-    fn next(&mut self, client: u32, server: u32, flipped: bool) -> Time {
+    fn next(&mut self, pair: Pair) -> Time {
         match self {
             Self::Remembered(parts, extra) => {
                 Time::from_secs_f64(parts.next_ms() / 1e3).saturating_add(*extra)
             }
-            Self::Independent(rtt, stream) => rtt.sample(client, server, flipped, stream),
+            Self::Independent(rtt, stream) => rtt.sample(pair, stream),
         }
     }
 }

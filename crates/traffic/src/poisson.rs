@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate};
-use crate::rtt::Rtt;
+use crate::rtt::{Rank, Rtt};
 use crate::script::{Action, Connect, Script};
-use crate::setting::{Direction, HostCounts, Setting};
+use crate::setting::{Direction, HostCounts, Pair, Setting};
 use crate::sizes::{SizeDraws, Sizes};
 
 /// Connections that arrive as a Poisson process; each carries one request and one response.
@@ -154,13 +154,17 @@ impl ModelSource for PoissonSource {
         let hosts = self.hosts.as_seen(flipped);
         let client = self.streams.hosts.below(hosts.clients as usize) as u32;
         let server = self.streams.hosts.below(hosts.servers as usize) as u32;
+        let pair = Pair {
+            client,
+            server,
+            flipped,
+            rank: Rank::Arrival(self.next),
+        };
         actions.push(Action::Connect(Connect {
             token: self.next,
             client,
             server,
-            rtt: self
-                .rtt
-                .sample(client, server, flipped, &mut self.streams.rtts),
+            rtt: self.rtt.sample(pair, &mut self.streams.rtts),
             flipped,
             script: Script::single(
                 self.request.sample(&mut self.streams.requests),

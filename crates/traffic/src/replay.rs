@@ -15,9 +15,9 @@ use std::collections::BinaryHeap;
 
 use aqmlab_net::{RandomStream, Time};
 
-use crate::rtt::Rtt;
+use crate::rtt::{Rank, Rtt};
 use crate::script::{Action, Connect, Limits, Script};
-use crate::setting::{Direction, HostCounts, Setting};
+use crate::setting::{Direction, HostCounts, Pair, Setting};
 use crate::vector::ConnectionVector;
 
 /// Where connection vectors come from, in order of their start times.
@@ -209,9 +209,15 @@ impl<F: Feed> Replay<F> {
         let hosts = self.hosts.as_seen(flipped);
         let client = self.host_draws.below(hosts.clients as usize) as u32;
         let server = self.host_draws.below(hosts.servers as usize) as u32;
+        let pair = Pair {
+            client,
+            server,
+            flipped,
+            rank: Rank::Arrival(token),
+        };
         let rtt = match (&self.rtt, vector.rtt) {
             (Rtt::Vector { .. }, Some(rtt)) => rtt,
-            (rtt, _) => rtt.sample(client, server, flipped, &mut self.rtt_draws),
+            (rtt, _) => rtt.sample(pair, &mut self.rtt_draws),
         };
         Connect {
             token,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::curve;
 use crate::packmime::RttCurves;
-use crate::setting::HostCounts;
+use crate::setting::{HostCounts, Pair};
 
 aqmlab_declare::tagged! {
     /// Minimum round-trip times, one per connection; the bottleneck's own delay is part of it.
@@ -29,6 +29,16 @@ aqmlab_declare::tagged! {
         },
         /// Uniform.
         Uniform {
+            /// Shortest.
+            min: Time,
+            /// Longest.
+            max: Time,
+        },
+        /// Spread evenly, without a draw. Number k of n flows, sessions or users (k from 0) has
+        /// min + k/(n - 1) (max - min) for all its connections, a single one has min. Of
+        /// connections that arrive, number k has min + f (max - min), where f is the fraction of k
+        /// times the golden ratio, 0.618: however many have arrived, they are spread evenly.
+        Even {
             /// Shortest.
             min: Time,
             /// Longest.
@@ -106,6 +116,34 @@ pub enum PackmimeRtt {
     Weigle2003,
 }
 
+/// Which of a class's connections one is, for round trips that are spread over all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// One of number `index` of so many flows, sessions or users.
+    Of { index: u32, count: u32 },
+    /// The number of those that have arrived before it.
+    Arrival(u32),
+}
+
+/// The fraction of the golden ratio, as a multiple of 2^-64. Of all numbers its multiples leave the
+/// smallest gaps (D. Knuth, The Art of Computer Programming, volume 3, section 6.4, theorem S).
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Rank {
+    /// What it has of a span over which all are spread.
+    fn share_of(self, span: Time) -> Time {
+        let span = u128::from(span.as_nanos());
+        let share = match self {
+            Self::Of { index, count } => span * u128::from(index) / u128::from(count.max(2) - 1),
+            Self::Arrival(index) => {
+                let fraction = GOLDEN.wrapping_mul(u64::from(index));
+                (span * u128::from(fraction)) >> 64
+            }
+        };
+        Time::from_nanos(share as u64)
+    }
+}
+
 /// A knot of a distribution: milliseconds, cumulative probability.
 type Knot = (f64, f64);
 
@@ -135,7 +173,7 @@ impl Rtt {
             | Self::General { .. }
             | Self::Packmime { .. } => Ok(()),
             Self::Empirical { cdf, .. } => check_rtts(cdf),
-            Self::Uniform { min, max } => {
+            Self::Uniform { min, max } | Self::Even { min, max } => {
                 if min <= max {
                     return Ok(());
                 }
@@ -171,23 +209,18 @@ impl Rtt {
         }
     }
 
-    /// The round-trip time of a connection between these hosts, numbered as in
-    /// [`Connect`](crate::Connect).
-    pub(crate) fn sample(
-        &self,
-        client: u32,
-        server: u32,
-        flipped: bool,
-        stream: &mut RandomStream,
-    ) -> Time {
+    /// The round-trip time of a connection between these hosts.
+    pub(crate) fn sample(&self, pair: Pair, stream: &mut RandomStream) -> Time {
         match self {
             Self::Constant { rtt } | Self::Vector { fallback: rtt } => *rtt,
             Self::Uniform { min, max } => {
                 Time::from_secs_f64(stream.uniform_in(min.as_secs_f64(), max.as_secs_f64()))
             }
+            Self::Even { min, max } => *min + pair.rank.share_of(max.saturating_sub(*min)),
             Self::Pairs { matrix, extra, .. } => {
+                let Pair { client, server, .. } = pair;
                 // The matrix knows places, not roles: rows are the hosts at the servers' side.
-                let (row, column) = if flipped {
+                let (row, column) = if pair.flipped {
                     (client, server)
                 } else {
                     (server, client)
@@ -223,7 +256,7 @@ impl Rtt {
         };
         match self {
             Self::Constant { rtt } | Self::Vector { fallback: rtt } => (*rtt, *rtt),
-            Self::Uniform { min, max } => (*min, *max),
+            Self::Uniform { min, max } | Self::Even { min, max } => (*min, *max),
             Self::Pairs { matrix, extra, .. } => {
                 let cells = || {
                     let cells = matrix.iter().flatten();
@@ -309,9 +342,22 @@ fn between(after: usize, u: f64, row: impl Fn(usize) -> Knot) -> f64 {
 mod tests {
     use super::*;
 
+    fn ranked(rank: Rank) -> Pair {
+        Pair {
+            client: 0,
+            server: 0,
+            flipped: false,
+            rank,
+        }
+    }
+
+    fn first() -> Pair {
+        ranked(Rank::Arrival(0))
+    }
+
     fn drawn_ms(rtt: &Rtt) -> Vec<f64> {
         let mut stream = RandomStream::new(1, "rtt", 0);
-        let draw = |_| rtt.sample(0, 0, false, &mut stream).as_secs_f64() * 1e3;
+        let draw = |_| rtt.sample(first(), &mut stream).as_secs_f64() * 1e3;
         let mut drawn: Vec<f64> = (0..400_000).map(draw).collect();
         drawn.sort_by(f64::total_cmp);
         drawn
@@ -374,6 +420,33 @@ mod tests {
         let mean = weigle.iter().sum::<f64>() / weigle.len() as f64;
         assert!((mean - 88.0).abs() < 1.5, "{mean}");
         assert!(weigle[0] >= 15.0 && weigle[weigle.len() - 1] <= 3514.0);
+    }
+
+    #[test]
+    fn even_round_trips_are_spread_over_all() {
+        let ms = Time::from_millis;
+        let rtt = Rtt::Even {
+            min: ms(10),
+            max: ms(200),
+        };
+        let mut stream = RandomStream::new(1, "rtt", 0);
+        let mut sample = |rank| rtt.sample(ranked(rank), &mut stream);
+        let of = |count| move |index| Rank::Of { index, count };
+        let found = [0, 1, 18, 19].map(of(20)).map(&mut sample);
+        assert_eq!(found, [ms(10), ms(20), ms(190), ms(200)]);
+        assert_eq!(sample(of(1)(0)), ms(10));
+        assert_eq!(sample(of(u32::MAX)(u32::MAX - 1)), ms(200));
+        // However many have arrived, no gap is much wider than an even one.
+        for arrived in [2, 10, 100, 1000] {
+            let mut times: Vec<Time> = (0..arrived).map(Rank::Arrival).map(&mut sample).collect();
+            times.push(ms(200));
+            times.sort();
+            assert_eq!(times[0], ms(10));
+            let widest = times.windows(2).map(|two| two[1] - two[0]).max().unwrap();
+            let even = 0.190 / f64::from(arrived);
+            assert!(widest.as_secs_f64() < 2.7 * even, "{arrived}: {widest}");
+        }
+        assert_eq!(rtt.extremes(), (ms(10), ms(200)));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Where the connections of a class go, and what its random numbers are called.
 
-use aqmlab_net::{RandomStream, Time};
+use aqmlab_net::RandomStream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::rtt::Rtt;
+use crate::rtt::{Rank, Rtt};
 
 /// Where the connections of a class go, and what its random numbers are called.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,8 @@ pub(crate) struct Pair {
     pub(crate) server: u32,
     /// Whether the sides are swapped, as in [`Connect`](crate::Connect).
     pub(crate) flipped: bool,
+    /// Which of the class it is.
+    pub(crate) rank: Rank,
 }
 
 impl Setting<'_> {
@@ -37,22 +39,16 @@ impl Setting<'_> {
         RandomStream::new(self.seed, &name, u64::from(index))
     }
 
-    /// The hosts of number `index` of the flows or sessions, which go round all pairs of hosts.
-    pub(crate) fn pair(&self, index: u32) -> Pair {
+    /// The hosts of number `index` of `count` flows or sessions, which go round all pairs of hosts.
+    pub(crate) fn pair(&self, index: u32, count: u32) -> Pair {
         let (flipped, ordinal) = self.direction.place(index);
         let (client, server) = self.hosts.as_seen(flipped).pair(ordinal);
         Pair {
             client,
             server,
             flipped,
+            rank: Rank::Of { index, count },
         }
-    }
-}
-
-impl Pair {
-    /// A round-trip time between these hosts.
-    pub(crate) fn rtt(&self, rtt: &Rtt, draws: &mut RandomStream) -> Time {
-        rtt.sample(self.client, self.server, self.flipped, draws)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::error::SourceError;
 use crate::model::{ModelSource, OpenFile, Opening};
 use crate::script::Action;
 use crate::setting::Setting;
+use crate::starts::Starts;
 use crate::subset::{Dealer, Subset};
 use crate::vectors::Vectors;
 
@@ -34,10 +35,10 @@ impl fmt::Debug for Source {
 }
 
 /// When a class acts, and how much it may do at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Activity {
-    /// Before this it is silent; its model's own time begins here.
-    pub start: Time,
+    /// Before this it is silent: its model's own time begins here, or each of its flows does.
+    pub start: Starts,
     /// From then on it begins nothing new: requests under way are answered, endless transfers end,
     /// datagrams cease. [`Time::NEVER`] if it goes on to the end of the run.
     pub stop: Time,
@@ -50,7 +51,7 @@ pub struct Activity {
 impl Default for Activity {
     fn default() -> Self {
         Self {
-            start: Time::ZERO,
+            start: Starts::default(),
             stop: Time::NEVER,
             max_connections: u32::MAX,
         }
@@ -91,7 +92,7 @@ impl Source {
     /// The same source, acting at certain times or within limits. To be called before
     /// [`start`](Self::start).
     #[must_use]
-    pub const fn with_activity(mut self, activity: Activity) -> Self {
+    pub fn with_activity(mut self, activity: Activity) -> Self {
         self.activity = activity;
         self
     }
@@ -108,10 +109,15 @@ impl Source {
     pub fn start(&mut self, actions: &mut Vec<Action>) {
         let first = actions.len();
         self.model.start(actions);
-        for action in &mut actions[first..] {
-            if let Action::WakeAt { at, .. } = action {
-                *at = at.saturating_add(self.activity.start);
-            }
+        // A model with flows, sessions or users begins with a wake-up for each, in their order.
+        let wakes = actions[first..]
+            .iter_mut()
+            .filter_map(|action| match action {
+                Action::WakeAt { at, .. } => Some(at),
+                _ => None,
+            });
+        for (index, at) in wakes.enumerate() {
+            *at = self.activity.start.of(index, *at);
         }
         if self.activity.stop < Time::NEVER {
             let (at, token) = (self.activity.stop, STOP);

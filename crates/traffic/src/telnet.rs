@@ -138,7 +138,7 @@ impl TelnetSource {
     fn new(params: &Telnet, setting: &Setting<'_>) -> Self {
         let terminal = |token| Terminal {
             token,
-            pair: setting.pair(token),
+            pair: setting.pair(token, params.sessions),
             stream: setting.stream("telnet", token),
             rtts: setting.stream("rtts", token),
         };
@@ -176,7 +176,7 @@ impl ModelSource for TelnetSource {
             token,
             client: pair.client,
             server: pair.server,
-            rtt: pair.rtt(&self.rtt, &mut terminal.rtts),
+            rtt: self.rtt.sample(pair, &mut terminal.rtts),
             flipped: pair.flipped,
             script,
             limits: None,

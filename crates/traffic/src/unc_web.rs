@@ -24,9 +24,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
-use crate::rtt::Rtt;
+use crate::rtt::{Rank, Rtt};
 use crate::script::{Action, Connect, Exchange, Script};
-use crate::setting::{HostCounts, Setting};
+use crate::setting::{HostCounts, Pair, Setting};
 use numbers::Numbers;
 
 /// Web users after Smith et al. 2001, as Le's dissertation of 2005 drove them: pages of objects
@@ -158,6 +158,7 @@ struct Web {
 #[derive(Clone, Debug)]
 struct User {
     token: u32,
+    rank: Rank,
     flipped: bool,
     client: u32,
     /// The primary server, and pages still to come from it.
@@ -187,6 +188,10 @@ impl UncWebSource {
             let (flipped, ordinal) = setting.direction.place(token);
             User {
                 token,
+                rank: Rank::Of {
+                    index: token,
+                    count: number,
+                },
                 flipped,
                 client: ordinal % setting.hosts.as_seen(flipped).clients,
                 server: 0,
@@ -270,6 +275,12 @@ impl User {
     /// A connection that fetches so many objects from a server.
     fn draw_connection(&mut self, web: &Web, server: u32, objects: u32) -> Connect {
         let (client, flipped) = (self.client, self.flipped);
+        let pair = Pair {
+            client,
+            server,
+            flipped,
+            rank: self.rank,
+        };
         let is_persistent = objects > 1;
         let exchanges = (0..objects).map(|_| web.exchange(is_persistent, &mut self.stream));
         let closer = if is_persistent {
@@ -282,7 +293,7 @@ impl User {
             token: self.token,
             client,
             server,
-            rtt: web.rtt.sample(client, server, flipped, &mut self.rtts),
+            rtt: web.rtt.sample(pair, &mut self.rtts),
             flipped,
             script,
             limits: None,

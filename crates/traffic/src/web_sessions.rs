@@ -153,7 +153,7 @@ impl WebSessionsSource {
             .ok_or(PopulationUnset { field: "sessions" })?;
         let session = |token| Session {
             token,
-            pair: setting.pair(token),
+            pair: setting.pair(token, number),
             stream: setting.stream("session", token),
             rtts: setting.stream("rtts", token),
         };
@@ -184,7 +184,7 @@ impl ModelSource for WebSessionsSource {
             token,
             client: pair.client,
             server: pair.server,
-            rtt: pair.rtt(&self.rtt, &mut session.rtts),
+            rtt: self.rtt.sample(pair, &mut session.rtts),
             flipped: pair.flipped,
             script: Script::single(REQUEST, self.transfer.sample(&mut session.stream)),
             limits: None,

@@ -6,8 +6,8 @@ use aqmlab_net::{Bytes, Rate, Time};
 use aqmlab_traffic::cbr::Gaps;
 use aqmlab_traffic::ideal::{Burst, UNLIMITED, Watch, play};
 use aqmlab_traffic::{
-    Activity, Bulk, Cbr, Connect, Direction, Exchange, HostCounts, Model, OnOff, Rtt, Setting,
-    Sizes, Source, Telnet, UncWeb, WebSessions,
+    Activity, Bulk, Cbr, Connect, Direction, Exchange, HostCounts, Model, OnOff, Opening, Rtt,
+    Setting, Sizes, Source, Starts, Telnet, UncWeb, WebSessions,
 };
 
 const HOSTS: HostCounts = HostCounts {
@@ -305,7 +305,7 @@ fn at(s: u64) -> Time {
 #[test]
 fn a_class_acts_between_its_start_and_its_stop() {
     let activity = Activity {
-        start: at(100),
+        start: Starts::Together(at(100)),
         stop: at(200),
         ..Activity::default()
     };
@@ -318,7 +318,7 @@ fn a_class_acts_between_its_start_and_its_stop() {
     });
     for model in [unc(200), cbr] {
         let source = || source(&model, Direction::Forward);
-        let acting = seen(source().with_activity(activity), at(400));
+        let acting = seen(source().with_activity(activity.clone()), at(400));
         let always = seen(source(), at(100));
         let times = |seen: &Seen| -> Vec<Time> {
             let opened = seen.connections.iter().map(|it| it.0);
@@ -328,6 +328,71 @@ fn a_class_acts_between_its_start_and_its_stop() {
         let shifted: Vec<_> = times(&always).iter().map(|time| *time + at(100)).collect();
         assert_eq!(times(&acting), shifted);
         assert!(shifted.len() > 500);
+    }
+}
+
+#[test]
+fn each_flow_can_begin_at_a_time_of_its_own() {
+    let examples = Model::examples();
+    let models = examples.iter().filter_map(|text| {
+        let table: toml::Table = text.parse().unwrap();
+        let mut class = table["traffic"][0].as_table().unwrap().clone();
+        class.remove("rtt");
+        class.remove("tcp");
+        class.remove("direction");
+        let mut model: Model = class.try_into().unwrap();
+        model.parameters_mut().set_population(4.0);
+        (model.parameters().opening() != Opening::OpenLoop).then_some(model)
+    });
+    let mut tried = 0;
+    for model in models {
+        tried += 1;
+        let start = Starts::Each([7, 3, 20, 11].map(at).to_vec());
+        let activity = Activity {
+            start,
+            ..Activity::default()
+        };
+        let seen = seen(
+            source(&model, Direction::Both).with_activity(activity),
+            at(60),
+        );
+        let opened = seen.connections.iter().map(|(at, _, it)| (it.token, *at));
+        let sent = seen.datagrams.iter().map(|(at, token)| (*token, *at));
+        let mut first = [Time::NEVER; 4];
+        for (token, time) in opened.chain(sent) {
+            let first = &mut first[token as usize];
+            *first = (*first).min(time);
+        }
+        assert_eq!(first, [7, 3, 20, 11].map(at), "{model:?}");
+    }
+    assert_eq!(tried, 7);
+}
+
+#[test]
+fn even_round_trips_are_one_for_each_flow_or_user() {
+    let rtt = Rtt::Even {
+        min: Time::from_millis(10),
+        max: Time::from_millis(100),
+    };
+    let setting = Setting {
+        rtt: &rtt,
+        direction: Direction::Both,
+        hosts: HOSTS,
+        seed: 1,
+        class: "class",
+    };
+    let bulk = Model::Bulk(Bulk {
+        flows: 10,
+        size: Some(Bytes(9)),
+        start_within: at(1),
+    });
+    for model in [bulk, unc(10)] {
+        let seen = seen(Source::new(&model, &setting).unwrap(), at(900));
+        assert!(seen.connections.len() >= 10);
+        for (_, _, connect) in &seen.connections {
+            let expected = Time::from_millis(10 + 10 * u64::from(connect.token));
+            assert_eq!(connect.rtt, expected);
+        }
     }
 }
 
@@ -356,7 +421,7 @@ fn stopping_ends_what_would_never_end() {
         (bulk(Some(Bytes(9))), false),
         (telnet, true),
     ] {
-        let mut source = source(&model, Direction::Forward).with_activity(activity);
+        let mut source = source(&model, Direction::Forward).with_activity(activity.clone());
         let mut actions = Vec::new();
         source.start(&mut actions);
         let Some(&aqmlab_traffic::Action::WakeAt { at: stop, token }) = actions.last() else {

@@ -1,31 +1,46 @@
-"""What the command line prints, and where."""
+"""What the command line prints, and where.
+
+Whatever is printed goes through this module, so that texts of files and titles never reach a
+terminal as commands: see :func:`aqmlab._util.words.printable`.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+from rich.text import Text
+
+from aqmlab._util.table import Table
+from aqmlab._util.words import printable
 
 LONGEST_RUN_S = 24 * 3600.0
 """The time left is estimated from as long a past: runs of hours end once in hours."""
-PIPE_WIDTH = 200
+LINE_EVERY_S = 10.0
+"""Where there are no bars, a line says this often how far the work is."""
+_MOST_NAMED = 3
+"""Most things that such a line names."""
+_UNLIMITED = 1_000_000
 """Width of tables in a pipe, where nobody's window limits it."""
 
 
 def out(text: str) -> None:
     """A line on standard output."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(printable(text) + "\n")
 
 
 def say(text: str) -> None:
     """A line on standard error."""
-    sys.stderr.write(f"aqmlab: {text}\n")
+    sys.stderr.write(f"aqmlab: {printable(text)}\n")
 
 
 def print_json(content: Any) -> None:  # noqa: ANN401 - whatever JSON can say
@@ -33,31 +48,65 @@ def print_json(content: Any) -> None:  # noqa: ANN401 - whatever JSON can say
     out(json.dumps(content, indent=2, ensure_ascii=False))
 
 
-def show(*parts: RenderableType) -> None:
-    """Tables on standard output."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+def print_tsv(rows: Sequence[Mapping[str, object]]) -> None:
+    """Tab-separated values on standard output: a line of all keys, then a line for each row."""
+    heads = list(dict.fromkeys(key for row in rows for key in row))
+    lines: list[list[object]] = [[*heads], *([row.get(head) for head in heads] for row in rows)]
+    for cells in lines:
+        sys.stdout.write("\t".join(map(_tsv_cell, cells)) + "\n")
+
+
+def _tsv_cell(value: object) -> str:
+    """A value in one line without tabs; nothing for None."""
+    return "" if value is None else printable(str(value)).replace("\n", "\\u000a")
+
+
+def strong(text: str) -> Text:
+    """Text that stands out on a terminal."""
+    return Text(printable(text), style="bold")
+
+
+def show(*parts: str | Text | Table) -> None:
+    """Texts and tables on standard output, as wide as a terminal's window; elsewhere plain."""
+    console = _console(sys.stdout)
     for part in parts:
-        console.print(part)
+        console.print(printable(part) if isinstance(part, str) else part, crop=False)
+
+
+def _console(stream: TextIO) -> Console:
+    """What draws on a stream; styles are for terminals whose user wants them."""
+    is_terminal = stream.isatty()
+    return Console(
+        file=stream,
+        force_terminal=is_terminal,
+        width=None if is_terminal else _UNLIMITED,
+        color_system="auto" if is_terminal and not os.environ.get("NO_COLOR") else None,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
 
 
 class Progress:
-    """Bars on standard error if that is a terminal; nothing elsewhere."""
+    """How far work is, on standard error: bars on a terminal, elsewhere a line now and then."""
 
     def __init__(self, verb: str) -> None:
         """Makes the bars; `verb` says what goes on."""
-        console = Console(stderr=True)
+        console = _console(sys.stderr)
+        has_bars = console.is_terminal and not console.is_dumb_terminal
         self._bars = Bars(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:3.0f} %"),
             TimeRemainingColumn(compact=True),
             console=console,
             transient=True,
             speed_estimate_period=LONGEST_RUN_S,
-            disable=not sys.stderr.isatty(),
+            disable=not has_bars,
         )
         self._verb = verb
         self._tasks: dict[str, TaskID] = {}
+        self._lines = None if has_bars else _Lines(verb)
 
     def __enter__(self) -> Progress:
         self._bars.start()
@@ -73,10 +122,41 @@ class Progress:
 
     def update(self, name: str, done: float) -> None:
         """Notes the share of something that is done; what is finished disappears."""
+        if self._lines is not None:
+            self._lines.update(name, done)
+            return
         if name not in self._tasks:
-            self._tasks[name] = self._bars.add_task(f"{self._verb} {name}", total=1.0)
+            task = printable(f"{self._verb} {name}")
+            self._tasks[name] = self._bars.add_task(task, total=1.0)
         self._bars.update(self._tasks[name], completed=done, visible=done < 1.0)
 
     def task(self, name: str) -> Callable[[float], None]:
         """:meth:`update` for one thing."""
         return lambda done: self.update(name, done)
+
+
+class _Lines:
+    """Progress as lines."""
+
+    def __init__(self, verb: str) -> None:
+        self._verb = verb
+        self._shares: dict[str, float] = {}
+        self._told = monotonic()
+        self._lock = threading.Lock()  # runs report from threads of their own
+
+    def update(self, name: str, done: float) -> None:
+        """Notes a share, and says the shares of all that is unfinished if it is time to."""
+        with self._lock:
+            self._shares[name] = done
+            if monotonic() - self._told < LINE_EVERY_S:
+                return
+            self._told = monotonic()
+            say(self._line())
+
+    def _line(self) -> str:
+        """What is unfinished and how far it is; what is finished as a number."""
+        active = [f"{name} {share:.0%}" for name, share in self._shares.items() if share < 1]
+        finished = len(self._shares) - len(active)
+        more = [f"{len(active) - _MOST_NAMED} more"] if len(active) > _MOST_NAMED else []
+        ended = [f"{finished} finished"] if finished else []
+        return f"{self._verb}: {', '.join([*active[:_MOST_NAMED], *more, *ended])}"

@@ -36,13 +36,24 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
+def synced(path: Path) -> None:
+    """Waits until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file; it appears under its name when it is complete."""
+    """Writes a file; it appears under its name when it is complete and on the disk."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(content)
+        synced(part)
         part.replace(path)
+        synced(path.parent)
     except OSError as error:
         with suppress(OSError):
             part.unlink()

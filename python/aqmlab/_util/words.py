@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import difflib
-import sys
+import re
 from collections.abc import Iterable
 
-if sys.version_info >= (3, 11):
-    pass
-else:
-    pass
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What a terminal would obey rather than show: control characters but line feeds, marks that turn
+the direction of writing, and surrogates, which stand for bytes of file names that are no text."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """A hint at the known word that is meant, or nothing."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f'; did you mean "{close[0]}"?' if close else ""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: "1 run", "3 runs"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def printable(text: str) -> str:
+    r"""Text that a terminal only shows: other characters stand there as ``\u001b``.
+
+    JSON text stays JSON text of the same meaning.
+    """
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

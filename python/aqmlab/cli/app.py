@@ -6,36 +6,46 @@ standard output, everything else to standard error.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import sys
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Annotated
 
 import typer
 
-from aqmlab import _native
-from aqmlab._util.console import out, say
-from aqmlab.cli import commands
-from aqmlab.errors import AqmlabError
+from aqmlab.cli.loading import CommandGroup, names, shortened, summary
+from aqmlab.errors import AqmlabError, DamagedRunWarning, NoWorkerWarning
 
-__all__ = ["application", "main"]
+__all__ = ["EXAMPLES", "application", "main"]
 
 
 _INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
+_QUESTION = "What will this queue do to the people whose traffic crosses it?"
+_WIDTH = 80
+"""Columns that every terminal has."""
+EXAMPLES = (
+    "aqmlab init office.toml --kind office --rate 100/20 --call --upload",
+    """aqmlab compare office.toml \\
+    --vary topology.bottleneck.discipline=droptail-240,fq-codel""",
+    "aqmlab report runs",
+)
+"""What a beginner may type, in this order."""
 
 
 def _show_version(wanted: bool) -> None:
     """Prints the version and ends."""
     if wanted:
-        out(f"aqmlab {_native.version()}, engine {_native.engine()}")
+        from aqmlab import _native
+
+        typer.echo(f"aqmlab {_native.version()}, engine {_native.engine()}")
         raise typer.Exit
 
 
 def _root(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback does the work
         bool,
         typer.Option(
             "--version",
@@ -46,45 +56,76 @@ def _root(
     ] = False,
 ) -> None:
     """What will this queue do to the people whose traffic crosses it?"""
+    if context.invoked_subcommand is None:
+        typer.echo(_first_screen())
+
+
+def _first_screen() -> str:
+    """What ``aqmlab`` alone says: where to begin, and what there is."""
+    lines = (
+        f"aqmlab: {_QUESTION[0].lower()}{_QUESTION[1:]}",
+        "",
+        *(f"  {example}" for example in EXAMPLES),
+        "",
+        *(f"  {name:<10} {shortened(summary(name), _WIDTH - 13)}" for name in names()),
+        "",
+        "aqmlab COMMAND -h explains a command, aqmlab -h the options of all.",
+    )
+    return "\n".join(lines)
 
 
 @cache
 def application() -> typer.Typer:
     """All commands: the modules of :mod:`aqmlab.cli.commands`."""
     app = typer.Typer(
-        help="What will this queue do to the people whose traffic crosses it?",
-        add_completion=False,
-        no_args_is_help=True,
+        help=_QUESTION,
+        cls=CommandGroup,
+        invoke_without_command=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
     app.callback()(_root)
-    for found in pkgutil.iter_modules(commands.__path__):
-        module = importlib.import_module(f"{commands.__name__}.{found.name}")
-        if hasattr(module, "app"):
-            app.add_typer(module.app, name=found.name)
-        else:
-            app.command(found.name)(module.command)
     return app
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status."""
     try:
-        status = application()(
-            list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False
-        )
+        with warnings.catch_warnings():
+            for told in (DamagedRunWarning, NoWorkerWarning):
+                warnings.simplefilter("always", told)
+            warnings.showwarning = _say_warning
+            status = application()(
+                list(sys.argv[1:] if arguments is None else arguments),
+                prog_name="aqmlab",
+                standalone_mode=False,
+            )
     except typer.TyperException as error:
         return _failure(error.format_message(), error.exit_code)
     except AqmlabError as error:
         return _failure(str(error), error.exit_status)
+    except typer.Abort:  # an interrupt or the end of input where a question was asked
+        return _failure("interrupted", _INTERRUPTED)
     # typer turns an interrupt into this status.
     if status == _INTERRUPTED:
         return _failure("interrupted", _INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Says a warning in a line."""
+    _say(f"warning: {message}")
+
+
 def _failure(message: str, status: int) -> int:
     """Says in one line what went wrong."""
-    say(" ".join(message.split()))
+    _say(" ".join(message.split()))
     return status
+
+
+def _say(text: str) -> None:
+    """A line on standard error."""
+    from aqmlab._util.console import say  # what prints tables is loaded where something is printed
+
+    say(text)

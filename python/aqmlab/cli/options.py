@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from aqmlab.cli.completion import assigned
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
 
@@ -18,6 +19,8 @@ __all__ = [
     "Seed",
     "Seeds",
     "Sets",
+    "Tsv",
+    "check_format",
     "chosen_seeds",
     "one_seed",
     "renamed",
@@ -31,6 +34,7 @@ Sets = Annotated[
         "--set",
         metavar="FIELD=VALUE",
         help="Replaces a field, such as traffic.browsers.users=3000; may be repeated.",
+        autocompletion=assigned,
     ),
 ]
 Seed = Annotated[
@@ -42,9 +46,19 @@ Seeds = Annotated[
     typer.Option("--seeds", metavar="A..B", help="Every run once with each seed: 1..8 or 1,5,9."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Tsv = Annotated[
+    bool,
+    typer.Option("--tsv", help="Print tab-separated values and nothing else, unrounded, by key."),
+]
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Runs at a time; default: the number of processors.")
 ]
+
+
+def check_format(*, as_json: bool, as_tsv: bool) -> None:
+    """An error if both are asked for."""
+    if as_json and as_tsv:
+        raise AqmlabError("--json and --tsv: found both; give one of them")
 
 
 def one_seed(seed: Sequence[int] | None) -> int | None:

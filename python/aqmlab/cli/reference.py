@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from aqmlab._util.files import write_text
-from aqmlab.cli.app import application
+from aqmlab.cli.loading import load, names
 
 __all__ = ["PAGE", "page"]
 
@@ -24,12 +24,23 @@ Every command with its arguments and options. The page is generated from the com
 Exit status: 0 done, 1 a run failed, 2 the input is wrong, 130 interrupted. What was asked for goes
 to standard output, everything else to standard error. `-o`, `--output` names a file, `--out` a
 folder; `--seed N` is one seed, `--seeds A..B` are several.
+
+Tables are as wide as the terminal's window and never cut a number: one that is too wide is turned
+(a row for each metric) or split into blocks of columns. In a pipe they are plain text of any width.
+`--tsv` prints tab-separated values instead: a row for each run (of a sweep: for each point), the
+keys of [`summary.json`](metrics.md) as heads, nothing rounded; of a sweep the means, with the ends
+of their 95 % intervals as `KEY.low` and `KEY.high`. `--json` prints everything. Progress is shown
+by bars on a terminal, elsewhere by a line on standard error every 10 s. Where the environment has
+`NO_COLOR`, nothing is bold or coloured. Control characters in titles, labels and files are printed
+as text such as `\\u001b`.
 """
 
 
 def page() -> str:
     """The page as Markdown."""
-    return "\n".join([_HEAD, *_sections(typer.main.get_command(application()), "aqmlab")])
+    return "\n".join(
+        [_HEAD, *(text for name in names() for text in _sections(load(name), f"aqmlab {name}"))]
+    )
 
 
 def _sections(command: Any, name: str) -> Iterator[str]:  # noqa: ANN401 - click's type

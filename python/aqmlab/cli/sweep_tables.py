@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
-from aqmlab._util.console import Progress, say
+from aqmlab._util.console import Progress, say, strong
 from aqmlab._util.fields import Scalar
+from aqmlab._util.table import Table
 from aqmlab.results.compare import Difference
-from aqmlab.results.metrics import described
+from aqmlab.results.metrics import described, metric_key
 from aqmlab.results.statistics import Estimate, two_sided
 from aqmlab.sweeps.axes import plain
 from aqmlab.sweeps.campaign import SweepProgress
@@ -23,6 +23,7 @@ __all__ = [
     "batches_table",
     "differences_table",
     "points_table",
+    "points_tsv",
     "warm_up_line",
 ]
 
@@ -75,12 +76,29 @@ def _duration(seconds: float) -> str:
 def points_table(points: Sequence[PointSummary]) -> Table:
     """A row for each point: its variables, its runs, the mean of each metric over its seeds."""
     table = _start(points[0].variables)
-    table.add_column("runs", justify="right", no_wrap=True)
+    table.add_number("runs")
     _add_metrics(table, points[0].estimates)
     for point in points:
         runs = f"{point.runs}" + (f", {point.failed} failed" if point.failed else "")
         table.add_row(*_texts(point.variables), runs, *_cells(point.estimates, _shown_mean))
     return table
+
+
+def points_tsv(points: Sequence[PointSummary]) -> list[dict[str, object]]:
+    """A row for each point, for :func:`aqmlab._util.console.print_tsv`.
+
+    Its variables, its runs, and by key of each metric the mean over its seeds and the ends of its
+    interval, in the units of ``summary.json``; nothing where nothing tells them.
+    """
+    rows: list[dict[str, object]] = []
+    for point in points:
+        row: dict[str, object] = {**point.variables, "runs": point.runs, "failed": point.failed}
+        for name, found in point.estimates.items():
+            key = metric_key(name)
+            for end, value in (("", found.mean), (".low", found.low), (".high", found.high)):
+                row[key + end] = value if math.isfinite(value) else None
+        rows.append(row)
+    return rows
 
 
 def differences_table(summary: SweepSummary) -> Table:
@@ -89,11 +107,9 @@ def differences_table(summary: SweepSummary) -> Table:
     for difference in summary.differences:
         by_point.setdefault(difference.run, {})[difference.metric] = difference
     first = summary.differences[0]
-    table = _start(summary.variables[first.run])
-    table.title = f"difference to {_baseline_of(summary)}, seed by seed, with 95 % intervals"
-    table.title_justify = "left"
-    table.title_style = ""
-    table.add_column("pairs", justify="right", no_wrap=True)
+    title = f"difference to {_baseline_of(summary)}, seed by seed, with 95 % intervals"
+    table = _start(summary.variables[first.run], title)
+    table.add_number("pairs")
     _add_metrics(table, by_point[first.run])
     for label, of_point in by_point.items():
         estimates = {metric: found.estimate for metric, found in of_point.items()}
@@ -123,11 +139,11 @@ def batches_table(batched: Mapping[str, Mapping[str, Estimate]]) -> Table:
     """A row for each class of one run: batch means of its response times."""
     [first, *_] = batched.values()
     table = _start({"class": ""})
-    table.add_column("batches", justify="right", no_wrap=True)
+    table.add_number("batches")
     _add_metrics(table, first)
     for name, metrics in batched.items():
         count = max(found.count for found in metrics.values())
-        table.add_row(escape(name), f"{count}", *_cells(metrics, _shown_mean))
+        table.add_row(name, f"{count}", *_cells(metrics, _shown_mean))
     return table
 
 
@@ -141,24 +157,23 @@ def warm_up_line(numbers: Mapping[str, float | None]) -> str:
     return "warm-up: " + (", ".join(chances) or "not tested: nothing is recorded")
 
 
-def _start(variables: Mapping[str, Scalar]) -> Table:
+def _start(variables: Mapping[str, Scalar], title: str = "") -> Table:
     """A table that begins with the variables."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(title)
     for name, value in variables.items():
-        is_text = isinstance(value, str)
-        table.add_column(escape(name), justify="left" if is_text else "right", no_wrap=True)
+        table.add_key(name, is_number=not isinstance(value, str))
     return table
 
 
 def _add_metrics(table: Table, metrics: Iterable[str]) -> None:
     """A column for each metric."""
     for name in metrics:
-        table.add_column(f"{name} %" if _is_share(name) else name, justify="right", no_wrap=True)
+        table.add_number(f"{name} %" if _is_share(name) else name)
 
 
 def _texts(variables: Mapping[str, Scalar]) -> list[str]:
     """The values of variables as cells."""
-    return [escape(plain(value)) for value in variables.values()]
+    return [plain(value) for value in variables.values()]
 
 
 def _is_share(metric: str) -> bool:
@@ -167,7 +182,9 @@ def _is_share(metric: str) -> bool:
     return found is not None and found.is_share
 
 
-def _cells(metrics: Mapping[str, Estimate], show: Callable[[Estimate, float], str]) -> list[str]:
+def _cells(
+    metrics: Mapping[str, Estimate], show: Callable[[Estimate, float], str | Text]
+) -> list[str | Text]:
     """The estimates as cells."""
     return [
         show(found, 100.0 if _is_share(name) else 1.0) if found.count else "-"
@@ -183,7 +200,7 @@ def _shown_mean(found: Estimate, factor: float) -> str:
     return f"{_rounded(factor * found.mean, width)} ± {_rounded(width, width)}"
 
 
-def _shown_difference(found: Estimate, factor: float) -> str:
+def _shown_difference(found: Estimate, factor: float) -> str | Text:
     """A difference and its interval."""
     width = factor * found.half_width
     if math.isnan(width):
@@ -192,12 +209,14 @@ def _shown_difference(found: Estimate, factor: float) -> str:
         _rounded(factor * value, width, "+") for value in (found.mean, found.low, found.high)
     )
     text = f"{middle} ({low} to {high})"
-    return f"[bold]{text}[/bold]" if found.clear else text
+    return strong(text) if found.clear else text
 
 
 def _rounded(value: float, width: float, sign: str = "") -> str:
-    """A number to the second digit of the width of its interval; at most six decimals."""
-    digits = 6 if width <= 0 else min(6, max(0, 1 - _exponent(width)))
+    """A number to the second digit of the width of its interval; of none, to its fourth."""
+    if width <= 0:
+        return f"{value:{sign},.4g}"
+    digits = min(6, max(0, 1 - _exponent(width)))
     return f"{value:{sign},.{digits}f}"
 
 

@@ -7,14 +7,24 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import RenderableType
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
+from aqmlab._util.console import strong
+from aqmlab._util.table import Table
+from aqmlab._util.words import printable
 from aqmlab.results.compare import Difference, Distance
 from aqmlab.results.groups import Group
 from aqmlab.results.links import links_of, loaded_links
-from aqmlab.results.metrics import ALL, FLOWS, LINK, RESPONSES, TRANSFERS, Metric, compared
+from aqmlab.results.metrics import (
+    ALL,
+    FLOWS,
+    LINK,
+    RESPONSES,
+    TRANSFERS,
+    Metric,
+    compared,
+    flattened,
+)
 from aqmlab.results.run import Run
 from aqmlab.results.shown import Shown, link_rows, response_rows, seeds_in_words, transfer_rows
 from aqmlab.results.statistics import Estimate
@@ -27,11 +37,12 @@ __all__ = [
     "explanation",
     "list_table",
     "run_tables",
+    "runs_tsv",
     "score_table",
 ]
 
 
-def run_tables(run: Run) -> list[RenderableType]:
+def run_tables(run: Run) -> list[str | Text | Table]:
     """What one run measured: its loaded links, its responses, its connections."""
     summary = run.summary
     title = run.scenario.get("title") or run.label
@@ -41,10 +52,9 @@ def run_tables(run: Run) -> list[RenderableType]:
     links = {str(at): values for at, values in every.items() if at in loaded}
     idle = [str(at) for at in every if at not in loaded]
     head = f"{title}: {run.label}, seed {summary['seed']}, {span}"
-    invalid = [f"[bold]invalid:[/bold] {escape(reason)}" for reason in run.invalid]
     return [
-        escape(head),
-        *invalid,
+        head,
+        *(strong(f"invalid: {reason}") for reason in run.invalid),
         _grid("link", LINK, links),
         *([f"idle, not shown: {_some(idle)}"] if idle else []),
         *_class_tables(summary),
@@ -53,21 +63,19 @@ def run_tables(run: Run) -> list[RenderableType]:
 
 def _some(names: Sequence[str], most: int = 4) -> str:
     """The first of some names and how many there are besides."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return escape(", ".join(names[:most]) + more)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" * (len(names) > most))
 
 
-def _class_tables(summary: Mapping[str, Any]) -> list[RenderableType]:
+def _class_tables(summary: Mapping[str, Any]) -> list[str | Text | Table]:
     """The classes with responses, and the connections of all classes."""
     responses = {
         name: values
         for name, values in _by_class(summary["responses"]).items()
         if values.get("count")
     }
-    return [
-        *([_grid("class", RESPONSES, responses)] if responses else []),
-        _grid("class", FLOWS, _by_class(summary["flows"])),
-    ]
+    flows = _grid("class", FLOWS, _by_class(summary["flows"]))
+    served = [_grid("class", RESPONSES, responses)] if responses else []
+    return ["", *_apart([*served, flows])]
 
 
 def _by_class(results: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +84,15 @@ def _by_class(results: Mapping[str, Any]) -> dict[str, Any]:
     return named if len(named) == 1 else {**named, "all": results.get("all", {})}
 
 
-def compare_tables(groups: Sequence[Group]) -> list[RenderableType]:
+def runs_tsv(runs: Sequence[Run]) -> list[dict[str, object]]:
+    """A row for each run, for :func:`aqmlab._util.console.print_tsv`: every number by its key."""
+    return [
+        {"label": run.label, "path": run.path, "seed": run.seed, **flattened(run.summary)}
+        for run in runs
+    ]
+
+
+def compare_tables(groups: Sequence[Group]) -> list[str | Text | Table]:
     """What users felt, then what the loaded queues did; one row per group, class or link."""
     seeds = seeds_in_words(groups)
     parts = (
@@ -84,23 +100,27 @@ def compare_tables(groups: Sequence[Group]) -> list[RenderableType]:
         (transfer_rows(groups), f"traffic without responses, {seeds}"),
         (link_rows(groups), f"loaded links, {seeds}"),
     )
-    found: list[RenderableType] = []
-    for shown, title in parts:
-        if shown.rows:
-            found += [*([""] if found else []), title, _shown_table(shown)]
+    return _apart([_shown_table(shown, title) for shown, title in parts if shown.rows])
+
+
+def _apart(tables: Sequence[Table]) -> list[str | Text | Table]:
+    """Tables with empty lines between them."""
+    found: list[str | Text | Table] = []
+    for table in tables:
+        found += ["", table] if found else [table]
     return found
 
 
-def _shown_table(shown: Shown) -> Table:
+def _shown_table(shown: Shown, title: str) -> Table:
     """A table of estimates: means, with half of the interval where there is one."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(title)
     for corner in shown.corners:
-        table.add_column(corner, no_wrap=True)
+        table.add_key(corner)
     for metric in shown.metrics:
-        table.add_column(metric.short, justify="right", no_wrap=True)
+        table.add_number(metric.short)
     for names, values in shown.rows:
         cells = [_estimate_cell(metric, values.get(metric.key)) for metric in shown.metrics]
-        table.add_row(*map(escape, names), *cells)
+        table.add_row(*names, *cells)
     return table
 
 
@@ -112,83 +132,75 @@ def _estimate_cell(metric: Metric, found: Estimate | None) -> str:
     return mean if math.isnan(found.half_width) else f"{mean} ± {metric.shown(found.half_width)}"
 
 
-def difference_tables(found: Sequence[Difference]) -> list[RenderableType]:
-    """Differences with their intervals, a table for each baseline; clear ones are bold."""
-    tables: list[RenderableType] = []
-    for baseline in dict.fromkeys(entry.baseline for entry in found):
-        own = [entry for entry in found if entry.baseline == baseline]
-        kinds = [
-            [entry for entry in own if (entry.metric in _TRANSFER_KEYS) is moved]
-            for moved in (False, True)
-        ]
-        for kind in filter(None, kinds):
-            bases = ", ".join(dict.fromkeys(entry.basis for entry in kind))
-            title = f"against {escape(baseline)}, with 95 % intervals ({bases})"
-            if not any(entry.interval for entry in kind):
-                title = f"against {escape(baseline)} ({bases}: no intervals)"
-            tables += ["", title, _difference_table(kind)]
-    return tables[1:]
-
-
 _TRANSFER_KEYS = {metric.key for metric in TRANSFERS}
 """Numbers of classes that get no responses."""
 
 
+def difference_tables(found: Sequence[Difference]) -> list[str | Text | Table]:
+    """Differences with their intervals, a table for each baseline; clear ones are bold."""
+    by_kind: dict[tuple[str, bool], list[Difference]] = {}
+    for entry in found:
+        kind = (entry.baseline, entry.metric in _TRANSFER_KEYS)
+        by_kind.setdefault(kind, []).append(entry)
+    return _apart([_difference_table(own) for own in by_kind.values()])
+
+
 def _difference_table(found: Sequence[Difference]) -> Table:
     """Differences to one baseline."""
+    bases = ", ".join(dict.fromkeys(entry.basis for entry in found))
+    sure = any(entry.interval for entry in found)
+    about = f", with 95 % intervals ({bases})" if sure else f" ({bases}: no intervals)"
     several = {difference.traffic for difference in found} != {ALL}
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("run", no_wrap=True)
+    table = Table(f"against {found[0].baseline}{about}")
+    table.add_key("run")
     if several:
-        table.add_column("class", no_wrap=True)
+        table.add_key("class")
     metrics = list(dict.fromkeys(difference.metric for difference in found))
     for metric in metrics:
-        table.add_column(compared(metric).change_head, justify="right", no_wrap=True)
+        table.add_number(compared(metric).change_head)
     for run, traffic in dict.fromkeys((entry.run, entry.traffic) for entry in found):
         entries = {d.metric: d for d in found if (d.run, d.traffic) == (run, traffic)}
         cells = [
             _shown_difference(entries[metric]) if metric in entries else "-" for metric in metrics
         ]
-        table.add_row(escape(run), *([escape(traffic)] if several else []), *cells)
+        table.add_row(run, *([traffic] if several else []), *cells)
     return table
 
 
-def distance_tables(found: Sequence[Distance]) -> list[RenderableType]:
+def distance_tables(found: Sequence[Distance]) -> list[str | Text | Table]:
     """Kolmogorov's distances of the response times, a table for each baseline."""
-    tables: list[RenderableType] = []
+    tables = []
     for baseline in dict.fromkeys(entry.baseline for entry in found):
-        title = f"distance of the response times from those of {escape(baseline)}"
-        table = Table(box=None, pad_edge=False, header_style="bold")
+        table = Table(f"distance of the response times from those of {baseline}")
         for head in ("run", "class"):
-            table.add_column(head, no_wrap=True)
-        table.add_column("Kolmogorov", justify="right", no_wrap=True)
+            table.add_key(head)
+        table.add_number("Kolmogorov")
         for entry in found:
             if entry.baseline == baseline:
-                cells = (entry.run, entry.traffic, f"{entry.kolmogorov:.3f}")
-                table.add_row(*map(escape, cells))
-        tables += ["", title, table]
-    return tables[1:]
+                table.add_row(entry.run, entry.traffic, f"{entry.kolmogorov:.3f}")
+        tables.append(table)
+    return _apart(tables)
 
 
-def _shown_difference(entry: Difference) -> str:
+def _shown_difference(entry: Difference) -> str | Text:
     """A difference and its interval."""
     middle, low, high = (
         compared(entry.metric).shown(value, "+")
         for value in (entry.difference, entry.low, entry.high)
     )
     text = middle if entry.interval is None else f"{middle} ({low} to {high})"
-    return f"[bold]{text}[/bold]" if entry.clear else text
+    return strong(text) if entry.clear else text
 
 
 def _grid(corner: str, metrics: Sequence[Metric], rows: Mapping[str, Mapping[str, Any]]) -> Table:
     """A table of summary values, one row per name."""
     columns = [metric for metric in metrics if metric.short]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(corner, no_wrap=True)
+    table = Table()
+    table.add_key(corner)
     for column in columns:
-        table.add_column(column.short, justify="right", no_wrap=True)
+        table.add_number(column.short)
     for name, values in rows.items():
-        table.add_row(escape(name), *(_cell(column, values.get(column.key)) for column in columns))
+        table.add_row(name, *(_cell(column, values.get(column.key)) for column in columns))
     return table
 
 
@@ -199,20 +211,20 @@ def _cell(metric: Metric, value: float | None) -> str:
 
 def score_table(result: Mapping[str, Any]) -> Table:
     """How many published cells, and claims, were met: of each table, or of each paper."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table()
     whole = "papers" in result
-    table.add_column("paper" if whole else "table", no_wrap=True)
-    table.add_column("cells within", justify="right")
+    table.add_key("paper" if whole else "table")
+    table.add_number("cells within")
     if whole:
-        table.add_column("claims hold", justify="right")
-    table.add_column("what")
+        table.add_number("claims hold")
+    table.add_text("what")
     parts = result["papers"] if whole else result["tables"]
     for name, part in {**parts, "all": result}.items():
         cells = part.get("cells", part)
         shown = f"{cells['within']}/{cells['total']}" if cells["total"] else "-"
         shown = shown if result["scored"] else "not scored"
         cells_and_claims = [shown, _claims_words(part["claims"])] if whole else [shown]
-        table.add_row(escape(name), *cells_and_claims, escape(part.get("title", "")))
+        table.add_row(name, *cells_and_claims, part.get("title", ""))
     return table
 
 
@@ -223,38 +235,39 @@ def _claims_words(score: Mapping[str, int]) -> str:
 
 def list_table(kind: str, entries: Mapping[str, str]) -> Table:
     """Names and what they mean."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(kind, no_wrap=True)
-    table.add_column("what it is")
+    table = Table()
+    table.add_key(kind)
+    table.add_text("what it is")
     for name, summary in entries.items():
-        table.add_row(escape(name), escape(summary))
+        table.add_row(name, summary)
     return table
 
 
-def explanation(entry: Entry) -> list[RenderableType]:
+def explanation(entry: Entry) -> list[str | Text | Table]:
     """What something is, and its parameters."""
-    head = f"[bold]{escape(entry.name)}[/bold] ({escape(entry.kind)})\n{escape(entry.summary)}"
+    text = f" ({entry.kind})\n{entry.summary}"
     if entry.about:
-        head += _origin(entry.about)
+        text += _origin(entry.about)
+    head = Text.assemble(strong(entry.name), printable(text))
     if not entry.parameters:
         return [head]
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table()
     has_values = any("value" in parameter for parameter in entry.parameters)
-    table.add_column("parameter", no_wrap=True)
-    table.add_column("value" if has_values else "default", no_wrap=True)
-    table.add_column("meaning")
+    table.add_key("parameter")
+    table.add_key("value" if has_values else "default")
+    table.add_text("meaning")
     for parameter in entry.parameters:
-        table.add_row(*map(escape, (parameter["name"], _given(parameter), _meaning(parameter))))
-    departures = [f"- {escape(text)}" for text in (entry.about or {}).get("departures", [])]
+        table.add_row(parameter["name"], _given(parameter), _meaning(parameter))
+    departures = [f"- {text}" for text in (entry.about or {}).get("departures", [])]
     if departures:
-        departures.insert(0, "\n[bold]departures from the source[/bold]")
-    return [head, "", table, *departures]
+        return [head, "", table, "", strong("departures from the source"), *departures]
+    return [head, "", table]
 
 
 def _origin(about: Mapping[str, Any]) -> str:
     """What a discipline is for and where it comes from."""
     lines = {"": about["purpose"], "source: ": about["paper"], "memory: ": about["memory"]}
-    return "\n" + "\n".join(f"{key}{escape(text)}" for key, text in lines.items())
+    return "\n" + "\n".join(f"{key}{text}" for key, text in lines.items())
 
 
 def _given(parameter: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from aqmlab import _native
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.workspace import workspace
 from aqmlab.errors import AqmlabError
+from aqmlab.results.manifest import MANIFEST, seal
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
@@ -104,6 +105,7 @@ def execute(
         metadata = {
             "key": key,
             "results_version": _native.results_version(),
+            "manifest": MANIFEST,
             "versions": {
                 "aqmlab": _native.version(),
                 "engine": _native.engine(),
@@ -120,6 +122,7 @@ def execute(
         for name, content in (("summary.json", summary), ("metadata.json", metadata)):
             text = json.dumps(content, indent=2, ensure_ascii=False)
             (folder / name).write_text(text + "\n", encoding="utf-8")
+        seal(folder, key)
     return Run.open(target)
 
 

@@ -6,12 +6,16 @@ the engine gives the same bytes on every machine.
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -23,7 +27,7 @@ from aqmlab import _native
 from aqmlab._util.pool import OnProgress, available_cpus, run_all
 from aqmlab.engine.execute import execute
 from aqmlab.engine.store import Store
-from aqmlab.errors import AqmlabError, RunError
+from aqmlab.errors import AqmlabError, NoWorkerWarning, RunError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
@@ -39,7 +43,13 @@ Outcome = Run | AqmlabError
 _CONNECT_S = 10.0
 """How long a cluster may take to answer."""
 _ATTEMPTS = 3
-"""How often a run is tried on a cluster whose workers disappear."""
+"""How often a run is tried whose worker disappears, here or on a cluster."""
+
+
+_LOOK_S = 4.0
+"""How often a cluster is asked for its workers."""
+_SAY_AGAIN_S = 30.0
+"""How long after saying that there is none it is said again."""
 
 
 class Scheduler(Protocol):
@@ -53,6 +63,10 @@ class Scheduler(Protocol):
         self, scenarios: Sequence[Scenario], store: Store, progress: _Progress
     ) -> list[Outcome]:
         """The runs of some different scenarios, in their order; where one failed, its error."""
+
+
+class _WorkerDiedError(RunError):
+    """The process that made a run is gone."""
 
 
 class _Worker:
@@ -80,7 +94,9 @@ class _Worker:
             while isinstance(answer := pickle.load(answers), float):
                 report(answer)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            raise RunError(f"its process {_how_it_ended(self._process.wait())}") from None
+            raise _WorkerDiedError(
+                f"its process {_how_it_ended(self._process.wait())}, {_ATTEMPTS} times over"
+            ) from None
         if answer is not None:
             raise answer
 
@@ -125,12 +141,15 @@ class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
         def work(scenario: Scenario, report: OnProgress) -> Run:
             if (found := store.find(scenario.key)) is not None:
                 return found
-            try:
-                self._make(scenario, store, report)
-            except RunError:
-                if store.find(scenario.key) is None:
-                    raise
-                # The process died between the end of the run and its answer.
+            for attempt in range(1, _ATTEMPTS + 1):
+                try:
+                    self._make(scenario, store, report)
+                    break
+                except _WorkerDiedError:
+                    if store.find(scenario.key) is not None:
+                        break  # it died between the end of the run and its answer
+                    if attempt == _ATTEMPTS:
+                        raise
             return Run.open(store.path(scenario.key))
 
         return run_all(work, scenarios, jobs=self.jobs, progress=progress)
@@ -146,6 +165,8 @@ class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
         except AqmlabError:
             if worker.alive:
                 self._idle.put(worker)
+            else:
+                worker.stop()
             raise
         except BaseException:
             worker.stop()
@@ -161,6 +182,53 @@ class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
         with suppress(Empty):
             while True:
                 self._idle.get_nowait().stop()
+
+
+class _Watch(AbstractContextManager["_Watch"]):
+    """Says so, and again from time to time, while a cluster has no worker."""
+
+    def __init__(self, client: distributed.Client) -> None:
+        self._client = client
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> _Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        """Looks every few seconds."""
+        alone_since: float | None = None
+        said_at = -math.inf
+        while not self._ended.wait(_LOOK_S):
+            now = time.monotonic()
+            if self._workers():
+                alone_since, said_at = None, -math.inf
+                continue
+            alone_since = now if alone_since is None else alone_since
+            if now - said_at >= _SAY_AGAIN_S:
+                said_at = now
+                warnings.warn(
+                    f"the cluster has had no worker for {now - alone_since:.0f} s; waiting for one",
+                    NoWorkerWarning,
+                    stacklevel=2,
+                )
+
+    def _workers(self) -> int:
+        """How many workers the cluster has; none if its scheduler does not answer."""
+        try:
+            return len(self._client.scheduler_info(n_workers=-1)["workers"])
+        except (OSError, TimeoutError, KeyError):
+            return 0
 
 
 class DaskCluster(AbstractContextManager["DaskCluster"]):
@@ -201,11 +269,12 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
             for index, scenario in enumerate(scenarios)
         }
         try:
-            for future in as_completed(futures, loop=self._client.loop):
-                index = futures[future]
-                outcomes[index] = collected(future, scenarios[index].key, store)
-                progress(index, 1.0)
-                future.release()
+            with _Watch(self._client):
+                for future in as_completed(futures, loop=self._client.loop):
+                    index = futures[future]
+                    outcomes[index] = collected(future, scenarios[index].key, store)
+                    progress(index, 1.0)
+                    future.release()
         except BaseException:
             self._client.cancel(list(futures))
             raise

@@ -1,20 +1,23 @@
 """The store of runs: every finished run under the hash of what made it.
 
 A run directory's name is its key: the hash of the effective scenario (every default spelled out,
-the seed and the users included) and of the engine's version. What has that key is that run, so
-nothing in the store is ever wrong, and whoever needs a run that is there does not repeat it.
+the seed and the users included) and of the engine's version. What has that key is that run, and
+whoever needs a run that is there does not repeat it. A run whose files are not what they were is
+set aside and made again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from aqmlab._util.pool import OnProgress
 from aqmlab.engine.execute import RUNS_ROOT, execute
-from aqmlab.engine.workspace import workspace
-from aqmlab.errors import AqmlabError
+from aqmlab.engine.workspace import remove_abandoned, workspace
+from aqmlab.errors import AqmlabError, DamagedRunError, DamagedRunWarning, LaterRunError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
@@ -23,6 +26,8 @@ __all__ = ["STORE_ROOT", "Store"]
 
 STORE_ROOT = RUNS_ROOT / "store"
 """Where the store is by default."""
+_DAMAGED = "damaged"
+"""Folder of the damaged runs in a store."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +35,52 @@ class Store:
     """A folder of runs by key."""
 
     root: Path = STORE_ROOT
+    verify: bool = False
+    """Whether every byte of a run is checked when it is found, not only what is cheap to check."""
 
     def path(self, key: str) -> Path:
         """Where the run of a key is, or would be."""
         return self.root / key[:2] / key
 
     def find(self, key: str) -> Run | None:
-        """The finished run of a key."""
+        """The finished run of a key; a damaged one is set aside, with a warning."""
         path = self.path(key)
-        return Run.open(path) if path.is_dir() else None
+        if not path.is_dir():
+            return None
+        try:
+            return self.opened(path, everything=self.verify)
+        except LaterRunError:
+            raise
+        except AqmlabError as error:
+            self._set_aside(path, error)
+            return None
+
+    def opened(self, path: Path, *, everything: bool) -> Run:
+        """One of its runs; an error if it is damaged, or not the run that its name says."""
+        run = Run.open(path)
+        if run.metadata.get("key") != path.name:
+            raise DamagedRunError(f"{path}: is damaged: it holds the run of another key")
+        if everything and run.manifest is not None:
+            run.manifest.check_everything()
+        return run
+
+    def _set_aside(self, path: Path, why: AqmlabError) -> None:
+        """Moves a damaged run out of the way of the run that will be made again."""
+        aside = self.root / _DAMAGED
+        number, target = 1, aside / path.name
+        while target.exists():
+            number += 1
+            target = aside / f"{path.name}-{number}"
+        try:
+            aside.mkdir(exist_ok=True)
+            path.rename(target)
+        except FileNotFoundError:
+            return  # somebody else was faster
+        except OSError as error:
+            raise AqmlabError(
+                f"{why}; it cannot be moved to {target}: {error.strerror}; remove it"
+            ) from None
+        warnings.warn(f"{why}; set aside as {target}", DamagedRunWarning, stacklevel=3)
 
     def run(self, scenario: Scenario, progress: OnProgress | None = None) -> Run:
         """The run of a scenario: found, or made now."""
@@ -57,4 +99,34 @@ class Store:
             with workspace(path) as folder:
                 for name, content in files.items():
                     (folder / name).write_bytes(content)
+                run = Run.open(folder)
+                if run.metadata.get("key") != key or run.manifest is None:
+                    raise DamagedRunError(
+                        f"{path}: another run arrived than the one that was asked for"
+                    )
+                run.manifest.check_everything()
         return Run.open(path)
+
+    def runs(self) -> Iterator[Path]:
+        """The folders of its runs, damaged ones included that nobody has noticed."""
+        for folder in sorted(self.root.glob("??/*")):
+            if folder.is_dir() and not folder.name.startswith("."):
+                yield folder
+
+    def damaged(self) -> list[Path]:
+        """The runs that were set aside."""
+        return sorted((self.root / _DAMAGED).glob("*"))
+
+    def tidy(self) -> None:
+        """Removes what killed processes left unfinished."""
+        for folder in self.root.glob("??"):
+            remove_abandoned(folder)
+
+    def remove(self, path: Path) -> None:
+        """Removes a run: first its name, so that half a run is never found."""
+        doomed = path.with_name(f".{path.name}.removed.partial")
+        try:
+            path.rename(doomed)
+        except OSError as error:
+            raise AqmlabError(f"{path}: cannot be removed: {error.strerror}") from None
+        shutil.rmtree(doomed, ignore_errors=True)

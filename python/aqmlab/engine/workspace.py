@@ -10,15 +10,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from aqmlab._util.files import synced
 from aqmlab.errors import AqmlabError
 
-__all__ = ["workspace"]
+__all__ = ["remove_abandoned", "workspace"]
 
 
 @contextmanager
 def workspace(target: Path) -> Iterator[Path]:
     """A temporary sibling of a folder that takes its name when the block ends well.
 
+    Its files reach the disk before its name does: after a power failure it is whole or not there.
     It is locked while it is in use. Workspaces in the same folder that nobody holds (their process
     was killed) are removed on the way.
     """
@@ -26,7 +28,7 @@ def workspace(target: Path) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Nobody may clear away a workspace between its making and its locking.
         with _locked(target.parent):
-            _remove_abandoned(target.parent)
+            remove_abandoned(target.parent)
             folder = target.with_name(f".{target.name}.{secrets.token_hex(4)}{_PARTIAL}")
             folder.mkdir()
             lock = _lock_folder(folder)
@@ -34,7 +36,11 @@ def workspace(target: Path) -> Iterator[Path]:
         raise AqmlabError(f"{target}: cannot be made: {error.strerror}") from None
     try:
         yield folder
+        for path in folder.iterdir():
+            synced(path)
+        synced(folder)
         folder.rename(target)
+        synced(target.parent)
     except OSError as error:
         raise AqmlabError(f"{target}: cannot be written: {error.strerror}") from None
     finally:
@@ -67,7 +73,7 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _remove_abandoned(parent: Path) -> None:
+def remove_abandoned(parent: Path) -> None:
     """Removes the workspaces in a folder that nobody holds."""
     for folder in parent.glob(f".*{_PARTIAL}"):
         with suppress(OSError):

@@ -3,7 +3,8 @@
 A run directory holds ``scenario.toml`` (the effective one), ``summary.json``, ``metadata.json`` and
 the Parquet files that ``measure.record`` asks for. The same scenario and seed give the same bytes,
 but for ``metadata.json`` and for live runs. A run directory is written under a temporary name and
-renamed when it is complete: one that exists is whole.
+renamed when it is complete: one that exists is whole. :mod:`aqmlab.results.manifest` tells whether
+its files are still what they were.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ import pyarrow.parquet as pq
 
 from aqmlab import _native
 from aqmlab._util.files import read_text
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, LaterRunError
 from aqmlab.results.links import loaded_links
+from aqmlab.results.manifest import Manifest
 from aqmlab.results.metrics import SHORT_NAMES, look_up, metric_keys, of_version
 from aqmlab.results.queues import label_of
 
@@ -50,6 +52,8 @@ class Run:
     """``metadata.json``: key, versions, machine, when it ran and what it cost."""
     tables: Mapping[str, pa.Table] | None = field(default=None, compare=False)
     """Tables by name of a run that is in memory; None: they are files of its directory."""
+    manifest: Manifest | None = field(default=None, compare=False)
+    """What its files were; None of a run in memory, and of one made without a manifest."""
 
     @classmethod
     def _called_by_queue(
@@ -92,21 +96,31 @@ class Run:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
-        """Opens a run directory; an error if it is not a whole one."""
+        """Opens a run directory.
+
+        Raises:
+            AqmlabError: it is not a run directory.
+            LaterRunError: it was written by a later version.
+            DamagedRunError: its files are not what they were.
+        """
         folder = Path(path)
         if not folder.is_dir():
             raise AqmlabError(f"{folder}: there is no such run directory")
-        summary, metadata = (read_json(folder, name) for name in ("summary.json", "metadata.json"))
+        metadata = read_json(folder, "metadata.json")
         version = metadata.get("results_version", 1)
         if version not in range(1, _native.results_version() + 1):
-            raise AqmlabError(
+            raise LaterRunError(
                 f"{folder}: holds results of version {version}; this aqmlab reads up to version "
                 f"{_native.results_version()}; a newer one is needed"
             )
-        summary = of_version(summary, version)
+        manifest = Manifest.of(folder, metadata)
+        if manifest is not None:
+            manifest.check(metadata)
+        summary = of_version(read_json(folder, "summary.json"), version)
         effective = read_text(folder / "scenario.toml", "run", _MAX_BYTES)
         scenario = json.loads(_native.to_json(effective))
-        return cls._called_by_queue(folder, summary, scenario, metadata)
+        run = cls._called_by_queue(folder, summary, scenario, metadata)
+        return replace(run, manifest=manifest)
 
     def afresh(self) -> Run:
         """The same run with no table read yet: what it reads goes when it goes."""
@@ -208,6 +222,8 @@ class Run:
             found = self.tables[table]
             return found if columns is None else found.select(columns)
         file = self._file(table)
+        if self.manifest is not None:
+            self.manifest.check_hash(file.name)
         try:
             return pq.read_table(file, columns=columns)
         except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors

@@ -74,6 +74,7 @@ def sweep(
     scheduler: str | None = None,
     out: str | os.PathLike[str] | None = None,
     store: str | os.PathLike[str] | None = None,
+    verify: bool = False,
     progress: SweepProgress | None = None,
 ) -> pa.Table:
     """Runs what is missing of a sweep.
@@ -84,6 +85,9 @@ def sweep(
         scheduler: address of a Dask scheduler that makes the runs instead.
         out: folder of ``results.parquet`` and ``sweep.json``; default: ``runs/sweeps/NAME``.
         store: folder of the store of runs; default: ``runs/store``.
+        verify: whether every byte of the runs in the store is checked, not only what is cheap to
+            check: that all files are there, their lengths, and the bytes of the small ones.
+            Damaged runs are set aside, with a warning, and made again.
         progress: is called as it goes on.
 
     Returns:
@@ -93,7 +97,8 @@ def sweep(
     chosen = plan if isinstance(plan, Sweep) else Sweep.load(plan)
     target = Path(out) if out is not None else SWEEPS_ROOT / chosen.name
     sweep_results.refuse_a_taken_place(target)
-    runs_store = Store(Path(store) if store is not None else STORE_ROOT)
+    runs_store = Store(Path(store) if store is not None else STORE_ROOT, verify)
+    runs_store.tidy()
     campaign = _Campaign(chosen, runs_store, progress or SweepProgress())
     with schedulers.scheduler(scheduler, jobs) as pool:
         rows = campaign.run(pool)

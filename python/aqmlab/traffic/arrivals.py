@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import numpy as np
-from rich.table import Table
 
 from aqmlab import _native
+from aqmlab._util.table import Table
 from aqmlab.figures.base import Chart, finish
 from aqmlab.traffic.captures import size_of
 from aqmlab.traffic.describe import BIN_S, Memory, memory
@@ -19,8 +19,6 @@ from aqmlab.traffic.views import COLUMNS, logscale
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from rich.console import RenderableType
 
 __all__ = ["Arrivals", "arrivals", "arrivals_figure", "arrivals_table"]
 
@@ -87,12 +85,12 @@ def arrivals(
     ]
 
 
-def arrivals_table(found: list[Arrivals]) -> RenderableType:
+def arrivals_table(found: list[Arrivals]) -> Table:
     """The interfaces of a capture, for a terminal."""
-    table = Table(title=found[0].capture if found else None)
-    table.add_column("interface")
+    table = Table(found[0].capture if found else "")
+    table.add_key("interface", is_number=True)
     for name in ("seconds", "packets", "packets/s", "Mbit/s", "Hurst: packets", "Hurst: bytes"):
-        table.add_column(name, justify="right")
+        table.add_number(name)
     for one in found:
         packets, octets = float(one.packets.sum()), float(one.bytes.sum())
         table.add_row(

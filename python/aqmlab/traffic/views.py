@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
 import numpy as np
-from rich.table import Table
 
+from aqmlab._util.table import Table
 from aqmlab.figures.base import COLOURS, CURVE_POINTS, HEIGHT, WIDTH, Chart, Data, finish
 from aqmlab.traffic.describe import PROBABILITIES, Description, Memory, Quantity
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 __all__ = ["COLUMNS", "describe_figure", "describe_tables", "logscale"]
 
@@ -23,11 +18,11 @@ COLUMNS = 3
 """Plots beside each other."""
 
 
-def describe_tables(description: Description) -> list[RenderableType]:
+def describe_tables(description: Description) -> list[Table]:
     """What a class is, for a terminal."""
-    facts = Table(title=f"{description.name} ({description.kind}, {description.population})")
-    facts.add_column(f"in {_number(description.seconds)} s")
-    facts.add_column("number", justify="right")
+    facts = Table(f"{description.name} ({description.kind}, {description.population})")
+    facts.add_key(f"in {_number(description.seconds)} s")
+    facts.add_number("number")
     found = description.to_json()
     for name, value in (
         ("connections", found["connections"]),
@@ -50,10 +45,10 @@ def describe_tables(description: Description) -> list[RenderableType]:
             facts.add_row(name, f"{memory.hurst:.2f} ± {2 * (memory.standard_error or 0):.2f}")
 
     shown = Table()
-    shown.add_column("distribution")
+    shown.add_key("distribution")
     heads = [f"p{100 * probability:g}" for probability in PROBABILITIES]
     for head in ("mean", *heads, "max", "tail index"):
-        shown.add_column(head, justify="right")
+        shown.add_number(head)
     for quantity in description.quantities:
         tail = quantity.tail
         shown.add_row(

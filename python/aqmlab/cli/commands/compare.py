@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from aqmlab._util.console import out, print_json, say, show
+from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab.cli import tables
-from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, chosen_seeds
+from aqmlab.cli.completion import assigned
+from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, Tsv, check_format, chosen_seeds
 from aqmlab.cli.planning import made, opened_or_varied
 from aqmlab.engine.execute import RUNS_ROOT
 from aqmlab.errors import AqmlabError
@@ -44,6 +44,7 @@ def command(
             metavar="FIELD=A,B,...",
             help="Runs scenarios once with each value; commas inside quotes, brackets and braces "
             "belong to a value. Repeated: every combination.",
+            autocompletion=assigned,
         ),
     ] = None,
     baseline: Annotated[
@@ -64,6 +65,7 @@ def command(
     ] = None,
     root: Annotated[Path, typer.Option("--out", help="Folder of new run directories.")] = RUNS_ROOT,
     as_json: Json = False,
+    as_tsv: Tsv = False,
     jobs: Jobs = None,
 ) -> None:
     """Compare runs: the same users under different queues.
@@ -75,6 +77,7 @@ def command(
     from aqmlab.figures import base as figures
     from aqmlab.figures import groups as group_figures
 
+    check_format(as_json=as_json, as_tsv=as_tsv)
     target = figure or root / "compare.svg"
     if target.suffix.lower() not in figures.WRITERS:
         raise AqmlabError(
@@ -105,11 +108,14 @@ def command(
     if as_json:
         print_json(_content(found, parts))
         return
+    if as_tsv:
+        print_tsv(tables.runs_tsv(found))
+        return
     for number, part in enumerate(parts):
-        show(*([""] if number else []), *([escape(part.title)] if len(parts) > 1 else []))
+        show(*([""] if number else []), *([part.title] if len(parts) > 1 else []))
         _show(part)
     if len(parts) > 1:
-        out(f"\nThese are runs of {len(parts)} scenarios: each is compared for itself.")
+        show(f"\nThese are runs of {len(parts)} scenarios: each is compared for itself.")
     out("")
     for run in found:
         for reason in run.invalid:
@@ -189,11 +195,10 @@ def _show(part: _Part) -> None:
         show("", *tables.difference_tables(part.differences))
     elif len(part.groups) > 1:
         names = ", ".join(group.label for group in part.groups)
-        out(
+        show(
             "\nnothing is compared: none of them is drop-tail, and no --baseline LABEL names one "
             f"of {names}"
         )
-    for sentence in doubts(part.differences, part.groups):
-        out(sentence)
+    show(*doubts(part.differences, part.groups))
     if part.distances:
         show("", *tables.distance_tables(part.distances))

@@ -8,6 +8,7 @@ import typer
 
 from aqmlab._util.console import print_json, show
 from aqmlab.cli import tables
+from aqmlab.cli.completion import catalog_names
 from aqmlab.cli.options import Json
 from aqmlab.scenario.catalog import Catalog
 
@@ -16,7 +17,12 @@ __all__ = ["command"]
 
 def command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A discipline, profile, traffic model, ...")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A discipline, preset, profile, traffic model, metric, ...",
+            autocompletion=catalog_names,
+        ),
     ],
     as_json: Json = False,
 ) -> None:

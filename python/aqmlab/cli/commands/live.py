@@ -11,9 +11,12 @@ from aqmlab.cli.options import Json
 __all__ = ["app"]
 
 
-app = typer.Typer(
-    help="The live bed: the same scenarios on this machine's kernel.", no_args_is_help=True
-)
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def _live() -> None:
+    """The live bed: the same scenarios on this machine's kernel."""
 
 
 @app.command("clean")

@@ -10,14 +10,26 @@ from typing import Annotated
 import typer
 
 from aqmlab import _native
-from aqmlab._util.console import Progress, out, print_json, say, show
+from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
 from aqmlab.cli import tables
-from aqmlab.cli.options import Jobs, Json, ScenarioFile, Seed, Seeds, Sets, chosen_seeds, one_seed
+from aqmlab.cli.options import (
+    Jobs,
+    Json,
+    ScenarioFile,
+    Seed,
+    Seeds,
+    Sets,
+    Tsv,
+    check_format,
+    chosen_seeds,
+    one_seed,
+)
 from aqmlab.cli.planning import calibrated, load, made
 from aqmlab.engine.execute import RUNS_ROOT, World, execute, existing_run
 from aqmlab.errors import AqmlabError
 from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
+from aqmlab.results.run import Run
 
 __all__ = ["command"]
 
@@ -38,6 +50,7 @@ def command(
         World, typer.Option("--on", help="Where: simulated, or on this machine's kernel (as root).")
     ] = World.SIM,
     as_json: Json = False,
+    as_tsv: Tsv = False,
     jobs: Jobs = None,
 ) -> None:
     """Run a scenario.
@@ -45,11 +58,14 @@ def command(
     Users that the scenario leaves to its load are calibrated first. A run is never done twice: the
     same scenario and seed give the same results, and a finished run directory is used again.
     """
+    check_format(as_json=as_json, as_tsv=as_tsv)
     if seeds is not None:
         if world is World.LIVE:
             raise AqmlabError("--seeds: live runs go one at a time; give each its --seed")
         wanted = chosen_seeds(seed, seeds) or []
-        _run_seeds(scenario, overrides, wanted, directory or RUNS_ROOT, jobs, as_json=as_json)
+        root = directory or RUNS_ROOT
+        planned = [load(scenario, overrides, number) for number in wanted]
+        _show_runs(distinguish(made(planned, root, jobs)), as_json=as_json, as_tsv=as_tsv)
         return
     chosen = load(scenario, overrides, one_seed(seed))
     if world is World.LIVE and (lacking := _native.live_missing()):
@@ -66,25 +82,22 @@ def command(
     if as_json:
         print_json(run.summary)
         return
+    if as_tsv:
+        print_tsv(tables.runs_tsv([run]))
+        return
     show(*tables.run_tables(run))
     out(f"run directory: {run.path}")
 
 
-def _run_seeds(
-    file: Path,
-    overrides: Sequence[str] | None,
-    seeds: Sequence[int],
-    root: Path,
-    jobs: int | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Runs a scenario once per seed and shows the runs side by side."""
-    found = distinguish(made([load(file, overrides, seed) for seed in seeds], root, jobs))
+def _show_runs(runs: Sequence[Run], *, as_json: bool, as_tsv: bool) -> None:
+    """Shows runs of several seeds side by side."""
     if as_json:
-        print_json([run.summary for run in found])
+        print_json([run.summary for run in runs])
         return
-    show(*tables.compare_tables([Group(run.label, (run,)) for run in found]))
+    if as_tsv:
+        print_tsv(tables.runs_tsv(runs))
+        return
+    show(*tables.compare_tables([Group(run.label, (run,)) for run in runs]))
     out("")
-    for run in found:
+    for run in runs:
         out(f"run directory: {run.path}")

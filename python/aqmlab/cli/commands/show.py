@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from aqmlab._util.console import out, print_json, show
+from aqmlab._util.console import out, print_json, print_tsv, show
 from aqmlab.cli import sweep_tables, tables
-from aqmlab.cli.options import Json
+from aqmlab.cli.options import Json, Tsv, check_format
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
 
@@ -25,13 +25,18 @@ def command(
         ),
     ] = None,
     as_json: Json = False,
+    as_tsv: Tsv = False,
 ) -> None:
     """Show what runs measured."""
     from aqmlab.results import warm_up
 
+    check_format(as_json=as_json, as_tsv=as_tsv)
     found = distinguish([Run.open(path) for path in directories])
     if as_json:
         print_json(found[0].summary if len(found) == 1 else [run.summary for run in found])
+        return
+    if as_tsv:
+        print_tsv(tables.runs_tsv(found))
         return
     for run in found:
         show(*tables.run_tables(run))

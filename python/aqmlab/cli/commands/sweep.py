@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from aqmlab._util.console import Progress, out, print_json, say, show
+from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
 from aqmlab.cli import sweep_tables
-from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, chosen_seeds
+from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, Tsv, check_format, chosen_seeds
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import RunError
 from aqmlab.scenario import vary
@@ -34,7 +34,12 @@ def command(
         typer.Option("--out", help="Folder of the results; default: runs/sweeps/NAME."),
     ] = None,
     store: Annotated[Path, typer.Option(help="Folder of the runs, by key.")] = STORE_ROOT,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Check every byte of the runs that the store has."),
+    ] = False,
     as_json: Json = False,
+    as_tsv: Tsv = False,
     jobs: Jobs = None,
 ) -> None:
     """Run a sweep: a scenario with many values of some fields, each with several seeds.
@@ -45,6 +50,7 @@ def command(
     from aqmlab.sweeps.file import Sweep
     from aqmlab.sweeps.summary import SweepSummary
 
+    check_format(as_json=as_json, as_tsv=as_tsv)
     plan = Sweep.load(file).with_overrides(
         vary.assignment(text, "--set") for text in overrides or []
     )
@@ -58,11 +64,14 @@ def command(
             scheduler=scheduler,
             out=target,
             store=store,
+            verify=verify,
             progress=sweep_tables.TerminalProgress(progress),
         )
     summary = SweepSummary(plan, table)
     if as_json:
         print_json({"results": str(target / "results.parquet"), **summary.to_json()})
+    elif as_tsv:
+        print_tsv(sweep_tables.points_tsv(summary.points))
     else:
         show(sweep_tables.points_table(summary.points))
         if summary.differences:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from aqmlab._util.console import Progress, out, print_json, show
+from aqmlab._util.table import Table
 from aqmlab._util.words import nearest
 from aqmlab.cli.options import Json, Seed, Sets, one_seed, renamed
 from aqmlab.errors import AqmlabError, ScenarioError
@@ -174,9 +174,9 @@ def _from_capture_command(
 def _report_table(report: Mapping[str, Any]) -> Table:
     """What was read, made and skipped."""
     packets, connections, vectors = (report[part] for part in ("packets", "connections", "vectors"))
-    table = Table(box=None, pad_edge=False)
-    table.add_column("what was read and made")
-    table.add_column("", justify="right")
+    table = Table()
+    table.add_key("what was read and made")
+    table.add_number("")
 
     def row(what: str, number: float) -> None:
         table.add_row(what, f"{number:,.0f}")

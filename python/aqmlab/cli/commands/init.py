@@ -1,0 +1,130 @@
+"""``aqmlab init``: a first scenario of one's own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab._util.console import out
+from aqmlab._util.files import write_text
+from aqmlab.errors import AqmlabError
+from aqmlab.scenario.starter import (
+    LINKS,
+    Link,
+    comparison,
+    parsed_rates,
+    parsed_rtt,
+    scenario_text,
+)
+
+__all__ = ["command"]
+
+
+class _Kind(str, Enum):
+    """The kinds of links."""
+
+    office = "office"
+    home = "home"
+    data_centre = "data-centre"
+    lab = "lab"
+
+
+def command(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="The scenario to write; default: KIND.toml."),
+    ] = None,
+    kind: Annotated[_Kind | None, typer.Option(help="What the link is; default: office.")] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DOWN/UP", help='Download and upload in Mbit/s: 100/20; or "1 Gbit/s".'
+        ),
+    ] = None,
+    rtt: Annotated[
+        str | None,
+        typer.Option(metavar="MS", help='Round-trip time without a queue: 30 (ms), or "100 us".'),
+    ] = None,
+    users: Annotated[
+        int | None,
+        typer.Option(help="People; workers in a data centre, long transfers in a lab."),
+    ] = None,
+    call: Annotated[
+        bool | None, typer.Option("--call/--no-call", help="A voice call beside the others.")
+    ] = None,
+    upload: Annotated[
+        bool | None,
+        typer.Option("--upload/--no-upload", help="A long upload, such as a backup."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Write a first scenario of your own link, with comments.
+
+    On a terminal and without options it asks a few questions. An office and a home have a call and
+    an upload unless you say otherwise.
+    """
+    chosen = kind or _Kind.office
+    options = (kind, rate, rtt, users, call, upload)
+    asked = all(option is None for option in options) and _is_terminal()
+    if asked:
+        chosen = _Kind(_asked("What is the link? office, home, data-centre or lab", chosen.value))
+    target = file or Path(f"{chosen.value}.toml")
+    if os.path.lexists(target) and not force:
+        raise AqmlabError(f"{target}: is there already; choose another name, or --force")
+    link = LINKS[chosen.value]
+    if asked:
+        link = _questioned(link)
+    else:
+        forward, reverse = parsed_rates(rate) if rate else (link.forward_bps, link.reverse_bps)
+        link = replace(
+            link,
+            forward_bps=forward,
+            reverse_bps=reverse,
+            rtt_s=parsed_rtt(rtt) if rtt else link.rtt_s,
+            users=link.users if users is None else users,
+            call=link.call if call is None else call,
+            upload=link.upload if upload is None else upload,
+        )
+    write_text(target, scenario_text(link, str(target)))
+    out(f"scenario: {target}")
+    out("Next:")
+    out(f"  aqmlab run {target}")
+    out(f"  aqmlab compare {target} --vary 'topology.bottleneck.discipline={comparison(link)}'")
+    out("  aqmlab report runs")
+
+
+def _is_terminal() -> bool:
+    """Whether somebody is there to be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _asked(question: str, default: str) -> str:
+    """An answer in words; the default if it is empty. Kinds are asked for until one is known."""
+    while True:
+        answer = str(typer.prompt(question, default=default, err=True)).strip()
+        if default not in LINKS or answer in LINKS:
+            return answer
+        typer.echo(f"There are {', '.join(LINKS)}.", err=True)
+
+
+def _questioned(link: Link) -> Link:
+    """The link as its owner describes it."""
+    both = f"{link.forward_bps / 1e6:g}/{link.reverse_bps / 1e6:g}"
+    forward, reverse = parsed_rates(_asked("Download/upload in Mbit/s", both))
+    rtt_s = parsed_rtt(_asked("Round-trip time in ms", f"{link.rtt_s * 1e3:g}"))
+    noun = link.what.partition("{users} ")[2]
+    return replace(
+        link,
+        forward_bps=forward,
+        reverse_bps=reverse,
+        rtt_s=rtt_s,
+        users=int(typer.prompt(f"How many {noun}", default=link.users, type=int, err=True)),
+        call=typer.confirm("A voice call beside them", default=link.call, err=True),
+        upload=typer.confirm("A long upload", default=link.upload, err=True),
+    )

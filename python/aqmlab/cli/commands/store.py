@@ -1,0 +1,121 @@
+"""``aqmlab store ...``: what the store of runs holds, and whether it is whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab._util.console import Progress, out, print_json, say
+from aqmlab._util.words import counted
+from aqmlab.cli.options import Json
+from aqmlab.engine.store import STORE_ROOT, Store
+from aqmlab.errors import AqmlabError, LaterRunError, RunError
+
+__all__ = ["app"]
+
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+_Folder = Annotated[Path, typer.Option("--store", help="Folder of the runs, by key.")]
+
+
+@app.callback()
+def _store() -> None:
+    """The store of runs that sweeps share: is it whole, how large is it, what may go."""
+
+
+def _opened(folder: Path) -> Store:
+    """The store in a folder."""
+    if not folder.is_dir():
+        raise AqmlabError(f"{folder}: there is no such store")
+    return Store(folder)
+
+
+@app.command("check")
+def _check(store: _Folder = STORE_ROOT, as_json: Json = False) -> None:
+    """Check every byte of every run.
+
+    Exit status 1 if a run is damaged. Nothing is changed: the next sweep that needs a damaged run
+    sets it aside and makes it again.
+    """
+    found = _opened(store)
+    paths = list(found.runs())
+    damaged: dict[Path, str] = {}
+    states: Counter[str] = Counter()
+    with Progress("check") as progress:
+        for number, path in enumerate(paths, 1):
+            try:
+                run = found.opened(path, everything=True)
+                states["whole" if run.manifest else "without a manifest"] += 1
+            except LaterRunError:
+                states["of a later version"] += 1
+            except AqmlabError as error:
+                damaged[path] = str(error)
+            progress.update(str(found.root), number / len(paths))
+    if as_json:
+        print_json({
+            "runs": len(paths),
+            **{name.replace(" ", "_"): count for name, count in states.items()},
+            "damaged": {str(path): reason for path, reason in damaged.items()},
+        })  # fmt: skip
+    else:
+        parts = [f"{count} {name}" for name, count in states.items()]
+        out(", ".join([counted(len(paths), "run"), *parts, f"{len(damaged)} damaged"]))
+    for reason in damaged.values():
+        say(reason)
+    if damaged:
+        raise RunError(f"{len(damaged)} of {counted(len(paths), 'run')} damaged")
+
+
+@app.command("size")
+def _size(store: _Folder = STORE_ROOT, as_json: Json = False) -> None:
+    """Say how many runs there are, and how much room they take."""
+    found = _opened(store)
+    places = {"runs": list(found.runs()), "damaged": found.damaged()}
+    numbers = {
+        name: {"count": len(paths), "bytes": sum(map(_bytes_of, paths))}
+        for name, paths in places.items()
+    }
+    if as_json:
+        print_json(numbers)
+        return
+    for name, values in numbers.items():
+        out(f"{name}: {values['count']}, {values['bytes'] / 1e6:.1f} MB")
+
+
+def _bytes_of(folder: Path) -> int:
+    """Bytes of the files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+@app.command("prune")
+def _prune(
+    store: _Folder = STORE_ROOT,
+    other_engines: Annotated[
+        bool,
+        typer.Option("--other-engines", help="Remove the runs of other engines than this one too."),
+    ] = False,
+) -> None:
+    """Remove damaged runs, and what killed processes left behind."""
+    from aqmlab import _native
+
+    found = _opened(store)
+    found.tidy()
+    doomed = found.damaged()
+    for path in found.runs():
+        try:
+            run = found.opened(path, everything=False)
+        except LaterRunError:
+            continue
+        except AqmlabError:
+            doomed.append(path)
+            continue
+        if other_engines and run.metadata["versions"]["engine"] != _native.engine():
+            doomed.append(path)
+    freed = sum(map(_bytes_of, doomed))
+    for path in doomed:
+        found.remove(path)
+    out(f"removed {counted(len(doomed), 'run')}, {freed / 1e6:.1f} MB")

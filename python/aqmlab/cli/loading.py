@@ -1,0 +1,101 @@
+"""Commands that are imported when they are called: figures and tables cost half a second.
+
+A command's line in the help is read from its source, which is not run for that.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from importlib.machinery import FileFinder
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from aqmlab.cli import commands
+
+__all__ = ["CommandGroup", "load", "names", "shortened", "summary"]
+
+
+def names() -> list[str]:
+    """The commands: the modules of :mod:`aqmlab.cli.commands`."""
+    return sorted(found.name for found in pkgutil.iter_modules(commands.__path__))
+
+
+def load(name: str) -> Any:  # noqa: ANN401 - click's type
+    """A command or group of commands, whose module is imported."""
+    module = importlib.import_module(f"{commands.__name__}.{name}")
+    around = typer.Typer(rich_markup_mode=None)
+    if hasattr(module, "app"):
+        around.add_typer(module.app, name=name)
+    else:
+        around.command(name)(module.command)
+    return typer.main.get_group(around).commands[name]
+
+
+class CommandGroup(TyperGroup):
+    """All commands; each is imported when it is called or completed."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - click's settings
+        super().__init__(**settings)
+        for name in names():
+            self.add_command(_Unloaded(name))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - click's types
+        """The command that the arguments begin with; a group without a command shows its help."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if not isinstance(command, _Unloaded):
+            return name, command, rest
+        loaded = load(str(command.name))
+        if not rest and loaded.no_args_is_help and not ctx.resilient_parsing:
+            rest = ["--help"]
+        return name, loaded, rest
+
+
+class _Unloaded(TyperCommand):
+    """The name of a command, and what it is in a line."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first sentence of its docstring, as far as there is room for it."""
+        return shortened(summary(str(self.name)), limit)
+
+
+def summary(name: str) -> str:
+    """The first sentence of a command's docstring."""
+    [folder] = [
+        found.module_finder.path
+        for found in pkgutil.iter_modules(commands.__path__)
+        if found.name == name and isinstance(found.module_finder, FileFinder)
+    ]
+    tree = ast.parse(Path(folder, f"{name}.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and _is_command(node):
+            return _first_sentence(ast.get_docstring(node) or "")
+    return ""
+
+
+def _is_command(node: ast.FunctionDef) -> bool:
+    """Whether a function is the command of its module, or the callback of its group."""
+    return node.name == "command" or any(
+        ast.unparse(decorator) == "app.callback()" for decorator in node.decorator_list
+    )
+
+
+def _first_sentence(text: str) -> str:
+    """Up to the first full stop that ends a sentence, in one line."""
+    paragraph = " ".join(text.split("\n\n", 1)[0].split())
+    sentence, stop, _ = paragraph.partition(". ")
+    return (sentence + stop).strip()
+
+
+def shortened(text: str, width: int) -> str:
+    """A text of at most so many characters: what is left out is whole words."""
+    if len(text) <= width:
+        return text
+    return text[: width - 3].rpartition(" ")[0].rstrip(" ,;:.") + "..."

@@ -1,0 +1,143 @@
+"""The manifest of a run directory: what its files were when the run was finished.
+
+``manifest.json`` is written last and names every other file with its length and SHA-256 hash, and
+the key of the run. What is not as it says is never read as a result. ``metadata.json`` tells that
+there is a manifest, so that a lost one is noticed; runs of earlier versions have none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import DamagedRunError
+
+__all__ = ["MANIFEST", "Manifest", "seal"]
+
+
+MANIFEST = "manifest.json"
+_SMALL = 2**20
+"""Files up to so many bytes are hashed whenever a run is opened; longer ones when they are read."""
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What a file was."""
+
+    length: int
+    """In bytes."""
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What the files of a run directory were."""
+
+    folder: Path
+    key: str
+    """Key of the run."""
+    files: Mapping[str, _Entry]
+
+    @classmethod
+    def of(cls, folder: Path, metadata: Mapping[str, Any]) -> Manifest | None:
+        """The manifest of a run directory; None of a run that was made without one.
+
+        Raises:
+            DamagedRunError: it should have one, and none can be read.
+        """
+        path = folder / MANIFEST
+        try:
+            content = json.loads(path.read_bytes())
+            entries = {
+                name: _Entry(int(entry["bytes"]), str(entry["sha256"]))
+                for name, entry in content["files"].items()
+            }
+            return cls(folder, str(content["key"]), entries)
+        except FileNotFoundError:
+            if metadata.get("manifest") is None:
+                return None
+            raise DamagedRunError(f"{folder}: is damaged: {MANIFEST} is missing") from None
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            raise DamagedRunError(f"{folder}: is damaged: {MANIFEST} cannot be read") from None
+
+    def check(self, metadata: Mapping[str, Any]) -> None:
+        """Raises an error if a file is missing or has another length, or a small one other bytes.
+
+        A run directory holds small files and tables; tables are hashed when they are read.
+        """
+        if metadata.get("key") != self.key:
+            raise self._damage(f"metadata.json has another key than {MANIFEST}")
+        for name, entry in self.files.items():
+            self._check_length(name)
+            if entry.length <= _SMALL:
+                self.check_hash(name)
+
+    def check_everything(self) -> None:
+        """Raises an error if a file is not, to the last bit, what it was."""
+        for name in self.files:
+            self._check_length(name)
+            self.check_hash(name)
+
+    def check_hash(self, name: str) -> None:
+        """Raises an error if a file does not have the bytes that it had.
+
+        A file that has neither grown nor been written to since it was hashed is not hashed again.
+        """
+        entry = self.files.get(name)
+        if entry is None:
+            raise self._damage(f"{name} is not in {MANIFEST}")
+        path = self.folder / name
+        try:
+            now = path.stat()
+            found = _hash(path, now.st_size, now.st_mtime_ns, now.st_ino)
+        except OSError as error:
+            raise self._damage(f"{name} cannot be read: {error.strerror}") from None
+        if found != entry.sha256:
+            raise self._damage(f"{name} does not have the bytes that were written")
+
+    def _check_length(self, name: str) -> None:
+        """Raises an error if a file is missing, or is longer or shorter than it was."""
+        wanted = self.files[name].length
+        try:
+            length = (self.folder / name).stat().st_size
+        except FileNotFoundError:
+            raise self._damage(f"{name} is missing") from None
+        except OSError as error:
+            raise self._damage(f"{name} cannot be read: {error.strerror}") from None
+        if length != wanted:
+            raise self._damage(f"{name} has {length} bytes; {wanted} were written")
+
+    def _damage(self, what: str) -> DamagedRunError:
+        return DamagedRunError(f"{self.folder}: is damaged: {what}")
+
+
+def seal(folder: Path, key: str) -> None:
+    """Writes the manifest of a folder whose other files are complete."""
+    entries = {
+        path.name: {"bytes": path.stat().st_size, "sha256": _hash_of(path)}
+        for path in sorted(folder.iterdir())
+        if path.name != MANIFEST
+    }
+    text = json.dumps({"key": key, "files": entries}, indent=2)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+@lru_cache(maxsize=4096)
+def _hash(path: Path, length: int, written_ns: int, inode: int) -> str:  # noqa: ARG001 - they tell
+    """The hash of a file that has this length and time of writing."""
+    return _hash_of(path)
+
+
+def _hash_of(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            found.update(chunk)
+    return found.hexdigest()

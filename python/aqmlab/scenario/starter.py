@@ -1,0 +1,328 @@
+"""A first scenario of one's own: a link of a known kind, as a commented file.
+
+What a kind of link has by default is in :data:`LINKS`. Rates follow the topology's terms: *forward*
+is from the servers to the clients, which is the download of the people at the clients.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aqmlab.errors import AqmlabError
+from aqmlab.scenario.scenario import Scenario
+
+__all__ = ["LINKS", "Link", "comparison", "parsed_rates", "parsed_rtt", "scenario_text"]
+
+
+_FRAME_BITS = 1538 * 8
+"""A full-size packet on Ethernet: 1500 bytes of IP, and 38 of framing."""
+_LEAST_BUFFER = 20
+"""Packets: two initial windows of ten."""
+_MOST_PACKETS = 4_000_000
+"""A run of about so many packets takes some seconds."""
+_LEAST_ROUND_TRIPS = 100
+"""Shorter runs say little of TCP."""
+_MOST_USERS = 100_000
+_RATE_UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
+_TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a scenario is made of."""
+
+    what: str
+    """What it is in a word or two, with ``{users}``."""
+    forward_bps: float
+    """Bits per second to the clients: the download."""
+    reverse_bps: float
+    """Bits per second from the clients: the upload."""
+    rtt_s: float
+    """Typical round-trip time without a queue."""
+    users: int
+    """People, workers or transfers; see `traffic`."""
+    traffic: str
+    """The class of traffic that they are, as TOML, with ``{users}``, ``{low}`` and ``{high}``: the
+    range of round-trip times."""
+    duration_s: float
+    """Measured, if the rates allow it."""
+    buffer_s: float | None
+    """The buffer holds so much at the faster rate; None: a round-trip time."""
+    buffer_rule: str
+    """The same in words."""
+    call: bool = False
+    """Whether there is a voice call."""
+    upload: bool = False
+    """Whether a long transfer leaves the clients."""
+
+    @property
+    def buffer_packets(self) -> int:
+        """The drop-tail queue, in full-size packets; the same for both directions."""
+        seconds = self.rtt_s if self.buffer_s is None else self.buffer_s
+        packets = max(self.forward_bps, self.reverse_bps) * seconds / _FRAME_BITS
+        return max(_LEAST_BUFFER, math.ceil(packets))
+
+    @property
+    def measured_s(self) -> float:
+        """The measured time: shorter on links on which much happens in it."""
+        of_packets = _MOST_PACKETS * _FRAME_BITS / (self.forward_bps + self.reverse_bps)
+        least = _LEAST_ROUND_TRIPS * self.rtt_s
+        return (
+            self.duration_s
+            if least < self.duration_s < of_packets
+            else _rounded(max(min(self.duration_s, of_packets), least))
+        )
+
+
+_PEOPLE = """\
+[[traffic]]
+name = "people"            # a class of its own in every result
+kind = "web-sessions"      # each fetches a page, reads, fetches the next: a slow link slows them
+sessions = {users}
+transfer = {{ kind = "lognormal", median = "2.6 MB", sigma = 1.0 }}   # a whole page of 2024
+think_min = "5 s"          # how long people read
+think_max = "55 s"
+start_within = "30 s"      # not all at the same instant
+tcp = "linux"              # CUBIC and SACK; `aqmlab list profiles` has others
+direction = "forward"      # the pages come over the download
+rtt = {{ kind = "uniform", min = "{low}", max = "{high}" }}   # some servers are nearer"""
+
+_WORKERS = """\
+[[traffic]]
+name = "workers"           # a class of its own in every result
+kind = "web-sessions"      # each asks, gets its answer, works a little, asks again
+sessions = {users}
+transfer = {{ kind = "lognormal", median = "20 kB", sigma = 2.0 }}   # many small, few large
+think_min = "2 ms"         # how long they work on an answer
+think_max = "8 ms"
+start_within = "10 ms"
+tcp = "linux"              # CUBIC and SACK; `aqmlab list profiles` has others
+direction = "forward"      # the way of the answers
+rtt = {{ kind = "uniform", min = "{low}", max = "{high}" }}"""
+
+_TRANSFERS = """\
+[[traffic]]
+name = "transfers"         # a class of its own in every result
+kind = "bulk"              # endless transfers: TCP itself, without people
+flows = {users}
+start_within = "1 s"       # not all at the same instant
+tcp = "linux"              # CUBIC and SACK; `aqmlab list profiles` has others
+direction = "forward"      # from the servers to the clients
+rtt = {{ kind = "uniform", min = "{low}", max = "{high}" }}"""
+
+_HOME_BUFFER = (
+    "100 ms of the faster direction, and as many packets the other way, as in many modems"
+)
+_BDP_BUFFER = "one bandwidth-delay product: the faster rate times the round-trip time"
+
+LINKS = {
+    "office": Link(
+        what="An office of {users} people",
+        forward_bps=100e6,
+        reverse_bps=20e6,
+        rtt_s=0.03,
+        users=25,
+        traffic=_PEOPLE,
+        duration_s=180.0,
+        buffer_s=0.1,
+        buffer_rule=_HOME_BUFFER,
+        call=True,
+        upload=True,
+    ),
+    "home": Link(
+        what="A home of {users} people",
+        forward_bps=50e6,
+        reverse_bps=10e6,
+        rtt_s=0.02,
+        users=4,
+        traffic=_PEOPLE,
+        duration_s=180.0,
+        buffer_s=0.1,
+        buffer_rule=_HOME_BUFFER,
+        call=True,
+        upload=True,
+    ),
+    "data-centre": Link(
+        what="A data-centre link with {users} workers",
+        forward_bps=10e9,
+        reverse_bps=10e9,
+        rtt_s=100e-6,
+        users=40,
+        traffic=_WORKERS,
+        duration_s=2.0,
+        buffer_s=None,
+        buffer_rule=_BDP_BUFFER,
+    ),
+    "lab": Link(
+        what="A dumbbell with {users} long transfers",
+        forward_bps=10e6,
+        reverse_bps=10e6,
+        rtt_s=0.1,
+        users=8,
+        traffic=_TRANSFERS,
+        duration_s=120.0,
+        buffer_s=None,
+        buffer_rule=_BDP_BUFFER,
+    ),
+}
+"""The kinds of links, as they are unless one says otherwise."""
+
+
+def parsed_rates(text: str) -> tuple[float, float]:
+    """Rates to and from the clients in bits per second: "100/20" (Mbit/s), "1 Gbit/s", "100"."""
+    what = "--rate"
+    wanted = 'a rate such as 100/20 (download/upload, Mbit/s) or "1 Gbit/s"'
+    parts = re.split(r"/(?!s)", text)
+    if len(parts) > 2:
+        raise AqmlabError(f'{what}: found "{text[:40]}"; expected {wanted}')
+    rates = [_quantity(part, _RATE_UNITS, "Mbit/s", what, wanted, text) for part in parts]
+    if not all(1e3 <= rate <= 1e12 for rate in rates):
+        raise AqmlabError(f'{what}: found "{text[:40]}"; expected 1 kbit/s to 1000 Gbit/s')
+    return rates[0], rates[-1]
+
+
+def parsed_rtt(text: str) -> float:
+    """A round-trip time in seconds: "30" (ms) or "100 us"."""
+    wanted = 'a round-trip time such as 30 (ms) or "100 us"'
+    found = _quantity(text, _TIME_UNITS, "ms", "--rtt", wanted, text)
+    if not 1e-6 <= found <= 10.0:
+        raise AqmlabError(f'--rtt: found "{text[:40]}"; expected 1 us to 10 s')
+    return found
+
+
+def _quantity(
+    text: str, units: dict[str, float], unit: str, option: str, wanted: str, whole: str
+) -> float:
+    """A number with one of some units, or with none for the usual one."""
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(\S*)\s*", text)
+    if match is None or (match[2] or unit) not in units:
+        raise AqmlabError(f'{option}: found "{whole[:40]}"; expected {wanted}')
+    return float(match[1]) * units[match[2] or unit]
+
+
+def scenario_text(link: Link, file: str) -> str:
+    """The scenario as commented TOML, which is checked.
+
+    Args:
+        link: what it is made of.
+        file: the name that it will have, for the commands in its comments.
+    """
+    if not 1 <= link.users <= _MOST_USERS:
+        raise AqmlabError(f"--users: found {link.users}; expected 1 to {_MOST_USERS:,}")
+    text = "\n".join(_parts(link, file))
+    Scenario.from_toml(text)  # what is written is right
+    return text
+
+
+def comparison(link: Link) -> str:
+    """The values of ``topology.bottleneck.discipline`` that are worth a comparison."""
+    return f'{{kind="droptail",limit="{link.buffer_packets} packets"}},fq-codel'
+
+
+def _parts(link: Link, file: str) -> Iterator[str]:
+    """The text part by part."""
+    forward, reverse = _rate(link.forward_bps), _rate(link.reverse_bps)
+    rates = forward if forward == reverse else f"{forward} down, {reverse} up"
+    title = f"{link.what.format(users=link.users)}, {rates}"
+    measured = link.measured_s
+    yield f"""\
+# {title}. Try
+#   aqmlab run {file}
+#   aqmlab compare {file} --vary 'topology.bottleneck.discipline={comparison(link)}'
+#   aqmlab report runs
+# Every value that is not stated has a default: docs/scenario.md lists them, and the run directory
+# holds the scenario with all of them. `aqmlab explain NAME` says what a discipline, a kind of
+# traffic or a metric is.
+
+title = "{title}"
+seed = 1                   # same seed, same users: they meet every queue with the very same wishes
+
+[measure]
+warm_up = "{_time(_rounded(measured / 3))}"           # simulated, but not counted
+duration = "{_time(measured)}"          # counted
+queue_sample = "{_time(_rounded(measured / 3000))}"     # how often the queues are looked at
+record = ["responses", "flows", "queue", "sojourn"]   # what figures and reports draw
+flow_trace = {{ flows = 1, period = "{_time(_rounded(measured / 600))}" }}   # one of each class
+
+[topology]
+kind = "dumbbell"          # clients on one side, servers on the other, one link between them
+
+[topology.hosts]
+clients = {min(link.users, 100)}
+servers = 10
+
+[topology.bottleneck]      # both directions, unless .forward or .reverse below says otherwise
+framing = "ethernet"       # each packet occupies the wire for 38 bytes more than its IP length
+# The queue of each direction. `aqmlab list presets` has others: discipline = "fq-codel". The
+# buffer is {link.buffer_rule}.
+discipline = {{ kind = "droptail", limit = "{link.buffer_packets} packets" }}
+
+[topology.bottleneck.forward]   # from the servers to the clients: the download
+rate = "{forward}"
+
+[topology.bottleneck.reverse]   # from the clients to the servers: the upload
+rate = "{reverse}"
+"""
+    low, high = _time(link.rtt_s / 2), _time(link.rtt_s * 1.5)
+    yield link.traffic.format(users=link.users, low=low, high=high) + "\n"
+    if link.upload:
+        yield _UPLOAD.format(rtt=_time(link.rtt_s))
+    if link.call:
+        yield _CALL.format(rtt=_time(link.rtt_s))
+
+
+_UPLOAD = """\
+[[traffic]]
+name = "upload"            # a backup, a large file: a transfer that takes what it gets
+kind = "bulk"
+flows = 1
+tcp = "linux"
+direction = "reverse"      # from the clients to the servers
+rtt = {{ kind = "constant", rtt = "{rtt}" }}
+"""
+
+_CALL = """\
+[[traffic]]
+name = "call-down"         # what one hears of a voice call: 50 packets a second, G.711 over RTP
+kind = "cbr"
+flows = 1
+rate = "80 kbit/s"
+packet = "200 bytes"
+direction = "forward"
+rtt = {{ kind = "constant", rtt = "{rtt}" }}
+
+[[traffic]]
+name = "call-up"           # what the other side hears
+kind = "cbr"
+flows = 1
+rate = "80 kbit/s"
+packet = "200 bytes"
+direction = "reverse"
+rtt = {{ kind = "constant", rtt = "{rtt}" }}
+"""
+
+
+def _rounded(number: float) -> float:
+    """To the nearest of 1, 2, 3, 5 and 6 in its decade."""
+    decade = 10.0 ** math.floor(math.log10(number))
+    return decade * min((1, 2, 3, 5, 6, 10), key=lambda step: abs(step - number / decade))
+
+
+def _rate(bps: float) -> str:
+    """A rate as a scenario writes it."""
+    return _with_unit(bps, {"Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3})
+
+
+def _time(seconds: float) -> str:
+    """A time as a scenario writes it."""
+    return _with_unit(seconds, {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9})
+
+
+def _with_unit(number: float, units: dict[str, float]) -> str:
+    """A number in the largest unit of which it has at least one."""
+    fitting = [unit for unit, size in units.items() if number >= size * (1 - 1e-9)]
+    unit = fitting[0] if fitting else list(units)[-1]
+    return f"{float(f'{number / units[unit]:.6g}'):g} {unit}"

@@ -1,0 +1,161 @@
+"""The first minute: what `aqmlab` alone says, help, completion, and what is not imported for it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import aqmlab as package
+import pytest
+from aqmlab.cli import app, loading
+from conftest import Cli
+
+HEAVY = (
+    "altair",
+    "jinja2",
+    "numpy",
+    "polars",
+    "pyarrow",
+    "pypdf",
+    "rich",
+    "scipy",
+    "vl_convert",
+)
+"""Libraries that cost time where they are not used."""
+
+
+def imported_by(code: str) -> set[str]:
+    """The top-level modules that a fresh interpreter has imported after some code."""
+    listing = "import sys; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{listing}"], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def called(*arguments: str) -> str:
+    """Code that calls the command line."""
+    return f"from aqmlab.cli import main; assert main({list(arguments)!r}) == 0"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import aqmlab; dir(aqmlab); aqmlab.__version__; aqmlab.AqmlabError",
+        called("--version"),
+        called(),
+        called("-h"),
+    ],
+    ids=["import", "version", "bare", "help"],
+)
+def test_a_start_imports_nothing_heavy(code: str) -> None:
+    assert not imported_by(code) & set(HEAVY)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("list", "scenarios"), ("explain", "red"), ("schema",), ("show", "here")]
+)
+def test_what_draws_is_imported_where_it_is_used(
+    aqmlab: Cli, small: Path, arguments: tuple[str, ...]
+) -> None:
+    aqmlab("run", small, "--out", "here")
+    assert not imported_by(called(*arguments)) & {"altair", "vl_convert", "pypdf", "jinja2"}
+
+
+def test_every_public_name_is_there() -> None:
+    code = "import aqmlab; print(*[getattr(aqmlab, name).__name__ for name in aqmlab.__all__])"
+    found = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert found.split() == package.__all__
+    assert set(package.__all__) < set(dir(package))
+    assert getattr(package.results, "__name__", "") == "aqmlab.results"
+    with pytest.raises(AttributeError, match="no attribute 'simulate'"):
+        package.simulate  # noqa: B018 - that it is refused is what is tested
+
+
+def test_alone_it_says_where_to_begin(aqmlab: Cli) -> None:
+    answer = aqmlab()
+    assert (answer.status, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert len(lines) < 25
+    assert max(map(len, lines)) <= 80
+    for name in loading.names():
+        assert any(line.startswith(f"  {name} ") for line in lines), name
+        assert loading.summary(name), f"{name} has no docstring"
+
+
+def test_the_examples_work(aqmlab: Cli) -> None:
+    assert len(app.EXAMPLES) == 3
+    shown = aqmlab().out
+    for example in app.EXAMPLES:
+        assert example in shown
+        name, *words = shlex.split(example.replace("\\\n", " "))
+        assert name == "aqmlab"
+        # As short as a test has to be.
+        brief = ["--set", "measure.duration=2 s", "--set", "measure.warm_up=1 s"]
+        answer = aqmlab(*words, *(brief if words[0] == "compare" else []))
+        assert (answer.status, answer.err) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["", *loading.names(), "traffic describe", "live clean"])
+def test_help_everywhere(aqmlab: Cli, name: str) -> None:
+    answers = [aqmlab(*name.split(), option) for option in ("-h", "--help")]
+    assert answers[0] == answers[1]
+    assert (answers[0].status, answers[0].err) == (0, "")
+    assert answers[0].out.startswith(f"Usage: aqmlab {name}".strip())
+
+
+@pytest.mark.parametrize("name", ["traffic", "live"])
+def test_a_group_alone_shows_its_help(aqmlab: Cli, name: str) -> None:
+    assert aqmlab(name) == aqmlab(name, "-h")
+
+
+def test_a_misspelt_command_is_guessed(aqmlab: Cli) -> None:
+    answer = aqmlab("comapre")
+    assert answer.status == 2
+    assert "compare" in answer.err
+
+
+def completed(*words: str) -> list[str]:
+    """What bash offers for the last word."""
+    environment = {
+        "COMP_WORDS": " ".join(["aqmlab", *words]),
+        "COMP_CWORD": str(len(words)),
+        "_AQMLAB_COMPLETE": "complete_bash",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "aqmlab"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_shells_complete() -> None:
+    assert completed("re") == ["report", "reproduce"]
+    assert completed("list", "p") == ["presets", "profiles", "papers"]
+    assert completed("explain", "fq") == ["fq-codel", "fq-pie"]
+    assert "p50_s" in completed("explain", "p50")
+    assert completed("run", "--see") == ["--seed", "--seeds"]
+    assert completed("compare", "x", "--vary", "topology.bottleneck.d") == [
+        "topology.bottleneck.discipline="
+    ]
+    field = "topology.bottleneck.discipline"
+    assert completed("compare", "x", "--vary", f"{field}=pie,fq-") == [
+        f"{field}=pie,fq-codel",
+        f"{field}=pie,fq-pie",
+    ]
+    assert completed("compare", "x", "--vary", "seed=1") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_printed(shell: str) -> None:
+    found = subprocess.check_output(
+        [sys.executable, "-m", "aqmlab", "--show-completion", shell], text=True
+    )
+    assert "_AQMLAB_COMPLETE" in found

@@ -1,0 +1,241 @@
+"""The store of runs: whatever happens to its files, nothing wrong is read as a result."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import aqmlab as package
+import pytest
+from aqmlab.engine import schedulers
+from aqmlab.engine.store import Store
+from aqmlab.errors import DamagedRunError, DamagedRunWarning, RunError
+from aqmlab.scenario.scenario import Scenario
+from conftest import SMALL, Cli
+from test_sweep import SWEEP, digest, stored
+
+FILES = (
+    "distribution.parquet",
+    "flows.parquet",
+    "manifest.json",
+    "metadata.json",
+    "queue.parquet",
+    "responses.parquet",
+    "scenario.toml",
+    "summary.json",
+)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep with its store, which tests copy."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "small.toml").write_text(SMALL)
+    (folder / "limits.toml").write_text(SWEEP)
+    package.sweep(folder / "limits.toml", jobs=2, out=folder / "whole", store=folder / "store")
+    return folder
+
+
+@pytest.fixture
+def sweep_file(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the sweep in the current folder."""
+    shutil.copytree(finished, tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+    return Path("limits.toml")
+
+
+def flip(path: Path) -> None:
+    """Changes one bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def cut(path: Path) -> None:
+    """Leaves half of a file."""
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def other_digit(path: Path) -> None:
+    """Changes a digit, which leaves a file of text as readable as it was."""
+    text = path.read_text()
+    place = next(place for place in range(len(text) // 2, len(text)) if text[place].isdigit())
+    path.write_text(text[:place] + str((int(text[place]) + 1) % 10) + text[place + 1 :])
+
+
+def empty(path: Path) -> None:
+    """Leaves nothing in a file."""
+    path.write_bytes(b"")
+
+
+DAMAGES: list[tuple[Callable[[Path], None], str]] = [
+    *((damage, name) for damage in (Path.unlink, flip, cut, empty) for name in FILES),
+    *((other_digit, name) for name in FILES if not name.endswith(".parquet")),
+]
+
+
+def name_of(damage: Callable[[Path], None]) -> str:
+    """What a test is called."""
+    return damage.__name__
+
+
+@pytest.mark.parametrize(("damage", "name"), DAMAGES)
+def test_a_damaged_run_is_set_aside_and_made_again(
+    sweep_file: Path, damage: Callable[[Path], None], name: str
+) -> None:
+    """With one bit changed too, wherever it is."""
+    run = sorted(Path("store").glob("??/*"))[3]
+    wanted = {path.name: path.read_bytes() for path in run.iterdir()}
+    damage(run / name)
+    with pytest.warns(DamagedRunWarning) as warned:
+        package.sweep(sweep_file, jobs=1, out="again", store="store", verify=True)
+    [warning] = warned
+    assert str(run) in str(warning.message)
+    assert f"set aside as store/damaged/{run.name}" in str(warning.message)
+    assert digest("again") == digest("whole")
+    for path in run.iterdir():
+        if path.name not in ("manifest.json", "metadata.json"):
+            assert path.read_bytes() == wanted[path.name]
+    assert Path("store/damaged", run.name).is_dir()
+
+
+def test_what_a_sweep_reads_is_checked_without_being_asked(sweep_file: Path) -> None:
+    """All files here are small; their bytes are checked whenever a run is opened."""
+    run = sorted(Path("store").glob("??/*"))[0]
+    other_digit(run / "summary.json")
+    with pytest.warns(DamagedRunWarning, match=r"summary\.json does not have the bytes"):
+        package.sweep(sweep_file, jobs=1, out="again", store="store")
+    assert digest("again") == digest("whole")
+
+
+@pytest.mark.usefixtures("sweep_file")
+def test_a_table_is_checked_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    from aqmlab.results import manifest
+
+    monkeypatch.setattr(manifest, "_SMALL", 10)
+    path = sorted(Path("store").glob("??/*"))[0]
+    flip(path / "responses.parquet")
+    run = package.Run.open(path)
+    assert run.flows is not None
+    with pytest.raises(DamagedRunError, match=r"responses\.parquet does not have the bytes"):
+        _ = run.responses
+
+
+def test_a_run_under_the_key_of_another_is_not_taken_for_it(sweep_file: Path) -> None:
+    one, other = sorted(Path("store").glob("??/*"))[:2]
+    shutil.rmtree(one)
+    shutil.copytree(other, one)
+    with pytest.warns(DamagedRunWarning, match="it holds the run of another key"):
+        package.sweep(sweep_file, jobs=1, out="again", store="store")
+    assert digest("again") == digest("whole")
+
+
+def test_runs_of_earlier_versions_have_no_manifest_and_are_read(sweep_file: Path) -> None:
+    path = sorted(Path("store").glob("??/*"))[0]
+    (path / "manifest.json").unlink()
+    metadata = json.loads((path / "metadata.json").read_text())
+    del metadata["manifest"]
+    (path / "metadata.json").write_text(json.dumps(metadata))
+    before = stored("store")
+    package.sweep(sweep_file, jobs=1, out="again", store="store", verify=True)
+    assert stored("store") == before
+
+
+def test_the_command_checks_measures_and_prunes(aqmlab: Cli, sweep_file: Path) -> None:
+    answer = aqmlab("store", "check", "--store", "store")
+    assert (answer.status, answer.out) == (0, "8 runs, 8 whole, 0 damaged\n")
+    first, second, *_ = sorted(Path("store").glob("??/*"))
+    flip(first / "queue.parquet")
+    (second / "flows.parquet").unlink()
+    answer = aqmlab("store", "check", "--store", "store", "--json")
+    assert answer.status == 1
+    assert set(json.loads(answer.out)["damaged"]) == {str(first), str(second)}
+    assert "queue.parquet does not have the bytes that were written" in answer.err
+    assert "flows.parquet is missing" in answer.err
+    answer = aqmlab("sweep", sweep_file, "--store", "store", "--out", "again", "--verify")
+    assert answer.status == 0
+    assert answer.err.count("aqmlab: warning: ") == 2
+    assert digest("again") == digest("whole")
+    size = json.loads(aqmlab("store", "size", "--store", "store", "--json").out)
+    assert (size["runs"]["count"], size["damaged"]["count"]) == (8, 2)
+    leftover = first.parent / ".killed.1234.partial"
+    leftover.mkdir()
+    answer = aqmlab("store", "prune", "--store", "store")
+    assert (answer.status, answer.out.split(",")[0]) == (0, "removed 2 runs")
+    assert not leftover.exists()
+    assert not list(Path("store/damaged").iterdir())
+    assert aqmlab("store", "prune", "--store", "store", "--other-engines").out[:14] == (
+        "removed 0 runs"
+    )
+    assert len(stored("store")) == 8
+    assert aqmlab("store", "check", "--store", "nowhere").err == (
+        "aqmlab: nowhere: there is no such store\n"
+    )
+
+
+def test_what_killed_processes_left_goes_with_the_next_sweep(sweep_file: Path) -> None:
+    left = Path("store/ff/.killed.1234.partial")
+    left.mkdir(parents=True)
+    package.sweep(sweep_file, jobs=1, out="again", store="store")
+    assert not left.exists()
+
+
+def test_files_reach_the_disk_before_their_names_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every file of a run, then its folder, then the rename, then the folder of the name."""
+    acts: list[tuple[str, int]] = []
+    fsync, rename = os.fsync, Path.rename
+
+    def noted_fsync(descriptor: int) -> None:
+        acts.append(("fsync", os.fstat(descriptor).st_ino))
+        fsync(descriptor)
+
+    def noted_rename(self: Path, target: Path) -> Path:
+        acts.append(("rename", self.stat().st_ino))
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(Path, "rename", noted_rename)
+    run = Store(tmp_path / "store").run(Scenario.from_toml(SMALL))
+    renamed = acts.index(("rename", run.path.stat().st_ino))
+    before = {inode for act, inode in acts[:renamed] if act == "fsync"}
+    assert {path.stat().st_ino for path in run.path.iterdir()} <= before
+    assert acts[renamed - 1] == ("fsync", run.path.stat().st_ino)
+    assert acts[renamed + 1] == ("fsync", run.path.parent.stat().st_ino)
+
+
+def test_a_run_is_tried_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def dies(self: object, scenario: Scenario, *_: object) -> None:
+        tried.append(scenario)
+        self._process.kill()  # type: ignore[attr-defined]
+        before(self, scenario, *_)  # type: ignore[arg-type]
+
+    before = schedulers._Worker.run
+    monkeypatch.setattr(schedulers._Worker, "run", dies)
+    with schedulers.scheduler(None, 1) as pool:
+        [outcome] = pool.run([Scenario.from_toml(SMALL)], Store(tmp_path), lambda *_: None)
+    assert isinstance(outcome, RunError)
+    assert "ended by SIGKILL" in str(outcome)
+    assert str(outcome).endswith("3 times over")
+    assert len(tried) == 3
+
+
+def test_what_a_cluster_sends_is_checked(tmp_path: Path, finished: Path) -> None:
+    path = sorted(finished.glob("store/??/*"))[0]
+    files = {file.name: file.read_bytes() for file in path.iterdir()}
+    store = Store(tmp_path / "store")
+    assert store.put(path.name, files).seed
+    for name in FILES[2:]:
+        spoilt = {**files, name: files[name][:-1] + b"?"}
+        with pytest.raises(package.AqmlabError):
+            Store(tmp_path / name).put(path.name, spoilt)
+        assert Store(tmp_path / name).find(path.name) is None
+    with pytest.raises(DamagedRunError, match="another run arrived"):
+        store.put("0" * len(path.name), files)

@@ -1,0 +1,136 @@
+"""Tables that are whole at any width."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+
+import pytest
+from aqmlab._util.console import strong
+from aqmlab._util.table import Table
+from rich.cells import cell_len
+from rich.console import Console
+
+WIDTHS = (40, 60, 80, 100, 120, 200)
+
+
+def drawn(table: Table, width: int) -> list[str]:
+    """The lines of a table in a window."""
+    stream = io.StringIO()
+    Console(file=stream, width=width, color_system=None).print(table, crop=False)
+    return [line.rstrip() for line in stream.getvalue().splitlines()]
+
+
+def made(labels: list[str], heads: list[str]) -> tuple[Table, list[str]]:
+    """A table whose numbers all differ, and these numbers."""
+    table = Table()
+    table.add_key("run")
+    for head in heads:
+        table.add_number(head)
+    numbers = (f"{1_000_000 + 7 * number:,}" for number in itertools.count())
+    shown = []
+    for label in labels:
+        row = list(itertools.islice(numbers, len(heads)))
+        table.add_row(label, *row)
+        shown += row
+    return table, shown
+
+
+LABELS = {
+    "few": ["droptail 120", "red (30,90)"],
+    "many": [f"red (30,90), seed {seed}" for seed in range(40)],
+    "long": [f"fq-codel 10240, reverse droptail, rate {rate} Mbit/s, pace" for rate in (1, 2)],
+    "one word": [f"{'x' * 90}{end}" for end in "ab"],
+    "alike": [f"{'x' * 45}{end}{'y' * 45}" for end in "ab"],
+}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("count", [1, 3, 14])
+def test_no_number_is_cut(width: int, labels: list[str], count: int) -> None:
+    heads = [f"metric {number} Mbit/s" for number in range(count)]
+    table, numbers = made(labels, heads)
+    lines = drawn(table, width)
+    shown = re.findall(r"1,00\d,\d{3}(?!\d)", "\n".join(lines))
+    assert sorted(shown) == sorted(numbers)
+    for head in heads:
+        assert any(head in line for line in lines)
+    if labels is not LABELS["alike"]:  # whose keys cannot be shortened
+        assert max(map(cell_len, lines)) <= width
+
+
+def test_what_fits_stays_as_it_is() -> None:
+    table, _ = made(["a", "b"], ["x", "y"])
+    assert drawn(table, 80) == [
+        "run          x          y",
+        "a    1,000,000  1,000,007",
+        "b    1,000,014  1,000,021",
+    ]
+
+
+def test_a_wide_table_is_turned_if_that_fits() -> None:
+    table, _ = made(["one long label", "b"], ["x", "y", "z", "u"])
+    assert drawn(table, 40) == [
+        "run  one long label          b",
+        "x         1,000,000  1,000,028",
+        "y         1,000,007  1,000,035",
+        "z         1,000,014  1,000,042",
+        "u         1,000,021  1,000,049",
+    ]
+    assert drawn(table, 26)[:3] == [
+        "      one long",
+        "run      label          b",
+        "x    1,000,000  1,000,028",
+    ]
+
+
+def test_else_it_is_split_into_blocks() -> None:
+    table, _ = made(["red (30,90), limit 480", "b", "c"], ["x", "y"])
+    assert drawn(table, 30) == [
+        "run                x",
+        "red … 480  1,000,000",
+        "b          1,000,014",
+        "c          1,000,028",
+        "",
+        "run                y",
+        "red … 480  1,000,007",
+        "b          1,000,021",
+        "c          1,000,035",
+    ]
+
+
+def test_labels_that_would_be_alike_are_not_shortened() -> None:
+    table, _ = made(LABELS["alike"], ["x"])
+    text = "\n".join(drawn(table, 60))
+    assert all(label in text for label in LABELS["alike"])
+
+
+def test_prose_wraps_and_names_do_not() -> None:
+    table = Table()
+    table.add_key("name")
+    table.add_text("what it is")
+    table.add_row("scenarios/quickstart.toml", "one two three four five six seven eight nine")
+    assert drawn(table, 50) == [
+        "name                       what it is",
+        "scenarios/quickstart.toml  one two three four five",
+        "                           six seven eight nine",
+    ]
+
+
+def test_texts_do_not_command_the_terminal() -> None:
+    table = Table("title\x1b[2J")
+    table.add_key("head\x1b[2J")
+    table.add_number("number\x9b2J")
+    table.add_row("label\x1b]0;x\x07", strong("1\x1b[31m"))
+    text = "\n".join(drawn(table, 80))
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
+    assert r"label\u001b]0;x\u0007" in text
+
+
+def test_brackets_are_no_markup() -> None:
+    table = Table()
+    table.add_key("run")
+    table.add_row("red [bold]x[/bold] :warning:")
+    assert drawn(table, 80)[1] == "red [bold]x[/bold] :warning:"

@@ -33,10 +33,12 @@ def test_compare_takes_seeds_together(aqmlab: Cli, small: Path) -> None:
     answer = aqmlab("compare", small, "--vary", TWO_QUEUES, "--seeds", "1..3", "-o", "figure.html")
     assert (answer.status, answer.err) == (0, "")
     lines = answer.out.splitlines()
-    assert lines[0].split()[:2] == ["run", "runs"]
-    assert lines[1].startswith("droptail 20     3")
-    assert lines[2].startswith("red (5,15)      3")
-    assert all(line.count("±") == 9 for line in lines[1:3])
+    assert lines[0] == "response times, 3 seeds each"
+    assert lines[1].split()[:2] == ["run", "responses"]
+    assert lines[2].startswith("droptail 20  ")
+    assert lines[3].startswith("red (5,15)   ")
+    assert all(line.count("±") == 7 for line in lines[2:4])
+    assert lines[5] == "loaded links, 3 seeds each"
     assert "against droptail 20, with 95 % intervals" in answer.out
     assert answer.out.count("run directory: ") == 6
     assert "droptail 20 (3 runs)" in Path("figure.html").read_text()

@@ -9,7 +9,7 @@ import pytest
 from aqmlab import Run, Scenario
 from aqmlab.results.families import families, family_titles
 from aqmlab.results.labels import distinguish
-from aqmlab.results.queues import discipline_name
+from aqmlab.scenario.catalog import Catalog
 from conftest import SMALL
 
 QUEUE = "topology.bottleneck.discipline"
@@ -59,10 +59,8 @@ def test_a_discipline_has_the_name_of_its_preset(value: str, name: str) -> None:
 
 def test_every_preset_has_a_label_of_its_own() -> None:
     """None of them is called as another one is."""
-    from aqmlab.results.queues import _presets
-
-    names = {name: discipline_name(discipline) for name, discipline in _presets().items()}
-    assert names == {name: name for name in names}
+    for name in Catalog.load().summaries("presets"):
+        assert run((QUEUE, name), ("topology.bottleneck.rate", "100 Mbit/s")).label == name
 
 
 def test_a_label_is_about_the_loaded_direction() -> None:

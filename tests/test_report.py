@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
 from aqmlab.reports import write as report
 from aqmlab.reports.content import compose
@@ -22,6 +23,7 @@ from aqmlab.results.blocks import block_differences
 from aqmlab.results.compare import differences
 from aqmlab.results.groups import group
 from aqmlab.results.run import Run
+from aqmlab.scenario.scenario import Scenario
 from conftest import SMALL, Cli
 from made_runs import made_run
 from report_runs import DROPTAIL, RED, real_runs
@@ -98,8 +100,11 @@ def test_the_summary_says_what_the_run_measured(pair: list[Run], tmp_path: Path)
     summary = pair[1].summary
     row = dict(zip(head, rows[1], strict=True))
     assert row["configuration"] == "red (5,15)"
-    assert row["responses"] == f"{summary['responses']['all']['count']:,}"
+    assert row["ended"] == f"{summary['responses']['all']['count']:,}"
     assert row["median (s)"] == f"{summary['responses']['all']['p50_s']:.3f}"
+    head, *rows = page.tables["table-loaded"]
+    row = dict(zip(head, rows[1], strict=True))
+    assert row["link"] == "bottleneck forward"
     link = summary["links"]["bottleneck"]["forward"]
     assert row["loss (%)"] == f"{100 * link['loss_rate']:.2f}"
     [drop] = [row for row in page.tables["table-reasons"] if row[0] == "droptail 20"]
@@ -107,6 +112,87 @@ def test_the_summary_says_what_the_run_measured(pair: list[Run], tmp_path: Path)
     assert drop[4] == f"{pair[0].summary['links']['bottleneck']['forward']['dropped_packets']:,}"
     assert 'kind = "red"' in page.text
     assert "How long do fetches and pages wait behind droptail 20 or red (5,15)?" in page.text
+
+
+def test_a_report_is_about_the_loaded_link(tmp_path: Path) -> None:
+    """A full upload is not said to have held nothing."""
+    office = SMALL.replace("[[traffic]]", '[[traffic]]\ndirection = "reverse"')
+    own = "topology.bottleneck.reverse.discipline"
+    made = [
+        execute(Scenario.from_toml(office, [(own, name)]), tmp_path / name)
+        for name in ("ared-auto", "droptail-240")
+    ]
+    page = Page(report.write(made, tmp_path / "report.html"))
+    held = made[1].summary["links"]["bottleneck"]["reverse"]["queue_mean_packets"]
+    assert held > 1
+    assert f"The queue of bottleneck reverse held {held:.1f} packets on average" in page.text
+    assert "bottleneck forward held" not in page.text
+    assert [row[:2] for row in page.tables["table-loaded"][1:]] == [
+        ["ared-auto", "bottleneck reverse"],
+        ["droptail-240", "bottleneck reverse"],
+    ]
+    # The baseline is drop-tail, though it is the second.
+    assert [row[0] for row in page.tables["table-differences"][1:]] == ["ared-auto"]
+    assert "Differences to droptail-240, with 95 % intervals" in page.text
+    assert "One run is one seed" in page.text
+    found = traces(group(made))
+    assert found is not None
+    assert found.directions[0] == "bottleneck reverse"
+    named = Page(report.write(made, tmp_path / "named.html", baseline="ared-auto"))
+    assert "Differences to ared-auto, with 95 % intervals" in named.text
+    with pytest.raises(AqmlabError, match="no run is called"):
+        report.write(made, tmp_path / "wrong.html", baseline="nobody")
+
+
+def test_scenarios_stand_apart(pair: list[Run], tmp_path: Path) -> None:
+    """Each has its name, tables and charts; none shows runs of another one."""
+    bulk = SMALL.partition("[[traffic]]")[0].replace("Small fetches", "Endless transfers") + (
+        '[[traffic]]\nname = "files"\nkind = "bulk"\nflows = 2\n'
+        'rtt = { kind = "constant", rtt = "50 ms" }\n'
+    )
+    queues = "topology.bottleneck.discipline"
+    others = [
+        execute(Scenario.from_toml(bulk, [(queues, name)]), tmp_path / name)
+        for name in ("codel", "droptail-240")
+    ]
+    runs = [others[0], *pair, others[1]]
+    titles = ["Endless transfers over a slow link", "Small fetches over a slow link"]
+    found = compose(runs, tmp_path)
+    assert [part.title for part in found.parts] == titles
+    assert [change.baseline for change in found.parts[0].compared] == ["droptail-240"] * 3
+    assert {change.baseline for change in found.parts[1].compared} == {"droptail 20"}
+    page = Page(report.write(runs, tmp_path / "report.html"))
+    assert [row[0] for row in page.tables["table-s1-transfers"][1:]] == ["codel", "droptail-240"]
+    assert [row[0] for row in page.tables["table-s2-summary"][1:]] == ["droptail 20", "red (5,15)"]
+    assert "table-summary" not in page.tables
+    identifiers = re.findall(r'<[^>]* id="([^"]+)"', page.source)
+    assert len(identifiers) == len(set(identifiers))
+    for title in titles:
+        assert f"{title}</h2>" in page.source
+    text = Path(report.write(runs, tmp_path / "report.md")).read_text()
+    assert [line[3:] for line in text.splitlines() if line.startswith("## ")][:2] == titles
+    assert (tmp_path / "report_files" / "2-cdf.svg").exists()
+    assert not (tmp_path / "report_files" / "1-cdf.svg").exists()
+    for name in ("report.png", "report.pdf"):
+        assert report.write(runs, tmp_path / name).stat().st_size > 10_000
+
+
+def test_a_sweep_brings_its_baseline(aqmlab: Cli, small: Path) -> None:
+    """Every point is compared with the one of its own load, whatever the names of the runs."""
+    Path("two.toml").write_text(
+        f'scenario = "{small.name}"\nbaseline = {{ queue = "codel" }}\n'
+        '[[axes]]\nname = "queue"\nfield = "topology.bottleneck.discipline"\n'
+        'values = ["droptail-240", "codel"]\n'
+        '[[axes]]\nname = "rate"\nfield = "traffic.fetches.rate"\nvalues = ["20 /s", "30 /s"]\n'
+    )
+    assert aqmlab("sweep", "two.toml").status == 0
+    assert aqmlab("report", "runs/sweeps/two", "-o", "two.html").status == 0
+    rows = Page(Path("two.html")).tables["table-differences"]
+    assert rows[0][:2] == ["configuration", "against"]
+    assert [row[:2] for row in rows[1:]] == [
+        [f"queue = droptail-240, rate = {rate} /s", f"queue = codel, rate = {rate} /s"]
+        for rate in (20, 30)
+    ]
 
 
 def test_the_page_needs_no_network(pair: list[Run], tmp_path: Path) -> None:
@@ -159,7 +245,7 @@ def test_the_time_axis_ends_where_the_curves_are_interesting(runs: list[Run]) ->
 def test_traces_keep_extremes(pair: list[Run]) -> None:
     found = traces(group(pair))
     assert found is not None
-    assert found.directions == ["forward", "reverse"]
+    assert found.directions == ["bottleneck forward", "bottleneck reverse"]
     assert [trace.variable for trace in found.probabilities] == ["p_b"]
     queue = next(trace for trace in found.traces if trace.variable == "packets")
     table = pair[0].queue

@@ -315,7 +315,7 @@ def test_users_are_calibrated_once(aqmlab: Cli, small: Path) -> None:
     assert answer.status == 0
     assert answer.err.count("calibrated: fetches: ") == 2
     points = json.loads(answer.out)["points"]
-    rates = [point["estimates"]["utilization"]["mean"] for point in points]
+    rates = [point["estimates"]["utilization.forward"]["mean"] for point in points]
     assert 0.3 < rates[0] < 0.5 < rates[1] < 0.7
     for run in Results.open("runs/sweeps/loads").runs:
         assert run.metadata["load"] in {0.4, 0.6}
@@ -328,7 +328,7 @@ def test_the_command_says_what_it_does(aqmlab: Cli, sweep_file: Path) -> None:
     assert told[0] == "aqmlab: 8 runs: 4 points x 2 seeds"
     assert told[1].startswith("aqmlab: 8 runs to make, about ")
     assert told[1].endswith(" with 2 at a time; 0 in the store")
-    for word in ("queue", "rate", "loss %", "p50", "short", "red", "±"):
+    for word in ("queue", "rate", "loss.forward %", "p50", "short", "red", "±"):
         assert word in answer.out
     assert "difference to queue = short, seed by seed, with 95 % intervals" in answer.out
     assert answer.out.endswith("results: here/results.parquet\n")

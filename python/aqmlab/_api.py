@@ -113,16 +113,21 @@ def _run_seeds(
     return found
 
 
-def compare(runs: Sequence[Run | str | os.PathLike[str]]) -> list[Difference]:
-    """Differences to the first runs, with their intervals.
+def compare(
+    runs: Sequence[Run | str | os.PathLike[str]], baseline: str | None = None
+) -> list[Difference]:
+    """Differences to a baseline, with their intervals.
 
     Runs that differ in nothing but their seed are taken together; see
-    :mod:`aqmlab.results.compare`.
+    :mod:`aqmlab.results.compare`. Only runs of the same scenario are compared; see
+    :mod:`aqmlab.results.families`.
 
     Args:
         runs: runs, or paths of run directories.
+        baseline: label of the runs with which the others are compared; default: those with a
+            drop-tail queue, or else the first ones.
     """
-    return differences(compared_groups([opened(entry) for entry in runs]))
+    return differences(compared_groups([opened(entry) for entry in runs]), baseline)
 
 
 def report(
@@ -132,15 +137,18 @@ def report(
     kind: str | None = None,
     title: str | None = None,
     question: str | None = None,
+    baseline: str | None = None,
 ) -> Path:
     """Writes a report about some runs: one file that needs no network.
 
     Args:
-        runs: runs, or paths of run directories. Differences are taken to the first ones.
+        runs: runs, or paths of run directories.
         path: the file; its suffix says what is written. Default: ``report.html`` or its like.
         kind: ``html``, ``md``, ``pdf`` or ``png``, where the suffix does not say it.
         title: its title; default: that of the scenarios.
         question: what the runs are to answer; default: made from what differs.
+        baseline: label of the runs with which the others are compared; default: those with a
+            drop-tail queue, or else the first ones.
 
     Returns:
         Where it is.
@@ -148,7 +156,7 @@ def report(
     from aqmlab.reports.write import write  # it loads what draws
 
     found = [opened(entry) for entry in runs]
-    return write(found, path, kind=kind, title=title, question=question)
+    return write(found, path, kind=kind, title=title, question=question, baseline=baseline)
 
 
 def opened(entry: Run | str | os.PathLike[str]) -> Run:

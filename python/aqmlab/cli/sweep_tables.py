@@ -11,9 +11,8 @@ from aqmlab._util.console import Progress, say, strong
 from aqmlab._util.fields import Scalar
 from aqmlab._util.table import Table
 from aqmlab.results.compare import Difference
-from aqmlab.results.groups import Group
 from aqmlab.results.metrics import described, metric_key
-from aqmlab.results.statistics import Estimate, estimate, two_sided
+from aqmlab.results.statistics import Estimate, two_sided
 from aqmlab.sweeps.axes import plain
 from aqmlab.sweeps.campaign import SweepProgress
 from aqmlab.sweeps.file import Sweep
@@ -23,7 +22,6 @@ __all__ = [
     "TerminalProgress",
     "batches_table",
     "differences_table",
-    "groups_table",
     "points_table",
     "points_tsv",
     "warm_up_line",
@@ -157,24 +155,6 @@ def warm_up_line(numbers: Mapping[str, float | None]) -> str:
         if number is not None
     ]
     return "warm-up: " + (", ".join(chances) or "not tested: nothing is recorded")
-
-
-_COMPARED = ("loss", "utilization", "queue", "responses", "p50", "p90", "p99", "le_1s", "gt_3s")
-"""What is printed of groups of runs."""
-
-
-def _estimates_of(group: Group) -> dict[str, Estimate]:
-    """Means over the seeds of what is printed."""
-    return {name: estimate(list(group.values(name).values())) for name in _COMPARED}
-
-
-def groups_table(groups: Sequence[Group]) -> Table:
-    """A row for each group of runs with different seeds."""
-    points = [
-        PointSummary({"run": group.label}, len(group.runs), 0, _estimates_of(group), None)
-        for group in groups
-    ]
-    return points_table(points)
 
 
 def _start(variables: Mapping[str, Scalar], title: str = "") -> Table:

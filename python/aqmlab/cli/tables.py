@@ -13,15 +13,28 @@ from aqmlab._util.console import strong
 from aqmlab._util.table import Table
 from aqmlab._util.words import printable
 from aqmlab.results.compare import Difference, Distance
-from aqmlab.results.links import main_link
-from aqmlab.results.metrics import DATAGRAMS, FLOWS, LINK, RESPONSES, Metric, chosen, flattened
+from aqmlab.results.groups import Group
+from aqmlab.results.links import links_of, loaded_links
+from aqmlab.results.metrics import (
+    ALL,
+    DATAGRAMS,
+    FLOWS,
+    LINK,
+    RESPONSES,
+    TRANSFERS,
+    Metric,
+    compared,
+    flattened,
+)
 from aqmlab.results.run import Run
+from aqmlab.results.shown import Shown, link_rows, response_rows, seeds_in_words, transfer_rows
+from aqmlab.results.statistics import Estimate
 from aqmlab.scenario.catalog import Entry
 
 __all__ = [
-    "compare_table",
-    "difference_table",
-    "distance_table",
+    "compare_tables",
+    "difference_tables",
+    "distance_tables",
     "explanation",
     "list_table",
     "run_tables",
@@ -30,32 +43,22 @@ __all__ = [
 ]
 
 
-_COMPARED_LINK = chosen(LINK, "loss_rate", "utilization", "queue_mean_packets")
-_COMPARED_RESPONSES = chosen(
-    RESPONSES, "count", "p50_s", "p90_s", "p99_s", "le_1s", "le_2s", "gt_3s"
-)
-
-
 def run_tables(run: Run) -> list[str | Text | Table]:
-    """What one run measured: its links, its responses, its connections."""
+    """What one run measured: its loaded links, its responses, its connections."""
     summary = run.summary
     title = run.scenario.get("title") or run.label
     how = "in real time" if "live" in summary else "simulated"
     span = f"{summary['measured_s']:g} s measured of {summary['simulated_s']:g} s {how}"
-    links = {
-        f"{link} {direction}": values
-        for link, directions in summary["links"].items()
-        for direction, values in directions.items()
-    }
+    every, loaded = links_of(run), loaded_links([run])
+    links = {str(at): values for at, values in every.items() if at in loaded}
+    idle = [str(at) for at in every if at not in loaded]
     head = f"{title}: {run.label}, seed {summary['seed']}, {span}"
     return [
         head,
         *(strong(f"invalid: {reason}") for reason in run.invalid),
         _grid("link", LINK, links),
-        "",
-        _grid("class", RESPONSES, _by_class(summary["responses"])),
-        "",
-        _grid("class", FLOWS, _by_class(summary["flows"])),
+        *([f"idle, not shown: {_some(idle)}"] if idle else []),
+        *_class_tables(summary),
         *_datagrams(summary["flows"]),
     ]
 
@@ -69,6 +72,23 @@ def _datagrams(flows: Mapping[str, Any]) -> list[str | Text | Table]:
         "",
         _grid("datagrams", DATAGRAMS, named if len(named) == 1 else {**named, "all": flows["all"]}),
     ]
+
+
+def _some(names: Sequence[str], most: int = 4) -> str:
+    """The first of some names and how many there are besides."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" * (len(names) > most))
+
+
+def _class_tables(summary: Mapping[str, Any]) -> list[str | Text | Table]:
+    """The classes with responses, and the connections of all classes."""
+    responses = {
+        name: values
+        for name, values in _by_class(summary["responses"]).items()
+        if values.get("count")
+    }
+    flows = _grid("class", FLOWS, _by_class(summary["flows"]))
+    served = [_grid("class", RESPONSES, responses)] if responses else []
+    return ["", *_apart([*served, flows])]
 
 
 def _by_class(results: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,63 +105,100 @@ def runs_tsv(runs: Sequence[Run]) -> list[dict[str, object]]:
     ]
 
 
-def compare_table(runs: Sequence[Run]) -> Table:
-    """One row per run: what its queue did, and what its users felt."""
-    name, direction = main_link(runs)
-    rows = {
-        run.label: {
-            **{
-                metric.key: run.summary["links"].get(name, {}).get(direction, {}).get(metric.key)
-                for metric in _COMPARED_LINK
-            },
-            **{
-                metric.key: run.summary["responses"]["all"].get(metric.key)
-                for metric in _COMPARED_RESPONSES
-            },
-        }
-        for run in runs
-    }
-    return _grid("run", (*_COMPARED_LINK, *_COMPARED_RESPONSES), rows)
+def compare_tables(groups: Sequence[Group]) -> list[str | Text | Table]:
+    """What users felt, then what the loaded queues did; one row per group, class or link."""
+    seeds = seeds_in_words(groups)
+    parts = (
+        (response_rows(groups), f"response times, {seeds}"),
+        (transfer_rows(groups), f"traffic without responses, {seeds}"),
+        (link_rows(groups), f"loaded links, {seeds}"),
+    )
+    return _apart([_shown_table(shown, title) for shown, title in parts if shown.rows])
 
 
-def difference_table(found: Sequence[Difference]) -> Table:
-    """Differences with their intervals; clear ones are bold."""
-    several = len({difference.traffic for difference in found}) > 1
-    table = Table(f"against {found[0].baseline}, with 95 % intervals")
+def _apart(tables: Sequence[Table]) -> list[str | Text | Table]:
+    """Tables with empty lines between them."""
+    found: list[str | Text | Table] = []
+    for table in tables:
+        found += ["", table] if found else [table]
+    return found
+
+
+def _shown_table(shown: Shown, title: str) -> Table:
+    """A table of estimates: means, with half of the interval where there is one."""
+    table = Table(title)
+    for corner in shown.corners:
+        table.add_key(corner)
+    for metric in shown.metrics:
+        table.add_number(metric.short)
+    for names, values in shown.rows:
+        cells = [_estimate_cell(metric, values.get(metric.key)) for metric in shown.metrics]
+        table.add_row(*names, *cells)
+    return table
+
+
+def _estimate_cell(metric: Metric, found: Estimate | None) -> str:
+    """A mean and half of its interval; "-" if there is none."""
+    if found is None:
+        return "-"
+    mean = metric.shown(found.mean)
+    return mean if math.isnan(found.half_width) else f"{mean} ± {metric.shown(found.half_width)}"
+
+
+_TRANSFER_KEYS = {metric.key for metric in TRANSFERS}
+"""Numbers of classes that get no responses."""
+
+
+def difference_tables(found: Sequence[Difference]) -> list[str | Text | Table]:
+    """Differences with their intervals, a table for each baseline; clear ones are bold."""
+    by_kind: dict[tuple[str, bool], list[Difference]] = {}
+    for entry in found:
+        kind = (entry.baseline, entry.metric in _TRANSFER_KEYS)
+        by_kind.setdefault(kind, []).append(entry)
+    return _apart([_difference_table(own) for own in by_kind.values()])
+
+
+def _difference_table(found: Sequence[Difference]) -> Table:
+    """Differences to one baseline."""
+    bases = ", ".join(dict.fromkeys(entry.basis for entry in found))
+    sure = any(entry.interval for entry in found)
+    about = f", with 95 % intervals ({bases})" if sure else f" ({bases}: no intervals)"
+    several = {difference.traffic for difference in found} != {ALL}
+    table = Table(f"against {found[0].baseline}{about}")
     table.add_key("run")
     if several:
         table.add_key("class")
     metrics = list(dict.fromkeys(difference.metric for difference in found))
     for metric in metrics:
-        table.add_number(_metric_of(metric).change_head)
+        table.add_number(compared(metric).change_head)
     for run, traffic in dict.fromkeys((entry.run, entry.traffic) for entry in found):
         entries = {d.metric: d for d in found if (d.run, d.traffic) == (run, traffic)}
-        cells = [_shown_difference(entries[metric]) for metric in metrics]
+        cells = [
+            _shown_difference(entries[metric]) if metric in entries else "-" for metric in metrics
+        ]
         table.add_row(run, *([traffic] if several else []), *cells)
     return table
 
 
-def distance_table(found: Sequence[Distance]) -> Table:
-    """Kolmogorov's distances of the response times."""
-    table = Table(f"distance of the response times from those of {found[0].baseline}")
-    for head in ("run", "class"):
-        table.add_key(head)
-    table.add_number("Kolmogorov")
-    for entry in found:
-        table.add_row(entry.run, entry.traffic, f"{entry.kolmogorov:.3f}")
-    return table
-
-
-def _metric_of(key: str) -> Metric:
-    """What is known of a compared statistic."""
-    [metric] = chosen(RESPONSES, key)
-    return metric
+def distance_tables(found: Sequence[Distance]) -> list[str | Text | Table]:
+    """Kolmogorov's distances of the response times, a table for each baseline."""
+    tables = []
+    for baseline in dict.fromkeys(entry.baseline for entry in found):
+        table = Table(f"distance of the response times from those of {baseline}")
+        for head in ("run", "class"):
+            table.add_key(head)
+        table.add_number("Kolmogorov")
+        for entry in found:
+            if entry.baseline == baseline:
+                table.add_row(entry.run, entry.traffic, f"{entry.kolmogorov:.3f}")
+        tables.append(table)
+    return _apart(tables)
 
 
 def _shown_difference(entry: Difference) -> str | Text:
     """A difference and its interval."""
     middle, low, high = (
-        _metric_of(entry.metric).shown(value, "+")
+        compared(entry.metric).shown(value, "+")
         for value in (entry.difference, entry.low, entry.high)
     )
     text = middle if entry.interval is None else f"{middle} ({low} to {high})"

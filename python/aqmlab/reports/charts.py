@@ -237,7 +237,7 @@ def trace(found: Traces, style: Style, variable: str | None) -> dict[str, Any]:
         base.mark_area(opacity=0.25).encode(y=low, y2="max:Q"),
         base.mark_line(strokeWidth=1.5).encode(y=mean),
     ).add_params(
-        alt.param(name="direction", value="forward"),
+        alt.param(name="direction", value=found.directions[0]),
         alt.param(name="variable", value=variable or ""),
     )
     return style.spec(chart, [])
@@ -360,8 +360,8 @@ def stills(report: Report) -> dict[str, str]:
     if traced := report.traces:
         queues, inner = _chosen_traces(traced, style)
         for name, chosen, title in (
-            ("queue", queues, "Packets in the queue"),
-            ("probability", inner, "Signal probability"),
+            ("queue", queues, f"Packets in the queue, {traced.directions[0]}"),
+            ("probability", inner, f"Signal probability, {traced.directions[0]}"),
         ):
             if chosen:
                 found[name] = _still(_still_traces(traced, style, chosen, title))
@@ -369,14 +369,14 @@ def stills(report: Report) -> dict[str, str]:
 
 
 def _chosen_traces(found: Traces, style: Style) -> tuple[list[Trace], list[Trace]]:
-    """The forward queue, and the first probability, of each configuration in a picture."""
-    forward = [
+    """The most loaded queue, and the first probability, of each configuration in a picture."""
+    loaded = [
         trace
         for trace in found.traces
         if trace.direction == found.directions[0] and trace.group in style.names
     ]
-    queues = [trace for trace in forward if trace.variable == PACKETS]
-    return queues, [trace for trace in found.probabilities if trace in forward]
+    queues = [trace for trace in loaded if trace.variable == PACKETS]
+    return queues, [trace for trace in found.probabilities if trace in loaded]
 
 
 def address(picture: str) -> str:

@@ -18,15 +18,20 @@ from aqmlab.reports.tables import (
     fidelity_table,
     flow_table,
     link_table,
-    main_table,
+    main_tables,
     reason_table,
     tail_table,
     trace_table,
     within_table,
 )
+from aqmlab.results.baseline import Baseline, scenarios_of
+from aqmlab.results.certainty import doubts
 from aqmlab.results.compare import ALL, Difference, differences
-from aqmlab.results.groups import Group, group
-from aqmlab.results.metrics import FORWARD, look_up
+from aqmlab.results.families import family_titles
+from aqmlab.results.groups import Group, group, transfer_classes
+from aqmlab.results.links import BUSY, LinkDirection, loaded_links
+from aqmlab.results.metrics import look_up
+from aqmlab.results.queues import link_at
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Estimate
 
@@ -35,6 +40,8 @@ __all__ = ["Report", "compose"]
 
 _MOST_SHOWN = 8
 """Configurations whose curves are shown at first: as many as there are colours."""
+_MOST_LINKS = 3
+"""Loaded links that are described in words."""
 _MOST_WORDS = 6
 """Configurations that are described in words."""
 _SCENARIO_BYTES = 24_000
@@ -82,13 +89,16 @@ class Report:
     """Name and value of what is worth knowing before anything else."""
     words: list[tuple[str, str]]
     """Configuration and what was measured, in sentences."""
-    summary: Table
+    summary: list[Table]
+    """What users felt, and what the loaded queues did."""
     details: list[Table]
     reasons: Table | None
     distributions: Distributions | None
     traces: Traces | None
     compared: list[Difference]
     differences: Table | None
+    doubts: list[str]
+    """Which differences may be chance, in sentences."""
     published: list[PublishedNumber]
     fidelity: Table | None
     within: Table | None
@@ -101,6 +111,8 @@ class Report:
     sources: list[_Source]
     notes: list[str] = field(default_factory=list)
     """How the numbers and curves come about."""
+    parts: list[Report] = field(default_factory=list)
+    """The report of each scenario if there are several: no table or chart mixes them."""
 
     @property
     def drawn(self) -> list[str]:
@@ -116,6 +128,12 @@ class Report:
         return self.drawn[:_MOST_SHOWN]
 
     @property
+    def baselines(self) -> str:
+        """What the others are compared with, in words."""
+        names = list(dict.fromkeys(change.baseline for change in self.compared))
+        return names[0] if len(names) == 1 else "each the one in its row"
+
+    @property
     def paired(self) -> bool:
         """Whether all differences are taken between runs with the same users."""
         return all(one.paired for one in self.compared)
@@ -129,13 +147,78 @@ class Report:
 
 
 def compose(
-    runs: Sequence[Run], folder: Path, title: str | None = None, question: str | None = None
+    runs: Sequence[Run],
+    folder: Path,
+    title: str | None = None,
+    question: str | None = None,
+    baseline: Baseline = None,
+    *,
+    ordered: bool = True,
 ) -> Report:
-    """The report about some runs; addresses are relative to the folder of the report."""
+    """The report about some runs; addresses are relative to the folder of the report.
+
+    Args:
+        runs: what it is about.
+        folder: where it will be.
+        title: its title; None: that of the scenarios.
+        question: what the runs are to answer; None: made from what differs.
+        baseline: what the others are compared with; None: the drop-tail queue.
+        ordered: whether somebody chose the order of the runs.
+    """
     groups = group(runs)
+    changes = differences(groups, baseline, ordered=ordered)
+    scenarios = scenarios_of(groups)
+    if len(scenarios) == 1:
+        return _of_scenario(groups, changes, folder, title, question)
+    titles = family_titles([[entry.first for entry in own] for own in scenarios])
+    parts = [
+        _of_scenario(
+            own,
+            [change for change in changes if change.run in {entry.label for entry in own}],
+            folder,
+            name,
+            None,
+        )
+        for own, name in zip(scenarios, titles, strict=True)
+    ]
+    return Report(
+        title=title or f"{len(parts)} scenarios",
+        question=question or "What do these runs say of each scenario?",
+        subjects=titles,
+        groups=groups,
+        facts=_facts(groups, links=False),
+        words=[],
+        summary=[],
+        details=[],
+        reasons=None,
+        distributions=None,
+        traces=None,
+        compared=[],
+        differences=None,
+        doubts=[],
+        published=(published := published_numbers(runs)),
+        fidelity=fidelity_table(published) if published else None,
+        within=None,
+        tail=None,
+        traced=None,
+        scenarios=_scenarios(groups),
+        sources=[_source(entry.label, run, folder) for entry in groups for run in entry.runs],
+        notes=list(dict.fromkeys(note for part in parts for note in part.notes)),
+        parts=parts,
+    )
+
+
+def _of_scenario(
+    groups: list[Group],
+    changes: list[Difference],
+    folder: Path,
+    title: str | None,
+    question: str | None,
+) -> Report:
+    """The report about the runs of one scenario."""
+    runs = [run for entry in groups for run in entry.runs]
     curves = distributions(groups)
     traced = traces(groups)
-    changes = differences(groups)
     published = published_numbers(runs)
     return Report(
         title=title or _title_of(groups),
@@ -144,13 +227,14 @@ def compose(
         groups=groups,
         facts=_facts(groups),
         words=[(entry.label, _in_words(entry, changes)) for entry in groups[:_MOST_WORDS]],
-        summary=main_table(groups),
+        summary=main_tables(groups),
         details=[class_table(groups), link_table(groups), flow_table(groups)],
         reasons=reason_table(groups),
         distributions=curves,
         traces=traced,
         compared=changes,
         differences=difference_table(changes) if changes else None,
+        doubts=doubts(changes, groups),
         published=published,
         fidelity=fidelity_table(published) if published else None,
         within=within_table(curves) if curves else None,
@@ -187,13 +271,13 @@ def _question_of(groups: Sequence[Group]) -> str:
     return f"How long do {people} wait behind {queues}?"
 
 
-def _facts(groups: Sequence[Group]) -> list[tuple[str, str]]:
+def _facts(groups: Sequence[Group], *, links: bool = True) -> list[tuple[str, str]]:
     """How much was measured, on what, by which version."""
     runs = [run for entry in groups for run in entry.runs]
     seeds = sorted({run.seed for run in runs})
     count = sum(look_up(run.summary, ("responses", ALL, "count")) or 0 for run in runs)
     measured = {float(run.summary["measured_s"]) for run in runs}
-    rates = {look_up(run.scenario, (*_BOTTLENECK, "rate")) for run in runs} - {None}
+    loaded = loaded_links(runs) if links else []
     loads = {float(run.metadata["load"]) for run in runs if run.metadata.get("load")}
     engines = {str(run.summary.get("version", "")) for run in runs} - {""}
     found = [
@@ -203,15 +287,13 @@ def _facts(groups: Sequence[Group]) -> list[tuple[str, str]]:
         ("measured", f"{_spread(measured)} s each"),
         ("responses", f"{count:,}"),
     ]
-    if rates:
-        found.append(("bottleneck", _spread(rates)))
+    for at in loaded[:_MOST_LINKS]:
+        stated = (link_at(run.scenario, at) for run in runs)
+        if rates := {link["rate"] for link in stated if link is not None}:
+            found.append((str(at), _spread(rates)))
     if loads:
         found.append(("load", _spread({f"{100 * load:g} %" for load in loads})))
     return [*found, ("aqmlab", _spread(engines))] if engines else found
-
-
-_BOTTLENECK = ("topology", "bottleneck", "forward")
-"""Where a scenario describes the link that the responses cross."""
 
 
 def _spread(values: set[Any]) -> str:
@@ -230,9 +312,6 @@ def _listed(seeds: Sequence[int]) -> str:
 def _in_words(entry: Group, changes: Sequence[Difference]) -> str:
     """What a configuration did to its users, in sentences."""
     response = [entry.estimate("responses", ALL, key) for key in ("p50_s", "p90_s", "le_1s")]
-    queue, loss, marks = (
-        entry.estimate(*FORWARD, key) for key in ("queue_mean_packets", "loss_rate", "mark_rate")
-    )
     parts = [
         f"Invalid, because this machine did not keep the bounds of the live bed: {reason}."
         for run in entry.runs
@@ -243,12 +322,13 @@ def _in_words(entry: Group, changes: Sequence[Difference]) -> str:
             f"Half of the responses ended within {_of(response[0], 3)} s, nine of ten within "
             f"{_of(response[1], 3)} s; {_of(response[2], 1, 100)} % took at most a second."
         )
-    if queue and loss:
-        marked = f" and marked {_of(marks, 2, 100)} %" if marks and marks.mean > 0 else ""
-        parts.append(
-            f"The queue held {_of(queue, 1)} packets on average, dropped {_of(loss, 2, 100)} % of "
-            f"what arrived{marked}."
-        )
+    for name in transfer_classes([entry]):
+        rate = entry.estimate("flows", name, "goodput_bps")
+        parts.append(f"Class {name} got {_of(rate, 2, 1e-6)} Mbit/s.")
+    loaded = loaded_links(entry.runs)
+    parts += [_queue_in_words(entry, at) for at in loaded[:_MOST_LINKS]]
+    if len(loaded) > _MOST_LINKS:
+        parts.append(f"{len(loaded) - _MOST_LINKS} more directions of links are loaded.")
     own = {
         change.metric: change
         for change in changes
@@ -259,13 +339,27 @@ def _in_words(entry: Group, changes: Sequence[Difference]) -> str:
     return " ".join(parts) or "Nothing was recorded about responses or queue."
 
 
+def _queue_in_words(entry: Group, at: LinkDirection) -> str:
+    """What the queue of one direction of a link did, in a sentence."""
+    queue, loss, marks, wait = (
+        entry.estimate(*at.path, key)
+        for key in ("queue_mean_packets", "loss_rate", "mark_rate", "sojourn_mean_s")
+    )
+    marked = f" and marked {_of(marks, 2, 100)} %" if marks and marks.mean > 0 else ""
+    delay = f" ({_of(wait, 1, 1000)} ms)" if wait else ""
+    return (
+        f"The queue of {at} held {_of(queue, 1)} packets on average{delay}, dropped "
+        f"{_of(loss, 2, 100)} % of what arrived{marked}."
+    )
+
+
 def _of(estimate: Estimate | None, decimals: int, scale: float = 1.0) -> str:
     """The mean of an estimate."""
     return "-" if estimate is None else f"{scale * estimate.mean:,.{decimals}f}"
 
 
 def _against(median: Difference, second: Difference) -> str:
-    """The difference to the first configuration, in words, as far as it is clear."""
+    """The difference to the baseline, in words, as far as it is clear."""
     if median.interval is None:
         return f"Against {median.baseline}, the median changes by {median.difference:+.3f} s."
     word = "longer" if median.difference > 0 else "shorter"
@@ -331,6 +425,12 @@ def _notes(
             "client; responses that ended in the measured span are counted."
         )
     ]
+    loaded = ", ".join(map(str, loaded_links([run for entry in groups for run in entry.runs])))
+    found.append(
+        f"Links are shown where they are loaded: busy for more than {100 * BUSY:.0f} % of the "
+        f"measured time, or with a drop or a mark in one of the runs ({loaded}). All links are "
+        "in the tables of all numbers."
+    )
     if any(len(entry.runs) > 1 for entry in groups):
         found.append(
             "Numbers of configurations with several runs are means over the runs; ± is half of "

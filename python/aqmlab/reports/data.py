@@ -11,10 +11,10 @@ import numpy.typing as npt
 import polars as pl
 
 from aqmlab.figures.base import ccdf_points, cdf_points
-from aqmlab.results.compare import ALL
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.groups import Group
-from aqmlab.results.links import main_link
+from aqmlab.results.links import LinkDirection, loaded_links, main_link
+from aqmlab.results.metrics import ALL
 from aqmlab.results.run import Run
 
 __all__ = [
@@ -200,10 +200,11 @@ PACKETS = "packets"
 
 @dataclass(frozen=True)
 class Trace:
-    """One variable of one direction's queue over time: smallest, mean, largest by interval."""
+    """One variable of a queue over time: smallest, mean, largest by interval."""
 
     group: str
     direction: str
+    """Link and direction, such as "bottleneck reverse"."""
     variable: str
     """``packets``, or an inner variable of the law."""
     columns: Mapping[str, list[float]]
@@ -220,7 +221,7 @@ class Traces:
 
     @property
     def directions(self) -> list[str]:
-        """The directions, in their order."""
+        """Links and directions, the most loaded one first."""
         return list(dict.fromkeys(trace.direction for trace in self.traces))
 
     @property
@@ -250,23 +251,18 @@ _KEYS = ("link", "direction", "time_s", PACKETS, "bytes")
 
 
 def traces(groups: Sequence[Group]) -> Traces | None:
-    """Queue lengths and inner variables at the main link; None if no run recorded its queue."""
+    """Queue lengths and inner variables at the links that are loaded in one direction at least.
+
+    None if no run recorded its queue.
+    """
     recorded = _with_table(groups, "queue")
-    tables = [
-        (
-            group.label,
-            _read_columns(group.first, "queue", None).filter(
-                pl.col("link").cast(pl.String) == main_link([group.first])[0]
-            ),
-        )
-        for group in recorded
-    ]
+    places = _places([group.first for group in recorded])
     series = [
-        (label, str(direction), variable, part["time_s"], part[variable])
-        for label, table in tables
-        for (direction,), part in table.with_columns(pl.col("direction").cast(pl.String))
-        .partition_by("direction", as_dict=True)
-        .items()
+        (group.label, str(at), variable, part["time_s"], part[variable])
+        for group in recorded
+        for table in [_read_columns(group.first, "queue", None)]
+        for at in places
+        for part in [_at(table, at)]
         for variable in [PACKETS, *(name for name in table.columns if name not in _KEYS)]
         if part[variable].null_count() < len(part)
     ]
@@ -280,6 +276,23 @@ def traces(groups: Sequence[Group]) -> Traces | None:
         ],
         bins,
     )
+
+
+def _places(runs: Sequence[Run]) -> list[LinkDirection]:
+    """The most loaded direction, the other loaded ones, then what lies opposite to them."""
+    loaded = loaded_links(runs)
+    first = [main_link(runs)] if loaded else []
+    opposite = [LinkDirection(at.link, _OPPOSITE[at.direction]) for at in loaded]
+    return list(dict.fromkeys([*first, *loaded, *opposite]))
+
+
+_OPPOSITE = {"forward": "reverse", "reverse": "forward"}
+
+
+def _at(table: pl.DataFrame, at: LinkDirection) -> pl.DataFrame:
+    """The samples of one direction of a link."""
+    link, direction = (pl.col(name).cast(pl.String) for name in ("link", "direction"))
+    return table.filter((link == at.link) & (direction == at.direction))
 
 
 def binned(time: pl.Series, values: pl.Series, bins: int) -> dict[str, list[float]]:

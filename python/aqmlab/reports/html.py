@@ -35,17 +35,50 @@ def page(report: Report) -> str:
         name: environment.get_template(f"report.{name}").render(palette=PALETTE)
         for name in ("css", "js")
     }
-    live = _live_charts(report)
+    single = not report.parts
+    live = _live_charts(report) if single else {}
+    parts = [
+        environment.get_template("report.part.html").render(
+            report=part,
+            prefix=prefix,
+            single=single,
+            strokes=_strokes(part),
+            pictures=_pictures(part),
+        )
+        for prefix, part in _prefixed(report)
+    ]
     return environment.get_template("report.html").render(
         report=report,
-        sections=[entry for entry in SECTIONS.items() if _present(report, entry[0])],
-        strokes={name: stroke(k) for k, name in enumerate(report.drawn)},
-        pictures=_pictures(report),
+        parts=parts,
+        prefix="",
+        sections=_sections(report),
+        strokes=_strokes(report),
         charts=live,
         style=source["css"],
         script=_bundle(source["js"]) if live else "",
         licences=environment.get_template("vega-licences.txt").render(),
     )
+
+
+def _prefixed(report: Report) -> list[tuple[str, Report]]:
+    """The report of each scenario and what its addresses inside the page begin with."""
+    if not report.parts:
+        return [("", report)]
+    return [(f"s{number}-", part) for number, part in enumerate(report.parts, 1)]
+
+
+def _sections(report: Report) -> list[tuple[str, str]]:
+    """Addresses and names of what the page consists of."""
+    own = [entry for entry in SECTIONS.items() if _present(report, entry[0])]
+    if not report.parts:
+        return own
+    parts = [(f"{prefix}part", part.title) for prefix, part in _prefixed(report)]
+    return [*parts, *(entry for entry in own if entry[0] in ("fidelity", "method"))]
+
+
+def _strokes(report: Report) -> dict[str, dict[str, str]]:
+    """The style of each configuration's curves."""
+    return {name: stroke(k) for k, name in enumerate(report.drawn)}
 
 
 @cache

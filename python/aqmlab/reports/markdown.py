@@ -33,30 +33,55 @@ _CAPTIONS = {
 def write(report: Report, path: Path) -> None:
     """Writes the figures, then the text that shows them."""
     folder = path.with_name(f"{path.stem}_files")
-    pictures = stills(report)
-    for name, picture in pictures.items():
-        write_text(folder / f"{name}.svg", picture)
-    shown = {
-        name: f"![{_CAPTIONS[name]}]({quote(folder.name)}/{name}.svg)\n\n*{_CAPTIONS[name]}*"
-        for name in pictures
-    }
-    write_text(path, "\n\n".join(filter(None, _parts(report, shown))) + "\n")
+    parts = report.parts or [report]
+    shown = []
+    for number, part in enumerate(parts, 1):
+        prefix = f"{number}-" if report.parts else ""
+        pictures = stills(part)
+        for name, picture in pictures.items():
+            write_text(folder / f"{prefix}{name}.svg", picture)
+        shown.append(
+            {
+                name: f"![{_CAPTIONS[name]}]({quote(folder.name)}/{prefix}{name}.svg)"
+                f"\n\n*{_CAPTIONS[name]}*"
+                for name in pictures
+            }
+        )
+    paragraphs = [*_opening(report)]
+    for part, figures in zip(parts, shown, strict=True):
+        paragraphs += [f"## {_plain(part.title)}"] if report.parts else []
+        below = [*_results(part, figures), *(_details(part) if report.parts else [])]
+        paragraphs += [_deeper(text) for text in below] if report.parts else below
+    paragraphs += _closing(report)
+    write_text(path, "\n\n".join(filter(None, paragraphs)) + "\n")
 
 
-def _parts(report: Report, shown: dict[str, str]) -> Iterator[str]:
-    """The paragraphs, headings, tables and figures in their order."""
+def _deeper(text: str) -> str:
+    """A heading one level down; other paragraphs as they are."""
+    return f"#{text}" if text.startswith("##") else text
+
+
+def _opening(report: Report) -> Iterator[str]:
+    """What the report is about."""
     yield f"# {_plain(report.title)}"
     yield _plain(report.question)
     yield _plain("; ".join(filter(None, report.subjects[:4])))
     yield markdown(["what", "value"], [[name, _plain(value)] for name, value in report.facts])
+
+
+def _results(report: Report, shown: dict[str, str]) -> Iterator[str]:
+    """What the runs of one scenario say."""
     yield _heading("summary")
     for label, words in report.words:
         yield f"**{_plain(label)}.** {_plain(words)}"
-    yield _table(report.summary)
+    for part in report.summary:
+        yield f"*{_plain(part.caption)}*"
+        yield _table(part)
     if report.differences:
         yield _heading("differences")
         yield _plain(report.differences.caption + ". " + report.differences.note)
         yield _table(report.differences)
+        yield from map(_plain, report.doubts)
     if report.distributions:
         yield _heading("responses")
         yield from (shown["cdf"], shown["ccdf"])
@@ -65,15 +90,27 @@ def _parts(report: Report, shown: dict[str, str]) -> Iterator[str]:
         yield _heading("queues")
         yield from (shown[name] for name in ("queue", "probability") if name in shown)
         yield _table(report.traced) if report.traced else ""
-    for section, one in (("reasons", report.reasons), ("fidelity", report.fidelity)):
-        if one:
-            yield _heading(section)
-            yield _table(one)
+    if report.reasons:
+        yield _heading("reasons")
+        yield _table(report.reasons)
+
+
+def _details(report: Report) -> Iterator[str]:
+    """All numbers."""
     yield _heading("details")
     for one in report.details:
         if one.rows:
             yield f"### {one.caption}"
             yield _table(one)
+
+
+def _closing(report: Report) -> Iterator[str]:
+    """What was published, all numbers of one scenario, and how everything came about."""
+    if report.fidelity:
+        yield _heading("fidelity")
+        yield _table(report.fidelity)
+    if not report.parts:
+        yield from _details(report)
     yield _heading("method")
     yield "\n".join(f"- {_plain(note)}" for note in report.notes)
     yield markdown(

@@ -93,15 +93,27 @@ def _main_strips(report: Report) -> Iterator[Strip]:
     yield from _text(report.question, 14, colour=_COLOURS["--soft"])
     yield from _text("; ".join(filter(None, report.subjects[:4])), 11, colour=_COLOURS["--soft"])
     yield from _text("   ".join(f"{name}: {value}" for name, value in report.facts), 11)
+    for part in report.parts or [report]:
+        if report.parts:
+            yield _gap(24)
+            yield from _text(part.title, 20, bold=True)
+        yield from _result_strips(part)
+
+
+def _result_strips(report: Report) -> Iterator[Strip]:
+    """What the runs of one scenario say."""
     yield from _heading("summary")
     for label, words in report.words:
         yield from _text(f"{label}: {words}", 12)
     yield _gap(6)
-    yield from _table(report, report.summary)
+    for one in report.summary:
+        yield from _table(report, one)
     if report.differences:
         yield from _heading("differences")
         yield from _text(report.differences.note, 11, colour=_COLOURS["--soft"])
         yield from _table(report, report.differences)
+        for sentence in report.doubts:
+            yield from _text(sentence, 11)
     pictures = stills(report)
     if report.distributions:
         yield from _heading("responses", below=300)
@@ -122,9 +134,12 @@ def _detail_strips(report: Report) -> Iterator[Strip]:
         yield from _heading("fidelity")
         yield from _table(report, report.fidelity)
     yield from _heading("details")
-    for one in (*report.details, report.within, report.tail, report.traced):
-        if one is not None and one.rows:
-            yield from _table(report, one)
+    for part in report.parts or [report]:
+        if report.parts:
+            yield from _text(part.title, 14, bold=True)
+        for one in (*part.details, part.within, part.tail, part.traced):
+            if one is not None and one.rows:
+                yield from _table(part, one)
     yield from _heading("method")
     for note in report.notes:
         yield from _text(f"- {note}", 11)

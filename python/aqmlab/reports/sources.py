@@ -15,7 +15,7 @@ from aqmlab.results.run import Run, read_json
 if TYPE_CHECKING:
     import os
 
-__all__ = ["gather"]
+__all__ = ["gather", "stated_baselines"]
 
 
 def gather(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
@@ -62,6 +62,16 @@ def _sweep_places(folder: Path) -> list[tuple[Path, str]]:
     if not named:
         raise AqmlabError(f"{folder}: is a sweep without finished runs")
     return [(store / key[:2] / key, re.sub(r", seed \d+$", "", label)) for key, label in named]
+
+
+def stated_baselines(paths: Iterable[str | os.PathLike[str]]) -> dict[str, str]:
+    """What the sweeps among some places compare each of their points with, by label."""
+    folders = (Path(path) for path in paths)
+    found: dict[str, str] = {}
+    for folder in folders:
+        if (folder / _SWEEP).is_file():
+            found |= read_json(folder, _SWEEP).get("baselines", {})
+    return found
 
 
 def _check_records(run: Run) -> None:

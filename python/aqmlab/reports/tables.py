@@ -9,10 +9,10 @@ from typing import Any
 
 from aqmlab.reports.data import TAIL, Distributions, Traces
 from aqmlab.reports.fidelity import PublishedNumber
-from aqmlab.results.blocks import STATISTICS
 from aqmlab.results.compare import ALL, Difference
 from aqmlab.results.groups import Group
-from aqmlab.results.metrics import FLOWS, FORWARD, LINK, RESPONSES, Metric, chosen, look_up
+from aqmlab.results.metrics import FLOWS, LINK, RESPONSES, Metric, compared, look_up
+from aqmlab.results.shown import Shown, link_rows, response_rows, seeds_in_words, transfer_rows
 from aqmlab.results.statistics import Estimate
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "fidelity_table",
     "flow_table",
     "link_table",
-    "main_table",
+    "main_tables",
     "reason_table",
     "tail_table",
     "trace_table",
@@ -66,12 +66,6 @@ class Table:
     note: str = ""
 
 
-_MAIN = chosen(RESPONSES, "p50_s", "p90_s", "p99_s", "le_1s")
-_MAIN_LINK = chosen(
-    LINK, "loss_rate", "mark_rate", "throughput_bps", "queue_mean_packets", "sojourn_mean_s"
-)
-
-
 def _number(value: float, decimals: int) -> str:
     """A number as people write it."""
     return f"{value:,.{decimals}f}"
@@ -91,25 +85,31 @@ def _metric_cell(metric: Metric, group: Group, place: Sequence[str]) -> Cell:
     return Cell(_shown(group.estimate(*place, metric.key), metric.scale, metric.decimals))
 
 
-def main_table(groups: Sequence[Group]) -> Table:
-    """What each queue did, and what its users felt."""
-    head = [
-        "configuration",
-        "runs",
-        "responses",
-        *(metric.head for metric in (*_MAIN, *_MAIN_LINK)),
-    ]
+def main_tables(groups: Sequence[Group]) -> list[Table]:
+    """What users felt, and what the loaded queues did; each says how many seeds are behind it."""
+    seeds = seeds_in_words(groups)
+    parts = (
+        ("summary", f"Response times, {seeds}", response_rows(groups)),
+        ("transfers", f"Traffic without responses, {seeds}", transfer_rows(groups)),
+        ("loaded", f"Loaded links, {seeds}", link_rows(groups)),
+    )
+    return [_shown_table(name, caption, shown) for name, caption, shown in parts if shown.rows]
+
+
+def _shown_table(name: str, caption: str, shown: Shown) -> Table:
+    """A table of what is shown of some runs."""
     rows = [
         [
-            Cell(group.label),
-            Cell(str(len(group.runs))),
-            Cell(_number(_total(group, ("responses", ALL, "count")), 0)),
-            *(_metric_cell(metric, group, ("responses", ALL)) for metric in _MAIN),
-            *(_metric_cell(metric, group, FORWARD) for metric in _MAIN_LINK),
+            *map(Cell, names),
+            *(
+                Cell(_shown(values.get(metric.key), metric.scale, metric.decimals))
+                for metric in shown.metrics
+            ),
         ]
-        for group in groups
+        for names, values in shown.rows
     ]
-    return Table("summary", "What the users felt, and what the queue did", head, rows)
+    head = ["configuration", *shown.corners[1:], *(metric.head for metric in shown.metrics)]
+    return Table(name, caption, head, rows, words=len(shown.corners))
 
 
 def _total(group: Group, path: Sequence[str]) -> float:
@@ -194,46 +194,50 @@ def reason_table(groups: Sequence[Group]) -> Table | None:
     return Table("reasons", "Drops and marks by reason", head, rows, words=4)
 
 
-_COMPARED = {metric.key: metric for metric in chosen(RESPONSES, *STATISTICS)}
-"""The compared statistics."""
-
-
 def difference_table(changes: Sequence[Difference]) -> Table:
-    """Differences to the first configuration, with intervals and their picture."""
-    by_row: dict[tuple[str, str], dict[str, Difference]] = {}
+    """Differences to the baseline, with intervals and their picture."""
+    by_row: dict[tuple[str, str, str], dict[str, Difference]] = {}
     for change in changes:
-        by_row.setdefault((change.run, change.traffic), {})[change.metric] = change
+        row = by_row.setdefault((change.run, change.baseline, change.traffic), {})
+        row[change.metric] = change
+    metrics = list(dict.fromkeys(change.metric for change in changes))
     spans = {
         metric: _span([row[metric] for row in by_row.values() if metric in row])
-        for metric in _COMPARED
+        for metric in metrics
     }
     rows = [
         [
-            Cell(label),
-            Cell(traffic),
+            *map(Cell, names),
             *(
                 _difference_cell(row[metric], spans[metric]) if metric in row else Cell("-")
-                for metric in _COMPARED
+                for metric in metrics
             ),
             Cell(next(iter(row.values())).basis),
         ]
-        for (label, traffic), row in by_row.items()
+        for names, row in by_row.items()
     ]
-    heads = [metric.change_head for metric in _COMPARED.values()]
+    heads = [compared(metric).change_head for metric in metrics]
     bases = list(dict.fromkeys(change.basis for change in changes))
     if len(bases) == 1:  # said once, not in every row
         rows = [row[:-1] for row in rows]
     else:
         heads.append("interval from")
-    classes = {traffic for _, traffic in by_row}
-    if classes == {ALL}:
-        rows = [[row[0], *row[2:]] for row in rows]
+    corners = ["configuration", "against", "class"]
+    baselines = {baseline for _, baseline, _ in by_row}
+    for column, lone in (
+        (2, {traffic for *_, traffic in by_row} == {ALL}),
+        (1, len(baselines) < 2),
+    ):
+        if lone:
+            corners.pop(column)
+            rows = [[*row[:column], *row[column + 1 :]] for row in rows]
+    to = next(iter(baselines)) if len(baselines) == 1 else "the baselines"
     return Table(
         "differences",
-        f"Differences to {changes[0].baseline}, with 95 % intervals",
-        ["configuration", *([] if classes == {ALL} else ["class"]), *heads],
+        f"Differences to {to}, with 95 % intervals",
+        [*corners, *heads],
         rows,
-        words=1 if classes == {ALL} else 2,
+        words=len(corners),
         note=f"Intervals from {bases[0]}." if len(bases) == 1 else "",
     )
 
@@ -246,7 +250,7 @@ def _span(changes: Sequence[Difference]) -> float:
 
 def _difference_cell(change: Difference, reach: float) -> Cell:
     """A difference, its interval, and where both lie about zero."""
-    metric = _COMPARED[change.metric]
+    metric = compared(change.metric)
     text = metric.shown(change.difference, "+")
     low, high = change.interval or (change.difference, change.difference)
     if change.interval:
@@ -309,5 +313,5 @@ def trace_table(found: Traces) -> Table:
         values = (min(columns["min"]), mean, max(columns["max"]))
         cells = [Cell(f"{value:.4g}") for value in values]
         rows.append([Cell(trace.group), Cell(trace.direction), Cell(trace.variable), *cells])
-    head = ["configuration", "direction", "variable", "smallest", "mean", "largest"]
+    head = ["configuration", "link", "variable", "smallest", "mean", "largest"]
     return Table("traced", "Queues and inner variables", head, rows, words=3)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from aqmlab.errors import AqmlabError
 from aqmlab.reports.content import Report, compose
+from aqmlab.results.baseline import Baseline
 from aqmlab.results.run import Run
 
 __all__ = ["target", "write"]
@@ -67,22 +68,29 @@ def write(
     kind: str | None = None,
     title: str | None = None,
     question: str | None = None,
+    baseline: Baseline = None,
+    ordered: bool = True,
 ) -> Path:
     """Writes a report about some runs and returns where it is.
 
     Args:
         runs: What the report is about. Runs that differ in nothing but their seed are one
-            configuration; differences are taken to the first one.
+            configuration.
         path: The file; its suffix says what is written. None: ``report.html`` or its like.
         kind: ``html``, ``md``, ``pdf`` or ``png``, where the suffix does not say it.
         title: Title; None: that of the scenarios.
         question: What the runs are to answer; None: made from what differs.
+        baseline: Label of the configuration that the others are compared with, or of each one's
+            by its own; None: the drop-tail queue.
+        ordered: Whether somebody chose the order of the runs: without a drop-tail queue the first
+            one is the baseline.
     """
     if not runs:
         raise AqmlabError("a report needs at least one run")
     place, chosen = target(None if path is None else Path(path), kind)
     _check_writable(place)
-    _WRITERS[chosen](compose(runs, place.parent, title, question), place)
+    content = compose(runs, place.parent, title, question, baseline, ordered=ordered)
+    _WRITERS[chosen](content, place)
     return place
 
 

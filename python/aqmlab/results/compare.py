@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from aqmlab.results.baseline import Baseline, comparisons
 from aqmlab.results.blocks import FEW, STATISTICS, are_paired, block_differences, block_samples
-from aqmlab.results.groups import Group, group
+from aqmlab.results.groups import Group, group, transfer_classes
 from aqmlab.results.labels import distinguish
-from aqmlab.results.metrics import look_up
+from aqmlab.results.metrics import ALL, RESPONSES, TRANSFERS, Metric, chosen, look_up
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import (
     Estimate,
@@ -38,9 +39,7 @@ __all__ = [
 ]
 
 
-ALL = "all"
-"""Name of all classes of traffic together."""
-_BETTER_WHEN_MORE = frozenset({"le_1s"})
+_BETTER_WHEN_MORE = frozenset({"le_1s", "goodput_bps", "fairness_jain"})
 """Statistics whose growth users like."""
 
 
@@ -122,7 +121,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Distance:
-    """How far the distribution of response times lies from that of the first runs."""
+    """How far the distribution of response times lies from that of the baseline."""
 
     run: str
     """Label of the runs."""
@@ -151,19 +150,26 @@ def compared_groups(runs: Sequence[Run]) -> list[Group]:
     return [Group(run.label, (run,)) for run in distinguish(runs)]
 
 
-def differences(groups: Sequence[Group]) -> list[Difference]:
-    """Differences of every group to the first, by class of traffic and statistic."""
-    if not groups:
-        return []
-    baseline, *others = groups
-    # A run keeps its table once it was asked for it: only the baseline's may stay in memory.
-    kept = baseline.afresh()
-    return [
-        difference
-        for other in others
-        for traffic in _common_classes(baseline, other)
-        for difference in _class_differences(kept, other, traffic)
-    ]
+def differences(
+    groups: Sequence[Group], baseline: Baseline = None, *, ordered: bool = True
+) -> list[Difference]:
+    """Differences of groups to the baseline of their scenario, by class of traffic and statistic.
+
+    Args:
+        groups: of one or several scenarios; see :func:`~aqmlab.results.baseline.comparisons`.
+        baseline: what was asked for; default: the drop-tail queue.
+        ordered: whether somebody chose the order of the groups.
+    """
+    found: list[Difference] = []
+    for first, others in comparisons(groups, baseline, ordered=ordered):
+        # A run keeps its table once it was asked for it: only the baseline's may stay in memory.
+        kept = first.afresh()
+        for other in others:
+            for traffic in _common_classes(first, other):
+                found += _class_differences(kept, other, traffic)
+            for traffic in transfer_classes([first, other]):
+                found += _transfer_differences(first, other, traffic)
+    return found
 
 
 def _common_classes(first: Group, second: Group) -> list[str]:
@@ -171,14 +177,31 @@ def _common_classes(first: Group, second: Group) -> list[str]:
     return [name for name in first.classes if name in second.classes]
 
 
-def _class_differences(baseline: Group, other: Group, traffic: str) -> list[Difference]:
-    """The differences of one group in one class."""
+def _transfer_differences(baseline: Group, other: Group, traffic: str) -> list[Difference]:
+    """The differences of one group in one class that gets no responses."""
+    pairs = _pairs(baseline, other)
+    if len(pairs) == 1 < max(len(baseline.runs), len(other.runs)):
+        pairs = []  # one pair has no interval, all runs together have one
+    found, basis = _over_runs(baseline, other, ("flows", traffic), TRANSFERS, pairs)
+    return [
+        Difference(other.label, baseline.label, traffic, metric, value, bool(pairs), basis)
+        for metric, value in found.items()
+    ]
+
+
+def _pairs(baseline: Group, other: Group) -> list[tuple[Run, Run]]:
+    """The runs that had the same users."""
     by_seed = {run.seed: run for run in baseline.runs}
-    pairs = [
+    return [
         (by_seed[run.seed], run)
         for run in other.runs
         if run.seed in by_seed and are_paired(by_seed[run.seed], run)
     ]
+
+
+def _class_differences(baseline: Group, other: Group, traffic: str) -> list[Difference]:
+    """The differences of one group in one class."""
+    pairs = _pairs(baseline, other)
     if not pairs and len(baseline.runs) == len(other.runs) == 1:
         found = _blocks_of(baseline.first, other.first, traffic)
     else:
@@ -189,7 +212,8 @@ def _class_differences(baseline: Group, other: Group, traffic: str) -> list[Diff
     else:
         if len(pairs) == 1 < max(len(baseline.runs), len(other.runs)):
             pairs = []  # one pair has no interval, all runs together have one
-        found, basis = _over_runs(baseline, other, traffic, pairs)
+        metrics = chosen(RESPONSES, *STATISTICS)
+        found, basis = _over_runs(baseline, other, ("responses", traffic), metrics, pairs)
     return [
         Difference(other.label, baseline.label, traffic, metric, value, bool(pairs), basis)
         for metric, value in found.items()
@@ -205,7 +229,11 @@ def _blocks_of(first: Run, second: Run, traffic: str) -> dict[str, Estimate]:
 
 
 def _over_runs(
-    baseline: Group, other: Group, traffic: str, pairs: Sequence[tuple[Run, Run]]
+    baseline: Group,
+    other: Group,
+    path: Sequence[str],
+    metrics: Sequence[Metric],
+    pairs: Sequence[tuple[Run, Run]],
 ) -> tuple[dict[str, Estimate], str]:
     """The differences of the summaries' numbers, and what their intervals come from."""
     if pairs:
@@ -216,11 +244,11 @@ def _over_runs(
         sides = [baseline.runs, other.runs]
         basis = f"{len(baseline.runs)} and {len(other.runs)} runs, other users"
     found = {}
-    for metric in STATISTICS:
-        path = ("responses", traffic, metric)
-        values = [[look_up(run.summary, path) for run in side] for side in sides]
-        if all(None not in side for side in values):
-            found[metric] = compute(values[0], values[1])
+    for metric in metrics:
+        values = [[metric.of(look_up(run.summary, path) or {}) for run in side] for side in sides]
+        first, second = ([v for v in side if v is not None] for side in values)
+        if len(first) == len(sides[0]) > 0 and len(second) == len(sides[1]) > 0:
+            found[metric.key] = compute(first, second)
     return found, "one pair of runs" if len(pairs) == 1 else basis
 
 
@@ -234,16 +262,18 @@ def kolmogorov_distance(first: Floats, second: Floats) -> float:
     return float(np.max(np.abs(shares[0] - shares[1])))
 
 
-def distances(groups: Sequence[Group]) -> list[Distance]:
-    """Distances of every group to the first, by class; the responses of all seeds together."""
-    first, *others = groups
+def distances(
+    groups: Sequence[Group], baseline: Baseline = None, *, ordered: bool = True
+) -> list[Distance]:
+    """Distances to the baselines of :func:`differences`, by class; all seeds together."""
     found = []
-    for other in others:
-        for traffic in _common_classes(first, other):
-            times = [_pooled(group, traffic) for group in (first, other)]
-            if min(map(len, times)) >= FEW:
-                distance = kolmogorov_distance(times[0], times[1])
-                found.append(Distance(other.label, first.label, traffic, distance))
+    for first, others in comparisons(groups, baseline, ordered=ordered):
+        for other in others:
+            for traffic in _common_classes(first, other):
+                times = [_pooled(group, traffic) for group in (first, other)]
+                if min(map(len, times)) >= FEW:
+                    distance = kolmogorov_distance(times[0], times[1])
+                    found.append(Distance(other.label, first.label, traffic, distance))
     return found
 
 

@@ -13,8 +13,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.results.metrics import look_up
-
 if TYPE_CHECKING:
     from aqmlab.results.run import Run
 
@@ -56,20 +54,16 @@ def users_of(scenario: Mapping[str, Any]) -> tuple[Any, ...]:
         {key: value for key, value in entry.items() if key != "tcp"}
         for entry in scenario.get("traffic", [])
     ]
-    places = (
-        ("measure", "warm_up"),
-        ("measure", "duration"),
-        ("topology", "hosts", "clients"),
-        ("topology", "hosts", "servers"),
-    )
-    return classes, *(look_up(scenario, place) for place in places)
+    measure, hosts = scenario.get("measure", {}), scenario.get("topology", {}).get("hosts", {})
+    times = [measure.get(key) for key in ("warm_up", "duration")]
+    return classes, times, hosts.get("clients"), hosts.get("servers")
 
 
 def _marks_of(run: Run) -> set[str]:
     """What a run shares with every other run of its scenario: at least one of these."""
     scenario = run.scenario
     shape = [
-        look_up(scenario, ("topology", "kind")),
+        scenario.get("topology", {}).get("kind"),
         sorted(run.summary.get("links", {})),
         [(entry.get("name"), entry.get("kind")) for entry in scenario.get("traffic", [])],
     ]

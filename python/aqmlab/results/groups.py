@@ -14,11 +14,11 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.blocks import block_band
 from aqmlab.results.distributions import Distribution, Of
 from aqmlab.results.labels import distinguish
-from aqmlab.results.metrics import flattened, look_up, metric_key
+from aqmlab.results.metrics import Metric, flattened, look_up, metric_key
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Estimate, Floats, estimate, estimates
 
-__all__ = ["Group", "group"]
+__all__ = ["Group", "group", "transfer_classes"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,12 @@ class Group:
         responses = self.first.summary.get("responses", {})
         names = [name for name, row in responses.items() if name != "all" and row.get("count")]
         return ["all", *names] if len(names) > 1 else ["all"]
+
+    def number(self, path: Sequence[str], metric: Metric) -> Estimate | None:
+        """A number of a class or of a link over the runs; None if no run has it."""
+        found = (metric.of(look_up(run.summary, path) or {}) for run in self.runs)
+        values = [float(value) for value in found if value is not None]
+        return estimate(values) if values else None
 
     def afresh(self) -> Group:
         """The same runs with no table read yet: what they read goes when they go."""
@@ -108,6 +114,20 @@ def group(runs: Sequence[Run]) -> list[Group]:
     labelled = distinguish([same[0] for same in found.values()])
     return [
         Group(run.label, tuple(same)) for run, same in zip(labelled, found.values(), strict=True)
+    ]
+
+
+def transfer_classes(groups: Sequence[Group]) -> list[str]:
+    """Classes that get no responses in any run and move data in some: bulk transfers, datagrams."""
+    summaries = [run.summary for group in groups for run in group.runs]
+    names = dict.fromkeys(name for one in summaries for name in one.get("flows", {}))
+    moves = ("goodput_bps", "datagrams_sent")
+    return [
+        name
+        for name in names
+        if name != "all"
+        and not any(look_up(one, ("responses", name, "count")) for one in summaries)
+        and any(look_up(one, ("flows", name, key)) for one in summaries for key in moves)
     ]
 
 

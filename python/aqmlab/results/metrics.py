@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aqmlab import _native
@@ -16,21 +16,29 @@ from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 
 __all__ = [
+    "ALL",
     "DATAGRAMS",
     "FLOWS",
-    "FORWARD",
     "LINK",
     "RENAMED",
     "RESPONSES",
     "SHORT_NAMES",
+    "TRANSFERS",
     "Metric",
     "chosen",
+    "compared",
     "described",
     "flattened",
+    "is_of_every_link",
     "look_up",
     "metric_key",
+    "metric_keys",
     "of_version",
 ]
+
+
+ALL = "all"
+"""Name of all classes of traffic together."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,8 @@ class Metric:
     decimals: int = 0
     short: str = ""
     """Head of its column on a terminal; empty: it is not shown there."""
+    unless: str = ""
+    """Key of a count; where it is not zero, the metric means nothing."""
 
     @property
     def head(self) -> str:
@@ -63,6 +73,12 @@ class Metric:
     def is_share(self) -> bool:
         """Whether it is a share of something."""
         return self.unit == "%"
+
+    def of(self, values: Mapping[str, Any]) -> float | None:
+        """Its value among those of a class or of a link; None if it was not measured."""
+        if self.unless and values.get(self.unless):
+            return None
+        return values.get(self.key)
 
     def shown(self, value: float, sign: str = "") -> str:
         """A value of the summary in the metric's unit."""
@@ -153,9 +169,18 @@ DATAGRAMS = (
     _metric("flows", "datagram_loss_run_max", short="lost in a row"),
 )
 """Of the datagrams of a class."""
+TRANSFERS = (
+    *FLOWS[1:3],
+    replace(_metric("flows", "span_timeouts", short="timeouts"), unless="datagrams_sent"),
+    _metric("flows", "rtt_p50_s", 1, "RTT ms"),
+    _metric("flows", "rtt_p95_s", 1, "RTT p95"),
+    _metric("flows", "datagram_loss_rate", 2, "lost %"),
+    _metric("flows", "datagram_delay_p50_s", 1, "delay ms"),
+    _metric("flows", "datagram_delay_p95_s", 1, "delay p95"),
+    _metric("flows", "datagram_jitter_s", 2, "jitter ms"),
+)
+"""Of a class that gets no responses: bulk transfers, or datagrams."""
 
-FORWARD = ("links", "bottleneck", "forward")
-"""Where a summary describes the queue of the responses."""
 _LINK_NAMES = {
     "loss": "loss_rate",
     "marked": "mark_rate",
@@ -189,12 +214,20 @@ _FLOW_NAMES = {
     **{f"ipdv_{rank}": f"datagram_ipdv_{rank}_s" for rank in ("p50", "p95", "p99")},
     "gap": "datagram_gap_max_s",
 }
-SHORT_NAMES: Mapping[str, str] = {
-    **{name: ".".join((*FORWARD, key)) for name, key in _LINK_NAMES.items()},
-    **{name: f"responses.all.{key}" for name, key in _RESPONSE_NAMES.items()},
-    **{name: f"flows.all.{key}" for name, key in _FLOW_NAMES.items()},
+_CLASS_NAMES: Mapping[str, tuple[str, str]] = {
+    **{name: ("responses", key) for name, key in _RESPONSE_NAMES.items()},
+    **{name: ("flows", key) for name, key in _FLOW_NAMES.items()},
 }
-"""Keys of ``summary.json`` by short name: the forward bottleneck, all classes together."""
+SHORT_NAMES: Mapping[str, str] = {
+    **{name: f"links.LINK.DIRECTION.{key}" for name, key in _LINK_NAMES.items()},
+    **{name: f"{part}.all.{key}" for name, (part, key) in _CLASS_NAMES.items()},
+}
+"""Keys of ``summary.json`` by short name.
+
+``p50`` is of all classes together, ``p50.web`` of one. ``queue.reverse`` is of the bottleneck's
+reverse direction, ``queue.core-1.forward`` of another link's; ``queue`` alone stands for every
+loaded direction (see :func:`metric_keys`).
+"""
 
 
 RENAMED: Mapping[str, str] = json.loads(_native.result_schema())["renamed"]
@@ -203,17 +236,51 @@ RENAMED: Mapping[str, str] = json.loads(_native.result_schema())["renamed"]
 
 def metric_key(name: str) -> str:
     """The key of a metric, given by its short name or in full, such as ``responses.web.p50_s``."""
-    if name in SHORT_NAMES:
-        return SHORT_NAMES[name]
-    if re.fullmatch(r"(links|responses|flows)(\.[\w -]+)+", name):
+    if re.fullmatch(r"(links|responses|flows)(\.[\w -]+){2,}", name):
         stem, _, last = name.rpartition(".")
         if (renamed := RENAMED.get(last)) is not None:
             raise AqmlabError(f'"{name}" is called {stem}.{renamed}')
         return name
+    short, dot, place = name.partition(".")
+    if short in _CLASS_NAMES:
+        part, key = _CLASS_NAMES[short]
+        return f"{part}.{place or 'all'}.{key}"
+    if short in _LINK_NAMES and dot:
+        link, _, direction = place.rpartition(".")
+        if direction in _DIRECTIONS:
+            return f"links.{link or 'bottleneck'}.{direction}.{_LINK_NAMES[short]}"
+    if short in _LINK_NAMES:
+        raise AqmlabError(
+            f'"{name}" does not say of which link and direction; {short}.forward and '
+            f"{short}.reverse are of the bottleneck, {short}.LINK.forward is of another link"
+        )
     raise AqmlabError(
         f'there is no metric "{name}"{nearest(name, SHORT_NAMES)}; possible are '
         f"{', '.join(SHORT_NAMES)}, and keys of summary.json such as responses.web.p50_s"
     )
+
+
+_DIRECTIONS = ("forward", "reverse")
+
+
+def is_of_every_link(name: str) -> bool:
+    """Whether it is the short name of a metric of links that names none of them."""
+    return name in _LINK_NAMES
+
+
+def metric_keys(name: str, loaded: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The keys that a name stands for, by names that say which link and direction they are of.
+
+    Args:
+        name: a short name or a key.
+        loaded: the loaded links and their directions, for which a name without them stands.
+    """
+    if not is_of_every_link(name):
+        return {name: metric_key(name)}
+    places = (
+        direction if link == "bottleneck" else f"{link}.{direction}" for link, direction in loaded
+    )
+    return {f"{name}.{place}": metric_key(f"{name}.{place}") for place in places}
 
 
 def chosen(metrics: Sequence[Metric], *keys: str) -> list[Metric]:
@@ -222,13 +289,19 @@ def chosen(metrics: Sequence[Metric], *keys: str) -> list[Metric]:
     return [by_key[key] for key in keys]
 
 
+def compared(key: str) -> Metric:
+    """What is known of a number that comparisons are about."""
+    [metric, *_] = chosen((*TRANSFERS, *RESPONSES), key)
+    return metric
+
+
 def described(name: str) -> Metric | None:
     """What is known of a metric, given by its short name or its key; None: nothing."""
-    path = SHORT_NAMES.get(name, name).split(".")
+    path = (SHORT_NAMES[name] if is_of_every_link(name) else metric_key(name)).split(".")
     tables = {"links": LINK, "responses": RESPONSES, "flows": (*FLOWS, *DATAGRAMS)}
-    for metric in tables.get(path[0], RESPONSES):
-        if metric.key == path[-1]:
-            return metric
+    found = (metric for metric in tables.get(path[0], RESPONSES) if metric.key == path[-1])
+    if (metric := next(found, None)) is not None:
+        return metric
     if path[-1] in _DECLARED.get(path[0], {}):
         return _metric(path[0], path[-1], decimals=3)
     return None

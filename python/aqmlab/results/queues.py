@@ -10,7 +10,15 @@ from typing import Any
 from aqmlab import _native
 from aqmlab.results.links import LinkDirection
 
-__all__ = ["discipline_at", "discipline_name", "label_of", "listed", "names_at", "short_value"]
+__all__ = [
+    "discipline_at",
+    "discipline_name",
+    "label_of",
+    "link_at",
+    "listed",
+    "names_at",
+    "short_value",
+]
 
 
 _MOST_PLACES = 3
@@ -29,10 +37,9 @@ def discipline_name(discipline: Mapping[str, Any]) -> str:
     """
     kind = str(discipline["kind"])
     ecn = " ECN" if discipline.get("ecn") else ""
-    same_kind = {name: of for name, of in _presets().items() if of["kind"] == kind}
     departures = {
         name: [key for key in discipline if discipline[key] != of.get(key)]
-        for name, of in same_kind.items()
+        for name, of in _presets(kind).items()
     }
     for name, keys in departures.items():
         if not keys or (keys == ["ecn"] and ecn):
@@ -51,22 +58,29 @@ def discipline_name(discipline: Mapping[str, Any]) -> str:
 
 
 @cache
-def _presets() -> dict[str, Mapping[str, Any]]:
-    """The disciplines of all presets with all their defaults."""
+def _presets(kind: str) -> dict[str, Mapping[str, Any]]:
+    """The disciplines of the presets of a kind with all their defaults."""
     frame = (
         'title = "a preset"\n[topology]\nkind = "dumbbell"\n[topology.bottleneck]\n'
         'rate = "100 Mbit/s"\ndiscipline = "{}"\n[[traffic]]\nkind = "bulk"\nflows = 1\n'
         'rtt = {{ kind = "constant", rtt = "10 ms" }}\n'
     )
     found = {}
-    for name in json.loads(_native.catalog())["presets"]:
-        data = json.loads(_native.to_json(_native.parse(frame.format(name), ".", ())))
-        found[name] = data["topology"]["bottleneck"]["forward"]["discipline"]
+    for name, entry in json.loads(_native.catalog())["presets"].items():
+        if any(one["name"] == "kind" and one["value"] == kind for one in entry["parameters"]):
+            data = json.loads(_native.to_json(_native.parse(frame.format(name), ".", ())))
+            found[name] = data["topology"]["bottleneck"]["forward"]["discipline"]
     return found
 
 
 def discipline_at(scenario: Mapping[str, Any], at: LinkDirection) -> Mapping[str, Any] | None:
     """The discipline of one direction of a link; None if the scenario has no such link."""
+    link = link_at(scenario, at)
+    return None if link is None else link["discipline"]
+
+
+def link_at(scenario: Mapping[str, Any], at: LinkDirection) -> Mapping[str, Any] | None:
+    """What a scenario says of one direction of a link; None if it has no such link."""
     topology = scenario.get("topology", {})
     if "links" in topology:
         link = topology["links"].get(at.link)
@@ -76,7 +90,7 @@ def discipline_at(scenario: Mapping[str, Any], at: LinkDirection) -> Mapping[str
         link = topology.get("bottleneck" if congested else "aggregation")
     else:
         link = topology.get("aggregation")
-    return None if link is None else link[at.direction]["discipline"]
+    return None if link is None else link[at.direction]
 
 
 def label_of(scenario: Mapping[str, Any], places: Sequence[LinkDirection] = ()) -> str:

@@ -26,7 +26,7 @@ from aqmlab._util.files import read_text
 from aqmlab.errors import AqmlabError, LaterRunError
 from aqmlab.results.links import loaded_links
 from aqmlab.results.manifest import Manifest
-from aqmlab.results.metrics import SHORT_NAMES, look_up, of_version
+from aqmlab.results.metrics import SHORT_NAMES, look_up, metric_keys, of_version
 from aqmlab.results.queues import label_of
 
 __all__ = ["Run", "read_json"]
@@ -171,7 +171,9 @@ class Run:
     def _repr_html_(self) -> str:
         """A small table, for notebooks."""
         rows = [("run directory", str(self.path)), ("seed", str(self.scenario.get("seed", "-")))]
-        for name, key in SHORT_NAMES.items():
+        loaded = loaded_links([self])
+        keys = [pair for name in SHORT_NAMES for pair in metric_keys(name, loaded).items()]
+        for name, key in keys:
             value = look_up(self.summary, key.split("."))
             if value is not None:
                 rows.append((name, f"{value:.4g}"))

@@ -24,7 +24,8 @@ from aqmlab.engine.memory import bound, limited
 from aqmlab.engine.schedulers import Outcome, Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError
-from aqmlab.results.metrics import flattened
+from aqmlab.results.links import loaded_links
+from aqmlab.results.metrics import flattened, metric_keys
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import estimate
 from aqmlab.scenario.scenario import Scenario
@@ -207,7 +208,11 @@ def _more_seeds(precision: Precision, rows: Sequence[Row]) -> int:
     The interval narrows with the root of their number. Points where the metric was not measured,
     or is zero in every run, need none: more would not change that.
     """
-    values = _measured(precision.metric, rows)
+    return max((_seeds_for(precision, values) for values in _measured(precision, rows)), default=0)
+
+
+def _seeds_for(precision: Precision, values: Sequence[float]) -> int:
+    """How many more seeds one metric needs."""
     if not values or not any(values):
         return 0
     if len(values) < _FIRST_SEEDS:
@@ -220,13 +225,16 @@ def _more_seeds(precision: Precision, rows: Sequence[Row]) -> int:
     return max(1, math.ceil(len(values) * (min(ratio**2, _MOST_GROWTH) - 1)))
 
 
-def _measured(metric: str, rows: Iterable[Row]) -> list[float]:
-    """A metric of the runs that ended well and measured it."""
+def _measured(precision: Precision, rows: Iterable[Row]) -> list[list[float]]:
+    """A metric of the runs that measured it; of each loaded link if it names none."""
     finished = [row.outcome for row in rows if isinstance(row.outcome, Run)]
     flat = [flattened(run.summary) for run in finished]
-    if flat and not any(metric in values for values in flat):
-        raise AqmlabError(f"precision: the results have no {metric}")
-    return [float(value) for values in flat if (value := values.get(metric)) is not None]
+    found = []
+    for metric in metric_keys(precision.metric, loaded_links(finished)).values():
+        if flat and not any(metric in values for values in flat):
+            raise AqmlabError(f"precision: the results have no {metric}")
+        found.append([float(v) for values in flat if (v := values.get(metric)) is not None])
+    return found
 
 
 def _time_of(scenarios: Sequence[Scenario]) -> float:

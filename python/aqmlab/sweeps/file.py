@@ -17,7 +17,7 @@ from aqmlab._util.fields import Field, Scalar, read_toml
 from aqmlab._util.shipped import found
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError, ScenarioError
-from aqmlab.results.metrics import metric_key
+from aqmlab.results.metrics import is_of_every_link, metric_key
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario, toml_value
 from aqmlab.sweeps.axes import (
@@ -63,7 +63,7 @@ class Precision:
     """How narrow the interval of a metric's mean has to be."""
 
     metric: str
-    """Column of the results."""
+    """Column of the results, or a short name that stands for every loaded link."""
     half_width: float
     """Half of the interval at most: a fraction of the mean, or in the metric's unit."""
     relative: bool
@@ -176,6 +176,11 @@ class Sweep:
         return replace(self, seeds=tuple(seeds))
 
     @property
+    def shows_the_usual(self) -> bool:
+        """Whether the file leaves it open what is printed."""
+        return self.show == _SHOWN
+
+    @property
     def variables(self) -> list[str]:
         """Names of all variables, the derived ones last."""
         return [*(name for axis in self.axes for name in axis.variables), *self.derived]
@@ -221,6 +226,17 @@ class Sweep:
             return None
         axis, step = self.baseline
         return (*point.steps[:axis], step, *point.steps[axis + 1 :])
+
+    @property
+    def baselines(self) -> dict[str, str]:
+        """The label of what each point is compared with, by its own."""
+        by_steps = {point.steps: point for point in self.points}
+        found = {}
+        for point in self.points:
+            steps = self.baseline_of(point)
+            if steps is not None and steps in by_steps:
+                found[point.label] = by_steps[steps].label
+        return found
 
     def refuse_the_useless(self) -> None:
         """Raises an error for names that no variable has, and for axes that change nothing."""
@@ -352,9 +368,9 @@ def _read_metrics(field: Field) -> tuple[str, ...]:
 
 
 def _known_metric(field: Field, name: str) -> str:
-    """The column of a metric."""
+    """The column of a metric; of one of links that names none of them, its name."""
     try:
-        return metric_key(name)
+        return name if is_of_every_link(name) else metric_key(name)
     except AqmlabError as error:
         field.wrong(str(error))
 

@@ -107,6 +107,7 @@ def write(folder: Path, sweep: Sweep, store: Store, rows: Sequence[Row]) -> pa.T
         "store": os.path.relpath(store.root, folder),
         "points": len({row.index for row in rows}),
         "failed": len(rows) - len(done),
+        "baselines": sweep.baselines,
         "runs": [{"label": f"{row.point.label}, seed {row.seed}", "key": row.key} for row in done],
     }
     # The page comes last: a folder that has it is whole.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -14,7 +15,8 @@ from aqmlab._util.fields import Scalar
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.compare import Difference
-from aqmlab.results.metrics import metric_key
+from aqmlab.results.links import loaded_links
+from aqmlab.results.metrics import is_of_every_link, metric_keys
 from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided
 from aqmlab.results.warm_up import COLUMNS, LEVEL
 from aqmlab.sweeps.file import Point, Sweep, label_of
@@ -54,10 +56,18 @@ class SweepSummary:
         Args:
             sweep: the sweep.
             table: what :func:`aqmlab.sweeps.campaign` returned.
-            metrics: short names, or columns of the table; None: those that the sweep shows.
+            metrics: short names, or columns of the table; None: those that the sweep shows. A
+                short name that names no link stands for every loaded one; its estimates are under
+                the name of each, such as ``queue.reverse``.
         """
         self._sweep = sweep
-        self._metrics = {name: metric_key(name) for name in metrics or sweep.show}
+        wanted = list(metrics or sweep.show)
+        if metrics is None and sweep.shows_the_usual:
+            wanted = _usual(wanted, table)
+        loaded = loaded_links(_summaries(table))
+        self._metrics = {
+            name: key for one in wanted for name, key in metric_keys(one, loaded).items()
+        }
         for name, key in self._metrics.items():
             if key not in table.column_names and "done" in table.column("status").to_pylist():
                 raise AqmlabError(
@@ -153,6 +163,56 @@ class SweepSummary:
         """
         tested = [point for point in self.points if point.warm_up_p is not None]
         return [p for p in tested if p.warm_up_p is not None and p.warm_up_p < LEVEL / len(tested)]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A run as the table has it."""
+
+    summary: Mapping[str, Any]
+    """What its columns say of links."""
+
+
+def _summaries(table: pa.Table) -> list[_Row]:
+    """What each run measured at its links."""
+    names = [name for name in table.column_names if name.startswith("links.")]
+    found = []
+    for row in table.select(names).to_pylist():
+        links: dict[str, dict[str, dict[str, Any]]] = {}
+        for name, value in row.items():
+            if name.count(".") == _LINK_DEPTH and value is not None:
+                _, link, direction, key = name.split(".")
+                links.setdefault(link, {}).setdefault(direction, {})[key] = value
+        found.append(_Row({"links": links}))
+    return found
+
+
+_LINK_DEPTH = 3
+"""Dots in the name of a column about a link."""
+
+
+def _usual(names: Sequence[str], table: pa.Table) -> list[str]:
+    """What is shown unless the file says otherwise: no response times where there are none.
+
+    Classes that get no responses are shown by their goodput and its fairness.
+    """
+    classes = [name.split(".")[1] for name in table.column_names if re.fullmatch(_RESPONSES, name)]
+    served = {name for name in classes if any(_values(table, f"responses.{name}.count"))}
+    if not classes or "all" not in classes:
+        return list(names)
+    shown = [name for name in names if is_of_every_link(name) or served]
+    others = [name for name in classes if name != "all" and name not in served]
+    moving = [name for name in others if any(_values(table, f"flows.{name}.goodput_bps"))]
+    return [*shown, *(f"{metric}.{name}" for name in moving for metric in ("goodput", "fairness"))]
+
+
+_RESPONSES = r"responses\.[^.]+\.count"
+"""Columns that count the responses of a class."""
+
+
+def _values(table: pa.Table, name: str) -> list[Any]:
+    """A column, if the table has it."""
+    return list(table.column(name).to_pylist()) if name in table.column_names else []
 
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:

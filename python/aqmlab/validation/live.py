@@ -30,7 +30,7 @@ from aqmlab.engine.execute import World, execute
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.papers.paper import read_toml
 from aqmlab.results.compare import kolmogorov_distance
-from aqmlab.results.metrics import metric_key
+from aqmlab.results.metrics import metric_keys
 from aqmlab.results.run import Run
 from aqmlab.results.terms import Tolerance, number_at
 from aqmlab.scenario.catalog import Catalog
@@ -249,7 +249,7 @@ def judge(case: Case, simulated: Sequence[Run], live: Sequence[Run]) -> list[Sco
             continue
         if metric.startswith("p") and min(map(len, times)) == 0:
             continue
-        key = metric_key(metric)
+        [key] = metric_keys(metric, [("bottleneck", "forward")]).values()
         both = [tuple(number_at(run.summary, key) for run in runs) for runs in (simulated, live)]
         scores.append(Score(metric, both[0], both[1], bound))
     return scores

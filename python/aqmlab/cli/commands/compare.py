@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from aqmlab._util.console import out, print_json, print_tsv, say, show
-from aqmlab.cli import sweep_tables, tables
+from aqmlab.cli import tables
 from aqmlab.cli.completion import assigned
 from aqmlab.cli.options import (
     Jobs,
@@ -24,8 +25,19 @@ from aqmlab.cli.options import (
 from aqmlab.cli.planning import made, opened_or_varied
 from aqmlab.engine.execute import RUNS_ROOT
 from aqmlab.errors import AqmlabError
-from aqmlab.results.compare import compared_groups, differences, distances
+from aqmlab.results.baseline import scenarios_of
+from aqmlab.results.certainty import doubts
+from aqmlab.results.compare import (
+    Difference,
+    Distance,
+    compared_groups,
+    differences,
+    distances,
+)
+from aqmlab.results.families import family_titles
+from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
+from aqmlab.results.run import Run
 
 __all__ = ["command"]
 
@@ -43,6 +55,13 @@ def command(
             help="Runs scenarios once with each value; commas inside quotes, brackets and braces "
             "belong to a value. Repeated: every combination.",
             autocompletion=assigned,
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL",
+            help="What the others are compared with: a label of the table; default: drop-tail.",
         ),
     ] = None,
     overrides: Sets = None,
@@ -63,7 +82,8 @@ def command(
     """Compare runs: the same users under different queues.
 
     Scenario files are run first, unless their finished runs are found. Runs that differ in their
-    seed alone are taken together: means over the seeds, and differences seed by seed.
+    seed alone are taken together: means over the seeds, and differences seed by seed. Runs of
+    different scenarios are shown apart.
     """
     from aqmlab.figures import base as figures
     from aqmlab.figures import groups as group_figures
@@ -88,41 +108,108 @@ def command(
             f"{figure}: a figure shows at most {figures.MOST_RUNS} runs, not {curves}"
         )
     opened = made(planned, root, jobs)
-    found = distinguish(opened)
     groups = compared_groups(opened)
-    alone = len(groups) == len(found)
-    compared, apart = differences(groups), distances(groups)
-    too_many = len(groups) > figures.MOST_RUNS
-    recorded = any(run.responses is not None or run.queue is not None for run in found)
-    drawn = recorded and not too_many
-    if drawn:
-        figures.save(group_figures.comparison(groups), target)
+    # Runs from folders come in the order of their names, which is nobody's choice.
+    ordered = any(not source.is_dir() for source in sources)
+    parts = _compared(groups, baseline, target, ordered=ordered)
+    found = distinguish(opened)
+    for part in parts:
+        if part.figure is not None:
+            figures.save(group_figures.comparison(part.groups), part.figure)
     if as_json:
-        content = {
-            "runs": [
-                {"label": run.label, "path": str(run.path), "summary": run.summary} for run in found
-            ],
-            "differences": [difference.to_json() for difference in compared],
-            "distances": [distance.to_json() for distance in apart],
-            "figure": str(target) if drawn else None,
-        }
-        print_json(content)
+        print_json(_content(found, parts))
         return
     if as_tsv:
         print_tsv(tables.runs_tsv(found))
         return
-    show(tables.compare_table(found) if alone else sweep_tables.groups_table(groups))
+    for number, part in enumerate(parts):
+        show(*([""] if number else []), *([part.title] if len(parts) > 1 else []))
+        _show(part)
+    if len(parts) > 1:
+        show(f"\nThese are runs of {len(parts)} scenarios: each is compared for itself.")
+    out("")
     for run in found:
         for reason in run.invalid:
             say(f"invalid: {run.label}: {reason}")
-    if compared:
-        out("")
-        show(tables.difference_table(compared))
-    if apart:
-        out("")
-        show(tables.distance_table(apart))
-    out("")
-    for run in found:
         out(f"run directory: {run.path} ({run.label})")
-    why = "it would show too many runs" if too_many else "measure.record is empty"
-    out(f"figure: {target}" if drawn else f"no figure: {why}")
+    for part in parts:
+        out(f"no figure: {part.no_figure}" if part.figure is None else f"figure: {part.figure}")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The runs of one scenario and what becomes of them."""
+
+    title: str
+    """Name of the scenario."""
+    groups: list[Group]
+    differences: list[Difference]
+    distances: list[Distance]
+    figure: Path | None
+    no_figure: str
+    """Why there is no figure."""
+
+
+def _compared(
+    groups: list[Group], baseline: str | None, target: Path, *, ordered: bool
+) -> list[_Part]:
+    """The parts of a comparison: one for each scenario, with a figure of its own."""
+    from aqmlab.figures import base as figures
+
+    scenarios = scenarios_of(groups)
+    titles = family_titles([[group.first for group in own] for own in scenarios])
+    compared = differences(groups, baseline, ordered=ordered)
+    apart = distances(groups, baseline, ordered=ordered)
+    found = []
+    for number, (title, own) in enumerate(zip(titles, scenarios, strict=True), 1):
+        labels = {group.label for group in own}
+        runs = [run for group in own for run in group.runs]
+        recorded = any(run.responses is not None or run.queue is not None for run in runs)
+        too_many = len(own) > figures.MOST_RUNS
+        name = target if len(scenarios) == 1 else target.with_stem(f"{target.stem}-{number}")
+        found.append(
+            _Part(
+                title,
+                own,
+                [entry for entry in compared if entry.run in labels],
+                [entry for entry in apart if entry.run in labels],
+                name if recorded and not too_many else None,
+                "it would show too many runs" if too_many else "measure.record is empty",
+            )
+        )
+    return found
+
+
+def _content(found: list[Run], parts: list[_Part]) -> dict[str, Any]:
+    """A comparison as JSON."""
+    figures = [str(part.figure) for part in parts if part.figure is not None]
+    return {
+        "runs": [
+            {"label": run.label, "path": str(run.path), "summary": run.summary} for run in found
+        ],
+        "scenarios": [
+            {"title": part.title, "labels": [group.label for group in part.groups]}
+            for part in parts
+        ],
+        "differences": [entry.to_json() for part in parts for entry in part.differences],
+        "distances": [entry.to_json() for part in parts for entry in part.distances],
+        "doubts": [text for part in parts for text in doubts(part.differences, part.groups)],
+        "figure": figures[0] if figures else None,
+        "figures": figures,
+    }
+
+
+def _show(part: _Part) -> None:
+    """Tables of one scenario, and what they do not tell."""
+    show(*tables.compare_tables(part.groups))
+    if part.differences:
+        show("", *tables.difference_tables(part.differences))
+    elif len(part.groups) > 1:
+        names = ", ".join(group.label for group in part.groups)
+        show(
+            "\nnothing is compared: none of them is drop-tail, and no --baseline LABEL names one "
+            f"of {names}"
+        )
+    show(*doubts(part.differences, part.groups))
+    if part.distances:
+        show("", *tables.distance_tables(part.distances))

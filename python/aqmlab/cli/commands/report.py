@@ -30,11 +30,27 @@ def command(
     question: Annotated[
         str | None, typer.Option(help="What the runs are to answer; default: made from them.")
     ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL",
+            help="What the others are compared with: the label of a configuration; default: the "
+            "sweep's baseline, or drop-tail.",
+        ),
+    ] = None,
 ) -> None:
     """Write a report about runs: one file that needs no network."""
-    from aqmlab.reports.sources import gather
+    from aqmlab.reports.sources import gather, stated_baselines
     from aqmlab.reports.write import target, write
 
     target(output, kind)  # fail before the work, not after it
-    place = write(gather(sources), output, kind=kind, title=title, question=question)
+    place = write(
+        gather(sources),
+        output,
+        kind=kind,
+        title=title,
+        question=question,
+        baseline=baseline or stated_baselines(sources),
+        ordered=False,
+    )
     out(f"report: {place}")

@@ -28,6 +28,7 @@ from aqmlab.cli.options import (
 from aqmlab.cli.planning import calibrated, load, made
 from aqmlab.engine.execute import RUNS_ROOT, World, execute, existing_run
 from aqmlab.errors import AqmlabError
+from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
 
@@ -98,7 +99,7 @@ def _show_runs(runs: Sequence[Run], *, as_json: bool, as_tsv: bool) -> None:
     if as_tsv:
         print_tsv(tables.runs_tsv(runs))
         return
-    show(tables.compare_table(runs))
+    show(*tables.compare_tables([Group(run.label, (run,)) for run in runs]))
     out("")
     for run in runs:
         out(f"run directory: {run.path}")

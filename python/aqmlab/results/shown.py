@@ -1,0 +1,124 @@
+"""Which rows and columns tables show of runs: those in which something was measured.
+
+A table about queues has a row for each loaded direction of a link (see
+:func:`~aqmlab.results.links.loaded_links`), one about users a column for each number that some of
+its rows have. Traffic that gets responses is shown by its response times; what gets none (bulk
+transfers, datagrams) by goodput, fairness and loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from aqmlab.results.groups import Group, transfer_classes
+from aqmlab.results.links import LinkDirection, links_of, loaded_links
+from aqmlab.results.metrics import LINK, RESPONSES, TRANSFERS, Metric, chosen
+from aqmlab.results.statistics import Estimate
+
+__all__ = ["Shown", "idle_links", "link_rows", "response_rows", "seeds_in_words", "transfer_rows"]
+
+
+_LINK = chosen(
+    LINK,
+    "loss_rate",
+    "mark_rate",
+    "throughput_bps",
+    "utilization",
+    "queue_mean_packets",
+    "sojourn_mean_s",
+    "sojourn_p99_s",
+)
+_RESPONSES = chosen(RESPONSES, "count", "p50_s", "p90_s", "p99_s", "le_1s", "le_2s", "gt_3s")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table: what stands in its rows and columns."""
+
+    corners: tuple[str, ...]
+    """Heads of the columns that name a row, such as run and link."""
+    metrics: tuple[Metric, ...]
+    """The other columns: those in which some row has a number."""
+    rows: tuple[tuple[tuple[str, ...], Mapping[str, Estimate | None]], ...]
+    """Names of each row, and its numbers over the seeds by the key of their metric."""
+
+
+def link_rows(groups: Sequence[Group]) -> Shown:
+    """A row for each group and each direction of a link that is loaded in any of their runs."""
+    loaded = loaded_links([run for group in groups for run in group.runs])
+    rows = [
+        ((group.label, str(at)), _numbers(group, at.path, _LINK))
+        for group in groups
+        for at in loaded
+        if at in links_of(group.first)
+    ]
+    marks = any(found and found.mean for _, values in rows if (found := values["mark_rate"]))
+    return _shown(("run", "link"), [m for m in _LINK if marks or m.key != "mark_rate"], rows)
+
+
+def idle_links(groups: Sequence[Group]) -> list[LinkDirection]:
+    """The directions of links that :func:`link_rows` leaves out."""
+    runs = [run for group in groups for run in group.runs]
+    loaded = loaded_links(runs)
+    return list(dict.fromkeys(at for run in runs for at in links_of(run) if at not in loaded))
+
+
+def response_rows(groups: Sequence[Group]) -> Shown:
+    """A row for each group, and each class if there is traffic without responses beside it."""
+    others = transfer_classes(groups)
+    served = [name for group in groups for name in _served(group) if name not in others]
+    names = dict.fromkeys(served) if others else ["all"] if served else []
+    rows = [
+        ((group.label, name), _numbers(group, ("responses", name), _RESPONSES))
+        for group in groups
+        for name in names
+    ]
+    if not others:
+        return _shown(("run",), _RESPONSES, [(label[:1], values) for label, values in rows])
+    return _shown(("run", "class"), _RESPONSES, rows)
+
+
+def _served(group: Group) -> list[str]:
+    """Classes that get responses."""
+    found = (run.summary.get("responses", {}) for run in group.runs)
+    return [
+        name for one in found for name, row in one.items() if name != "all" and row.get("count")
+    ]
+
+
+def transfer_rows(groups: Sequence[Group]) -> Shown:
+    """A row for each group and each class that gets no responses: bulk transfers, datagrams."""
+    rows = [
+        ((group.label, name), _numbers(group, ("flows", name), TRANSFERS))
+        for group in groups
+        for name in transfer_classes(groups)
+    ]
+    return _shown(("run", "class"), TRANSFERS, rows)
+
+
+def _numbers(
+    group: Group, path: Sequence[str], metrics: Iterable[Metric]
+) -> dict[str, Estimate | None]:
+    """Numbers at a place of the summaries by their key."""
+    return {metric.key: group.number(path, metric) for metric in metrics}
+
+
+def _shown(
+    corners: tuple[str, ...],
+    metrics: Iterable[Metric],
+    rows: Sequence[tuple[tuple[str, ...], Mapping[str, Estimate | None]]],
+) -> Shown:
+    """The table with the columns in which some row has a number."""
+    used = [m for m in metrics if any(values.get(m.key) is not None for _, values in rows)]
+    return Shown(corners, tuple(used), tuple(rows))
+
+
+def seeds_in_words(groups: Sequence[Group]) -> str:
+    """How many seeds are behind each row of a table."""
+    counts = sorted({len(group.runs) for group in groups})
+    if counts == [1]:
+        return "one seed each"
+    if len(counts) == 1:
+        return f"{counts[0]} seeds each"
+    return f"{counts[0]} to {counts[-1]} seeds each"

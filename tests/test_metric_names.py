@@ -1,0 +1,86 @@
+"""Names of metrics say of which link and direction, or of which class they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from aqmlab import AqmlabError
+from aqmlab.results.metrics import described, metric_key, metric_keys
+from conftest import SMALL, Cli
+
+UPLOADS = SMALL.replace("[[traffic]]", '[[traffic]]\ndirection = "reverse"')
+BULK = SMALL.partition("[[traffic]]")[0] + (
+    '[[traffic]]\nname = "files"\nkind = "bulk"\nflows = 2\n'
+    'rtt = { kind = "constant", rtt = "50 ms" }\n'
+)
+LIMITS = (
+    '[[axes]]\nfield = "topology.bottleneck.discipline.limit"\n'
+    'values = ["9 packets", "40 packets"]\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("queue.reverse", "links.bottleneck.reverse.queue_mean_packets"),
+        ("loss.core-1.forward", "links.core-1.forward.loss_rate"),
+        ("p50", "responses.all.p50_s"),
+        ("p50.web", "responses.web.p50_s"),
+        ("responses", "responses.all.count"),
+        ("responses.web", "responses.web.count"),
+        ("responses.web.p50_s", "responses.web.p50_s"),
+        ("goodput.files", "flows.files.goodput_bps"),
+        ("links.a.forward.utilization", "links.a.forward.utilization"),
+    ],
+)
+def test_a_name_is_one_number(name: str, key: str) -> None:
+    """Of summary.json."""
+    assert metric_key(name) == key
+    assert described(name) == described(key)
+
+
+def test_a_link_has_to_be_named() -> None:
+    """Where one number is wanted; else a name stands for every loaded direction."""
+    with pytest.raises(AqmlabError, match=r"queue\.forward and queue\.reverse are of the bottle"):
+        metric_key("queue")
+    with pytest.raises(AqmlabError, match="does not say of which link and direction"):
+        metric_key("queue.upwards")
+    loaded = [("bottleneck", "reverse"), ("core-1", "forward")]
+    assert metric_keys("queue", loaded) == {
+        "queue.reverse": "links.bottleneck.reverse.queue_mean_packets",
+        "queue.core-1.forward": "links.core-1.forward.queue_mean_packets",
+    }
+    assert metric_keys("p50", loaded) == {"p50": "responses.all.p50_s"}
+
+
+def test_a_sweep_shows_the_loaded_link(aqmlab: Cli) -> None:
+    """An upload that is full; its precision is that of the upload's queue."""
+    Path("office.toml").write_text(UPLOADS)
+    Path("up.toml").write_text(
+        'scenario = "office.toml"\nseeds = "1..2"\nprecision = "1% of queue"\nmax_seeds = 4\n'
+        + LIMITS
+    )
+    answer = aqmlab("sweep", "up.toml", "--json")
+    assert answer.status == 0
+    for point in json.loads(answer.out)["points"]:
+        assert list(point["estimates"]) == [
+            "loss.reverse", "utilization.reverse", "queue.reverse", "p50", "p90", "p99",
+        ]  # fmt: skip
+        assert point["estimates"]["queue.reverse"]["mean"] > 0.5
+        assert point["runs"] == 4
+    assert "queue.reverse" in aqmlab("sweep", "up.toml").out
+
+
+def test_a_sweep_of_bulk_transfers_shows_their_goodput(aqmlab: Cli) -> None:
+    """And no response times, which they do not have."""
+    Path("bulk.toml").write_text(BULK)
+    Path("limits.toml").write_text('scenario = "bulk.toml"\n' + LIMITS)
+    answer = aqmlab("sweep", "limits.toml", "--json")
+    assert answer.status == 0
+    for point in json.loads(answer.out)["points"]:
+        names = list(point["estimates"])
+        assert names[-2:] == ["goodput.files", "fairness.files"]
+        assert not any(name.startswith("p") for name in names)
+        assert point["estimates"]["goodput.files"]["mean"] > 1e6

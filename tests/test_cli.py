@@ -272,3 +272,66 @@ def test_an_interrupt_is_told_and_leaves_nothing(small: Path) -> None:
     answer = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
     assert one_line(answer.stderr) == "interrupted"
     assert entries(small.parent) == ["small.toml"]
+
+
+WHEN_LOADED = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+from aqmlab.cli import main
+sys.exit(main({call!r}))
+"""
+"""A call that is interrupted as it begins to load a module."""
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "typer",
+        "rich",
+        "aqmlab._native",
+        "aqmlab.cli.app",
+        "aqmlab.cli.commands.run",
+        "numpy",
+        "numpy._core",
+        "polars",
+        "pyarrow",
+        "pyarrow.lib",
+        "altair",
+    ],
+)
+def test_an_interrupt_while_modules_are_loaded(small: Path, module: str) -> None:
+    call = ["compare", str(small), "--vary", TWO_QUEUES]
+    code = WHEN_LOADED.format(module=module, call=call)
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (answer.returncode, answer.stdout) == (130, "")
+    assert one_line(answer.stderr) == "interrupted"
+    assert entries(small.parent) == ["small.toml"]
+
+
+def test_an_interrupt_that_is_ignored_stays_so(small: Path) -> None:
+    code = WHEN_LOADED.format(module="polars", call=["run", str(small), "--json"])
+    code = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{code}"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+def test_the_command_begins_at_once() -> None:
+    """What is loaded before an interrupt can be told is next to nothing."""
+    code = "import sys; import aqmlab.cli; print(*sys.modules)"
+    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert {name for name in loaded if name.startswith("aqmlab")} == {
+        "aqmlab",
+        "aqmlab.cli",
+        "aqmlab.cli.interrupts",
+    }
+    assert not {"numpy", "typer", "rich", "polars", "pyarrow", "altair", "scipy"} & {*loaded}

@@ -1,7 +1,7 @@
 """The command line as a whole.
 
-Exit status 0: done, 1: a run failed, 2: the user's input is wrong. What was asked for goes to
-standard output, everything else to standard error.
+Exit status 0: done, 1: a run failed or is damaged, 2: the user's input is wrong. What was asked for
+goes to standard output, everything else to standard error.
 """
 
 from __future__ import annotations

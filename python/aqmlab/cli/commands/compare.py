@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from aqmlab._util.console import out, print_json, print_tsv, say, show
+from aqmlab._util.files import check_output_file
 from aqmlab.cli import sweep_tables, tables
 from aqmlab.cli.completion import assigned
 from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets, Tsv, check_format, chosen_seeds
@@ -63,6 +64,7 @@ def command(
         raise AqmlabError(
             f"{target}: a figure is written as {', '.join(figures.WRITERS)}; choose one of these"
         )
+    check_output_file(target, "a figure")
     wanted = chosen_seeds(seed, seeds)
     planned = [
         entry

@@ -297,7 +297,7 @@ sys.exit(main({call!r}))
         "rich",
         "aqmlab._native",
         "aqmlab.cli.app",
-        "aqmlab.cli.commands.run",
+        "aqmlab.cli.commands.compare",
         "numpy",
         "numpy._core",
         "polars",

@@ -335,4 +335,6 @@ def test_the_command_begins_at_once() -> None:
         "aqmlab.cli",
         "aqmlab.cli.interrupts",
     }
-    assert not {"numpy", "typer", "rich", "polars", "pyarrow", "altair", "scipy"} & {*loaded}
+    assert not {"typing", "numpy", "typer", "rich", "polars", "pyarrow", "altair", "scipy"} & {
+        *loaded
+    }

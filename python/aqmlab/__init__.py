@@ -19,7 +19,10 @@ what came out::
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = (
+    False  # that of typing takes longest of all that an interrupt would have to wait for
+)
 
 if TYPE_CHECKING:
     from aqmlab._api import compare, report, run

@@ -1,12 +1,12 @@
-"""Interrupts (Ctrl-C) while modules are loaded."""
+"""Interrupts (Ctrl-C) while modules are loaded.
+
+It imports next to nothing itself: until it is loaded, an interrupt is a traceback of Python's.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 __all__ = ["INTERRUPTED", "TOLD", "leaving_at_once"]
 
@@ -17,22 +17,26 @@ TOLD = "aqmlab: interrupted\n"
 """What is said of it on standard error."""
 
 
-@contextmanager
-def leaving_at_once() -> Iterator[None]:
+class leaving_at_once:  # noqa: N801 - a context, called like a function
     """Within it an interrupt ends the process.
 
     While modules are loaded nothing is held that would have to be given back, and many do not stand
-    an exception in their midst.
+    an exception in their midst. Where interrupts are ignored, as in a shell's background jobs, or
+    handled in another way, and in other threads than the main one, nothing changes.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield  # a shell's background job ignores interrupts, a program may have its own way
-        return
-    signal.signal(signal.SIGINT, _leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def __enter__(self) -> None:
+        self._is_set = False
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            try:
+                signal.signal(signal.SIGINT, _leave)
+            except ValueError:  # only the main thread may
+                return
+            self._is_set = True
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_set:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _leave(_number: int, _frame: object) -> None:

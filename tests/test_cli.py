@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -263,6 +264,35 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     shell = f"{sys.executable} -m aqmlab schema | head -n 1"
     answer = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
     assert (answer.stdout, answer.stderr) == ("{\n", "")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--tsv"]])
+def test_a_full_disk_behind_standard_output_is_told(
+    aqmlab: Cli, small: Path, options: list[str]
+) -> None:
+    aqmlab("run", small, "--out", "here")
+    words = [sys.executable, "-m", "aqmlab", "show", "here", *options]
+    with Path("/dev/full").open("w") as full:
+        answer = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert answer.returncode == 1
+    assert one_line(answer.stderr) == "standard output cannot be written: No space left on device"
+
+
+@pytest.mark.parametrize("lines", ["show here", "show here --tsv", "list disciplines"])
+def test_a_reader_of_tables_may_leave_early(aqmlab: Cli, small: Path, lines: str) -> None:
+    aqmlab("run", small, "--out", "here")
+    shell = f"{sys.executable} -m aqmlab {lines} | head -c 3"
+    answer = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+    assert (len(answer.stdout), answer.stderr) == (3, "")
+
+
+def test_characters_that_an_encoding_lacks_are_escaped(aqmlab: Cli, small: Path) -> None:
+    small.write_text(SMALL.replace("Small fetches", "Small fetches \u2264 1"))
+    aqmlab("run", small, "--out", "here")
+    words = [sys.executable, "-m", "aqmlab", "show", "here"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    answer = subprocess.check_output(words, env=environment)
+    assert answer.startswith(rb"Small fetches \u2264 1 over")
 
 
 def test_an_interrupt_is_told_and_leaves_nothing(small: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -101,13 +102,14 @@ def test_enough_broken_scenarios() -> None:
         (["run", "small.toml", "--seed", "one"], "Invalid value for '--seed'"),
         (["run", "small.toml", "--jobs", "0"], "Invalid value for '--jobs'"),
         (["run", "small.toml", "--fast"], "No such option: --fast"),
-        (["run", "small.toml", "--seeds", "8..1"], "expected seeds such as 1..8 or 1,5,9"),
+        (["run", "small.toml", "--seeds", "8..1"], "larger than its last; expected 1..8"),
+        (["run", "small.toml", "--seeds", "1..x"], "expected seeds such as 1..8 or 1,5,9"),
         (["run", "small.toml", "--seeds", "1..9999999"], "at most 10,000 at a time"),
         (["run", "small.toml", "--seeds", "1..2", "--seed", "3"], "found both"),
         (["run", "small.toml", "--set", "seed"], '--set: found "seed"; expected FIELD=VALUE'),
         (["run", "small.toml", "--set", "sed=2"], "sed: unknown key"),
         (["run", "small.toml", "--out", "small.toml"], "is not a run directory"),
-        (["run", "small.toml", "--out", "small.toml/below"], "cannot be made"),
+        (["run", "small.toml", "--out", "small.toml/below"], "small.toml is not a folder"),
         (["show", "nowhere"], "there is no such run directory"),
         (["show", "."], "is not a run directory"),
         (["compare", "small.toml"], "a comparison needs two runs at least"),
@@ -264,6 +266,35 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     assert (answer.stdout, answer.stderr) == ("{\n", "")
 
 
+@pytest.mark.parametrize("options", [[], ["--json"], ["--tsv"]])
+def test_a_full_disk_behind_standard_output_is_told(
+    aqmlab: Cli, small: Path, options: list[str]
+) -> None:
+    aqmlab("run", small, "--out", "here")
+    words = [sys.executable, "-m", "aqmlab", "show", "here", *options]
+    with Path("/dev/full").open("w") as full:
+        answer = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert answer.returncode == 1
+    assert one_line(answer.stderr) == "standard output cannot be written: No space left on device"
+
+
+@pytest.mark.parametrize("lines", ["show here", "show here --tsv", "list disciplines"])
+def test_a_reader_of_tables_may_leave_early(aqmlab: Cli, small: Path, lines: str) -> None:
+    aqmlab("run", small, "--out", "here")
+    shell = f"{sys.executable} -m aqmlab {lines} | head -c 3"
+    answer = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+    assert (len(answer.stdout), answer.stderr) == (3, "")
+
+
+def test_characters_that_an_encoding_lacks_are_escaped(aqmlab: Cli, small: Path) -> None:
+    small.write_text(SMALL.replace("Small fetches", "Small fetches \u2264 1"))
+    aqmlab("run", small, "--out", "here")
+    words = [sys.executable, "-m", "aqmlab", "show", "here"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    answer = subprocess.check_output(words, env=environment)
+    assert answer.startswith(rb"Small fetches \u2264 1 over")
+
+
 def test_an_interrupt_is_told_and_leaves_nothing(small: Path) -> None:
     shell = (
         f"timeout -s INT 10 {sys.executable} -m aqmlab run {small} "
@@ -272,3 +303,68 @@ def test_an_interrupt_is_told_and_leaves_nothing(small: Path) -> None:
     answer = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
     assert one_line(answer.stderr) == "interrupted"
     assert entries(small.parent) == ["small.toml"]
+
+
+WHEN_LOADED = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+from aqmlab.cli import main
+sys.exit(main({call!r}))
+"""
+"""A call that is interrupted as it begins to load a module."""
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "typer",
+        "rich",
+        "aqmlab._native",
+        "aqmlab.cli.app",
+        "aqmlab.cli.commands.compare",
+        "numpy",
+        "numpy._core",
+        "polars",
+        "pyarrow",
+        "pyarrow.lib",
+        "altair",
+    ],
+)
+def test_an_interrupt_while_modules_are_loaded(small: Path, module: str) -> None:
+    call = ["compare", str(small), "--vary", TWO_QUEUES]
+    code = WHEN_LOADED.format(module=module, call=call)
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (answer.returncode, answer.stdout) == (130, "")
+    assert one_line(answer.stderr) == "interrupted"
+    assert entries(small.parent) == ["small.toml"]
+
+
+def test_an_interrupt_that_is_ignored_stays_so(small: Path) -> None:
+    code = WHEN_LOADED.format(module="polars", call=["run", str(small), "--json"])
+    code = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{code}"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+def test_the_command_begins_at_once() -> None:
+    """What is loaded before an interrupt can be told is next to nothing."""
+    code = "import sys; import aqmlab.cli; print(*sys.modules)"
+    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert {name for name in loaded if name.startswith("aqmlab")} == {
+        "aqmlab",
+        "aqmlab.cli",
+        "aqmlab.cli.interrupts",
+    }
+    assert not {"typing", "numpy", "typer", "rich", "polars", "pyarrow", "altair", "scipy"} & {
+        *loaded
+    }

@@ -102,7 +102,12 @@ def test_tables_show_loaded_links_alone() -> None:
 def test_traffic_without_responses_is_shown_by_what_it_has() -> None:
     """Bulk transfers have goodput and time-outs, datagrams a loss; a starved class is shown too."""
     bulk = {"goodput_bps": 2e6, "fairness_jain": 0.9, "span_timeouts": 3, "datagrams_sent": 0}
-    call = {"goodput_bps": 1e6, "span_timeouts": 0, "datagrams_sent": 200, "datagrams_lost": 5}
+    call = {
+        "goodput_bps": 1e6,
+        "span_timeouts": 0,
+        "datagrams_sent": 200,
+        "datagram_loss_rate": 0.025,
+    }
     groups = [made(bulk=bulk, call=call), made(path="b", bulk={**bulk, "goodput_bps": 0.0})]
     assert response_rows(groups).rows == ()
     shown = transfer_rows(groups)
@@ -114,9 +119,9 @@ def test_traffic_without_responses_is_shown_by_what_it_has() -> None:
         "goodput_bps": 2e6,
         "fairness_jain": 0.9,
         "span_timeouts": 3,
-        "datagram_loss": None,
+        "datagram_loss_rate": None,
     }
-    assert values["call"]["datagram_loss"] == 0.025
+    assert values["call"]["datagram_loss_rate"] == 0.025
     assert values["call"]["span_timeouts"] is None
     starved = shown.rows[2][1]["goodput_bps"]
     assert starved is not None

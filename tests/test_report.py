@@ -431,7 +431,7 @@ def test_wrong_input_is_one_sentence(aqmlab: Cli, pair: list[Run], tmp_path: Pat
 def test_a_folder_without_permission_is_told(aqmlab: Cli, pair: list[Run], tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o500)
     answer = aqmlab("report", pair[0].path, "-o", "closed/a.html")
-    assert (answer.status, "no permission" in answer.err) == (2, True)
+    assert (answer.status, "Permission denied" in answer.err) == (2, True)
 
 
 def test_a_missing_or_broken_table_is_an_error(aqmlab: Cli, tmp_path: Path) -> None:

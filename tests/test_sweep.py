@@ -359,7 +359,7 @@ def test_the_command_says_what_it_does(aqmlab: Cli, sweep_file: Path) -> None:
         (["nowhere.toml"], "nowhere.toml: there is no such sweep file"),
         (["limit.toml"], "did you mean limits.toml?"),
         (["limits.toml", "--set", "sed=1"], "sed: unknown key"),
-        (["limits.toml", "--seeds", "3..1"], "expected seeds such as"),
+        (["limits.toml", "--seeds", "3..1"], "larger than its last; expected 1..3"),
         (["limits.toml", "--out", "small.toml"], "is not the folder of a sweep"),
         (["limits.toml", "--out", "."], "is not the folder of a sweep"),
         (["limits.toml", "--scheduler", "nowhere"], "--scheduler: "),

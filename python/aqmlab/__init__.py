@@ -19,20 +19,23 @@ what came out::
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
 
-from aqmlab import _native
-from aqmlab.errors import AqmlabError, RunError, ScenarioError
+TYPE_CHECKING = (
+    False  # that of typing takes longest of all that an interrupt would have to wait for
+)
 
 if TYPE_CHECKING:
     from aqmlab._api import compare, report, run
     from aqmlab.engine.calibrate import calibrate
+    from aqmlab.errors import AqmlabError, RunError, ScenarioError
     from aqmlab.results.compare import Difference
     from aqmlab.results.run import Run
     from aqmlab.scenario.scenario import Scenario
     from aqmlab.sweeps.campaign import sweep
     from aqmlab.sweeps.file import Sweep
     from aqmlab.sweeps.summary import SweepSummary
+
+    __version__: str
 
 __all__ = [
     "AqmlabError",
@@ -50,13 +53,15 @@ __all__ = [
     "sweep",
 ]
 
-__version__ = _native.version()
-
 # Tables and statistics cost a third of a second: what is used is imported when it is first used.
+# Nothing is imported here, so that the command can tell of an interrupt from the first moment on.
 _PLACES = {
+    "AqmlabError": "errors",
     "Difference": "results.compare",
     "Run": "results.run",
+    "RunError": "errors",
     "Scenario": "scenario.scenario",
+    "ScenarioError": "errors",
     "Sweep": "sweeps.file",
     "SweepSummary": "sweeps.summary",
     "calibrate": "engine.calibrate",
@@ -70,9 +75,11 @@ _PACKAGES = ("engine", "figures", "papers", "reports", "results", "scenario", "s
 
 
 def __getattr__(name: str) -> object:
-    """A public name, whose module is imported."""
+    """A public name, whose module is imported; see PEP 562."""
     if name in _PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "__version__":
+        return importlib.import_module(f"{__name__}._native").version()
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: object = getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)

@@ -6,11 +6,13 @@ terminal as commands: see :func:`aqmlab._util.words.printable`.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import monotonic
 from types import TracebackType
 from typing import Any, TextIO
@@ -22,6 +24,7 @@ from rich.text import Text
 
 from aqmlab._util.table import Table
 from aqmlab._util.words import printable
+from aqmlab.errors import RunError
 
 LONGEST_RUN_S = 24 * 3600.0
 """The time left is estimated from as long a past: runs of hours end once in hours."""
@@ -35,7 +38,24 @@ _UNLIMITED = 1_000_000
 
 def out(text: str) -> None:
     """A line on standard output."""
-    sys.stdout.write(printable(text) + "\n")
+    with _writing():
+        sys.stdout.write(printable(text) + "\n")
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Within it standard output is written; it has all of it in the end, or there is an error."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # its encoding may lack characters
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has read enough
+        raise
+    except OSError as error:
+        # What it still holds would fail once more when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise RunError(f"standard output cannot be written: {error.strerror}") from None
 
 
 def say(text: str) -> None:
@@ -52,8 +72,9 @@ def print_tsv(rows: Sequence[Mapping[str, object]]) -> None:
     """Tab-separated values on standard output: a line of all keys, then a line for each row."""
     heads = list(dict.fromkeys(key for row in rows for key in row))
     lines: list[list[object]] = [[*heads], *([row.get(head) for head in heads] for row in rows)]
-    for cells in lines:
-        sys.stdout.write("\t".join(map(_tsv_cell, cells)) + "\n")
+    with _writing():
+        for cells in lines:
+            sys.stdout.write("\t".join(map(_tsv_cell, cells)) + "\n")
 
 
 def _tsv_cell(value: object) -> str:
@@ -69,8 +90,9 @@ def strong(text: str) -> Text:
 def show(*parts: str | Text | Table) -> None:
     """Texts and tables on standard output, as wide as a terminal's window; elsewhere plain."""
     console = _console(sys.stdout)
-    for part in parts:
-        console.print(printable(part) if isinstance(part, str) else part, crop=False)
+    with _writing():
+        for part in parts:
+            console.print(printable(part) if isinstance(part, str) else part, crop=False)
 
 
 def _console(stream: TextIO) -> Console:

@@ -4,21 +4,54 @@ from __future__ import annotations
 
 import difflib
 import os
+import stat
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 from aqmlab.errors import AqmlabError
 
+_SPECIAL = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+"""What a path may name that is no file."""
+
+
+def special(path: Path) -> str | None:
+    """What a path names that is no file, such as "a pipe"; None: a file, or nothing."""
+    try:
+        return _SPECIAL.get(stat.S_IFMT(path.stat().st_mode))
+    except (OSError, ValueError):
+        return None
+
+
+def size_of(path: Path, what: str) -> int:
+    """Bytes of a file that is to be read; an error if it is none. `what` names it in messages.
+
+    Nothing is opened: a pipe without a writer would let its reader wait, and a device never ends.
+    """
+    if (found := special(path)) is not None:
+        raise AqmlabError(f"{path}: is {found}, not a {what}")
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        raise AqmlabError(f"{path}: there is no such {what}{similar(path)}") from None
+    except OSError as error:
+        raise AqmlabError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a path that no file can have
+        raise AqmlabError(f"{path}: cannot be read: {error}") from None
+
 
 def read_text(path: Path, what: str, limit: int) -> str:
     """Text of a file of at most `limit` bytes; `what` names it in messages."""
+    size_of(path, f"{what} file")
     try:
         with path.open("rb") as file:
             content = file.read(limit + 1)
-    except FileNotFoundError:
-        raise AqmlabError(f"{path}: there is no such {what} file{similar(path)}") from None
-    except IsADirectoryError:
-        raise AqmlabError(f"{path}: is a folder, not a {what} file") from None
     except OSError as error:
         raise AqmlabError(f"{path}: cannot be read: {error.strerror}") from None
     if len(content) > limit:
@@ -28,6 +61,35 @@ def read_text(path: Path, what: str, limit: int) -> str:
     except UnicodeDecodeError as error:
         raise AqmlabError(
             f"{path}: is not UTF-8 text (byte {error.start}), so it is no {what} file"
+        ) from None
+
+
+def check_output_file(path: Path, what: str = "the output") -> None:
+    """An error, before any work, if a file cannot be written at a place; `what` names it."""
+    if (found := special(path)) is not None:
+        raise AqmlabError(f"{path}: is {found}; {what} is a file")
+    _check_writable(path, path.parent)
+
+
+def check_output_folder(path: Path) -> None:
+    """An error, before any work, if nothing can be written into a folder, or it cannot be made."""
+    _check_writable(path, path)
+
+
+def _check_writable(path: Path, folder: Path) -> None:
+    """Tries to write into a folder, or into the next one above it that exists."""
+    place = folder.absolute()
+    while not os.path.lexists(place) and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise AqmlabError(f"{path}: cannot be written: {place} is not a folder")
+    try:
+        # Permissions do not tell all: the file system may be one that is only read.
+        with tempfile.TemporaryFile(prefix=".aqmlab-", dir=place):
+            pass
+    except OSError as error:
+        raise AqmlabError(
+            f"{path}: cannot be written: no file can be made in {place}: {error.strerror}"
         ) from None
 
 

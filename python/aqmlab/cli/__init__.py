@@ -1,5 +1,27 @@
 """The command line: ``aqmlab``."""
 
-from aqmlab.cli.app import main
+from __future__ import annotations
+
+import sys
+
+from aqmlab.cli.interrupts import INTERRUPTED, TOLD, leaving_at_once
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit status, whenever an interrupt comes."""
+    try:
+        with leaving_at_once():
+            from aqmlab.cli.app import application
+            from aqmlab.cli.app import main as run
+
+            application()
+        return run(arguments)
+    except KeyboardInterrupt:
+        sys.stderr.write(TOLD)
+        return INTERRUPTED

@@ -1,7 +1,7 @@
 """The command line as a whole.
 
-Exit status 0: done, 1: a run failed, 2: the user's input is wrong. What was asked for goes to
-standard output, everything else to standard error.
+Exit status 0: done, 1: a run failed or is damaged, 2: the user's input is wrong. What was asked for
+goes to standard output, everything else to standard error.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from typing import Annotated
 
 import typer
 
+from aqmlab.cli.interrupts import INTERRUPTED
 from aqmlab.cli.loading import CommandGroup, names, shortened, summary
 from aqmlab.errors import AqmlabError, DamagedRunWarning, NoWorkerWarning
 
 __all__ = ["EXAMPLES", "application", "main"]
 
 
-_INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it."""
 _QUESTION = "What will this queue do to the people whose traffic crosses it?"
 _WIDTH = 80
 """Columns that every terminal has."""
@@ -106,10 +105,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AqmlabError as error:
         return _failure(str(error), error.exit_status)
     except typer.Abort:  # an interrupt or the end of input where a question was asked
-        return _failure("interrupted", _INTERRUPTED)
+        return _failure("interrupted", INTERRUPTED)
     # typer turns an interrupt into this status.
-    if status == _INTERRUPTED:
-        return _failure("interrupted", _INTERRUPTED)
+    if status == INTERRUPTED:
+        return _failure("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from aqmlab.cli import commands
+from aqmlab.cli.interrupts import leaving_at_once
 
 __all__ = ["CommandGroup", "load", "names", "shortened", "summary"]
 
@@ -27,7 +28,8 @@ def names() -> list[str]:
 
 def load(name: str) -> Any:  # noqa: ANN401 - click's type
     """A command or group of commands, whose module is imported."""
-    module = importlib.import_module(f"{commands.__name__}.{name}")
+    with leaving_at_once():
+        module = importlib.import_module(f"{commands.__name__}.{name}")
     around = typer.Typer(rich_markup_mode=None)
     if hasattr(module, "app"):
         around.add_typer(module.app, name=name)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aqmlab._util.console import Progress, say
+from aqmlab._util.files import check_output_folder
 from aqmlab.engine import parallel
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import default_path
@@ -69,6 +70,8 @@ def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> lis
     """Runs as they are; scenarios calibrated and run. The order stays."""
     scenarios = calibrated([entry for entry in planned if isinstance(entry, Scenario)], jobs)
     named = {default_path(entry, root).name: entry for entry in scenarios}
+    if any(not (root / name).exists() for name in named):
+        check_output_folder(root)
     with Progress("running") as progress:
         results = parallel.execute_all(list(named.items()), root, jobs, progress.update)
     # A scenario that is named twice is run once.

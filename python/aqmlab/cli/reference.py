@@ -21,9 +21,9 @@ _HEAD = """# The command line
 Every command with its arguments and options. The page is generated from the commands themselves by
 `python -m aqmlab.cli.reference`; a test holds it current.
 
-Exit status: 0 done, 1 a run failed, 2 the input is wrong, 130 interrupted. What was asked for goes
-to standard output, everything else to standard error. `-o`, `--output` names a file, `--out` a
-folder; `--seed N` is one seed, `--seeds A..B` are several.
+Exit status: 0 done, 1 a run failed, or a damaged one is left out of a report, 2 the input is wrong,
+130 interrupted. What was asked for goes to standard output, everything else to standard error.
+`-o`, `--output` names a file, `--out` a folder; `--seed N` is one seed, `--seeds A..B` are several.
 
 Tables are as wide as the terminal's window and never cut a number: one that is too wide is turned
 (a row for each metric) or split into blocks of columns. In a pipe they are plain text of any width.

@@ -18,7 +18,7 @@ from aqmlab import _native
 from aqmlab.engine import memory
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.workspace import workspace
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.manifest import MANIFEST, seal
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
@@ -102,7 +102,10 @@ def execute(
         # A simulated run is the work of this thread alone.
         cpu_time = time.thread_time if world is World.SIM else time.process_time
         started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), cpu_time()
-        summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
+        try:
+            summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
+        except RunError as error:
+            raise _placed(error, target) from None
         metadata = {
             "key": key,
             "results_version": _native.results_version(),
@@ -125,6 +128,19 @@ def execute(
             (folder / name).write_text(text + "\n", encoding="utf-8")
         seal(folder, key)
     return Run.open(target)
+
+
+def _placed(error: RunError, target: Path) -> RunError:
+    """The error of a run; one of writing names the run directory."""
+    reason = str(error)
+    if not reason.startswith(_UNWRITTEN):
+        return error
+    reason = reason.removeprefix(_UNWRITTEN).removeprefix("External: ")
+    return RunError(f"{target}: cannot be written: {reason}")
+
+
+_UNWRITTEN = "cannot write "
+"""How the engine's errors of writing begin."""
 
 
 def default_path(scenario: Scenario, runs_root: Path = RUNS_ROOT, world: World = World.SIM) -> Path:

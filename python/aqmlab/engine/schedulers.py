@@ -242,7 +242,8 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
             import distributed
         except ImportError:
             raise AqmlabError(
-                '--scheduler: needs the extra "cluster": pip install "aqmlab[cluster]"'
+                "--scheduler: needs the package distributed, which is not installed: "
+                "pip install 'distributed>=2025.1'"
             ) from None
         try:
             self._client: distributed.Client = distributed.Client(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,22 +18,54 @@ if TYPE_CHECKING:
 __all__ = ["gather", "stated_baselines"]
 
 
-def gather(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
+def gather(
+    paths: Iterable[str | os.PathLike[str]],
+    on_broken: Callable[[AqmlabError], None] | None = None,
+) -> list[Run]:
     """The runs at some places.
 
     A place is a run directory, a folder of them (such as a paper's ``runs``, or the folder that
     holds it), or the folder of a sweep, whose runs keep the labels that the sweep gave them. A run
     that is reached twice counts once. Anything else is an error, and so is a run directory that
     lacks a table which its scenario records.
+
+    Args:
+        paths: the places; one that does not exist is an error.
+        on_broken: is given the error of each place that holds no whole run, and the others are
+            returned; None: the first of these errors is raised. It is also raised if no run is
+            whole.
     """
     found: dict[Path, Run] = {}
-    for path in map(Path, paths):
-        for folder, label in _places(path):
-            if folder.resolve() not in found:
-                run = Run.open(folder)
-                _check_records(run)
-                found[folder.resolve()] = replace(run, label=label or run.label)
+    broken: list[AqmlabError] = []
+    for folder, label in _all_places(paths, broken):
+        if folder.resolve() in found:
+            continue
+        try:
+            run = Run.open(folder)
+            _check_records(run)
+        except AqmlabError as error:
+            broken.append(error)
+            continue
+        found[folder.resolve()] = replace(run, label=label or run.label)
+    if broken and (on_broken is None or not found):
+        raise broken[0]
+    for reason in broken:
+        if on_broken is not None:
+            on_broken(reason)
     return list(found.values())
+
+
+def _all_places(
+    paths: Iterable[str | os.PathLike[str]], broken: list[AqmlabError]
+) -> Iterator[tuple[Path, str]]:
+    """The run directories at some places; what is wrong with the places is noted."""
+    for path in map(Path, paths):
+        if not path.exists():
+            raise AqmlabError(f"{path}: there is no such run directory")
+        try:
+            yield from _places(path)
+        except AqmlabError as error:
+            broken.append(error)
 
 
 def _places(path: Path) -> list[tuple[Path, str]]:
@@ -75,10 +107,10 @@ def stated_baselines(paths: Iterable[str | os.PathLike[str]]) -> dict[str, str]:
 
 
 def _check_records(run: Run) -> None:
-    """An error if a table is missing that the run's scenario records."""
+    """An error if a table is missing or damaged that the run's scenario records."""
     for name in look_up(run.scenario, ("measure", "record")) or ():
         file = run.path / f"{name}.parquet"
-        if not file.exists():
+        if run.read(name, []) is None:
             raise AqmlabError(
                 f"{file}: is missing, but measure.record of its scenario names it; "
                 "run the scenario again"

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from aqmlab._util.files import check_output_file
 from aqmlab.errors import AqmlabError
 from aqmlab.reports.content import Report, compose
 from aqmlab.results.baseline import Baseline
@@ -48,19 +49,6 @@ def target(output: Path | None, kind: str | None) -> tuple[Path, str]:
     return output, kind or str(suffix)
 
 
-def _check_writable(path: Path) -> None:
-    """An error, before any work, if a file cannot be written there."""
-    if path.is_dir():
-        raise AqmlabError(f"{path}: is a folder; a report is a file")
-    place = path.resolve().parent
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    if not place.is_dir():
-        raise AqmlabError(f"{path}: cannot be written: {place} is not a folder")
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise AqmlabError(f"{path}: cannot be written: no permission to write into {place}")
-
-
 def write(
     runs: Sequence[Run],
     path: str | os.PathLike[str] | None = None,
@@ -88,7 +76,7 @@ def write(
     if not runs:
         raise AqmlabError("a report needs at least one run")
     place, chosen = target(None if path is None else Path(path), kind)
-    _check_writable(place)
+    check_output_file(place, "a report")
     content = compose(runs, place.parent, title, question, baseline, ordered=ordered)
     _WRITERS[chosen](content, place)
     return place

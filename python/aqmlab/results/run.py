@@ -23,7 +23,8 @@ import pyarrow.parquet as pq
 
 from aqmlab import _native
 from aqmlab._util.files import read_text
-from aqmlab.errors import AqmlabError, LaterRunError
+from aqmlab.errors import AqmlabError, LaterRunError, ScenarioError
+from aqmlab.results.check import check_summary
 from aqmlab.results.links import loaded_links
 from aqmlab.results.manifest import Manifest
 from aqmlab.results.metrics import SHORT_NAMES, look_up, metric_keys, of_version
@@ -117,8 +118,12 @@ class Run:
         if manifest is not None:
             manifest.check(metadata)
         summary = of_version(read_json(folder, "summary.json"), version)
-        effective = read_text(folder / "scenario.toml", "run", _MAX_BYTES)
-        scenario = json.loads(_native.to_json(effective))
+        check_summary(folder / "summary.json", summary)
+        file = folder / "scenario.toml"
+        try:
+            scenario = json.loads(_native.to_json(read_text(file, "run", _MAX_BYTES)))
+        except ScenarioError as error:
+            raise AqmlabError(f"{file}: {error}") from None
         run = cls._called_by_queue(folder, summary, scenario, metadata)
         return replace(run, manifest=manifest)
 
@@ -227,7 +232,7 @@ class Run:
 
     def has(self, table: str) -> bool:
         """Whether it has a table."""
-        return table in self.tables if self.tables is not None else self._file(table).exists()
+        return table in self.tables if self.tables is not None else self._file(table).is_file()
 
     def read(self, table: str, columns: Sequence[str] | None = None) -> pa.Table | None:
         """One of its tables, or some columns of it; None if it has none. Read anew every time."""
@@ -253,7 +258,7 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
     """One of the JSON files of a run directory."""
     try:
         content = json.loads(read_text(folder / name, "run", _MAX_BYTES))
-    except (AqmlabError, ValueError):
+    except (AqmlabError, ValueError, RecursionError):
         raise AqmlabError(f"{folder}: is not a run directory: no readable {name}") from None
     if not isinstance(content, dict):
         raise AqmlabError(f"{folder / name}: is not a JSON object")

@@ -16,6 +16,7 @@ from aqmlab._util.files import read_text
 from aqmlab._util.shipped import found
 from aqmlab.errors import ScenarioError
 from aqmlab.scenario.effect import Outvoted, outvoted, refuse_without_effect
+from aqmlab.scenario.named_files import check_named_files
 
 __all__ = ["Override", "Scenario", "content_key", "inline", "toml_value"]
 
@@ -49,6 +50,7 @@ class Scenario:
     """The scenario with every default spelled out and every file it names inlined, as TOML."""
 
     def __post_init__(self) -> None:
+        check_named_files(self.source, self.folder, self.overrides)
         text = _native.parse(self.source, os.fspath(self.folder), self.overrides)
         for index, population in self.populations:
             text = _native.set_population(text, index, population)

@@ -59,8 +59,13 @@ def seeds(text: str) -> list[int]:
     for part in text.split(","):
         first, dots, last = (piece.strip() for piece in part.partition(".."))
         ends = (first, last if dots else first)
-        if not all(end.isascii() and end.isdigit() for end in ends) or int(first) > int(ends[1]):
+        if not all(end.isascii() and end.isdigit() for end in ends):
             raise AqmlabError(f'--seeds: found "{text[:80]}"; expected seeds such as 1..8 or 1,5,9')
+        if int(first) > int(ends[1]):
+            raise AqmlabError(
+                f'--seeds: found "{part.strip()[:80]}", whose first seed is larger than its last; '
+                f"expected {ends[1]}..{first}"[:200]
+            )
         if int(ends[1]) - int(first) >= _MOST_SEEDS:
             raise AqmlabError(f'--seeds: found "{text[:80]}"; at most {_MOST_SEEDS:,} at a time')
         found += range(int(first), int(ends[1]) + 1)

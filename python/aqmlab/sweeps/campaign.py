@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from aqmlab import _native
+from aqmlab._util.files import check_output_folder
 from aqmlab._util.renamed import renamed
 from aqmlab.engine import schedulers
 from aqmlab.engine.calibrate import calibrate
@@ -101,6 +102,7 @@ def sweep(
     chosen = plan if isinstance(plan, Sweep) else Sweep.load(plan)
     target = Path(out) if out is not None else SWEEPS_ROOT / chosen.name
     sweep_results.refuse_a_taken_place(target)
+    check_output_folder(target)
     runs_store = Store(Path(store) if store is not None else STORE_ROOT, verify)
     runs_store.tidy()
     campaign = _Campaign(chosen, runs_store, progress or SweepProgress())
@@ -160,6 +162,7 @@ class _Campaign:
         }
         missing = [scenario for key, scenario in distinct.items() if key not in outcomes]
         if missing:
+            check_output_folder(self.store.root)
             seconds = _time_of(missing) / min(pool.jobs, len(missing))
             self.progress.making(len(missing), len(outcomes), seconds, pool.jobs)
             made = pool.run(

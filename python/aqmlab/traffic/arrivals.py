@@ -10,9 +10,9 @@ import altair as alt
 import numpy as np
 
 from aqmlab import _native
+from aqmlab._util.files import size_of
 from aqmlab._util.table import Table
 from aqmlab.figures.base import Chart, finish
-from aqmlab.traffic.captures import size_of
 from aqmlab.traffic.describe import BIN_S, Memory, memory
 from aqmlab.traffic.views import COLUMNS, logscale
 
@@ -71,7 +71,7 @@ def arrivals(
 
     `progress` is called with the share that is done.
     """
-    size = size_of(capture)
+    size = size_of(capture, "capture")
 
     def on_progress(done: int) -> None:
         if progress and size:

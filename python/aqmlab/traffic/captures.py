@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import _native
-from aqmlab._util.files import similar
+from aqmlab._util.files import check_output_file, size_of
 from aqmlab.errors import AqmlabError
 
-__all__ = ["from_capture", "size_of"]
+__all__ = ["from_capture"]
 
 
 def from_capture(
@@ -30,7 +30,8 @@ def from_capture(
     The file appears under its name when it is complete. `progress` is called with the share that is
     done.
     """
-    size = size_of(capture)
+    size = size_of(capture, "capture")
+    check_output_file(output)
 
     def on_progress(done: int) -> None:
         if progress and size:
@@ -49,16 +50,3 @@ def from_capture(
         raise AqmlabError(f"{capture}: cannot be turned into {output}: {error}") from None
     result: dict[str, Any] = json.loads(report)
     return result
-
-
-def size_of(capture: Path) -> int:
-    """Bytes of a capture, which must be there."""
-    try:
-        size = capture.stat().st_size
-    except FileNotFoundError:
-        raise AqmlabError(f"{capture}: there is no such capture{similar(capture)}") from None
-    except OSError as error:
-        raise AqmlabError(f"{capture}: cannot be read: {error.strerror}") from None
-    if capture.is_dir():
-        raise AqmlabError(f"{capture}: is a folder, not a capture")
-    return size

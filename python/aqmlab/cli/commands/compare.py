@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from aqmlab._util.console import out, print_json, print_tsv, say, show
+from aqmlab._util.files import check_output_file
 from aqmlab.cli import tables
 from aqmlab.cli.completion import assigned
 from aqmlab.cli.options import (
@@ -94,6 +95,7 @@ def command(
         raise AqmlabError(
             f"{target}: a figure is written as {', '.join(figures.WRITERS)}; choose one of these"
         )
+    check_output_file(target, "a figure")
     wanted = chosen_seeds(seed, seeds)
     planned = [
         entry

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from aqmlab._util.console import out
+from aqmlab._util.console import out, say
+from aqmlab.errors import AqmlabError, RunError
 
 __all__ = ["command"]
 
@@ -39,13 +40,21 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Write a report about runs: one file that needs no network."""
+    """Write a report about runs: one file that needs no network.
+
+    A run directory that is damaged does not stop the others: it is named on standard error and left
+    out, and the exit status is 1.
+    """
     from aqmlab.reports.sources import gather, stated_baselines
     from aqmlab.reports.write import target, write
 
     target(output, kind)  # fail before the work, not after it
+    broken: list[AqmlabError] = []
+    runs = gather(sources, broken.append)
+    for error in broken:
+        say(f"left out: {error}")
     place = write(
-        gather(sources),
+        runs,
         output,
         kind=kind,
         title=title,
@@ -54,3 +63,6 @@ def command(
         ordered=False,
     )
     out(f"report: {place}")
+    if broken:
+        total = len(broken) + len(runs)
+        raise RunError(f"{len(broken)} of {total} run directories are left out of the report")

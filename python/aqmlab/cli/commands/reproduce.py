@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from aqmlab._util.console import Progress, out, print_json, show
+from aqmlab._util.files import check_output_folder
 from aqmlab._util.pool import available_cpus
 from aqmlab.cli import tables
 from aqmlab.cli.options import Jobs, Json, Memory, Seed, Seeds, chosen_seeds
@@ -53,6 +54,7 @@ def command(
         raise AqmlabError("--quick and --full exclude each other: give one of them")
     if paper == "all" and chosen:
         raise AqmlabError(f"found {chosen[0]} after all; expected one paper when tables are named")
+    check_output_folder(directory or Path("out"))
     wanted = chosen_seeds(seed, seeds)
     with Progress("running") as progress:
         options: dict[str, Any] = {

@@ -11,6 +11,7 @@ import typer
 
 from aqmlab import _native
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
+from aqmlab._util.files import check_output_folder
 from aqmlab.cli import tables
 from aqmlab.cli.options import (
     Jobs,
@@ -74,6 +75,8 @@ def command(
         raise AqmlabError(lacking)  # before the work of calibration, too
     if directory is not None and os.path.lexists(directory):
         existing_run(directory)  # fail before the work, not after it
+    elif directory is not None:
+        check_output_folder(directory)
     [ready] = calibrated([chosen], jobs)
     with Progress("running") as progress:
         run = execute(

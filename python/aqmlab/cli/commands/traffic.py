@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from aqmlab._util.console import Progress, out, print_json, show
+from aqmlab._util.files import check_output_file
 from aqmlab._util.table import Table
 from aqmlab._util.words import nearest
 from aqmlab.cli.options import Json, Seed, Sets, one_seed, renamed
@@ -78,6 +79,8 @@ def _describe_command(
     from aqmlab.figures import base as figures
     from aqmlab.traffic import views as describe_views
 
+    if figure is not None:
+        check_output_file(figure, "a figure")
     if source.endswith(_CAPTURES):
         if overrides or seed:
             raise AqmlabError(

@@ -1,0 +1,61 @@
+"""The files that a scenario names: refused before they are opened if they are none.
+
+The engine reads them. A pipe would let it wait without end, a device may never end.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from aqmlab._util.files import special
+from aqmlab.errors import ScenarioError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["check_named_files"]
+
+
+_KEY = "file"
+"""The key under which a scenario names a file."""
+
+
+def check_named_files(source: str, folder: Path, overrides: Iterable[tuple[str, str]]) -> None:
+    """An error with the field if a scenario, or what replaces a part of it, names no file.
+
+    What is wrong with its text, or with a file that is none of these, the engine says.
+    """
+    pairs = [pair for pair in overrides if _KEY in f"{pair[0]} {pair[1]}"]
+    if not pairs and _KEY not in source:
+        return
+    for place, value in [("", source), *pairs]:
+        for field, name in _named(place, _parsed(place, value)):
+            if (found := special(folder / name)) is not None:
+                raise ScenarioError(f"{field}: found {json.dumps(name)}, which is {found}")
+
+
+def _parsed(place: str, text: str) -> Any:  # noqa: ANN401 - whatever TOML can say
+    """What a text of TOML says, or that of a field's value; text that is no TOML is text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"] if place else tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text if place else {}
+
+
+def _named(place: str, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - the same
+    """The fields within a value that name files, and what they name."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _named(f"{place}.{key}" if place else key, inner)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            name = inner.get("name", number) if isinstance(inner, Mapping) else number
+            yield from _named(f"{place}.{name}", inner)
+    elif isinstance(value, str) and place.rpartition(".")[2] == _KEY:
+        yield place, value

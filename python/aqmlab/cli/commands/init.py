@@ -14,14 +14,8 @@ import typer
 from aqmlab._util.console import out
 from aqmlab._util.files import write_text
 from aqmlab.errors import AqmlabError
-from aqmlab.scenario.starter import (
-    LINKS,
-    Link,
-    comparison,
-    parsed_rates,
-    parsed_rtt,
-    scenario_text,
-)
+from aqmlab.scenario.quantities import parsed_rates, parsed_rtt
+from aqmlab.scenario.starter import LINKS, Link, comparison, scenario_text
 
 __all__ = ["command"]
 

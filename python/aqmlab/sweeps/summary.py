@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,6 +18,9 @@ from aqmlab.results.metrics import metric_key
 from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided
 from aqmlab.results.warm_up import COLUMNS, LEVEL
 from aqmlab.sweeps.file import Point, Sweep, label_of
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["PointSummary", "SweepSummary"]
 
@@ -46,7 +49,31 @@ class PointSummary:
 
 
 class SweepSummary:
-    """The results of a sweep, point by point."""
+    """The results of a sweep, point by point; also as polars frames.
+
+    Example:
+        >>> import pathlib
+        >>> import aqmlab
+        >>> short = {"measure.warm_up": "5 s", "measure.duration": "10 s"}
+        >>> scenario = aqmlab.Scenario.load("scenarios/vectors.toml").with_overrides(short)
+        >>> size = pathlib.Path("base.toml").write_text(scenario.effective)
+        >>> size = pathlib.Path("rates.toml").write_text('''
+        ... scenario = "base.toml"
+        ... seeds = "1..2"
+        ... baseline = { rate = "10 Mbit/s" }
+        ... [[axes]]
+        ... field = "topology.bottleneck.rate"
+        ... values = ["10 Mbit/s", "5 Mbit/s"]
+        ... ''')
+        >>> plan = aqmlab.Sweep.load("rates.toml")
+        >>> summary = aqmlab.SweepSummary(plan, aqmlab.sweep(plan), ["p50", "utilization"])
+        >>> summary.to_frame().columns[:6]
+        ['rate', 'runs', 'failed', 'p50', 'p50_low', 'p50_high']
+        >>> summary.differences_frame().get_column("metric").to_list()
+        ['p50', 'utilization']
+        >>> summary.runs_frame().height
+        4
+    """
 
     def __init__(self, sweep: Sweep, table: pa.Table, metrics: Sequence[str] | None = None) -> None:
         """Groups the rows of a sweep's table.
@@ -57,6 +84,7 @@ class SweepSummary:
             metrics: short names, or columns of the table; None: those that the sweep shows.
         """
         self._sweep = sweep
+        self._table = table
         self._metrics = {name: metric_key(name) for name in metrics or sweep.show}
         for name, key in self._metrics.items():
             if key not in table.column_names and "done" in table.column("status").to_pylist():
@@ -115,6 +143,50 @@ class SweepSummary:
             found.append(Difference(point.label, baseline.label, "", name, change, True, basis))
         return found
 
+    def to_frame(self) -> pl.DataFrame:
+        """A row for each point.
+
+        Columns: the variables; ``runs`` that ended well and ``failed`` ones; of each metric the
+        mean, under its name, and the ends of its 95 % interval, ``NAME_low`` and ``NAME_high``
+        (null if there is none).
+        """
+        return _frame(
+            {
+                **point.variables,
+                "runs": point.runs,
+                "failed": point.failed,
+                **_columns(point.estimates),
+            }
+            for point in self.points
+        )
+
+    def differences_frame(self) -> pl.DataFrame:
+        """A row for each point that is compared with a baseline, and each metric.
+
+        Columns: the variables, those of the baseline as ``baseline_NAME``, ``metric``,
+        ``difference``, ``difference_low`` and ``difference_high`` (null if there is no interval).
+        """
+        return _frame(
+            {
+                **self.variables[found.run],
+                **{
+                    f"baseline_{name}": value
+                    for name, value in self.variables[found.baseline].items()
+                },
+                "metric": found.metric,
+                **_columns({"difference": found.estimate}),
+            }
+            for found in self.differences
+        )
+
+    def runs_frame(self) -> pl.DataFrame:
+        """A row for each run: the table of ``results.parquet``."""
+        import polars as pl
+
+        found = pl.from_arrow(self._table)
+        assert isinstance(found, pl.DataFrame)  # it is a table, not a column
+        return found
+
     @cached_property
     def variables(self) -> dict[str, Mapping[str, Scalar]]:
         """The variables of every point, by its label."""
@@ -153,6 +225,22 @@ class SweepSummary:
         """
         tested = [point for point in self.points if point.warm_up_p is not None]
         return [p for p in tested if p.warm_up_p is not None and p.warm_up_p < LEVEL / len(tested)]
+
+
+def _frame(rows: Iterable[Mapping[str, object]]) -> pl.DataFrame:
+    """Rows as a frame."""
+    import polars as pl
+
+    return pl.DataFrame(list(rows), infer_schema_length=None)
+
+
+def _columns(estimates: Mapping[str, Estimate]) -> dict[str, float | None]:
+    """Means and the ends of their intervals, by column."""
+    found: dict[str, float | None] = {}
+    for name, value in estimates.items():
+        ends = {name: value.mean, f"{name}_low": value.low, f"{name}_high": value.high}
+        found |= {key: None if math.isnan(end) else end for key, end in ends.items()}
+    return found
 
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:

@@ -132,7 +132,7 @@ def compare(runs: Sequence[Run | str | os.PathLike[str]]) -> list[Difference]:
         >>> field = "topology.bottleneck.discipline"
         >>> runs = [aqmlab.run(scenario.with_overrides({field: queue})) for queue in queues]
         >>> [run.label for run in runs]
-        ['droptail 240', 'fq-codel 10240']
+        ['droptail-240', 'fq-codel']
         >>> {difference.metric for difference in aqmlab.compare(runs)} >= {"p50_s", "p90_s"}
         True
     """

@@ -106,7 +106,7 @@ def sweep(
         ... seeds = "1..2"
         ... baseline = { rate = "10 Mbit/s" }
         ... [[axes]]
-        ... field = "topology.bottleneck.rate"
+        ... field = "topology.bottleneck.forward.rate"
         ... values = ["10 Mbit/s", "5 Mbit/s"]
         ... ''')
         >>> plan = aqmlab.Sweep.load("rates.toml")

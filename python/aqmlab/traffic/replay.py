@@ -91,7 +91,7 @@ def replay(
     buffer = max(_LEAST_BUFFER, math.ceil(max(rates_bps) * _BUFFER_S / FRAME_BITS))
     assumed.append(
         f"droptail and red have a buffer of {buffer} packets: 100 ms at that rate; red's "
-        "thresholds are an eighth and three eighths of it"
+        "thresholds are an eighth and three eighths of it, 5 and 15 packets at least"
     )
     chosen = tuple(_sized(name, buffer) for name in disciplines)
     text = _scenario_text(capture.name, vectors.name, seconds, rates_bps, rtt_s, chosen[0])
@@ -139,12 +139,18 @@ def _refuse_unknown(disciplines: Sequence[str]) -> None:
 
 def _left_out(report: Mapping[str, Any]) -> Iterator[str]:
     """What of a capture is not replayed."""
+    connections = report["connections"]
     for reason, number in report["packets"]["skipped"].items():
-        yield f"{number:,} packets: {reason}"
-    for reason, number in report["connections"]["skipped"].items():
-        yield f"{number:,} connections: {reason}"
-    for reason, number in report["connections"]["partial"].items():
-        yield f"parts of {number:,} connections that were not captured: {reason}"
+        yield f"{_counted(number, 'packet')}: {reason}"
+    for reason, number in connections["skipped"].items():
+        yield f"{_counted(number, 'connection')}: {reason}"
+    for reason, number in connections["partial"].items():
+        yield f"what was not captured of {_counted(number, 'connection')}: {reason}"
+
+
+def _counted(number: int, thing: str) -> str:
+    """A number of things in words."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _scenario_text(

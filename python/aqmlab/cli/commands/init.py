@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import replace
 from enum import Enum
@@ -85,11 +86,12 @@ def command(
             call=link.call if call is None else call,
             upload=link.upload if upload is None else upload,
         )
-    write_text(target, scenario_text(link, str(target)))
+    name = shlex.quote(str(target))
+    write_text(target, scenario_text(link, name))
     out(f"scenario: {target}")
     out("Next:")
-    out(f"  aqmlab run {target}")
-    out(f"  aqmlab compare {target} --vary 'topology.bottleneck.discipline={comparison(link)}'")
+    out(f"  aqmlab run {name}")
+    out(f"  aqmlab compare {name} --vary 'topology.bottleneck.discipline={comparison(link)}'")
     out("  aqmlab report runs")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_alone_it_says_where_to_begin(aqmlab: Cli) -> None:
     assert len(lines) < 25
     assert max(map(len, lines)) <= 80
     for name in loading.names():
-        assert any(line.startswith(f"  {name} ") for line in lines), name
+        assert re.search(rf"(?:^  |Also: .*){name}\b", answer.out, re.MULTILINE | re.DOTALL), name
         assert loading.summary(name), f"{name} has no docstring"
 
 

@@ -66,6 +66,14 @@ test-rust:  ## the tests of the crates
 test-python: build $(STAMPS)/requirements-dev  ## the tests of the Python package and of the documentation
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile $(ARGS)
 
+.PHONY: wheel test-wheel
+wheel: $(STAMPS)/requirements  ## the wheel in dist, with scenarios and papers
+	rm -rf dist
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin build --release --quiet --out dist
+
+test-wheel: wheel  ## the wheel in an empty environment, outside of the checkout
+	$(BIN)/python .ci/wheel.py
+
 .PHONY: lint
 lint: build structure $(STAMPS)/requirements-dev  ## formatters, linters, types and structure, as CI wants them
 	cargo fmt --check

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import aqmlab as package
@@ -82,7 +83,7 @@ def test_alone_it_says_where_to_begin(aqmlab: Cli) -> None:
     assert len(lines) < 25
     assert max(map(len, lines)) <= 80
     for name in loading.names():
-        assert any(line.startswith(f"  {name} ") for line in lines), name
+        assert re.search(rf"(?:^  |Also: .*){name}\b", answer.out, re.MULTILINE | re.DOTALL), name
         assert loading.summary(name), f"{name} has no docstring"
 
 
@@ -118,26 +119,26 @@ def test_a_misspelt_command_is_guessed(aqmlab: Cli) -> None:
     assert "compare" in answer.err
 
 
-def completed(*words: str) -> list[str]:
+Completed = Callable[..., list[str]]
+
+
+@pytest.fixture
+def completed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Completed:
     """What bash offers for the last word."""
-    environment = {
-        "COMP_WORDS": " ".join(["aqmlab", *words]),
-        "COMP_CWORD": str(len(words)),
-        "_AQMLAB_COMPLETE": "complete_bash",
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "aqmlab"],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == ""
-    return done.stdout.split()
+
+    def call(*words: str) -> list[str]:
+        monkeypatch.setenv("COMP_WORDS", " ".join(["aqmlab", *words]))
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        monkeypatch.setenv("_AQMLAB_COMPLETE", "complete_bash")
+        with pytest.raises(SystemExit):
+            app.main([])
+        return capsys.readouterr().out.split()
+
+    return call
 
 
-def test_shells_complete() -> None:
-    assert completed("re") == ["report", "reproduce"]
+def test_shells_complete(completed: Completed) -> None:
+    assert completed("re") == ["replay", "report", "reproduce"]
     assert completed("list", "p") == ["presets", "profiles", "papers"]
     assert completed("explain", "fq") == ["fq-codel", "fq-pie"]
     assert "p50_s" in completed("explain", "p50")

@@ -92,10 +92,10 @@ def test_every_line_is_explained(aqmlab: Cli) -> None:
 
 
 def test_the_next_commands_work(aqmlab: Cli, elsewhere: Path) -> None:
-    answer = aqmlab("init", "--kind", "home")
+    answer = aqmlab("init", "our home.toml", "--kind", "home")
     commands = [line.strip() for line in answer.out.splitlines() if line.startswith("  aqmlab ")]
     assert len(commands) == 3
-    file = elsewhere / "home.toml"
+    file = elsewhere / "our home.toml"
     for command in commands:
         assert f"#   {command}" in file.read_text()
     short = file.read_text().replace("180 s", "5 s").replace("60 s", "2 s")

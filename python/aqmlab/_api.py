@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import overload
 
+from aqmlab._util.bars import OnProgress, bar
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import RUNS_ROOT, default_path, execute
 from aqmlab.engine.memory import limited
@@ -26,7 +27,7 @@ def run(
     *,
     seeds: None = None,
     jobs: int | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: OnProgress | bool | None = None,
     memory: str | int | None = None,
 ) -> Run: ...
 
@@ -39,7 +40,7 @@ def run(
     *,
     seeds: str | Iterable[int],
     jobs: int | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: OnProgress | bool | None = None,
     memory: str | int | None = None,
 ) -> list[Run]: ...
 
@@ -51,7 +52,7 @@ def run(
     *,
     seeds: str | Iterable[int] | None = None,
     jobs: int | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: OnProgress | bool | None = None,
     memory: str | int | None = None,
 ) -> Run | list[Run]:
     """Runs a scenario, or finds its finished run.
@@ -63,7 +64,7 @@ def run(
         seeds: one run for each, several at a time; numbers, or text such as "1..8".
         jobs: runs at a time with `seeds`; default: the number of processors.
         progress: called now and then with the share that is done, with `seeds` from several
-            threads.
+            threads. Left out: a bar in terminals and notebooks (with ipywidgets); False: none.
         memory: how much this process may take for the runs, in bytes or as text such as "4 GiB";
             default: most of what is free.
 
@@ -73,37 +74,57 @@ def run(
     Raises:
         ScenarioError: the scenario is wrong.
         RunError: a run failed.
+
+    Example:
+        >>> import aqmlab
+        >>> short = {"measure.warm_up": "5 s", "measure.duration": "10 s"}
+        >>> scenario = aqmlab.Scenario.load("scenarios/bulk.toml").with_overrides(short)
+        >>> run = aqmlab.run(scenario)
+        >>> run.label, run.seed
+        ('droptail 100', 1)
+        >>> run.summary["links"]["bottleneck"]["forward"]["utilization"] > 0.9
+        True
+        >>> [run.seed for run in aqmlab.run(scenario, seeds="1..3")]
+        [1, 2, 3]
     """
     chosen = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
     if seeds is not None and seed is not None:
         raise AqmlabError("run(): found seed and seeds; give one of them")
     with limited(memory):
-        if seeds is not None:
-            return _run_seeds(chosen, seeds, out_dir, jobs, progress)
-        chosen = chosen if seed is None else chosen.with_seed(seed)
-        return execute(chosen, out_dir, progress=progress, reuse=True)
+        return _made(chosen, seed, seeds, out_dir, jobs, progress)
 
 
-def _run_seeds(
+def _made(
     chosen: Scenario,
-    seeds: str | Iterable[int],
+    seed: int | None,
+    seeds: str | Iterable[int] | None,
     out_dir: str | os.PathLike[str] | None,
     jobs: int | None,
-    progress: Callable[[float], None] | None,
-) -> list[Run]:
-    """A run of a scenario for each seed."""
+    progress: OnProgress | bool | None,
+) -> Run | list[Run]:
+    """The run of a scenario, or those of some seeds."""
     if chosen.uncalibrated:
-        chosen, _ = calibrate(chosen, jobs=jobs)
-    numbers = parsed_seeds(seeds) if isinstance(seeds, str) else list(dict.fromkeys(seeds))
-    root = RUNS_ROOT if out_dir is None else Path(out_dir)
-    planned = [chosen.with_seed(number) for number in numbers]
+        with bar("calibrating", None if callable(progress) else progress) as on_calibration:
+            chosen, _ = calibrate(chosen, jobs=jobs, progress=on_calibration)
+    with bar(f"running {chosen.name}", progress) as on_run:
+        if seeds is None:
+            chosen = chosen if seed is None else chosen.with_seed(seed)
+            return execute(chosen, out_dir, progress=on_run, reuse=True)
+        numbers = parsed_seeds(seeds) if isinstance(seeds, str) else list(dict.fromkeys(seeds))
+        root = RUNS_ROOT if out_dir is None else Path(out_dir)
+        return _replicas([chosen.with_seed(number) for number in numbers], root, jobs, on_run)
+
+
+def _replicas(
+    planned: Sequence[Scenario], root: Path, jobs: int | None, progress: OnProgress
+) -> list[Run]:
+    """Runs of a scenario with several seeds; an error if one failed."""
     named = {default_path(one, root).name: one for one in planned}
     shares = dict.fromkeys(named, 0.0)
 
     def on_progress(name: str, done: float) -> None:
         shares[name] = done
-        if progress is not None:
-            progress(sum(shares.values()) / len(shares))
+        progress(sum(shares.values()) / len(shares))
 
     found = []
     for result in execute_all(list(named.items()), root, jobs, on_progress).values():
@@ -126,6 +147,18 @@ def compare(
         runs: runs, or paths of run directories.
         baseline: label of the runs with which the others are compared; default: those with a
             drop-tail queue, or else the first ones.
+
+    Example:
+        >>> import aqmlab
+        >>> short = {"measure.warm_up": "5 s", "measure.duration": "10 s"}
+        >>> scenario = aqmlab.Scenario.load("scenarios/vectors.toml").with_overrides(short)
+        >>> queues = ("droptail-240", "fq-codel")
+        >>> field = "topology.bottleneck.discipline"
+        >>> runs = [aqmlab.run(scenario.with_overrides({field: queue})) for queue in queues]
+        >>> [run.label for run in runs]
+        ['droptail-240', 'fq-codel']
+        >>> {difference.metric for difference in aqmlab.compare(runs)} >= {"p50_s", "p90_s"}
+        True
     """
     return differences(compared_groups([opened(entry) for entry in runs]), baseline)
 
@@ -152,6 +185,13 @@ def report(
 
     Returns:
         Where it is.
+
+    Example:
+        >>> import aqmlab
+        >>> short = {"measure.warm_up": "5 s", "measure.duration": "10 s"}
+        >>> run = aqmlab.run(aqmlab.Scenario.load("scenarios/bulk.toml").with_overrides(short))
+        >>> aqmlab.report([run], "report.md").read_text().startswith("# ")
+        True
     """
     from aqmlab.reports.write import write  # it loads what draws
 

@@ -7,6 +7,7 @@ goes to standard output, everything else to standard error.
 from __future__ import annotations
 
 import sys
+import textwrap
 import warnings
 from collections.abc import Sequence
 from functools import cache
@@ -22,6 +23,19 @@ __all__ = ["EXAMPLES", "application", "main"]
 
 
 _QUESTION = "What will this queue do to the people whose traffic crosses it?"
+_FIRST = (
+    "init",
+    "run",
+    "compare",
+    "plot",
+    "replay",
+    "sweep",
+    "report",
+    "reproduce",
+    "list",
+    "explain",
+)
+"""The commands that are needed first."""
 _WIDTH = 80
 """Columns that every terminal has."""
 EXAMPLES = (
@@ -61,14 +75,18 @@ def _root(
 
 def _first_screen() -> str:
     """What ``aqmlab`` alone says: where to begin, and what there is."""
+    there = names()
+    first = [name for name in _FIRST if name in there]
+    others = ", ".join(name for name in there if name not in first)
     lines = (
         f"aqmlab: {_QUESTION[0].lower()}{_QUESTION[1:]}",
         "",
         *(f"  {example}" for example in EXAMPLES),
         "",
-        *(f"  {name:<10} {shortened(summary(name), _WIDTH - 13)}" for name in names()),
+        *(f"  {name:<10} {shortened(summary(name), _WIDTH - 13)}" for name in first),
         "",
-        "aqmlab COMMAND -h explains a command, aqmlab -h the options of all.",
+        *textwrap.wrap(f"Also: {others}.", _WIDTH),
+        "aqmlab COMMAND -h explains a command, aqmlab -h names all of them.",
     )
     return "\n".join(lines)
 

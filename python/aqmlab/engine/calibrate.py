@@ -173,6 +173,14 @@ def calibrate(
     Returns:
         The scenario with its populations, and how they were found. When every class has its
         population, ``load`` has done its work and is no longer part of the scenario.
+
+    Example:
+        >>> import aqmlab
+        >>> scenario = aqmlab.Scenario.load("scenarios/open-loop.toml")
+        >>> slow = scenario.with_overrides({"topology.bottleneck.rate": "1 Mbit/s"})
+        >>> ready, [found] = aqmlab.calibrate(slow)
+        >>> ready.uncalibrated, found.unit
+        ([], 'connections/s')
     """
     classes = scenario.uncalibrated
     traffic = scenario.data["traffic"]

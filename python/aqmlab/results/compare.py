@@ -45,7 +45,18 @@ _BETTER_WHEN_MORE = frozenset({"le_1s", "goodput_bps", "fairness_jain"})
 
 @dataclass(frozen=True)
 class Difference:
-    """A number of some runs minus that of the runs that they are compared with."""
+    """A number of some runs minus that of the runs that they are compared with.
+
+    Example:
+        >>> import aqmlab
+        >>> short = {"measure.warm_up": "5 s", "measure.duration": "10 s"}
+        >>> scenario = aqmlab.Scenario.load("scenarios/vectors.toml").with_overrides(short)
+        >>> slow = scenario.with_overrides({"topology.bottleneck.rate": "5 Mbit/s"})
+        >>> found = aqmlab.compare([aqmlab.run(one) for one in (scenario, slow)])
+        >>> [median] = [one for one in found if one.metric == "p50_s" and one.traffic == "all"]
+        >>> median.difference > 0, median.paired
+        (True, True)
+    """
 
     run: str
     """Label of the runs."""

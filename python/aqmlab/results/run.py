@@ -39,7 +39,19 @@ _MAX_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """A finished run. Tables are read when they are first asked for."""
+    """A finished run. Tables are read when they are first asked for.
+
+    Example:
+        >>> import aqmlab
+        >>> short = {"measure.warm_up": "5 s", "measure.duration": "10 s"}
+        >>> run = aqmlab.run(aqmlab.Scenario.load("scenarios/bulk.toml").with_overrides(short))
+        >>> run == aqmlab.Run.open(run.path)
+        True
+        >>> run.summary["measured_s"]
+        10.0
+        >>> run.queue.column_names[:3]
+        ['link', 'direction', 'time_s']
+    """
 
     path: Path
     """The run directory."""

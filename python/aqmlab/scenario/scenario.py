@@ -32,8 +32,19 @@ _MAX_BYTES = 16 * 2**20
 class Scenario:
     """One experiment: network, queue disciplines, traffic, what is measured, seed.
 
-    Made by :meth:`load` or :meth:`from_toml`, which check everything: a scenario that exists is
-    right.
+    Made by :meth:`load`, :meth:`from_toml` or :meth:`from_dict`, which check everything: a scenario
+    that exists is right.
+
+    Example:
+        >>> import aqmlab
+        >>> scenario = aqmlab.Scenario.load("scenarios/bulk.toml")
+        >>> scenario.title
+        'Eight endless transfers behind a drop-tail queue'
+        >>> scenario.data["topology"]["bottleneck"]["forward"]["rate"]
+        '10 Mbit/s'
+        >>> scenario.with_overrides({"topology.bottleneck.rate": "ten"})
+        Traceback (most recent call last):
+        aqmlab.errors.ScenarioError: topology.bottleneck.rate: ...
     """
 
     source: str
@@ -102,6 +113,18 @@ class Scenario:
             content: what the file would say; keys whose value is None are left out.
             overrides: pairs of a field's path and its value.
             folder: where the files are that it names; default: here.
+
+        Example:
+            >>> import aqmlab
+            >>> link = {"rate": "20 Mbit/s", "discipline": "fq-codel"}
+            >>> rtt = {"kind": "constant", "rtt": "30 ms"}
+            >>> scenario = aqmlab.Scenario.from_dict({
+            ...     "title": "Two transfers",
+            ...     "topology": {"kind": "dumbbell", "bottleneck": link},
+            ...     "traffic": [{"kind": "bulk", "flows": 2, "tcp": "linux", "rtt": rtt}],
+            ... })
+            >>> scenario
+            <Scenario scenario: Two transfers, seed 1>
         """
         lines = (
             f"{json.dumps(str(key))} = {inline(value)}\n"
@@ -116,6 +139,12 @@ class Scenario:
         Args:
             overrides: pairs of a field's path and its value, or a mapping of them. Values are
                 TOML; text that is not is taken as a string.
+
+        Example:
+            >>> import aqmlab
+            >>> scenario = aqmlab.Scenario.load("scenarios/bulk.toml")
+            >>> scenario.with_overrides({"traffic.transfers.flows": 4}).data["traffic"][0]["flows"]
+            4
         """
         pairs = overrides.items() if isinstance(overrides, Mapping) else overrides
         added = tuple((path, toml_value(value)) for path, value in pairs)

@@ -7,18 +7,16 @@ is from the servers to the clients, which is the download of the people at the c
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from aqmlab.errors import AqmlabError
+from aqmlab.scenario.quantities import FRAME_BITS, rate_text, rounded, time_text
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["LINKS", "Link", "comparison", "parsed_rates", "parsed_rtt", "scenario_text"]
+__all__ = ["LINKS", "Link", "comparison", "scenario_text"]
 
 
-_FRAME_BITS = 1538 * 8
-"""A full-size packet on Ethernet: 1500 bytes of IP, and 38 of framing."""
 _LEAST_BUFFER = 20
 """Packets: two initial windows of ten."""
 _MOST_PACKETS = 4_000_000
@@ -26,8 +24,6 @@ _MOST_PACKETS = 4_000_000
 _LEAST_ROUND_TRIPS = 100
 """Shorter runs say little of TCP."""
 _MOST_USERS = 100_000
-_RATE_UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
-_TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 @dataclass(frozen=True)
@@ -62,18 +58,18 @@ class Link:
     def buffer_packets(self) -> int:
         """The drop-tail queue, in full-size packets; the same for both directions."""
         seconds = self.rtt_s if self.buffer_s is None else self.buffer_s
-        packets = max(self.forward_bps, self.reverse_bps) * seconds / _FRAME_BITS
+        packets = max(self.forward_bps, self.reverse_bps) * seconds / FRAME_BITS
         return max(_LEAST_BUFFER, math.ceil(packets))
 
     @property
     def measured_s(self) -> float:
         """The measured time: shorter on links on which much happens in it."""
-        of_packets = _MOST_PACKETS * _FRAME_BITS / (self.forward_bps + self.reverse_bps)
+        of_packets = _MOST_PACKETS * FRAME_BITS / (self.forward_bps + self.reverse_bps)
         least = _LEAST_ROUND_TRIPS * self.rtt_s
         return (
             self.duration_s
             if least < self.duration_s < of_packets
-            else _rounded(max(min(self.duration_s, of_packets), least))
+            else rounded(max(min(self.duration_s, of_packets), least))
         )
 
 
@@ -171,38 +167,6 @@ LINKS = {
 """The kinds of links, as they are unless one says otherwise."""
 
 
-def parsed_rates(text: str) -> tuple[float, float]:
-    """Rates to and from the clients in bits per second: "100/20" (Mbit/s), "1 Gbit/s", "100"."""
-    what = "--rate"
-    wanted = 'a rate such as 100/20 (download/upload, Mbit/s) or "1 Gbit/s"'
-    parts = re.split(r"/(?!s)", text)
-    if len(parts) > 2:
-        raise AqmlabError(f'{what}: found "{text[:40]}"; expected {wanted}')
-    rates = [_quantity(part, _RATE_UNITS, "Mbit/s", what, wanted, text) for part in parts]
-    if not all(1e3 <= rate <= 1e12 for rate in rates):
-        raise AqmlabError(f'{what}: found "{text[:40]}"; expected 1 kbit/s to 1000 Gbit/s')
-    return rates[0], rates[-1]
-
-
-def parsed_rtt(text: str) -> float:
-    """A round-trip time in seconds: "30" (ms) or "100 us"."""
-    wanted = 'a round-trip time such as 30 (ms) or "100 us"'
-    found = _quantity(text, _TIME_UNITS, "ms", "--rtt", wanted, text)
-    if not 1e-6 <= found <= 10.0:
-        raise AqmlabError(f'--rtt: found "{text[:40]}"; expected 1 us to 10 s')
-    return found
-
-
-def _quantity(
-    text: str, units: dict[str, float], unit: str, option: str, wanted: str, whole: str
-) -> float:
-    """A number with one of some units, or with none for the usual one."""
-    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(\S*)\s*", text)
-    if match is None or (match[2] or unit) not in units:
-        raise AqmlabError(f'{option}: found "{whole[:40]}"; expected {wanted}')
-    return float(match[1]) * units[match[2] or unit]
-
-
 def scenario_text(link: Link, file: str) -> str:
     """The scenario as commented TOML, which is checked.
 
@@ -224,7 +188,7 @@ def comparison(link: Link) -> str:
 
 def _parts(link: Link, file: str) -> Iterator[str]:
     """The text part by part."""
-    forward, reverse = _rate(link.forward_bps), _rate(link.reverse_bps)
+    forward, reverse = rate_text(link.forward_bps), rate_text(link.reverse_bps)
     rates = forward if forward == reverse else f"{forward} down, {reverse} up"
     title = f"{link.what.format(users=link.users)}, {rates}"
     measured = link.measured_s
@@ -241,11 +205,11 @@ title = "{title}"
 seed = 1                   # same seed, same users: they meet every queue with the very same wishes
 
 [measure]
-warm_up = "{_time(_rounded(measured / 3))}"           # simulated, but not counted
-duration = "{_time(measured)}"          # counted
-queue_sample = "{_time(_rounded(measured / 3000))}"     # how often the queues are looked at
+warm_up = "{time_text(rounded(measured / 3))}"           # simulated, but not counted
+duration = "{time_text(measured)}"          # counted
+queue_sample = "{time_text(rounded(measured / 3000))}"     # how often the queues are looked at
 record = ["responses", "flows", "queue", "sojourn"]   # what figures and reports draw
-flow_trace = {{ flows = 1, period = "{_time(_rounded(measured / 600))}" }}   # one of each class
+flow_trace = {{ flows = 1, period = "{time_text(rounded(measured / 600))}" }}   # one of each class
 
 [topology]
 kind = "dumbbell"          # clients on one side, servers on the other, one link between them
@@ -266,12 +230,12 @@ rate = "{forward}"
 [topology.bottleneck.reverse]   # from the clients to the servers: the upload
 rate = "{reverse}"
 """
-    low, high = _time(link.rtt_s / 2), _time(link.rtt_s * 1.5)
+    low, high = time_text(link.rtt_s / 2), time_text(link.rtt_s * 1.5)
     yield link.traffic.format(users=link.users, low=low, high=high) + "\n"
     if link.upload:
-        yield _UPLOAD.format(rtt=_time(link.rtt_s))
+        yield _UPLOAD.format(rtt=time_text(link.rtt_s))
     if link.call:
-        yield _CALL.format(rtt=_time(link.rtt_s))
+        yield _CALL.format(rtt=time_text(link.rtt_s))
 
 
 _UPLOAD = """\
@@ -303,26 +267,3 @@ packet = "200 bytes"
 direction = "reverse"
 rtt = {{ kind = "constant", rtt = "{rtt}" }}
 """
-
-
-def _rounded(number: float) -> float:
-    """To the nearest of 1, 2, 3, 5 and 6 in its decade."""
-    decade = 10.0 ** math.floor(math.log10(number))
-    return decade * min((1, 2, 3, 5, 6, 10), key=lambda step: abs(step - number / decade))
-
-
-def _rate(bps: float) -> str:
-    """A rate as a scenario writes it."""
-    return _with_unit(bps, {"Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3})
-
-
-def _time(seconds: float) -> str:
-    """A time as a scenario writes it."""
-    return _with_unit(seconds, {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9})
-
-
-def _with_unit(number: float, units: dict[str, float]) -> str:
-    """A number in the largest unit of which it has at least one."""
-    fitting = [unit for unit, size in units.items() if number >= size * (1 - 1e-9)]
-    unit = fitting[0] if fitting else list(units)[-1]
-    return f"{float(f'{number / units[unit]:.6g}'):g} {unit}"

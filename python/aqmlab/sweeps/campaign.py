@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
 
 from aqmlab import _native
+from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.renamed import renamed
 from aqmlab.engine import schedulers
@@ -77,7 +78,7 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     store: str | os.PathLike[str] | None = None,
     verify: bool = False,
-    progress: SweepProgress | None = None,
+    progress: SweepProgress | bool | None = None,
     memory: str | int | None = None,
 ) -> pa.Table:
     """Runs what is missing of a sweep.
@@ -91,13 +92,33 @@ def sweep(
         verify: whether every byte of the runs in the store is checked, not only what is cheap to
             check: that all files are there, their lengths, and the bytes of the small ones.
             Damaged runs are set aside, with a warning, and made again.
-        progress: is called as it goes on.
+        progress: is called as it goes on. Left out: a bar in terminals and notebooks (with
+            ipywidgets); False: none.
         memory: how much the runs may take together on this machine, in bytes or as text such as
             "4 GiB"; default: most of what is free.
 
     Returns:
         The table of ``results.parquet``: a row for each run, the failed ones included; see
         docs/sweeps.md for its columns.
+
+    Example:
+        >>> import pathlib
+        >>> import aqmlab
+        >>> short = {"measure.warm_up": "5 s", "measure.duration": "10 s"}
+        >>> scenario = aqmlab.Scenario.load("scenarios/vectors.toml").with_overrides(short)
+        >>> size = pathlib.Path("base.toml").write_text(scenario.effective)
+        >>> size = pathlib.Path("rates.toml").write_text('''
+        ... scenario = "base.toml"
+        ... seeds = "1..2"
+        ... baseline = { rate = "10 Mbit/s" }
+        ... [[axes]]
+        ... field = "topology.bottleneck.forward.rate"
+        ... values = ["10 Mbit/s", "5 Mbit/s"]
+        ... ''')
+        >>> plan = aqmlab.Sweep.load("rates.toml")
+        >>> table = aqmlab.sweep(plan)
+        >>> table.num_rows, table.column_names[:3]
+        (4, ['rate', 'seed', 'key'])
     """
     chosen = plan if isinstance(plan, Sweep) else Sweep.load(plan)
     target = Path(out) if out is not None else SWEEPS_ROOT / chosen.name
@@ -105,10 +126,34 @@ def sweep(
     check_output_folder(target)
     runs_store = Store(Path(store) if store is not None else STORE_ROOT, verify)
     runs_store.tidy()
-    campaign = _Campaign(chosen, runs_store, progress or SweepProgress())
-    with limited(memory), schedulers.scheduler(scheduler, jobs) as pool:
-        rows = campaign.run(pool)
+    with limited(memory), _told(progress) as told, schedulers.scheduler(scheduler, jobs) as pool:
+        rows = _Campaign(chosen, runs_store, told).run(pool)
     return sweep_results.write(target, chosen, runs_store, rows)
+
+
+@contextmanager
+def _told(progress: SweepProgress | bool | None) -> Iterator[SweepProgress]:
+    """Whom a sweep tells how it gets on."""
+    if isinstance(progress, SweepProgress):
+        yield progress
+        return
+    with bar("sweeping", progress) as on_progress:
+        yield _Bar(on_progress)
+
+
+class _Bar(SweepProgress):
+    """Moves a bar: over the calibration, then over the runs."""
+
+    def __init__(self, on_progress: OnProgress) -> None:
+        self._on_progress = on_progress
+
+    def calibrating(self, done: float) -> None:
+        """See :class:`SweepProgress`."""
+        self._on_progress(done)
+
+    def progress(self, done: float, total: int) -> None:
+        """See :class:`SweepProgress`."""
+        self._on_progress(done / total)
 
 
 class _Campaign:

@@ -94,7 +94,16 @@ def label_of(variables: Mapping[str, Scalar]) -> str:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep file says."""
+    """What a sweep file says.
+
+    Example:
+        >>> import aqmlab
+        >>> plan = aqmlab.Sweep.load("scenarios/sweeps/buffers.toml")
+        >>> len(plan.points), plan.points[0].label
+        (6, 'limit = 15')
+        >>> plan.with_seeds([1, 2]).seeds
+        (1, 2)
+    """
 
     name: str
     """The stem of its file."""

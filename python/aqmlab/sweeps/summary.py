@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,6 +20,9 @@ from aqmlab.results.metrics import is_of_every_link, metric_keys
 from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided
 from aqmlab.results.warm_up import COLUMNS, LEVEL
 from aqmlab.sweeps.file import Point, Sweep, label_of
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["PointSummary", "SweepSummary"]
 
@@ -48,7 +51,31 @@ class PointSummary:
 
 
 class SweepSummary:
-    """The results of a sweep, point by point."""
+    """The results of a sweep, point by point; also as polars frames.
+
+    Example:
+        >>> import pathlib
+        >>> import aqmlab
+        >>> short = {"measure.warm_up": "5 s", "measure.duration": "10 s"}
+        >>> scenario = aqmlab.Scenario.load("scenarios/vectors.toml").with_overrides(short)
+        >>> size = pathlib.Path("base.toml").write_text(scenario.effective)
+        >>> size = pathlib.Path("rates.toml").write_text('''
+        ... scenario = "base.toml"
+        ... seeds = "1..2"
+        ... baseline = { rate = "10 Mbit/s" }
+        ... [[axes]]
+        ... field = "topology.bottleneck.forward.rate"
+        ... values = ["10 Mbit/s", "5 Mbit/s"]
+        ... ''')
+        >>> plan = aqmlab.Sweep.load("rates.toml")
+        >>> summary = aqmlab.SweepSummary(plan, aqmlab.sweep(plan), ["p50", "utilization"])
+        >>> summary.to_frame().columns[:6]
+        ['rate', 'runs', 'failed', 'p50', 'p50_low', 'p50_high']
+        >>> summary.differences_frame().get_column("metric").to_list()
+        ['p50', 'utilization']
+        >>> summary.runs_frame().height
+        4
+    """
 
     def __init__(self, sweep: Sweep, table: pa.Table, metrics: Sequence[str] | None = None) -> None:
         """Groups the rows of a sweep's table.
@@ -61,6 +88,7 @@ class SweepSummary:
                 the name of each, such as ``queue.reverse``.
         """
         self._sweep = sweep
+        self._table = table
         wanted = list(metrics or sweep.show)
         if metrics is None and sweep.shows_the_usual:
             wanted = _usual(wanted, table)
@@ -123,6 +151,50 @@ class SweepSummary:
             change = paired_difference([a for a, _ in whole], [b for _, b in whole])
             basis = f"{len(whole)} pair{'' if len(whole) == 1 else 's'} of runs"
             found.append(Difference(point.label, baseline.label, "", name, change, True, basis))
+        return found
+
+    def to_frame(self) -> pl.DataFrame:
+        """A row for each point.
+
+        Columns: the variables; ``runs`` that ended well and ``failed`` ones; of each metric the
+        mean, under its name, and the ends of its 95 % interval, ``NAME_low`` and ``NAME_high``
+        (null if there is none).
+        """
+        return _frame(
+            {
+                **point.variables,
+                "runs": point.runs,
+                "failed": point.failed,
+                **_columns(point.estimates),
+            }
+            for point in self.points
+        )
+
+    def differences_frame(self) -> pl.DataFrame:
+        """A row for each point that is compared with a baseline, and each metric.
+
+        Columns: the variables, those of the baseline as ``baseline_NAME``, ``metric``,
+        ``difference``, ``difference_low`` and ``difference_high`` (null if there is no interval).
+        """
+        return _frame(
+            {
+                **self.variables[found.run],
+                **{
+                    f"baseline_{name}": value
+                    for name, value in self.variables[found.baseline].items()
+                },
+                "metric": found.metric,
+                **_columns({"difference": found.estimate}),
+            }
+            for found in self.differences
+        )
+
+    def runs_frame(self) -> pl.DataFrame:
+        """A row for each run: the table of ``results.parquet``."""
+        import polars as pl
+
+        found = pl.from_arrow(self._table)
+        assert isinstance(found, pl.DataFrame)  # it is a table, not a column
         return found
 
     @cached_property
@@ -213,6 +285,22 @@ _RESPONSES = r"responses\.[^.]+\.count"
 def _values(table: pa.Table, name: str) -> list[Any]:
     """A column, if the table has it."""
     return list(table.column(name).to_pylist()) if name in table.column_names else []
+
+
+def _frame(rows: Iterable[Mapping[str, object]]) -> pl.DataFrame:
+    """Rows as a frame."""
+    import polars as pl
+
+    return pl.DataFrame(list(rows), infer_schema_length=None)
+
+
+def _columns(estimates: Mapping[str, Estimate]) -> dict[str, float | None]:
+    """Means and the ends of their intervals, by column."""
+    found: dict[str, float | None] = {}
+    for name, value in estimates.items():
+        ends = {name: value.mean, f"{name}_low": value.low, f"{name}_high": value.high}
+        found |= {key: None if math.isnan(end) else end for key, end in ends.items()}
+    return found
 
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:

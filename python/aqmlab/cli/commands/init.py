@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import replace
 from enum import Enum
@@ -14,14 +15,8 @@ import typer
 from aqmlab._util.console import out
 from aqmlab._util.files import write_text
 from aqmlab.errors import AqmlabError
-from aqmlab.scenario.starter import (
-    LINKS,
-    Link,
-    comparison,
-    parsed_rates,
-    parsed_rtt,
-    scenario_text,
-)
+from aqmlab.scenario.quantities import parsed_rates, parsed_rtt
+from aqmlab.scenario.starter import LINKS, Link, comparison, scenario_text
 
 __all__ = ["command"]
 
@@ -91,11 +86,12 @@ def command(
             call=link.call if call is None else call,
             upload=link.upload if upload is None else upload,
         )
-    write_text(target, scenario_text(link, str(target)))
+    name = shlex.quote(str(target))
+    write_text(target, scenario_text(link, name))
     out(f"scenario: {target}")
     out("Next:")
-    out(f"  aqmlab run {target}")
-    out(f"  aqmlab compare {target} --vary 'topology.bottleneck.discipline={comparison(link)}'")
+    out(f"  aqmlab run {name}")
+    out(f"  aqmlab compare {name} --vary 'topology.bottleneck.discipline={comparison(link)}'")
     out("  aqmlab report runs")
 
 

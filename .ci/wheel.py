@@ -1,0 +1,99 @@
+"""Check the wheel in dist, or `make test-wheel`: everything works without the checkout.
+
+It is installed into an empty environment with the versions of requirements.txt; then come the first
+steps of README.md, each in a folder that has nothing but what the steps before it left there.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DIST = ROOT / "dist"
+MB = 1e6
+
+STEPS = (
+    "aqmlab --version",
+    "aqmlab",
+    "aqmlab init office.toml --kind office",
+    "aqmlab run office.toml --set measure.warm_up=5s --set measure.duration=10s --out office",
+    "aqmlab run scenarios/quickstart.toml",
+    "aqmlab list scenarios",
+    "aqmlab list papers",
+    "aqmlab explain p50_s",
+    "aqmlab report runs office -o report.html",
+    "aqmlab report office -o report.pdf",
+    "aqmlab reproduce christiansen2000 --quick",
+)
+"""What a user may do who has the wheel alone."""
+LEFT = ("office.toml", "report.html", "report.pdf", "out/reproduce")
+"""What they leave."""
+
+
+def size(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    if path.is_file():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def step(command: list[str], folder: Path, environment: dict[str, str]) -> None:
+    """Runs a command; what it says is shown if it fails."""
+    began = time.monotonic()
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        sys.exit(f"wheel: {' '.join(command)}: status {done.returncode}\n{done.stdout}")
+    print(f"wheel: {time.monotonic() - began:5.1f} s  {' '.join(command)}", flush=True)
+
+
+def main() -> None:
+    """Install and try it."""
+    wheels = sorted(DIST.glob("aqmlab-*.whl"), key=lambda file: file.stat().st_mtime)
+    if not wheels:
+        sys.exit(f"wheel: {DIST} holds none; make wheel makes it")
+    wheel = wheels[-1]
+    with tempfile.TemporaryDirectory(prefix="aqmlab-wheel-") as name:
+        place = Path(name)
+        venv.create(place / "environment", with_pip=True)
+        programs = place / "environment" / "bin"
+        [packages] = (place / "environment" / "lib").glob("python*/site-packages")
+        before = size(packages)
+        # Nothing of the checkout, of its environment or of the user is seen.
+        environment = {
+            "PATH": f"{programs}:{os.defpath}",
+            "HOME": name,
+            "LANG": "C.UTF-8",
+            **{key: value for key, value in os.environ.items() if key.lower().endswith("_proxy")},
+            **{key: value for key, value in os.environ.items() if key.startswith("PIP_")},
+        }
+        pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+        constraint = ["--constraint", str(ROOT / "requirements.txt")]
+        work = place / "work"
+        work.mkdir()
+        step([*pip, "install", *constraint, str(wheel)], work, environment)
+        for text in STEPS:
+            step([str(programs / "aqmlab"), *text.split()[1:]], work, environment)
+        missing = [left for left in LEFT if not (work / left).exists()]
+        if missing:
+            sys.exit(f"wheel: not written: {', '.join(missing)}")
+        installed = size(packages) - before
+    print(f"wheel: {wheel.name}: {wheel.stat().st_size / MB:.1f} MB; with all that it needs")
+    print(f"wheel: an environment grows by {installed / MB:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Quantities on the command line and in files that the program writes."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from aqmlab.errors import AqmlabError
+
+__all__ = ["FRAME_BITS", "parsed_rates", "parsed_rtt", "rate_text", "rounded", "time_text"]
+
+
+FRAME_BITS = 1538 * 8
+"""A full-size packet on Ethernet: 1500 bytes of IP, and 38 of framing."""
+_RATE_UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
+_TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def parsed_rates(text: str) -> tuple[float, float]:
+    """Rates to and from the clients in bits per second: "100/20" (Mbit/s), "1 Gbit/s", "100"."""
+    what = "--rate"
+    wanted = 'a rate such as 100/20 (download/upload, Mbit/s) or "1 Gbit/s"'
+    parts = re.split(r"/(?!s)", text)
+    if len(parts) > 2:
+        raise AqmlabError(f'{what}: found "{text[:40]}"; expected {wanted}')
+    rates = [_quantity(part, _RATE_UNITS, "Mbit/s", what, wanted, text) for part in parts]
+    if not all(1e3 <= rate <= 1e12 for rate in rates):
+        raise AqmlabError(f'{what}: found "{text[:40]}"; expected 1 kbit/s to 1000 Gbit/s')
+    return rates[0], rates[-1]
+
+
+def parsed_rtt(text: str) -> float:
+    """A round-trip time in seconds: "30" (ms) or "100 us"."""
+    wanted = 'a round-trip time such as 30 (ms) or "100 us"'
+    found = _quantity(text, _TIME_UNITS, "ms", "--rtt", wanted, text)
+    if not 1e-6 <= found <= 10.0:
+        raise AqmlabError(f'--rtt: found "{text[:40]}"; expected 1 us to 10 s')
+    return found
+
+
+def _quantity(
+    text: str, units: dict[str, float], unit: str, option: str, wanted: str, whole: str
+) -> float:
+    """A number with one of some units, or with none for the usual one."""
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(\S*)\s*", text)
+    if match is None or (match[2] or unit) not in units:
+        raise AqmlabError(f'{option}: found "{whole[:40]}"; expected {wanted}')
+    return float(match[1]) * units[match[2] or unit]
+
+
+def rounded(number: float) -> float:
+    """To the nearest of 1, 2, 3, 5 and 6 in its decade."""
+    decade = 10.0 ** math.floor(math.log10(number))
+    return decade * min((1, 2, 3, 5, 6, 10), key=lambda step: abs(step - number / decade))
+
+
+def rate_text(bps: float) -> str:
+    """A rate as a scenario writes it."""
+    return _with_unit(bps, {"Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3})
+
+
+def time_text(seconds: float) -> str:
+    """A time as a scenario writes it."""
+    return _with_unit(seconds, {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9})
+
+
+def _with_unit(number: float, units: dict[str, float]) -> str:
+    """A number in the largest unit of which it has at least one."""
+    fitting = [unit for unit, size in units.items() if number >= size * (1 - 1e-9)]
+    unit = fitting[0] if fitting else list(units)[-1]
+    return f"{float(f'{number / units[unit]:.6g}'):g} {unit}"

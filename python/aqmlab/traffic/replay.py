@@ -1,0 +1,201 @@
+"""From a capture to a scenario in which its applications meet another queue.
+
+The connections of the capture become connection vectors (:mod:`aqmlab.traffic.captures`). What a
+capture cannot say, the link's rate and its buffer, is assumed, and every assumption is told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aqmlab import _native
+from aqmlab._util.files import write_text
+from aqmlab.errors import ScenarioError
+from aqmlab.scenario.quantities import FRAME_BITS, rate_text, rounded, time_text
+from aqmlab.scenario.scenario import Scenario, inline
+from aqmlab.traffic.captures import from_capture
+from aqmlab.traffic.describe import example
+
+__all__ = ["Replay", "replay"]
+
+
+_FRAMING_BYTES = 38
+"""What Ethernet adds to a packet on the wire."""
+_BUFFER_S = 0.1
+"""The buffer holds so much at the faster rate."""
+_LEAST_BUFFER = 20
+"""Packets: two initial windows of ten."""
+_WARM_UP = 0.1
+"""Share of the capture that is replayed and not counted."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A capture as a scenario, and how it came about."""
+
+    file: Path
+    """The scenario, beside the connection vectors that it names."""
+    disciplines: tuple[str, ...]
+    """Queue disciplines as values of ``topology.bottleneck.discipline``."""
+    assumed: tuple[str, ...]
+    """What the capture does not say, in sentences."""
+    left_out: tuple[str, ...]
+    """What of the capture is not replayed, with its number."""
+
+
+def replay(
+    capture: Path,
+    folder: Path,
+    disciplines: Sequence[str],
+    *,
+    rates_bps: tuple[float, float] | None = None,
+    rtt_s: float | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Replay:
+    """Writes a scenario that replays a capture, and the connection vectors that it needs.
+
+    Args:
+        capture: pcap or pcapng.
+        folder: where the two files go, under the capture's name.
+        disciplines: presets, tables, or ``droptail`` and ``red``, which are sized for the link.
+        rates_bps: the way of the acceptors' bytes, and the other; None: that of the busiest second.
+        rtt_s: round-trip time of every connection; None: as each had it in the capture.
+        progress: called with the share of the capture that has been read.
+    """
+    _refuse_unknown(disciplines)
+    vectors = folder / f"{capture.stem}.cvec"
+    report = from_capture(capture, vectors, progress=progress)
+    made = report["connections"]["made"]
+    seconds = max(report["packets"]["duration_s"], 1.0)
+    assumed = [
+        "connections are opened from the clients: forward is the way of the acceptors' bytes",
+        "both ends run TCP as Linux does, with the windows of the capture",
+    ]
+    if rates_bps is None:
+        peak = _busiest_bps(capture)
+        rates_bps = (peak, peak)
+        assumed.append(
+            f"the link has {rate_text(peak)} both ways: that much passed in the busiest second "
+            "(--rate says it better)"
+        )
+    if rtt_s is None:
+        without = made - report["vectors"]["with_rtt"]
+        fallback = f"; 100 ms for {without:,} that show none" if without else ""
+        assumed.append(f"round-trip times are those of the capture, without its queues{fallback}")
+    buffer = max(_LEAST_BUFFER, math.ceil(max(rates_bps) * _BUFFER_S / FRAME_BITS))
+    assumed.append(
+        f"droptail and red have a buffer of {buffer} packets: 100 ms at that rate; red's "
+        "thresholds are an eighth and three eighths of it, 5 and 15 packets at least"
+    )
+    chosen = tuple(_sized(name, buffer) for name in disciplines)
+    text = _scenario_text(capture.name, vectors.name, seconds, rates_bps, rtt_s, chosen[0])
+    Scenario.from_toml(text, folder=folder)  # what is written is right
+    file = folder / f"{capture.stem}.toml"
+    write_text(file, text)
+    return Replay(file, chosen, tuple(assumed), tuple(_left_out(report)))
+
+
+def _busiest_bps(capture: Path) -> float:
+    """Bits per second on the wire in the busiest second of the busiest interface."""
+    width, interfaces = _native.capture_arrivals(str(capture), 1.0, None)
+    peaks = []
+    for columns in interfaces:
+        packets, octets = (np.frombuffer(column, "<f8") for column in columns)
+        peaks.append(float(np.max(octets + _FRAMING_BYTES * packets, initial=0.0)))
+    # Two digits: more would pretend that it was known.
+    bps = max(8 * max(peaks) / width, 1000.0)
+    digit = 10.0 ** (math.floor(math.log10(bps)) - 1)
+    return math.ceil(round(bps / digit, 6)) * digit
+
+
+def _sized(name: str, buffer: int) -> str:
+    """A queue discipline; ``droptail`` and ``red`` get what a link of this buffer needs."""
+    if name == "droptail":
+        return f'{{ kind = "droptail", limit = "{buffer} packets" }}'
+    if name == "red":  # thresholds in the ratio of three that Floyd recommends
+        least = max(5, buffer // 8)
+        return (
+            f'{{ kind = "red", min_th = "{least} packets", max_th = "{3 * least} packets", '
+            f'limit = "{max(buffer, 8 * least)} packets", gentle = true }}'
+        )
+    return name
+
+
+def _refuse_unknown(disciplines: Sequence[str]) -> None:
+    """Raises an error for what is no discipline, before the work."""
+    field = "topology.bottleneck.discipline"
+    try:
+        for name in disciplines:
+            example("cbr", [(field, _sized(name, _LEAST_BUFFER))])
+    except ScenarioError as error:
+        raise ScenarioError(str(error).replace(field, "--discipline", 1)) from None
+
+
+def _left_out(report: Mapping[str, Any]) -> Iterator[str]:
+    """What of a capture is not replayed."""
+    connections = report["connections"]
+    for reason, number in report["packets"]["skipped"].items():
+        yield f"{_counted(number, 'packet')}: {reason}"
+    for reason, number in connections["skipped"].items():
+        yield f"{_counted(number, 'connection')}: {reason}"
+    for reason, number in connections["partial"].items():
+        yield f"what was not captured of {_counted(number, 'connection')}: {reason}"
+
+
+def _counted(number: int, thing: str) -> str:
+    """A number of things in words."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _scenario_text(
+    capture: str,
+    vectors: str,
+    seconds: float,
+    rates_bps: tuple[float, float],
+    rtt_s: float | None,
+    discipline: str,
+) -> str:
+    """The scenario as TOML."""
+    rtt = (
+        '{ kind = "vector" }'
+        if rtt_s is None
+        else f'{{ kind = "constant", rtt = "{time_text(rtt_s)}" }}'
+    )
+    forward, reverse = map(rate_text, rates_bps)
+    shown = discipline if discipline.startswith("{") else inline(discipline)
+    return f"""\
+title = {inline(f"Replay of {capture}, {forward} down, {reverse} up")}
+
+[measure]
+warm_up = "{time_text(seconds * _WARM_UP)}"      # a tenth of the capture is replayed uncounted
+duration = "{time_text(seconds * (1 - _WARM_UP))}"
+queue_sample = "{time_text(min(0.1, rounded(seconds / 3000)))}"
+record = ["responses", "flows", "queue", "sojourn"]
+
+[topology]
+kind = "dumbbell"
+
+[topology.bottleneck]
+discipline = {shown}       # of both directions
+
+[topology.bottleneck.forward]   # the way of the acceptors' bytes: the download
+rate = "{forward}"
+
+[topology.bottleneck.reverse]   # the way of the initiators' bytes
+rate = "{reverse}"
+
+[[traffic]]
+name = "capture"
+kind = "vectors"
+file = {inline(vectors)}
+copies = 1                 # more or less load: 1.2, 0.5
+direction = "forward"
+tcp = "linux"
+rtt = {rtt}
+"""

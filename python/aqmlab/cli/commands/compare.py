@@ -54,15 +54,13 @@ def command(
     Scenario files are run first, unless their finished runs are found. Runs that differ in their
     seed alone are taken together: means over the seeds, and differences seed by seed.
     """
-    from aqmlab.figures import base as figures
-    from aqmlab.figures import groups as group_figures
+    from aqmlab import figures
+    from aqmlab.figures.files import check_suffix
+    from aqmlab.figures.theme import MOST_SERIES
 
     check_format(as_json=as_json, as_tsv=as_tsv)
     target = figure or root / "compare.svg"
-    if target.suffix.lower() not in figures.WRITERS:
-        raise AqmlabError(
-            f"{target}: a figure is written as {', '.join(figures.WRITERS)}; choose one of these"
-        )
+    check_suffix(target)
     wanted = chosen_seeds(seed, seeds)
     planned = [
         entry
@@ -72,20 +70,18 @@ def command(
     if len(planned) < 2:
         raise AqmlabError("a comparison needs two runs at least; add one, or --vary FIELD=A,B")
     curves = len(planned) // len(wanted or [None])
-    if figure and curves > figures.MOST_RUNS:
-        raise AqmlabError(
-            f"{figure}: a figure shows at most {figures.MOST_RUNS} runs, not {curves}"
-        )
+    if figure and curves > MOST_SERIES:
+        raise AqmlabError(f"{figure}: a figure shows at most {MOST_SERIES} runs, not {curves}")
     opened = made(planned, root, jobs)
     found = distinguish(opened)
     groups = compared_groups(opened)
     alone = len(groups) == len(found)
     compared, apart = differences(groups), distances(groups)
-    too_many = len(groups) > figures.MOST_RUNS
+    too_many = len(groups) > MOST_SERIES
     recorded = any(run.responses is not None or run.queue is not None for run in found)
     drawn = recorded and not too_many
     if drawn:
-        figures.save(group_figures.comparison(groups), target)
+        figures.save(figures.comparison(opened), target)
     if as_json:
         content = {
             "runs": [

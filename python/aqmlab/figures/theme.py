@@ -245,16 +245,14 @@ class Heading:
 
     def within(self, look: Look, room: float) -> alt.TitleParams:
         """The heading above a part of a figure, in lines that fit its width."""
-        font = look.size.text
-        lines = textwrap.wrap(self.title, int(room / (0.57 * font))) or [""]
-        below = [
-            line
-            for text in self.subtitle[:1]
-            if text
-            for line in textwrap.wrap(text, int(room / (0.54 * font)))
-        ]
+        font, small = look.size.text, 0.92 * look.size.text
+        below = self.subtitle[0] if self.subtitle else ""
         return alt.TitleParams(
-            lines, subtitle=below, anchor="start", fontSize=font, subtitleFontSize=0.92 * font
+            textwrap.wrap(self.title, int(room / (0.54 * font))) or [""],
+            subtitle=textwrap.wrap(below[:1].upper() + below[1:], int(room / (0.5 * small))),
+            anchor="start",
+            fontSize=font,
+            subtitleFontSize=small,
         )
 
 

@@ -67,12 +67,20 @@ def classes(
             some = [row for name in panel for row in rows[name]]
             y = linear(unlike.title, [_top(row) for row in some], count=4, zero=True)
             each = room if len(panels) == 1 else room / len(panels) - 3.4 * look.size.text
-            axis = name_axis(panel, each, look.size.text)
+            # One class alone has its configurations on the axis: a single label would say nothing.
+            alone = len(panel) == 1 and len(names) > 1
+            axis = name_axis(names if alone else panel, each, look.size.text)
+            beside = alt.Undefined if alone else alt.XOffset("series:N", sort=names)
             base = alt.Chart(
                 Data(values=some), width=max(each, 30), height=look.size.height
             ).encode(
-                x=alt.X("class:N", title=None, sort=panel, axis=axis),
-                xOffset=alt.XOffset("series:N", sort=names),
+                x=alt.X(
+                    "series:N" if alone else "class:N",
+                    title=panel[0] if alone else None,
+                    sort=names if alone else panel,
+                    axis=axis,
+                ),
+                xOffset=beside,
             )
             bars = base.mark_bar().encode(
                 y=y.y("y"),

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.cases import Case, chosen_links, seeds_in_words
 from aqmlab.figures.files import Chart
-from aqmlab.figures.findings import Finding, finding
-from aqmlab.figures.quantities import of_link
+from aqmlab.figures.findings import Finding, Values, finding
 from aqmlab.figures.theme import Heading, Look, View
 from aqmlab.figures.timelines import Panel, Series, band_words, grouped, stacked
 from aqmlab.results.links import LinkDirection
@@ -47,9 +46,10 @@ def view(
             'no run recorded queue samples: add "queue" to measure.record and run again'
         )
     busiest = next(at for at in places if at in drawn)
-    mean = of_link("sojourn_mean_s", busiest)
     said = finding(
-        [Finding(case.label, mean.values(case)) for case in found], mean.words, mean.unit
+        [Finding(case.label, _means(case, busiest)) for case in found],
+        f"mean queue delay at {busiest}",
+        "ms",
     )
     left_out = (
         f"; the first {MOST_PANELS} of {len(panels)} plots" if len(panels) > MOST_PANELS else ""
@@ -69,6 +69,12 @@ def view(
         return stacked(panels, names, look, room)
 
     return View(heading, build)
+
+
+def _means(case: Case, at: LinkDirection) -> Values:
+    """The exact mean delay of all packets in ms, by seed."""
+    found = case.group.values(".".join((*at.path, "sojourn_mean_s")))
+    return {seed: 1e3 * value for seed, value in found.items()}
 
 
 def _series(case: Case, at: LinkDirection) -> Series:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import altair as alt
@@ -10,9 +10,7 @@ import numpy as np
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.axes import Axis, linear, logarithmic
-from aqmlab.figures.cases import Case
-from aqmlab.figures.findings import Finding, change
-from aqmlab.figures.quantities import Quantity
+from aqmlab.figures.findings import Finding, Values, change
 from aqmlab.figures.theme import Data, Look
 
 __all__ = ["Place", "axes", "ellipse", "front", "names_at", "placed", "possibly_on_front"]
@@ -46,27 +44,24 @@ class Place:
         return float(cost), float(gain)
 
 
-def placed(found: Sequence[Case], cost: Quantity, gain: Quantity) -> list[Place]:
-    """Where each configuration stands that measured both numbers."""
-    places = [
-        Place(
-            case.label,
-            Finding(case.label, cost.values(case)),
-            Finding(case.label, gain.values(case)),
-        )
-        for case in found
-    ]
+def placed(found: Iterable[tuple[str, Values, Values]]) -> list[Place]:
+    """Where each configuration stands that measured both numbers.
+
+    Args:
+        found: Name, cost and gain of each.
+    """
+    places = [Place(name, Finding(name, cost), Finding(name, gain)) for name, cost, gain in found]
     known = [place for place in places if len(place.points)]
     if not known:
-        raise AqmlabError(f"no run measured both {cost.key} and {gain.key}")
+        raise AqmlabError("no run measured both numbers; `aqmlab show` lists what there is")
     return known
 
 
-def axes(places: Sequence[Place], cost: Quantity, gain: Quantity) -> tuple[Axis, Axis]:
+def axes(places: Sequence[Place], cost: str, gain: str) -> tuple[Axis, Axis]:
     """The axes: cost runs from right to left, so that up and to the right is better."""
     costs = [value for place in places for value in place.cost.values.values()]
     gains = [value for place in places for value in place.gain.values.values()]
-    title = f"{cost.title}, less to the right"
+    title = f"{cost}, less to the right"
     least = min((value for value in costs if value > 0), default=0.0)
     if least > 0 and max(costs) > _SPREAD * least:
         log = logarithmic(title, [0.85 * least, 1.15 * max(costs)])
@@ -75,7 +70,7 @@ def axes(places: Sequence[Place], cost: Quantity, gain: Quantity) -> tuple[Axis,
         reach = 0.08 * (max(costs) - min(costs) or max(costs) or 1)
         x = linear(title, [max(0, min(costs) - reach), max(costs) + reach], reverse=True)
     reach = 0.15 * (max(gains) - min(gains) or 0.1 * max(map(abs, gains)) or 1)
-    return x, linear(gain.title, [min(gains) - reach, max(gains) + reach])
+    return x, linear(gain, [min(gains) - reach, max(gains) + reach])
 
 
 def ellipse(place: Place) -> list[dict[str, float | str]]:

@@ -65,6 +65,7 @@ def _present(report: Report, section: str) -> bool:
         "differences": report.differences,
         "responses": report.distributions,
         "queues": report.traces,
+        "pictures": report.pictures or None,
         "reasons": report.reasons,
         "fidelity": report.fidelity,
     }

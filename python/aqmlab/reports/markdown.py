@@ -36,9 +36,14 @@ def write(report: Report, path: Path) -> None:
     pictures = stills(report)
     for name, picture in pictures.items():
         write_text(folder / f"{name}.svg", picture)
+    for one in report.pictures:
+        write_text(folder / f"{one.name}.svg", one.still)
     shown = {
         name: f"![{_CAPTIONS[name]}]({quote(folder.name)}/{name}.svg)\n\n*{_CAPTIONS[name]}*"
         for name in pictures
+    } | {
+        one.name: f"![{_plain(one.title)}]({quote(folder.name)}/{one.name}.svg)"
+        for one in report.pictures
     }
     write_text(path, "\n\n".join(filter(None, _parts(report, shown))) + "\n")
 
@@ -65,6 +70,9 @@ def _parts(report: Report, shown: dict[str, str]) -> Iterator[str]:
         yield _heading("queues")
         yield from (shown[name] for name in ("queue", "probability") if name in shown)
         yield _table(report.traced) if report.traced else ""
+    if report.pictures:
+        yield _heading("pictures")
+        yield from (shown[one.name] for one in report.pictures)
     for section, one in (("reasons", report.reasons), ("fidelity", report.fidelity)):
         if one:
             yield _heading(section)

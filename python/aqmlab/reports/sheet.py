@@ -111,6 +111,10 @@ def _main_strips(report: Report) -> Iterator[Strip]:
         for name in ("queue", "probability"):
             if name in pictures:
                 yield from _pair([pictures[name]])
+    if report.pictures:
+        yield from _heading("pictures", below=300)
+        for one in report.pictures:
+            yield from _pair([one.still])
     if report.reasons:
         yield from _heading("reasons")
         yield from _table(report, report.reasons)

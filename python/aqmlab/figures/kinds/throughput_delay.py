@@ -38,8 +38,8 @@ def throughput_delay(
     """
     found = cases(runs)
     cost, gain = quantity(delay, found, link), quantity(throughput, found, link)
-    places = tradeoffs.placed(found, cost, gain)
-    x, y = tradeoffs.axes(places, cost, gain)
+    places = tradeoffs.placed((case.label, cost.values(case), gain.values(case)) for case in found)
+    x, y = tradeoffs.axes(places, cost.title, gain.title)
     names = [case.label for case in found]
     corners = [row for one in places for row in tradeoffs.ellipse(one)]
     one_by_one = [

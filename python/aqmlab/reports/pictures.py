@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -86,8 +87,8 @@ def _fitting(runs: Sequence[Run], configurations: int) -> Iterator[_Drawing]:
 
 def _inline(name: str, title: str, spec: dict[str, Any]) -> str:
     """A figure inside a page: named, with identifiers that no other one has."""
-    spec["config"]["aria"] = False  # the title says it
-    picture = svg(spec)
+    # Its marks are not pictures of their own: the title says what it shows.
+    picture = re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", svg(spec))
     for what in ('id="part', "#part"):
         picture = picture.replace(what, what.replace("part", f"{name}-part"))
     return picture.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)

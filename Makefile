@@ -126,10 +126,10 @@ validate: build  ## what each discipline's paper promises: docs/validation.md; A
 	$(BIN)/python -m aqmlab.validation.disciplines $(ARGS)
 
 .PHONY: figures
-figures: build  ## the figure of README.md
+figures: build  ## the figure of README.md, over ten seeds
 	mkdir -p docs/images
-	$(COMPARE) -o docs/images/quickstart.svg
-	$(COMPARE) -o docs/images/quickstart.png
+	$(COMPARE) --seeds 1..10 -o docs/images/quickstart.svg
+	$(COMPARE) --seeds 1..10 -o docs/images/quickstart.png
 
 .PHONY: bench bench-micro bench-peers
 bench:  ## what the engine costs: ARGS=--quick, --memory, --save; docs/benchmarks.md

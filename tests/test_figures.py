@@ -1,20 +1,35 @@
-"""Figures: what is drawn is what was measured, in every format."""
+"""Figures: what is drawn is what was measured, in every look and format."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from aqmlab import figures
 from aqmlab.errors import AqmlabError
-from aqmlab.figures import base as figures
+from aqmlab.figures import curves, kinds
+from aqmlab.figures.axes import linear, logarithmic, ticks_between
+from aqmlab.figures.cases import cases, chosen_links
+from aqmlab.figures.files import svg
+from aqmlab.figures.findings import Finding, finding, shown
+from aqmlab.figures.kinds.fairness import jain, windows
+from aqmlab.figures.queues import delays
+from aqmlab.figures.theme import PATTERNS, THEMES
+from aqmlab.figures.tradeoffs import Place, ellipse, front, possibly_on_front
 from aqmlab.results.distributions import Distribution
+from aqmlab.results.links import LinkDirection
+from conftest import SMALL
+from figure_runs import axes, colliding, data_of, figure_runs, rows, subtitle, title
 from made_runs import made_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from aqmlab.results.run import Run
+    from conftest import Cli
 
 RANDOM = np.random.default_rng(1)
 TIMES = {
@@ -25,61 +40,480 @@ TIMES = {
     "ties": np.sort(np.round(0.01 + RANDOM.exponential(1.0, 50_000), 2)),
     "slow": np.sort(5 + RANDOM.exponential(1.0, 100)),
 }
+FORWARD = LinkDirection("bottleneck", "forward")
+HEAT = """title = "A map"
+scenario = "small.toml"
+seeds = "1..2"
+[[axes]]
+name = "queue"
+[axes.variants.droptail]
+"topology.bottleneck.discipline" = { kind = "droptail", limit = "30 packets" }
+[axes.variants.fq-codel]
+"topology.bottleneck.discipline" = { kind = "fq-codel" }
+[[axes]]
+field = "topology.bottleneck.rate"
+values = ["2 Mbit/s", "4 Mbit/s", "8 Mbit/s"]
+"""
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> list[Run]:
-    queue = RANDOM.integers(0, 121, 2400)
-    return [
-        made_run(tmp_path / "a", label="droptail 120", times=TIMES["many"], queue=queue),
-        made_run(tmp_path / "b", label="red (30,90)", times=2 * TIMES["few"], queue=queue // 2),
-    ]
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Two queues, three seeds each."""
+    return figure_runs(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory, runs: list[Run]) -> list[Run]:
+    """The same queues at two more rates."""
+    return runs + figure_runs(
+        tmp_path_factory.mktemp("more"),
+        queues=('{ kind = "droptail", limit = "40 packets" }', '{ kind = "fq-codel" }'),
+    )
+
+
+# --- Points, axes, sentences ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
 def test_every_point_of_a_cdf_is_exact(times: np.ndarray) -> None:
-    at, share = figures.cdf_points(Distribution.exact(np.sort(times)), 2.0)
-    assert len(at) <= figures.CURVE_POINTS
+    at, share = curves.cdf_points(Distribution.exact(np.sort(times)), 2.0)
+    assert len(at) <= curves.CURVE_POINTS
     assert (at[0], share[0], at[-1]) == (0, 0, 2)
     np.testing.assert_allclose(share, [np.mean(times <= t) for t in at], atol=1e-12)
     distinct = np.unique(times[times <= 2.0])
-    if len(distinct) < figures.CURVE_POINTS // 2 and len(times) < figures.CURVE_POINTS:
+    if len(distinct) < curves.CURVE_POINTS // 2 and len(times) < curves.CURVE_POINTS:
         np.testing.assert_array_equal(at[1:-1], distinct)
 
 
 def test_thinning_a_cdf_hides_no_large_step() -> None:
-    _, share = figures.cdf_points(Distribution.exact(TIMES["many"]), 2.0)
-    assert np.max(np.diff(share)) < 1.2 / figures.CURVE_POINTS
+    _, share = curves.cdf_points(Distribution.exact(TIMES["many"]), 2.0)
+    assert np.max(np.diff(share)) < 1.2 / curves.CURVE_POINTS
 
 
 @pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
 def test_every_point_of_a_ccdf_is_exact(times: np.ndarray) -> None:
-    at, share = figures.ccdf_points(Distribution.exact(times))
-    assert len(at) <= figures.CURVE_POINTS
+    at, share = curves.ccdf_points(Distribution.exact(times))
+    assert len(at) <= curves.CURVE_POINTS
     np.testing.assert_allclose(share, [np.mean(times >= t) for t in at], atol=1e-12)
     assert (at[0], share[0]) == (times[0], 1)
     np.testing.assert_array_equal(at[-10:], np.unique(times)[-10:])
 
 
-@pytest.mark.parametrize("count", [1, 7, 300, 301, 2401])
-def test_queue_bins_hold_every_sample(count: int) -> None:
-    time = 60 + 0.1 * np.arange(count)
-    packets = RANDOM.integers(0, 121, count)
-    bins = figures.queue_bins(time, packets)
-    assert len(bins) <= figures.QUEUE_BINS
-    assert min(bin_["min"] for bin_ in bins) == packets.min()
-    assert max(bin_["max"] for bin_ in bins) == packets.max()
-    assert all(bin_["min"] <= bin_["mean"] <= bin_["max"] for bin_ in bins)
-    assert [bin_["time"] for bin_ in bins] == sorted(bin_["time"] for bin_ in bins)
+def test_intervals_hold_every_sample() -> None:
+    time = 60 + 0.1 * np.arange(2401)
+    packets = RANDOM.integers(0, 121, 2401)
+    found = curves.binned(time, packets, np.linspace(60, 300, 301))
+    assert np.nanmin(found["min"]) == packets.min()
+    assert np.nanmax(found["max"]) == packets.max()
+    assert np.all((found["min"] <= found["mean"]) & (found["mean"] <= found["max"]))
+    gaps = curves.binned(np.array([0.5, 2.5]), np.array([1, 3]), np.arange(4.0))
+    np.testing.assert_array_equal(gaps["mean"], [1, np.nan, 3])
 
 
-def test_a_bin_is_min_mean_and_max() -> None:
-    time = np.arange(600.0)
-    packets = np.tile([2, 6], 300)
-    bins = figures.queue_bins(time, packets)
-    assert len(bins) == 300
-    assert {(bin_["min"], bin_["mean"], bin_["max"]) for bin_ in bins} == {(2, 4, 6)}
+@pytest.mark.parametrize("low", [0, 0.001, 0.37, 3, 59, 1e6])
+@pytest.mark.parametrize("span", [1e-4, 0.013, 0.9, 1, 7, 240, 1e7])
+def test_an_axis_has_two_ticks_at_least(low: float, span: float) -> None:
+    for count in (3, 5, 8):
+        assert 2 <= len(ticks_between(low, low + span, count)) <= 3 * count
+        axis = linear("x", [low, low + span], count=count)
+        assert axis.low <= low + 1e-9 * span
+        assert axis.high >= low + span * (1 - 1e-9)
+    if low:
+        axis = logarithmic("x", [low, low + span])
+        assert len(axis.ticks) >= 2
+        assert all(axis.low <= tick <= axis.high for tick in axis.ticks)
 
+
+def test_equal_values_have_an_axis_too() -> None:
+    for values in ([5.0, 5.0], [0.0], [], [float("nan")]):
+        axis = linear("x", values, zero=True)
+        assert axis.high > axis.low
+        assert len(axis.ticks) >= 2
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (512.3, "512"),
+        (9.04, "9.04"),
+        (0, "0"),
+        (0.3774, "0.377"),
+        (12345.6, "12,346"),
+        (1e-5, "0.00001"),
+    ],
+)
+def test_numbers_in_sentences(value: float, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_a_title_says_no_more_than_the_seeds_do() -> None:
+    first = Finding("a", {1: 512.0, 2: 520.0, 3: 504.0})
+    second = Finding("b", {1: 9.0, 2: 9.2, 3: 8.8})
+    near = Finding("c", {1: 505.0, 2: 528.0, 3: 510.0})
+    assert finding([first, second], "delay", "ms") == "b cuts the delay from 512 to 9 ms"
+    assert finding([second, first], "delay", "ms") == "a raises the delay from 9 to 512 ms"
+    assert finding([first, near], "delay", "ms") == "Delay does not clearly differ: 512 to 514 ms"
+    assert finding([first, second, near], "delay", "ms") == "Delay: from 9 ms (b) to 514 ms (c)"
+    one = [replace(first, values={1: 512.0}), replace(second, values={1: 9.0})]
+    assert finding(one, "delay", "ms") == "b cuts the delay from 512 to 9 ms (one seed)"
+    assert finding(one[:1], "delay", "ms") == "Delay is 512 ms (one seed)"
+    # The same seeds are compared seed by seed: what they share does not hide the difference.
+    shifted = Finding("d", {seed: value + 3 for seed, value in first.values.items()})
+    assert finding([first, shifted], "delay", "ms") == "d raises the delay from 512 to 515 ms"
+
+
+# --- Every kind -----------------------------------------------------------------------------------
+
+
+def chart_of(name: str, found: list[Run], swept: list[Run], look: figures.Look) -> Any:
+    """A chart of a kind, of runs that it needs."""
+    options: dict[str, dict[str, Any]] = {"heat-map": {"x": "discipline", "y": "limit"}}
+    chosen = swept if name in {"parameter", "utilization-delay"} else found
+    if name == "heat-map":
+        pytest.skip("has a sweep of its own below")
+    return kinds.kind(name).draw(chosen, look=look, **options.get(name, {}))
+
+
+@pytest.mark.parametrize("name", kinds.names())
+@pytest.mark.parametrize("width", ["column", "page", "screen"])
+def test_every_kind_fits_its_width_and_its_ticks_each_other(
+    name: str, width: Any, runs: list[Run], swept: list[Run]
+) -> None:
+    chart = chart_of(name, runs, swept, figures.Look(width, "dark" if width == "page" else "light"))
+    picture = svg(chart.to_dict())
+    size, unit = re.findall(r'^<svg [^>]*?width="([\d.]+)(pt|)"', picture)[0]
+    assert unit == ("" if width == "screen" else "pt")
+    wanted = {"column": 252, "page": 515.5, "screen": 900}[width]
+    assert wanted - 3 <= float(size) <= wanted + 0.5
+    found = axes(picture)
+    assert found
+    for labels in found:
+        assert len(labels) >= 2 or not labels[0].text[0].isdigit(), labels
+        assert not colliding(labels)
+
+
+@pytest.mark.parametrize("name", kinds.names())
+def test_every_kind_is_an_exported_function_with_all_its_options_explained(name: str) -> None:
+    kind = kinds.kind(name)
+    assert getattr(figures, name.replace("-", "_")) is kind.draw
+    assert kind.summary.endswith(".")
+    assert all(option.help.endswith(".") for option in kind.options.values()), kind.options
+
+
+def test_themes_differ_in_their_colours(runs: list[Run]) -> None:
+    for theme in ("light", "dark"):
+        picture = svg(figures.cdf(runs, look=figures.Look("column", theme)).to_dict())
+        for colour in (THEMES[theme].background, *THEMES[theme].series[:2]):
+            assert colour in picture
+
+
+def test_a_look_that_does_not_exist_is_named() -> None:
+    with pytest.raises(AqmlabError, match="width: found wide; expected one of column, page"):
+        figures.Look("wide")  # type: ignore[arg-type]
+    with pytest.raises(AqmlabError, match="theme: found blue; expected one of light, dark"):
+        figures.Look(theme="blue")  # type: ignore[arg-type]
+
+
+# --- Distributions --------------------------------------------------------------------------------
+
+
+def test_a_cdf_is_the_mean_of_the_runs(runs: list[Run]) -> None:
+    chart = figures.cdf(runs)
+    drawn = [row for row in rows(chart, "x", "y", "low") if row["series"] == runs[0].label]
+    scale = 1e3 if "(ms)" in str(chart.to_dict()) else 1
+    times = [run.responses["response_s"].to_numpy() for run in runs[:3] if run.responses]
+    for row in (drawn[3], drawn[len(drawn) // 2], drawn[-1]):
+        shares = [100 * np.mean(one <= row["x"] / scale * (1 + 1e-5)) for one in times]
+        assert row["y"] == pytest.approx(np.mean(shares), abs=0.1)
+        assert row["low"] is None or row["low"] <= row["y"] <= row["high"]
+    medians = [
+        [Distribution.known_of(run.afresh(), "response").time_s(0.5) for run in some]
+        for some in (runs[:3], runs[3:])
+    ]
+    for median in medians:
+        assert shown(scale * float(np.mean(median))) in title(chart)
+    assert "seeds 1 to 3" in subtitle(chart)
+    assert "intervals of the mean over seeds" in subtitle(chart)
+
+
+def test_one_run_says_that_it_is_one_seed_and_has_blocks(runs: list[Run]) -> None:
+    chart = figures.cdf([runs[0], runs[3]])
+    assert title(chart).endswith("(one seed)")
+    assert "blocks of the measured time" in subtitle(chart)
+    assert any(row["low"] is not None for row in rows(chart, "low"))
+
+
+def test_the_axis_ends_with_the_data_or_where_it_is_asked_to(tmp_path: Path) -> None:
+    fast = made_run(tmp_path / "a", label="fast", times=TIMES["many"] / 50)
+    slow = made_run(tmp_path / "b", label="slow", times=TIMES["many"] * 10)
+    near = figures.cdf([fast]).to_dict()
+    x = near["layer"][0]["encoding"]["x"]
+    assert x["scale"]["domain"][0] == 0
+    assert 1e3 * np.quantile(TIMES["many"] / 50, 0.9) <= x["scale"]["domain"][1] < 60
+    assert x["title"] == "Response time (ms)"
+    both = figures.cdf([fast, slow]).to_dict()["layer"][0]["encoding"]["x"]
+    assert both["scale"]["type"] == "log"
+    asked = figures.cdf([slow], limit_s=3).to_dict()["layer"][0]["encoding"]["x"]
+    assert asked["scale"]["domain"] == [0, 3]
+    with pytest.raises(AqmlabError, match="limit_s: found -1; expected a time above 0"):
+        figures.cdf([slow], limit_s=-1)
+
+
+def test_a_tail_keeps_its_slowest(runs: list[Run]) -> None:
+    chart = figures.ccdf(runs, of="response")
+    drawn = [row for row in rows(chart, "x", "y") if row["series"] == runs[0].label]
+    slowest = max(run.responses["response_s"].to_numpy().max() for run in runs[:3] if run.responses)
+    scale = 1e3 if "(ms)" in str(chart.to_dict()) else 1
+    assert drawn[-1]["x"] == pytest.approx(scale * slowest, rel=1e-5)
+    assert drawn[0]["y"] == pytest.approx(100)
+
+
+def test_a_class_and_the_wait_in_a_queue(runs: list[Run]) -> None:
+    pages = figures.cdf(runs, traffic="pages")
+    assert "class pages" in subtitle(pages)
+    delay = figures.cdf(runs, of="delay")
+    assert "bottleneck forward" in title(delay)
+    medians = [
+        float(
+            np.mean(
+                [run.summary["links"]["bottleneck"]["forward"]["sojourn_p50_s"] for run in some]
+            )
+        )
+        for some in (runs[:3], runs[3:])
+    ]
+    numbers = [float(text) for text in re.findall(r"from ([\d.]+) to ([\d.]+) ms", title(delay))[0]]
+    assert numbers == [pytest.approx(1e3 * median, rel=0.02) for median in medians]
+    with pytest.raises(AqmlabError, match="no run has responses of class nobody"):
+        figures.cdf(runs, traffic="nobody")
+    with pytest.raises(AqmlabError, match="link: found radio; the runs have bottleneck"):
+        figures.cdf(runs, of="delay", link="radio")
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (partial(figures.cdf, of="delay"), 'add "sojourn" to measure.record'),
+        (figures.delay, 'add "queue" to measure.record'),
+        (figures.flows, "set measure.flow_trace"),
+        (figures.fairness, "set measure.flow_trace"),
+        (figures.parameter, "differ in no parameter"),
+        (figures.heat_map, "differ in no parameter"),
+    ],
+)
+def test_what_was_not_recorded_is_named(draw: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(AqmlabError, match=words):
+        draw([made_run(tmp_path / "bare", times=TIMES["few"])])
+
+
+def test_nothing_at_all_is_named(tmp_path: Path) -> None:
+    with pytest.raises(AqmlabError, match="no run has responses or queue samples"):
+        figures.comparison([made_run(tmp_path / "nothing")])
+    with pytest.raises(AqmlabError, match="a figure needs at least one run"):
+        figures.cdf([])
+
+
+# --- Over time ------------------------------------------------------------------------------------
+
+
+def test_the_delay_is_what_is_queued_over_the_rate(runs: list[Run]) -> None:
+    _, found = delays(runs[0], FORWARD) or (None, None)
+    assert found is not None
+    # 2 Mbit/s without framing; the estimate's mean is near the exact one of the packets.
+    assert found.max() < 1e3 * 20 * 1500 * 8 / 2e6 * 1.01
+    side = runs[0].summary["links"]["bottleneck"]["forward"]
+    assert found.mean() == pytest.approx(1e3 * side["sojourn_mean_s"], rel=0.1)
+    chart = figures.delay([runs[0]])
+    drawn = rows(chart, "x", "y", "low")
+    assert np.mean([row["y"] for row in drawn]) == pytest.approx(found.mean(), rel=0.02)
+    assert "estimate: queued bytes / rate" in subtitle(chart).lower()
+    assert shown(1e3 * side["sojourn_mean_s"]) in title(chart)
+
+
+def test_a_rate_that_changes_is_the_one_of_the_moment(runs: list[Run]) -> None:
+    scenario = {
+        **runs[0].scenario,
+        "topology": {
+            "bottleneck": {
+                "forward": {
+                    "rate": "2 Mbit/s",
+                    "rate_changes": [{"at": "10 s", "rate": "500 kbit/s"}],
+                }
+            }
+        },
+    }
+    before = delays(runs[0], FORWARD)
+    after = delays(replace(runs[0], scenario=scenario), FORWARD)
+    assert before is not None
+    assert after is not None
+    late = before[0] >= 10
+    positive = before[1] > 0
+    np.testing.assert_allclose(
+        after[1][~late & positive] / before[1][~late & positive], 1, rtol=0.05
+    )
+    np.testing.assert_allclose(after[1][late & positive] / before[1][late & positive], 4, rtol=0.05)
+
+
+def test_curves_of_unlike_height_have_plots_of_their_own(runs: list[Run]) -> None:
+    alike = figures.delay(runs).to_dict()["vconcat"]
+    alone = figures.delay([runs[0], runs[3]]).to_dict()["vconcat"]
+    assert len(alone) == 2 * len(
+        chosen_links(cases(runs))
+    )  # bands of samples would cover each other
+    assert len(alike) < len(alone)
+
+
+def test_loaded_directions_are_drawn(runs: list[Run]) -> None:
+    assert chosen_links(cases(runs))[0] == FORWARD
+    with pytest.raises(
+        AqmlabError, match="direction: found sideways; the runs have forward, reverse"
+    ):
+        figures.delay(runs, direction="sideways")
+    both = figures.delay(runs, direction="reverse")
+    assert "Bottleneck reverse" in subtitle(both)
+
+
+def test_connections_over_time(runs: list[Run]) -> None:
+    chart = figures.flows([runs[0]])
+    trace = runs[0].flow_trace
+    assert trace is not None
+    spec = chart.to_dict()
+    assert [plot["layer"][1]["encoding"]["y"]["title"] for plot in spec["vconcat"]] == [
+        "Cwnd (kB)",
+        "RTT (ms)",
+        "Rate (Mbit/s)",
+    ]
+    windows_kb = [row["high"] for row in data_of(chart, spec["vconcat"][0])]
+    assert max(windows_kb) == pytest.approx(trace["cwnd_bytes"].to_numpy().max() / 1e3, rel=1e-3)
+    with pytest.raises(AqmlabError, match="flow: found 99; the trace has"):
+        figures.flows([runs[0]], flow=99)
+    assert "One each" in subtitle(figures.flows(runs))
+
+
+def test_fairness_is_jains_index(runs: list[Run]) -> None:
+    assert jain(np.array([1.0, 1, 1, 1])) == 1
+    assert jain(np.array([4.0, 0, 0, 0])) == 0.25
+    times, index = windows(runs[0], 2.0)
+    assert 5 <= len(times) <= 10  # one that stalls up to the end does not last
+    assert np.all((index >= 1 / 3) & (index <= 1))
+    chart = figures.fairness([runs[0]], window_s=2.0)
+    assert [row["y"] for row in rows(chart, "x", "y")] == [
+        pytest.approx(v, rel=1e-5) for v in index
+    ]
+    assert shown(float(index.mean())) in title(chart)
+    for wrong in (0, float("nan")):
+        with pytest.raises(AqmlabError, match="window_s: found"):
+            figures.fairness(runs, window_s=wrong)
+    with pytest.raises(AqmlabError, match="or a longer window_s"):
+        figures.fairness(runs, window_s=100)
+
+
+# --- Parameters and trade-offs --------------------------------------------------------------------
+
+
+def test_a_metric_against_a_parameter(swept: list[Run]) -> None:
+    chart = figures.parameter(swept, metric="delay")
+    drawn = {row["x"]: row for row in rows(chart, "x", "y", "low")}
+    assert len(drawn) == 4
+    for case in cases(swept):
+        values = [
+            1e3 * run.summary["links"]["bottleneck"]["forward"]["sojourn_mean_s"]
+            for run in case.runs
+        ]
+        row = drawn[case.parameters["discipline"]]
+        assert row["y"] == pytest.approx(np.mean(values), rel=1e-5)
+        assert row["low"] < row["y"] < row["high"]
+    with pytest.raises(AqmlabError, match="the runs have no parameter disciplin"):
+        figures.parameter(swept, x="disciplin")
+    with pytest.raises(AqmlabError, match='there is no metric "dely"'):
+        figures.parameter(swept, metric="dely")
+
+
+def test_an_ellipse_is_one_standard_deviation() -> None:
+    points = np.array([[10.0, 9], [12, 9.5], [14, 9.2], [11, 9.9]])
+    seeds = range(len(points))
+    place = Place(
+        "a",
+        Finding("a", dict(zip(seeds, points[:, 0].tolist(), strict=True))),
+        Finding("a", dict(zip(seeds, points[:, 1].tolist(), strict=True))),
+    )
+    corners = np.array([[row["x"], row["y"]] for row in ellipse(place)], dtype=float)
+    away = corners - points.mean(axis=0)
+    distance = np.einsum("ij,jk,ik->i", away, np.linalg.inv(np.cov(points.T)), away)
+    np.testing.assert_allclose(distance, 1)
+    assert corners[:, 0].max() - points[:, 0].mean() == pytest.approx(
+        points[:, 0].std(ddof=1), rel=0.01
+    )
+    assert ellipse(replace(place, cost=Finding("a", {0: 1.0, 1: 2.0}))) == []
+
+
+def test_delay_runs_from_right_to_left(runs: list[Run]) -> None:
+    for draw in (figures.throughput_delay, figures.utilization_delay):
+        assert '"reverse": true' in draw(runs).to_json()
+    means = {row["series"]: row for row in rows(figures.throughput_delay(runs), "x", "y")[-2:]}
+    for case in cases(runs):
+        sides = [run.summary["links"]["bottleneck"]["forward"] for run in case.runs]
+        mean = np.mean(
+            [[1e3 * side["sojourn_mean_s"], side["throughput_bps"] / 1e6] for side in sides], axis=0
+        )
+        assert [means[case.label]["x"], means[case.label]["y"]] == [pytest.approx(v) for v in mean]
+
+
+def test_the_front_is_what_nothing_beats() -> None:
+    def at(name: str, cost: float, gain: float, spread: float = 0.1) -> Place:
+        sides = [{seed: value + spread * seed for seed in (-1, 0, 1)} for value in (cost, gain)]
+        return Place(name, Finding(name, sides[0]), Finding(name, dict(sides[1])))
+
+    places = [at("a", 1, 90), at("b", 5, 95), at("c", 5, 80), at("d", 9, 94)]
+    assert [one.name for one in front(places)] == ["a", "b"]
+    assert possibly_on_front(places) == []
+    noisy = Place(
+        "n", Finding("n", {0: 1.0, 1: 9.0, 2: 6.0}), Finding("n", {0: 94.0, 1: 99.0, 2: 91.0})
+    )
+    solid = Place(
+        "s", Finding("s", {0: 5.0, 1: 5.1, 2: 5.2}), Finding("s", {0: 95.0, 1: 95.1, 2: 95.2})
+    )
+    assert [one.name for one in possibly_on_front([solid, noisy])] == ["n"]
+
+
+def test_bars_by_class(runs: list[Run]) -> None:
+    chart = figures.classes(runs)
+    drawn = {(row["series"], row["class"]): row["y"] for row in rows(chart, "class", "y")}
+    for case in cases(runs):
+        for name in ("fetches", "pages"):
+            values = [run.summary["responses"][name]["p50_s"] for run in case.runs]
+            assert drawn[case.label, name] == pytest.approx(np.mean(values), rel=1e-5)
+    assert (runs[0].label, "transfers") not in drawn
+    goodput = figures.classes(runs, metric="goodput")
+    assert {row["class"] for row in rows(goodput, "class")} == {"fetches", "pages", "transfers"}
+    with pytest.raises(AqmlabError, match="metric: found delay, which is of links"):
+        figures.classes(runs, metric="delay")
+
+
+def test_a_sweep_has_the_parameters_of_its_axes(aqmlab: Cli) -> None:
+    Path("small.toml").write_text(SMALL)
+    Path("map.toml").write_text(HEAT)
+    assert aqmlab("sweep", "map.toml", "--out", "swept", "--store", "store").status == 0
+    drawn = figures.heat_map("swept", metric="p90")
+    fields = {(row["x"], row["y"]): row for row in rows(drawn, "value", "shown")}
+    assert set(fields) == {
+        (f"{rate} Mbit/s", queue) for rate in (2, 4, 8) for queue in ("droptail", "fq-codel")
+    }
+    for case in cases("swept"):
+        at = (case.parameters["rate"], case.parameters["queue"])
+        mean = np.mean([run.summary["responses"]["all"]["p90_s"] for run in case.runs])
+        assert fields[at]["value"] == pytest.approx(mean)
+        assert fields[at]["shown"] == shown(float(mean))
+    for width in ("column", "screen"):
+        for labels in axes(svg(figures.heat_map("swept", look=figures.Look(width)).to_dict())):
+            assert not colliding(labels)
+    lines = figures.parameter("swept", metric="p90", look=figures.Look("column"))
+    assert {row["series"] for row in rows(lines, "x", "y", "low")} == {"droptail", "fq-codel"}
+    assert {row["x"] for row in rows(lines, "x", "y", "low")} == {2, 4, 8}
+    with pytest.raises(AqmlabError, match="they differ in rate too; choose others"):
+        figures.heat_map("swept", x="queue", y="queue")
+
+
+# --- Files and commands ---------------------------------------------------------------------------
 
 STARTS = {".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF", ".html": b"<!DOCTYPE html>"}
 
@@ -92,73 +526,94 @@ def test_every_format_is_written(suffix: str, runs: list[Run], tmp_path: Path) -
 
 
 def test_html_loads_nothing(runs: list[Run], tmp_path: Path) -> None:
-    page = figures.save(figures.response_cdf(runs), tmp_path / "f.html").read_text()
+    page = figures.save(figures.classes(runs), tmp_path / "f.html").read_text()
     assert "<script src" not in page
     assert "<link" not in page
 
 
+def test_a_column_of_print_is_300_dots_per_inch(runs: list[Run], tmp_path: Path) -> None:
+    look = figures.Look("column")
+    png = figures.save(figures.classes(runs, look=look), tmp_path / "f.png").read_bytes()
+    assert 1030 <= int.from_bytes(png[16:20], "big") <= 1055
+    pdf = figures.save(figures.classes(runs, look=look), tmp_path / "f.pdf").read_bytes()
+    [box] = re.findall(rb"/MediaBox\s*\[0 0 ([\d.]+)", pdf)
+    assert 249 <= float(box) <= 252.5
+
+
 def test_an_unknown_format_is_refused(runs: list[Run], tmp_path: Path) -> None:
     with pytest.raises(AqmlabError, match=r"written as \.svg, \.png, \.pdf, \.html, not as \.gif"):
-        figures.save(figures.response_cdf(runs), tmp_path / "figure.gif")
+        figures.save(figures.classes(runs), tmp_path / "figure.gif")
     assert not list(tmp_path.glob("*figure*"))
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(runs: list[Run], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(AqmlabError, match="cannot be written"):
-        figures.save(figures.response_cdf(runs), tmp_path / "file" / "figure.svg")
-
-
-def test_axes_name_their_units_and_curves_their_runs(runs: list[Run], tmp_path: Path) -> None:
-    text = figures.save(figures.comparison(runs), tmp_path / "f.svg").read_text()
-    for words in ("response time (s)", "share of responses (%)", "simulated time (s)", "packets"):
-        assert f">{words}<" in text
-    for run in runs:
-        assert f">{run.label}<" in text
-    assert figures.COLOURS[0] in text
-    assert figures.COLOURS[1] in text
+        figures.save(figures.classes(runs), tmp_path / "file" / "figure.svg")
 
 
 def test_runs_of_one_label_are_told_apart(tmp_path: Path) -> None:
     runs = [made_run(tmp_path / name, times=TIMES["few"]) for name in ("a", "b")]
-    text = figures.save(figures.response_cdf(runs), tmp_path / "f.svg").read_text()
+    text = figures.save(figures.cdf(runs), tmp_path / "f.svg").read_text()
     assert ">droptail 120, limit a<" in text
     assert ">droptail 120, limit b<" in text
 
 
-def test_more_than_eight_runs_get_other_patterns(tmp_path: Path) -> None:
-    runs = [
-        made_run(tmp_path / str(k), label=f"run {k}", times=TIMES["few"])
-        for k in range(len(figures.COLOURS) + 1)
-    ]
-    text = figures.save(figures.response_cdf(runs), tmp_path / "f.svg").read_text()
-    assert 'stroke-dasharray="6,3"' in text
+def test_more_than_eight_curves_get_other_patterns(tmp_path: Path) -> None:
+    runs = [made_run(tmp_path / str(k), label=f"run {k}", times=TIMES["few"]) for k in range(9)]
+    text = figures.save(figures.cdf(runs), tmp_path / "f.svg").read_text()
+    assert f'stroke-dasharray="{",".join(map(str, PATTERNS[1]))}"' in text
 
 
-def test_too_many_runs_are_refused(tmp_path: Path) -> None:
+def test_too_many_curves_are_refused(tmp_path: Path) -> None:
     runs = [made_run(tmp_path / str(k), label=str(k), times=TIMES["one"]) for k in range(33)]
-    with pytest.raises(AqmlabError, match="at most 32 runs, not 33"):
-        figures.response_cdf(runs)
-
-
-def test_what_was_not_recorded_is_named(tmp_path: Path) -> None:
-    bare = made_run(tmp_path / "bare")
-    with pytest.raises(
-        AqmlabError, match=r"no run recorded responses: add them to measure\.record"
-    ):
-        figures.response_cdf([bare])
-    with pytest.raises(AqmlabError, match="no run recorded responses or queue samples"):
-        figures.comparison([bare])
+    with pytest.raises(AqmlabError, match="at most 32 curves, not 33"):
+        figures.cdf(runs)
 
 
 def test_a_comparison_draws_what_there_is(tmp_path: Path) -> None:
     only = made_run(tmp_path / "only", queue=np.full(100, 5))
     text = figures.save(figures.comparison([only]), tmp_path / "f.svg").read_text()
-    assert "Queue length" in text
-    assert "response time" not in text
+    assert "queue delay" in text
+    assert "esponse time" not in text
 
 
-def test_a_direction_without_samples_is_named(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "a", queue=np.full(100, 5))
-    with pytest.raises(AqmlabError, match="no queue samples of bottleneck sideways"):
-        figures.queue_length([run], direction="sideways")
+def test_the_command_draws_a_kind(aqmlab: Cli, runs: list[Run]) -> None:
+    paths = [run.path for run in runs]
+    answer = aqmlab("plot", "cdf", *paths, "--of", "delay", "--width", "column", "-o", "f.svg")
+    assert (answer.status, answer.out, answer.err) == (0, "figure: f.svg\n", "")
+    assert Path("f.svg").read_text() == svg(
+        figures.cdf(runs, of="delay", look=figures.Look("column")).to_dict()
+    )
+    folder = aqmlab("plot", "delay", paths[0].parent, "--theme", "dark")
+    assert folder.out == "figure: delay.svg\n"
+    assert THEMES["dark"].background in Path("delay.svg").read_text()
+
+
+def test_the_command_lists_its_kinds(aqmlab: Cli) -> None:
+    answer = aqmlab("plot", "--list")
+    assert answer.status == 0
+    assert all(f"{name} " in answer.out for name in kinds.names())
+    assert "--of --class --link --direction --limit" in answer.out
+    assert aqmlab("plot").out == answer.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["cdff", "."], "No such command 'cdff'. Did you mean"),
+        (["cdf", "nowhere"], "nowhere: there is no such run directory"),
+        (["cdf", ".", "--metric", "p50"], "No such option: --metric"),
+        (["cdf", ".", "--of", "delai"], "'delai' is not one of 'response', 'flow', 'delay'"),
+        (["cdf", "nowhere", "-o", "x.gif"], "x.gif: a figure is written as .svg"),
+    ],
+)
+def test_wrong_commands(aqmlab: Cli, arguments: list[str], words: str) -> None:
+    answer = aqmlab("plot", *arguments)
+    assert (answer.status, answer.out) == (2, "")
+    assert words in answer.err
+
+
+def test_an_unknown_kind_is_named() -> None:
+    with pytest.raises(AqmlabError, match="there is no figure cdff"):
+        kinds.kind("cdff")

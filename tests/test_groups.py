@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aqmlab import AqmlabError, Run, Scenario
-from aqmlab.figures import groups as group_figures
+from aqmlab import AqmlabError, Run, Scenario, figures
 from aqmlab.results.compare import differences
-from aqmlab.results.groups import Group, group
+from aqmlab.results.distributions import Distribution
+from aqmlab.results.groups import Group, band, group
 from aqmlab.results.statistics import estimate, independent_difference
 from conftest import SMALL, Cli
 from made_runs import made_run
@@ -41,7 +41,7 @@ def test_compare_takes_seeds_together(aqmlab: Cli, small: Path) -> None:
     assert lines[5] == "loaded links, 3 seeds each"
     assert "against droptail 20, with 95 % intervals" in answer.out
     assert answer.out.count("run directory: ") == 6
-    assert "droptail 20 (3 runs)" in Path("figure.html").read_text()
+    assert "seeds 1 to 3" in Path("figure.html").read_text()
 
     directories = [path for path in sorted(Path("runs").iterdir()) if path.is_dir()]
     content = json.loads(aqmlab("compare", *directories, "--json").out)
@@ -160,7 +160,8 @@ def test_the_band_holds_the_true_distribution(tmp_path: Path) -> None:
     for trial in range(40):
         runs = [drawn(tmp_path / f"{trial}-{k}", 10 * trial + k) for k in range(5)]
         for count, inside in ((5, several), (1, single)):
-            mean, low, high = Group("x", tuple(runs[:count])).distribution(grid)
+            times = [Distribution.known_of(run, "response") for run in runs[:count]]
+            mean, low, high = band(times, grid, runs[0] if count == 1 else None)
             inside += list((low <= true) & (true <= high))
             assert np.all((low <= mean) & (mean <= high))
     # 160 answers each, which depend on each other within a trial.
@@ -169,43 +170,18 @@ def test_the_band_holds_the_true_distribution(tmp_path: Path) -> None:
     assert not all(several)
 
 
-def test_curves_are_means_and_tails_are_their_rest(tmp_path: Path) -> None:
-    runs = tuple(drawn(tmp_path / str(seed), seed) for seed in (1, 2, 3))
-    group = Group("droptail 120", runs)
-    recorded = [run.responses["response_s"].to_numpy() for run in runs if run.responses]
-    keys = ("time", "share", "low", "high")
-    assert group.title == "droptail 120 (3 runs)"
-    near = group_figures.curve(group, group_figures.cdf(2.0))
-    far = group_figures.curve(group, group_figures.ccdf())
-    for rows, tail in ((near, False), (far, True)):
-        for row in (rows[5], rows[len(rows) // 2], rows[-2]):
-            time, share, low, high = (float(row[key] or 0) for key in keys)
-            shares = [
-                100 * np.mean((times >= time) if tail else (times <= time)) for times in recorded
-            ]
-            assert share == pytest.approx(np.mean(shares), abs=0.05)
-            assert low <= share <= high
-    assert far[0]["share"] == pytest.approx(100, abs=1e-6)
-
-
-def test_figures_say_what_their_bands_are(tmp_path: Path) -> None:
-    groups = [
-        Group(name, tuple(drawn(tmp_path / f"{name}{k}", k, mean) for k in range(2)))
-        for name, mean in (("a", 0.5), ("b", 0.7))
-    ]
-    text = json.dumps(group_figures.comparison(groups).to_dict())
-    assert "intervals of the mean over seeds" in text
-    assert "a (2 runs)" in text
-    alone = [Group(group.label, group.runs[:1]) for group in groups]
-    text = json.dumps(group_figures.comparison(alone).to_dict())
-    assert "from blocks of the measured time" in text
-    assert "a (1 run)" in text
+def test_a_band_ends_where_most_runs_have_nothing_left() -> None:
+    """The bootstrap of one value among zeros would reach up to everything."""
+    times = [Distribution.exact(np.array([0.1, 0.2, last])) for last in (0.3, 0.3, 0.3, 9.0)]
+    _, low, high = band(times, np.array([0.15, 1.0]))
+    assert np.isfinite([low[0], high[0]]).all()
+    assert np.isnan([low[1], high[1]]).all()
 
 
 def test_runs_keep_nothing_of_what_a_figure_read(tmp_path: Path) -> None:
     """Else the memory of a paper's figures would grow with its runs."""
     runs = [drawn(tmp_path / str(seed), seed) for seed in (1, 2)]
-    assert group_figures.distributions([Group("x", tuple(runs))], 2.0) is not None
+    assert figures.cdf(runs) is not None
     assert not any("responses" in vars(run) for run in runs)
     assert runs[0].responses is not None
     assert "responses" in vars(runs[0])

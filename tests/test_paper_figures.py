@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from aqmlab.errors import AqmlabError
+from aqmlab.papers.figures import published_points
 from aqmlab.papers.paper import Paper, read_figures
 from aqmlab.papers.reproduce import reproduce
 
@@ -56,5 +57,25 @@ def test_a_figure_is_drawn_from_runs_that_recorded_nothing(
     assert (result["runs"], result["failed"]) == (5, {})
     assert result["figures"] == {"22-98": str(tmp_path / "figures" / "22-98.svg")}
     text = Path(result["figures"]["22-98"]).read_text(encoding="utf-8")
-    assert "drop-tail 190 at 98 % (1 run)" in text
-    assert "Responses that take that long or longer" in text
+    assert "drop-tail 190 at 98 %" in text
+    assert "Share of responses that take that long or longer" in text
+    assert "figure 22-98, quick" in text
+    assert "Quick runs of 30 s, which are not scored" in text
+    assert "Dots: published" in text
+
+
+def test_published_points_are_those_of_the_tables() -> None:
+    tables = {table.id: table for table in Paper.load("christiansen2000").tables}
+    row = tables["B.1"].row("drop-tail 120 at 98 %")
+    points = published_points(tables["B.1"], row, "response")
+    printed = {key: float(row.published[key]) for key in ("p50_s", "pct_le_1s", "pct_1_to_2s")}
+    assert points[:3] == [
+        (printed["p50_s"], 0.5),
+        (1.0, pytest.approx(printed["pct_le_1s"] / 100)),
+        (2.0, pytest.approx((printed["pct_le_1s"] + printed["pct_1_to_2s"]) / 100)),
+    ]
+    assert [time for time, _ in points] == sorted(time for time, _ in points)
+    assert published_points(tables["B.1"], row, "flow") == []
+    le = {table.id: table for table in Paper.load("le2005").tables}["4.2"]
+    found = published_points(le, le.row("uncongested at 80"), "response")
+    assert found == [(0.137, 0.5), (0.237, 0.75), (0.312, 0.9)]

@@ -462,7 +462,11 @@ def test_every_format_says_the_same(aqmlab: Cli, pair: list[Run], tmp_path: Path
         for wanted in ("Two queues", "Which one?", "red (5,15)", median):
             assert wanted in words.replace("\\", "")
     figures = re.findall(r"!\[.*?\]\((.*?)\)", text)
-    assert len(figures) == 4
+    names = ("cdf", "ccdf", "queue", "probability", "delay", "throughput-delay", "classes")
+    assert figures == [f"report_files/{name}.svg" for name in names]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert len(re.findall(r'<figure class="picture"><svg role="img" aria-label="\w', page)) == 3
+    assert page.count('fill="var(--run-1)"') > 0  # they follow the page's theme
     assert all((tmp_path / name).read_text().startswith("<svg") for name in figures)
     width, height = book.pages[0].mediabox.width, book.pages[0].mediabox.height
     assert (round(width), round(height)) == (842, 596)  # A4, landscape, in points

@@ -1,5 +1,43 @@
-"""Figures of runs and of groups of runs."""
+"""Figures of runs, as Altair charts.
 
-from aqmlab.figures.base import comparison, queue_length, response_ccdf, response_cdf, save
+Each kind is a function of runs (or of the folders that hold them) and a :class:`Look`; what it
+returns can be shown in a notebook, changed, or saved with :func:`save`::
 
-__all__ = ["comparison", "queue_length", "response_ccdf", "response_cdf", "save"]
+    from aqmlab import figures
+
+    chart = figures.cdf(["runs/a", "runs/b"], look=figures.Look("column", "dark"))
+    figures.save(chart, "responses.pdf")
+
+`aqmlab plot` draws the same on the command line; see docs/figures.md.
+"""
+
+from aqmlab.figures.files import Chart, save
+from aqmlab.figures.kinds.ccdf import ccdf
+from aqmlab.figures.kinds.cdf import cdf
+from aqmlab.figures.kinds.classes import classes
+from aqmlab.figures.kinds.comparison import comparison
+from aqmlab.figures.kinds.delay import delay
+from aqmlab.figures.kinds.fairness import fairness
+from aqmlab.figures.kinds.flows import flows
+from aqmlab.figures.kinds.heat_map import heat_map
+from aqmlab.figures.kinds.parameter import parameter
+from aqmlab.figures.kinds.throughput_delay import throughput_delay
+from aqmlab.figures.kinds.utilization_delay import utilization_delay
+from aqmlab.figures.theme import Look
+
+__all__ = [
+    "Chart",
+    "Look",
+    "ccdf",
+    "cdf",
+    "classes",
+    "comparison",
+    "delay",
+    "fairness",
+    "flows",
+    "heat_map",
+    "parameter",
+    "save",
+    "throughput_delay",
+    "utilization_delay",
+]

@@ -115,6 +115,7 @@ def reproduce(
         {table.id: table for table in source.tables},
         lambda table, label: _finished(plan.rows.get((table, label), ()), runs),
         folder / "figures",
+        quick=quick,
     )
     result["files"] = _write(folder, _report(board, result, judged, decidable), board, result)
     return result

@@ -8,14 +8,15 @@ picture with a legend of its own.
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 
-from aqmlab.figures.base import COLOURS, PATTERNS, Chart, finish, svg
+from aqmlab.figures.axes import linear, logarithmic
+from aqmlab.figures.files import Chart, svg
+from aqmlab.figures.theme import PATTERNS, THEMES, Look, configured
 from aqmlab.reports.data import PACKETS, Distributions, Trace, Traces, rows
 from aqmlab.results.compare import ALL
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["PALETTE", "Style", "address", "ccdf", "cdf", "stills", "stroke", "trace", "trace_rows"]
 
 
-_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 _STILL_WIDTH = 430
 """Width of a picture's plot in pixels: two stand beside each other."""
 _TRACE_WIDTH = 920
@@ -36,6 +36,7 @@ _STILL_POINTS = 200
 """Most points of a curve in a picture."""
 _STILL_RUNS = 8
 """Most configurations in a picture: as many as there are colours."""
+_LIVE_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 
 
 @dataclass(frozen=True)
@@ -52,62 +53,30 @@ class Style:
         return "container" if self.live else _STILL_WIDTH
 
     @property
+    def look(self) -> Look:
+        """The look of its figures."""
+        return Look(theme="page" if self.live else "light")
+
+    @property
     def colour(self) -> alt.Color:
-        """A colour per configuration."""
-        scale = alt.Scale(domain=list(self.names), range=[self.stroke(k) for k in self.every])
-        return alt.Color("run:N", scale=scale, legend=self.legend)
+        """A colour per configuration; the page has a legend of its own."""
+        return self.look.colour(self.names, "run", legend=not self.live, most=None)
 
     @property
     def pattern(self) -> alt.StrokeDash:
         """A line pattern per configuration: solid for as long as the colours last."""
-        scale = alt.Scale(domain=list(self.names), range=[_dash(k) for k in self.every])
-        return alt.StrokeDash("run:N", scale=scale, legend=self.legend)
-
-    @property
-    def every(self) -> range:
-        """Numbers of the configurations."""
-        return range(len(self.names))
-
-    @property
-    def legend(self) -> alt.Legend | None:
-        """A picture's own legend."""
-        return None if self.live else alt.Legend(title=None, columns=3)
-
-    def stroke(self, number: int) -> str:
-        """The colour of a configuration: the page's, or the picture's."""
-        place = number % len(COLOURS)
-        return f"var(--run-{place + 1})" if self.live else COLOURS[place]
+        return self.look.pattern(self.names, "run", legend=not self.live)
 
     def spec(self, chart: Chart, data: list[dict[str, Any]]) -> dict[str, Any]:
         """The finished definition."""
-        spec: dict[str, Any] = (chart if self.live else finish(chart)).to_dict()
-        live = {"config": _LIVE} if self.live else {}
-        return {**spec, **live, "datasets": {"rows": data}}
+        spec: dict[str, Any] = configured(chart, self.look).to_dict()
+        if self.live:
+            # The page says in words what a chart shows.
+            spec["config"] |= {"font": _LIVE_FONT, "aria": False, "padding": dict(_LIVE_PADDING)}
+        return {**spec, "datasets": {"rows": data}}
 
 
-_LIVE: dict[str, Any] = {
-    "background": "transparent",
-    "font": _FONT,
-    "padding": {"left": 4, "right": 12, "top": 8, "bottom": 4},
-    "aria": False,  # the page says in words what a chart shows
-    "axis": {
-        "labelFontSize": 12,
-        "titleFontSize": 12.5,
-        "titleFontWeight": "normal",
-        "labelColor": "var(--soft)",
-        "titleColor": "var(--text)",
-        "gridColor": "var(--grid)",
-        "domainColor": "var(--axis)",
-        "tickColor": "var(--axis)",
-    },
-    "view": {"stroke": None},
-}
-"""The style of live charts; the names are those of the page's style."""
-
-
-def _dash(number: int) -> list[int]:
-    """The line pattern of a configuration."""
-    return PATTERNS[number // len(COLOURS) % len(PATTERNS)]
+_LIVE_PADDING = {"left": 4, "right": 12, "top": 8, "bottom": 4}
 
 
 def cdf(found: Distributions, style: Style) -> dict[str, Any]:
@@ -122,7 +91,7 @@ def cdf(found: Distributions, style: Style) -> dict[str, Any]:
             "time:Q",
             title="response time (s)",
             scale=alt.Scale(domain=[0, {"expr": "limit"}], nice=False),
-            axis=alt.Axis(tickCount=8, grid=False),
+            axis=alt.Axis(tickCount=8),
         ),
         y=alt.Y(
             "share:Q",
@@ -144,27 +113,10 @@ def ccdf(found: Distributions, style: Style) -> dict[str, Any]:
         style,
         "ccdf",
         steps="step-before",
-        x=alt.X(
-            "time:Q",
-            title="response time (s), logarithmic",
-            scale=alt.Scale(type="log", nice=False, domain=[fastest, max(slowest, 2 * fastest)]),
-            axis=alt.Axis(values=_ticks(fastest, slowest), format="~r", grid=False),
-        ),
-        y=alt.Y(
-            "share:Q",
-            title="responses that took it or longer (%)",
-            scale=alt.Scale(type="log", domain=[100 * rarest, 100]),
-            axis=alt.Axis(values=_ticks(100 * rarest, 100), format="~r"),
-        ),
+        x=logarithmic("response time (s), logarithmic", [fastest, slowest]).x("time"),
+        y=logarithmic("responses that took it or longer (%)", [100 * rarest, 100]).y("share"),
         parameters=[],
     )
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Ticks of a logarithmic axis: powers of ten, and 2 and 5 between them on short axes."""
-    steps = (1, 2, 5) if high < 100 * low else (1,)
-    values = [float(f"{step}e{power}") for power in range(-6, 6) for step in steps]
-    return [value for value in values if low <= value <= high]
 
 
 def _distribution(
@@ -208,7 +160,6 @@ def trace(found: Traces, style: Style, variable: str | None) -> dict[str, Any]:
 
     Queues share their axes over all configurations; each inner variable has its own.
     """
-    times = [value for trace in found.traces for value in trace.columns["time"]]
     scale = alt.Scale(nice=True)
     if variable == PACKETS:
         peak = max(
@@ -221,12 +172,7 @@ def trace(found: Traces, style: Style, variable: str | None) -> dict[str, Any]:
         .transform_filter("datum.direction === direction && datum.variable === variable")
         .transform_flatten(["time", "min", "mean", "max"])
         .encode(
-            x=alt.X(
-                "time:Q",
-                title="simulated time (s)",
-                scale=alt.Scale(domain=[min(times), max(times)], nice=False),
-                axis=alt.Axis(tickCount=8, grid=False),
-            ),
+            x=_time_axis(found),
             color=style.colour,
         )
     )
@@ -243,14 +189,10 @@ def trace(found: Traces, style: Style, variable: str | None) -> dict[str, Any]:
     return style.spec(chart, [])
 
 
-def _still(spec: dict[str, Any]) -> str:
-    """A chart as SVG, always the same: Vega numbers its clips on from chart to chart."""
-    picture = svg(spec)
-    names = dict.fromkeys(re.findall(r'id="(\w+)"', picture))
-    for number, name in enumerate(names):
-        picture = re.sub(rf'\bid="{name}"', f'id="part{number}"', picture)
-        picture = picture.replace(f"#{name})", f"#part{number})")
-    return picture
+def _time_axis(found: Traces) -> alt.X:
+    """The axis of simulated time that all traces share."""
+    times = [value for trace in found.traces for value in trace.columns["time"]]
+    return linear("simulated time (s)", [min(times), max(times)], count=8, tight=True).x("time")
 
 
 def _still_traces(
@@ -262,13 +204,8 @@ def _still_traces(
         {**row, "head": row["run"] if queue else f"{row['run']}: {row['variable']}"}
         for row in trace_rows(chosen)
     ]
-    times = [value for trace in found.traces for value in trace.columns["time"]]
     base = alt.Chart(width=_TRACE_WIDTH, height=80).encode(
-        x=alt.X(
-            "time:Q",
-            title="simulated time (s)",
-            scale=alt.Scale(domain=[min(times), max(times)], nice=False),
-        ),
+        x=_time_axis(found),
         color=Style(style.names, live=False).colour.legend(None),
     )
     band = base.mark_area(opacity=0.25).encode(
@@ -293,57 +230,48 @@ def _still_traces(
     return style.spec(chart, data)
 
 
-PALETTE: Mapping[str, Mapping[str, str]] = {
+_PAGE: Mapping[str, Mapping[str, str]] = {
     "light": {
-        "--text": "#1a1c20",
-        "--soft": "#545962",
         "--line": "#d9dce1",
         "--paper": "#f6f7f9",
-        "--card": "#ffffff",
         "--shade": "#eef0f3",
-        "--grid": "#e6e8ec",
-        "--axis": "#7a7f88",
         "--link": "#0b57a4",
         "--better": "#00664a",
         "--worse": "#a33c00",
-        "--run-1": "#0072b2",
-        "--run-2": "#d55e00",
-        "--run-3": "#009e73",
-        "--run-4": "#cc79a7",
-        "--run-5": "#c98500",
-        "--run-6": "#3a9fd8",
-        "--run-7": "#000000",
-        "--run-8": "#8f8400",
     },
     "dark": {
-        "--text": "#e8e8ea",
-        "--soft": "#b0b3ba",
         "--line": "#3a3d44",
         "--paper": "#15161a",
-        "--card": "#1d1f24",
         "--shade": "#26292f",
-        "--grid": "#31343b",
-        "--axis": "#7d818a",
         "--link": "#8cc4ff",
         "--better": "#5fd0a5",
         "--worse": "#ffab66",
-        "--run-1": "#56a8e8",
-        "--run-2": "#f0803c",
-        "--run-3": "#2fbf95",
-        "--run-4": "#e39cc6",
-        "--run-5": "#e6b429",
-        "--run-6": "#9bd4f7",
-        "--run-7": "#e8e8ea",
-        "--run-8": "#d8d04a",
     },
 }
-"""Colours of the page by theme. Those of the curves are Okabe and Ito's, made lighter or darker
-until each stands out from its background."""
+"""What the page has beside the colours of figures."""
+
+
+def _palette(theme: Literal["light", "dark"]) -> dict[str, str]:
+    """All colours of the page under a theme."""
+    colours = THEMES[theme]
+    return {
+        "--text": colours.text,
+        "--soft": colours.soft,
+        "--grid": colours.grid,
+        "--axis": colours.axis,
+        "--card": colours.background,
+        **_PAGE[theme],
+        **{f"--run-{k}": colour for k, colour in enumerate(colours.series, 1)},
+    }
+
+
+PALETTE: Mapping[str, Mapping[str, str]] = {"light": _palette("light"), "dark": _palette("dark")}
+"""Colours of the page by theme."""
 
 
 def stroke(number: int) -> dict[str, str]:
     """The style of a configuration's curves: the page's colour, and their line pattern."""
-    pattern = _dash(number)
+    pattern = Look.dash(number)
     return {
         "colour": f"var(--run-{number % 8 + 1})",
         "dash": "" if pattern == PATTERNS[0] else " ".join(map(str, pattern)),
@@ -355,8 +283,8 @@ def stills(report: Report) -> dict[str, str]:
     style = Style(report.drawn[:_STILL_RUNS], live=False)
     found: dict[str, str] = {}
     if report.distributions:
-        found["cdf"] = _still(cdf(report.distributions, style))
-        found["ccdf"] = _still(ccdf(report.distributions, style))
+        found["cdf"] = svg(cdf(report.distributions, style))
+        found["ccdf"] = svg(ccdf(report.distributions, style))
     if traced := report.traces:
         queues, inner = _chosen_traces(traced, style)
         for name, chosen, title in (
@@ -364,7 +292,7 @@ def stills(report: Report) -> dict[str, str]:
             ("probability", inner, f"Signal probability, {traced.directions[0]}"),
         ):
             if chosen:
-                found[name] = _still(_still_traces(traced, style, chosen, title))
+                found[name] = svg(_still_traces(traced, style, chosen, title))
     return found
 
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from aqmlab.reports.data import MOST_DRAWN, Distributions, Traces, distributions, traces
 from aqmlab.reports.fidelity import PublishedNumber, published_numbers
+from aqmlab.reports.pictures import Picture, pictures
 from aqmlab.reports.tables import (
     Table,
     class_table,
@@ -95,6 +96,8 @@ class Report:
     reasons: Table | None
     distributions: Distributions | None
     traces: Traces | None
+    pictures: list[Picture]
+    """Further figures that the runs have something for."""
     compared: list[Difference]
     differences: Table | None
     doubts: list[str]
@@ -193,6 +196,7 @@ def compose(
         reasons=None,
         distributions=None,
         traces=None,
+        pictures=[],
         compared=[],
         differences=None,
         doubts=[],
@@ -232,6 +236,7 @@ def _of_scenario(
         reasons=reason_table(groups),
         distributions=curves,
         traces=traced,
+        pictures=pictures(runs, len(groups)),
         compared=changes,
         differences=difference_table(changes) if changes else None,
         doubts=doubts(changes, groups),

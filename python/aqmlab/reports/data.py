@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from aqmlab.figures.base import ccdf_points, cdf_points
+from aqmlab.figures.curves import ccdf_points, cdf_points
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.groups import Group
 from aqmlab.results.links import LinkDirection, loaded_links, main_link

@@ -30,7 +30,7 @@ def page(report: Report) -> str:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters["tojson"] = _compact
+    environment.filters |= {"tojson": _compact, "address": address}
     source = {
         name: environment.get_template(f"report.{name}").render(palette=PALETTE)
         for name in ("css", "js")
@@ -98,6 +98,7 @@ def _present(report: Report, section: str) -> bool:
         "differences": report.differences,
         "responses": report.distributions,
         "queues": report.traces,
+        "pictures": report.pictures or None,
         "reasons": report.reasons,
         "fidelity": report.fidelity,
     }

@@ -37,13 +37,14 @@ def write(report: Report, path: Path) -> None:
     shown = []
     for number, part in enumerate(parts, 1):
         prefix = f"{number}-" if report.parts else ""
-        pictures = stills(part)
+        pictures = stills(part) | {one.name: one.still for one in part.pictures}
+        titles = {**_CAPTIONS, **{one.name: _plain(one.title) for one in part.pictures}}
         for name, picture in pictures.items():
             write_text(folder / f"{prefix}{name}.svg", picture)
         shown.append(
             {
-                name: f"![{_CAPTIONS[name]}]({quote(folder.name)}/{prefix}{name}.svg)"
-                f"\n\n*{_CAPTIONS[name]}*"
+                name: f"![{titles[name]}]({quote(folder.name)}/{prefix}{name}.svg)"
+                + (f"\n\n*{titles[name]}*" if name in _CAPTIONS else "")
                 for name in pictures
             }
         )
@@ -90,6 +91,9 @@ def _results(report: Report, shown: dict[str, str]) -> Iterator[str]:
         yield _heading("queues")
         yield from (shown[name] for name in ("queue", "probability") if name in shown)
         yield _table(report.traced) if report.traced else ""
+    if report.pictures:
+        yield _heading("pictures")
+        yield from (shown[one.name] for one in report.pictures)
     if report.reasons:
         yield _heading("reasons")
         yield _table(report.reasons)

@@ -16,6 +16,7 @@ SECTIONS = {
     "differences": "Differences",
     "responses": "Response times",
     "queues": "Queues",
+    "pictures": "Figures",
     "reasons": "Drops",
     "fidelity": "Fidelity",
     "details": "All numbers",

@@ -123,6 +123,10 @@ def _result_strips(report: Report) -> Iterator[Strip]:
         for name in ("queue", "probability"):
             if name in pictures:
                 yield from _pair([pictures[name]])
+    if report.pictures:
+        yield from _heading("pictures", below=300)
+        for picture in report.pictures:
+            yield from _pair([picture.still])
     if report.reasons:
         yield from _heading("reasons")
         yield from _table(report, report.reasons)

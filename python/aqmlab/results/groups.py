@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from aqmlab.errors import AqmlabError
 from aqmlab.results.blocks import block_band
-from aqmlab.results.distributions import Distribution, Of
+from aqmlab.results.distributions import Distribution
 from aqmlab.results.labels import distinguish
 from aqmlab.results.metrics import Metric, flattened, look_up, metric_key
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Estimate, Floats, estimate, estimates
 
-__all__ = ["Group", "group", "transfer_classes"]
+__all__ = ["Group", "band", "group", "transfer_classes"]
 
 
 @dataclass(frozen=True)
@@ -29,13 +28,6 @@ class Group:
     """Short name that no other group beside it has."""
     runs: tuple[Run, ...]
     """In the order of their seeds."""
-    of: Of = "response"
-    """Whose times :attr:`times` and :meth:`distribution` are about."""
-
-    @property
-    def title(self) -> str:
-        """The label and the number of runs."""
-        return f"{self.label} ({len(self.runs)} run{'s' if len(self.runs) > 1 else ''})"
 
     @property
     def first(self) -> Run:
@@ -76,26 +68,29 @@ class Group:
         values = [float(value) for value in found if value is not None]
         return estimate(values) if values else None
 
-    @cached_property
-    def times(self) -> list[Distribution]:
-        """The distribution of each run that has one."""
-        known = [Distribution.known_of(run, self.of) for run in self.runs]
-        return [distribution for distribution in known if distribution.total]
 
-    def distribution(self, grid: Floats) -> tuple[Floats, Floats, Floats]:
-        """Share of what took up to each time of `grid`, and the ends of its interval.
+def band(
+    times: Sequence[Distribution], grid: Floats, recorded: Run | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """Share of what took up to each time of `grid`, and the ends of its interval.
 
-        Of several runs: the mean over the seeds, with its interval at each time. Of one run: the
-        distribution itself; its interval says how it would vary with another stretch of time of
-        the same users (see :mod:`aqmlab.results.blocks`) and takes recorded responses. Without an
-        interval, its ends are no numbers.
-        """
-        shares = np.stack([distribution.shares(grid) for distribution in self.times])
-        mean, low, high, _ = estimates(shares)
-        recorded = [run for run in self.runs if run.responses is not None]
-        if len(self.times) == 1 and self.of == "response" and recorded:
-            low, high = block_band(recorded[0], grid)
-        return mean, np.clip(low, 0, mean), np.clip(high, mean, 1)
+    Of several runs: the mean over the seeds, with its interval at each time. Of one run: the
+    distribution itself; its interval says how it would vary with another stretch of time of the
+    same users (see :mod:`aqmlab.results.blocks`). Without an interval, its ends are no numbers.
+
+    Args:
+        times: The distribution of each run.
+        grid: Times in seconds.
+        recorded: The run, if it is the only one and recorded its responses.
+    """
+    shares = np.stack([distribution.shares(grid) for distribution in times])
+    mean, low, high, _ = estimates(shares)
+    # Where most runs have nothing, or everything, the rest say nothing about the spread.
+    vague = np.mean((shares > 0) & (shares < 1), axis=0) < 0.5
+    low[vague] = high[vague] = np.nan
+    if recorded is not None:
+        low, high = block_band(recorded, grid)
+    return mean, np.clip(low, 0, mean), np.clip(high, mean, 1)
 
 
 def group(runs: Sequence[Run]) -> list[Group]:

@@ -12,7 +12,8 @@ import numpy as np
 from aqmlab import _native
 from aqmlab._util.files import size_of
 from aqmlab._util.table import Table
-from aqmlab.figures.base import Chart, finish
+from aqmlab.figures.files import Chart
+from aqmlab.figures.theme import Look, configured
 from aqmlab.traffic.describe import BIN_S, Memory, memory
 from aqmlab.traffic.views import COLUMNS, logscale
 
@@ -117,4 +118,5 @@ def arrivals_figure(found: list[Arrivals]) -> Chart:
         logscale(one.memories).properties(title=f"{one.capture}, interface {one.interface}")
         for one in found
     ]
-    return finish(alt.concat(*views, columns=COLUMNS).resolve_scale(color="independent"))
+    drawn = alt.concat(*views, columns=COLUMNS).resolve_scale(color="independent")
+    return configured(drawn, Look())

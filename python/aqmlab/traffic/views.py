@@ -6,7 +6,9 @@ import altair as alt
 import numpy as np
 
 from aqmlab._util.table import Table
-from aqmlab.figures.base import COLOURS, CURVE_POINTS, HEIGHT, WIDTH, Chart, Data, finish
+from aqmlab.figures.curves import CURVE_POINTS
+from aqmlab.figures.files import Chart
+from aqmlab.figures.theme import Data, Look, configured
 from aqmlab.traffic.describe import PROBABILITIES, Description, Memory, Quantity
 
 __all__ = ["COLUMNS", "describe_figure", "describe_tables", "logscale"]
@@ -16,6 +18,9 @@ _LOGARITHMIC = {"request", "response", "round-trip time", "time between connecti
 """What is drawn as a complementary distribution on logarithmic axes."""
 COLUMNS = 3
 """Plots beside each other."""
+_LOOK = Look()
+_WIDTH, _HEIGHT = 380, 260
+"""Size of a plot in pixels."""
 
 
 def describe_tables(description: Description) -> list[Table]:
@@ -87,7 +92,7 @@ def describe_figure(descriptions: list[Description]) -> Chart:
             row = alt.concat(*views, columns=COLUMNS, title=title)
             # The legend stands at the plot that it belongs to.
             rows.append(row.resolve_scale(color="independent"))
-    return finish(alt.vconcat(*rows).resolve_scale(color="independent"))
+    return configured(alt.vconcat(*rows).resolve_scale(color="independent"), _LOOK)
 
 
 def _distribution(quantity: Quantity) -> alt.Chart:
@@ -101,8 +106,8 @@ def _distribution(quantity: Quantity) -> alt.Chart:
     ]
     unit = f", {quantity.unit}" if quantity.unit else ""
     chart: alt.Chart = (
-        alt.Chart(Data(values=points), width=WIDTH, height=HEIGHT)
-        .mark_line(color=COLOURS[0], interpolate="step-before")
+        alt.Chart(Data(values=points), width=_WIDTH, height=_HEIGHT)
+        .mark_line(color=_LOOK.stroke(0), interpolate="step-before")
         .encode(
             x=alt.X(
                 "value:Q",
@@ -140,12 +145,12 @@ def logscale(memories: list[Memory]) -> alt.LayerChart:
                 {"series": name, "scale": float(scales[k]), "energy": float(value)}
                 for k, value in ((k, middle + slope * (octave[k] - centre)) for k in (0, -1))
             ]
-    colour = alt.Color("series:N", scale=alt.Scale(range=list(COLOURS)))
+    colour = alt.Color("series:N", scale=alt.Scale(range=list(_LOOK.colours.series)))
     x = alt.X("scale:Q", title="time scale, s", scale=alt.Scale(type="log"))
     y = alt.Y("energy:Q", title="log2 of the energy")
     dots = alt.Chart(Data(values=points)).mark_point(filled=True).encode(x=x, y=y, color=colour)
     fits = alt.Chart(Data(values=lines)).mark_line().encode(x=x, y=y, color=colour)
     chart: alt.LayerChart = (dots + fits).properties(
-        width=WIDTH, height=HEIGHT, title="Memory: the steeper, the longer"
+        width=_WIDTH, height=_HEIGHT, title="Memory: the steeper, the longer"
     )
     return chart

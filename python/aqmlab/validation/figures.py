@@ -10,22 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.base import (
-    COLOURS,
-    HEIGHT,
-    WIDTH,
-    Chart,
-    Data,
-    cdf_points,
-    finish,
-    queue_bins,
-    save,
-    sorted_times,
-)
+from aqmlab.figures.curves import Row, binned, cdf_points, number
+from aqmlab.figures.files import Chart, save
+from aqmlab.figures.theme import Data, Look, configured
 from aqmlab.results.distributions import Distribution
 from aqmlab.validation.checks import label, mean_value, samples
 
@@ -40,8 +32,13 @@ __all__ = ["draw"]
 
 _Drawing = Callable[["Validation", "Results", Mapping[str, Any]], Chart]
 
-_REFERENCE = "#666666"
+_LOOK = Look()
+_REFERENCE = _LOOK.colours.soft
 """Colour of lines and bands that show what is wanted."""
+_WIDTH, _HEIGHT = 760, 260
+"""Size of a plot in pixels."""
+_BINS = 300
+"""Most intervals of a curve over time."""
 
 
 def draw(validation: Validation, results: Results, svg: Path, png: Path) -> None:
@@ -53,7 +50,7 @@ def draw(validation: Validation, results: Results, svg: Path, png: Path) -> None
         color="independent", strokeDash="independent"
     )
     for path in (svg, png):
-        save(finish(chart), path)
+        save(configured(chart, _LOOK), path)
 
 
 def _over_each(validation: Validation, results: Results, spec: Mapping[str, Any]) -> Chart:
@@ -79,7 +76,7 @@ def _over_each(validation: Validation, results: Results, spec: Mapping[str, Any]
             color=_colour([str(row["variant"]) for row in values]),
         )
     )
-    return alt.layer(band, drawn, title=spec.get("title", ""), width=2 * WIDTH, height=HEIGHT)
+    return alt.layer(band, drawn, title=spec.get("title", ""), width=_WIDTH, height=_HEIGHT)
 
 
 def _bars(validation: Validation, results: Results, spec: Mapping[str, Any]) -> Chart:
@@ -118,11 +115,11 @@ def _over_time(validation: Validation, results: Results, spec: Mapping[str, Any]
     for point in _chosen(validation, spec):
         times, found = samples(results[point][0], spec["column"], spec.get("window_s"))
         name = _name_of(validation, spec, point)
-        values += [{"run": name, "rule": None, **row} for row in queue_bins(times, found)]
+        values += [{"run": name, "rule": None, **row} for row in _over_intervals(times, found)]
     names = list(dict.fromkeys(str(row["run"]) for row in values))
     rules = [{"run": name, "rule": rule} for name in names for rule in spec.get("rule", [])]
     y = alt.Y("min:Q", title=spec["y"], axis=alt.Axis(tickCount=4))
-    base = alt.Chart(width=2 * WIDTH, height=spec.get("height", 90)).encode(
+    base = alt.Chart(width=_WIDTH, height=spec.get("height", 90)).encode(
         x=alt.X("time:Q", title="simulated time (s)", scale=alt.Scale(zero=False, nice=False)),
         color=_colour(names, "run", legend=False),
     )
@@ -141,6 +138,20 @@ def _over_time(validation: Validation, results: Results, spec: Mapping[str, Any]
         title=spec.get("title", ""),
         spacing=10,
     )
+
+
+def _over_intervals(time: np.ndarray, values: np.ndarray) -> list[Row]:
+    """Smallest, mean and largest of the values in each interval of time."""
+    edges = np.linspace(time.min(), time.max(), min(_BINS, len(time)) + 1)
+    parts = binned(time, values, edges)
+    middle = (edges[:-1] + edges[1:]) / 2
+    return [
+        {"time": number(at), "min": number(low), "mean": number(mean), "max": number(high)}
+        for at, low, mean, high in zip(
+            middle, *(parts[key] for key in ("min", "mean", "max")), strict=True
+        )
+        if np.isfinite(mean)
+    ]
 
 
 def _response_times(validation: Validation, results: Results, spec: Mapping[str, Any]) -> Chart:
@@ -173,7 +184,7 @@ def _of_figure(run: Run, spec: Mapping[str, Any]) -> Distribution:
     if "class" in spec:
         is_wanted = pc.equal(responses.column("class").cast(pa.string()), spec["class"])
         responses = responses.filter(is_wanted)
-    return Distribution.exact(sorted_times(responses))
+    return Distribution.exact(np.sort(responses.column("response_s").to_numpy()))
 
 
 _DRAWINGS: Mapping[str, _Drawing] = {
@@ -202,11 +213,11 @@ def _name_of(validation: Validation, spec: Mapping[str, Any], point: Point) -> s
 def _colour(names: list[str], of: str = "variant", *, legend: bool = True) -> alt.Color:
     """A colour for each name, in their order."""
     known = list(dict.fromkeys(names))
-    scale = alt.Scale(domain=known, range=[COLOURS[k % len(COLOURS)] for k in range(len(known))])
+    scale = alt.Scale(domain=known, range=[_LOOK.stroke(k) for k in range(len(known))])
     encoding = alt.Color(f"{of}:N", title=None, sort=known, scale=scale)
     return encoding if legend else encoding.legend(None)
 
 
 def _plot(rows: list[dict[str, Any]], spec: Mapping[str, Any]) -> alt.Chart:
     """An empty plot as wide as the page, under the figure's title."""
-    return alt.Chart(Data(values=rows), title=spec.get("title", ""), width=2 * WIDTH, height=HEIGHT)
+    return alt.Chart(Data(values=rows), title=spec.get("title", ""), width=_WIDTH, height=_HEIGHT)

@@ -86,15 +86,13 @@ def command(
     seed alone are taken together: means over the seeds, and differences seed by seed. Runs of
     different scenarios are shown apart.
     """
-    from aqmlab.figures import base as figures
-    from aqmlab.figures import groups as group_figures
+    from aqmlab import figures
+    from aqmlab.figures.files import check_suffix
+    from aqmlab.figures.theme import MOST_SERIES
 
     check_format(as_json=as_json, as_tsv=as_tsv)
     target = figure or root / "compare.svg"
-    if target.suffix.lower() not in figures.WRITERS:
-        raise AqmlabError(
-            f"{target}: a figure is written as {', '.join(figures.WRITERS)}; choose one of these"
-        )
+    check_suffix(target)
     check_output_file(target, "a figure")
     wanted = chosen_seeds(seed, seeds)
     planned = [
@@ -105,10 +103,8 @@ def command(
     if len(planned) < 2:
         raise AqmlabError("a comparison needs two runs at least; add one, or --vary FIELD=A,B")
     curves = len(planned) // len(wanted or [None])
-    if figure and curves > figures.MOST_RUNS:
-        raise AqmlabError(
-            f"{figure}: a figure shows at most {figures.MOST_RUNS} runs, not {curves}"
-        )
+    if figure and curves > MOST_SERIES:
+        raise AqmlabError(f"{figure}: a figure shows at most {MOST_SERIES} runs, not {curves}")
     opened = made(planned, root, jobs)
     groups = compared_groups(opened)
     # Runs from folders come in the order of their names, which is nobody's choice.
@@ -117,7 +113,8 @@ def command(
     found = distinguish(opened)
     for part in parts:
         if part.figure is not None:
-            figures.save(group_figures.comparison(part.groups), part.figure)
+            shown = [run for group in part.groups for run in group.runs]
+            figures.save(figures.comparison(shown), part.figure)
     if as_json:
         print_json(_content(found, parts))
         return
@@ -156,7 +153,7 @@ def _compared(
     groups: list[Group], baseline: str | None, target: Path, *, ordered: bool
 ) -> list[_Part]:
     """The parts of a comparison: one for each scenario, with a figure of its own."""
-    from aqmlab.figures import base as figures
+    from aqmlab.figures.theme import MOST_SERIES
 
     scenarios = scenarios_of(groups)
     titles = family_titles([[group.first for group in own] for own in scenarios])
@@ -167,7 +164,7 @@ def _compared(
         labels = {group.label for group in own}
         runs = [run for group in own for run in group.runs]
         recorded = any(run.responses is not None or run.queue is not None for run in runs)
-        too_many = len(own) > figures.MOST_RUNS
+        too_many = len(own) > MOST_SERIES
         name = target if len(scenarios) == 1 else target.with_stem(f"{target.stem}-{number}")
         found.append(
             _Part(

@@ -76,7 +76,7 @@ def _describe_command(
     trip. Quantiles, tail indices (Hill), and how long it remembers (Hurst parameter, from the
     logscale diagram of the Haar wavelet). Of a capture: how its packets arrive.
     """
-    from aqmlab.figures import base as figures
+    from aqmlab import figures
     from aqmlab.traffic import views as describe_views
 
     if figure is not None:
@@ -105,7 +105,7 @@ def _describe_command(
 
 def _describe_capture(capture: Path, figure: Path | None, as_json: bool) -> None:
     """How the packets of a capture arrive."""
-    from aqmlab.figures import base as figures
+    from aqmlab import figures
     from aqmlab.traffic.arrivals import arrivals, arrivals_figure, arrivals_table
 
     with Progress("reading") as progress:

@@ -1,0 +1,357 @@
+"""Distributions of times: of responses, of connections, of the wait in a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import altair as alt
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aqmlab.errors import AqmlabError
+from aqmlab.figures import curves
+from aqmlab.figures.axes import Axis, limit_above, linear, logarithmic, ticks_between
+from aqmlab.figures.cases import Case, chosen_links, seeds_in_words
+from aqmlab.figures.files import Chart
+from aqmlab.figures.findings import Finding, finding
+from aqmlab.figures.theme import Data, Heading, Look, View
+from aqmlab.results.distributions import Distribution
+from aqmlab.results.groups import band
+from aqmlab.results.links import LinkDirection
+from aqmlab.results.run import Run
+from aqmlab.results.statistics import Floats
+
+__all__ = ["Asked", "Of", "Points", "Tail", "view"]
+
+
+Of = Literal["response", "flow", "delay"]
+"""Response times, durations of connections, or sojourn times in a queue."""
+Tail = Literal["cdf", "ccdf"]
+Points: TypeAlias = Sequence[tuple[float, float]]
+"""Times in seconds, and the shares that took at most as long."""
+
+_WORDS: Mapping[Of, tuple[str, str]] = {
+    "response": ("response time", "responses"),
+    "flow": ("duration of connections", "connections"),
+    "delay": ("queue delay", "packets"),
+}
+"""What the times are called, and whose they are."""
+_SPREAD = 12.0
+"""From this ratio of the slowest to the fastest curve on, time is logarithmic."""
+_SHOWN = 0.9
+"""Share of the slowest curve that a linear axis shows."""
+_LEAST_S = 1e-5
+"""Where a logarithmic axis of time begins, at the least."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which times are drawn."""
+
+    of: Of = "response"
+    traffic: str | None = None
+    """A class of traffic; None: all together."""
+    link: str | None = None
+    direction: str | None = None
+    limit_s: float | None = None
+    """End of the time axis; None: it follows from the data."""
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """The times of a configuration, a distribution for each run."""
+
+    name: str
+    times: Sequence[Distribution]
+    seeds: Sequence[int]
+    recorded: Run | None
+    """The run whose recorded responses give the band, if it is the only one."""
+
+    @property
+    def together(self) -> Distribution:
+        """The times of all runs."""
+        return Distribution.together(self.times)
+
+    def band(self, grid: Floats) -> tuple[Floats, Floats, Floats]:
+        """Mean share up to each time, and the ends of its interval."""
+        return band(self.times, grid, None if self.recorded is None else self.recorded.afresh())
+
+    def quantile(self, share: float) -> Finding:
+        """A quantile by seed, in seconds."""
+        values = [one.time_s(share) for one in self.times]
+        return Finding(self.name, dict(zip(self.seeds, values, strict=True)))
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """Curves that share a plot."""
+
+    title: str
+    curves: Sequence[_Curve]
+
+
+def view(
+    found: Sequence[Case],
+    look: Look,
+    tail: Tail,
+    asked: Asked,
+    published: Mapping[str, Points] | None = None,
+) -> View:
+    """Distributions up to each time, or what took that long or longer.
+
+    Args:
+        found: The configurations.
+        look: The look.
+        tail: Which of the two.
+        asked: Which times.
+        published: Points to draw beside ours, by the configuration's label.
+    """
+    panels = _panels(found, asked)
+    names = [case.label for case in found]
+    what, counted = _WORDS[asked.of]
+    share, words = (
+        (0.5, f"median {what}") if tail == "cdf" else (0.99, f"99th percentile of {what}")
+    )
+    if asked.of == "response" and tail == "ccdf":
+        words = "99th percentile of response times"
+    place = f" at {panels[0].title}" if panels[0].title else ""
+    if asked.traffic:
+        place += f" of {asked.traffic}"
+    unit, scale = _unit([one for panel in panels for one in panel.curves])
+    said = [one.quantile(share) for one in panels[0].curves]
+    in_unit = [
+        Finding(one.label, {seed: scale * value for seed, value in one.values.items()})
+        for one in said
+    ]
+    which = "that end within a time" if tail == "cdf" else "that take that long or longer"
+    if asked.of == "delay":
+        which = "that wait at most a time" if tail == "cdf" else "that wait that long or longer"
+    heading = Heading(
+        finding(in_unit, words + place, unit),
+        (
+            f"Share of {counted} {which}{_whose(asked)}; {_of_whom(found)}",
+            *_bands_of(panels),
+            *(("dots: published",) if published else ()),
+        ),
+    )
+
+    x = _time_axis([one for panel in panels for one in panel.curves], tail, asked)
+    drawn = [_drawn(panel, tail, asked, x, scale) for panel in panels]
+
+    def build(room: float) -> Chart:
+        height = look.size.height if len(drawn) < 3 else 1.4 * look.size.low
+        plots = [_plot(one, names, look, tail, (room, height), published or {}) for one in drawn]
+        return plots[0] if len(plots) == 1 else alt.vconcat(*plots, spacing=look.size.text)
+
+    return View(heading, build)
+
+
+def _of_whom(found: Sequence[Case]) -> str:
+    """The configuration if it is one, and the seeds."""
+    seeds = seeds_in_words(found)
+    return f"{found[0].label}, {seeds}" if len(found) == 1 else seeds
+
+
+def _whose(asked: Asked) -> str:
+    """The class in words."""
+    return f", class {asked.traffic}" if asked.traffic else ""
+
+
+def _bands_of(panels: Sequence[_Panel]) -> tuple[str, ...]:
+    """What the bands are, in words."""
+    drawn = [one for panel in panels for one in panel.curves]
+    if any(len(one.times) > 1 for one in drawn):
+        return ("bands: 95 % intervals of the mean over seeds",)
+    if any(one.recorded is not None for one in drawn):
+        return ("bands: 95 % intervals from blocks of the measured time",)
+    return ()
+
+
+def _unit(drawn: Sequence[_Curve]) -> tuple[str, float]:
+    """The unit of times, and its number in a second."""
+    slowest = max(one.together.time_s(0.95) for one in drawn)
+    return ("ms", 1e3) if slowest < 1 else ("s", 1.0)
+
+
+def _panels(found: Sequence[Case], asked: Asked) -> list[_Panel]:
+    """The curves: one plot of times that users see, one per direction of those in queues."""
+    if asked.of == "delay":
+        panels = [
+            _Panel(str(at), _curves(found, asked, at))
+            for at in chosen_links(found, asked.link, asked.direction)
+        ]
+        panels = [panel for panel in panels if panel.curves]
+        if not panels:
+            raise AqmlabError(
+                'no run recorded sojourn times: add "sojourn" to measure.record and run again'
+            )
+        return panels
+    drawn = _curves(found, asked, None)
+    if not drawn:
+        whose = f" of class {asked.traffic}" if asked.traffic else ""
+        raise AqmlabError(
+            f"no run has {_WORDS[asked.of][1]}{whose}: the class is unknown, or none ended in the "
+            "measured span"
+        )
+    return [_Panel("", drawn)]
+
+
+def _curves(found: Sequence[Case], asked: Asked, at: LinkDirection | None) -> list[_Curve]:
+    """The configurations that tell something.
+
+    Runs are read one after the other: memory holds the recorded rows of one at a time.
+    """
+    drawn = []
+    for case in found:
+        times = {run.seed: _times(run.afresh(), asked, at) for run in case.runs}
+        known = {seed: one for seed, one in times.items() if one.total}
+        if not known:
+            continue
+        only = case.runs[0] if len(case.runs) == 1 else None
+        blocks = asked.of == "response" and asked.traffic is None
+        recorded = only if blocks and only is not None and only.has("responses") else None
+        drawn.append(_Curve(case.label, list(known.values()), list(known), recorded))
+    return drawn
+
+
+def _times(run: Run, asked: Asked, at: LinkDirection | None) -> Distribution:
+    """The times of a run: exact where it recorded rows, else of its bins; maybe nothing."""
+    if at is not None:
+        table = run.read("sojourn")
+        if table is None:
+            return Distribution.together([])
+        chosen = pc.and_(
+            pc.equal(table["link"].cast(pa.string()), at[0]),
+            pc.equal(table["direction"].cast(pa.string()), at[1]),
+        )
+        return Distribution.of_table(table.filter(chosen))
+    of: Literal["response", "flow"] = "flow" if asked.of == "flow" else "response"
+    if asked.traffic is None:
+        return Distribution.known_of(run, of)
+    if run.distribution is None:
+        return Distribution.together([])
+    return Distribution.of_run(run, of, asked.traffic)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What stands in a plot."""
+
+    title: str
+    x: Axis
+    y: Axis
+    rows: Sequence[curves.Row]
+    scale: float
+    """What turns seconds into the unit of the axis."""
+
+
+def _drawn(panel: _Panel, tail: Tail, asked: Asked, x: Axis, scale: float) -> _Drawn:
+    """Axes and points of a plot; all plots have the same axis of time."""
+    counted = _WORDS[asked.of][1]
+    rows = [row for one in panel.curves for row in _rows(one, tail, x, scale)]
+    if tail == "cdf":
+        y = Axis(f"Share of {counted} (%)", 0, 100, (0, 20, 40, 60, 80, 100))
+    else:
+        rarest = min(float(str(row["y"])) for row in rows if row["y"])
+        y = logarithmic(f"Share of {counted} (%)", [rarest, 100])
+    return _Drawn(panel.title, x, y, rows, scale)
+
+
+def _plot(
+    drawn: _Drawn,
+    names: Sequence[str],
+    look: Look,
+    tail: Tail,
+    room: tuple[float, float],
+    published: Mapping[str, Points],
+) -> alt.LayerChart:
+    """One plot of a width and height."""
+    x, y, scale = drawn.x, drawn.y, drawn.scale
+    chart = curves.banded(
+        drawn.rows,
+        names,
+        look,
+        x,
+        y,
+        width=room[0],
+        height=room[1],
+        unit="%",
+        steps="step-after" if tail == "cdf" else "step-before",
+    )
+    dots = [
+        {"series": name, "x": scale * time, "y": 100 * (share if tail == "cdf" else 1 - share)}
+        for name, points in published.items()
+        for time, share in points
+        if x.low <= scale * time <= x.high and (tail == "cdf" or share < 1)
+    ]
+    if dots:
+        chart += (
+            alt.Chart(Data(values=dots))
+            .mark_point(
+                filled=True,
+                opacity=1,
+                size=5 * look.size.text,
+                stroke=look.colours.background,
+                strokeWidth=0.7,
+            )
+            .encode(
+                x=x.x("x"),
+                y=y.y("y"),
+                color=look.colour(names),
+                tooltip=[alt.Tooltip("series:N", title="published")],
+            )
+        )
+    return chart.properties(title=drawn.title) if drawn.title else chart
+
+
+def _time_axis(drawn: Sequence[_Curve], tail: Tail, asked: Asked) -> Axis:
+    """The axis of times: as far as the data go, logarithmic where they are of unlike size."""
+    unit, scale = _unit(drawn)
+    what = _WORDS[asked.of][0]
+    title = f"{what[0].upper()}{what[1:]} ({unit})"
+    all_times = [one.together for one in drawn]
+    if asked.limit_s is not None and tail == "cdf":
+        if not asked.limit_s > 0:
+            raise AqmlabError(f"limit_s: found {asked.limit_s}; expected a time above 0")
+        end = scale * asked.limit_s
+        return Axis(title, 0, end, ticks_between(0, end, 6))
+    if tail == "ccdf":
+        low = min(float(one.below_s[0]) for one in all_times)
+        high = max(float(one.below_s[-1]) for one in all_times)
+        low = max(low, _LEAST_S, high / 1e5)
+        return logarithmic(f"{title}, logarithmic", [scale * low, scale * high])
+    slow = max(one.time_s(_SHOWN) for one in all_times)
+    fast = max(min(one.time_s(0.5) for one in all_times), _LEAST_S)
+    if slow <= _SPREAD * fast:
+        return linear(title, [0, limit_above(scale * slow)], count=6, tight=True)
+    low = max(min(one.time_s(0.01) for one in all_times), _LEAST_S)
+    high = max(one.time_s(0.995) for one in all_times)
+    return logarithmic(f"{title}, logarithmic", [scale * low, scale * high])
+
+
+def _rows(one: _Curve, tail: Tail, x: Axis, scale: float) -> list[curves.Row]:
+    """A curve and its band, in per cent."""
+    if tail == "cdf":
+        at = curves.cdf_points(one.together, x.high / scale)[0]
+        at = np.r_[x.low / scale, at[at > x.low / scale]]
+        mean, low, high = one.band(at)
+    else:
+        at = curves.ccdf_points(one.together)[0]
+        # Up to just before each time: what takes that long or longer is the rest.
+        mean, low, high = one.band(np.nextafter(at, 0))
+        mean, low, high = 1 - mean, 1 - high, 1 - low
+        # A logarithmic axis has no zero: below a tenth of the curve a band is not drawn further.
+        low = np.maximum(low, mean / 10)
+    return [
+        {
+            "series": one.name,
+            "x": curves.number(scale * time),
+            "y": curves.number(100 * share),
+            "low": curves.number(100 * below),
+            "high": curves.number(100 * above),
+        }
+        for time, share, below, above in zip(at, mean, low, high, strict=True)
+    ]

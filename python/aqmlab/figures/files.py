@@ -1,0 +1,95 @@
+"""Writing figures: SVG, PNG, PDF, and a web page that needs no network."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import altair as alt
+import vl_convert
+
+from aqmlab._util.files import write_bytes
+from aqmlab.errors import AqmlabError
+
+__all__ = ["WRITERS", "Chart", "check_suffix", "save", "svg", "written_width"]
+
+
+Chart: TypeAlias = (
+    alt.Chart
+    | alt.LayerChart
+    | alt.FacetChart
+    | alt.VConcatChart
+    | alt.HConcatChart
+    | alt.ConcatChart
+)
+"""A figure."""
+
+_HEAD = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
+
+
+def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
+    """Writes a figure; the name's suffix says how: .svg, .png, .pdf or .html (needs no network).
+
+    Raises:
+        AqmlabError: the suffix is another one, or the place cannot be written.
+    """
+    target = Path(path)
+    write = check_suffix(target)
+    write_bytes(target, write(chart.to_dict()))
+    return target
+
+
+def check_suffix(path: Path) -> Callable[[dict[str, Any]], bytes]:
+    """What writes a file of this name; an error if nothing does."""
+    writer = WRITERS.get(path.suffix.lower())
+    if writer is None:
+        raise AqmlabError(
+            f"{path}: a figure is written as {', '.join(WRITERS)}, not as "
+            f"{path.suffix or 'a file without suffix'}"
+        )
+    return writer
+
+
+def svg(spec: dict[str, Any]) -> str:
+    """A chart's definition as SVG; one for print states its size in points.
+
+    Always the same: Vega numbers its clips on from chart to chart.
+    """
+    picture = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+    for number, name in enumerate(dict.fromkeys(re.findall(r'id="(\w+)"', picture))):
+        picture = re.sub(rf'\bid="{name}"', f'id="part{number}"', picture)
+        picture = picture.replace(f"#{name})", f"#part{number})")
+    unit = _about(spec, "unit", "px")
+    if unit == "px":
+        return picture
+    return _HEAD.sub(rf'<svg \1width="\2{unit}" height="\3{unit}"', picture, count=1)
+
+
+def written_width(spec: dict[str, Any]) -> float:
+    """How wide a chart is drawn, with everything around its plots, in its own unit."""
+    found = _HEAD.search(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]))
+    assert found is not None, "vl-convert states the size of an SVG"
+    return float(found[2])
+
+
+def _about(spec: dict[str, Any], key: str, default: Any) -> Any:  # noqa: ANN401 - JSON
+    """What a figure's look says of its file."""
+    return spec.get("usermeta", {}).get("aqmlab", {}).get(key, default)
+
+
+def _png(spec: dict[str, Any]) -> bytes:
+    """A picture: of a figure for print, 300 dots per inch."""
+    scale = _about(spec, "scale", 2.0)
+    return vl_convert.vegalite_to_png(spec, scale=scale, allowed_base_urls=[])
+
+
+WRITERS: Mapping[str, Callable[[dict[str, Any]], bytes]] = {
+    ".svg": lambda spec: svg(spec).encode(),
+    ".png": _png,
+    ".pdf": lambda spec: vl_convert.vegalite_to_pdf(spec, allowed_base_urls=[]),
+    ".html": lambda spec: vl_convert.vegalite_to_html(spec, bundle=True).encode(),
+}
+"""By suffix."""

@@ -1,0 +1,37 @@
+"""Tails of distributions."""
+
+from __future__ import annotations
+
+from aqmlab.figures.cases import Sources, cases
+from aqmlab.figures.distributions import Asked, Of, view
+from aqmlab.figures.files import Chart
+from aqmlab.figures.theme import Look
+
+__all__ = ["ccdf"]
+
+
+def ccdf(
+    runs: Sources,
+    *,
+    of: Of = "response",
+    traffic: str | None = None,
+    link: str | None = None,
+    direction: str | None = None,
+    look: Look = Look(),  # noqa: B008 - it never changes
+) -> Chart:
+    """Tail of response times, durations of connections, or delays in a queue.
+
+    The share that took a time or longer, on logarithmic axes, from the fastest to the slowest one;
+    single ones at the end of the tail are kept. Bands as those of ``cdf``, but not below a tenth of
+    their curve.
+
+    Args:
+        runs: Runs, run directories, folders of them, or folders of sweeps.
+        of: Whose times: response, flow (connections), or delay (packets in a queue, which takes
+            "sojourn" in measure.record).
+        traffic: A class of traffic; default: all together.
+        link: A link; default: the loaded ones.
+        direction: A direction of it; default: the loaded ones.
+        look: Width and theme.
+    """
+    return view(cases(runs), look, "ccdf", Asked(of, traffic, link, direction)).chart(look)

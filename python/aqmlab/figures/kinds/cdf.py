@@ -1,0 +1,40 @@
+"""Distributions up to each time."""
+
+from __future__ import annotations
+
+from aqmlab.figures.cases import Sources, cases
+from aqmlab.figures.distributions import Asked, Of, view
+from aqmlab.figures.files import Chart
+from aqmlab.figures.theme import Look
+
+__all__ = ["cdf"]
+
+
+def cdf(
+    runs: Sources,
+    *,
+    of: Of = "response",
+    traffic: str | None = None,
+    link: str | None = None,
+    direction: str | None = None,
+    limit_s: float | None = None,
+    look: Look = Look(),  # noqa: B008 - it never changes
+) -> Chart:
+    """Distribution of response times, durations of connections, or delays in a queue.
+
+    The share that took at most a time, exact where rows were recorded, else to the width of the
+    bins that every run keeps. Bands are 95 % intervals of the mean over the seeds; of one run that
+    recorded its responses they come from blocks of its measured time. The time axis ends where the
+    slowest curve reaches 95 %; it is logarithmic where the curves are of unlike size.
+
+    Args:
+        runs: Runs, run directories, folders of them, or folders of sweeps.
+        of: Whose times: response, flow (connections), or delay (packets in a queue, which takes
+            "sojourn" in measure.record).
+        traffic: A class of traffic; default: all together.
+        link: A link; default: the loaded ones.
+        direction: A direction of it; default: the loaded ones.
+        limit_s: End of the time axis in seconds; default: from the data.
+        look: Width and theme.
+    """
+    return view(cases(runs), look, "cdf", Asked(of, traffic, link, direction, limit_s)).chart(look)

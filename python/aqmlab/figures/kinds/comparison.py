@@ -1,0 +1,72 @@
+"""What runs recorded, in one figure."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from aqmlab.errors import AqmlabError
+from aqmlab.figures import queues
+from aqmlab.figures.cases import Sources, cases
+from aqmlab.figures.distributions import Asked, view
+from aqmlab.figures.files import Chart
+from aqmlab.figures.theme import Heading, Look, View, finish
+
+__all__ = ["comparison"]
+
+
+def comparison(
+    runs: Sources,
+    *,
+    limit_s: float | None = None,
+    look: Look = Look(),  # noqa: B008 - it never changes
+) -> Chart:
+    """Distribution and tail of the response times above the queue delay over time.
+
+    What `aqmlab compare` draws: as much of it as the runs recorded.
+
+    Args:
+        runs: Runs, run directories, folders of them, or folders of sweeps.
+        limit_s: End of the distribution's time axis in seconds; default: from the data.
+        look: Width and theme.
+    """
+    found = cases(runs)
+    have_responses = any(
+        values.get("count")
+        for case in found
+        for run in case.runs
+        for values in run.summary.get("responses", {}).values()
+    )
+    times = (
+        [view(found, look, tail, Asked(limit_s=limit_s)) for tail in ("cdf", "ccdf")]
+        if have_responses
+        else []
+    )
+    sampled = any(run.has("queue") for case in found for run in case.runs)
+    over_time = [queues.view(found, look)] if sampled else []
+    views: list[View] = [*times, *over_time]
+    if not views:
+        raise AqmlabError(
+            'no run has responses or queue samples: add "queue" to measure.record and run again'
+        )
+    names = [case.label for case in found]
+    title = " and ".join(names) if len(names) < 3 else f"{len(names)} configurations"
+    notes = [note for one in views for note in one.heading.subtitle[1:]]
+
+    def build(room: float) -> Chart:
+        side = look.width != "column" and len(times) == len(("cdf", "ccdf"))
+        # Two plots beside each other have a second axis and a gap.
+        each = (room - 6 * look.size.text) / 2 if side else room
+        plots = [_titled(one, each, look) for one in times]
+        rows: list[Chart] = [alt.hconcat(*plots, spacing=2 * look.size.text)] if side else plots
+        rows += [_titled(one, room, look) for one in over_time]
+        drawn: alt.VConcatChart = alt.vconcat(*rows, spacing=1.6 * look.size.text)
+        together: Chart = drawn.resolve_scale(color="shared")
+        return together
+
+    return finish(build, look, Heading(title, tuple(dict.fromkeys(notes))))
+
+
+def _titled(one: View, room: float, look: Look) -> Chart:
+    """A part of the figure under its own finding."""
+    part: Chart = one.build(room).properties(title=one.heading.within(look, room))
+    return part

@@ -1,0 +1,34 @@
+"""Queue delay over time."""
+
+from __future__ import annotations
+
+from aqmlab.figures import queues
+from aqmlab.figures.cases import Sources, cases
+from aqmlab.figures.files import Chart
+from aqmlab.figures.theme import Look
+
+__all__ = ["delay"]
+
+
+def delay(
+    runs: Sources,
+    *,
+    link: str | None = None,
+    direction: str | None = None,
+    look: Look = Look(),  # noqa: B008 - it never changes
+) -> Chart:
+    """Queue delay over time, of every loaded direction of a link.
+
+    An estimate: the bytes in the queue over the rate of the link, from the samples of
+    queue.parquet. Of one run the line is the mean of short intervals and the band reaches from
+    their smallest to their largest sample; of several seeds they are the mean over the seeds and
+    its 95 % interval. The title has the exact mean of all packets. Curves of very different height
+    get plots, and where needed axes, of their own.
+
+    Args:
+        runs: Runs, run directories, folders of them, or folders of sweeps.
+        link: A link; default: the loaded ones.
+        direction: A direction of it; default: the loaded ones.
+        look: Width and theme.
+    """
+    return queues.view(cases(runs), look, link, direction).chart(look)

@@ -1,0 +1,108 @@
+"""A metric over two parameters."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from aqmlab.errors import AqmlabError
+from aqmlab.figures import parameters
+from aqmlab.figures.axes import name_axis
+from aqmlab.figures.cases import Case, Sources, cases, seeds_in_words
+from aqmlab.figures.files import Chart
+from aqmlab.figures.findings import Finding, finding, shown
+from aqmlab.figures.quantities import Quantity, quantity
+from aqmlab.figures.theme import Data, Heading, Look, View
+
+__all__ = ["heat_map"]
+
+
+def heat_map(
+    runs: Sources,
+    *,
+    metric: str = "p50",
+    x: str | None = None,
+    y: str | None = None,
+    link: str | None = None,
+    look: Look = Look(),  # noqa: B008 - it never changes
+) -> Chart:
+    """A metric over two parameters, as a map of colours with its numbers.
+
+    A field is the mean over the seeds. Parameters are the variables of a sweep, or the fields in
+    which the scenarios of the runs differ; the two that are shown must tell all runs apart.
+
+    Args:
+        runs: Runs, run directories, folders of them, or folders of sweeps.
+        metric: Metric such as p95, delay, loss, or a key of summary.json.
+        x: The parameter across; default: the one with the most numeric values.
+        y: The parameter upwards; default: of the others the one with the most numeric values.
+        link: A link, for metrics of links; default: the busiest one.
+        look: Width and theme.
+    """
+    found = cases(runs)
+    of = quantity(metric, found, link)
+    known = of.measured(found)
+    up = parameters.chosen(known, y) if y else None
+    across = (
+        parameters.chosen(known, x) if x else parameters.default_axis(known, but=[up] if up else [])
+    )
+    up = up or parameters.default_axis(known, but=[across])
+    rows = _fields(known, of, across, up)
+    said = finding([Finding(case.label, of.values(case)) for case in known], of.words, of.unit)
+    heading = Heading(said, (f"{of.title} over {across} and {up}; means; {seeds_in_words(known)}",))
+    orders = {
+        name: [parameters.text_of(v) for v in parameters.values_of(known, name)]
+        for name in (across, up)
+    }
+    numbers = [float(str(row["value"])) for row in rows]
+    middle = (min(numbers) + max(numbers)) / 2
+
+    def build(room: float) -> Chart:
+        height = min(look.size.height * 1.5, 2.6 * look.size.text * max(len(orders[up]), 2))
+        axis = name_axis(orders[across], room, look.size.text)
+        base = alt.Chart(Data(values=rows), width=room, height=height).encode(
+            x=alt.X(
+                "x:N",
+                title=across,
+                sort=orders[across],
+                axis=axis,
+            ),
+            y=alt.Y("y:N", title=up, sort=orders[up][::-1]),
+        )
+        colour = alt.Color(
+            "value:Q",
+            scale=alt.Scale(range=list(look.colours.scheme), domain=[min(numbers), max(numbers)]),
+            legend=None,
+        )
+        fields = base.mark_rect(stroke=look.colours.background, strokeWidth=1).encode(color=colour)
+        # Words stand out from their field: it is light below the middle in a light theme.
+        texts = base.mark_text(fontSize=look.size.text).encode(
+            text="shown:N",
+            color=alt.condition(
+                f"datum.value > {middle}",
+                alt.value(look.colours.background),
+                alt.value(look.colours.text),
+            ),
+        )
+        return alt.layer(fields, texts)
+
+    return View(heading, build).chart(look)
+
+
+def _fields(known: list[Case], of: Quantity, across: str, up: str) -> list[dict[str, float | str]]:
+    """The map's fields; an error if several configurations share one."""
+    rows: dict[tuple[str, str], dict[str, float | str]] = {}
+    for case in known:
+        at = (
+            parameters.text_of(case.parameters.get(across)),
+            parameters.text_of(case.parameters.get(up)),
+        )
+        if at in rows:
+            others = [name for name in parameters.named(known) if name not in (across, up)]
+            raise AqmlabError(
+                f"several configurations have {across} {at[0]} and {up} {at[1]}: they differ in "
+                f"{', '.join(others)} too; choose others of them as x and y, or name fewer runs"
+            )
+        estimate = of.estimate(case)
+        assert estimate is not None, "only what was measured is drawn"
+        rows[at] = {"x": at[0], "y": at[1], "value": estimate.mean, "shown": shown(estimate.mean)}
+    return list(rows.values())

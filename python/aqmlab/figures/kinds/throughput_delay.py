@@ -1,0 +1,75 @@
+"""Throughput against delay, with ellipses."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from aqmlab.figures import tradeoffs
+from aqmlab.figures.cases import Sources, cases, seeds_in_words
+from aqmlab.figures.files import Chart
+from aqmlab.figures.findings import finding
+from aqmlab.figures.quantities import quantity
+from aqmlab.figures.theme import Data, Heading, Look, View
+
+__all__ = ["throughput_delay"]
+
+
+def throughput_delay(
+    runs: Sources,
+    *,
+    delay: str = "delay",
+    throughput: str = "throughput",
+    link: str | None = None,
+    look: Look = Look(),  # noqa: B008 - it never changes
+) -> Chart:
+    """Throughput against delay, with 1-sigma ellipses over the seeds.
+
+    As Winstein and Balakrishnan draw it (SIGCOMM 2013): a dot for the mean, the ellipse of one
+    standard deviation around it, and delay from right to left, so that up and to the right is
+    better. A number of runs that differ in their seed make an ellipse, three at least.
+
+    Args:
+        runs: Runs, run directories, folders of them, or folders of sweeps.
+        delay: Metric that should be little, such as p95 or links.bottleneck.reverse.sojourn_p99_s;
+            default: the mean queue delay at the busiest direction.
+        throughput: Metric that should be much, such as goodput; default: throughput there.
+        link: A link; default: the busiest one.
+        look: Width and theme.
+    """
+    found = cases(runs)
+    cost, gain = quantity(delay, found, link), quantity(throughput, found, link)
+    places = tradeoffs.placed((case.label, cost.values(case), gain.values(case)) for case in found)
+    x, y = tradeoffs.axes(places, cost.title, gain.title)
+    names = [case.label for case in found]
+    corners = [row for one in places for row in tradeoffs.ellipse(one)]
+    one_by_one = [
+        {"series": one.name, "x": float(a), "y": float(b)} for one in places for a, b in one.points
+    ]
+    notes = (
+        "dots: means; ellipses: one standard deviation over the seeds"
+        if corners
+        else ("dots: means; an ellipse takes three seeds")
+    )
+    heading = Heading(
+        finding([one.cost for one in places], cost.words, cost.unit),
+        (f"{gain.label} against {cost.words}; {seeds_in_words(found)}", notes),
+    )
+
+    def build(room: float) -> Chart:
+        base = alt.Chart(width=room, height=look.size.height).encode(
+            color=look.colour(names, legend=True)
+        )
+        seeds = base.mark_point(size=1.5 * look.size.text, opacity=0.5, filled=True).encode(
+            x=x.x("x"), y=y.y("y")
+        )
+        outlines = base.mark_line(
+            interpolate="linear-closed", strokeWidth=look.size.stroke, clip=True
+        ).encode(x=x.x("x"), y=y.y("y"), order="order:Q")
+        layers = [
+            seeds.properties(data=Data(values=one_by_one)),
+            outlines.properties(data=Data(values=corners)),
+            tradeoffs.names_at(places, names, look, x, y),
+        ]
+        return alt.layer(*layers)
+
+    return View(heading, build).chart(look)

@@ -1,0 +1,100 @@
+"""Utilization against delay, with the Pareto front."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from aqmlab.figures import tradeoffs
+from aqmlab.figures.cases import Sources, cases, seeds_in_words
+from aqmlab.figures.files import Chart
+from aqmlab.figures.findings import is_single
+from aqmlab.figures.quantities import quantity
+from aqmlab.figures.theme import Data, Heading, Look, View
+from aqmlab.results.statistics import estimate
+
+__all__ = ["utilization_delay"]
+
+
+def utilization_delay(
+    runs: Sources,
+    *,
+    delay: str = "delay",
+    utilization: str = "utilization",
+    link: str | None = None,
+    look: Look = Look(),  # noqa: B008 - it never changes
+) -> Chart:
+    """Utilization against delay, with the Pareto front.
+
+    A dot for each configuration, with its 95 % intervals over the seeds. The line joins those that
+    no other one beats: none has both less delay and more utilization. Delay runs from right to
+    left, so that up and to the right is better.
+
+    Args:
+        runs: Runs, run directories, folders of them, or folders of sweeps.
+        delay: Metric that should be little; default: the mean queue delay at the busiest direction.
+        utilization: Metric that should be much; default: utilization there.
+        link: A link; default: the busiest one.
+        look: Width and theme.
+    """
+    found = cases(runs)
+    cost, gain = quantity(delay, found, link), quantity(utilization, found, link)
+    places = tradeoffs.placed((case.label, cost.values(case), gain.values(case)) for case in found)
+    x, y = tradeoffs.axes(places, cost.title, gain.title)
+    names = [case.label for case in found]
+    best = tradeoffs.front(places)
+    corners = [
+        {"x": one.mean[0], "y": one.mean[1], "order": number} for number, one in enumerate(best)
+    ]
+    bars = []
+    for one in places:
+        across, up = (estimate(column) for column in one.points.T)
+        if len(one.points) > 1:
+            bars.append(
+                {
+                    "series": one.name, "x": across.mean, "y": up.mean,
+                    "x0": max(across.low, x.low), "x1": across.high, "y0": up.low, "y1": up.high,
+                }
+            )  # fmt: skip
+    heading = Heading(
+        _title(places),
+        (
+            f"{gain.label} against {cost.words}; {seeds_in_words(found)}",
+            "line: Pareto front of the means"
+            + ("; bars: 95 % intervals of the mean over seeds" if bars else ""),
+        ),
+    )
+
+    def build(room: float) -> Chart:
+        line = (
+            alt.Chart(Data(values=corners), width=room, height=look.size.height)
+            .mark_line(
+                interpolate="step-before",
+                color=look.colours.soft,
+                strokeDash=[4, 3],
+                strokeWidth=look.size.stroke,
+            )
+            .encode(x=x.x("x"), y=y.y("y"), order="order:Q")
+        )
+        base = alt.Chart(Data(values=bars)).encode(color=look.colour(names, legend=True))
+        rule = base.mark_rule(strokeWidth=0.8 * look.size.stroke, opacity=0.7, clip=True)
+        across = rule.encode(x=x.x("x0"), x2="x1:Q", y=y.y("y"))
+        up = rule.encode(x=x.x("x"), y=y.y("y0"), y2="y1:Q")
+        return alt.layer(line, across, up, tradeoffs.names_at(places, names, look, x, y))
+
+    return View(heading, build).chart(look)
+
+
+def _title(places: list[tradeoffs.Place]) -> str:
+    """What is on the front, as far as the seeds tell."""
+    best = [one.name for one in tradeoffs.front(places)]
+    single = is_single([one.cost for one in places])
+    if len(best) == len(places):
+        text = "None is better in both ways" if len(places) > 1 else f"Only {best[0]} was run"
+    elif len(best) == 1:
+        text = f"{best[0]} is best in both ways"
+    else:
+        text = f"On the Pareto front: {', '.join(best[:-1])} and {best[-1]}"
+    if single:
+        return f"{text} (one seed)"
+    near = [one.name for one in tradeoffs.possibly_on_front(places)]
+    return f"{text}; not clearly worse: {', '.join(near)}" if near else text

@@ -1,0 +1,135 @@
+"""Numbers of runs as figures show them: words, unit, values by seed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from aqmlab import _native
+from aqmlab.errors import AqmlabError
+from aqmlab.figures.cases import Case, chosen_links
+from aqmlab.figures.findings import Values
+from aqmlab.results.links import LinkDirection
+from aqmlab.results.metrics import SHORT_NAMES, metric_key
+from aqmlab.results.statistics import Estimate, estimate
+
+__all__ = ["Quantity", "of_link", "quantity"]
+
+
+_LINK_NAMES = {
+    name: key.rpartition(".")[2] for name, key in SHORT_NAMES.items() if key.startswith("links.")
+}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of ``summary.json``."""
+
+    key: str
+    """Its path."""
+    label: str
+    """What it is."""
+    place: str
+    """Of what it is: a link, a class; empty: of all."""
+    unit: str
+    scale: float
+    """What turns the summary's number into the unit."""
+
+    @property
+    def title(self) -> str:
+        """What it is, for an axis; the subtitle says of what."""
+        label = self.label[0].upper() + self.label[1:]
+        return f"{label} ({self.unit})" if self.unit else label
+
+    @property
+    def words(self) -> str:
+        """What it is, for a sentence."""
+        return f"{self.label} {self.place}".strip()
+
+    def values(self, case: Case) -> Values:
+        """Its values in a case's runs, where it was measured."""
+        found = case.group.values(self.key)
+        return {seed: self.scale * value for seed, value in found.items()}
+
+    def estimate(self, case: Case) -> Estimate | None:
+        """Its mean over the seeds; None if no run measured it."""
+        found = list(self.values(case).values())
+        return estimate(found) if found else None
+
+    def measured(self, found: Sequence[Case]) -> list[Case]:
+        """The cases that measured it; an error if none did."""
+        known = [case for case in found if self.values(case)]
+        if not known:
+            raise AqmlabError(f"no run measured {self.key}; `aqmlab show` lists what there is")
+        return known
+
+
+def quantity(name: str, found: Sequence[Case], link: str | None = None) -> Quantity:
+    """A metric by its short name or its key.
+
+    Short names of links, such as ``delay``, are of the busiest loaded direction of the runs.
+    """
+    if name in _LINK_NAMES:
+        return of_link(_LINK_NAMES[name], chosen_links(found, link)[0])
+    key = metric_key(name)
+    section, *middle, last = key.split(".")
+    label, unit, scale = _declared(section, last)
+    place = " ".join(middle)
+    where = {"all": "", "": ""}.get(place, f"of {place}")
+    if section == "links":
+        where = f"at {place}"
+    elif section == "responses" and last.startswith(("p", "m")):
+        label = _LONG.get(last, f"{label} response time")
+    return Quantity(key, _lower(label), where, unit, scale)
+
+
+_LONG = {
+    "p50_s": "median response time",
+    "mean_s": "mean response time",
+    "max_s": "longest response time",
+    **{f"p{rank}_s": f"{rank}th percentile of response times" for rank in (10, 25, 75, 90, 95, 99)},
+}
+
+
+def of_link(key: str, at: LinkDirection) -> Quantity:
+    """A number of one direction of a link; times are in milliseconds."""
+    label, unit, scale = _declared("links", key)
+    if key.startswith("sojourn_"):
+        rank = key.removeprefix("sojourn_").removesuffix("_s")
+        label = "mean queue delay" if rank == "mean" else f"{rank} of the queue delay"
+        unit, scale = "ms", 1e3
+    full = f"links.{at[0]}.{at[1]}.{key}"
+    return Quantity(full, _lower(label), f"at {at!s}", unit, scale)
+
+
+def _lower(label: str) -> str:
+    """A label inside a sentence; names keep their capitals."""
+    first = label.split(" ", 1)[0]
+    return (
+        label
+        if first[1:].lower() != first[1:] or first == "Jain's"
+        else label[0].lower() + label[1:]
+    )
+
+
+@cache
+def _sections() -> Mapping[str, Mapping[str, Any]]:
+    """What the engine says of its metrics, by section and last part of the key."""
+    found: dict[str, dict[str, Any]] = {}
+    for section in json.loads(_native.result_schema())["sections"]:
+        named = found.setdefault(section["key"].partition(".")[0], {})
+        for metric in section["metrics"]:
+            named.setdefault(metric["key"].rpartition(".")[2], metric)
+    return found
+
+
+def _declared(section: str, key: str) -> tuple[str, str, float]:
+    """Label, unit and factor of a metric; the key itself where nothing is declared."""
+    about = _sections().get(section, {}).get(key)
+    if about is None:
+        return key, "", 1.0
+    unit = str(about["shown_unit"])
+    return str(about["label"]), "" if unit == "1" else unit, float(about["scale"])

@@ -1,0 +1,142 @@
+"""Queues over time: how long a packet that arrives has to wait, estimated from samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aqmlab.errors import AqmlabError
+from aqmlab.figures.cases import Case, chosen_links, seeds_in_words
+from aqmlab.figures.files import Chart
+from aqmlab.figures.findings import Finding, Values, finding
+from aqmlab.figures.theme import Heading, Look, View
+from aqmlab.figures.timelines import Panel, Series, band_words, grouped, stacked
+from aqmlab.results.links import LinkDirection
+from aqmlab.results.metrics import look_up
+from aqmlab.results.run import Run
+
+__all__ = ["MOST_PANELS", "delays", "view"]
+
+
+MOST_PANELS = 8
+"""Most plots above each other."""
+_RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
+
+
+def view(
+    found: Sequence[Case], look: Look, link: str | None = None, direction: str | None = None
+) -> View:
+    """The queue delay of the loaded directions over time."""
+    places = chosen_links(found, link, direction)
+    names = [case.label for case in found]
+    panels: list[Panel] = []
+    drawn: list[LinkDirection] = []
+    for at in sorted(places):
+        series = {case.label: one for case in found if (one := _series(case, at))}
+        if series:
+            drawn.append(at)
+            title = str(at) if len(places) > 1 else ""
+            panels += grouped(title, "Queue delay (ms)", series)
+    if not panels:
+        raise AqmlabError(
+            'no run recorded queue samples: add "queue" to measure.record and run again'
+        )
+    busiest = next(at for at in places if at in drawn)
+    said = finding(
+        [Finding(case.label, _means(case, busiest)) for case in found],
+        f"mean queue delay at {busiest}",
+        "ms",
+    )
+    left_out = (
+        f"; the first {MOST_PANELS} of {len(panels)} plots" if len(panels) > MOST_PANELS else ""
+    )
+    panels = panels[:MOST_PANELS]
+    where = ", ".join(map(str, drawn))
+    who = f"{found[0].label}, " if len(found) == 1 else ""
+    heading = Heading(
+        said,
+        (
+            f"{who}{where}; {seeds_in_words(found)}{left_out}",
+            "estimate: queued bytes / rate of the link; " + band_words(panels),
+        ),
+    )
+
+    def build(room: float) -> Chart:
+        return stacked(panels, names, look, room)
+
+    return View(heading, build)
+
+
+def _means(case: Case, at: LinkDirection) -> Values:
+    """The exact mean delay of all packets in ms, by seed."""
+    found = case.group.values(".".join((*at.path, "sojourn_mean_s")))
+    return {seed: 1e3 * value for seed, value in found.items()}
+
+
+def _series(case: Case, at: LinkDirection) -> Series:
+    """The delays of a configuration's runs that recorded them."""
+    found = (delays(run.afresh(), at) for run in case.runs)
+    return [one for one in found if one is not None]
+
+
+def delays(run: Run, at: LinkDirection) -> tuple[np.ndarray, np.ndarray] | None:
+    """Times in seconds, and estimated queue delays in ms; None if the run recorded no samples.
+
+    The estimate is what is queued over the rate at which the link sends IP bytes (throughput over
+    utilization, in which framing is counted; with a changing rate the rate of the moment). Of a
+    scheduler with several queues it is the time to empty all of them.
+    """
+    table = run.read("queue", ["link", "direction", "time_s", "bytes"])
+    if table is None:
+        return None
+    chosen = table.filter(
+        pc.and_(
+            pc.equal(table["link"].cast(pa.string()), at[0]),
+            pc.equal(table["direction"].cast(pa.string()), at[1]),
+        )
+    )
+    if not chosen.num_rows:
+        return None
+    time = chosen["time_s"].to_numpy()
+    return time, 8e3 * chosen["bytes"].to_numpy() / _rate_bps(run, at, time)
+
+
+def _rate_bps(run: Run, at: LinkDirection, time: np.ndarray) -> np.ndarray:
+    """The rate of a direction in IP bits per second at some times."""
+    values = run.summary["links"][at[0]][at[1]]
+    busy = float(values["utilization"] or 0.0)
+    described = _described(run, at)
+    stated = _bps(str(described.get("rate", "")))
+    mean = float(values["throughput_bps"]) / busy if busy > 0 else stated
+    if not mean:
+        raise AqmlabError(f"{run.path}: {at!s}: its rate is unknown; nothing was sent")
+    changes = described.get("rate_changes") or []
+    if not changes or not stated:
+        return np.full(len(time), mean)
+    moments = [
+        float(str(change["at"]).split()[0]) * _seconds(str(change["at"])) for change in changes
+    ]
+    rates = np.array([stated, *(_bps(str(change["rate"])) for change in changes)])
+    return np.asarray(rates[np.searchsorted(moments, time, side="right")])
+
+
+def _described(run: Run, at: LinkDirection) -> Mapping[str, Any]:
+    """What the scenario says of a direction of a link."""
+    topology = run.scenario.get("topology", {})
+    found = look_up(topology, at) or look_up(topology.get("links", {}), at) or {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _bps(text: str) -> float:
+    """A rate such as "10 Mbit/s"; 0 of anything else."""
+    number, _, unit = text.partition(" ")
+    return float(number) * _RATES[unit] if unit in _RATES else 0.0
+
+
+def _seconds(text: str) -> float:
+    """The unit of a time such as "50 ms", in seconds."""
+    return {"s": 1.0, "ms": 1e-3, "min": 60.0, "us": 1e-6, "h": 3600.0}[text.partition(" ")[2]]

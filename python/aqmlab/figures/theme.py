@@ -1,0 +1,342 @@
+"""The look of every figure: sizes, colours, line patterns, headings.
+
+Colours are those of M. Okabe and K. Ito (Color Universal Design, 2008), which readers with any
+colour vision can tell apart, made lighter or darker until each stands out from its background;
+beyond eight curves the line pattern tells them apart too.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import altair as alt
+
+from aqmlab.errors import AqmlabError
+from aqmlab.figures.files import Chart, written_width
+
+__all__ = [
+    "MOST_SERIES",
+    "PATTERNS",
+    "THEMES",
+    "Data",
+    "Heading",
+    "Look",
+    "Theme",
+    "ThemeName",
+    "View",
+    "WidthName",
+    "configured",
+    "finish",
+]
+
+
+WidthName = Literal["column", "page", "screen"]
+ThemeName = Literal["light", "dark", "page"]
+
+
+class Data(alt.InlineData):
+    """Rows inside a chart, as dictionaries.
+
+    Altair checks and copies whatever a chart is made of, again at every step of its making; of a
+    figure's thousands of rows that took ten times as long as drawing them. These pass untouched.
+    """
+
+    _class_is_valid_at_instantiation = False  # Altair's word for "do not check what is given"
+
+    def __deepcopy__(self, _memo: object) -> Data:
+        """The rows themselves: nothing changes them."""
+        return self
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours."""
+
+    text: str
+    soft: str
+    """Of words beside the point, and of lines that show what is wanted."""
+    grid: str
+    axis: str
+    background: str
+    series: tuple[str, ...]
+    """One after the other for the curves."""
+    scheme: tuple[str, str]
+    """From the least to the most of a heat map."""
+
+
+THEMES: Mapping[ThemeName, Theme] = {
+    "light": Theme(
+        text="#1a1c20",
+        soft="#545962",
+        grid="#e6e8ec",
+        axis="#7a7f88",
+        background="#ffffff",
+        series=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#c98500", "#3a9fd8", "#000000",
+                "#8f8400"),
+        scheme=("#e8f1f8", "#00476f"),
+    ),
+    "dark": Theme(
+        text="#e8e8ea",
+        soft="#b0b3ba",
+        grid="#31343b",
+        axis="#7d818a",
+        background="#1d1f24",
+        series=("#56a8e8", "#f0803c", "#2fbf95", "#e39cc6", "#e6b429", "#9bd4f7", "#e8e8ea",
+                "#d8d04a"),
+        scheme=("#26303a", "#8ccbff"),
+    ),
+    # What a page's own style says: colours follow its theme.
+    "page": Theme(
+        text="var(--text)",
+        soft="var(--soft)",
+        grid="var(--grid)",
+        axis="var(--axis)",
+        background="transparent",
+        series=tuple(f"var(--run-{number})" for number in range(1, 9)),
+        scheme=("var(--shade)", "var(--run-1)"),
+    ),
+}  # fmt: skip
+PATTERNS = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+"""Dash patterns: the first for the first eight curves, the next for the next eight, ..."""
+MOST_SERIES = 8 * len(PATTERNS)
+"""Curves that a figure can tell apart."""
+
+
+@dataclass(frozen=True)
+class _Size:
+    """What depends on how large a figure is."""
+
+    total: float
+    """Width of the whole figure."""
+    unit: Literal["pt", "px"]
+    """What a length is in a file: points of print, or pixels of a screen."""
+    text: float
+    heading: float
+    stroke: float
+    height: float
+    """Height of a plot."""
+    low: float
+    """Height of one of several plots above each other."""
+    dots_per_unit: float
+    """Pixels of a PNG for each unit of length."""
+
+
+_SIZES: Mapping[WidthName, _Size] = {
+    # 3.5 inches and 7.16 inches: IEEE's column and page, at 300 dots per inch.
+    "column": _Size(252, "pt", 7, 8.5, 1.1, 132, 58, 300 / 72),
+    "page": _Size(515.5, "pt", 8, 10, 1.2, 170, 68, 300 / 72),
+    "screen": _Size(900, "px", 12, 15, 1.8, 280, 100, 2),
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a figure looks: where it is to stand, and on what background.
+
+    Widths ``column`` and ``page`` are 3.5 and 7.16 inches, as papers have them; ``screen`` is 900
+    pixels. Of the themes ``page`` takes the colours of the web page in which a chart stands.
+    """
+
+    width: WidthName = "screen"
+    theme: ThemeName = "light"
+
+    def __post_init__(self) -> None:
+        known: dict[str, Iterable[str]] = {"width": _SIZES, "theme": THEMES}
+        for name, names in known.items():
+            if getattr(self, name) not in names:
+                raise AqmlabError(
+                    f"{name}: found {getattr(self, name)}; expected one of {', '.join(names)}"
+                )
+
+    @property
+    def size(self) -> _Size:
+        """What depends on the width."""
+        return _SIZES[self.width]
+
+    @property
+    def colours(self) -> Theme:
+        """The colours."""
+        return THEMES[self.theme]
+
+    def stroke(self, number: int) -> str:
+        """The colour of a curve."""
+        series = self.colours.series
+        return series[number % len(series)]
+
+    @staticmethod
+    def dash(number: int) -> list[int]:
+        """The line pattern of a curve."""
+        return PATTERNS[number // 8 % len(PATTERNS)]
+
+    def colour(
+        self,
+        names: Sequence[str],
+        of: str = "series",
+        *,
+        legend: bool | None = None,
+        most: int | None = MOST_SERIES,
+    ) -> alt.Color:
+        """A colour per curve, in their order; an error if there are more than `most`.
+
+        A single curve needs no legend: the title or the subtitle names it.
+        """
+        if most is not None and len(names) > most:
+            raise AqmlabError(
+                f"a figure shows at most {most} curves, not {len(names)}; name fewer runs"
+            )
+        scale = alt.Scale(domain=list(names), range=[self.stroke(k) for k in range(len(names))])
+        shown = len(names) > 1 if legend is None else legend
+        return alt.Color(
+            f"{of}:N", sort=list(names), scale=scale, legend=self._legend(names, shown)
+        )
+
+    def pattern(
+        self, names: Sequence[str], of: str = "series", *, legend: bool | None = None
+    ) -> alt.StrokeDash:
+        """A line pattern per curve: solid for as long as the colours last."""
+        scale = alt.Scale(domain=list(names), range=[self.dash(k) for k in range(len(names))])
+        shown = len(names) > 1 if legend is None else legend
+        return alt.StrokeDash(
+            f"{of}:N", sort=list(names), scale=scale, legend=self._legend(names, shown)
+        )
+
+    def _legend(self, names: Sequence[str], shown: bool) -> alt.Legend | None:
+        """A legend in as many columns as the labels leave room for."""
+        if not shown:
+            return None
+        label = max(map(len, names)) * 0.55 * self.size.text + 3.5 * self.size.text
+        return alt.Legend(title=None, columns=max(1, int(self.size.total / label)))
+
+    def letters(self, font: float, share: float = 0.54) -> int:
+        """How many letters of a font stand beside each other in the figure."""
+        return int((self.size.total - 8) / (share * font))
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What a figure says, and what it draws."""
+
+    title: str
+    """The finding, computed from the data."""
+    subtitle: tuple[str, ...] = ()
+    """What is drawn: link, direction, seeds, intervals."""
+
+    def params(self, look: Look) -> alt.TitleParams:
+        """The heading in lines that fit."""
+        lines = textwrap.wrap(self.title, look.letters(look.size.heading, 0.57)) or [""]
+        below = [
+            line
+            for text in self.subtitle
+            for line in textwrap.wrap(text[:1].upper() + text[1:], look.letters(look.size.text))
+        ]
+        return alt.TitleParams(
+            lines,
+            subtitle=below,
+            anchor="start",
+            frame="bounds",
+            offset=look.size.text * 0.8,
+            fontSize=look.size.heading,
+            subtitleFontSize=look.size.text,
+        )
+
+    def within(self, look: Look, room: float) -> alt.TitleParams:
+        """The heading above a part of a figure, in lines that fit its width."""
+        font, small = look.size.text, 0.92 * look.size.text
+        below = self.subtitle[0] if self.subtitle else ""
+        return alt.TitleParams(
+            textwrap.wrap(self.title, int(room / (0.54 * font))) or [""],
+            subtitle=textwrap.wrap(below[:1].upper() + below[1:], int(room / (0.5 * small))),
+            anchor="start",
+            fontSize=font,
+            subtitleFontSize=small,
+        )
+
+
+@dataclass(frozen=True)
+class View:
+    """A figure before it has a size: some plots and what stands above them."""
+
+    heading: Heading
+    build: Callable[[float], Chart]
+    """Gives the plots when those beside each other may have some width together."""
+
+    def chart(self, look: Look) -> Chart:
+        """The finished figure."""
+        return finish(self.build, look, self.heading)
+
+
+def finish(build: Callable[[float], Chart], look: Look, heading: Heading) -> Chart:
+    """A figure of the look's width, under its heading.
+
+    Args:
+        build: gives the figure when all plots beside each other may have some width together.
+        look: its look.
+        heading: what stands above it.
+    """
+    params = heading.params(look)
+    room = look.size.total - 6 * look.size.text
+    chart = configured(build(room).properties(title=params), look)
+    # What axes, legends and labels take is known when they have been drawn.
+    over = written_width(chart.to_dict()) - look.size.total
+    if -1 < over <= 0:
+        return chart
+    return configured(build(room - math.ceil(over)).properties(title=params), look)
+
+
+def configured(chart: Chart, look: Look) -> Chart:
+    """The style that all figures share."""
+    colours, size = look.colours, look.size
+    config: dict[str, Any] = {
+        "background": colours.background,
+        "font": "sans-serif",
+        "padding": round(size.text * 0.6),
+        "axis": alt.AxisConfig(
+            labelFontSize=size.text,
+            titleFontSize=size.text,
+            titleFontWeight="normal",
+            labelColor=colours.soft,
+            titleColor=colours.text,
+            gridColor=colours.grid,
+            domainColor=colours.axis,
+            tickColor=colours.axis,
+            tickSize=size.text * 0.4,
+            labelPadding=size.text * 0.2,
+            titlePadding=size.text * 0.5,
+        ),
+        "axisX": alt.AxisConfig(grid=False),
+        "title": alt.TitleConfig(
+            fontSize=size.text * 1.08,
+            anchor="start",
+            fontWeight="bold",
+            color=colours.text,
+            subtitleColor=colours.soft,
+            offset=size.text * 0.4,
+        ),
+        "header": alt.HeaderConfig(
+            labelColor=colours.text, labelFontSize=size.text, titleColor=colours.text
+        ),
+        "legend": alt.LegendConfig(
+            labelFontSize=size.text,
+            labelColor=colours.text,
+            titleColor=colours.text,
+            titleFontSize=size.text,
+            orient="top",
+            symbolType="stroke",
+            symbolStrokeWidth=2.2 * size.stroke,
+            symbolSize=9 * size.text,
+            symbolOpacity=1,
+            labelLimit=size.total,
+            offset=size.text * 0.5,
+            rowPadding=2,
+            columnPadding=size.text,
+        ),
+        "view": alt.ViewConfig(stroke=None),
+    }
+    # At once: every call copies the whole chart.
+    finished: Chart = chart.configure(**config)
+    finished.usermeta = {"aqmlab": {"unit": size.unit, "scale": size.dots_per_unit}}
+    return finished

@@ -1,0 +1,147 @@
+"""Values over time: one run's with their spread inside each interval, or the mean over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import altair as alt
+import numpy as np
+
+from aqmlab.figures import curves
+from aqmlab.figures.axes import linear
+from aqmlab.figures.files import Chart
+from aqmlab.figures.theme import Look
+from aqmlab.results.statistics import estimates
+
+__all__ = ["RATIO", "Panel", "Series", "band_words", "grouped", "stacked"]
+
+
+Series: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
+"""Times in seconds and values of each run of a configuration."""
+RATIO = 4.0
+"""Curves of a greater ratio of their heights do not share an axis."""
+_BINS_PER_RUN = 300
+_BINS_OF_SEEDS = 30
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A plot: curves that share an axis."""
+
+    title: str
+    axis: str
+    """Title of the vertical axis."""
+    series: Mapping[str, Series]
+
+    @property
+    def peak(self) -> float:
+        """The height of the largest curve, but for its rarest values."""
+        return max(_height(one) for one in self.series.values())
+
+
+def grouped(title: str, axis: str, series: Mapping[str, Series]) -> list[Panel]:
+    """Curves in one plot where they can be told apart, else a plot for each.
+
+    They share one if they are means over seeds, whose bands are narrow, and of similar height.
+    """
+    heights = [_height(one) for one in series.values()]
+    narrow = all(len(one) > 1 for one in series.values())
+    if len(series) < 2 or (narrow and max(heights) <= RATIO * max(min(heights), 1e-12)):
+        return [Panel(title, axis, series)]
+    parts = [" · ".join(filter(None, (title, name))) for name in series]
+    return [
+        Panel(part, axis, {name: one})
+        for part, (name, one) in zip(parts, series.items(), strict=True)
+    ]
+
+
+def stacked(panels: Sequence[Panel], names: Sequence[str], look: Look, room: float) -> Chart:
+    """Plots above each other on one axis of time.
+
+    Those of the same quantity share the vertical axis too, unless their heights are too unlike.
+    """
+    times = [time for panel in panels for one in panel.series.values() for time, _ in one]
+    begin = min(float(time.min()) for time in times if len(time))
+    end = max(float(time.max()) for time in times if len(time))
+    x = linear("Simulated time (s)", [begin, end], count=6, tight=True)
+    height = look.size.low if len(panels) > 2 else 1.4 * look.size.low
+    legend = len(names) > 1 and any(len(panel.series) > 1 for panel in panels)
+    plots: list[alt.LayerChart] = []
+    for number, panel in enumerate(panels):
+        edges = np.linspace(begin, end, _bins(panel) + 1)
+        rows = [row for name, one in panel.series.items() for row in _rows(name, one, edges)]
+        # The peaks of those that share the axis with this one.
+        alike = [one for one in panels if one.axis == panel.axis and _alike(one, panel, panels)]
+        highest = [_highest(one, edges) for one in alike]
+        y = linear(panel.axis, [0.0, *highest], count=3, zero=True)
+        plot = curves.banded(
+            rows,
+            names,
+            look,
+            x,
+            y,
+            width=room,
+            height=height,
+            legend=legend,
+            labelled=number == len(panels) - 1,
+        )
+        plots.append(plot.properties(title=panel.title) if panel.title else plot)
+    return alt.vconcat(*plots, spacing=look.size.text * 0.9)
+
+
+def band_words(panels: Sequence[Panel]) -> str:
+    """What lines and bands are."""
+    several = any(len(one) > 1 for panel in panels for one in panel.series.values())
+    if several:
+        return "lines: means over the seeds; bands: their 95 % intervals"
+    return "lines: means of short intervals; bands: from their smallest to their largest sample"
+
+
+def _alike(one: Panel, other: Panel, panels: Sequence[Panel]) -> bool:
+    """Whether two plots of a quantity have the same axis: all of them have, or each its own."""
+    peaks = [panel.peak for panel in panels if panel.axis == one.axis]
+    return one is other or max(peaks) <= RATIO * max(min(peaks), 1e-12)
+
+
+def _bins(panel: Panel) -> int:
+    """Into how many intervals the time is divided."""
+    several = any(len(one) > 1 for one in panel.series.values())
+    longest = max(len(time) for one in panel.series.values() for time, _ in one)
+    return max(2, min(_BINS_OF_SEEDS if several else _BINS_PER_RUN, longest))
+
+
+def _height(series: Series) -> float:
+    """How high a curve goes, but for its rarest values."""
+    found = [np.quantile(values, 0.99) for _, values in series if len(values)]
+    return float(max(found, default=0.0))
+
+
+def _highest(panel: Panel, edges: np.ndarray) -> float:
+    """The largest of what is drawn in a plot."""
+    rows = [row for name, one in panel.series.items() for row in _rows(name, one, edges)]
+    found = [row[key] for row in rows for key in ("y", "high")]
+    return max((float(str(value)) for value in found if value is not None), default=1.0)
+
+
+def _rows(name: str, series: Series, edges: np.ndarray) -> list[curves.Row]:
+    """A curve and its band; gaps where nothing was measured."""
+    middle = (edges[:-1] + edges[1:]) / 2
+    parts = [curves.binned(time, values, edges) for time, values in series]
+    if len(parts) == 1:
+        mean, low, high = parts[0]["mean"], parts[0]["min"], parts[0]["max"]
+    else:
+        mean, low, high, _ = estimates(np.stack([part["mean"] for part in parts]))
+        low = np.maximum(low, 0.0)
+    return [
+        {
+            "series": name,
+            "x": curves.number(at),
+            "y": curves.number(value),
+            "low": curves.number(below),
+            "high": curves.number(above),
+        }
+        for at, value, below, above in zip(middle, mean, low, high, strict=True)
+        if np.isfinite(value)
+    ]

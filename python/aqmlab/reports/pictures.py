@@ -1,0 +1,94 @@
+"""Figures of :mod:`aqmlab.figures` in a report: those that its runs have something for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from typing import Any
+
+from aqmlab.errors import AqmlabError
+from aqmlab.figures.files import Chart, svg
+from aqmlab.figures.kinds.cdf import cdf
+from aqmlab.figures.kinds.classes import classes
+from aqmlab.figures.kinds.delay import delay
+from aqmlab.figures.kinds.fairness import fairness
+from aqmlab.figures.kinds.flows import flows
+from aqmlab.figures.kinds.throughput_delay import throughput_delay
+from aqmlab.figures.theme import Look
+from aqmlab.results.families import families
+from aqmlab.results.run import Run
+
+__all__ = ["MOST_CONFIGURATIONS", "Picture", "pictures"]
+
+
+MOST_CONFIGURATIONS = 8
+"""Reports of more have no pictures: as many as there are colours."""
+
+
+_Drawing = tuple[str, Callable[..., Chart]]
+"""The name of a figure, and what draws it."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure."""
+
+    name: str
+    """Such as ``throughput-delay``."""
+    title: str
+    """What it says."""
+    still: str
+    """It as SVG, on white."""
+    inline: str
+    """It as a part of a page, in the page's colours."""
+
+
+def pictures(runs: Sequence[Run], configurations: int) -> list[Picture]:
+    """The figures of some runs.
+
+    None of more than :data:`MOST_CONFIGURATIONS`, nor of runs of different scenarios, which are
+    not to be compared.
+    """
+    if configurations > MOST_CONFIGURATIONS or len(families(runs)) > 1:
+        return []
+    found = []
+    for name, draw in _fitting(runs, configurations):
+        try:
+            spec = draw(runs, look=Look()).to_dict()
+        except AqmlabError:
+            continue  # recorded, but nothing that the figure could show
+        page = draw(runs, look=Look(theme="page")).to_dict()
+        title = " ".join(spec["title"]["text"])
+        found.append(Picture(name, title, svg(spec), _inline(name, title, page)))
+    return found
+
+
+def _fitting(runs: Sequence[Run], configurations: int) -> Iterator[_Drawing]:
+    """Names of figures, and what draws them, for which the runs have what they need."""
+
+    def recorded(table: str) -> bool:
+        return any(run.has(table) for run in runs)
+
+    if recorded("queue"):
+        yield "delay", delay
+    if recorded("sojourn"):
+        yield "wait", partial(cdf, of="delay")
+    if configurations > 1:
+        yield "throughput-delay", throughput_delay
+    if max(len(run.scenario.get("traffic", ())) for run in runs) > 1:
+        yield "classes", classes
+    if recorded("flow_trace"):
+        yield "flows", flows
+        yield "fairness", fairness
+
+
+def _inline(name: str, title: str, spec: dict[str, Any]) -> str:
+    """A figure inside a page: named, with identifiers that no other one has."""
+    # Its marks are not pictures of their own: the title says what it shows.
+    picture = re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", svg(spec))
+    for what in ('id="part', "#part"):
+        picture = picture.replace(what, what.replace("part", f"{name}-part"))
+    return picture.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)

@@ -23,6 +23,7 @@ needs_browser = pytest.mark.skipif(
 
 PAGES = (
     "index",
+    "tutorial",
     "how-to/notebook",
     "notebooks/two-queues",
     "scenario/discipline",

@@ -36,6 +36,7 @@ from pathlib import Path
 import pytest
 from aqmlab import Scenario, Sweep
 from conftest import ROOT
+from screens import script_on_terminal
 from test_capture import CONNECTION, pcap
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -46,6 +47,9 @@ FENCE = re.compile(
 )
 LANGUAGES = {"sh", "python", "text", "toml", "json", "rust"}
 SECONDS = 600
+ON_TERMINAL = {"docs/tutorial.md"}
+"""Pages whose outputs are those of a terminal: their tables fit."""
+COLUMNS = 88
 REWRITE = os.environ.get("AQMLAB_REWRITE") == "1"
 
 SHORT = "--set measure.duration='20 s' --set measure.warm_up='5 s'"
@@ -153,6 +157,10 @@ def test_commands_of_a_page(page: str, checkout: Path) -> None:
     )
 
     def run(text: str) -> str:
+        if page in ON_TERMINAL:
+            status, output, said = script_on_terminal(prelude + text, COLUMNS, checkout)
+            assert status == 0, f"{page}: {text}\n{output}{said}"
+            return output
         answer = subprocess.run(
             ["bash", "-c", prelude + text],
             cwd=checkout,

@@ -53,6 +53,8 @@ html_context = {"default_mode": "auto"}  # light or dark as the reader has it
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+# It stands alone, and its output needs the place.
+html_sidebars: dict[str, list[str]] = {"tutorial": []}
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False

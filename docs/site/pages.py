@@ -5,7 +5,7 @@ it here, in a copy:
 
 - links to files outside ``docs`` become downloads, links to folders lead to a list of their pages;
 - a page that lists pages (table rows or list items that begin with a link) is their parent in the
-  navigation: an index page says once what belongs to it;
+  navigation: an index page says once what belongs to it, and how it is called;
 - ``scenario.md`` is split by table, and links to its headings follow.
 """
 
@@ -48,7 +48,7 @@ API_PAGES = (
 """Its pages, in ``docs/site/python``, in their order."""
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
-_LISTED = re.compile(r"^(?:\| |- )\[[^\]]*\]\(([^)\s#]+\.(?:md|ipynb))\)", re.MULTILINE)
+_LISTED = re.compile(r"^(?:\| |- )\[([^\]]*)\]\(([^)\s#]+\.(?:md|ipynb))\)", re.MULTILINE)
 _EVERY = re.MULTILINE | re.DOTALL
 _FENCE = re.compile(r"(^```.*?^```$)", _EVERY)
 
@@ -85,7 +85,8 @@ class Site:
                 self._make_parts(source)
                 text = text[: _first_part(text)]
             text = self._linked(text, source, page)
-            children = _LISTED.findall(text) if page in INDEXES else []
+            listed = _LISTED.findall(text) if page in INDEXES else []
+            children = [f"{title} <{name}>" for title, name in listed]
             if page == SPLIT:
                 children = [f"{SPLIT.removesuffix('.md')}/{name}.md" for name in self._parts]
             if page == API:

@@ -26,13 +26,13 @@ PAGES = (
     "tutorial",
     "how-to/notebook",
     "notebooks/two-queues",
-    "scenario/discipline",
+    "scenario/measure",
     "disciplines/codel",
     "python/functions",
     "search",
 )
 """One of each kind."""
-WIDE_PAGES = ("cli", "metrics", "fidelity-le2005")
+WIDE_PAGES = ("cli", "metrics", "scenario/discipline", "fidelity-le2005")
 """Pages with wide tables."""
 
 

@@ -47,6 +47,10 @@ $(STAMPS)/requirements-dev: requirements-dev.txt $(STAMPS)/requirements
 	$(PIP) install --requirement requirements-dev.txt
 	@touch $@
 
+$(STAMPS)/requirements-docs: requirements-docs.txt $(STAMPS)/requirements-dev
+	$(PIP) install --requirement requirements-docs.txt
+	@touch $@
+
 $(STAMPS)/extension: pyproject.toml $(RUST_SOURCES) $(STAMPS)/requirements
 	@touch $@.begun  # what changes while it builds is newer than the stamp
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
@@ -63,7 +67,7 @@ test-rust:  ## the tests of the crates
 	cargo test --locked --quiet
 
 # A file of tests stays in one process: its tests may share what takes long to make.
-test-python: build $(STAMPS)/requirements-dev  ## the tests of the Python package and of the documentation
+test-python: build $(STAMPS)/requirements-docs  ## the tests of the Python package and of the documentation
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile $(ARGS)
 
 .PHONY: wheel test-wheel
@@ -110,6 +114,12 @@ format: $(STAMPS)/requirements-dev  ## format Rust and Python
 .PHONY: docs
 docs:  ## the documentation of the crates, in target/doc
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+
+.PHONY: site
+site: build $(STAMPS)/requirements-docs  ## the documentation site, in out/site/html; a warning is an error
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'the site needs Python 3.11 or newer; the other targets do not' >&2; exit 1; }
+	$(BIN)/python docs/site/build.py
 
 .PHONY: reproduce reproduce-quick
 reproduce: build  ## every paper: run what is missing, write docs/fidelity.md and its reports

@@ -9,8 +9,10 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 from collections.abc import Sequence
+from pathlib import Path
 
 ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|[@-_])")
 """What tells a terminal how to draw."""
@@ -29,17 +31,13 @@ def on_terminal(
         f"for call in {[list(map(str, call)) for call in calls]!r}:\n"
         f"    assert main(call) == 0, call\n    print({_END!r})"
     )
-    terminals = [pty.openpty() for _ in range(2)]
-    for _, side in terminals:
-        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    kept = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
-    (out, out_side), (err, err_side) = terminals
+    (out, out_side), (err, err_side) = _terminal(columns), _terminal(columns)
     process = subprocess.Popen(
         [sys.executable, "-c", code],
         stdin=out_side,
         stdout=out_side,
         stderr=err_side,
-        env={**kept, "TERM": "xterm-256color", **environment},
+        env=_environment(**environment),
     )
     os.close(out_side)
     os.close(err_side)
@@ -47,6 +45,38 @@ def on_terminal(
     written = [_all_of(out), _all_of(err)]
     assert process.wait() == 0, written
     return written[0].split(f"{_END}\n")[:-1], written[1]
+
+
+def script_on_terminal(text: str, columns: int, folder: Path) -> tuple[int, str, str]:
+    """The status of a script of bash, what it writes into a window, and on standard error."""
+    out, side = _terminal(columns)
+    with tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(
+            ["bash", "-c", text],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=side,
+            stderr=err,
+            env=_environment(NO_COLOR="1"),
+        )
+        os.close(side)
+        written = ESCAPES.sub("", _all_of(out))
+        status = process.wait()
+        err.seek(0)
+        return status, written, err.read().decode()
+
+
+def _terminal(columns: int) -> tuple[int, int]:
+    """Both sides of a new terminal."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    return ours, theirs
+
+
+def _environment(**more: str) -> dict[str, str]:
+    """The environment of a command in a window, which tells its size itself."""
+    kept = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
+    return {**kept, "TERM": "xterm-256color", **more}
 
 
 def _all_of(terminal: int) -> str:

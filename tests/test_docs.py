@@ -4,7 +4,8 @@ What a block is follows from the language of its fence:
 
 ``sh``      Commands. Those of a page run in order, in a directory that looks like a checkout.
             Lines that begin with ``make`` are only looked up: continuous integration makes them.
-``python``  A program, run there as well, in its place between the commands.
+``python``  A program, run there as well, in its place between the commands. After
+            ``<!-- file: NAME -->`` it is a file that the commands find.
 ``text``    A picture, or output. After ``<!-- output -->`` it is the output of the block before;
             ``...`` stands for what differs from run to run, in a line or for some lines.
 ``toml``    A scenario, a sweep, or a part of one that is completed here and read.
@@ -13,11 +14,17 @@ What a block is follows from the language of its fence:
 ``rust``    Belongs to the crates; `docs/extending.md` has a test of its own.
 
 ``<!-- not run: REASON -->`` before a block keeps it from being run; the reasons are printed.
+``<!-- picture: FILE -->`` before a picture: what stands in it is what stands in the FILE that the
+commands before it have drawn.
+
+With AQMLAB_REWRITE=1 in the environment, outputs that have changed, and pictures, are replaced in
+the pages: the sentences around them are then to be read again.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -29,16 +36,21 @@ from pathlib import Path
 import pytest
 from aqmlab import Scenario, Sweep
 from conftest import ROOT
+from screens import script_on_terminal
 from test_capture import CONNECTION, pcap
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(
-    r"^(?:<!-- (?P<comment>not run: [^>]+|output|file: \S+) -->\n\n?)?"
-    r"```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    r"^(?:<!-- (?P<comment>not run: [^>]+|output|file: \S+|picture: \S+) -->\n\n?)?"
+    r"(?:```(?P<language>\w*)\n(?P<text>.*?)^```$|!\[[^]]*\]\((?P<picture>\S+)\)$)",
     re.MULTILINE | re.DOTALL,
 )
 LANGUAGES = {"sh", "python", "text", "toml", "json", "rust"}
 SECONDS = 600
+ON_TERMINAL = {"docs/tutorial.md"}
+"""Pages whose outputs are those of a terminal: their tables fit."""
+COLUMNS = 88
+REWRITE = os.environ.get("AQMLAB_REWRITE") == "1"
 
 SHORT = "--set measure.duration='20 s' --set measure.warm_up='5 s'"
 BEFORE = {
@@ -80,9 +92,12 @@ class Block:
 def blocks_of(page: Path) -> Iterator[Block]:
     text = page.read_text()
     for found in FENCE.finditer(text):
-        line = text.count("\n", 0, found.start("text"))
+        line = text.count("\n", 0, found.end())
         name = page.relative_to(ROOT).as_posix()
-        yield Block(name, line, found["comment"] or "", found["language"], found["text"])
+        if not found["picture"]:
+            yield Block(name, line, found["comment"] or "", found["language"], found["text"])
+        elif found["comment"]:
+            yield Block(name, line, found["comment"], "picture", found["picture"])
 
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
@@ -105,7 +120,7 @@ def checkout(tmp_path: Path) -> Path:
 def test_blocks_name_their_language() -> None:
     for page in PAGES:
         fences = re.findall(r"^ *```.*$", page.read_text(), re.MULTILINE)
-        blocks = [block for block in BLOCKS if ROOT / block.page == page]
+        blocks = [b for b in BLOCKS if ROOT / b.page == page and b.language != "picture"]
         assert len(fences) == 2 * len(blocks), f"{page}: a fence that is indented or not closed"
         for block in blocks:
             assert block.language in LANGUAGES, f"{block.place}: name one of {sorted(LANGUAGES)}"
@@ -142,6 +157,10 @@ def test_commands_of_a_page(page: str, checkout: Path) -> None:
     )
 
     def run(text: str) -> str:
+        if page in ON_TERMINAL:
+            status, output, said = script_on_terminal(prelude + text, COLUMNS, checkout)
+            assert status == 0, f"{page}: {text}\n{output}{said}"
+            return output
         answer = subprocess.run(
             ["bash", "-c", prelude + text],
             cwd=checkout,
@@ -157,12 +176,59 @@ def test_commands_of_a_page(page: str, checkout: Path) -> None:
     run(BEFORE.get(page, ""))
     output = ""
     for block in (block for block in BLOCKS if block.page == page and not block.reason):
-        if block.language in {"sh", "python"}:
-            output = run(script(block))
-        elif block.comment.startswith("file: "):
+        if block.comment.startswith("file: "):
             (checkout / block.comment.removeprefix("file: ")).write_text(block.text)
+        elif block.language in {"sh", "python"}:
+            output = run(script(block))
         elif block.comment == "output":
-            assert re.search(pattern(block.text), output), f"{block.place} is not in\n{output}"
+            if REWRITE and not re.search(pattern(block.text), output):
+                rewrite(block, output)
+            else:
+                assert re.search(pattern(block.text), output), f"{block.place} is not in\n{output}"
+        elif block.comment.startswith("picture: "):
+            drawn, shown = checkout / block.comment.removeprefix("picture: "), picture(block)
+            if REWRITE:
+                shutil.copy(drawn, shown)
+            assert words_in(shown) == words_in(drawn), f"{block.place}: {shown} is an old picture"
+
+
+def rewrite(block: Block, output: str) -> None:
+    """Replaces a block by an output; by as many of its paragraphs if ``...`` is the last one."""
+    lines = [line.rstrip() for line in output.splitlines() if not line.startswith("aqmlab: ")]
+    rules = {
+        line: re.compile(pattern(line)) for line in block.text.splitlines() if "..." in line[1:]
+    }
+    found = [
+        next((known for known, rule in rules.items() if rule.fullmatch(f"{line}\n")), line)
+        for line in lines
+    ]
+    parts, shown = "\n".join(found).split("\n\n"), block.text.strip().split("\n\n")
+    if shown[-1] == "...":
+        parts = [*parts[: len(shown) - 1], "..."]
+    page = ROOT / block.page
+    page.write_text(page.read_text().replace(block.text, "\n\n".join(parts) + "\n"))
+
+
+def picture(block: Block) -> Path:
+    """The file of a picture of a page."""
+    return (ROOT / block.page).parent / block.text
+
+
+def words_in(drawing: Path) -> list[str]:
+    """What is written in a drawing: titles, names and numbers."""
+    return re.findall(r">([^<]+)</text>", drawing.read_text())
+
+
+def test_numbers_of_the_tutorial_are_real() -> None:
+    """A number in its sentences stands in a command or an output of it, too."""
+    page = ROOT / "docs" / "tutorial.md"
+    blocks = "".join(block.text for block in BLOCKS if ROOT / block.page == page)
+    known = set(re.findall(r"\d[\d,.]*\d|\d", blocks))
+    prose = re.sub(
+        r"`[^`]*`|\(.*?\)|^#.*$|Python 3\.\d+", "", FENCE.sub("", page.read_text()), flags=re.M
+    )
+    numbers = re.findall(r"\d[\d,.]*\d|\d", re.sub(r"95 % interval", "", prose))
+    assert [number for number in numbers if number not in known] == []
 
 
 # --- TOML -----------------------------------------------------------------------------------------

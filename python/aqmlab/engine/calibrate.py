@@ -34,7 +34,16 @@ from aqmlab.engine.memory import bound, limited
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.scenario.scenario import Override, Scenario, content_key
 
-__all__ = ["LOADS", "LONG_TIMES", "SEEDS", "TIMES", "Line", "UncongestedClass", "calibrate"]
+__all__ = [
+    "LOADS",
+    "LONG_TIMES",
+    "SEEDS",
+    "TIMES",
+    "Calibration",
+    "Line",
+    "UncongestedClass",
+    "calibrate",
+]
 
 
 _Progress = Callable[[float], None]
@@ -115,7 +124,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class _Calibration:
+class Calibration:
     """The answer for one class of traffic."""
 
     traffic: str
@@ -160,7 +169,7 @@ def calibrate(
     jobs: int | None = None,
     progress: _Progress | None = None,
     memory: str | int | None = None,
-) -> tuple[Scenario, list[_Calibration]]:
+) -> tuple[Scenario, list[Calibration]]:
     """Finds the population of every class that leaves it to ``load``.
 
     Args:
@@ -196,7 +205,7 @@ def calibrate(
         load = scenario.data["load"] * _native.load_share(scenario.effective, index)
         unit = _UNITS[_native.population_key(scenario.effective, index)]
         population = line.population(load)
-        answers.append(_Calibration(traffic[index]["name"], load, population, unit, line))
+        answers.append(Calibration(traffic[index]["name"], load, population, unit, line))
     found = dict(zip(classes, (answer.population for answer in answers), strict=True))
     return scenario.with_populations(found), answers
 

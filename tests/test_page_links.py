@@ -1,0 +1,80 @@
+"""Links between the pages of the repository lead somewhere, headings included.
+
+What other machines hold is not asked for.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from functools import cache
+
+import pytest
+from conftest import ROOT
+
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in (
+        "*.md",
+        "docs/**/*.md",
+        "scenarios/**/*.md",
+        "papers/**/*.md",
+        "crates/**/README.md",
+    )
+    for path in ROOT.glob(pattern)
+)
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FIRST_PAGE = "docs/index.md"
+
+
+@cache
+def text_of(page: str) -> str:
+    """A page without its blocks of code."""
+    return FENCE.sub("", (ROOT / page).read_text())
+
+
+@cache
+def anchors(page: str) -> set[str]:
+    """What the links to the headings of a page end in, as forges make it."""
+    found: dict[str, int] = {}
+    for heading in re.findall(r"^#+ (.*)$", text_of(page), re.MULTILINE):
+        shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        slug = re.sub(r"[^\w\- ]", "", shown).replace(" ", "-")
+        again = found[slug] = found.get(slug, -1) + 1
+        if again:
+            found[f"{slug}-{again}"] = 0
+    return set(found)
+
+
+def links(page: str) -> list[tuple[str, str]]:
+    """Paths from the root and anchors of the links of a page to others of the repository."""
+    found = []
+    for link in LINK.findall(text_of(page)):
+        if not re.match(r"[a-z]+:", link):
+            path, _, anchor = link.partition("#")
+            where = posixpath.join(posixpath.dirname(page), path) if path else page
+            found.append((posixpath.normpath(where), anchor))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    for path, anchor in links(page):
+        assert not path.startswith(".."), f"{page}: {path} is outside the repository"
+        assert (ROOT / path).exists(), f"{page}: there is no {path}"
+        if anchor:
+            assert anchor in anchors(path), f"{page}: {path} has no heading #{anchor}"
+
+
+def test_every_page_of_the_documentation_can_be_reached() -> None:
+    reached, new = set[str](), {FIRST_PAGE}
+    while new:
+        reached |= new
+        targets = {path for page in new if page.endswith(".md") for path, _ in links(page)}
+        folders = {path for path in targets if (ROOT / path).is_dir()}
+        inside = {page for page in PAGES if posixpath.dirname(page) in folders}
+        new = ({path for path in targets if (ROOT / path).is_file()} | inside) - reached
+    shown = [page for page in PAGES if page.startswith("docs/")]
+    shown += [path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.ipynb")]
+    assert [page for page in shown if page not in reached] == []

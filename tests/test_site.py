@@ -1,0 +1,193 @@
+"""The documentation site: built without a warning, right in a real browser, without a server."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aqmlab
+import pytest
+from conftest import ROOT
+from test_report_browser import BROWSER, PHONE, WIDE
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="no browser tests: no playwright")
+pytest.importorskip("sphinx", reason="NO SITE TESTS RAN: no sphinx (requirements-docs.txt)")
+needs_browser = pytest.mark.skipif(
+    BROWSER is None,
+    reason="NO BROWSER TESTS OF THE SITE RAN: no chromium is installed (apt-get install chromium)",
+)
+
+PAGES = (
+    "index",
+    "tutorial",
+    "how-to/notebook",
+    "notebooks/two-queues",
+    "scenario/measure",
+    "disciplines/codel",
+    "python/functions",
+    "search",
+)
+"""One of each kind."""
+WIDE_PAGES = ("cli", "metrics", "scenario/discipline", "fidelity-le2005")
+"""Pages with wide tables."""
+
+
+@pytest.fixture(scope="module")
+def site() -> Path:
+    """The folder of the pages. What was built before and is the same is not built again."""
+    call = [sys.executable, "docs/site/build.py"]
+    answer = subprocess.run(call, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    return ROOT / "out" / "site" / "html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+class Visit:
+    """A visit of the site, and what must not happen on it."""
+
+    def __init__(self, browser: Any, site: Path, **options: Any) -> None:
+        self.context = browser.new_context(**{"viewport": WIDE, **options})
+        self.page = self.context.new_page()
+        self.site = site
+        self.asked: list[str] = []
+        self.wrong: list[str] = []
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("console", self.heard)
+
+    def heard(self, message: Any) -> None:
+        """The theme tells of its doings ("[PST]: ...") in messages of no weight."""
+        if message.type != "log" or not message.text.startswith("[PST]"):
+            self.wrong.append(message.text)
+
+    def __enter__(self) -> Visit:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        outside = [url for url in self.asked if not url.startswith((self.site.as_uri(), "data:"))]
+        self.context.close()
+        if error is None:
+            assert outside == []
+            assert self.wrong == []
+
+    def go(self, page: str) -> None:
+        self.page.goto(f"{self.site.as_uri()}/{page}.html")
+
+    def colour(self, selector: str, name: str = "color") -> str:
+        script = "(one, name) => getComputedStyle(one)[name]"
+        return str(self.page.locator(selector).first.evaluate(script, name))
+
+
+# --- what was built -------------------------------------------------------------------------------
+
+
+def test_no_page_asks_other_machines(site: Path) -> None:
+    loaded = "script|link|img|iframe|source"
+    fetched = re.compile(rf'<(?:{loaded})\b[^>]*\b(?:src|href)="(?:https?:)?//')
+    for page in site.rglob("*.html"):
+        assert fetched.findall(page.read_text()) == [], page
+    for style in site.rglob("*.css"):
+        assert re.findall(r"(?:url\(|@import)\s*['\"]?(?:https?:)?//", style.read_text()) == []
+
+
+def test_every_table_of_the_scenario_has_its_place(site: Path) -> None:
+    headings = re.findall(r"^## (`.*)$", (ROOT / "docs/scenario.md").read_text(), re.MULTILINE)
+    pages = "".join(page.read_text() for page in (site / "scenario").glob("*.html"))
+    shown = [re.sub(r"<[^>]+>", "", found) for found in re.findall(r"<h2>(.*?)<a class", pages)]
+    wanted = [heading.replace("`", "") for heading in headings]
+    assert sorted(name.replace("&quot;", '"') for name in shown) == sorted(wanted)
+
+
+def test_everything_public_is_explained(site: Path) -> None:
+    pages = "".join(page.read_text() for page in (site / "python").glob("*.html"))
+    for name in aqmlab.__all__:
+        assert f'id="aqmlab.{name}"' in pages, name
+
+
+# --- in a browser ---------------------------------------------------------------------------------
+
+
+@needs_browser
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_pages_fit_and_are_quiet(browser: Any, site: Path, size: Any) -> None:
+    with Visit(browser, site, viewport=size) as visit:
+        for page in (*PAGES, *WIDE_PAGES):
+            visit.go(page)
+            script = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert visit.page.evaluate(script) <= 0, page
+            assert visit.page.locator("h1").count() == 1, page
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Any, site: Path, scheme: str) -> None:
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="no axe check: no axe"
+    )
+    with Visit(browser, site, color_scheme=scheme) as visit:
+        for page in PAGES:
+            visit.go(page)
+            found = axe.Axe().run(visit.page, options={"preload": False}).response["violations"]
+            short = [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found]
+            assert short == [], page
+
+
+@needs_browser
+def test_a_search_finds(browser: Any, site: Path) -> None:
+    with Visit(browser, site) as visit:
+        visit.go("index")
+        visit.page.keyboard.press("Control+k")
+        visit.page.keyboard.type("thresholds of adaptive red")
+        visit.page.keyboard.press("Enter")
+        visit.page.locator("#search-results li a").first.wait_for()
+        assert visit.page.locator("#search-results a", has_text="Adaptive RED").count() > 0
+        visit.page.locator("#search-results a", has_text="Adaptive RED").first.click()
+        visit.page.wait_for_url("**/*ared*.html*")
+        assert "Adaptive RED" in visit.page.locator("h1").inner_text()
+
+
+@needs_browser
+def test_dark_and_light(browser: Any, site: Path) -> None:
+    grounds = {}
+    for scheme in ("light", "dark"):
+        with Visit(browser, site, color_scheme=scheme) as visit:
+            visit.go("index")
+            grounds[scheme] = visit.colour("body", "backgroundColor")
+            visit.page.locator("button.theme-switch-button:visible").click()
+            other = "light" if scheme == "dark" else "dark"
+            visit.page.get_by_role("button", name=re.compile(other, re.IGNORECASE)).click()
+            grounds[f"{other}, chosen"] = visit.colour("body", "backgroundColor")
+            visit.go("reference")
+            assert visit.colour("body", "backgroundColor") == grounds[f"{other}, chosen"]
+    assert grounds["light"] == grounds["light, chosen"] != grounds["dark"]
+    assert grounds["dark"] == grounds["dark, chosen"]
+
+
+@needs_browser
+def test_the_menu_of_a_phone(browser: Any, site: Path) -> None:
+    with Visit(browser, site, viewport=PHONE) as visit:
+        visit.go("index")
+        link = visit.page.locator("#pst-primary-sidebar-modal a", has_text="Reference")
+        assert not link.is_visible()
+        visit.page.locator("button.primary-toggle").click()
+        link.click()
+        assert visit.page.locator("h1").inner_text().startswith("Reference")
+
+
+@needs_browser
+def test_pages_can_be_read_without_scripts(browser: Any, site: Path) -> None:
+    with Visit(browser, site, java_script_enabled=False) as visit:
+        visit.go("scenario/discipline")
+        assert visit.page.locator("table").first.is_visible()
+        assert visit.page.locator("nav a", has_text="Reference").first.is_visible()

@@ -193,7 +193,8 @@ def test_commands_of_a_page(page: str, checkout: Path) -> None:
 
 
 def rewrite(block: Block, output: str) -> None:
-    """Replaces a block by an output; by as many of its paragraphs if ``...`` is the last one."""
+    """Replaces a block by an output; by as many of its first paragraphs if ``...`` is the last one
+    of the block, by as many of its last if it is the first."""
     lines = [line.rstrip() for line in output.splitlines() if not line.startswith("aqmlab: ")]
     rules = {
         line: re.compile(pattern(line)) for line in block.text.splitlines() if "..." in line[1:]
@@ -205,6 +206,8 @@ def rewrite(block: Block, output: str) -> None:
     parts, shown = "\n".join(found).split("\n\n"), block.text.strip().split("\n\n")
     if shown[-1] == "...":
         parts = [*parts[: len(shown) - 1], "..."]
+    elif shown[0] == "...":
+        parts = ["...", *parts[1 - len(shown) :]]
     page = ROOT / block.page
     page.write_text(page.read_text().replace(block.text, "\n\n".join(parts) + "\n"))
 

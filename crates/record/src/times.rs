@@ -5,6 +5,9 @@ use aqmlab_net::Time;
 /// Bins of a power of two of microseconds, as a power of two: a bin is at most 1/1024 wide.
 const DIGITS: u32 = 10;
 
+/// Bins that are summed at once in the search for a quantile.
+const TOGETHER: usize = 64;
+
 /// What takes longer than a day is counted as a day in percentiles.
 const LONGEST_US: u64 = 24 * 3600 * 1_000_000;
 
@@ -91,12 +94,21 @@ impl TimeHistogram {
     /// The `p`-quantile in seconds, to 3 significant digits.
     pub fn quantile_s(&self, p: f64) -> Option<f64> {
         let wanted = (p * self.count as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
-        let bin = self.bins.iter().position(|count| {
+        // A few bins at a time: their sum is cheaper than a look at each.
+        let (mut seen, mut first) = (0, 0);
+        for bins in self.bins.chunks(TOGETHER) {
+            let sum: u64 = bins.iter().sum();
+            if seen + sum >= wanted {
+                break;
+            }
+            seen += sum;
+            first += bins.len();
+        }
+        let bin = self.bins[first..].iter().position(|count| {
             seen += count;
             seen >= wanted
         });
-        bin.map(|bin| longest(bin) as f64 / 1e6)
+        bin.map(|bin| longest(first + bin) as f64 / 1e6)
     }
 
     /// The bins that hold something: the time that everything in them stays below, in seconds, and

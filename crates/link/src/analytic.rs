@@ -86,7 +86,7 @@ impl AnalyticService {
         self.wire_free = end;
         let mut leaves = begin;
         if !self.is_plain {
-            leaves = self.keep(now, begin, packet, stats);
+            leaves = self.keep(now, begin, &{ packet }, stats);
         } else if leaves > now {
             stats.on_length(now, self.fifo.backlog().packets);
             self.wait(leaves, packet.size);
@@ -107,14 +107,14 @@ impl AnalyticService {
     /// A packet that is let in stays, if only until somebody can be told that it leaves. When it
     /// does so.
     #[inline(never)]
-    fn keep(&mut self, now: Time, begin: Time, packet: Packet, stats: &mut LinkStats) -> Time {
+    fn keep(&mut self, now: Time, begin: Time, packet: &Packet, stats: &mut LinkStats) -> Time {
         let leaves = self.leave_time(now, begin);
         if leaves > now {
             stats.on_length(now, self.fifo.backlog().packets);
         }
         self.wait(leaves, packet.size);
         if self.fifo.wants_departures() {
-            self.hooked.push_back((now, packet));
+            self.hooked.push_back((now, *packet));
         }
         leaves
     }

@@ -1,36 +1,46 @@
 //! How long things took: response times, durations of connections.
 
 use aqmlab_net::Time;
-use hdrhistogram::Histogram;
 
-const SIGNIFICANT_DIGITS: u8 = 3;
+/// Bins of a power of two of microseconds, as a power of two: a bin is at most 1/1024 wide.
+const DIGITS: u32 = 10;
+
+/// Bins that are summed at once in the search for a quantile.
+const TOGETHER: usize = 64;
 
 /// What takes longer than a day is counted as a day in percentiles.
 const LONGEST_US: u64 = 24 * 3600 * 1_000_000;
 
 /// How long things took: exact count, mean and maximum, quantiles to 3 significant digits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct TimeHistogram {
     count: u64,
     /// Nanoseconds: a sum of integers does not depend on the order of its terms.
     sum: u128,
     max: Time,
-    /// Microseconds, to 3 significant digits.
-    histogram: Histogram<u64>,
+    /// How many took so many microseconds: exact up to 2047, then to within 1/1024. There are bins
+    /// up to the longest time so far: the whole range would take longer to clear and to read than
+    /// to fill.
+    bins: Vec<u64>,
 }
 
-impl Default for TimeHistogram {
-    fn default() -> Self {
-        // It grows as needed: the whole range would take longer to clear and to read than to fill.
-        let histogram =
-            Histogram::new(SIGNIFICANT_DIGITS).expect("so many digits are accepted by the crate");
-        Self {
-            count: 0,
-            sum: 0,
-            max: Time::ZERO,
-            histogram,
-        }
+/// The bin of a time.
+const fn bin_of(microseconds: u64) -> usize {
+    // At least what has bins of its own, so that nothing is negative.
+    let at_least = microseconds | ((2 << DIGITS) - 1);
+    let shift = 63 - DIGITS - at_least.leading_zeros();
+    ((shift as usize) << DIGITS) + (microseconds >> shift) as usize
+}
+
+/// The longest time in a bin, in microseconds.
+const fn longest(bin: usize) -> u64 {
+    let octave = bin >> DIGITS;
+    if octave < 2 {
+        return bin as u64;
     }
+    let shift = octave - 1;
+    let digits = (bin - (shift << DIGITS)) as u64;
+    (digits << shift) + ((1 << shift) - 1)
 }
 
 impl TimeHistogram {
@@ -39,10 +49,18 @@ impl TimeHistogram {
         self.count += 1;
         self.sum += u128::from(time.as_nanos());
         self.max = self.max.max(time);
-        let microseconds = (time.as_nanos() / 1_000).min(LONGEST_US);
-        self.histogram
-            .record(microseconds)
-            .expect("a histogram that grows takes any value");
+        let bin = bin_of((time.as_nanos() / 1_000).min(LONGEST_US));
+        match self.bins.get_mut(bin) {
+            Some(count) => *count += 1,
+            None => self.add_beyond(bin),
+        }
+    }
+
+    /// Counts one in a bin that is not there.
+    #[cold]
+    fn add_beyond(&mut self, bin: usize) {
+        self.bins.resize(bin + 1, 0);
+        self.bins[bin] = 1;
     }
 
     /// Adds those of another.
@@ -50,9 +68,12 @@ impl TimeHistogram {
         self.count += other.count;
         self.sum += other.sum;
         self.max = self.max.max(other.max);
-        self.histogram
-            .add(&other.histogram)
-            .expect("a histogram that grows takes any value");
+        if self.bins.len() < other.bins.len() {
+            self.bins.resize(other.bins.len(), 0);
+        }
+        for (count, more) in self.bins.iter_mut().zip(&other.bins) {
+            *count += more;
+        }
     }
 
     /// How many there were.
@@ -72,16 +93,30 @@ impl TimeHistogram {
 
     /// The `p`-quantile in seconds, to 3 significant digits.
     pub fn quantile_s(&self, p: f64) -> Option<f64> {
-        (self.count > 0).then(|| self.histogram.value_at_quantile(p) as f64 / 1e6)
+        let wanted = (p * self.count as f64).ceil().max(1.0) as u64;
+        // A few bins at a time: their sum is cheaper than a look at each.
+        let (mut seen, mut first) = (0, 0);
+        for bins in self.bins.chunks(TOGETHER) {
+            let sum: u64 = bins.iter().sum();
+            if seen + sum >= wanted {
+                break;
+            }
+            seen += sum;
+            first += bins.len();
+        }
+        let bin = self.bins[first..].iter().position(|count| {
+            seen += count;
+            seen >= wanted
+        });
+        bin.map(|bin| longest(first + bin) as f64 / 1e6)
     }
 
     /// The bins that hold something: the time that everything in them stays below, in seconds, and
     /// how many there are. Neighbouring bins differ by at most a thousandth.
     pub fn bins(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
-        self.histogram.iter_recorded().map(|bin| {
-            let end_us = bin.value_iterated_to() + 1;
-            (end_us as f64 / 1e6, bin.count_since_last_iteration())
-        })
+        let bins = self.bins.iter().enumerate();
+        let held = bins.filter(|(_, count)| **count > 0);
+        held.map(|(bin, count)| ((longest(bin) + 1) as f64 / 1e6, *count))
     }
 }
 
@@ -102,6 +137,36 @@ mod tests {
         );
         for ((end, _), exact) in bins.iter().zip([0.001, 0.02, 0.3, 4.0, 90.0]) {
             assert!(exact < *end && *end < exact * 1.001 + 2e-6, "{end} {exact}");
+        }
+    }
+
+    #[test]
+    fn every_time_has_its_bin() {
+        let around = (0..37).flat_map(|power| {
+            let edge = 1_u64 << power;
+            [edge - 1, edge, edge + 1, edge + edge / 3]
+        });
+        for microseconds in around {
+            let bin = bin_of(microseconds);
+            assert!(longest(bin) >= microseconds, "{microseconds}");
+            assert!(longest(bin) - microseconds <= microseconds / 1024);
+            assert!(bin == 0 || longest(bin - 1) < microseconds);
+        }
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_times_whichever_histogram_was_longer() {
+        let (mut short, mut long) = (TimeHistogram::default(), TimeHistogram::default());
+        assert_eq!(short.quantile_s(0.5), None);
+        for _ in 0..9 {
+            short.add(Time::from_millis(1));
+        }
+        long.add(Time::from_secs(1));
+        for (mut one, other) in [(short.clone(), &long), (long.clone(), &short)] {
+            one.merge(other);
+            assert_eq!(one.quantile_s(0.9), Some(0.001));
+            let last = one.quantile_s(0.91).unwrap();
+            assert!((1.0..1.001).contains(&last), "{last}");
         }
     }
 

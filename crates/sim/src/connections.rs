@@ -154,6 +154,7 @@ impl Connections {
     /// A segment reaches the host of its receiver at `now`, the time there: what comes of it.
     /// Nothing if no end point takes it: it was lost after all, the connection was aborted, or it
     /// is a datagram.
+    #[inline(always)]
     pub(crate) fn receive<Q: EventQueue>(
         &mut self,
         (host, now): (usize, Time),
@@ -181,7 +182,12 @@ impl Connections {
         let end = &mut connection.ends[receiver as usize];
         let segment = restored(event, end, network.take_options(event.options));
         let mut out = Outgoing::new(network, now, event.conn, receiver);
-        let events = end.on_segment(&segment, cx, &mut out);
+        // Others have been asked already whether they are predicted.
+        let events = if connection.is_special || event.options != NO_OPTIONS {
+            end.on_segment(&segment, cx, &mut out)
+        } else {
+            end.on_any_segment(&segment, &cx, &mut out)
+        };
         connection.in_network += out.sent();
         Some(events)
     }
@@ -245,7 +251,7 @@ impl Connections {
     }
 
     /// An event of a connection, at a time of its hosts.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push<Q: EventQueue>(
         &self,
         kind: Kind,

@@ -58,6 +58,22 @@ impl WheelQueue {
             first: (Time::NEVER, 0),
         }
     }
+
+    /// The earliest departure, and whose it is; of equal ones that of the first port.
+    #[inline(always)]
+    fn earliest(&self) -> (Time, usize) {
+        // A single link needs no loop.
+        if let [forward, reverse] = self.departures[..] {
+            return if reverse < forward {
+                (reverse, 1)
+            } else {
+                (forward, 0)
+            };
+        }
+        let departures = self.departures.iter().zip(0..);
+        let earliest = departures.map(|(&time, port)| (time, port)).min();
+        earliest.unwrap_or((Time::NEVER, 0))
+    }
 }
 
 impl EventQueue for WheelQueue {
@@ -76,12 +92,7 @@ impl EventQueue for WheelQueue {
         if time < self.first.0 {
             self.first = (time, port);
         } else if port == self.first.1 {
-            self.first = (self.departures[0], 0);
-            for (port, &time) in self.departures.iter().enumerate() {
-                if time < self.first.0 {
-                    self.first = (time, port);
-                }
-            }
+            self.first = self.earliest();
         }
     }
 

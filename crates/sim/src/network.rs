@@ -280,7 +280,8 @@ impl<Q: EventQueue> Network<Q> {
                 let event = event.passed_on(event.sender(), ecn);
                 self.event_queue.push(time + behind, event);
             }
-            Transmission::Waits => self.store(reaches, port, (packet, class), event),
+            // Copies, so that packets that do not come here need not be in memory.
+            Transmission::Waits => self.store(reaches, port, &({ packet }, class), &{ event }),
             Transmission::Dropped | Transmission::Lost(_) => self.dropped.push((reaches, event)),
         }
     }
@@ -334,15 +335,15 @@ impl<Q: EventQueue> Network<Q> {
             self.capture(time, port, &event);
         }
         match self.ports[port].arrive(time, packet, route.class) {
-            Transmission::Waits => self.store(time, port, (packet, route.class), event),
+            Transmission::Waits => self.store(time, port, &(packet, route.class), &event),
             transmission => self.pass(time, event, transmission, route),
         }
     }
 
     /// A packet arrives at a port that stores its packets.
     #[inline(never)]
-    fn store(&mut self, time: Time, port: usize, packet: (Packet, u16), event: Event) {
-        let sent = self.ports[port].take_in(time, packet, event, &mut self.dropped);
+    fn store(&mut self, time: Time, port: usize, packet: &(Packet, u16), event: &Event) {
+        let sent = self.ports[port].take_in(time, *packet, *event, &mut self.dropped);
         // Else the wire is as busy, or as idle, as it was.
         if let Some((event, transmission)) = sent {
             self.served(time, port, event, transmission);

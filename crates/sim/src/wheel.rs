@@ -174,7 +174,7 @@ impl<E: Copy> Wheel<E> {
     pub fn push(&mut self, time: Time, event: E) {
         let bucket = self.fine_bucket(time);
         if bucket < self.cursor || bucket >= self.horizon {
-            return self.push_apart(time, event);
+            return self.push_apart(time, &{ event });
         }
         let slot = self.fine.slot(bucket);
         let next = self.fine.heads[slot];
@@ -184,8 +184,8 @@ impl<E: Copy> Wheel<E> {
 
     /// Adds an event to the current bucket, or where the fine wheel does not reach.
     #[inline(never)]
-    fn push_apart(&mut self, time: Time, event: E) {
-        let next = NIL;
+    fn push_apart(&mut self, time: Time, event: &E) {
+        let (next, event) = (NIL, *event);
         let node = self.allocate(Node { time, next, event });
         if self.fine_bucket(time) < self.cursor {
             self.insert(node);

@@ -326,7 +326,7 @@ impl<Q: EventQueue> World<Q> {
             return self.at_host_unexpectedly((host, now), sender, event);
         };
         if self.network.has_drops() {
-            return self.after(event.conn, receiver, readable(received));
+            return self.after_drops(event.conn, receiver, readable(received));
         }
         if received > 0 {
             let measured = self.span.contains(now);
@@ -399,7 +399,7 @@ impl<Q: EventQueue> World<Q> {
 
     /// An end point has been given something, and has sent what it wants sent: tells the
     /// application, sets the timer.
-    #[inline(never)]
+    #[inline(always)]
     fn after(&mut self, index: u32, role: Role, events: Events) {
         self.notify_losses(Some(index));
         let Some(connection) = self.connections.get_mut(index) else {
@@ -407,15 +407,27 @@ impl<Q: EventQueue> World<Q> {
         };
         let measured = self.span.contains(self.now);
         let ready = !events.is_none() && connection.app.on_events(role, events, measured);
-        self.after_app_events(index, role, events, ready);
+        if ready | events.eof | events.failed {
+            return self.after_app_events(index, role, events, ready);
+        }
+        let wake = connection.schedule(role);
+        let may_be_over = connection.in_network == 0;
+        if wake.is_some() | may_be_over | connection.is_special {
+            self.settle(index, role, wake);
+        }
     }
 
-    /// The same from where the application has heard, and is `ready` to go on or not.
+    /// [`after`](Self::after) where it is not worth its space.
+    #[inline(never)]
+    fn after_drops(&mut self, index: u32, role: Role, events: Events) {
+        self.after(index, role, events);
+    }
+
+    /// The same from where the application, or its source, has to hear: it is `ready` to go on or
+    /// not.
     #[inline(never)]
     fn after_app_events(&mut self, index: u32, role: Role, events: Events, ready: bool) {
-        if ready | events.eof | events.failed {
-            self.on_app_events(index, role, events, ready);
-        }
+        self.on_app_events(index, role, events, ready);
         if let Some(connection) = self.connections.get_mut(index) {
             let wake = connection.schedule(role);
             self.settle(index, role, wake);
@@ -448,7 +460,7 @@ impl<Q: EventQueue> World<Q> {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn push_timer(&mut self, index: u32, role: Role, wake: Time) {
         let (kind, time) = (Kind::Timer(role), wake.max(self.now));
         self.connections.push(kind, index, time, &mut self.network);

@@ -63,7 +63,7 @@ impl Endpoint {
 
     /// [`on_new_ack`](Self::on_new_ack) where it is not worth its space.
     #[inline(never)]
-    fn on_other_new_ack(
+    pub(crate) fn on_other_new_ack(
         &mut self,
         segment: &Segment,
         echo: bool,

@@ -180,7 +180,7 @@ pub(crate) struct Cold {
 
 impl Endpoint {
     /// An end point that waits for a SYN.
-    #[inline]
+    #[inline(always)]
     pub fn listen(profile: &Profile) -> Self {
         Self {
             una: 0,
@@ -347,9 +347,6 @@ impl Endpoint {
         cx: Context<'_>,
         out: &mut impl Outbox,
     ) -> Events {
-        if segment.seq > NO_NUMBER {
-            return Events::default(); // From before the connection: restored to less than 0.
-        }
         match self.on_predicted(segment, &cx, out) {
             Some(received) => Events {
                 received,
@@ -359,14 +356,18 @@ impl Endpoint {
         }
     }
 
-    /// A segment of any kind, at any time.
+    /// The same, of a segment that is known not to be [predicted](Self::on_predicted); of any other
+    /// it takes more time.
     #[inline(never)]
-    pub(crate) fn on_any_segment(
+    pub fn on_any_segment(
         &mut self,
         segment: &Segment,
         cx: &Context<'_>,
         out: &mut impl Outbox,
     ) -> Events {
+        if segment.seq > NO_NUMBER {
+            return Events::default(); // From before the connection: restored to less than 0.
+        }
         if segment.flags.has(Flags::RST) {
             return self.on_reset(segment, cx, out);
         }

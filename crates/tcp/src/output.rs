@@ -421,7 +421,7 @@ impl Endpoint {
     /// A segment leaves, with the options that both ends agreed on.
     #[inline(always)]
     fn hand_over(&self, segment: Segment, cx: &Context<'_>, out: &mut impl Outbox) {
-        if self.sacking || self.stamping {
+        if self.stamping || (self.sacking && self.receiver.has_holes()) {
             let options = self.agreed_options(cx);
             out.send(Segment { options, ..segment });
         } else {

@@ -37,11 +37,19 @@ impl Endpoint {
             self.last_received = cx.now;
             self.on_new_ack(segment, false, cx, out);
         } else {
-            // The next data, which acknowledges nothing.
+            // The next data, which may be the first to acknowledge what it answers.
             received = u64::from(segment.len);
             let is_next = self.receiver.is_next(segment.seq, received, cx.profile);
-            if !is_next || segment.ack > self.una || segment.ecn == Ecn::Ce {
+            if !is_next || segment.ecn == Ecn::Ce {
                 return None;
+            }
+            if segment.ack > self.una {
+                let is_open = self.recovery_state == RecoveryState::Open;
+                if segment.ack > self.max || !is_open {
+                    return None;
+                }
+                self.last_received = cx.now;
+                self.on_other_new_ack(segment, false, cx, out);
             }
             self.last_received = cx.now;
             self.dup_acks = 0;

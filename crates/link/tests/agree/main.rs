@@ -108,10 +108,11 @@ fn assert_same(what: &str, found: &Outcome, expected: &Outcome, arrivals: &[Arri
         let arrival = arrivals[number];
         assert_eq!(one, other, "{what}: packet {number}, {arrival:?}");
     }
-    let lines = found.stats.lines().zip(expected.stats.lines());
-    for (number, (one, other)) in lines.enumerate() {
+    let mut lines = found.stats.lines().zip(expected.stats.lines());
+    if let Some(number) = lines.position(|(one, other)| one != other) {
         let above: Vec<&str> = found.stats.lines().take(number).collect();
         let above = above[number.saturating_sub(6)..].join("\n");
+        let [one, other] = [&found.stats, &expected.stats].map(|stats| stats.lines().nth(number));
         assert_eq!(one, other, "{what}, statistics below\n{above}");
     }
     assert_eq!(found.stats.len(), expected.stats.len(), "{what}");

@@ -146,15 +146,16 @@ MEASURE = """
 import re
 from pathlib import Path
 import aqmlab
+from aqmlab import _native
 
 
 def peak():
     return int(re.search(r"VmHWM:\\s+([0-9]+) kB", Path("/proc/self/status").read_text())[1])
 
 
-aqmlab._native.run(aqmlab.Scenario.load("small.toml").effective, None)
+_native.run(aqmlab.Scenario.load("small.toml").effective, None)
 effective, base = aqmlab.Scenario.load("scenario.toml").effective, peak()
-aqmlab._native.run(effective, None)
+_native.run(effective, None)
 print((peak() - base) / 1024)
 """
 """Prints by how many MiB the peak memory of a process grows in a run."""

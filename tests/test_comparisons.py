@@ -119,7 +119,12 @@ def test_traffic_without_responses_is_shown_by_what_it_has() -> None:
         "goodput_bps": 2e6,
         "fairness_jain": 0.9,
         "span_timeouts": 3,
-        "datagram_loss_rate": None,
+        **dict.fromkeys(
+            (
+                *("rtt_p50_s", "rtt_p95_s", "datagram_loss_rate", "datagram_delay_p50_s"),
+                *("datagram_delay_p95_s", "datagram_jitter_s"),
+            )
+        ),
     }
     assert values["call"]["datagram_loss_rate"] == 0.025
     assert values["call"]["span_timeouts"] is None

@@ -34,7 +34,9 @@ def test_frames_hold_what_the_summary_holds(plan: aqmlab.Sweep) -> None:
     table = aqmlab.sweep(plan)
     summary = aqmlab.SweepSummary(plan, table, ["p50", "loss"])
     points = summary.to_frame()
-    metrics = [f"{name}{end}" for name in ("p50", "loss") for end in ("", "_low", "_high")]
+    # Both directions have drops: each is shown.
+    names = ("p50", "loss.forward", "loss.reverse")
+    metrics = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
     assert points.columns == ["limit", "runs", "failed", *metrics]
     assert points.get_column("limit").to_list() == [5, 20]
     assert points.get_column("runs").to_list() == [3, 3]
@@ -51,9 +53,9 @@ def test_frames_hold_what_the_summary_holds(plan: aqmlab.Sweep) -> None:
     )
 
     changes = summary.differences_frame()
-    assert changes.get_column("limit").to_list() == [5, 5]
-    assert changes.get_column("baseline_limit").to_list() == [20, 20]
-    assert changes.get_column("metric").to_list() == ["p50", "loss"]
+    assert changes.get_column("limit").to_list() == [5, 5, 5]
+    assert changes.get_column("baseline_limit").to_list() == [20, 20, 20]
+    assert changes.get_column("metric").to_list() == list(names)
     expected = [found.difference for found in summary.differences]
     assert changes.get_column("difference").to_list() == expected
     assert expected[1] > 0

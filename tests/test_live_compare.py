@@ -13,6 +13,7 @@ import pytest
 from aqmlab import Run, Scenario
 from aqmlab.engine.execute import World, execute
 from aqmlab.errors import AqmlabError, RunError
+from aqmlab.results.manifest import seal
 from aqmlab.validation import live as live_compare
 from aqmlab.validation.live import CASES, Case, Score, judge, load, page, row, same, simulated_run
 from conftest import ROOT, SMALL
@@ -89,6 +90,7 @@ def test_an_invalid_run_is_set_aside_and_repeated(
         reasons = tries.pop(0)
         summary["live"] = {"valid": not reasons, "reasons": reasons}
         (target / "summary.json").write_text(json.dumps(summary))
+        seal(target, run.metadata["key"])
         return Run.open(run.path)
 
     monkeypatch.setattr(live_compare, "execute", play)

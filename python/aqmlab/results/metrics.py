@@ -170,7 +170,8 @@ DATAGRAMS = (
 )
 """Of the datagrams of a class."""
 TRANSFERS = (
-    *FLOWS[1:3],
+    _metric("flows", "goodput_bps", 3, "goodput Mbit/s"),
+    _metric("flows", "fairness_jain", 3, "Jain"),
     replace(_metric("flows", "span_timeouts", short="timeouts"), unless="datagrams_sent"),
     _metric("flows", "rtt_p50_s", 1, "RTT ms"),
     _metric("flows", "rtt_p95_s", 1, "RTT p95"),

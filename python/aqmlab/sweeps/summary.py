@@ -72,7 +72,7 @@ class SweepSummary:
         >>> summary.to_frame().columns[:6]
         ['rate', 'runs', 'failed', 'p50', 'p50_low', 'p50_high']
         >>> summary.differences_frame().get_column("metric").to_list()
-        ['p50', 'utilization']
+        ['p50', 'utilization.forward', 'utilization.reverse']
         >>> summary.runs_frame().height
         4
     """

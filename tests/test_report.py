@@ -462,8 +462,8 @@ def test_every_format_says_the_same(aqmlab: Cli, pair: list[Run], tmp_path: Path
         for wanted in ("Two queues", "Which one?", "red (5,15)", median):
             assert wanted in words.replace("\\", "")
     figures = re.findall(r"!\[.*?\]\((.*?)\)", text)
-    names = ("cdf", "ccdf", "queue", "probability", "delay", "wait")
-    names += ("throughput-delay", "classes")
+    first = ("cdf", "ccdf", "queue", "probability", "delay", "wait")
+    names = (*first, "throughput-delay", "classes")
     assert figures == [f"report_files/{name}.svg" for name in names]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert len(re.findall(r'<figure class="picture"><svg role="img" aria-label="\w', page)) == 4

@@ -18,7 +18,7 @@ def build(folder: Path) -> int:
     Site(folder / "source").make()
     places = [str(folder / name) for name in ("source", "html")]
     settings = ["-c", str(Path(__file__).parent), "-d", str(folder / "doctrees")]
-    status = sphinx(["-q", "-W", "--keep-going", "-b", "html", *settings, *places])
+    status: int = sphinx(["-q", "-W", "--keep-going", "-b", "html", *settings, *places])
     if status == 0:
         print(folder / "html" / "index.html")  # noqa: T201 - where it is
     return status

@@ -33,6 +33,8 @@ pub enum Layout {
     Small,
     /// Time per row: there is one for each exchange or connection.
     Large,
+    /// Of bins: some hundred rows in every run, which must cost next to nothing.
+    Bins,
 }
 
 /// What a column says of itself.

@@ -42,6 +42,7 @@ impl<C: Columns> Table<C> {
         let properties = match C::ABOUT.layout {
             Layout::Small => plain().set_compression(zstd()).build(),
             Layout::Large => large(&fields),
+            Layout::Bins => bins(&fields),
         };
         let schema = Arc::new(Schema::new(fields));
         let file = File::create(&path)
@@ -104,6 +105,24 @@ fn large(fields: &[Field]) -> WriterProperties {
             }
             DataType::Float64 => properties,
             _ => properties.set_column_compression(column, zstd()),
+        };
+    }
+    properties.build()
+}
+
+/// How a file of bins is written: words as a dictionary, numbers as they are or as differences.
+///
+/// Compression costs more than a short run: each column has a zstd context of its own to be made.
+fn bins(fields: &[Field]) -> WriterProperties {
+    let mut properties = plain();
+    for field in fields {
+        let column = ColumnPath::from(field.name().as_str());
+        properties = match field.data_type() {
+            DataType::UInt32 | DataType::UInt64 => {
+                properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
+            }
+            DataType::Float64 => properties,
+            _ => properties.set_column_dictionary_enabled(column, true),
         };
     }
     properties.build()

@@ -44,7 +44,7 @@ columns! {
 columns! {
     /// A bin of the sojourn times at one direction of a link that holds something: how long the
     /// packets that left the discipline in the measured span had been in it.
-    Sojourn("sojourn.parquet", Small) of
+    Sojourn("sojourn.parquet", Bins) of
         ((&'a LinkDirection, (f64, u64))) |(name, (below, count))|
     {
         /// The link.
@@ -61,7 +61,7 @@ columns! {
 columns! {
     /// A bin of the sojourn times of a class of traffic at one direction of a link that holds
     /// something.
-    ClassSojourn("class_sojourn.parquet", Small) of
+    ClassSojourn("class_sojourn.parquet", Bins) of
         ((&'a LinkDirection, usize, (f64, u64))) |(name, class, (below, count))|
     {
         /// The link.
@@ -79,7 +79,7 @@ columns! {
 
 columns! {
     /// A bin of a class's delays from end to end that holds something.
-    Delays("delay.parquet", Small) of
+    Delays("delay.parquet", Bins) of
         ((&'a str, usize, (f64, u64))) |(of, class, (below, count))|
     {
         /// `one-way` for the one-way delays of datagrams, `variation` for the amount of their

@@ -151,6 +151,11 @@ bench-micro:  ## what single parts of it cost
 bench-peers:  ## what a packet costs here, and in ns-2 and ns-3 where they are installed: docs/peers.md
 	$(PYTHON) benches/peers/compare.py $(ARGS)
 
+.PHONY: peers-fidelity
+peers-fidelity: build  ## goodput, loss and queue beside ns-2 (Debian: apt-get install ns2): docs/peers-fidelity.md
+	@[ out/peers-fidelity -nt python/aqmlab/_native.abi3.so ] || rm -rf out/peers-fidelity  # of another engine
+	$(BIN)/python -m aqmlab.validation.peers $(ARGS)
+
 # Apart from `make test`: they need root, a quiet machine and half an hour.
 .PHONY: test-live
 test-live: build $(STAMPS)/requirements-dev  ## the live bed on this machine's kernel, as root; half an hour

@@ -1,4 +1,4 @@
-# What the two ns-2 programs share: options, a dumbbell of ten hosts on each side, the count.
+# What the ns-2 programs share: options, a dumbbell of hosts on each side, the count.
 # No trace is written. Packets are counted by the queue monitors of the bottleneck.
 
 # Options are pairs "name value" on the command line; every one of `defaults` must be a number or
@@ -30,21 +30,22 @@ proc set_tcp {segment window initial_window} {
 }
 
 # Sets server(i) and client(i) in the caller; round-trip times go evenly over the range. The
-# bottleneck has no delay of its own: all of it lies on the servers' links.
-proc dumbbell {ns rate queue shortest longest} {
+# bottleneck has no delay of its own: it lies on the servers' links but for `at_clients`, a share of
+# it. `kind` is ns-2's name of the discipline of both directions of the bottleneck, `hosts` their
+# number on each side.
+proc dumbbell {ns rate queue shortest longest {kind DropTail} {hosts 10} {at_clients 0}} {
     upvar server server client client
-    set hosts 10
     set left [$ns node]
     set right [$ns node]
-    $ns duplex-link $left $right $rate 0 DropTail
+    $ns duplex-link $left $right $rate 0 $kind
     $ns queue-limit $left $right $queue
     $ns queue-limit $right $left $queue
     for {set i 0} {$i < $hosts} {incr i} {
         set rtt [expr {$shortest + ($longest - $shortest) * ($i + 0.5) / $hosts}]
         set server($i) [$ns node]
         set client($i) [$ns node]
-        $ns duplex-link $server($i) $left 10Gb [expr {$rtt / 2}] DropTail
-        $ns duplex-link $client($i) $right 10Gb 0 DropTail
+        $ns duplex-link $server($i) $left 10Gb [expr {$rtt / 2 * (1 - $at_clients)}] DropTail
+        $ns duplex-link $client($i) $right 10Gb [expr {$rtt / 2 * $at_clients}] DropTail
         foreach {a b} [list $server($i) $left $client($i) $right] {
             $ns queue-limit $a $b 10000
             $ns queue-limit $b $a 10000

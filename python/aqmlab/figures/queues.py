@@ -61,7 +61,8 @@ def view(
         said,
         (
             f"{who}{where}; {seeds_in_words(found)}{left_out}",
-            f"title: mean over packets; lines: estimate, queued bytes / rate; {band_words(panels)}",
+            "title: mean over packets; drawn: an estimate, queued bytes / rate",
+            band_words(panels),
         ),
     )
 

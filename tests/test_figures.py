@@ -325,7 +325,7 @@ def test_the_delay_is_what_is_queued_over_the_rate(runs: list[Run]) -> None:
     chart = figures.delay([runs[0]])
     drawn = rows(chart, "x", "y", "low")
     assert np.mean([row["y"] for row in drawn]) == pytest.approx(found.mean(), rel=0.02)
-    assert "estimate: queued bytes / rate" in subtitle(chart).lower()
+    assert "drawn: an estimate, queued bytes / rate" in subtitle(chart).lower()
     assert shown(1e3 * side["sojourn_mean_s"]) in title(chart)
 
 

@@ -84,3 +84,15 @@ def test_a_sweep_of_bulk_transfers_shows_their_goodput(aqmlab: Cli) -> None:
         assert names[-2:] == ["goodput.files", "fairness.files"]
         assert not any(name.startswith("p") for name in names)
         assert point["estimates"]["goodput.files"]["mean"] > 1e6
+
+
+def test_short_names_are_explained(aqmlab: Cli) -> None:
+    """What stands at the head of a column can be asked for, with or without its place."""
+    for name, key in (
+        ("p50", "responses.<class>.p50_s"),
+        ("jitter.call-up", "flows.<class>.datagram_jitter_s"),
+        ("queue.reverse", "links.<link>.<direction>.queue_mean_packets"),
+    ):
+        assert aqmlab("explain", name).out.startswith(key)
+    assert "did you mean p50_s or p50" in aqmlab("explain", "p50s").err
+    assert len(aqmlab("explain", "xyzzy").err) < 200

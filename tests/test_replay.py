@@ -28,6 +28,7 @@ def forward(run: Run) -> float:
 def test_a_capture_becomes_a_comparison(aqmlab: Cli, capture: Path) -> None:
     answer = aqmlab("replay", capture, "--discipline", "red,fq-codel")
     assert answer.status == 0
+    assert "assumed: the buffer of red is " in answer.err
     for word in ("red (5,15)", "fq-codel", "figure: runs/compare.svg"):
         assert word in answer.out
     assert "assumed: connections are opened from the clients" in answer.err

@@ -134,3 +134,19 @@ def test_brackets_are_no_markup() -> None:
     table.add_key("run")
     table.add_row("red [bold]x[/bold] :warning:")
     assert drawn(table, 80)[1] == "red [bold]x[/bold] :warning:"
+
+
+def test_the_direction_of_a_link_is_not_cut() -> None:
+    """Words of long labels give way first: the labels of a second key stay readable."""
+    table = Table()
+    for head in ("run", "link"):
+        table.add_key(head)
+    for number in range(6):
+        table.add_number(f"metric {number}")
+    for rate in (10, 20, 40):
+        for side in ("forward", "reverse"):
+            name = f"droptail 407, reverse rate {rate} Mbit/s"
+            table.add_row(name, f"bottleneck {side}", *("1,234" for _ in range(6)))
+    lines = drawn(table, 80)
+    assert max(map(cell_len, lines)) <= 80
+    assert any(line.startswith("droptail 407, … 10 Mbit/s  bottleneck forward") for line in lines)

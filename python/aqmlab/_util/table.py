@@ -55,15 +55,15 @@ class _Column:
         """What it needs."""
         return max(map(_width, (self.head, *(cell.plain for cell in self.cells))))
 
-    def shortened(self, width: int) -> _Column:
-        """The column within a width, as long as its labels still differ; else as it is."""
+    def shortened(self, width: int, *, in_words: bool) -> _Column | None:
+        """The column within a width; None if its labels do not fit or no longer differ."""
         if not self.shrinks or self.width <= width:
             return self
-        short = {cell.plain: _shortened(cell.plain, width) for cell in self.cells}
-        if len(set(short.values())) < len(short):
-            return self
+        short = {cell.plain: _shortened(cell.plain, width, in_words) for cell in self.cells}
+        if len(set(short.values())) < len(short) or max(map(cell_len, short.values())) > width:
+            return None
         cells = [Text(short[cell.plain], style=cell.style) for cell in self.cells]
-        return _Column(_shortened(self.head, width), self.kind, self.is_number, cells)
+        return _Column(_shortened(self.head, width, in_words), self.kind, self.is_number, cells)
 
 
 class Table:
@@ -193,8 +193,8 @@ def _blocks(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
     """The numbers in groups that fit, each beside the keys, which may be shortened."""
     numbers = [column for column in columns if column.kind is _Kind.NUMBER]
     widest = max((column.width for column in numbers), default=0)
-    room = min(width // 2, width - _GAP - widest)
-    keys = _shortened_keys([column for column in columns if column.kind is _Kind.KEY], room)
+    keys = [column for column in columns if column.kind is _Kind.KEY]
+    keys = _shortened_keys(keys, width // 2, width - _GAP - widest)
     block = [*keys]
     for column in numbers:
         if len(block) > len(keys) and _total([*block, column]) > width:
@@ -204,19 +204,29 @@ def _blocks(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
     yield block
 
 
-def _shortened_keys(keys: Sequence[_Column], room: int) -> list[_Column]:
-    """Keys whose labels are shortened, the longest first, until they fit or are short enough."""
+def _shortened_keys(keys: Sequence[_Column], good: int, most: int) -> list[_Column]:
+    """Keys whose labels are shortened, the longest first, until they fit or are short enough.
+
+    Words give way to reach the good width. They are cut only where there is no room otherwise.
+    """
     longest = max((key.width for key in keys if key.shrinks), default=0)
     short = [*keys]
-    for limit in range(longest, _LEAST_LABEL - 1, -1):
-        if _total(short) <= room:
-            break
-        short = [key.shortened(limit) for key in keys]
+    for in_words, room in ((False, min(good, most)), (True, most)):
+        for limit in range(longest, _LEAST_LABEL - 1, -1):
+            if _total(short) <= room:
+                break
+            short = [
+                key.shortened(limit, in_words=in_words) or before
+                for key, before in zip(keys, short, strict=True)
+            ]
     return short
 
 
-def _shortened(text: str, width: int) -> str:
-    """A text within a width: its middle words give way to dots, or those of its only word."""
+def _shortened(text: str, width: int, in_words: bool) -> str:
+    """A text within a width, if that is possible: its middle words give way to dots.
+
+    Where words may be cut, the middle of the text does if that is not enough.
+    """
     if cell_len(text) <= width:
         return text
     words = text.split()
@@ -225,4 +235,4 @@ def _shortened(text: str, width: int) -> str:
         left, right = words[: (kept + 1) // 2], words[len(words) - kept // 2 :]
         if cell_len(short := " ".join([*left, "…", *right])) <= width:
             return short
-    return f"{text[: width // 2]}…{text[len(text) - (width - 1) // 2 :]}"
+    return f"{text[: width // 2]}…{text[len(text) - (width - 1) // 2 :]}" if in_words else text

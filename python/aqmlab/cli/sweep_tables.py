@@ -168,7 +168,8 @@ def _start(variables: Mapping[str, Scalar], title: str = "") -> Table:
 def _add_metrics(table: Table, metrics: Iterable[str]) -> None:
     """A column for each metric."""
     for name in metrics:
-        table.add_number(f"{name} %" if _is_share(name) else name)
+        found = described(name)
+        table.add_number(f"{name} {found.unit}" if found is not None and found.unit else name)
 
 
 def _texts(variables: Mapping[str, Scalar]) -> list[str]:
@@ -176,20 +177,17 @@ def _texts(variables: Mapping[str, Scalar]) -> list[str]:
     return [plain(value) for value in variables.values()]
 
 
-def _is_share(metric: str) -> bool:
-    """Whether a metric is a share of something."""
+def _scale(metric: str) -> float:
+    """What turns a metric's number into the unit in which it is shown."""
     found = described(metric)
-    return found is not None and found.is_share
+    return 1.0 if found is None else found.scale
 
 
 def _cells(
     metrics: Mapping[str, Estimate], show: Callable[[Estimate, float], str | Text]
 ) -> list[str | Text]:
     """The estimates as cells."""
-    return [
-        show(found, 100.0 if _is_share(name) else 1.0) if found.count else "-"
-        for name, found in metrics.items()
-    ]
+    return [show(found, _scale(name)) if found.count else "-" for name, found in metrics.items()]
 
 
 def _shown_mean(found: Estimate, factor: float) -> str:

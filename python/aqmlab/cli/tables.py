@@ -27,7 +27,14 @@ from aqmlab.results.metrics import (
     flattened,
 )
 from aqmlab.results.run import Run
-from aqmlab.results.shown import Shown, link_rows, response_rows, seeds_in_words, transfer_rows
+from aqmlab.results.shown import (
+    Shown,
+    datagram_rows,
+    link_rows,
+    response_rows,
+    seeds_in_words,
+    transfer_rows,
+)
 from aqmlab.results.statistics import Estimate
 from aqmlab.scenario.catalog import Entry
 
@@ -110,7 +117,8 @@ def compare_tables(groups: Sequence[Group]) -> list[str | Text | Table]:
     seeds = seeds_in_words(groups)
     parts = (
         (response_rows(groups), f"response times, {seeds}"),
-        (transfer_rows(groups), f"traffic without responses, {seeds}"),
+        (transfer_rows(groups), f"bulk transfers, {seeds}"),
+        (datagram_rows(groups), f"datagrams, {seeds}"),
         (link_rows(groups), f"loaded links, {seeds}"),
     )
     return _apart([_shown_table(shown, title) for shown, title in parts if shown.rows])
@@ -151,9 +159,11 @@ _TRANSFER_KEYS = {metric.key for metric in TRANSFERS}
 
 def difference_tables(found: Sequence[Difference]) -> list[str | Text | Table]:
     """Differences with their intervals, a table for each baseline; clear ones are bold."""
-    by_kind: dict[tuple[str, bool], list[Difference]] = {}
+    by_kind: dict[tuple[str, bool, bool], list[Difference]] = {}
+    datagrams = {entry.traffic for entry in found if entry.metric.startswith("datagram_")}
     for entry in found:
-        kind = (entry.baseline, entry.metric in _TRANSFER_KEYS)
+        moved = entry.metric in _TRANSFER_KEYS
+        kind = (entry.baseline, moved, moved and entry.traffic in datagrams)
         by_kind.setdefault(kind, []).append(entry)
     return _apart([_difference_table(own) for own in by_kind.values()])
 

@@ -35,7 +35,7 @@ def view(
     names = [case.label for case in found]
     panels: list[Panel] = []
     drawn: list[LinkDirection] = []
-    for at in sorted(places):
+    for at in places:  # the main one first, of which the title speaks
         series = {case.label: one for case in found if (one := _series(case, at))}
         if series:
             drawn.append(at)
@@ -61,7 +61,8 @@ def view(
         said,
         (
             f"{who}{where}; {seeds_in_words(found)}{left_out}",
-            "estimate: queued bytes / rate of the link; " + band_words(panels),
+            "title: mean over packets; drawn: an estimate, queued bytes / rate",
+            band_words(panels),
         ),
     )
 

@@ -92,11 +92,12 @@ def stacked(panels: Sequence[Panel], names: Sequence[str], look: Look, room: flo
 
 
 def band_words(panels: Sequence[Panel]) -> str:
-    """What lines and bands are."""
+    """What lines and bands are, and whether heights of plots may be compared."""
     several = any(len(one) > 1 for panel in panels for one in panel.series.values())
+    own = "" if all(_alike(panels[0], one, panels) for one in panels) else "; scales differ"
     if several:
-        return "lines: means over the seeds; bands: their 95 % intervals"
-    return "lines: means of short intervals; bands: from their smallest to their largest sample"
+        return f"lines: means over the seeds; bands: their 95 % intervals{own}"
+    return f"lines: means of short intervals; bands: smallest to largest sample{own}"
 
 
 def _alike(one: Panel, other: Panel, panels: Sequence[Panel]) -> bool:

@@ -327,9 +327,7 @@ def _in_words(entry: Group, changes: Sequence[Difference]) -> str:
             f"Half of the responses ended within {_of(response[0], 3)} s, nine of ten within "
             f"{_of(response[1], 3)} s; {_of(response[2], 1, 100)} % took at most a second."
         )
-    for name in transfer_classes([entry]):
-        rate = entry.estimate("flows", name, "goodput_bps")
-        parts.append(f"Class {name} got {_of(rate, 2, 1e-6)} Mbit/s.")
+    parts += [_transfer_in_words(entry, name) for name in transfer_classes([entry])]
     loaded = loaded_links(entry.runs)
     parts += [_queue_in_words(entry, at) for at in loaded[:_MOST_LINKS]]
     if len(loaded) > _MOST_LINKS:
@@ -355,6 +353,19 @@ def _queue_in_words(entry: Group, at: LinkDirection) -> str:
     return (
         f"The queue of {at} held {_of(queue, 1)} packets on average{delay}, dropped "
         f"{_of(loss, 2, 100)} % of what arrived{marked}."
+    )
+
+
+def _transfer_in_words(entry: Group, name: str) -> str:
+    """What a class that gets no responses got: its rate; what its datagrams met."""
+    rate = f"Class {name} got {_of(entry.estimate('flows', name, 'goodput_bps'), 2, 1e-6)} Mbit/s"
+    keys = ("datagram_loss_rate", "datagram_delay_p50_s", "datagram_delay_p95_s")
+    loss, half, most = (entry.estimate("flows", name, key) for key in keys)
+    if loss is None or half is None or most is None:
+        return f"{rate}."
+    return (
+        f"{rate} and lost {_of(loss, 2, 100)} % of its datagrams; half of the others took at most "
+        f"{_of(half, 1, 1e3)} ms, 95 % at most {_of(most, 1, 1e3)} ms."
     )
 
 

@@ -12,7 +12,14 @@ from aqmlab.reports.fidelity import PublishedNumber
 from aqmlab.results.compare import ALL, Difference
 from aqmlab.results.groups import Group
 from aqmlab.results.metrics import FLOWS, LINK, RESPONSES, Metric, compared, look_up
-from aqmlab.results.shown import Shown, link_rows, response_rows, seeds_in_words, transfer_rows
+from aqmlab.results.shown import (
+    Shown,
+    datagram_rows,
+    link_rows,
+    response_rows,
+    seeds_in_words,
+    transfer_rows,
+)
 from aqmlab.results.statistics import Estimate
 
 __all__ = [
@@ -90,7 +97,8 @@ def main_tables(groups: Sequence[Group]) -> list[Table]:
     seeds = seeds_in_words(groups)
     parts = (
         ("summary", f"Response times, {seeds}", response_rows(groups)),
-        ("transfers", f"Traffic without responses, {seeds}", transfer_rows(groups)),
+        ("transfers", f"Bulk transfers, {seeds}", transfer_rows(groups)),
+        ("datagrams", f"Datagrams, {seeds}", datagram_rows(groups)),
         ("loaded", f"Loaded links, {seeds}", link_rows(groups)),
     )
     return [_shown_table(name, caption, shown) for name, caption, shown in parts if shown.rows]

@@ -113,11 +113,11 @@ LINK = (
     _metric("links", "throughput_bps", 2, "Mbit/s"),
     _metric("links", "utilization", 1, "busy %"),
     _metric("links", "queue_mean_packets", 1, "queue mean"),
-    _metric("links", "queue_p95_packets", short="p95"),
-    _metric("links", "queue_max_packets", short="max"),
-    _metric("links", "sojourn_mean_s", 1, "delay ms"),
+    _metric("links", "queue_p95_packets", short="queue p95"),
+    _metric("links", "queue_max_packets", short="queue max"),
+    _metric("links", "sojourn_mean_s", 1, "delay mean ms"),
     _metric("links", "sojourn_p50_s", 1),
-    _metric("links", "sojourn_p99_s", 1, "delay p99"),
+    _metric("links", "sojourn_p99_s", 1, "delay p99 ms"),
     _metric("links", "sojourn_max_s", 1),
 )
 """Of one direction of a link."""
@@ -151,8 +151,8 @@ FLOWS = (
     _metric("flows", "span_retransmitted_data", short="data again in span"),
     _metric("flows", "span_timeouts", short="timeouts in span"),
     _metric("flows", "rtt_min_s", 1),
-    _metric("flows", "rtt_p50_s", 1, "RTT ms"),
-    _metric("flows", "rtt_p95_s", 1, "RTT p95"),
+    _metric("flows", "rtt_p50_s", 1, "RTT p50 ms"),
+    _metric("flows", "rtt_p95_s", 1, "RTT p95 ms"),
     _metric("flows", "rtt_increase_p95_s", 1),
     _metric("flows", "cwnd_mean_bytes", 1, "cwnd kB"),
 )
@@ -160,24 +160,24 @@ FLOWS = (
 DATAGRAMS = (
     _metric("flows", "datagrams_sent", short="sent"),
     _metric("flows", "datagram_loss_rate", 2, "loss %"),
-    _metric("flows", "datagram_delay_p50_s", 1, "delay ms"),
-    _metric("flows", "datagram_delay_p95_s", 1, "p95"),
-    _metric("flows", "datagram_delay_p99_s", 1, "p99"),
+    _metric("flows", "datagram_delay_p50_s", 1, "delay p50 ms"),
+    _metric("flows", "datagram_delay_p95_s", 1, "delay p95 ms"),
+    _metric("flows", "datagram_delay_p99_s", 1, "delay p99 ms"),
     _metric("flows", "datagram_jitter_s", 2, "jitter ms"),
-    _metric("flows", "datagram_ipdv_p99_s", 2, "IPDV p99"),
-    _metric("flows", "datagram_gap_max_s", 1, "gap ms"),
+    _metric("flows", "datagram_ipdv_p99_s", 2, "IPDV p99 ms"),
+    _metric("flows", "datagram_gap_max_s", 1, "longest gap ms"),
     _metric("flows", "datagram_loss_run_max", short="lost in a row"),
 )
 """Of the datagrams of a class."""
 TRANSFERS = (
     _metric("flows", "goodput_bps", 3, "goodput Mbit/s"),
-    _metric("flows", "fairness_jain", 3, "Jain"),
+    replace(_metric("flows", "fairness_jain", 3, "Jain"), unless="datagrams_sent"),
     replace(_metric("flows", "span_timeouts", short="timeouts"), unless="datagrams_sent"),
-    _metric("flows", "rtt_p50_s", 1, "RTT ms"),
-    _metric("flows", "rtt_p95_s", 1, "RTT p95"),
-    _metric("flows", "datagram_loss_rate", 2, "lost %"),
-    _metric("flows", "datagram_delay_p50_s", 1, "delay ms"),
-    _metric("flows", "datagram_delay_p95_s", 1, "delay p95"),
+    _metric("flows", "rtt_p50_s", 1, "RTT p50 ms"),
+    _metric("flows", "rtt_p95_s", 1, "RTT p95 ms"),
+    _metric("flows", "datagram_loss_rate", 2, "loss %"),
+    _metric("flows", "datagram_delay_p50_s", 1, "delay p50 ms"),
+    _metric("flows", "datagram_delay_p95_s", 1, "delay p95 ms"),
     _metric("flows", "datagram_jitter_s", 2, "jitter ms"),
 )
 """Of a class that gets no responses: bulk transfers, or datagrams."""

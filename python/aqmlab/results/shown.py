@@ -2,8 +2,8 @@
 
 A table about queues has a row for each loaded direction of a link (see
 :func:`~aqmlab.results.links.loaded_links`), one about users a column for each number that some of
-its rows have. Traffic that gets responses is shown by its response times; what gets none (bulk
-transfers, datagrams) by goodput, fairness and loss.
+its rows have. Traffic that gets responses is shown by its response times, bulk transfers by
+goodput, fairness and round trips, datagrams by loss, delay and jitter.
 """
 
 from __future__ import annotations
@@ -13,10 +13,18 @@ from dataclasses import dataclass
 
 from aqmlab.results.groups import Group, transfer_classes
 from aqmlab.results.links import LinkDirection, links_of, loaded_links
-from aqmlab.results.metrics import LINK, RESPONSES, TRANSFERS, Metric, chosen
+from aqmlab.results.metrics import LINK, RESPONSES, TRANSFERS, Metric, chosen, look_up
 from aqmlab.results.statistics import Estimate
 
-__all__ = ["Shown", "idle_links", "link_rows", "response_rows", "seeds_in_words", "transfer_rows"]
+__all__ = [
+    "Shown",
+    "datagram_rows",
+    "idle_links",
+    "link_rows",
+    "response_rows",
+    "seeds_in_words",
+    "transfer_rows",
+]
 
 
 _LINK = chosen(
@@ -88,11 +96,32 @@ def _served(group: Group) -> list[str]:
 
 
 def transfer_rows(groups: Sequence[Group]) -> Shown:
-    """A row for each group and each class that gets no responses: bulk transfers, datagrams."""
+    """A row for each group and each class of bulk transfers."""
+    datagrams = _datagram_classes(groups)
+    return _flow_rows(groups, [n for n in transfer_classes(groups) if n not in datagrams])
+
+
+def datagram_rows(groups: Sequence[Group]) -> Shown:
+    """A row for each group and each class of datagrams."""
+    return _flow_rows(groups, _datagram_classes(groups))
+
+
+def _datagram_classes(groups: Sequence[Group]) -> list[str]:
+    """Classes that get no responses and send datagrams in some run."""
+    runs = [run for group in groups for run in group.runs]
+    return [
+        name
+        for name in transfer_classes(groups)
+        if any(look_up(run.summary, ("flows", name, "datagrams_sent")) for run in runs)
+    ]
+
+
+def _flow_rows(groups: Sequence[Group], names: Sequence[str]) -> Shown:
+    """A row for each group and each of some classes that get no responses."""
     rows = [
         ((group.label, name), _numbers(group, ("flows", name), TRANSFERS))
         for group in groups
-        for name in transfer_classes(groups)
+        for name in names
     ]
     return _shown(("run", "class"), TRANSFERS, rows)
 

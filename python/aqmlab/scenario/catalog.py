@@ -12,6 +12,7 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
+from aqmlab.results.metrics import SHORT_NAMES
 
 __all__ = ["Catalog", "Entry", "scenario_files"]
 
@@ -66,18 +67,32 @@ class Catalog:
         """What has a name; an error with the nearest names if nothing has."""
         wanted = name.lower()
         # A metric is also found by the last part of its key.
-        found = [
-            entry
-            for entry in self.entries
-            if entry.name == wanted
-            or (entry.kind == "metrics" and entry.name.rpartition(".")[2] == wanted)
-        ]
+        found = self._called(wanted)
         if not found:
-            names = sorted({entry.name for entry in self.entries})
-            close = difflib.get_close_matches(wanted, names, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+            # The short name of a metric, which tables of sweeps and comparisons have.
+            short = wanted.partition(".")[0]
+            found = self._called(SHORT_NAMES.get(short, "").rpartition(".")[2])
+        if not found:
+            last = {entry.name.rpartition(".")[2] for entry in self.entries}
+            names = sorted({entry.name for entry in self.entries} | last | {*SHORT_NAMES})
+            close = difflib.get_close_matches(wanted, names, n=3)
+            hint = (
+                f"did you mean {' or '.join(close)}?"
+                if close
+                else "`aqmlab list` names disciplines, traffic models and profiles; "
+                "docs/metrics.md has the metrics"
+            )
             raise AqmlabError(f'nothing is called "{name[:60]}"; {hint}')
         return found
+
+    def _called(self, name: str) -> list[Entry]:
+        """What has a name, or, of a metric, ends with it."""
+        return [
+            entry
+            for entry in self.entries
+            if entry.name == name
+            or (entry.kind == "metrics" and entry.name.rpartition(".")[2] == name)
+        ]
 
 
 def _meaning(metric: Mapping[str, Any]) -> str:

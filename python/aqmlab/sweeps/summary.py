@@ -266,7 +266,7 @@ _LINK_DEPTH = 3
 def _usual(names: Sequence[str], table: pa.Table) -> list[str]:
     """What is shown unless the file says otherwise: no response times where there are none.
 
-    Classes that get no responses are shown by their goodput and its fairness.
+    Bulk transfers are shown by their goodput and its fairness, datagrams by loss and delay.
     """
     classes = [name.split(".")[1] for name in table.column_names if re.fullmatch(_RESPONSES, name)]
     served = {name for name in classes if any(_values(table, f"responses.{name}.count"))}
@@ -275,7 +275,14 @@ def _usual(names: Sequence[str], table: pa.Table) -> list[str]:
     shown = [name for name in names if is_of_every_link(name) or served]
     others = [name for name in classes if name != "all" and name not in served]
     moving = [name for name in others if any(_values(table, f"flows.{name}.goodput_bps"))]
-    return [*shown, *(f"{metric}.{name}" for name in moving for metric in ("goodput", "fairness"))]
+    for name in moving:
+        datagrams = any(_values(table, f"flows.{name}.datagrams_sent"))
+        shown += [f"{metric}.{name}" for metric in (_DATAGRAMS if datagrams else _TRANSFERS)]
+    return shown
+
+
+_TRANSFERS = ("goodput", "fairness")
+_DATAGRAMS = ("datagram_loss", "datagram_delay_p50", "datagram_delay_p95", "jitter")
 
 
 _RESPONSES = r"responses\.[^.]+\.count"

@@ -89,10 +89,16 @@ def replay(
         fallback = f"; 100 ms for {without:,} that show none" if without else ""
         assumed.append(f"round-trip times are those of the capture, without its queues{fallback}")
     buffer = max(_LEAST_BUFFER, math.ceil(max(rates_bps) * _BUFFER_S / FRAME_BITS))
-    assumed.append(
-        f"droptail and red have a buffer of {buffer} packets: 100 ms at that rate; red's "
-        "thresholds are an eighth and three eighths of it, 5 and 15 packets at least"
-    )
+    if sized := [name for name in ("droptail", "red") if name in disciplines]:
+        thresholds = (
+            "; red's thresholds are an eighth and three eighths of it, 5 and 15 packets at least"
+            if "red" in sized
+            else ""
+        )
+        assumed.append(
+            f"the buffer of {' and '.join(sized)} is {buffer} packets: 100 ms at that rate"
+            f"{thresholds}"
+        )
     chosen = tuple(_sized(name, buffer) for name in disciplines)
     text = _scenario_text(capture.name, vectors.name, seconds, rates_bps, rtt_s, chosen[0])
     Scenario.from_toml(text, folder=folder)  # what is written is right

@@ -115,7 +115,7 @@ def test_enough_broken_scenarios() -> None:
         (["compare", "small.toml"], "a comparison needs two runs at least"),
         (["compare", "small.toml", "--vary", "seed=1,2", "-o", "x.gif"], "a figure is written as"),
         (["calibrate", "small.toml"], "nothing to calibrate"),
-        (["explain", "redd"], "did you mean red?"),
+        (["explain", "redd"], "did you mean red or red-pd or sred?"),
         (["list", "queues"], "Invalid value for"),
         (["reproduce", "floyd1993"], "there is no paper floyd1993"),
         (["report", "nowhere"], "there is no such run directory"),

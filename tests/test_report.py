@@ -518,3 +518,22 @@ def test_a_reproduction_judges_its_runs(tmp_path: Path) -> None:
     assert page.tables["table-fidelity"][1][3:] == ["99.0", verdict.ours, "outside"]
     elsewhere = real_runs(tmp_path / "other", [DROPTAIL])
     assert published_numbers(elsewhere) == []
+
+
+def test_runs_of_a_folder_come_by_label_and_drop_tail_first(tmp_path: Path) -> None:
+    """Not by the names of their folders, which hold a hash."""
+    queues = {
+        "a": "codel",
+        "b": '{kind = "droptail", limit = "20 packets"}',
+        "c": '{kind = "droptail", limit = "9 packets"}',
+    }
+    for name, queue in queues.items():
+        scenario = Scenario.from_toml(SMALL, [("topology.bottleneck.discipline", queue)])
+        execute(scenario, tmp_path / "runs" / name)
+    assert [run.label for run in gather([tmp_path / "runs"])] == [
+        "droptail 9",
+        "droptail 20",
+        "codel",
+    ]
+    chosen = [tmp_path / "runs" / name for name in "abc"]
+    assert [run.path.name for run in gather(chosen)] == ["a", "b", "c"]

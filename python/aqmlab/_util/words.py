@@ -30,3 +30,9 @@ def printable(text: str) -> str:
     JSON text stays JSON text of the same meaning.
     """
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def natural(text: str) -> list[tuple[int, str]]:
+    """A text's place in an order in which "queue 9" stands before "queue 10"."""
+    parts = re.findall(r"\d+|\D+", text)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]

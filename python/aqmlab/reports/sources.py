@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aqmlab._util.words import natural
 from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run, read_json
@@ -26,8 +27,9 @@ def gather(
 
     A place is a run directory, a folder of them (such as a paper's ``runs``, or the folder that
     holds it), or the folder of a sweep, whose runs keep the labels that the sweep gave them. A run
-    that is reached twice counts once. Anything else is an error, and so is a run directory that
-    lacks a table which its scenario records.
+    that is reached twice counts once. The runs of a folder, whose names say nothing, come in the
+    order of their labels, those behind drop-tail first. Anything else is an error, and so is a run
+    directory that lacks a table which its scenario records.
 
     Args:
         paths: the places; one that does not exist is an error.
@@ -36,8 +38,9 @@ def gather(
             whole.
     """
     found: dict[Path, Run] = {}
+    order: dict[Path, tuple[object, ...]] = {}
     broken: list[AqmlabError] = []
-    for folder, label in _all_places(paths, broken):
+    for number, folder, label in _all_places(paths, broken):
         if folder.resolve() in found:
             continue
         try:
@@ -47,23 +50,27 @@ def gather(
             broken.append(error)
             continue
         found[folder.resolve()] = replace(run, label=label or run.label)
+        plain = run.label.startswith("droptail")
+        order[folder.resolve()] = (
+            (number,) if label else (number, not plain, natural(run.label), run.seed)
+        )
     if broken and (on_broken is None or not found):
         raise broken[0]
     for reason in broken:
         if on_broken is not None:
             on_broken(reason)
-    return list(found.values())
+    return [found[place] for place in sorted(found, key=order.__getitem__)]
 
 
 def _all_places(
     paths: Iterable[str | os.PathLike[str]], broken: list[AqmlabError]
-) -> Iterator[tuple[Path, str]]:
-    """The run directories at some places; what is wrong with the places is noted."""
-    for path in map(Path, paths):
+) -> Iterator[tuple[int, Path, str]]:
+    """The number of each place and its run directories; what is wrong with it is noted."""
+    for number, path in enumerate(map(Path, paths)):
         if not path.exists():
             raise AqmlabError(f"{path}: there is no such run directory")
         try:
-            yield from _places(path)
+            yield from ((number, folder, label) for folder, label in _places(path))
         except AqmlabError as error:
             broken.append(error)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
-from aqmlab._util.words import nearest
+from aqmlab._util.words import natural, nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.families import families
 from aqmlab.results.groups import Group
@@ -86,15 +85,9 @@ def _found(groups: Sequence[Group], wanted: str) -> Group:
 
 def _default(groups: Sequence[Group], *, ordered: bool) -> Group | None:
     """The drop-tail queue of a scenario; else the first group, if that was chosen."""
-    in_order = list(groups) if ordered else sorted(groups, key=_by_label)
+    in_order = list(groups) if ordered else sorted(groups, key=lambda one: natural(one.label))
     plain = [group for group in in_order if _is_droptail(group)]
     return next(iter(plain or (in_order if ordered else [])), None)
-
-
-def _by_label(group: Group) -> list[tuple[int, str]]:
-    """A label's place in an order in which 9 stands before 10."""
-    parts = re.findall(r"\d+|\D+", group.label)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
 
 def _is_droptail(group: Group) -> bool:

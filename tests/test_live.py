@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from aqmlab import Run, Scenario, _native
 from aqmlab.engine.execute import World, execute
+from aqmlab.results.manifest import seal
 from conftest import ROOT, SMALL, Cli
 
 LACKING = _native.live_missing()
@@ -222,6 +223,7 @@ def test_an_invalid_run_says_why_everywhere(aqmlab: Cli, tmp_path: Path) -> None
     reason = "devices: 7 packets dropped before the router"
     summary["live"] |= {"valid": False, "reasons": [reason]}
     file.write_text(json.dumps(summary))
+    seal(run.path, run.metadata["key"])
     assert Run.open(run.path).label == "droptail 20 live (invalid)"
     assert reason in aqmlab("show", run.path).out
     assert aqmlab("report", run.path, "-o", tmp_path / "page.html").status == 0

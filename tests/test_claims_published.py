@@ -14,18 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from aqmlab.papers import claims, noise
-from aqmlab.papers.paper import Paper, Table
+from aqmlab.papers.paper import Paper
 
 PAPERS = Path(__file__).parents[1] / "papers"
 KEYS = ("christiansen2000", "le2005", "synctcp2005")
-
-
-def printed(table: Table) -> Table:
-    """A table whose rows say of every column whether the paper prints it."""
-    empty = {column.name: "" for column in table.columns}
-    return replace(
-        table, rows=tuple(replace(row, published={**empty, **row.published}) for row in table.rows)
-    )
 
 
 @cache
@@ -35,7 +27,7 @@ def found(key: str) -> dict[str, tuple[str, str]]:
     Cases of a rule that need a number which is not printed are left out.
     """
     paper = Paper.load(str(PAPERS / key))
-    paper = replace(paper, tables=tuple(map(printed, paper.tables)))
+    paper = replace(paper, tables=tuple(map(noise.as_printed, paper.tables)))
     values = {
         (table.id, row.label, column.name): [float(row.published[column.name])]
         for table in paper.tables

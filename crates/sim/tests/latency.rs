@@ -1,23 +1,14 @@
 //! Delays, round trips and losses of a run, against theory and against what its capture shows.
 
+mod common;
+
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
 
 use aqmlab_capture::CaptureReader;
 use aqmlab_parquet::recorder;
-use aqmlab_record::{Discard, FlowSummary, Summary};
-use aqmlab_scenario::Scenario;
-
-fn parse(text: &str) -> Scenario {
-    Scenario::parse(text, &[], &mut |name| {
-        panic!("the scenario reads no file, but asks for {name}")
-    })
-    .unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn run(text: &str) -> Summary {
-    aqmlab_sim::run(&parse(text), Box::new(Discard), &mut |_| true).expect("the run succeeds")
-}
+use aqmlab_record::{FlowSummary, Summary};
+use common::{parse, run};
 
 fn near(found: Option<f64>, expected: f64, tolerance: f64) -> bool {
     found.is_some_and(|found| (found - expected).abs() <= tolerance)

@@ -1,21 +1,12 @@
 //! Whole runs: the books balance, theory holds, the same seed gives the same bytes.
 
+mod common;
+
 use std::path::Path;
 
 use aqmlab_parquet::recorder;
-use aqmlab_record::{Discard, RunError, Summary};
-use aqmlab_scenario::Scenario;
-
-fn parse(text: &str) -> Scenario {
-    Scenario::parse(text, &[], &mut |name| {
-        panic!("the scenario reads no file, but asks for {name}")
-    })
-    .unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn run(text: &str) -> Summary {
-    aqmlab_sim::run(&parse(text), Box::new(Discard), &mut |_| true).expect("the run succeeds")
-}
+use aqmlab_record::{Discard, RunError};
+use common::{parse, run};
 
 /// Web users over a 2 Mbit/s link, so that a short run sees losses.
 fn web(discipline: &str, tcp: &str) -> String {

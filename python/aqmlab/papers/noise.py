@@ -18,7 +18,7 @@ import numpy as np
 from aqmlab.papers import claims
 from aqmlab.papers.paper import Paper, Table
 
-__all__ = ["shares"]
+__all__ = ["as_printed", "shares"]
 
 
 _Copies: TypeAlias = "Mapping[tuple[str, str, str], list[float]]"
@@ -64,13 +64,13 @@ def shares(paper: Paper) -> dict[str, float]:
     if spec is None:
         return {}
     copies = int(spec["copies"])
-    as_printed = replace(paper, tables=tuple(map(_printed, paper.tables)))
-    values = _copies(as_printed, spec, copies)
+    printed = replace(paper, tables=tuple(map(as_printed, paper.tables)))
+    values = _copies(printed, spec, copies)
     found = {}
     for claim in paper.claims["claims"]:
         if "rule" not in claim:
             continue
-        cases = [claims.case(rule, as_printed, values, copies) for rule in claims.rules(claim)]
+        cases = [claims.case(rule, printed, values, copies) for rule in claims.rules(claim)]
         known = [case for case in cases if case is not None]
         if len(known) == len(cases):
             answers = [all(case.true_of([copy]) for case in known) for copy in range(copies)]
@@ -78,7 +78,7 @@ def shares(paper: Paper) -> dict[str, float]:
     return found
 
 
-def _printed(table: Table) -> Table:
+def as_printed(table: Table) -> Table:
     """A table whose rows say of every column whether the paper prints it."""
     empty = {column.name: "" for column in table.columns}
     return replace(

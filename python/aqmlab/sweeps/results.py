@@ -68,11 +68,9 @@ class Results:
     @property
     def runs(self) -> list[Run]:
         """The runs that ended well, labelled by point and seed; each once."""
-        store = self.path / self.about["store"]
+        store = Store(self.path / self.about["store"])
         distinct = {entry["key"]: entry["label"] for entry in self.about["runs"]}
-        return [
-            replace(Run.open(store / key[:2] / key), label=label) for key, label in distinct.items()
-        ]
+        return [replace(Run.open(store.path(key)), label=label) for key, label in distinct.items()]
 
 
 def _is_sweep(folder: Path) -> bool:

@@ -6,8 +6,10 @@ contradict must be false: a rule that reads its claim wrongly shows here, before
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
@@ -96,3 +98,108 @@ def test_noise_is_what_was_printed_twice() -> None:
     assert spread == pytest.approx(np.sqrt(np.mean(residuals**2) / 2), rel=0.1)
     # Whatever moved a row moved all of its percentiles.
     assert np.corrcoef(factors["p50_s"], factors["p90_s"])[0, 1] > 0.7
+
+
+def test_rules_end_where_the_plots_end() -> None:
+    """Weigle et al. 2003 report responses "that complete in 1,500 ms or less"."""
+    paper = Paper.load(str(PAPERS / "weigle2003"))
+    asked = [
+        int(time)
+        for spec in paper.claims["claims"]
+        for rule in (claims.rules(spec) if "rule" in spec else [])
+        for time in re.findall(r"\.le_(\d+)ms_pct", rule)
+    ]
+    assert len(asked) > 1000
+    assert max(asked) == 1500
+
+
+_GAIN = ("figure9", "*", "ecn_gain")
+_PEAK = ("figure9", "r?e, 8 *", "ecn_gain")
+_FTP = ("figure17", "reno, dt, 4 + 4", "total_kbps")
+_DROPS = ("figure17", "reno, r?, 4 + 4", "total_kbps")
+_MARKS = ("figure17", "reno, r?e, 4 + 4", "total_kbps")
+
+
+@pytest.mark.parametrize(
+    ("claim", "given", "word"),
+    [
+        # 80 % load is not below 80 %.
+        ("C11", {("B.1", "drop-tail 120 at 80 %", "pct_le_1s"): 50.0}, "holds"),
+        ("C11", {("figure10", "drop-tail 120 at 70 %", "pct_le_1s"): 50.0}, "fails"),
+        # A slow average lets the queue grow longer, at every load.
+        ("C36", {("slow-average", "*", "queue_max_packets"): 101.0}, "holds"),
+        ("C36", {("slow-average", "* at 98 %", "queue_max_packets"): 101.0}, "fails"),
+        # About half of the connections: 45 % of them at least.
+        ("C47", {("figures17-18", "*", "none_p?5_s"): 98.6}, "holds"),
+        (
+            "C47",
+            {
+                ("figures17-18", "*", "none_p?5_s"): 98.6,
+                ("figures17-18", "*", "fin_p45_s"): 101.0,
+            },
+            "fails",
+        ),
+        # About 90 %.
+        ("C59", {("figure8", "*", "pct_le_500ms"): 94.9}, "holds"),
+        ("C59", {("figure8", "*", "pct_le_500ms"): 95.1}, "fails"),
+        # "Can increase": on the whole, not in every case.
+        ("Z15", {("figure8", "reno, dt", "udp_loss_pct"): 99.0}, "holds"),
+        (
+            "Z15",
+            {
+                ("figure8", "reno, dt", "udp_loss_pct"): 99.0,
+                ("figure8", "sack, r1", "udp_loss_pct"): 98.0,
+            },
+            "holds",
+        ),
+        ("Z15", {("figure8", "sack, *", "udp_loss_pct"): 99.0}, "fails"),
+        # "Up to 30 %": where the mean of the settings is largest, and no less.
+        ("Z23", {_GAIN: 1.1, _PEAK: 1.3, ("figure10", "*", "ecn_gain"): 1.0}, "holds"),
+        ("Z23", {_GAIN: 1.1, _PEAK: 1.36, ("figure10", "*", "ecn_gain"): 1.0}, "fails"),
+        ("Z23", {_GAIN: 1.1, ("figure10", "*", "ecn_gain"): 1.0}, "fails"),
+        # "Comparable" is within 15 %, and nearer than what is not called so.
+        ("Z37", {_FTP: 100.0, _DROPS: 86.0, _MARKS: 80.0}, "holds"),
+        ("Z37", {_FTP: 100.0, _DROPS: 84.0, _MARKS: 80.0}, "fails"),
+        ("Z37", {_FTP: 100.0, _DROPS: 86.0, _MARKS: 87.0}, "fails"),
+        # Ahead on either side of a crossing that the paper plays down, and both at 80 % there.
+        (
+            "W16",
+            {
+                ("figure7", "*_111 at 80 %", "le_300ms_pct"): 60.0,
+                ("figure7", "*_148 at 80 %", "le_300ms_pct"): 59.0,
+                ("figure7", "* at 80 %", "le_700ms_pct"): 80.0,
+                ("figure7", "*_148 at 80 %", "le_1[05]00ms_pct"): 101.0,
+            },
+            "holds",
+        ),
+        (
+            "W16",
+            {
+                ("figure7", "*_111 at 80 %", "le_300ms_pct"): 60.0,
+                ("figure7", "*_148 at 80 %", "le_300ms_pct"): 59.0,
+                ("figure7", "*_148 at 80 %", "le_1[05]00ms_pct"): 101.0,
+            },
+            "fails",
+        ),
+        ("W33", {("figure8", "*ecn at 85 %", "le_400ms_pct"): 95.5}, "holds"),
+        ("W33", {("figure8", "*ecn at 85 %", "le_400ms_pct"): 94.5}, "fails"),
+    ],
+)
+def test_readings_of_sentences(
+    claim: str, given: dict[tuple[str, str, str], float], word: str
+) -> None:
+    """What stands beside the rules as `sentence`, on made numbers; all others are 100."""
+    key = {"C": "christiansen2000", "Z": "zhangqiu2000", "W": "weigle2003"}[claim[0]]
+    paper = Paper.load(str(PAPERS / key))
+    [spec] = [spec for spec in paper.claims["claims"] if spec["id"] == claim]
+    assert spec["sentence"]
+    values = {}
+    for table in paper.tables:
+        for row in table.rows:
+            for column in table.columns:
+                at = (table.id, row.label, column.name)
+                fitting = [
+                    number for wanted, number in given.items() if all(map(fnmatchcase, at, wanted))
+                ]
+                values[at] = [fitting[-1] if fitting else 100.0]
+    assert claims.decide(spec, paper, values, 1).outcome == word

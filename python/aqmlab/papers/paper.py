@@ -98,8 +98,8 @@ class _Mark:
     """Published cells of which something must be said, such as why they are not scored."""
 
     tables: tuple[str, ...]
-    where: Mapping[str, str]
-    """Patterns by column that a row's values match."""
+    where: Mapping[str, tuple[str, ...]]
+    """Patterns by column, of which a row's value matches one."""
     columns: tuple[str, ...]
     """Patterns of the columns' names."""
     reason: str
@@ -110,8 +110,8 @@ class _Mark:
             table in self.tables
             and any(fnmatchcase(column, pattern) for pattern in self.columns)
             and all(
-                fnmatchcase(row.published.get(key, ""), pattern)
-                for key, pattern in self.where.items()
+                any(fnmatchcase(row.published.get(key, ""), pattern) for pattern in patterns)
+                for key, patterns in self.where.items()
             )
         )
 
@@ -310,9 +310,13 @@ def _table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path)
 
 def _mark(spec: Mapping[str, Any]) -> _Mark:
     """Some cells, as ``tables.toml`` describes them."""
+    where = {
+        key: (patterns,) if isinstance(patterns, str) else tuple(patterns)
+        for key, patterns in spec["where"].items()
+    }
     return _Mark(
         tables=tuple(spec["tables"]),
-        where=spec["where"],
+        where=where,
         columns=tuple(spec["columns"]),
         reason=spec["reason"],
     )

@@ -156,9 +156,9 @@ peers-fidelity: build  ## goodput, loss and queue beside ns-2 (Debian: apt-get i
 	@[ out/peers-fidelity -nt python/aqmlab/_native.abi3.so ] || rm -rf out/peers-fidelity  # of another engine
 	$(BIN)/python -m aqmlab.validation.peers $(ARGS)
 
-# Apart from `make test`: they need root, a quiet machine and half an hour.
+# Apart from `make test`: they need namespaces, a quiet machine and half an hour.
 .PHONY: test-live
-test-live: build $(STAMPS)/requirements-dev  ## the live bed on this machine's kernel, as root; half an hour
+test-live: build $(STAMPS)/requirements-dev  ## the live bed on this machine's kernel; half an hour
 	AQMLAB_LIVE=full $(BIN)/python -m pytest tests/test_live.py -rs
 
 .PHONY: live-compare

@@ -100,7 +100,7 @@ def test_the_examples_work(aqmlab: Cli) -> None:
         assert (answer.status, answer.err) == (0, "")
 
 
-@pytest.mark.parametrize("name", ["", *loading.names(), "traffic describe", "live clean"])
+@pytest.mark.parametrize("name", ["", *loading.names(), "traffic describe"])
 def test_help_everywhere(aqmlab: Cli, name: str) -> None:
     answers = [aqmlab(*name.split(), option) for option in ("-h", "--help")]
     assert answers[0] == answers[1]
@@ -108,7 +108,7 @@ def test_help_everywhere(aqmlab: Cli, name: str) -> None:
     assert answers[0].out.startswith(f"Usage: aqmlab {name}".strip())
 
 
-@pytest.mark.parametrize("name", ["traffic", "live"])
+@pytest.mark.parametrize("name", ["traffic", "store"])
 def test_a_group_alone_shows_its_help(aqmlab: Cli, name: str) -> None:
     assert aqmlab(name) == aqmlab(name, "-h")
 

@@ -14,8 +14,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,6 @@ from conftest import ROOT, SMALL, Cli
 
 LACKING = _native.live_missing()
 FULL = os.environ.get("AQMLAB_LIVE") == "full"
-NAMES = Path("/run/netns")
 
 live = pytest.mark.skipif(LACKING is not None, reason=f"NO LIVE TEST WAS RUN: {LACKING}")
 full = pytest.mark.skipif(not FULL, reason="long live tests: make test-live")
@@ -77,11 +78,40 @@ def bulk(
     )
 
 
-def namespaces(process: int | None = None) -> list[str]:
-    """Names of the namespaces of a process, or of every live run."""
-    prefix = "aqmlab-" if process is None else f"aqmlab-{process}-"
-    found = NAMES.iterdir() if NAMES.is_dir() else []
-    return sorted(path.name for path in found if path.name.startswith(prefix))
+def namespaces(process: int | str = "self") -> set[str]:
+    """The network namespaces that files of a process hold."""
+    found = set()
+    for link in Path(f"/proc/{process}/fd").glob("*"):
+        with suppress(OSError):
+            target = str(link.readlink())
+            if target.startswith("net:["):
+                found.add(target)
+    return found
+
+
+def holders(wanted: set[str]) -> set[int]:
+    """The processes of this machine that are in one of some namespaces, or hold one."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        inside = set()
+        for link in process.glob("task/*/ns/net"):
+            with suppress(OSError):
+                inside.add(str(link.readlink()))
+        if (namespaces(process.name) | inside) & wanted:
+            found.add(int(process.name))
+    return found
+
+
+def entering(process: int, side: str) -> list[str]:
+    """A command's beginning that has it run in the namespace of a side of a live run."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        for task in Path(f"/proc/{process}/task").glob("*"):
+            with suppress(OSError):
+                if (task / "comm").read_text() == f"load {side}\n":
+                    return ["nsenter", f"--net={task}/ns/net"]
+        time.sleep(0.05)
+    raise AssertionError(f"process {process} has no thread of the {side}")
 
 
 def forward(run: Run) -> dict[str, Any]:
@@ -126,7 +156,7 @@ def test_a_stack_that_no_kernel_has_is_refused(aqmlab: Cli, small: Path) -> None
     assert answer.status == 2
     assert answer.err.startswith("aqmlab: traffic.fetches.tcp: the live bed has the kernel's own")
     assert answer.err.count("\n") == 1
-    assert namespaces(os.getpid()) == []
+    assert namespaces() == set()
 
 
 def without(*command: str) -> subprocess.CompletedProcess[str]:
@@ -135,15 +165,6 @@ def without(*command: str) -> subprocess.CompletedProcess[str]:
     file.write_text(bulk())
     run = [sys.executable, "-m", "aqmlab", "run", str(file), "--on", "live"]
     return subprocess.run([*command, *run], capture_output=True, text=True, timeout=60, check=False)
-
-
-@live
-@pytest.mark.parametrize("name", ["net_admin", "sys_admin"])
-def test_a_missing_capability_is_named(name: str) -> None:
-    answer = without("setpriv", f"--bounding-set=-{name}", f"--inh-caps=-{name}")
-    assert answer.returncode == 2
-    assert f"needs the capability CAP_{name.upper()}" in answer.stderr
-    assert answer.stderr.count("\n") == 1
 
 
 @live
@@ -164,7 +185,7 @@ def test_a_live_run_has_what_a_simulated_one_has(tmp_path: Path) -> None:
     simulated = execute(scenario, tmp_path / "sim")
     told: list[float] = []
     run = execute(scenario, tmp_path / "live", world=World.LIVE, progress=told.append)
-    assert namespaces(os.getpid()) == []
+    assert namespaces() == set()
     assert told == sorted(told)
     assert 0 < told[-1] <= 1
     files = [sorted(file.name for file in each.path.iterdir()) for each in (simulated, run)]
@@ -262,15 +283,9 @@ capture looks at it.
 """
 
 
-def watch(name: str, seconds: float) -> subprocess.Popen[str]:
-    """Captures inside a namespace, from the moment at which its device is there."""
-    end = time.monotonic() + 20
-    look = ["ip", "-n", name, "link", "show", "aqmlab0"]
-    while subprocess.run(look, capture_output=True, check=False).returncode != 0:
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    side = name.rpartition("-")[2]
-    command = ["ip", "netns", "exec", name, sys.executable, "-c", CAPTURE, side, str(seconds)]
+def watch(process: int, side: str, seconds: float) -> subprocess.Popen[str]:
+    """Captures inside the namespace of a side."""
+    command = [*entering(process, side), sys.executable, "-c", CAPTURE, side, str(seconds)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -280,8 +295,8 @@ def test_marks_arrive_and_senders_react_once_per_round_trip(tmp_path: Path) -> N
     # way when it is counted.
     file = tmp_path / "marks.toml"
     file.write_text(bulk("0 s", "14 s", MARKING, 'size = "1 MB"\nstart = "5 s"', "true"))
-    with started(file, tmp_path / "run") as (process, names):
-        captures = {name.rpartition("-")[2]: watch(name, 14.5) for name in names}
+    with started(file, tmp_path / "run") as (process, _):
+        captures = {side: watch(process.pid, side, 14.5) for side in ("servers", "clients")}
         found = {
             side: capture.communicate(timeout=60)[0].split() for side, capture in captures.items()
         }
@@ -340,13 +355,13 @@ def test_datagrams_overload_a_link_as_in_the_simulator(tmp_path: Path) -> None:
 class started:  # noqa: N801 - used as a context manager
     """A live run in a process of its own, from the moment at which its namespaces exist."""
 
-    def __init__(self, file: Path, out: Path, *more: str) -> None:
-        command = [sys.executable, "-m", "aqmlab", "run", str(file), "--on", "live", *more]
+    def __init__(self, file: Path, out: Path, *more: str, behind: Sequence[str] = ()) -> None:
+        command = [*behind, sys.executable, "-m", "aqmlab", "run", str(file), "--on", "live", *more]
         self.process = subprocess.Popen(
             [*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
 
-    def __enter__(self) -> tuple[subprocess.Popen[bytes], list[str]]:
+    def __enter__(self) -> tuple[subprocess.Popen[bytes], set[str]]:
         end = time.monotonic() + 60
         while len(names := namespaces(self.process.pid)) < 2:
             assert self.process.poll() is None, self.process.communicate()
@@ -358,12 +373,18 @@ class started:  # noqa: N801 - used as a context manager
         if self.process.poll() is None:
             self.process.kill()
         self.process.communicate()
-        _native.live_clean()
 
 
 @live
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM)]
+    ("number", "status"),
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 128 + signal.SIGTERM),
+        (signal.SIGHUP, 128 + signal.SIGHUP),
+        (signal.SIGQUIT, 128 + signal.SIGQUIT),
+    ],
+    ids=["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"],
 )
 @pytest.mark.parametrize("delay", [0.0, 2.0], ids=["while it is made", "while it runs"])
 def test_nothing_is_left_after_a_signal(
@@ -375,8 +396,17 @@ def test_nothing_is_left_after_a_signal(
         time.sleep(delay)
         process.send_signal(number)
         assert process.wait(20) == status
-        assert namespaces(process.pid) == []
     assert [path.name for path in tmp_path.iterdir()] == ["bulk.toml"]
+
+
+@live
+def test_a_run_that_ignores_hangups_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "bulk.toml"
+    file.write_text(bulk(duration="3 s"))
+    with started(file, tmp_path / "run", behind=["nohup"]) as (process, _):
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(30) == 0
+    assert Run.open(tmp_path / "run").world == "live"
 
 
 @live
@@ -390,33 +420,168 @@ def test_nothing_is_left_after_an_exception(tmp_path: Path) -> None:
 
     with pytest.raises(EnoughError):
         execute(Scenario.from_toml(bulk()), tmp_path / "run", world=World.LIVE, progress=give_up)
-    assert namespaces(os.getpid()) == []
+    assert namespaces() == set()
     assert list(tmp_path.glob("run*")) == []
 
 
 @live
 def test_what_a_killed_run_leaves_is_removed(aqmlab: Cli, tmp_path: Path) -> None:
     file = tmp_path / "bulk.toml"
-    file.write_text(bulk(duration="50 s"))
-    stranger = f"stranger-{os.getpid()}"
-    subprocess.run(["ip", "netns", "add", stranger], check=True)
-    try:
-        with started(file, tmp_path / "alive") as (_, alive):
-            with started(file, tmp_path / "killed") as (process, names):
-                time.sleep(1.5)
-                process.kill()
-                process.wait(20)
-                assert namespaces(process.pid) == names
-                removed = json.loads(aqmlab("live", "clean", "--json").out)
-                assert set(names) <= set(removed)
-                assert namespaces(process.pid) == []
-            # Neither a run that goes on nor what others made is touched.
-            assert set(alive) <= set(namespaces())
-            assert not set(alive) & set(removed)
-            assert (NAMES / stranger).exists()
-        assert aqmlab("live", "clean").out == "nothing to remove\n"
-    finally:
-        subprocess.run(["ip", "netns", "delete", stranger], check=True)
+    file.write_text(bulk(duration="2 s"))
+    long = 'measure.duration="50 s"'
+    with started(file, tmp_path / "alive", "--set", long) as (alive, others):
+        with started(file, tmp_path / "killed", "--set", long) as (process, names):
+            # Nobody else is in the namespaces or holds them: the kernel removes them with it.
+            assert not names & others
+            assert holders(names) == {process.pid}
+            process.kill()
+            assert process.wait(20) == -signal.SIGKILL
+        [left] = tmp_path.glob(".killed.*")
+        [kept] = tmp_path.glob(".alive.*")
+        answer = aqmlab("run", file, "--on", "live", "--out", tmp_path / "next")
+        assert answer.status == 0
+        assert f"removed {left}, which a killed run left behind\n" in answer.err
+        # A run that goes on is not touched.
+        assert str(kept) not in answer.err
+        assert kept.is_dir()
+        assert not left.exists()
+        assert namespaces(alive.pid) == others
+
+
+# ---- what happens to a bed ----
+
+
+@live
+@pytest.mark.parametrize(
+    ("harm", "told"), [("set aqmlab0 down", "was taken down"), ("delete aqmlab0", "was removed")]
+)
+@pytest.mark.parametrize("side", ["servers", "clients"])
+def test_a_harmed_bed_makes_the_run_invalid(
+    tmp_path: Path, side: str, harm: str, told: str
+) -> None:
+    file = tmp_path / "bulk.toml"
+    file.write_text(bulk(duration="5 s"))
+    with started(file, tmp_path / "run") as (process, _):
+        inside = entering(process.pid, side)
+        time.sleep(2)
+        subprocess.run([*inside, "ip", "link", *harm.split()], check=True)
+        assert process.wait(30) == 0
+    reasons = Run.open(tmp_path / "run").invalid
+    assert reasons[0].startswith(f"bed: the device of the {side} {told} ")
+    assert reasons[0].endswith(" s into the run")
+
+
+@live
+def test_a_full_disk_ends_the_run_and_leaves_nothing(tmp_path: Path) -> None:
+    # The samples of the queue, one every 20 us, are more than the file system has room for.
+    file, disk = tmp_path / "bulk.toml", tmp_path / "disk"
+    file.write_text(bulk(duration="20 s").replace('"20 ms"', '"20 us"'))
+    disk.mkdir()
+    small = f'mount -t tmpfs -o size=128k none {disk} && exec "$@"'
+    look = f'"$@"; status=$?; ls -A {disk} >&2; exit $status'
+    behind = ["unshare", "--mount", "sh", "-c", small, "sh", "sh", "-c", look, "sh"]
+    command = [sys.executable, "-m", "aqmlab", "run", str(file), "--on", "live"]
+    answer = subprocess.run(
+        [*behind, *command, "--out", str(disk / "run")],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert answer.returncode == 1
+    assert answer.stderr.endswith(
+        f"{disk / 'run'}: cannot be written: No space left on device (os error 28)\n"
+    )
+
+
+# ---- without root ----
+
+WITHOUT_RIGHTS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+ORDINARY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
+IN_NAMESPACE = ["unshare", "--user", "--map-root-user", "--net"]
+
+
+@pytest.fixture
+def own_folder() -> Iterator[Path]:
+    """A folder of the user nobody, with a scenario."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "bulk.toml").write_text(bulk())
+        os.chown(folder, 65534, 65534)
+        yield folder
+
+
+def as_nobody(folder: Path, held: Path, mode: str) -> subprocess.CompletedProcess[str]:
+    """Runs a live scenario as the user nobody; `mode` is that of /dev/net/tun.
+
+    Both are seen in a mount namespace of the test's own, in which others can also reach the
+    interpreter if it is in a home folder.
+    """
+    if os.getuid() != 0:
+        pytest.skip("NOT TESTED WITHOUT ROOT: only root can become another user")
+    steps = ["mount -t tmpfs none /dev/net", f"mknod -m {mode} /dev/net/tun c 10 200"]
+    folders = list(Path(sys.executable).resolve().parents)
+    closed = [place for place, folder in enumerate(folders) if not folder.stat().st_mode & 1]
+    if closed:
+        inner = folders[closed[-1] - 1]
+        held.mkdir()
+        steps += [
+            f"mount --bind {inner} {held}",
+            f"mount -t tmpfs -o mode=755 none {inner.parent}",
+            f"mkdir {inner}",
+            f"mount --bind {held} {inner}",
+        ]
+    script = " && ".join([*steps, 'exec "$@"'])
+    behind = ["unshare", "--mount", "sh", "-c", script, "sh", *ORDINARY]
+    look = [*behind, *IN_NAMESPACE, sys.executable, "-c", "import aqmlab"]
+    refused = subprocess.run(look, cwd="/", capture_output=True, text=True, check=False)
+    if refused.returncode != 0:
+        pytest.skip(f"NOT TESTED WITHOUT ROOT: {refused.stderr.strip().splitlines()[-1]}")
+    command = [sys.executable, "-m", "aqmlab", "run", "bulk.toml", "--on", "live", "--out", "run"]
+    return subprocess.run(
+        [*behind, *command],
+        cwd=folder,
+        env={**os.environ, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@live
+def test_live_runs_need_no_root(own_folder: Path, tmp_path: Path) -> None:
+    answer = as_nobody(own_folder, tmp_path / "held", mode="666")
+    assert answer.returncode == 0, answer.stderr
+    run = Run.open(own_folder / "run")
+    assert run.path.stat().st_uid == 65534
+    assert run.world == "live"
+    assert forward(run)["utilization"] > 0.5
+    assert run.summary["live"]["load"]["local_failures"] == 0
+    assert {path.name for path in own_folder.iterdir()} == {"bulk.toml", "run"}
+
+
+@live
+def test_a_device_that_only_root_may_open_is_named(own_folder: Path, tmp_path: Path) -> None:
+    answer = as_nobody(own_folder, tmp_path / "held", mode="600")
+    assert answer.returncode == 2
+    assert "needs the capability CAP_NET_ADMIN to make TUN devices (sudo, or " in answer.stderr
+    assert "in a user namespace: the live bed needs /dev/net/tun: Permission den" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+@live
+def test_a_kernel_without_user_namespaces_is_named() -> None:
+    # In a user namespace of its own a test may forbid further ones.
+    forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    command = [*IN_NAMESPACE, "sh", "-c", forbid, "sh", *WITHOUT_RIGHTS]
+    answer = without(*command)
+    assert answer.returncode == 2
+    assert (
+        "(sudo, or unshare --user --map-root-user); in a user namespace: unshare" in answer.stderr
+    )
+    assert answer.stderr.endswith(" (user.max_user_namespaces is 0)\n")
+    assert answer.stderr.count("\n") == 1
 
 
 # ---- long ones ----
@@ -521,10 +686,9 @@ def test_packets_reach_the_receivers_at_the_links_rate(tmp_path: Path, mbit: int
     file = tmp_path / "pace.toml"
     file.write_text(text)
     limit = 'topology.bottleneck.discipline.limit="250 packets"'
-    with started(file, tmp_path / "run", "--set", limit) as (process, names):
+    with started(file, tmp_path / "run", "--set", limit) as (process, _):
         time.sleep(6)
-        name = next(name for name in names if name.endswith("clients"))
-        command = ["ip", "netns", "exec", name, sys.executable, "-c", COUNT, "15"]
+        command = [*entering(process.pid, "clients"), sys.executable, "-c", COUNT, "15"]
         rate = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         process.wait(60)
     run = Run.open(tmp_path / "run")

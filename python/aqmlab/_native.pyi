@@ -92,8 +92,8 @@ def run_live(
 def live_missing() -> str | None:
     """What this machine lacks for a live run, as one sentence."""
 
-def live_clean() -> list[str]:
-    """Removes the namespaces that killed live runs left behind; their names."""
+def live_privileged() -> bool:
+    """Whether this process may make network namespaces and devices in them."""
 
 def vectors_from_capture(
     capture: str,

@@ -12,6 +12,7 @@ __all__ = [
     "NoWorkerWarning",
     "RunError",
     "ScenarioError",
+    "UnprivilegedError",
 ]
 
 
@@ -41,6 +42,10 @@ class DamagedRunError(AqmlabError):
 
 class LaterRunError(AqmlabError):
     """A run directory was written by a later version, whose results this one cannot read."""
+
+
+class UnprivilegedError(AqmlabError):
+    """A process may not make the network namespaces of a live run."""
 
 
 class DamagedRunWarning(UserWarning):

@@ -1,83 +1,51 @@
 //! The bed: two network namespaces, a TUN device in each, nothing else. A namespace has no other
 //! device and no way out: its addresses exist for nobody but the two of them.
 //!
-//! Names tell whose a namespace is: `aqmlab-PID-START-NUMBER-SIDE`, with the process that made it
-//! and the moment at which that process started (in clock ticks since boot), so that a process of
-//! the same number is not taken for it. What a killed process leaves behind is found by its name.
+//! No namespace has a name: files of this process hold them, so that the kernel removes them with
+//! their devices when the process ends, however it ends.
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio, id};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::error::LiveError;
-use crate::kernel::open_tun;
+use crate::kernel::{leave_network, open_tun};
 use crate::routes::Side;
 use crate::stack::{OPTIONAL, Stack};
 
-const PREFIX: &str = "aqmlab";
-/// Where `ip netns` keeps the names of namespaces.
-const NAMES: &str = "/run/netns";
 /// The device in each namespace.
 const DEVICE: &str = "aqmlab0";
 /// Packets that a TUN device holds until the router reads them: more than a router that keeps its
 /// bounds ever leaves there.
 const DEVICE_QUEUE: u32 = 20_000;
 
-/// Counts the beds of this process.
-static BEDS: AtomicU32 = AtomicU32::new(0);
-
-/// Two namespaces. They go when this is dropped.
+/// Two namespaces, servers' first. They go when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Bed {
-    names: [String; 2],
+pub(crate) struct Bed([Namespace; 2]);
+
+/// A namespace and its kernel's tables.
+#[derive(Debug)]
+struct Namespace {
+    itself: File,
+    /// `/proc/net/dev`: all devices.
+    devices: File,
+    /// `/proc/net/route`: what goes through them, as long as they are up.
+    routes: File,
 }
 
 impl Bed {
     /// Makes the namespaces and their devices; also what the router reads and writes, servers'
     /// side first.
     pub(crate) fn new(stack: &Stack) -> Result<(Self, [File; 2]), LiveError> {
-        let start = started(id()).unwrap_or_default();
-        let number = BEDS.fetch_add(1, Relaxed);
-        let base = format!("{PREFIX}-{}-{start}-{number}", id());
-        let bed = Self {
-            names: Side::BOTH.map(|side| format!("{base}-{}", side.name())),
-        };
-        // The bed exists before its parts: whatever fails from here on, its end removes them.
-        let servers = bed.make(Side::Servers, stack)?;
-        let clients = bed.make(Side::Clients, stack)?;
-        Ok((bed, [servers, clients]))
-    }
-
-    fn make(&self, side: Side, stack: &Stack) -> Result<File, LiveError> {
-        let name = &self.names[side as usize];
-        ip(&["netns", "add", name], "")?;
-        let device = self.inside(side, || -> Result<File, LiveError> {
-            for (key, value) in &stack.settings {
-                let path = Path::new("/proc/sys/net").join(key);
-                match fs::write(&path, value) {
-                    Err(_) if OPTIONAL.contains(key) => {}
-                    Err(error) => return Err(failed(&path.display().to_string(), &error)),
-                    Ok(()) => {}
-                }
-            }
-            open_tun(DEVICE).map_err(|error| failed("/dev/net/tun", &error))
-        })??;
-        let (here, there) = (side.prefix(), side.other().prefix());
-        let (mtu, window) = (stack.mtu, stack.initial_window);
-        let batch = format!(
-            "link set lo up\n\
-             link set {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE} up\n\
-             route add local {here} dev lo\n\
-             route add {there} dev {DEVICE} initcwnd {window}\n"
-        );
-        ip(&["-n", name, "-batch", "-"], &batch)?;
-        Ok(device)
+        let (servers, servers_device) = make(Side::Servers, stack)?;
+        let (clients, clients_device) = make(Side::Clients, stack)?;
+        Ok((Self([servers, clients]), [servers_device, clients_device]))
     }
 
     /// Does something in the namespace of a side, on a thread of its own.
@@ -86,113 +54,118 @@ impl Bed {
         side: Side,
         work: impl FnOnce() -> T + Send,
     ) -> Result<T, LiveError> {
-        thread::scope(|scope| {
-            let inside = scope.spawn(|| self.enter(side).map(|()| work()));
-            inside.join().expect("the work does not panic")
-        })
+        on_a_thread(|| self.enter(side).map(|()| work()))
     }
 
     /// Moves this thread into the namespace of a side, for good.
     pub(crate) fn enter(&self, side: Side) -> Result<(), LiveError> {
-        enter(&self.names[side as usize])
+        let namespace = self.0[side as usize].itself.as_fd();
+        move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))
+            .map_err(|error| failed("entering a network namespace", &error))
     }
 
     /// Packets that the device of a side dropped because the router did not read them in time.
     pub(crate) fn device_drops(&self, side: Side) -> u64 {
-        let table = self.inside(side, || fs::read_to_string("/proc/thread-self/net/dev"));
-        table
-            .ok()
-            .and_then(Result::ok)
-            .and_then(|table| transmit_drops(&table, DEVICE))
-            .unwrap_or(0)
+        let table = read_again(&self.0[side as usize].devices).unwrap_or_default();
+        transmit_drops(&table, DEVICE).unwrap_or(0)
     }
-}
 
-impl Drop for Bed {
-    fn drop(&mut self) {
-        for name in &self.names {
-            if name_file(name).exists() {
-                // Nothing can be done about a failure here; `live clean` tries again.
-                let _ = ip(&["netns", "delete", name], "");
-            }
+    /// What somebody has done to the device of a side, as the rest of a sentence.
+    pub(crate) fn harm(&self, side: Side) -> Option<&'static str> {
+        let Namespace {
+            devices, routes, ..
+        } = &self.0[side as usize];
+        let lists = |table| read_again(table).is_ok_and(|text| has_line_of(&text, DEVICE));
+        if !lists(devices) {
+            Some("was removed")
+        } else if !lists(routes) {
+            Some("was taken down")
+        } else {
+            None
         }
     }
 }
 
-fn name_file(name: &str) -> PathBuf {
-    Path::new(NAMES).join(name)
+fn make(side: Side, stack: &Stack) -> Result<(Namespace, File), LiveError> {
+    on_a_thread(|| {
+        leave_network().map_err(|error| failed("making a network namespace", &error))?;
+        for (key, value) in &stack.settings {
+            let path = Path::new("/proc/sys/net").join(key);
+            match fs::write(&path, value) {
+                Err(_) if OPTIONAL.contains(key) => {}
+                Err(error) => return Err(failed(&path.display().to_string(), &error)),
+                Ok(()) => {}
+            }
+        }
+        let device = open_tun(DEVICE).map_err(|error| failed("/dev/net/tun", &error))?;
+        let (here, there) = (side.prefix(), side.other().prefix());
+        let (mtu, window) = (stack.mtu, stack.initial_window);
+        ip(&format!(
+            "link set lo up\n\
+             link set {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE} up\n\
+             route add local {here} dev lo\n\
+             route add {there} dev {DEVICE} initcwnd {window}\n"
+        ))?;
+        let open = |name: &str| {
+            let path = Path::new("/proc/thread-self").join(name);
+            File::open(&path).map_err(|error| failed(&path.display().to_string(), &error))
+        };
+        let namespace = Namespace {
+            itself: open("ns/net")?,
+            devices: open("net/dev")?,
+            routes: open("net/route")?,
+        };
+        Ok((namespace, device))
+    })
+}
+
+/// Does something on a thread of its own, which may change where it is.
+fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| scope.spawn(work).join().expect("the work does not panic"))
 }
 
 fn failed(what: &str, error: &dyn std::fmt::Display) -> LiveError {
     LiveError::Bed(format!("{what}: {error}"))
 }
 
-fn enter(name: &str) -> Result<(), LiveError> {
-    let path = name_file(name);
-    let told = |error: &dyn std::fmt::Display| failed(&path.display().to_string(), error);
-    let file = File::open(&path).map_err(|error| told(&error))?;
-    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
-        .map_err(|error| told(&error))
-}
-
-/// Calls the `ip` command of iproute2.
-fn ip(arguments: &[&str], input: &str) -> Result<(), LiveError> {
-    let command = format!("ip {}", arguments.join(" "));
+/// Has the `ip` command of iproute2 do several things in the namespace of this thread.
+fn ip(batch: &str) -> Result<(), LiveError> {
+    let told = |error: &dyn std::fmt::Display| failed("ip -batch", error);
     let mut child = Command::new("ip")
-        .args(arguments)
+        .args(["-batch", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| failed(&command, &error))?;
+        .map_err(|error| told(&error))?;
     if let Some(mut stdin) = child.stdin.take() {
         // A child that ends early says why on its own.
-        let _ = stdin.write_all(input.as_bytes());
+        let _ = stdin.write_all(batch.as_bytes());
     }
-    let output = child
-        .wait_with_output()
-        .map_err(|error| failed(&command, &error))?;
+    let output = child.wait_with_output().map_err(|error| told(&error))?;
     if output.status.success() {
         return Ok(());
     }
-    let why = String::from_utf8_lossy(&output.stderr);
-    Err(failed(&command, &why.trim()))
+    Err(told(&String::from_utf8_lossy(&output.stderr).trim()))
 }
 
-/// When a process started, in clock ticks since boot; nothing if there is none.
-fn started(process: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The command stands in parentheses and may hold anything.
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(19)?.parse().ok()
-}
-
-/// The process that made a namespace, and when that process started; nothing if the name is none
-/// of ours.
-fn maker(name: &str) -> Option<(u32, u64)> {
-    let parts: Vec<&str> = name.split('-').collect();
-    let [PREFIX, process, start, number, side] = parts[..] else {
-        return None;
-    };
-    let _: u32 = number.parse().ok()?;
-    Side::BOTH.iter().find(|known| known.name() == side)?;
-    Some((process.parse().ok()?, start.parse().ok()?))
-}
-
-/// Removes the namespaces whose makers are gone; their names.
-pub(crate) fn clean() -> Result<Vec<String>, LiveError> {
-    let Ok(folder) = fs::read_dir(NAMES) else {
-        return Ok(Vec::new());
-    };
-    let mut names: Vec<String> = folder
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| maker(name).is_some_and(|(process, start)| started(process) != Some(start)))
-        .collect();
-    names.sort();
-    for name in &names {
-        ip(&["netns", "delete", name], "")?;
+/// The whole of a file of the kernel as it is now, whatever was read of it before.
+fn read_again(file: &File) -> io::Result<String> {
+    let (mut text, mut chunk) = (Vec::new(), [0; 4096]);
+    loop {
+        match file.read_at(&mut chunk, text.len() as u64)? {
+            0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
+            size => text.extend_from_slice(&chunk[..size]),
+        }
     }
-    Ok(names)
+}
+
+/// Whether a line of a table is about a device.
+fn has_line_of(table: &str, device: &str) -> bool {
+    table.lines().any(|line| {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        name.trim_end_matches(':') == device
+    })
 }
 
 /// The transmit drops of a device in `/proc/net/dev`.
@@ -209,28 +182,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_whose_a_namespace_is() {
-        assert_eq!(maker("aqmlab-17-4711-0-servers"), Some((17, 4711)));
-        for other in [
-            "aqmlab",
-            "aqmlab-17-4711-0",
-            "aqmlab-17-4711-0-router",
-            "aqmlab-x-4711-0-servers",
-            "xaqmlab-17-4711-0-servers",
-            "aqmlab-17-4711-0-servers-2",
-            "blue",
-        ] {
-            assert_eq!(maker(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn a_process_has_its_time() {
-        assert!(started(id()).is_some_and(|start| start > 0));
-        assert_eq!(started(u32::MAX), None);
-    }
-
-    #[test]
     fn drops_of_a_device() {
         let table = "Inter-|   Receive                                                |  Transmit\n \
                      face |bytes packets errs drop fifo frame compressed multicast|bytes packets\n    \
@@ -238,5 +189,10 @@ mod tests {
                      aqmlab0: 1  2  3  4  5  6  7  8  9  10  11  77  13  14  15  16\n";
         assert_eq!(transmit_drops(table, "aqmlab0"), Some(77));
         assert_eq!(transmit_drops(table, "eth0"), None);
+        assert!(has_line_of(table, "aqmlab0"));
+        assert!(!has_line_of(table, "aqmlab"));
+        let routes = "Iface\tDestination\tGateway\naqmlab0\t0000800A\t00000000\n";
+        assert!(has_line_of(routes, "aqmlab0"));
+        assert!(!has_line_of("Iface\tDestination\tGateway\n", "aqmlab0"));
     }
 }

@@ -1,8 +1,8 @@
-//! Three requests to the kernel for which there is no safe wrapper.
+//! Requests to the kernel for which there is no safe wrapper.
 #![expect(
     unsafe_code,
     reason = "TUNSETIFF, TCP_INFO, sched_setscheduler: each is one system call on a buffer that \
-              lives longer"
+              lives longer; unshare of the network has no effect on memory or files"
 )]
 
 use std::fs::{File, OpenOptions};
@@ -10,6 +10,15 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
+
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+/// Moves this thread into a network namespace of its own, for good.
+pub(crate) fn leave_network() -> io::Result<()> {
+    // SAFETY: nothing of this process but the network that this thread sees depends on it; files
+    // and memory stay shared.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.map_err(io::Error::from)
+}
 
 /// Opens a TUN device in the network namespace of this thread: bare IP packets, no offloading,
 /// gone when the file is closed. Reads and writes do not block.

@@ -9,7 +9,7 @@
 //!
 //! [`run`] takes a scenario as the simulator does, and returns the same summary with the run's own
 //! account of how well it went ([`Health`]). Nothing outside the two namespaces is touched, and
-//! they go when the run ends, however it ends; [`clean`] removes what a killed run left.
+//! they go with the process at the latest, however it ends.
 
 mod bed;
 mod clock;
@@ -60,12 +60,9 @@ pub fn missing() -> Option<String> {
     preflight::missing()
 }
 
-/// Removes the namespaces of runs that were killed; returns their names.
-pub fn clean() -> Result<Vec<String>, LiveError> {
-    match preflight::missing() {
-        Some(what) => Err(LiveError::Refused(what)),
-        None => bed::clean(),
-    }
+/// Whether this process may make network namespaces and devices in them.
+pub fn is_privileged() -> bool {
+    preflight::is_privileged()
 }
 
 /// Runs a scenario on the live bed, in real time, and writes what it asks for to `records`.

@@ -187,6 +187,9 @@ pub struct Health {
     pub machine_busy_share: f64,
     /// Packets that the devices dropped because the router did not read them in time.
     pub device_drops: u64,
+    /// What somebody did to the bed during the run, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub harm: Vec<String>,
     /// Release of the kernel whose stack it was.
     pub kernel: String,
 }
@@ -194,7 +197,7 @@ pub struct Health {
 impl Health {
     /// Holds what was measured against the bounds.
     pub(crate) fn judge(&mut self) {
-        let mut reasons = Vec::new();
+        let mut reasons = self.harm.clone();
         for (name, pacing) in &self.router {
             if pacing.on_time_share < ON_TIME_SHARE {
                 reasons.push(format!(
@@ -383,6 +386,7 @@ mod tests {
             threads: BTreeMap::from([("router forward".to_owned(), idle)]),
             machine_busy_share: 0.5,
             device_drops: 0,
+            harm: Vec::new(),
             kernel: String::new(),
         }
     }
@@ -401,7 +405,7 @@ mod tests {
     #[test]
     fn every_bound_has_its_reason() {
         type Harm = fn(&mut Health);
-        let harms: [(Harm, &str); 8] = [
+        let harms: [(Harm, &str); 9] = [
             (
                 |h| h.router.get_mut("forward").unwrap().on_time_share = 0.98,
                 "98.00 %",
@@ -421,6 +425,7 @@ mod tests {
                 "router forward: worked 20 %",
             ),
             (|h| h.device_drops = 1, "1 packets dropped"),
+            (|h| h.harm.push("it rained".to_owned()), "it rained"),
             (
                 |h| h.threads.get_mut("router forward").unwrap().cpu_share = 0.95,
                 "router forward: worked 95 %",

@@ -20,13 +20,10 @@ const MOST_HOSTS: u32 = 1 << 22;
 /// What this machine lacks, as one sentence.
 pub(crate) fn missing() -> Option<String> {
     let lacks = |what: &str| format!("the live bed needs {what}");
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let held = effective_capabilities(&status);
-    for (bit, name, purpose) in CAPABILITIES {
-        if held >> bit & 1 == 0 {
-            let what = format!("the capability {name} {purpose}; run it with sudo");
-            return Some(lacks(&what));
-        }
+    if let Some((name, purpose)) = missing_capability() {
+        return Some(lacks(&format!(
+            "the capability {name} {purpose} (sudo, or unshare --user --map-root-user)"
+        )));
     }
     let device = OpenOptions::new()
         .read(true)
@@ -35,6 +32,9 @@ pub(crate) fn missing() -> Option<String> {
     if let Err(error) = device {
         let hint = match error.kind() {
             io::ErrorKind::NotFound => "; modprobe tun",
+            io::ErrorKind::PermissionDenied => {
+                "; most systems let everybody open it: chmod 666 /dev/net/tun"
+            }
             _ => "",
         };
         return Some(lacks(&format!("/dev/net/tun: {error}{hint}")));
@@ -47,6 +47,21 @@ pub(crate) fn missing() -> Option<String> {
         return Some(lacks("the command ip, of the package iproute2"));
     }
     None
+}
+
+/// Whether this process may make namespaces and devices.
+pub(crate) fn is_privileged() -> bool {
+    missing_capability().is_none()
+}
+
+/// The first capability that this process lacks, and what it is for.
+fn missing_capability() -> Option<(&'static str, &'static str)> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let held = effective_capabilities(&status);
+    let mut lacking = CAPABILITIES
+        .into_iter()
+        .filter(|(bit, ..)| held >> bit & 1 == 0);
+    lacking.next().map(|(_, name, purpose)| (name, purpose))
 }
 
 fn effective_capabilities(status: &str) -> u64 {

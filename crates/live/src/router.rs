@@ -6,6 +6,8 @@ use std::io::{self, Read as _, Write as _};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
 
 use aqmlab_net::Time;
 use aqmlab_record::LinkStats;
@@ -89,5 +91,9 @@ impl Direction<'_> {
         let mut devices = [PollFd::from_borrowed_fd(self.input.as_fd(), PollFlags::IN)];
         // Interrupted or not: the caller looks at the clock.
         let _ = poll(&mut devices, Some(&timeout));
+        if devices[0].revents().contains(PollFlags::ERR) {
+            // The device is gone, and there is nothing to wait for.
+            thread::sleep(Duration::from_nanos(span));
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! users, and the caller's, which tells of the progress.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use aqmlab_net::Time;
 use aqmlab_record::{LinkStats, Metrics};
 use aqmlab_scenario::Scenario;
-use rustix::thread::{Pid, gettid};
+use rustix::thread::{Pid, gettid, set_name};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::bed::Bed;
@@ -116,7 +117,7 @@ impl<'a> World<'a> {
             let ids = ids.clone();
             let load =
                 scope.spawn(move || self.load(setting, commands, reports, &introduced, &ids));
-            self.watch(&load, progress);
+            let harm = self.watch(&load, progress);
             // Either the load generator is done, or nobody wants to wait for it.
             drop(stop);
             let loaded = load.join().expect("the load generator does not panic");
@@ -127,17 +128,33 @@ impl<'a> World<'a> {
             let routed = routers
                 .into_iter()
                 .map(|router| router.join().expect("routers do not panic"));
-            outcome(loaded?, routed.collect())
+            outcome(loaded?, routed.collect(), harm)
         })
     }
 
-    /// Tells of the progress until the load generator is done.
-    fn watch<T>(&self, load: &ScopedJoinHandle<'_, T>, progress: &mut dyn FnMut(f64) -> bool) {
+    /// Tells of the progress until the load generator is done. Returns what happened to the bed
+    /// meanwhile.
+    fn watch<T>(
+        &self,
+        load: &ScopedJoinHandle<'_, T>,
+        progress: &mut dyn FnMut(f64) -> bool,
+    ) -> Vec<String> {
         let end = self.measured.1;
-        while !load.is_finished() {
-            let done = self.clock.now().as_secs_f64() / end.as_secs_f64();
-            if !progress(done.min(1.0)) {
-                return;
+        let mut harm = [const { None }; 2];
+        loop {
+            let is_last = load.is_finished();
+            let now = self.clock.now().as_secs_f64();
+            for side in Side::BOTH {
+                let seen = &mut harm[side as usize];
+                if seen.is_none() {
+                    *seen = self.bed.harm(side).map(|what| {
+                        let name = side.name();
+                        format!("bed: the device of the {name} {what} {now:.1} s into the run")
+                    });
+                }
+            }
+            if is_last || !progress((now / end.as_secs_f64()).min(1.0)) {
+                return harm.into_iter().flatten().collect();
             }
             thread::park_timeout(self.clock.until(end).clamp(PROGRESS / 10, PROGRESS));
         }
@@ -213,6 +230,8 @@ const THREADS: usize = 5;
 fn introduce(name: &'static str, priority: i32, ids: &Sender<(&'static str, Pid)>) {
     // A container may forbid it: then the run's own measurements tell whether it mattered.
     let _ = kernel::run_first(priority);
+    // By its name others find it, and the namespace that it is in.
+    let _ = CString::new(name).map(|name| set_name(&name));
     let _ = ids.send((name, gettid()));
 }
 
@@ -233,6 +252,7 @@ fn await_ready(
 fn outcome(
     ((metrics, load, events), (threads, machine_busy_share)): Loaded,
     routed: Vec<(LinkStats, PacingReport)>,
+    harm: Vec<String>,
 ) -> Result<Outcome, LiveError> {
     let (links, pacing): (Vec<_>, Vec<_>) = routed.into_iter().unzip();
     let names = links.iter().map(|link| link.name().direction.to_owned());
@@ -245,6 +265,7 @@ fn outcome(
         threads,
         machine_busy_share,
         device_drops: 0,
+        harm,
         kernel: kernel.trim().to_owned(),
     };
     let links: Result<[LinkStats; 2], _> = links.try_into();

@@ -29,7 +29,7 @@ mod _native {
     use super::captures::{capture_arrivals, vectors_from_capture};
     #[pymodule_export]
     use super::{
-        catalog, engine, live_clean, live_missing, load_share, loaded_links, memory_free,
+        catalog, engine, live_missing, live_privileged, load_share, loaded_links, memory_free,
         offered_bps, parse, parse_bytes, play_source, population, population_key, result_schema,
         results_version, run, run_live, schema, set_population, to_json, uncongested, version,
     };
@@ -198,8 +198,8 @@ fn live_missing() -> Option<String> {
 }
 
 #[pyfunction]
-fn live_clean() -> PyResult<Vec<String>> {
-    aqmlab_live::clean().map_err(live_error)
+fn live_privileged() -> bool {
+    aqmlab_live::is_privileged()
 }
 
 /// How much more memory a run may take.

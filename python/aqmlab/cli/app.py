@@ -17,7 +17,7 @@ import typer
 
 from aqmlab.cli.interrupts import INTERRUPTED
 from aqmlab.cli.loading import CommandGroup, names, shortened, summary
-from aqmlab.errors import AqmlabError, DamagedRunWarning, NoWorkerWarning
+from aqmlab.errors import AqmlabError, DamagedRunWarning, NoWorkerWarning, UnprivilegedError
 
 __all__ = ["EXAMPLES", "application", "main"]
 
@@ -120,6 +120,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
     except typer.TyperException as error:
         return _failure(error.format_message(), error.exit_code)
+    except UnprivilegedError as error:
+        why = f"; {_start_again()}" if arguments is None else ""
+        return _failure(f"{error}{why}", error.exit_status)
     except AqmlabError as error:
         return _failure(str(error), error.exit_status)
     except typer.Abort:  # an interrupt or the end of input where a question was asked
@@ -128,6 +131,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if status == INTERRUPTED:
         return _failure("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def _start_again() -> str:
+    """Begins anew where this process may do more; returns why it cannot."""
+    from aqmlab.engine import privileges
+
+    return privileges.start_again()
 
 
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -40,10 +40,8 @@ class World(str, Enum):
 
     def run(self, effective: str, out_dir: str, progress: Callable[[float], object] | None) -> str:
         """Runs an effective scenario there; its summary as JSON."""
-        if self is World.SIM:
-            return _native.run(effective, out_dir, progress, memory.bound())
-        with _terminable():
-            return _native.run_live(effective, out_dir, progress, memory.bound())
+        run = _native.run if self is World.SIM else _native.run_live
+        return run(effective, out_dir, progress, memory.bound())
 
     def key(self, scenario: Scenario) -> str:
         """What tells a run from runs of other scenarios, and of other worlds."""
@@ -51,20 +49,28 @@ class World(str, Enum):
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """Within it SIGTERM raises an exception, so that what the block made is taken down."""
+def _terminable(world: World) -> Iterator[None]:
+    """Within it the signals that end a process raise an exception: the block cleans up behind it.
+
+    An interrupt does so anyway. Live runs are long, and end with their terminal. What is ignored,
+    as ``nohup`` ignores a terminal's end, or handled by somebody else stays so, and in other
+    threads than the main one nothing changes.
+    """
 
     def stop(number: int, _frame: object) -> None:
         raise SystemExit(128 + number)
 
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread gets signals, and it may handle them as it likes
-        return
-    before = signal.signal(signal.SIGTERM, stop)
+    handled = []
+    if world is World.LIVE and threading.current_thread() is threading.main_thread():
+        ending = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+        handled = [number for number in ending if signal.getsignal(number) is signal.SIG_DFL]
+    for number in handled:
+        signal.signal(number, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def execute(
@@ -98,7 +104,7 @@ def execute(
     key = world.key(scenario)
     if os.path.lexists(target):
         return _reusable_run(target, key, reuse=reuse)
-    with workspace(target) as folder:
+    with _terminable(world), workspace(target) as folder:
         # A simulated run is the work of this thread alone.
         cpu_time = time.thread_time if world is World.SIM else time.process_time
         started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), cpu_time()

@@ -73,10 +73,13 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def remove_abandoned(parent: Path) -> None:
-    """Removes the workspaces in a folder that nobody holds."""
+def remove_abandoned(parent: Path) -> list[Path]:
+    """Removes the workspaces in a folder that nobody holds; which they were."""
+    removed = []
     for folder in parent.glob(f".*{_PARTIAL}"):
         with suppress(OSError):
             descriptor = _lock_folder(folder, fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)
             os.close(descriptor)
+            removed.append(folder)
+    return removed

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from aqmlab import _native
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
 from aqmlab._util.files import check_output_folder
 from aqmlab.cli import tables
@@ -27,7 +26,9 @@ from aqmlab.cli.options import (
     one_seed,
 )
 from aqmlab.cli.planning import calibrated, load, made
-from aqmlab.engine.execute import RUNS_ROOT, World, execute, existing_run
+from aqmlab.engine import privileges
+from aqmlab.engine.execute import RUNS_ROOT, World, default_path, execute, existing_run
+from aqmlab.engine.workspace import remove_abandoned
 from aqmlab.errors import AqmlabError
 from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
@@ -49,7 +50,7 @@ def command(
         ),
     ] = None,
     world: Annotated[
-        World, typer.Option("--on", help="Where: simulated, or on this machine's kernel (as root).")
+        World, typer.Option("--on", help="Where: simulated, or on this machine's kernel.")
     ] = World.SIM,
     as_json: Json = False,
     as_tsv: Tsv = False,
@@ -71,13 +72,17 @@ def command(
         _show_runs(distinguish(made(planned, root, jobs)), as_json=as_json, as_tsv=as_tsv)
         return
     chosen = load(scenario, overrides, one_seed(seed))
-    if world is World.LIVE and (lacking := _native.live_missing()):
-        raise AqmlabError(lacking)  # before the work of calibration, too
+    if world is World.LIVE:
+        privileges.require()  # before the work of calibration, too
     if directory is not None and os.path.lexists(directory):
         existing_run(directory)  # fail before the work, not after it
     elif directory is not None:
         check_output_folder(directory)
     [ready] = calibrated([chosen], jobs)
+    if world is World.LIVE:
+        place = directory or default_path(ready, world=world)
+        for left in remove_abandoned(place.parent):
+            say(f"removed {left}, which a killed run left behind")
     with Progress("running") as progress:
         run = execute(
             ready, directory, world=world, progress=progress.task(chosen.name), reuse=True

@@ -28,6 +28,7 @@ const DISCIPLINES: &[(&str, &str)] = &[
         "drr",
         "kind = 'drr'\nlimit = '240 packets'\nquantum = '1500 bytes'",
     ),
+    ("dualpi2", "kind = 'dualpi2'\nlimit = '240 packets'"),
     ("fq-codel", "kind = 'fq-codel'\nlimit = '240 packets'"),
     ("fq-pie", "kind = 'fq-pie'\nlimit = '240 packets'"),
 ];
@@ -58,7 +59,9 @@ impl Link {
     fn arrive(&mut self, gap: Time, packet: Packet) {
         self.now += gap;
         while self.wire_free <= self.now {
-            let next = self.queue.dequeue(self.wire_free, |dropped, _| {
+            let draws = &mut self.draws;
+            let mut draw = || draws.uniform();
+            let next = self.queue.dequeue(self.wire_free, &mut draw, |dropped, _| {
                 black_box(dropped);
             });
             if black_box(next).is_none() {

@@ -283,7 +283,12 @@ impl<T> Scheduler<T> for Choke<T> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _ledger: &mut Stats<T>) -> Option<Queued<T>> {
+    fn dequeue(
+        &mut self,
+        _now: Time,
+        _ledger: &mut Stats<T>,
+        _draw: &mut impl FnMut() -> f64,
+    ) -> Option<Queued<T>> {
         self.line.pop()
     }
 

@@ -311,7 +311,12 @@ impl<T> Scheduler<T> for Codel<T> {
     }
 
     #[inline(always)]
-    fn dequeue(&mut self, now: Time, stats: &mut Stats<T>) -> Option<Queued<T>> {
+    fn dequeue(
+        &mut self,
+        now: Time,
+        stats: &mut Stats<T>,
+        _draw: &mut impl FnMut() -> f64,
+    ) -> Option<Queued<T>> {
         let line = &mut self.line;
         let (control, settings) = (&mut self.control, &self.settings);
         let waiting = line.backlog();

@@ -184,7 +184,12 @@ impl<T> Scheduler<T> for Drr<T> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _ledger: &mut Stats<T>) -> Option<Queued<T>> {
+    fn dequeue(
+        &mut self,
+        _now: Time,
+        _ledger: &mut Stats<T>,
+        _draw: &mut impl FnMut() -> f64,
+    ) -> Option<Queued<T>> {
         loop {
             let flow = self.active.first()?;
             let size = u64::from(self.lines.head(flow)?.packet.size);

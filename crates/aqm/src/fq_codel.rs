@@ -201,7 +201,12 @@ impl<T> Scheduler<T> for FqCodel<T> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, stats: &mut Stats<T>) -> Option<Queued<T>> {
+    fn dequeue(
+        &mut self,
+        now: Time,
+        stats: &mut Stats<T>,
+        _draw: &mut impl FnMut() -> f64,
+    ) -> Option<Queued<T>> {
         loop {
             let flow = self.drr.next()?;
             let lines = &mut self.lines;

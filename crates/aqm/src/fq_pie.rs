@@ -221,7 +221,12 @@ impl<T> Scheduler<T> for FqPie<T> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _ledger: &mut Stats<T>) -> Option<Queued<T>> {
+    fn dequeue(
+        &mut self,
+        now: Time,
+        _ledger: &mut Stats<T>,
+        _draw: &mut impl FnMut() -> f64,
+    ) -> Option<Queued<T>> {
         loop {
             let flow = self.drr.next()?;
             if let Some(queued) = self.lines.pop(flow) {

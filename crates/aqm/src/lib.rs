@@ -46,6 +46,7 @@ pub mod codel;
 pub mod dcn;
 pub mod droptail;
 pub mod drr;
+pub mod dualpi2;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod fred;
@@ -110,6 +111,8 @@ registry::disciplines! {
         Codel(codel),
         /// Deficit round robin.
         Drr(drr),
+        /// Two queues, of which one is for L4S, under one controller.
+        Dualpi2(dualpi2),
         /// CoDel for each flow, flows in turns.
         FqCodel(fq_codel),
         /// PIE for each flow, flows in turns.

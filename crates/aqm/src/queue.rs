@@ -167,7 +167,12 @@ pub trait Scheduler<T> {
     );
 
     /// Hands out the next packet. With packets waiting there is one, unless all were dropped now.
-    fn dequeue(&mut self, now: Time, stats: &mut Stats<T>) -> Option<Queued<T>>;
+    fn dequeue(
+        &mut self,
+        now: Time,
+        stats: &mut Stats<T>,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Option<Queued<T>>;
 
     /// The wire has been quiet since then: a dequeue found nothing.
     fn on_idle(&mut self, _since: Time) {}
@@ -239,7 +244,12 @@ impl<T> Scheduler<T> for StoredFifo<T> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _ledger: &mut Stats<T>) -> Option<Queued<T>> {
+    fn dequeue(
+        &mut self,
+        now: Time,
+        _stats: &mut Stats<T>,
+        _draw: &mut impl FnMut() -> f64,
+    ) -> Option<Queued<T>> {
         let queued = self.waiting.pop_front()?;
         self.fifo.depart(now, &queued.packet, queued.arrived);
         Some(queued)
@@ -326,9 +336,10 @@ impl<T> Queue<T> {
     pub fn dequeue(
         &mut self,
         now: Time,
+        draw: &mut impl FnMut() -> f64,
         dropped: impl FnMut(Queued<T>, Reason),
     ) -> Option<Queued<T>> {
-        let next = self.scheduler.dequeue(now, &mut self.stats);
+        let next = self.scheduler.dequeue(now, &mut self.stats, draw);
         if let Some(queued) = &next {
             self.stats.counters.depart(queued.packet.size);
         }

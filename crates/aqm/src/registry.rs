@@ -157,8 +157,13 @@ macro_rules! disciplines {
             }
 
             #[inline(always)]
-            fn dequeue(&mut self, now: Time, stats: &mut Stats<T>) -> Option<Queued<T>> {
-                with_scheduler!(self, it => it.dequeue(now, stats))
+            fn dequeue(
+                &mut self,
+                now: Time,
+                stats: &mut Stats<T>,
+                draw: &mut impl FnMut() -> f64,
+            ) -> Option<Queued<T>> {
+                with_scheduler!(self, it => it.dequeue(now, stats, draw))
             }
 
             #[inline]

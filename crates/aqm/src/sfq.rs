@@ -194,7 +194,12 @@ impl<T> Scheduler<T> for Sfq<T> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _ledger: &mut Stats<T>) -> Option<Queued<T>> {
+    fn dequeue(
+        &mut self,
+        _now: Time,
+        _ledger: &mut Stats<T>,
+        _draw: &mut impl FnMut() -> f64,
+    ) -> Option<Queued<T>> {
         let bucket = loop {
             let first = self.turns.first()?;
             if self.credits[first as usize] > 0 {

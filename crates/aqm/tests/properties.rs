@@ -182,6 +182,34 @@ const CASES: &[&str] = &[
     "kind = 'drr'
      limit = '12 packets'
      overflow = 'head'",
+    "kind = 'dualpi2'
+     limit = '12 packets'
+     target = '2 ms'
+     t_update = '2 ms'
+     alpha = 2.0
+     beta = 10.0
+     min_qlen_step = 2
+     memory = '15000 bytes'
+     mtu = '100 bytes'",
+    "kind = 'dualpi2'
+     limit = '9000 bytes'
+     target = '2 ms'
+     t_update = '2 ms'
+     alpha = 2.0
+     beta = 10.0
+     rules = 'rfc'
+     native = 'ramp'
+     overload = 'overflow'
+     service = 'time-shifted'",
+    "kind = 'dualpi2'
+     limit = '12 packets'
+     target = '2 ms'
+     t_update = '2 ms'
+     alpha = 2.0
+     beta = 10.0
+     drop_early = true
+     memory = '15000 bytes'
+     mtu = '100 bytes'",
     "kind = 'fq-codel'
      flows = 4
      limit = '12 packets'
@@ -222,10 +250,15 @@ struct Case {
     ecn: bool,
     /// Whether all packets leave in the order in which they came.
     single: bool,
+    /// Whether packets of a flow that differ in their headers may overtake each other.
+    classes: bool,
 }
 
 /// Those that keep several queues; each of their flows keeps its order.
-const SEVERAL_QUEUES: [&str; 4] = ["drr", "fq-codel", "fq-pie", "sfq"];
+const SEVERAL_QUEUES: [&str; 5] = ["drr", "dualpi2", "fq-codel", "fq-pie", "sfq"];
+
+/// Those that tell packets of one flow apart by their headers; what has the same keeps its order.
+const SEVERAL_CLASSES: [&str; 1] = ["dualpi2"];
 
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -261,6 +294,7 @@ fn case(table: &Table) -> Result<Case, String> {
         limit,
         ecn,
         single: !SEVERAL_QUEUES.contains(&kind.as_str()),
+        classes: SEVERAL_CLASSES.contains(&kind.as_str()),
     })
 }
 
@@ -333,7 +367,7 @@ trait Door {
         log: &mut Vec<Entry>,
     );
     /// Whether a packet left.
-    fn depart(&mut self, now: Time, log: &mut Vec<Entry>) -> bool;
+    fn depart(&mut self, now: Time, draw: &mut impl FnMut() -> f64, log: &mut Vec<Entry>) -> bool;
     fn idle(&mut self, since: Time);
     fn next_tick(&self) -> Time;
     fn tick(&mut self);
@@ -357,8 +391,8 @@ impl Door for Queue<u32> {
         });
     }
 
-    fn depart(&mut self, now: Time, log: &mut Vec<Entry>) -> bool {
-        let next = self.dequeue(now, |queued, reason| {
+    fn depart(&mut self, now: Time, draw: &mut impl FnMut() -> f64, log: &mut Vec<Entry>) -> bool {
+        let next = self.dequeue(now, draw, |queued, reason| {
             log.push(Entry::Dropped(queued.item, reason));
         });
         log.extend(next.map(|queued| Entry::Sent(queued.item, queued.packet)));
@@ -420,7 +454,7 @@ impl Door for Guarded {
         self.waiting.push_back((id, packet, now));
     }
 
-    fn depart(&mut self, now: Time, log: &mut Vec<Entry>) -> bool {
+    fn depart(&mut self, now: Time, _draw: &mut impl FnMut() -> f64, log: &mut Vec<Entry>) -> bool {
         let Some((id, packet, arrived)) = self.waiting.pop_front() else {
             return false;
         };
@@ -478,9 +512,12 @@ fn play<D: Door>(
                 rate: Rate::from_bps(*bps),
                 ..LINK
             }),
-            Event::Depart if door.depart(now, &mut log) => quiet_since = None,
             Event::Depart => {
-                quiet_since.get_or_insert(now);
+                if door.depart(now, &mut || stream.uniform(), &mut log) {
+                    quiet_since = None;
+                } else {
+                    quiet_since.get_or_insert(now);
+                }
             }
             Event::Arrive(packet) => {
                 if let Some(since) = quiet_since {
@@ -512,8 +549,8 @@ struct Model {
     dropped: [u64; Reason::MOST],
     /// Packets that left with a mark that they did not come with.
     marked: u64,
-    /// The packet of each flow that left last.
-    last_sent: HashMap<FlowKey, u32>,
+    /// The packet of each flow, or of what keeps its order within it, that left last.
+    last_sent: HashMap<(FlowKey, u8, u8), u32>,
 }
 
 impl Model {
@@ -546,9 +583,13 @@ impl Model {
             let first = self.waiting.keys().next();
             assert_eq!(first, Some(&id), "packets leave in order");
         }
-        let last = self.last_sent.insert(packet.flow, id);
-        assert!(last < Some(id), "{id} leaves after {last:?} of its flow");
         let came = self.waiting.remove(&id).expect("it was there to send");
+        let kept_in_order = match case.classes {
+            true => (came.flow, came.ecn as u8, came.dscp),
+            false => (came.flow, 0, 0),
+        };
+        let last = self.last_sent.insert(kept_in_order, id);
+        assert!(last < Some(id), "{id} leaves after {last:?} of its flow");
         if packet != came {
             let mark = Packet {
                 ecn: Ecn::Ce,

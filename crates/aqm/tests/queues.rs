@@ -71,7 +71,7 @@ fn run(discipline: &str, senders: &[Sender]) -> Vec<Outcome> {
             while queue.next_tick() <= wire_free {
                 queue.tick();
             }
-            let Some(next) = queue.dequeue(wire_free, |_, _| ()) else {
+            let Some(next) = queue.dequeue(wire_free, &mut || draws.uniform(), |_, _| ()) else {
                 queue.idle(wire_free);
                 wire_free = now;
                 break;

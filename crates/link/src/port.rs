@@ -127,7 +127,7 @@ impl<T> Port<T> {
         stored.observe_before(just_after, wire, stats);
         stored.arrive(now, (packet, class), item, &mut draw, stats, dropped);
         if stored.can_serve() {
-            stored.serve(now, wire, stats, dropped)
+            stored.serve(now, wire, &mut draw, stats, dropped)
         } else {
             None
         }
@@ -140,10 +140,12 @@ impl<T> Port<T> {
         let Service::Stored(stored) = &mut self.service else {
             return None;
         };
+        let draws = &mut self.aqm_draws;
+        let mut draw = || draws.uniform();
         let (wire, stats) = (&mut self.wire, &mut self.stats);
         stored.observe_before(now, wire, stats);
         stored.wire_falls_free(now, stats);
-        stored.serve(now, wire, stats, dropped)
+        stored.serve(now, wire, &mut draw, stats, dropped)
     }
 
     /// How long a packet of `size` IP bytes occupies the wire.

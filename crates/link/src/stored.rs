@@ -115,13 +115,14 @@ impl<T> StoredService<T> {
         &mut self,
         now: Time,
         wire: &mut Wire,
+        draw: &mut impl FnMut() -> f64,
         stats: &mut LinkStats,
         dropped: &mut Vec<(Time, T)>,
     ) -> Option<(T, Transmission)> {
         if self.ring_size > 0 {
-            return self.serve_through_ring(now, wire, stats, dropped);
+            return self.serve_through_ring(now, wire, draw, stats, dropped);
         }
-        let next = self.dequeue(now, stats, dropped);
+        let next = self.dequeue(now, draw, stats, dropped);
         stats.on_length(now, self.waiting);
         let Some(Queued { packet, item, .. }) = next else {
             self.queue.idle(now);
@@ -136,6 +137,7 @@ impl<T> StoredService<T> {
         &mut self,
         now: Time,
         wire: &mut Wire,
+        draw: &mut impl FnMut() -> f64,
         stats: &mut LinkStats,
         dropped: &mut Vec<(Time, T)>,
     ) -> Option<(T, Transmission)> {
@@ -143,7 +145,7 @@ impl<T> StoredService<T> {
         if self.is_free() {
             let next = match self.ring.pop_front() {
                 Some(queued) => Some(queued),
-                None => self.dequeue(now, stats, dropped),
+                None => self.dequeue(now, draw, stats, dropped),
             };
             match next {
                 Some(queued) => {
@@ -154,7 +156,7 @@ impl<T> StoredService<T> {
             }
         }
         while !self.is_free() && self.ring.len() < self.ring_size {
-            match self.dequeue(now, stats, dropped) {
+            match self.dequeue(now, draw, stats, dropped) {
                 Some(queued) => self.ring.push_back(queued),
                 None => break,
             }
@@ -167,10 +169,11 @@ impl<T> StoredService<T> {
     fn dequeue(
         &mut self,
         now: Time,
+        draw: &mut impl FnMut() -> f64,
         stats: &mut LinkStats,
         dropped: &mut Vec<(Time, T)>,
     ) -> Option<Queued<Item<T>>> {
-        let next = self.queue.dequeue(now, |queued, _| {
+        let next = self.queue.dequeue(now, draw, |queued, _| {
             dropped.push((now, queued.item.item));
         });
         self.waiting = self.queue.backlog().packets;

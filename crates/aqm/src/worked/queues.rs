@@ -145,7 +145,12 @@ impl<S: Scheduler<Tag>> Played<S> {
 
     /// A packet may leave.
     pub(crate) fn depart(&mut self, now: Time) -> Observed {
-        let sent = self.scheduler.dequeue(now, &mut self.stats);
+        self.depart_drawing(now, &mut || unreachable!("nothing is left to chance"))
+    }
+
+    /// A packet may leave, where chance decides.
+    pub(crate) fn depart_drawing(&mut self, now: Time, draw: &mut impl FnMut() -> f64) -> Observed {
+        let sent = self.scheduler.dequeue(now, &mut self.stats, draw);
         self.outcome(sent)
     }
 

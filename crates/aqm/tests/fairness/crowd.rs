@@ -136,7 +136,8 @@ impl Crowd {
 
     /// The wire is free.
     fn depart(&mut self, now: Time) {
-        let sent = self.queue.dequeue(now, |_, _| {});
+        let random = &mut self.random;
+        let sent = self.queue.dequeue(now, &mut || random.uniform(), |_, _| {});
         self.busy = sent.is_some();
         let Some(sent) = sent else {
             self.queue.idle(now);

@@ -106,7 +106,9 @@ impl Buffer for Ours {
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<usize>) -> Option<(Packet, usize)> {
-        let next = self.0.dequeue(now, |queued, _| dropped.push(queued.item))?;
+        let mut draw = || unreachable!("none of these draws at a departure");
+        let told = |queued: aqmlab_aqm::Queued<usize>, _| dropped.push(queued.item);
+        let next = self.0.dequeue(now, &mut draw, told)?;
         Some((next.packet, next.item))
     }
 

@@ -1,7 +1,7 @@
 //! CoDel.
 
 use aqmlab_aqm::codel::Params;
-use aqmlab_aqm::{Discipline, Queue};
+use aqmlab_aqm::{Discipline, Queue, Queued};
 use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, Time};
 
 use crate::trace::{assert_close, link, rows};
@@ -40,7 +40,9 @@ fn codel() {
         }
         assert_eq!(queue.backlog(), row.queue(), "row {step}");
         let mut dropped = Vec::new();
-        let sent = queue.dequeue(now, |queued, _| dropped.push(queued.item.to_string()));
+        let mut draw = || unreachable!("CoDel leaves nothing to chance");
+        let told = |queued: Queued<u64>, _| dropped.push(queued.item.to_string());
+        let sent = queue.dequeue(now, &mut draw, told);
         assert_eq!(dropped.join(";"), row.text("dropped_ids"), "row {step}");
         let sent_id = sent.map_or_else(String::new, |queued| queued.item.to_string());
         assert_eq!(sent_id, row.text("sent_id"), "row {step}");

@@ -1,0 +1,674 @@
+//! DualPI2: K. De Schepper, B. Briscoe, G. White, "Dual-Queue Coupled Active Queue Management (AQM)
+//! for Low Latency, Low Loss, and Scalable Throughput (L4S)", RFC 9332, 2023, appendix A; the
+//! choices of Linux 6.17. Departures: [`Parameters::ABOUT`].
+
+mod controller;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use aqmlab_net::{Bytes, Ecn, Packet, QueueSize, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::aqm::{Decision, happens};
+use crate::check::{self, Problem};
+use crate::counters::{Reason, ReasonText};
+use crate::link::{Backlog, Limit, LinkFacts};
+use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
+use aqmlab_declare::{About, Parameters};
+use controller::{Controller, Gains, recurs};
+
+/// Parameters of DualPI2.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Delay of the classic queue to hold. Not given: 15 ms.
+    #[serde(default)]
+    pub target: Option<Time>,
+    /// Time between two updates of the probability. Not given: 16 ms.
+    #[serde(default)]
+    pub t_update: Option<Time>,
+    /// Gain on the distance from `target`: probability per second of delay, at each update. Not
+    /// given: 41/256.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1e6))]
+    pub alpha: Option<f64>,
+    /// Gain on the growth of the delay: probability per second of delay, at each update. Not given:
+    /// 819/256.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1e6))]
+    pub beta: Option<f64>,
+    /// The longest round trip to be stable with. It sets `target`, `t_update`, `alpha` and `beta` by
+    /// the RFC's rule, which then cannot be given. Not given beside `typical_rtt`: six times that.
+    #[serde(default)]
+    pub max_rtt: Option<Time>,
+    /// The usual round trip, for the same rule. Not given beside `max_rtt`: a sixth of that.
+    #[serde(default)]
+    pub typical_rtt: Option<Time>,
+    /// The coupling factor k: L4S packets are marked with k times the base probability, classic ones
+    /// signalled with its square.
+    #[serde(default = "default_coupling")]
+    #[schemars(range(min = 1, max = 255))]
+    pub coupling: u32,
+    /// Which packets go to the L4S queue.
+    #[serde(default)]
+    pub l4s: L4sPackets,
+    /// Whose rules turn probabilities into marks and drops.
+    #[serde(default)]
+    pub rules: Rules,
+    /// The marking of the L4S queue by its own delay.
+    #[serde(default)]
+    pub native: Native,
+    /// The step marks L4S packets that waited for more than this.
+    #[serde(default = "default_step")]
+    pub step: Time,
+    /// The step in packets instead: it marks when more than so many stay behind in the L4S queue.
+    #[serde(default)]
+    pub step_packets: Option<u32>,
+    /// Native marking leaves packets alone that found fewer packets than this in the L4S queue.
+    #[serde(default)]
+    pub min_qlen_step: u32,
+    /// The ramp begins at this delay of an L4S packet.
+    #[serde(default = "default_ramp_min")]
+    pub ramp_min: Time,
+    /// From there to certainty.
+    #[serde(default = "default_ramp_range")]
+    pub ramp_range: Time,
+    /// The ramp leaves a packet alone that leaves at most so many behind in the L4S queue.
+    #[serde(default = "default_ramp_packets")]
+    pub ramp_packets: u32,
+    /// How the two queues share the link.
+    #[serde(default)]
+    pub service: Service,
+    /// Percent of the bytes that the classic queue gets when both are busy (`wrr`).
+    #[serde(default = "default_classic_protection")]
+    #[schemars(range(min = 0, max = 100))]
+    pub classic_protection: u32,
+    /// By how much longer a classic packet must have waited to go first (`time-shifted`). Not given:
+    /// twice `target`.
+    #[serde(default)]
+    pub time_shift: Option<Time>,
+    /// What L4S packets meet when marks are not enough, with a coupled probability above 1.
+    #[serde(default)]
+    pub overload: Overload,
+    /// Whether the coupled decisions fall when packets come. Else they fall when packets leave, as
+    /// native marking always does.
+    #[serde(default)]
+    pub drop_early: bool,
+    /// Buffer size of both queues together; an arrival that would exceed it is dropped.
+    #[serde(default = "default_limit")]
+    pub limit: QueueSize,
+    /// A second limit, in IP bytes. Not given: 2 `mtu` for each packet of a `limit` in packets.
+    #[serde(default)]
+    pub memory: Option<Bytes>,
+    /// The largest packet: with fewer bytes waiting than two of them Linux makes no coupled
+    /// decision.
+    #[serde(default = "default_mtu")]
+    pub mtu: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default = "default_ecn")]
+    pub ecn: bool,
+}
+
+/// Which packets go to the L4S queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum L4sPackets {
+    /// ECT(1) and CE (RFC 9331).
+    #[default]
+    Ect1,
+    /// Whatever is ECN-capable.
+    AnyEct,
+}
+
+/// Whose rules turn probabilities into marks and drops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rules {
+    /// By chance; an L4S packet is marked if either the coupled or the native law says so; nothing
+    /// is coupled while fewer than two packets' bytes wait.
+    #[default]
+    Linux,
+    /// Evenly spaced, by sums of probabilities; an L4S packet is marked with the larger of the
+    /// coupled and the native probability.
+    Rfc,
+}
+
+/// The marking of the L4S queue by its own delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Native {
+    /// Everything above a threshold.
+    #[default]
+    Step,
+    /// A probability that rises with the delay.
+    Ramp,
+}
+
+/// How the two queues share the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Service {
+    /// Weighted round robin: the L4S queue goes first until the classic one is owed its share.
+    #[default]
+    Wrr,
+    /// The packet that waited longer goes first, where a classic one has waited `time_shift` less.
+    TimeShifted,
+}
+
+/// What L4S packets meet when marks are not enough.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overload {
+    /// Drops with the classic probability.
+    #[default]
+    Drop,
+    /// Marks only: the base probability stops at 1/k, and the buffer overflows.
+    Overflow,
+}
+
+fn default_coupling() -> u32 {
+    2
+}
+
+fn default_step() -> Time {
+    Time::from_millis(1)
+}
+
+fn default_ramp_min() -> Time {
+    Time::from_micros(800)
+}
+
+fn default_ramp_range() -> Time {
+    Time::from_micros(400)
+}
+
+fn default_ramp_packets() -> u32 {
+    1
+}
+
+fn default_classic_protection() -> u32 {
+    10
+}
+
+fn default_limit() -> QueueSize {
+    QueueSize::Packets(10_000.0)
+}
+
+fn default_mtu() -> Bytes {
+    Bytes(1514)
+}
+
+fn default_ecn() -> bool {
+    true
+}
+
+impl Params {
+    /// What the controller works with: as given, or by the RFC's rule.
+    fn gains(&self) -> Gains {
+        match (self.max_rtt, self.typical_rtt) {
+            (None, None) => Gains {
+                target: self.target.unwrap_or(Gains::LINUX.target),
+                t_update: self.t_update.unwrap_or(Gains::LINUX.t_update),
+                alpha: self.alpha.unwrap_or(Gains::LINUX.alpha),
+                beta: self.beta.unwrap_or(Gains::LINUX.beta),
+            },
+            (Some(max), Some(typical)) => Gains::for_rtt(max, typical),
+            (Some(max), None) => Gains::for_rtt(max, Time::from_nanos(max.as_nanos() / 6)),
+            (None, Some(typical)) => Gains::for_rtt(typical * 6, typical),
+        }
+    }
+
+    fn memory(&self) -> Limit {
+        let bytes = match (self.memory, self.limit) {
+            (Some(memory), _) => memory.0,
+            (None, QueueSize::Packets(packets)) => (2.0 * self.mtu.0 as f64 * packets) as u64,
+            (None, QueueSize::Bytes(_)) => u64::MAX,
+        };
+        Limit::Bytes(bytes)
+    }
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "DualPI2",
+        paper: "K. De Schepper, B. Briscoe, G. White, Dual-Queue Coupled Active Queue Management \
+                (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S), RFC 9332, 2023, \
+                appendix A",
+        purpose: "Keeps L4S traffic in a queue of less than a millisecond beside a classic queue of \
+                  15 ms, and couples their signals so that flows of both get about the same rate.",
+        departures: &[
+            "Defaults, the step, the share by weighted round robin and `memory` are Linux's; \
+             `rules` and `native` bring the RFC's decisions. A square is two draws, the second only \
+             if the first hits; a probability of 0 or 1 draws nothing.",
+            "Probabilities are real numbers; Linux counts in 2^-32.",
+            "A packet that came with CE stays as it is: a mark of it is not counted.",
+            "`memory` counts IP bytes, not a kernel's bookkeeping. Packets are never split, so \
+             Linux's `split_gso` has no meaning here.",
+            "`ecn = false` drops what would be marked, which the RFC does not foresee.",
+        ],
+        memory: "the packets that wait",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::limit(self.limit)?;
+        check::packet_size("mtu", self.mtu)?;
+        check::count("coupling", self.coupling, 1, 255)?;
+        check::count("classic_protection", self.classic_protection, 0, 100)?;
+        check::bytes("memory", self.memory.unwrap_or(Bytes(1)))?;
+        check::positive("ramp_range", self.ramp_range)?;
+        let by_rule = [("max_rtt", self.max_rtt), ("typical_rtt", self.typical_rtt)];
+        for (field, rtt) in by_rule {
+            check::positive(field, rtt.unwrap_or(Time::from_nanos(1)))?;
+        }
+        if let Some((rule, _)) = by_rule.iter().find(|(_, rtt)| rtt.is_some()) {
+            let given = [
+                ("target", self.target.is_some()),
+                ("t_update", self.t_update.is_some()),
+                ("alpha", self.alpha.is_some()),
+                ("beta", self.beta.is_some()),
+            ];
+            if let Some((field, _)) = given.iter().find(|(_, given)| *given) {
+                return check::problem(
+                    field,
+                    format!("found beside {rule}, which sets it; give one of the two"),
+                );
+            }
+        }
+        let gains = self.gains();
+        check::positive("target", gains.target)?;
+        check::interval("t_update", gains.t_update)?;
+        check::between("alpha", gains.alpha, 0.0, 1e6)?;
+        check::between("beta", gains.beta, 0.0, 1e6)?;
+        if self.drop_early && self.rules == Rules::Rfc {
+            return check::problem(
+                "drop_early",
+                "found true; the RFC decides once, when packets leave: it needs rules = \"linux\"",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// An L4S packet was signalled by the coupled probability.
+const COUPLED: Reason = Reason(&ReasonText {
+    place: Reason::FIRST_OWN,
+    name: "coupled",
+    meaning: "the coupled probability signalled an L4S packet",
+    marks: true,
+});
+
+/// An L4S packet was signalled by its own queue.
+const STEP: Reason = Reason(&ReasonText {
+    place: Reason::FIRST_OWN + 1,
+    name: "step",
+    meaning: "the delay of the L4S queue itself was too long",
+    marks: true,
+});
+
+impl SchedulerParameters for Params {
+    type Scheduler<T> = DualPi2<T>;
+
+    const REASONS: &'static [Reason] = &[
+        Reason::EARLY,
+        COUPLED,
+        STEP,
+        Reason::FORCED,
+        Reason::OVERFLOW,
+    ];
+
+    fn scheduler<T>(&self, _link: LinkFacts, _seed: u64) -> DualPi2<T> {
+        let gains = self.gains();
+        let protection = i64::from(self.classic_protection);
+        let fresh_credit = self.mtu.0 as i64 * (2 * protection - 100);
+        DualPi2 {
+            settings: Settings {
+                l4s_bits: match self.l4s {
+                    L4sPackets::Ect1 => Ecn::Ect1 as u8,
+                    L4sPackets::AnyEct => Ecn::Ce as u8,
+                },
+                rules: self.rules,
+                native: match (self.native, self.step_packets) {
+                    (Native::Step, None) => NativeLaw::Step(self.step),
+                    (Native::Step, Some(packets)) => NativeLaw::StepPackets(packets),
+                    (Native::Ramp, _) => NativeLaw::Ramp {
+                        min: self.ramp_min.as_secs_f64(),
+                        range: self.ramp_range.as_secs_f64(),
+                        packets: self.ramp_packets,
+                    },
+                },
+                min_qlen_step: self.min_qlen_step,
+                time_shift: match self.service {
+                    Service::Wrr => None,
+                    Service::TimeShifted => Some(self.time_shift.unwrap_or(gains.target * 2)),
+                },
+                classic_weight: protection,
+                fresh_credit,
+                drop_early: self.drop_early,
+                limit: Limit::new(self.limit),
+                memory: self.memory(),
+                two_packets: 2 * self.mtu.0,
+                ecn: self.ecn,
+            },
+            controller: Controller::new(gains, self.coupling, self.overload, self.rules),
+            l4s: PacketQueue::default(),
+            classic: PacketQueue::default(),
+            spared: VecDeque::new(),
+            credit: fresh_credit,
+            sums: [0.0; 2],
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Settings {
+    /// A packet with one of these bits in its ECN field is L4S.
+    l4s_bits: u8,
+    rules: Rules,
+    native: NativeLaw,
+    min_qlen_step: u32,
+    /// Of time-shifted service.
+    time_shift: Option<Time>,
+    /// Of weighted round robin, in percent.
+    classic_weight: i64,
+    /// The credit of empty queues.
+    fresh_credit: i64,
+    drop_early: bool,
+    limit: Limit,
+    memory: Limit,
+    two_packets: u64,
+    ecn: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum NativeLaw {
+    Step(Time),
+    StepPackets(u32),
+    /// In seconds.
+    Ramp {
+        min: f64,
+        range: f64,
+        packets: u32,
+    },
+}
+
+impl NativeLaw {
+    /// The probability of a mark for a packet that waited for so long and leaves so many behind.
+    #[inline]
+    fn probability(self, sojourn: Time, left: u32) -> f64 {
+        match self {
+            Self::Step(threshold) => f64::from(u8::from(sojourn > threshold)),
+            Self::StepPackets(threshold) => f64::from(u8::from(left > threshold)),
+            Self::Ramp { packets, .. } if left <= packets => 0.0,
+            Self::Ramp { min, range, .. } => {
+                ((sojourn.as_secs_f64() - min) / range).clamp(0.0, 1.0)
+            }
+        }
+    }
+}
+
+/// One of the two queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    L4s,
+    Classic,
+}
+
+/// DualPI2: two queues, one controller.
+#[derive(Debug)]
+pub struct DualPi2<T> {
+    settings: Settings,
+    controller: Controller,
+    l4s: PacketQueue<T>,
+    classic: PacketQueue<T>,
+    /// Of the packets in `l4s`, whether native marking leaves them alone; only kept where
+    /// `min_qlen_step` asks.
+    spared: VecDeque<bool>,
+    /// What the L4S queue has had more than its share, in bytes times percent.
+    credit: i64,
+    /// The RFC's counters, of the L4S and of the classic queue.
+    sums: [f64; 2],
+}
+
+impl<T> DualPi2<T> {
+    fn total(&self) -> Backlog {
+        let [one, other] = [self.l4s.backlog(), self.classic.backlog()];
+        Backlog {
+            packets: one.packets + other.packets,
+            bytes: one.bytes + other.bytes,
+        }
+    }
+
+    #[inline]
+    fn side_of(&self, packet: &Packet) -> Side {
+        if packet.ecn as u8 & self.settings.l4s_bits == 0 {
+            Side::Classic
+        } else {
+            Side::L4s
+        }
+    }
+
+    /// The queue that sends next, and how the credit moves for each byte of its packet, if it is
+    /// sent.
+    #[inline]
+    fn turn(&self) -> Option<(Side, i64)> {
+        let [l4s, classic] = [self.l4s.head(), self.classic.head()];
+        match (l4s, classic) {
+            (None, None) => None,
+            (Some(_), None) => Some((Side::L4s, 0)),
+            (None, Some(_)) => Some((Side::Classic, 0)),
+            (Some(l4s), Some(classic)) => {
+                let settings = &self.settings;
+                let l4s_first = match settings.time_shift {
+                    None => self.credit <= 0,
+                    Some(shift) => l4s.arrived <= classic.arrived + shift,
+                };
+                Some(match l4s_first {
+                    true => (Side::L4s, settings.classic_weight),
+                    false => (Side::Classic, settings.classic_weight - 100),
+                })
+            }
+        }
+    }
+
+    /// What Linux's coupled law says to a packet, with so many bytes waiting beside it.
+    #[inline]
+    fn judge_coupled(
+        &self,
+        side: Side,
+        bytes_waiting: u64,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Decision {
+        if bytes_waiting < self.settings.two_packets {
+            return Decision::Admit;
+        }
+        let control = &self.controller;
+        match (side, control.is_overloaded()) {
+            (Side::Classic, false) if control.hits_classic(draw) => Decision::Signal(Reason::EARLY),
+            (Side::L4s, false) if control.hits_coupled(draw) => Decision::Signal(COUPLED),
+            (_, true) if control.hits_classic(draw) => Decision::Drop(Reason::FORCED),
+            (Side::L4s, true) => Decision::Signal(COUPLED),
+            _ => Decision::Admit,
+        }
+    }
+
+    /// What the RFC says to a packet that leaves: one decision, by sums of probabilities.
+    fn judge_rfc(&mut self, side: Side, native: f64) -> Decision {
+        let control = &self.controller;
+        let [classic, coupled] = [control.classic(), control.coupled()];
+        let overloaded = control.is_overloaded();
+        let sum = &mut self.sums[side as usize];
+        if overloaded || side == Side::Classic {
+            if recurs(sum, classic) {
+                return match overloaded {
+                    true => Decision::Drop(Reason::FORCED),
+                    false => Decision::Signal(Reason::EARLY),
+                };
+            }
+            if side == Side::Classic {
+                return Decision::Admit;
+            }
+        }
+        if !recurs(sum, coupled.max(native)) {
+            Decision::Admit
+        } else if native > coupled {
+            Decision::Signal(STEP)
+        } else {
+            Decision::Signal(COUPLED)
+        }
+    }
+
+    /// Does to a packet what was decided, and returns it if it stays.
+    #[inline]
+    fn settle(
+        &self,
+        queued: Queued<T>,
+        decision: Decision,
+        stats: &mut Stats<T>,
+    ) -> Option<Queued<T>> {
+        let ecn = self.settings.ecn;
+        match decision {
+            Decision::Admit => Some(queued),
+            Decision::Signal(_) if ecn && queued.packet.ecn == Ecn::Ce => Some(queued),
+            _ => {
+                let outcome = decision.outcome(&queued.packet, ecn, true);
+                stats.settle(queued, outcome)
+            }
+        }
+    }
+
+    /// The next packet of a queue, with the marks that it gets; nothing if it was dropped.
+    #[inline]
+    fn take(
+        &mut self,
+        side: Side,
+        now: Time,
+        stats: &mut Stats<T>,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Option<Queued<T>> {
+        let queue = match side {
+            Side::L4s => &mut self.l4s,
+            Side::Classic => &mut self.classic,
+        };
+        let queued = queue.pop()?;
+        let native = match side {
+            Side::L4s if self.spared.pop_front() != Some(true) => {
+                let left = self.l4s.backlog().packets;
+                let sojourn = now - queued.arrived;
+                self.settings.native.probability(sojourn, left)
+            }
+            _ => 0.0,
+        };
+        if self.settings.rules == Rules::Rfc {
+            let decision = self.judge_rfc(side, native);
+            return self.settle(queued, decision, stats);
+        }
+        let decision = match self.settings.drop_early {
+            true => Decision::Admit,
+            false => self.judge_coupled(side, self.total().bytes, draw),
+        };
+        let queued = self.settle(queued, decision, stats)?;
+        if happens(native, draw) {
+            return self.settle(queued, Decision::Signal(STEP), stats);
+        }
+        Some(queued)
+    }
+}
+
+impl<T> Scheduler<T> for DualPi2<T> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        item: T,
+        stats: &mut Stats<T>,
+        draw: &mut impl FnMut() -> f64,
+    ) {
+        let queued = Queued::new(now, packet, item);
+        let (total, settings) = (self.total(), &self.settings);
+        if !settings.limit.admits(total, packet.size) || !settings.memory.admits(total, packet.size)
+        {
+            return stats.drop(queued, Reason::OVERFLOW);
+        }
+        let side = self.side_of(&packet);
+        let mut kept = Some(queued);
+        if self.settings.drop_early {
+            let decision = self.judge_coupled(side, total.bytes, draw);
+            kept = kept.and_then(|queued| self.settle(queued, decision, stats));
+        }
+        let Some(queued) = kept else {
+            return;
+        };
+        match side {
+            Side::Classic => self.classic.push(queued),
+            Side::L4s => {
+                if self.settings.min_qlen_step > 0 {
+                    let found = self.l4s.backlog().packets;
+                    self.spared.push_back(found < self.settings.min_qlen_step);
+                }
+                self.l4s.push(queued);
+            }
+        }
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Time,
+        stats: &mut Stats<T>,
+        draw: &mut impl FnMut() -> f64,
+    ) -> Option<Queued<T>> {
+        loop {
+            let Some((side, weight)) = self.turn() else {
+                self.credit = self.settings.fresh_credit;
+                return None;
+            };
+            if let Some(queued) = self.take(side, now, stats, draw) {
+                self.credit += weight * i64::from(queued.packet.size);
+                return Some(queued);
+            }
+        }
+    }
+
+    fn next_tick(&self) -> Time {
+        self.controller.next_tick()
+    }
+
+    fn on_tick(&mut self, now: Time) {
+        let waited = |queue: &PacketQueue<T>| {
+            let head = queue.head().map(|head| now.saturating_sub(head.arrived));
+            head.unwrap_or(Time::ZERO)
+        };
+        let delays = [waited(&self.l4s), waited(&self.classic)];
+        self.controller.update(now, delays);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.total()
+    }
+
+    fn probe_names(&self) -> &'static [&'static str] {
+        &[
+            "p",
+            "p_c",
+            "p_cl",
+            "l_delay_s",
+            "c_delay_s",
+            "l_packets",
+            "c_packets",
+            "credit",
+        ]
+    }
+
+    fn probe(&self, out: &mut Vec<f64>) {
+        self.controller.probe(out);
+        out.extend([
+            f64::from(self.l4s.backlog().packets),
+            f64::from(self.classic.backlog().packets),
+            self.credit as f64,
+        ]);
+    }
+}

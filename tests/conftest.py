@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,6 +83,19 @@ def small(elsewhere: Path) -> Path:
     file = elsewhere / "small.toml"
     file.write_text(SMALL)
     return file
+
+
+@pytest.fixture(scope="session")
+def syscalls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`syscalls.c` as a library to preload: other file systems than this machine's."""
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if compiler is None:
+        pytest.skip("NO OTHER FILE SYSTEM IS TESTED: there is no C compiler (cc)")
+    library = tmp_path_factory.mktemp("preload") / "syscalls.so"
+    source = Path(__file__).with_name("syscalls.c")
+    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source)]
+    subprocess.run(command, check=True)
+    return library
 
 
 @pytest.fixture

@@ -107,14 +107,38 @@ def synced(path: Path) -> None:
         os.close(descriptor)
 
 
+def made_folder(path: Path) -> None:
+    """Makes a folder and those above it, where they are missing; their names are on the disk."""
+    missing = [path]
+    while not missing[-1].parent.is_dir() and missing[-1] != missing[-1].parent:
+        missing.append(missing[-1].parent)
+    for folder in reversed(missing):
+        if not folder.is_dir():
+            folder.mkdir(exist_ok=True)
+            synced(folder.parent)
+
+
+def renamed(path: Path, target: Path) -> None:
+    """Gives a file or a folder another name; a file takes the place of one that has it."""
+    inode = path.stat().st_ino
+    try:
+        path.rename(target)
+    except FileNotFoundError:
+        # A network file system whose answer got lost asks again, and finds what it has done.
+        with suppress(FileNotFoundError):
+            if target.stat().st_ino == inode:
+                return
+        raise
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file; it appears under its name when it is complete and on the disk."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        made_folder(path.parent)
         part.write_bytes(content)
         synced(part)
-        part.replace(path)
+        renamed(part, path)
         synced(path.parent)
     except OSError as error:
         with suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -29,6 +30,8 @@ __all__ = ["Results", "Row", "refuse_a_taken_place", "write"]
 
 _TABLE = "results.parquet"
 _PAGE = "sweep.json"
+_HASH = "results_sha256"
+"""Under which key the page has the hash of its table."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,15 @@ class Results:
 
     @cached_property
     def table(self) -> pa.Table:
-        """``results.parquet``."""
-        return pq.read_table(self.path / _TABLE)
+        """``results.parquet``; an error if it is not the one that ``sweep.json`` is about."""
+        content = (self.path / _TABLE).read_bytes()
+        wanted = self.about.get(_HASH)  # sweeps of earlier versions have none
+        if wanted is not None and hashlib.sha256(content).hexdigest() != wanted:
+            raise AqmlabError(
+                f"{self.path}: {_TABLE} is not the one that {_PAGE} was written with; "
+                "run the sweep again"
+            )
+        return pq.read_table(pa.BufferReader(content))
 
     @property
     def runs(self) -> list[Run]:
@@ -105,6 +115,7 @@ def write(folder: Path, sweep: Sweep, store: Store, rows: Sequence[Row]) -> pa.T
         "store": os.path.relpath(store.root, folder),
         "points": len({row.index for row in rows}),
         "failed": len(rows) - len(done),
+        _HASH: hashlib.sha256(buffer.getvalue()).hexdigest(),
         "baselines": sweep.baselines,
         "runs": [{"label": f"{row.point.label}, seed {row.seed}", "key": row.key} for row in done],
     }

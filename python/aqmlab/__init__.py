@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from aqmlab.sweeps.campaign import sweep
     from aqmlab.sweeps.file import Sweep
     from aqmlab.sweeps.summary import SweepSummary
+    from aqmlab.tuning.campaign import tune
+    from aqmlab.tuning.outcome import Tuning
 
     __version__: str
 
@@ -46,11 +48,13 @@ __all__ = [
     "ScenarioError",
     "Sweep",
     "SweepSummary",
+    "Tuning",
     "calibrate",
     "compare",
     "report",
     "run",
     "sweep",
+    "tune",
 ]
 
 # Tables and statistics cost a third of a second: what is used is imported when it is first used.
@@ -64,14 +68,19 @@ _PLACES = {
     "ScenarioError": "errors",
     "Sweep": "sweeps.file",
     "SweepSummary": "sweeps.summary",
+    "Tuning": "tuning.outcome",
     "calibrate": "engine.calibrate",
     "compare": "_api",
     "report": "_api",
     "run": "_api",
     "sweep": "sweeps.campaign",
+    "tune": "tuning.campaign",
 }
 """The module of each public name."""
-_PACKAGES = ("engine", "figures", "papers", "reports", "results", "scenario", "sweeps", "traffic")
+_PACKAGES = (
+    *("engine", "figures", "papers", "reports", "results", "scenario", "sweeps", "traffic"),
+    "tuning",
+)
 
 
 def __getattr__(name: str) -> object:

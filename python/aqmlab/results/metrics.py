@@ -30,6 +30,7 @@ __all__ = [
     "described",
     "flattened",
     "is_of_every_link",
+    "known_keys",
     "look_up",
     "metric_key",
     "metric_keys",
@@ -262,6 +263,11 @@ def metric_key(name: str) -> str:
 
 
 _DIRECTIONS = ("forward", "reverse")
+
+
+def known_keys(section: str) -> list[str]:
+    """What the engine measures of ``links``, ``responses`` or ``flows``: last parts of keys."""
+    return list(_DECLARED[section])
 
 
 def is_of_every_link(name: str) -> bool:

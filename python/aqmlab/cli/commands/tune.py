@@ -1,0 +1,142 @@
+"""``aqmlab tune``: a search for the parameters that serve a goal best."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
+from aqmlab.cli.options import Jobs, Json, Memory, Seeds, Sets, Tsv, check_format
+from aqmlab.engine.store import STORE_ROOT
+from aqmlab.errors import AqmlabError, RunError
+from aqmlab.scenario import vary
+
+__all__ = ["command"]
+
+
+def command(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (TOML).")
+    ],
+    varied: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar="FIELD=RANGE",
+            help='What is searched: "discipline.target=1 ms..50 ms:log", "...limit=10..500:whole", '
+            "or values between commas. A name without a dot is a variable for $name in --set. May "
+            "be repeated.",
+        ),
+    ] = None,
+    goals: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--goal",
+            metavar="GOAL",
+            help='"minimize METRIC" or "maximize METRIC", several between commas: '
+            '"minimize responses.all.p90_s, maximize links.bottleneck.utilization".',
+        ),
+    ] = None,
+    constraints: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--constraint",
+            metavar="BOUND",
+            help='What must hold in every scenario: "loss.forward <= 0.02". May be repeated.',
+        ),
+    ] = None,
+    derived: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--derive",
+            metavar="NAME=EXPRESSION",
+            help='A variable that follows from others: "max_th=3 * min_th". May be repeated.',
+        ),
+    ] = None,
+    overrides: Sets = None,
+    seeds: Seeds = None,
+    trials: Annotated[int, typer.Option(metavar="N", help="Settings that are tried.")] = 60,
+    confirm: Annotated[
+        int,
+        typer.Option(metavar="N", help="Fresh seeds with which what was chosen is run again."),
+    ] = 8,
+    batch: Annotated[
+        int,
+        typer.Option(metavar="N", help="Settings proposed at a time, before any of them is known."),
+    ] = 4,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Dask scheduler that makes the runs: tcp://HOST:8786."
+        ),
+    ] = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder of the search; default: runs/tunes/SCENARIO."),
+    ] = None,
+    store: Annotated[Path, typer.Option(help="Folder of the runs, by key.")] = STORE_ROOT,
+    as_json: Json = False,
+    as_tsv: Tsv = False,
+    jobs: Jobs = None,
+    memory: Memory = None,  # noqa: ARG001 - its callback has set it
+) -> None:
+    """Search for the parameters of a scenario that serve one or several goals best.
+
+    Every setting runs in every scenario with every seed. What was chosen is run again on fresh
+    seeds, against the scenario as it is. Only what the store lacks is run: a search that was
+    interrupted goes on where it was.
+    """
+    from aqmlab.cli import tune_tables
+    from aqmlab.tuning.campaign import tune
+
+    check_format(as_json=as_json, as_tsv=as_tsv)
+    derive = dict(vary.assignment(text, "--derive") for text in derived or [])
+    if len(derive) < len(derived or []):
+        raise AqmlabError("--derive: found a name twice; name each variable once")
+    with Progress("tune") as progress:
+        found = tune(
+            files,
+            vary=varied or [],
+            goal=goals or [],
+            constraints=constraints or [],
+            settings=[vary.assignment(text, "--set") for text in overrides or []],
+            derive=derive,
+            seeds=vary.seeds(seeds) if seeds is not None else (1, 2, 3),
+            trials=trials,
+            confirm=confirm,
+            batch=batch,
+            jobs=jobs,
+            scheduler=scheduler,
+            out=directory,
+            store=store,
+            progress=progress.task("search"),
+        )
+    if as_json:
+        print_json(found.to_json())
+    elif as_tsv:
+        print_tsv([found.row(trial) for trial in found.front])
+    else:
+        show(tune_tables.front_table(found))
+        if (table := tune_tables.importance_table(found)) is not None:
+            show("", table)
+        if found.best is not None:
+            show("", tune_tables.checks_table(found))
+            for sentence in tune_tables.sentences(found):
+                out(sentence)
+        out(f"\nsearch: {found.folder}")
+    if found.best is None:
+        say("warning: no setting was measured for which all constraints hold")
+    refused = [trial for trial in found.trials if trial.state == "refused"]
+    if refused:
+        say(
+            f"warning: {len(refused)} of {len(found.trials)} settings are no scenarios; the first: "
+            f"{refused[0].error}"
+        )
+    failed = [trial for trial in found.trials if trial.state == "failed"]
+    if failed:
+        raise RunError(
+            f"{len(failed)} of {len(found.trials)} settings failed; the first, "
+            f"{found.plan.label(failed[0].values)}: {failed[0].error}"
+        )

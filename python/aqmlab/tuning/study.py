@@ -1,0 +1,280 @@
+"""The search itself: Optuna proposes settings, SQLite keeps what became of them.
+
+J. Bergstra, R. Bardenet, Y. Bengio, B. Kegl, "Algorithms for Hyper-Parameter Optimization", NIPS
+2011: the tree-structured Parzen estimator, for several goals as Y. Ozaki et al., "Multiobjective
+Tree-Structured Parzen Estimator", JAIR 73, 2022. T. Akiba et al., "Optuna: A Next-generation
+Hyperparameter Optimization Framework", KDD 2019. Importance: S. Watanabe, A. Bansal, F. Hutter,
+"PED-ANOVA", IJCAI 2023.
+
+A search that is killed and begun again proposes what it would have proposed: settings come in
+batches that depend on the finished ones alone, and every setting draws its numbers by its own
+number.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from aqmlab._util.fields import Scalar
+from aqmlab.errors import AqmlabError
+from aqmlab.tuning.plan import Plan
+from aqmlab.tuning.space import Variable
+
+if TYPE_CHECKING:
+    import optuna
+
+__all__ = ["FAILED", "MEASURED", "REFUSED", "Study", "Trial", "needed"]
+
+
+FILE = "study.db"
+"""The search in its folder."""
+MEASURED, REFUSED, FAILED = "measured", "refused", "failed"
+"""What became of a setting: it was run, it is no scenario, or one of its runs ended in an error."""
+_NAME = "tune"
+_RECORD = "record"
+"""Under which name a trial keeps what was measured."""
+_FEWEST = 10
+"""With fewer settings their importance says nothing."""
+_RANDOM_FIRST = 10
+"""Settings that are drawn before the estimator has something to go by."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A setting and what became of it."""
+
+    number: int
+    values: Mapping[str, Scalar]
+    """Of the variables that are searched."""
+    state: str
+    measured: Mapping[str, list[list[float]]] = field(default_factory=dict)
+    """By metric: for each scenario a number for each seed, in the unit of ``summary.json``."""
+    error: str = ""
+
+
+def needed() -> Any:  # noqa: ANN401 - a module
+    """Optuna; an error that says how to install it."""
+    try:
+        import optuna
+    except ImportError:
+        raise AqmlabError(
+            "tuning needs the package optuna, which is not installed: pip install 'aqmlab[tune]'"
+        ) from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
+class Study(AbstractContextManager["Study"]):
+    """A search on its way."""
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        """Opens the search of a folder, or begins it there.
+
+        Raises:
+            AqmlabError: the folder's search is another one, or somebody is at work on it.
+        """
+        self._optuna = needed()
+        self._plan = plan
+        self._open: dict[int, optuna.Trial] = {}
+        file = folder / FILE
+        self._lock = _Lock(folder / f".{FILE}.lock")
+        try:
+            self._storage = self._optuna.storages.RDBStorage(f"sqlite:///{file.resolve()}")
+            self._study: optuna.Study = self._optuna.create_study(
+                storage=self._storage,
+                study_name=_NAME,
+                directions=["minimize" if one.is_minimized else "maximize" for one in plan.goals],
+                load_if_exists=True,
+            )
+            self._refuse_another(folder)
+        except self._sqlalchemy_error as error:
+            self._lock.release()
+            raise AqmlabError(f"{file}: is no search of aqmlab tune: {_first(error)}") from None
+        except AqmlabError:
+            self.close()
+            raise
+
+    @property
+    def _sqlalchemy_error(self) -> type[Exception]:
+        """What a file raises that is no database, or none of Optuna's."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        return SQLAlchemyError
+
+    def _refuse_another(self, folder: Path) -> None:
+        """Raises an error if the folder holds a search for something else."""
+        known = self._study.user_attrs.get("plan")
+        if known is None:
+            self._study.set_user_attr("plan", self._plan.identity)
+        elif (other := _differing(known, self._plan.identity)) is not None:
+            raise AqmlabError(
+                f"{folder}: holds a search with another {other} ({_briefly(known.get(other))} "
+                f"instead of {_briefly(self._plan.identity[other])}); choose another --out"
+            )
+
+    def close(self) -> None:
+        """Lets the file go."""
+        self._storage.engine.dispose()
+        self._lock.release()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def ask(self) -> list[Trial]:
+        """The settings that are to be run next; none if there have been enough.
+
+        Those that were proposed and never told come first: with them the batch is complete.
+        """
+        size, running = self._plan.batch, self._optuna.trial.TrialState.RUNNING
+        known = self._study.get_trials(deepcopy=False)
+        waiting = [one.number for one in known if one.state == running]
+        end = math.ceil(len(known) / size) * size
+        if not waiting and end == len(known):
+            end += size
+        new = range(len(known), min(self._plan.trials, end))
+        return [self._proposed(number, len(known)) for number in (*waiting, *new)]
+
+    def _proposed(self, number: int, known: int) -> Trial:
+        """A setting by its number: a new one, or one that an interruption left unfinished."""
+        self._draw_by(number, 0)
+        if number < known:
+            study = self._storage.get_study_id_from_name(_NAME)
+            identity = self._storage.get_trial_id_from_study_id_trial_number(study, number)
+            trial = self._optuna.trial.Trial(self._study, identity)
+        else:
+            trial = self._study.ask()
+        self._open[number] = trial
+        values = {}
+        for place, variable in enumerate(self._plan.variables, 1):
+            self._draw_by(number, place)
+            values[variable.name] = variable.value(_suggested(trial, variable))
+        return Trial(number, values, "")
+
+    def _draw_by(self, number: int, place: int) -> None:
+        """Lets a setting's value draw its own random numbers, whatever was drawn before."""
+        self._study.sampler = self._optuna.samplers.TPESampler(
+            seed=1000 * number + place,
+            n_startup_trials=_RANDOM_FIRST,
+            multivariate=True,
+        )
+
+    def tell(
+        self, trial: Trial, objectives: Sequence[float] | None, violations: Sequence[float]
+    ) -> None:
+        """Notes what became of a setting that :meth:`ask` gave.
+
+        Args:
+            trial: the setting and what was measured.
+            objectives: a number for each goal; None: there are none.
+            violations: a number for each constraint, above zero where it does not hold.
+        """
+        own = self._open.pop(trial.number)
+        record = {"state": trial.state, "error": trial.error, "measured": trial.measured}
+        own.set_user_attr(_RECORD, json.dumps(record))
+        known = own.constraints or {}
+        for place, violation in enumerate(violations):
+            if str(place) not in known:
+                own.set_constraint(str(place), violation)
+        if objectives is None:
+            self._study.tell(own, state=self._optuna.trial.TrialState.FAIL)
+        else:
+            self._study.tell(own, list(objectives))
+
+    @property
+    def trials(self) -> list[Trial]:
+        """Every finished setting, in their order."""
+        found = []
+        for one in self._study.get_trials(deepcopy=False):
+            if one.state.is_finished():
+                record = json.loads(one.user_attrs.get(_RECORD, "{}"))
+                values = {
+                    variable.name: variable.value(one.params[variable.name])
+                    for variable in self._plan.variables
+                }
+                found.append(Trial(one.number, values, **record))
+        return found
+
+    def importance(self, goal: int) -> dict[str, float] | None:
+        """Each variable's share of what decides whether a setting is among the good ones of a goal.
+
+        None where too few settings, or one variable only, tell nothing.
+        """
+        complete = self._optuna.trial.TrialState.COMPLETE
+        done = self._study.get_trials(deepcopy=False, states=(complete,))
+        if len(done) < _FEWEST or len(self._plan.variables) < 2:
+            return None
+        sign = self._plan.goals[goal].sign
+        with suppress(RuntimeError, ValueError), warnings.catch_warnings():
+            # It says that it looks at low values, which is what the sign makes of the good ones.
+            warnings.simplefilter("ignore")
+            found: dict[str, float] = self._optuna.importance.get_param_importances(
+                self._study,
+                evaluator=self._optuna.importance.PedAnovaImportanceEvaluator(),
+                target=lambda trial: sign * trial.values[goal],
+            )
+            if all(map(math.isfinite, found.values())):
+                return found
+        return None
+
+
+def _suggested(trial: optuna.Trial, variable: Variable) -> float | str:
+    """What the search proposes for a variable."""
+    name = variable.name
+    if variable.choices:
+        found: str = trial.suggest_categorical(name, variable.choices)
+        return found
+    if variable.is_whole:
+        low, high = int(variable.low), int(variable.high)
+        return trial.suggest_int(name, low, high, log=variable.is_log)
+    return trial.suggest_float(name, variable.low, variable.high, log=variable.is_log)
+
+
+class _Lock:
+    """Keeps a second search out of a folder; ends with the process that holds it."""
+
+    def __init__(self, path: Path) -> None:
+        import fcntl
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self._file = path.open("w")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise AqmlabError(f"{path.parent}: another aqmlab tune is at work there") from None
+
+    def release(self) -> None:
+        """Lets others in."""
+        with suppress(OSError):
+            self._path.unlink()
+        self._file.close()
+
+
+def _differing(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+    """The first part in which two searches differ; None: they are the same."""
+    return next((key for key, value in wanted.items() if known.get(key) != value), None)
+
+
+def _briefly(value: Any) -> str:  # noqa: ANN401 - JSON
+    """A part of a plan in a message."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _first(error: BaseException) -> str:
+    """The first line of an error."""
+    return str(error).strip().partition("\n")[0]

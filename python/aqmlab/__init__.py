@@ -27,6 +27,7 @@ TYPE_CHECKING = (
 if TYPE_CHECKING:
     from aqmlab._api import compare, report, run
     from aqmlab.engine.calibrate import calibrate
+    from aqmlab.engine.simulation import Simulation
     from aqmlab.errors import AqmlabError, RunError, ScenarioError
     from aqmlab.results.compare import Difference
     from aqmlab.results.run import Run
@@ -46,6 +47,7 @@ __all__ = [
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Simulation",
     "Sweep",
     "SweepSummary",
     "Tuning",
@@ -66,6 +68,7 @@ _PLACES = {
     "RunError": "errors",
     "Scenario": "scenario.scenario",
     "ScenarioError": "errors",
+    "Simulation": "engine.simulation",
     "Sweep": "sweeps.file",
     "SweepSummary": "sweeps.summary",
     "Tuning": "tuning.outcome",

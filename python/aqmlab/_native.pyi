@@ -1,6 +1,7 @@
 """The engine. Scenarios are passed as their effective TOML text, results as JSON text."""
 
 from collections.abc import Callable, Sequence
+from typing import Any, final
 
 def version() -> str:
     """Version of the package."""
@@ -115,3 +116,32 @@ def capture_arrivals(
 
     Columns of little-endian doubles. Bins are wider than asked for if there would be too many.
     """
+
+@final
+class Stepper:
+    """A run under way. Times are seconds since its start."""
+
+    def __init__(self, effective: str, out_dir: str | None, memory: int | None = None) -> None: ...
+    def now(self) -> float:
+        """Up to when it has been simulated."""
+
+    def end_time(self) -> float:
+        """The end of the measured span."""
+
+    def run_until(self, seconds: float) -> None:
+        """Simulates up to that time, and at most to the end of the measured span."""
+
+    def set(self, key: str, value: str) -> None:
+        """Gives a key of the scenario's ``changes`` another value from now on."""
+
+    def changeable(self) -> list[str]:
+        """The keys that can change."""
+
+    def scenario(self) -> str:
+        """Effective scenario with all that was changed."""
+
+    def observe(self) -> tuple[dict[str, dict[str, Any]], dict[str, list[Any]]]:
+        """Links by name and direction, and the open connections, as columns."""
+
+    def finish(self) -> str:
+        """Simulates what is left: the summary as JSON."""

@@ -145,6 +145,14 @@ pub trait Aqm {
     /// The link has changed.
     fn set_link(&mut self, _link: LinkFacts) {}
 
+    /// Its parameters have changed: `fresh` is what a run with the new ones begins with. What the
+    /// AQM has learned stays.
+    fn adopt(&mut self, _fresh: Self)
+    where
+        Self: Sized,
+    {
+    }
+
     /// Names of the inner variables that [`probe`](Self::probe) shows, in its order.
     fn probe_names(&self) -> &'static [&'static str] {
         &[]
@@ -161,6 +169,9 @@ pub trait AqmParameters: Parameters {
 
     /// Why it can drop or mark a packet, or the FIFO before it can.
     const REASONS: &'static [Reason];
+
+    /// Parameters that can change during a run; see [`Aqm::adopt`].
+    const CHANGEABLE: &'static [&'static str] = &[];
 
     /// The AQM in front of `link`, with an empty queue that has been idle since time 0. `seed` is
     /// for hash functions.

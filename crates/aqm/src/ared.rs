@@ -194,6 +194,17 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &[
+        "min_th",
+        "max_th",
+        "target_delay",
+        "limit",
+        "w_q",
+        "alpha",
+        "beta",
+        "ecn",
+    ];
+
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Ared {
         let mut ared = Ared {
             red: Red::new(&self.red_before(link), link),
@@ -319,6 +330,12 @@ impl Aqm for Ared {
         if self.params.mark_region == MarkRegion::BelowTwiceMaxTh {
             self.red.settings.mark_below = self.red.settings.forced_th;
         }
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.red.settings = fresh.red.settings;
+        self.red.average.w_q = fresh.red.average.w_q;
+        self.params = fresh.params;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

@@ -95,6 +95,9 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] =
+        &["virtual_buffer", "limit", "gamma", "alpha", "ecn"];
+
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Avq {
         let capacity = link.ip_bytes_per_second(self.mean_packet);
         Avq {
@@ -196,6 +199,11 @@ impl Aqm for Avq {
         let capacity = link.ip_bytes_per_second(self.params.mean_packet);
         self.state.virtual_capacity *= capacity / self.capacity;
         self.capacity = capacity;
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.buffer = fresh.buffer;
+        self.params = fresh.params;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

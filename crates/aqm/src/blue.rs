@@ -109,6 +109,9 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] =
+        &["limit", "d1", "d2", "freeze_time", "threshold", "ecn"];
+
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Blue {
         Blue {
             threshold: self.threshold.map(Limit::new),
@@ -221,6 +224,11 @@ impl Aqm for Blue {
             OnIdle::Altq if known => {}
             OnIdle::Altq => self.last_update = Some(since),
         }
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.threshold = fresh.threshold;
+        self.params = fresh.params;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

@@ -131,6 +131,9 @@ impl SchedulerParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW, MATCH];
 
+    const CHANGEABLE: &'static [&'static str] =
+        &["min_th", "max_th", "limit", "w_q", "max_p", "ecn"];
+
     fn scheduler<T>(&self, link: LinkFacts, _seed: u64) -> Choke<T> {
         Choke {
             settings: Settings {
@@ -304,6 +307,11 @@ impl<T> Scheduler<T> for Choke<T> {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.line.backlog()
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.settings = fresh.settings;
+        self.average.w_q = fresh.average.w_q;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

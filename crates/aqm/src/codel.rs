@@ -89,6 +89,8 @@ impl SchedulerParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &["target", "interval", "limit", "mtu", "ecn"];
+
     fn scheduler<T>(&self, link: LinkFacts, _seed: u64) -> Codel<T> {
         Codel {
             settings: Settings::new(self.target, self.interval, self.mtu, self.ecn, link),
@@ -335,6 +337,11 @@ impl<T> Scheduler<T> for Codel<T> {
 
     fn backlog(&self) -> Backlog {
         self.line.backlog()
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.settings = fresh.settings;
+        self.limit = fresh.limit;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

@@ -40,6 +40,8 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &["limit"];
+
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> DropTail {
         DropTail
     }

@@ -88,6 +88,8 @@ impl SchedulerParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &["quantum", "limit"];
+
     fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> Drr<T> {
         Drr {
             settings: Settings {
@@ -212,6 +214,10 @@ impl<T> Scheduler<T> for Drr<T> {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.lines.total()
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.settings = fresh.settings;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

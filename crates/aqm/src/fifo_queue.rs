@@ -144,6 +144,21 @@ impl FifoQueue {
         self.aqm.set_link(link);
     }
 
+    /// The parameters have changed to those of `discipline`, which is of the same kind. The rest is
+    /// as for [`new`](Self::new).
+    pub fn set_parameters(&mut self, discipline: &Discipline, link: LinkFacts, seed: u64) {
+        if let Some(fresh) = Self::new(discipline, link, seed) {
+            self.adopt(fresh);
+        }
+    }
+
+    /// The same, with what a run with the new parameters begins with.
+    pub(crate) fn adopt(&mut self, fresh: Self) {
+        (self.limit, self.ecn) = (fresh.limit, fresh.ecn);
+        self.aqm.adopt(fresh.aqm);
+        self.next_tick = self.aqm.next_tick();
+    }
+
     /// What waits now.
     #[inline]
     pub fn backlog(&self) -> Backlog {

@@ -45,6 +45,10 @@ impl DrrScheduler {
         }
     }
 
+    pub(crate) const fn quantum(&self) -> Bytes {
+        Bytes(self.quantum as u64)
+    }
+
     pub(crate) const fn set_quantum(&mut self, quantum: Bytes) {
         self.quantum = quantum.0 as i64;
     }

@@ -110,6 +110,10 @@ impl SchedulerParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &[
+        "quantum", "limit", "memory", "batch", "target", "interval", "mtu", "ecn",
+    ];
+
     fn scheduler<T>(&self, link: LinkFacts, seed: u64) -> FqCodel<T> {
         let quantum = self.quantum.unwrap_or_else(|| fq::default_quantum(link));
         let codel = codel::Settings::new(self.target, self.interval, self.mtu, self.ecn, link);
@@ -241,6 +245,11 @@ impl<T> Scheduler<T> for FqCodel<T> {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.lines.total()
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.settings = fresh.settings;
+        self.drr.set_quantum(fresh.drr.quantum());
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

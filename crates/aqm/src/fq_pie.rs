@@ -110,6 +110,17 @@ impl SchedulerParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &[
+        "limit",
+        "memory",
+        "qdelay_ref",
+        "alpha",
+        "beta",
+        "max_burst",
+        "mark_ecnth",
+        "ecn",
+    ];
+
     fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> FqPie<T> {
         let (alpha, beta) = pie::gains(self.t_update, self.alpha, self.beta);
         let pie = pie::Settings {
@@ -252,6 +263,10 @@ impl<T> Scheduler<T> for FqPie<T> {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.lines.total()
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.settings = fresh.settings;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

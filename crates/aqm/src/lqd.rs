@@ -98,6 +98,8 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &["q_ref", "p_ref", "limit", "a", "b", "ecn"];
+
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Lqd {
         Lqd {
             q_ref: Unit::Packets.threshold(self.q_ref, self.mean_packet),
@@ -196,6 +198,11 @@ impl Aqm for Lqd {
         *p = (*p + mismatch).clamp(0.0, 1.0);
         (*arrivals, *losses) = (0, 0);
         self.next_tick += interval;
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.q_ref = fresh.q_ref;
+        self.params = fresh.params;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

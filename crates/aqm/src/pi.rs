@@ -134,6 +134,8 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &["q_ref", "limit", "a", "b", "ecn"];
+
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Pi {
         Pi {
             gains: self.gains(link),
@@ -237,6 +239,12 @@ impl Aqm for Pi {
 
     fn set_link(&mut self, link: LinkFacts) {
         self.gains = self.params.gains(link);
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.gains = fresh.gains;
+        self.q_ref = fresh.q_ref;
+        self.params = fresh.params;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

@@ -158,6 +158,16 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &[
+        "qdelay_ref",
+        "alpha",
+        "beta",
+        "max_burst",
+        "limit",
+        "mark_ecnth",
+        "ecn",
+    ];
+
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Pie {
         let (alpha, beta) = gains(self.t_update, self.alpha, self.beta);
         let settings = Settings {
@@ -431,6 +441,10 @@ impl Aqm for Pie {
         }
         self.control.update(&self.settings);
         self.next_tick = now.saturating_add(self.settings.t_update);
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.settings = fresh.settings;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

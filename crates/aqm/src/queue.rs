@@ -188,6 +188,14 @@ pub trait Scheduler<T> {
     /// The link has changed.
     fn set_link(&mut self, _link: LinkFacts) {}
 
+    /// Its parameters have changed: `fresh` is what a run with the new ones begins with. The
+    /// packets that wait, and what the discipline has learned, stay.
+    fn adopt(&mut self, _fresh: Self)
+    where
+        Self: Sized,
+    {
+    }
+
     /// What waits.
     fn backlog(&self) -> Backlog;
 
@@ -207,6 +215,9 @@ pub trait SchedulerParameters: Parameters {
 
     /// Why it can drop or mark a packet.
     const REASONS: &'static [Reason];
+
+    /// Parameters that can change during a run; see [`Scheduler::adopt`].
+    const CHANGEABLE: &'static [&'static str] = &[];
 
     /// The empty queue in front of `link`. `seed` is for hash functions.
     fn scheduler<T>(&self, link: LinkFacts, seed: u64) -> Self::Scheduler<T>;
@@ -272,6 +283,10 @@ impl<T> Scheduler<T> for StoredFifo<T> {
         self.fifo.set_link(link);
     }
 
+    fn adopt(&mut self, fresh: Self) {
+        self.fifo.adopt(fresh.fifo);
+    }
+
     #[inline]
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
@@ -283,6 +298,18 @@ impl<T> Scheduler<T> for StoredFifo<T> {
 
     fn probe(&self, out: &mut Vec<f64>) {
         self.fifo.probe(out);
+    }
+}
+
+impl<T> AnyScheduler<T> {
+    /// Any discipline with its packets, of which there are none.
+    fn new(discipline: &Discipline, link: LinkFacts, seed: u64) -> Self {
+        discipline.scheduler(link, seed).unwrap_or_else(|| {
+            let fifo = FifoQueue::new(discipline, link, seed);
+            Self::StoredFifo(StoredFifo::new(
+                fifo.expect("what is no scheduler is an AQM"),
+            ))
+        })
     }
 }
 
@@ -300,12 +327,7 @@ pub struct Queue<T> {
 impl<T> Queue<T> {
     /// An empty queue in front of `link`, quiet since time 0. `seed` is for hash functions.
     pub fn new(discipline: &Discipline, link: LinkFacts, seed: u64) -> Self {
-        let scheduler = discipline.scheduler(link, seed).unwrap_or_else(|| {
-            let fifo = FifoQueue::new(discipline, link, seed);
-            AnyScheduler::StoredFifo(StoredFifo::new(
-                fifo.expect("what is no scheduler is an AQM"),
-            ))
-        });
+        let scheduler = AnyScheduler::new(discipline, link, seed);
         Self {
             next_tick: scheduler.next_tick(),
             scheduler,
@@ -369,6 +391,14 @@ impl<T> Queue<T> {
     /// The link has changed.
     pub fn set_link(&mut self, link: LinkFacts) {
         self.scheduler.set_link(link);
+    }
+
+    /// The parameters have changed to those of `discipline`, which is of the same kind. The rest is
+    /// as for [`new`](Self::new).
+    pub fn set_parameters(&mut self, discipline: &Discipline, link: LinkFacts, seed: u64) {
+        self.scheduler
+            .adopt(AnyScheduler::new(discipline, link, seed));
+        self.next_tick = self.scheduler.next_tick();
     }
 
     /// What waits now.

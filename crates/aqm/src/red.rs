@@ -136,6 +136,9 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] =
+        &["min_th", "max_th", "limit", "w_q", "max_p", "gentle", "ecn"];
+
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Red {
         Red::new(self, link)
     }
@@ -423,6 +426,12 @@ impl Aqm for Red {
 
     fn set_link(&mut self, link: LinkFacts) {
         self.average.packets_per_second = packets_per_second(link, self.settings.mean_packet);
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.settings = fresh.settings;
+        self.average.w_q = fresh.average.w_q;
+        self.max_p = fresh.max_p;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

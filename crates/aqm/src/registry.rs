@@ -25,6 +25,21 @@ macro_rules! disciplines {
                 }
             }
 
+            /// Whether it is an AQM over a single FIFO.
+            pub const fn is_aqm(&self) -> bool {
+                matches!(self, $(Self::$aqm(_))|+)
+            }
+
+            /// Its parameters that can change during a run.
+            pub const fn changeable(&self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$aqm(_) => <$aqm_module::Params as AqmParameters>::CHANGEABLE,)+
+                    $(Self::$queue(_) => {
+                        <$queue_module::Params as SchedulerParameters>::CHANGEABLE
+                    })*
+                }
+            }
+
             /// The AQM, its limit and whether it marks; nothing if the discipline is no aqm.
             pub(crate) fn aqm(
                 &self,
@@ -115,6 +130,13 @@ macro_rules! disciplines {
                 with_aqm!(self, aqm => aqm.set_link(link));
             }
 
+            fn adopt(&mut self, fresh: Self) {
+                match (self, fresh) {
+                    $((Self::$aqm(aqm), Self::$aqm(fresh)) => aqm.adopt(fresh),)+
+                    _ => unreachable!("parameters change, not the kind"),
+                }
+            }
+
             fn probe_names(&self) -> &'static [&'static str] {
                 with_aqm!(self, aqm => aqm.probe_names())
             }
@@ -181,6 +203,14 @@ macro_rules! disciplines {
 
             fn set_link(&mut self, link: LinkFacts) {
                 with_scheduler!(self, it => it.set_link(link));
+            }
+
+            fn adopt(&mut self, fresh: Self) {
+                match (self, fresh) {
+                    (Self::StoredFifo(it), Self::StoredFifo(fresh)) => it.adopt(fresh),
+                    $((Self::$queue(it), Self::$queue(fresh)) => it.adopt(fresh),)*
+                    _ => unreachable!("parameters change, not the kind"),
+                }
             }
 
             #[inline]

@@ -105,6 +105,8 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &["q_ref", "limit", "gamma", "alpha", "phi", "ecn"];
+
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Rem {
         let mean = self.mean_packet.0 as f64;
         Rem {
@@ -205,6 +207,12 @@ impl Aqm for Rem {
 
     fn set_link(&mut self, link: LinkFacts) {
         self.capacity = self.params.packets_per_tick(link);
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.q_ref = fresh.q_ref;
+        self.log_phi = fresh.log_phi;
+        self.params = fresh.params;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

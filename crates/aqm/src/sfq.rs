@@ -83,6 +83,8 @@ impl SchedulerParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &["limit"];
+
     fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> Sfq<T> {
         Sfq {
             settings: Settings {
@@ -228,6 +230,10 @@ impl<T> Scheduler<T> for Sfq<T> {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.lines.total()
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.settings = fresh.settings;
     }
 
     fn probe_names(&self) -> &'static [&'static str] {

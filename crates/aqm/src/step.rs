@@ -61,6 +61,8 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &["threshold", "limit", "ecn"];
+
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Step {
         Step {
             threshold: Unit::Packets.threshold(self.threshold, self.mean_packet),
@@ -97,5 +99,9 @@ impl Aqm for Step {
         } else {
             Decision::Admit
         }
+    }
+
+    fn adopt(&mut self, fresh: Self) {
+        self.threshold = fresh.threshold;
     }
 }

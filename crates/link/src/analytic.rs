@@ -58,6 +58,17 @@ impl AnalyticService {
         &self.fifo
     }
 
+    /// Its parameters may change: what is due is looked up again.
+    pub(crate) const fn fifo_mut(&mut self) -> &mut FifoQueue {
+        (self.observe_at, self.quiet_until) = (Time::ZERO, Time::ZERO);
+        &mut self.fifo
+    }
+
+    /// When the last of the packets will have been sent.
+    pub(crate) const fn wire_free(&self) -> Time {
+        self.wire_free
+    }
+
     pub(crate) fn waiting(&self) -> u64 {
         self.waiting.len() as u64
     }

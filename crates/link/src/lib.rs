@@ -18,5 +18,5 @@ mod stored;
 mod wire;
 
 pub use access::AccessLinks;
-pub use port::Port;
+pub use port::{Port, PortState};
 pub use wire::Transmission;

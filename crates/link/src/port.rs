@@ -1,9 +1,9 @@
 //! One direction of a link: discipline, device ring, wire.
 
-use aqmlab_aqm::{Counters, FifoQueue, Queue};
-use aqmlab_net::{Packet, RandomStream, Time};
+use aqmlab_aqm::{Backlog, Counters, FifoQueue, Queue};
+use aqmlab_net::{Packet, RandomStream, Rate, Time};
 use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan, RunError, check_queue};
-use aqmlab_scenario::{Link, Measure};
+use aqmlab_scenario::{Link, LinkChange, Measure};
 
 use crate::analytic::AnalyticService;
 use crate::stored::StoredService;
@@ -28,6 +28,8 @@ use crate::wire::{Transmission, Wire};
 pub struct Port<T> {
     service: Service<T>,
     aqm_draws: RandomStream,
+    /// Seed of the discipline's hash functions.
+    hashes: u64,
     wire: Wire,
     stats: LinkStats,
 }
@@ -39,6 +41,22 @@ enum Service<T> {
     Stored(StoredService<T>),
 }
 
+/// What a port is doing at some moment, and what it did since time 0.
+#[derive(Clone, Debug)]
+pub struct PortState {
+    /// What waits in the discipline.
+    pub backlog: Backlog,
+    /// What it counted.
+    pub counters: Counters,
+    /// Names and values of the discipline's inner variables.
+    pub probes: Vec<(&'static str, f64)>,
+    /// Bits per second on the wire.
+    pub rate: Rate,
+    /// How long it takes at this rate to send all that waits, the packet on the wire and those in
+    /// the device ring included.
+    pub drain: Time,
+}
+
 impl<T> Port<T> {
     /// The port of a link's direction, quiet since time 0. Departures are computed where that is
     /// exact.
@@ -46,17 +64,28 @@ impl<T> Port<T> {
     /// `seed` is that of the run: the random numbers of a port depend on it and on the port's
     /// `name`. `measure` says what is measured, and how often the queue is sampled.
     pub fn new(name: &LinkDirection, link: &Link, seed: u64, measure: &Measure) -> Self {
-        // When a packet leaves can be computed only while the rate stands.
-        let fifo = |wire: &Wire, hashes| match link.rate_changes[..] {
-            [] => FifoQueue::new(&link.discipline, wire.facts(), hashes),
-            _ => None,
+        let fifo = |wire: &Wire, hashes| match Self::computes(link) {
+            true => FifoQueue::new(&link.discipline, wire.facts(), hashes),
+            false => None,
         };
         Self::with_fifo(name, link, seed, measure, fifo)
+    }
+
+    /// Whether departures can be computed: packets leave as they come, and the rate stands.
+    pub fn computes(link: &Link) -> bool {
+        link.discipline.is_aqm() && link.rate_changes.is_empty()
     }
 
     /// The same port, which stores its packets whatever its discipline.
     pub fn stored(name: &LinkDirection, link: &Link, seed: u64, measure: &Measure) -> Self {
         Self::with_fifo(name, link, seed, measure, |_, _| None)
+    }
+
+    /// The same port, whose rate and delay can [`change`](Self::change): it stores its packets.
+    pub fn changeable(name: &LinkDirection, link: &Link, seed: u64, measure: &Measure) -> Self {
+        let mut port = Self::stored(name, link, seed, measure);
+        port.wire = port.wire.with_changes();
+        port
     }
 
     /// `fifo` gives the queue whose departures are computed, if they are.
@@ -87,6 +116,7 @@ impl<T> Port<T> {
         Self {
             service,
             aqm_draws: random("law"),
+            hashes,
             wire,
             stats: LinkStats::new(name.clone(), probes, span, period),
         }
@@ -175,18 +205,86 @@ impl<T> Port<T> {
         }
     }
 
-    /// The measured span ends. All departures and arrivals before `end` have been told, and none
-    /// of `end` or later.
-    pub fn close(&mut self, end: Time) {
+    /// Does what falls due before `now` inside, and nothing that falls due then.
+    fn catch_up_before(&mut self, now: Time) {
         match &mut self.service {
             Service::Analytic(analytic) => {
-                let last = end.saturating_sub(Time::from_nanos(1));
+                let last = now.saturating_sub(Time::from_nanos(1));
                 analytic.catch_up(last, &mut self.stats);
             }
             Service::Stored(stored) => {
-                stored.observe_before(end, &mut self.wire, &mut self.stats);
-                stored.account(end, &mut self.stats);
+                stored.observe_before(now, &mut self.wire, &mut self.stats);
             }
+        }
+    }
+
+    /// Something about the link changes at `now`, before anything else that happens then. All
+    /// departures and arrivals before `now` have been told.
+    ///
+    /// # Panics
+    ///
+    /// Where the rate or the delay changes, and the port is not [`changeable`](Self::changeable).
+    pub fn change(&mut self, now: Time, change: &LinkChange) {
+        self.catch_up_before(now);
+        let (facts, hashes) = (self.wire.facts(), self.hashes);
+        match (&mut self.service, change) {
+            (Service::Stored(stored), LinkChange::Rate(rate)) => {
+                stored.set_rate(*rate, &mut self.wire);
+            }
+            (Service::Stored(_), LinkChange::Delay(delay)) => self.wire.set_delay(*delay),
+            (Service::Stored(stored), LinkChange::Discipline(discipline)) => {
+                let queue = stored.queue_mut();
+                queue.set_parameters(discipline, facts, hashes);
+            }
+            (Service::Analytic(analytic), LinkChange::Discipline(discipline)) => {
+                let fifo = analytic.fifo_mut();
+                fifo.set_parameters(discipline, facts, hashes);
+            }
+            (Service::Analytic(_), LinkChange::Rate(_) | LinkChange::Delay(_)) => {
+                panic!("a port that computes departures has decided them");
+            }
+        }
+    }
+
+    /// What the port is doing at `now`. All departures and arrivals before `now` have been told.
+    pub fn observe(&mut self, now: Time) -> PortState {
+        self.catch_up_before(now);
+        let mut probes = Vec::new();
+        let (backlog, names, wire_free) = match &self.service {
+            Service::Analytic(analytic) => {
+                let fifo = analytic.fifo();
+                fifo.probe(&mut probes);
+                (fifo.backlog(), fifo.probe_names(), analytic.wire_free())
+            }
+            Service::Stored(stored) => {
+                let queue = stored.queue();
+                queue.probe(&mut probes);
+                let (backlog, ring) = (queue.backlog(), stored.ring_bytes());
+                let packets = u64::from(backlog.packets) + ring.0;
+                let bytes = backlog.bytes + ring.1 + packets * self.wire.facts().framing.0;
+                let waiting = self.wire.facts().rate.transmission_time(bytes);
+                let free = match stored.next_departure() {
+                    Time::NEVER => now,
+                    busy_until => busy_until,
+                };
+                (backlog, queue.probe_names(), free + waiting)
+            }
+        };
+        PortState {
+            backlog,
+            counters: self.counters(),
+            probes: names.iter().copied().zip(probes).collect(),
+            rate: self.wire.facts().rate,
+            drain: wire_free.saturating_sub(now),
+        }
+    }
+
+    /// The measured span ends. All departures and arrivals before `end` have been told, and none
+    /// of `end` or later.
+    pub fn close(&mut self, end: Time) {
+        self.catch_up_before(end);
+        if let Service::Stored(stored) = &mut self.service {
+            stored.account(end, &mut self.stats);
         }
         let counters = self.counters();
         self.stats.close(&counters);

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use aqmlab_aqm::{Queue, Queued};
-use aqmlab_net::{Packet, Time};
+use aqmlab_net::{Packet, Rate, Time};
 use aqmlab_record::LinkStats;
 use aqmlab_scenario::RateChange;
 
@@ -58,6 +58,18 @@ impl<T> StoredService<T> {
 
     pub(crate) const fn queue(&self) -> &Queue<Item<T>> {
         &self.queue
+    }
+
+    /// Its parameters may change: what is due is looked up again.
+    pub(crate) const fn queue_mut(&mut self) -> &mut Queue<Item<T>> {
+        self.observe_at = Time::ZERO;
+        &mut self.queue
+    }
+
+    /// Packets and IP bytes in the device ring.
+    pub(crate) fn ring_bytes(&self) -> (u64, u64) {
+        let bytes = self.ring.iter().map(|it| u64::from(it.packet.size));
+        (self.ring.len() as u64, bytes.sum())
     }
 
     pub(crate) fn stored_packets(&self) -> u64 {
@@ -201,9 +213,14 @@ impl<T> StoredService<T> {
     #[cold]
     fn change_rate(&mut self, wire: &mut Wire) {
         if let Some(RateChange { rate, .. }) = self.changes.pop_front() {
-            wire.set_rate(rate);
-            self.queue.set_link(wire.facts());
+            self.set_rate(rate, wire);
         }
+    }
+
+    /// The link's rate becomes another one. A transmission under way ends as it began.
+    pub(crate) fn set_rate(&mut self, rate: Rate, wire: &mut Wire) {
+        wire.set_rate(rate);
+        self.queue.set_link(wire.facts());
     }
 
     /// Adds the time that packets waited since the last change of their number.

@@ -42,7 +42,10 @@ pub(crate) struct Wire {
     loss_draws: RandomStream,
     reordering: Option<Reordering>,
     reordering_draws: RandomStream,
-    /// Nothing is lost or held up.
+    /// When the last packet reached the far end, where the delay may change: packets keep their
+    /// order when it becomes shorter.
+    last_arrival: Option<Time>,
+    /// Nothing is lost or held up, and the delay stands.
     is_perfect: bool,
 }
 
@@ -64,8 +67,16 @@ impl Wire {
             loss_draws,
             reordering: link.reordering,
             reordering_draws,
+            last_arrival: None,
             is_perfect: link.loss == 0.0 && link.reordering.is_none(),
         }
+    }
+
+    /// The same wire, whose delay may change.
+    pub(crate) const fn with_changes(mut self) -> Self {
+        self.last_arrival = Some(Time::ZERO);
+        self.is_perfect = false;
+        self
     }
 
     pub(crate) const fn facts(&self) -> LinkFacts {
@@ -84,6 +95,11 @@ impl Wire {
     pub(crate) fn set_rate(&mut self, rate: Rate) {
         self.facts.rate = rate;
         self.times = transmission_times(self.facts);
+    }
+
+    /// Packets whose transmission begins from now on travel so long.
+    pub(crate) const fn set_delay(&mut self, delay: Time) {
+        self.delay = delay;
     }
 
     /// A transmission ends at `end`: where the packet goes.
@@ -109,6 +125,11 @@ impl Wire {
             Some(Reordering { share, delay }) if self.reordering_draws.uniform() < share => delay,
             _ => Time::ZERO,
         };
-        Some(end + self.delay + held_up)
+        let mut arrives = end + self.delay;
+        if let Some(last) = &mut self.last_arrival {
+            arrives = arrives.max(*last);
+            *last = arrives;
+        }
+        Some(arrives + held_up)
     }
 }

@@ -352,8 +352,8 @@ impl<'a> Load<'a> {
                 Action::OpenDatagrams(open) => self.open_datagrams(class, &open)?,
                 Action::Datagram { token, size } => self.send_datagram(class, token, size),
                 Action::Refused => self.metrics.on_refused(class, now),
-                // Endless connections that stop are refused before the run.
-                Action::EndConnections => {}
+                // Endless connections that stop are refused before the run, and so are changes.
+                Action::EndConnections | Action::EndConnection { .. } => {}
                 Action::WakeAt { at, token } => self.agenda.push(at.max(now), (class, token)),
             }
         }

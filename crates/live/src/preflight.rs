@@ -87,6 +87,13 @@ pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
                 .to_owned(),
         );
     }
+    if !scenario.changes.is_empty() {
+        return refuse(
+            "changes: found some, but nothing changes in the live bed but the rate of links, by \
+             their rate_changes; leave them out"
+                .to_owned(),
+        );
+    }
     let hosts = &dumbbell.hosts;
     for (key, count) in [("clients", hosts.clients), ("servers", hosts.servers)] {
         if count > MOST_HOSTS {

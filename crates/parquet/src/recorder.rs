@@ -129,7 +129,7 @@ impl Records for ParquetRecords {
         Ok(())
     }
 
-    fn capture(&mut self) -> Result<Option<Box<dyn Write>>, RunError> {
+    fn capture(&mut self) -> Result<Option<Box<dyn Write + Send>>, RunError> {
         let path = self.directory.join("capture.pcapng");
         let file = File::create(&path)
             .map_err(|error| RunError::Record(format!("{}: {error}", path.display())))?;

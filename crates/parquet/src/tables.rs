@@ -3,7 +3,6 @@
 use aqmlab_aqm::Backlog;
 use aqmlab_net::Time;
 use aqmlab_record::{Exchange, Flow, LinkDirection, TraceRow};
-use aqmlab_tcp::RecoveryState;
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field};
 
@@ -185,20 +184,12 @@ columns! {
         rto_s ["s"]: Values<f64> = row.probe.timeout.as_secs_f64(),
         /// What the sender does about losses: `open`, `fast-recovery`, or `go-back` after a
         /// time-out.
-        state: Words = state(row.probe.recovery_state),
+        state: Words = row.probe.recovery_state.name(),
         /// Queueing delay that a delay-based congestion control sees; else empty.
         queueing_delay_s ["s"]: OptionalValues =
             row.probe.control.queueing_delay.map(Time::as_secs_f64),
         /// Segments in queues that a delay-based congestion control estimates; else empty.
         law_segments ["segments"]: OptionalValues = row.probe.control.segments,
-    }
-}
-
-const fn state(state: RecoveryState) -> &'static str {
-    match state {
-        RecoveryState::Open => "open",
-        RecoveryState::Recovery => "fast-recovery",
-        RecoveryState::Loss => "go-back",
     }
 }
 

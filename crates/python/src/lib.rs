@@ -5,6 +5,7 @@
 
 mod captures;
 mod play;
+mod stepping;
 
 use std::io;
 use std::path::Path;
@@ -27,6 +28,8 @@ import_exception!(aqmlab.errors, RunError);
 mod _native {
     #[pymodule_export]
     use super::captures::{capture_arrivals, vectors_from_capture};
+    #[pymodule_export]
+    use super::stepping::Stepper;
     #[pymodule_export]
     use super::{
         catalog, engine, live_missing, live_privileged, load_share, loaded_links, memory_free,

@@ -12,6 +12,9 @@ pub enum RunError {
     /// A file of connection vectors could not be read to its end.
     #[error("{0}")]
     Vectors(String),
+    /// What the scenario says is to change cannot.
+    #[error("{0}")]
+    Change(String),
     /// A record could not be written.
     #[error("cannot write {0}")]
     Record(String),

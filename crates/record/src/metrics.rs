@@ -152,7 +152,7 @@ impl Metrics {
     }
 
     /// Where the scenario's capture is written, if anywhere.
-    pub fn capture(&mut self) -> Result<Option<Box<dyn Write>>, RunError> {
+    pub fn capture(&mut self) -> Result<Option<Box<dyn Write + Send>>, RunError> {
         self.records.capture()
     }
 

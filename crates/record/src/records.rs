@@ -16,7 +16,7 @@ pub trait Records: Send {
 
     /// Where a capture of a link's packets is written (as pcapng); nothing: there is no capture.
     /// Asked for only where the scenario's `measure.capture` wants one.
-    fn capture(&mut self) -> Result<Option<Box<dyn Write>>, RunError> {
+    fn capture(&mut self) -> Result<Option<Box<dyn Write + Send>>, RunError> {
         Ok(None)
     }
 

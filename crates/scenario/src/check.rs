@@ -94,6 +94,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
         activity(&path, class, &scenario.measure)?;
         subset(&format!("{path}.subset"), class)?;
     }
+    crate::changes::check(scenario)?;
     load(scenario)
 }
 

@@ -15,6 +15,11 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
+    /// What is wrong with the value of a field.
+    pub fn of(path: &str, message: String) -> Self {
+        Self::new(path, message)
+    }
+
     pub(crate) fn new(path: impl AsRef<str>, message: impl AsRef<str>) -> Self {
         Self {
             path: printable(path.as_ref()),

@@ -4,7 +4,7 @@ use aqmlab_net::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Capture, Topology, Traffic};
+use crate::{Capture, Change, Topology, Traffic};
 
 /// One experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,9 @@ pub struct Scenario {
     pub topology: Topology,
     /// Who talks.
     pub traffic: Vec<Traffic>,
+    /// Values that become other ones during the run, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
 }
 
 impl Scenario {

@@ -93,6 +93,7 @@ impl Scenario {
         let mut scenario = Self {
             load: None,
             traffic: vec![traffic],
+            changes: Vec::new(),
             ..self.clone()
         };
         for link in scenario.topology.links_mut() {

@@ -11,7 +11,8 @@ use serde_json::Value;
 use crate::catalog::{ProfileSheet, profile_keys};
 use crate::traffic::Common;
 use crate::{
-    Capture, FlowTrace, Hosts, Link, Measure, Path, RateChange, Reordering, Scenario, Topology,
+    Capture, Change, FlowTrace, Hosts, Link, Measure, Path, RateChange, Reordering, Scenario,
+    Topology,
 };
 use aqmlab_declare::schema::{Described, Parameter};
 
@@ -38,6 +39,7 @@ pub fn reference() -> String {
              `[topology.bottleneck.reverse]` replace single keys, a discipline as a whole.\n";
     table::<Reordering>(&mut page, "`reordering`");
     table::<RateChange>(&mut page, "`rate_changes`, a list of");
+    table::<Change>(&mut page, "`changes`, a list of");
     kinds::<Discipline>(&mut page, "`discipline`");
     table::<Common>(&mut page, "`[[traffic]]`");
     page += "\nBeside these, a class has its `kind` and the keys of that kind, below.\n";

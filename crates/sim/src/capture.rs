@@ -24,7 +24,7 @@ const BARE_HEADERS: u64 = 40;
 
 /// Writes the packets of one link.
 pub(crate) struct Capture {
-    writer: CaptureWriter<Box<dyn Write>>,
+    writer: CaptureWriter<Box<dyn Write + Send>>,
     /// The link's forward port; the reverse one follows.
     first_port: usize,
     after: Time,
@@ -59,7 +59,7 @@ impl Stack {
 impl Capture {
     /// Begins to write; `ports` are the names of all ports, `profiles` those of the classes.
     pub(crate) fn new<'a>(
-        sink: Box<dyn Write>,
+        sink: Box<dyn Write + Send>,
         wanted: &scenario::Capture,
         ports: &[LinkDirection],
         profiles: impl Iterator<Item = &'a [Arc<Profile>; 2]>,

@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Resume(Role),
     /// A traffic source asked to be woken.
     Source,
+    /// A connection ends.
+    Stop,
 }
 
 impl Kind {
@@ -30,6 +32,7 @@ impl Kind {
             Self::Timer(side) => 4 | side as u8,
             Self::Resume(side) => 6 | side as u8,
             Self::Source => 8,
+            Self::Stop => 9,
         }
     }
 
@@ -40,7 +43,8 @@ impl Kind {
             2 | 3 => Self::AtHost(side),
             4 | 5 => Self::Timer(side),
             6 | 7 => Self::Resume(side),
-            _ => Self::Source,
+            8 => Self::Source,
+            _ => Self::Stop,
         }
     }
 }

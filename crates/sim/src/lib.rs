@@ -6,7 +6,7 @@
 
 use aqmlab_net::Time;
 use aqmlab_record::{MeasuredSpan, Records, RunError, Summary};
-use aqmlab_scenario::Scenario;
+use aqmlab_scenario::{Change, Scenario, ScenarioError};
 
 mod capture;
 mod connection;
@@ -31,6 +31,7 @@ mod world;
 
 use event_queue::WheelQueue;
 pub use memory::Memory;
+pub use world::{FlowState, Observation};
 use world::{Shortcuts, World};
 
 /// The name of what the engine does: the same name, the same results. It changes when a hash of
@@ -41,6 +42,9 @@ pub const ENGINE: &str = include_str!("engine.txt").trim_ascii();
 pub struct Simulation {
     world: World<WheelQueue>,
     scenario: Scenario,
+    /// Before this everything has happened, and nothing of it.
+    now: Time,
+    end: Time,
 }
 
 impl std::fmt::Debug for Simulation {
@@ -51,28 +55,105 @@ impl std::fmt::Debug for Simulation {
 
 impl Simulation {
     /// A scenario at time 0, which writes what it asks for to `records`. It ends with an error
-    /// before it takes more than `memory`.
+    /// before it takes more than `memory`. Nothing changes but what the scenario says.
     pub fn start(
         scenario: &Scenario,
         records: Box<dyn Records>,
         memory: Memory,
     ) -> Result<Self, RunError> {
+        Self::with(scenario, Shortcuts::default(), records, memory)
+    }
+
+    /// The same, where [`set`](Self::set) can change something. It takes somewhat longer.
+    pub fn start_changeable(
+        scenario: &Scenario,
+        records: Box<dyn Records>,
+        memory: Memory,
+    ) -> Result<Self, RunError> {
+        let shortcuts = Shortcuts {
+            changeable: true,
+            ..Shortcuts::default()
+        };
+        Self::with(scenario, shortcuts, records, memory)
+    }
+
+    fn with(
+        scenario: &Scenario,
+        shortcuts: Shortcuts,
+        records: Box<dyn Records>,
+        memory: Memory,
+    ) -> Result<Self, RunError> {
         memory.check(scenario)?;
         Ok(Self {
-            world: World::new(scenario, Shortcuts::default(), records, memory)?,
+            world: World::new(scenario, shortcuts, records, memory)?,
             scenario: scenario.clone(),
+            now: Time::ZERO,
+            end: MeasuredSpan::of(&scenario.measure).end,
         })
     }
 
     /// Simulates up to `time`, which does not go back, and at most to the end of the measured span.
+    /// What happens at `time` is still to come.
     pub fn run_until(&mut self, time: Time) -> Result<(), RunError> {
-        self.world.run_until(time)
+        self.now = self.now.max(time.min(self.end));
+        self.world.run_until(self.now)
+    }
+
+    /// Up to when it has been simulated.
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The end of the measured span.
+    pub const fn end_time(&self) -> Time {
+        self.end
+    }
+
+    /// Gives `key` another value from now on; keys and values are those of [`Change`]. Nothing
+    /// happens if it has this value already.
+    ///
+    /// # Panics
+    ///
+    /// Where the simulation was not [started for that](Self::start_changeable).
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
+        if self.now >= self.end {
+            let message = format!(
+                "the run is over at {}; nothing can change any more",
+                self.end
+            );
+            return Err(ScenarioError::of(key, message));
+        }
+        self.world.change_due(self.now)?;
+        self.world.change(Change {
+            at: self.now,
+            key: key.to_owned(),
+            value: value.to_owned(),
+        })
+    }
+
+    /// The keys that can change.
+    pub fn changeable(&self) -> Vec<String> {
+        self.world.changeable()
+    }
+
+    /// The scenario with all that was changed: it gives the same results in one go.
+    pub fn scenario(&self) -> Scenario {
+        Scenario {
+            changes: self.world.changes(),
+            ..self.scenario.clone()
+        }
+    }
+
+    /// What links and connections are doing now.
+    pub fn observe(&mut self) -> Observation {
+        self.world.observe(self.now)
     }
 
     /// Simulates what is left, writes what is left of the records, and sums up.
     pub fn end(mut self) -> Result<Summary, RunError> {
         self.world.run_until(Time::NEVER)?;
-        self.world.end(&self.scenario)
+        let scenario = self.scenario();
+        self.world.end(&scenario)
     }
 }
 

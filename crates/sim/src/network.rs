@@ -1,8 +1,11 @@
 //! Between the hosts: their own links, the ports of their paths, and the ways between them.
 
-use aqmlab_link::{AccessLinks, Port, Transmission};
+use aqmlab_link::{AccessLinks, Port, PortState, Transmission};
 use aqmlab_net::{Packet, Role, Time};
-use aqmlab_record::{Conservation, LinkStats, MeasuredSpan, Metrics, RunError, SenderStats};
+use aqmlab_record::{
+    Conservation, LinkDirection, LinkStats, MeasuredSpan, Metrics, RunError, SenderStats,
+};
+use aqmlab_scenario::LinkChange;
 use aqmlab_tcp::{Options, RoundTrip, SegmentKind};
 
 use crate::capture::Capture;
@@ -222,6 +225,18 @@ impl<Q: EventQueue> Network<Q> {
         for port in &mut self.ports {
             metrics.record_samples(port.stats_mut());
         }
+    }
+
+    /// Something about a link's direction changes.
+    pub(crate) fn change_port(&mut self, now: Time, port: usize, change: &LinkChange) {
+        self.ports[port].change(now, change);
+    }
+
+    /// What the links' directions do at `now`.
+    pub(crate) fn observe(&mut self, now: Time) -> Vec<(LinkDirection, PortState)> {
+        let ports = self.ports.iter_mut();
+        let ports = ports.map(|port| (port.stats().name().clone(), port.observe(now)));
+        ports.collect()
     }
 
     /// The end of the measured span: nothing departs any more.

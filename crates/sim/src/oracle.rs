@@ -144,6 +144,7 @@ fn run<A: EventQueue>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint
 const NONE: Shortcuts = Shortcuts {
     analytic_service: false,
     shifted_clocks: false,
+    changeable: false,
 };
 
 /// Every machinery gives what the slow one gives.

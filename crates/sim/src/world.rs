@@ -35,6 +35,11 @@ use crate::network::Network;
 use crate::stack::Stack;
 use crate::trace::Tracer;
 
+mod stepping;
+
+use stepping::Schedule;
+pub use stepping::{FlowState, Observation};
+
 /// Housekeeping (writing out queue samples, checking the records) happens this many times a run.
 const CHECKPOINTS: u64 = 200;
 
@@ -59,6 +64,8 @@ pub(crate) struct Shortcuts {
     pub(crate) analytic_service: bool,
     /// Connections have shifted clocks where nothing else depends on them.
     pub(crate) shifted_clocks: bool,
+    /// Somebody may change something during the run.
+    pub(crate) changeable: bool,
 }
 
 impl Default for Shortcuts {
@@ -66,6 +73,7 @@ impl Default for Shortcuts {
         Self {
             analytic_service: true,
             shifted_clocks: true,
+            changeable: false,
         }
     }
 }
@@ -85,6 +93,7 @@ pub(crate) struct World<Q> {
     shifted_clocks: bool,
     metrics: Metrics,
     tracer: Tracer,
+    schedule: Schedule,
     events: u64,
     memory: Memory,
     /// When housekeeping is due, and how often.
@@ -123,7 +132,9 @@ impl<Q: EventQueue> World<Q> {
             .flat_map(|link| [&link.forward, &link.reverse])
             .collect();
         let names = LinkDirection::all(&network);
+        // Where something may change, nothing is computed ahead.
         let new_port = match shortcuts.analytic_service {
+            _ if shortcuts.changeable || !scenario.changes.is_empty() => Port::changeable,
             true => Port::new,
             false => Port::stored,
         };
@@ -131,6 +142,9 @@ impl<Q: EventQueue> World<Q> {
         let ports: Vec<Port<Event>> = ports
             .map(|(link, name)| new_port(name, link, scenario.seed, &scenario.measure))
             .collect();
+        let computing = links.iter().map(|link| Port::<Event>::computes(link));
+        let computing = computing.filter(|_| shortcuts.changeable).collect();
+        let schedule = Schedule::new(scenario, computing);
         let stacks: Vec<Stack> = scenario
             .traffic
             .iter()
@@ -181,6 +195,7 @@ impl<Q: EventQueue> World<Q> {
             flows_opened: 0,
             metrics,
             tracer: Tracer::new(scenario.measure.flow_trace.clone(), scenario.traffic.len()),
+            schedule,
             events: 0,
             memory,
             checkpoint: period,
@@ -199,12 +214,21 @@ impl<Q: EventQueue> World<Q> {
     /// span.
     pub(crate) fn run_until(&mut self, time: Time) -> Result<(), RunError> {
         let end = time.min(self.span.end);
+        while let Some(change) = self.schedule.next()
+            && change < end
+        {
+            self.advance(change)?;
+            self.change_next()?;
+        }
+        self.advance(end)
+    }
+
+    /// Handles everything that happens before `end`; nothing changes until then.
+    fn advance(&mut self, end: Time) -> Result<(), RunError> {
         while let Some((time, next)) = self.network.next(end) {
             while time >= self.checkpoint {
-                self.network
-                    .record_samples(self.checkpoint, &mut self.metrics);
+                self.record_samples();
                 self.metrics.check()?;
-                self.checkpoint += self.period;
             }
             self.happen_out_of_line(time, next);
             let checkpoint = self.checkpoint.min(end);
@@ -216,6 +240,13 @@ impl<Q: EventQueue> World<Q> {
             }
         }
         Ok(())
+    }
+
+    /// Writes out the queue samples up to the checkpoint, which moves on.
+    fn record_samples(&mut self) {
+        self.network
+            .record_samples(self.checkpoint, &mut self.metrics);
+        self.checkpoint += self.period;
     }
 
     /// [`happen`](Self::happen) where it is not worth its space.
@@ -230,6 +261,7 @@ impl<Q: EventQueue> World<Q> {
         match next {
             Next::Event(event) => self.handle(time, event),
             Next::Departure(port) => {
+                self.schedule.on_departure(port);
                 self.network.depart(time, port);
                 self.notify_losses(None);
             }
@@ -240,8 +272,9 @@ impl<Q: EventQueue> World<Q> {
     /// the records, and sums up.
     pub(crate) fn end(mut self, scenario: &Scenario) -> Result<Summary, RunError> {
         self.close()?;
+        let events = self.events - self.schedule.uncounted();
         let mut links = self.network.finish()?;
-        self.metrics.finish(scenario, &mut links, self.events)
+        self.metrics.finish(scenario, &mut links, events)
     }
 
     /// The measured span is over: everything is counted, and checked.
@@ -301,6 +334,7 @@ impl<Q: EventQueue> World<Q> {
             Kind::AtHost(_) => unreachable!("it has been dealt with"),
             Kind::Timer(role) => self.timer(time, role, &event),
             Kind::Resume(role) => self.resume(time, role, &event),
+            Kind::Stop => self.stop(time, &event),
             Kind::Source => {
                 self.now = time;
                 let class = event.conn as usize;
@@ -680,6 +714,7 @@ impl<Q: EventQueue> World<Q> {
                         self.release_if_over(index);
                     }
                 }
+                Action::EndConnection { token } => self.end_connection(class, token),
                 Action::WakeAt { at, token } => {
                     let event = Event::source(class as u32, token);
                     self.network.push(at.max(self.now), event);

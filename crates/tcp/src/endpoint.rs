@@ -97,6 +97,17 @@ pub enum RecoveryState {
     Loss,
 }
 
+impl RecoveryState {
+    /// What it is called in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Recovery => "fast-recovery",
+            Self::Loss => "go-back",
+        }
+    }
+}
+
 /// One end of a connection: handshake, data both ways, close.
 ///
 /// Sans-IO: segments come in through [`on_segment`](Self::on_segment), go out into an [`Outbox`], and

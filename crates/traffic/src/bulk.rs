@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SourceError;
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
+use crate::model::{
+    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole,
+};
 use crate::script::{Action, Connect, Script};
 use crate::setting::Setting;
 use crate::sizes::ENDLESS;
@@ -67,6 +69,10 @@ rtt = { kind = "uniform", min = "20 ms", max = "200 ms" }
 
     fn set_population(&mut self, population: f64) {
         self.flows = whole(population);
+    }
+
+    fn changing(&self) -> Changing {
+        Changing::Members
     }
 
     fn opening(&self) -> Opening {

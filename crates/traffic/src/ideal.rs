@@ -60,7 +60,9 @@ pub fn play(source: &mut Source, end: Time, window: u64, watch: &mut impl Watch)
                     watch.refused(now);
                     continue;
                 }
-                Action::OpenDatagrams(_) | Action::EndConnections => continue,
+                Action::OpenDatagrams(_)
+                | Action::EndConnections
+                | Action::EndConnection { .. } => continue,
             };
             agenda.push(Reverse((at, order, event)));
             order += 1;

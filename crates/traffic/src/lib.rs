@@ -18,6 +18,7 @@ pub mod general_tcp;
 pub mod ideal;
 mod long_memory;
 pub mod mah_web;
+mod members;
 mod model;
 mod normal;
 mod offered;
@@ -41,7 +42,7 @@ mod vectors;
 mod web_sessions;
 
 pub use error::{PopulationUnset, SourceError};
-pub use model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
+pub use model::{Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
 pub use offered::Offered;
 pub use player::{Answered, AppAction, Delivery, Player};
 pub use rtt::{GeneralFit, PackmimeRtt, Rtt};

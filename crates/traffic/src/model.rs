@@ -29,6 +29,11 @@ pub trait ModelParameters {
     /// least one.
     fn set_population(&mut self, population: f64);
 
+    /// How its population can change during a run.
+    fn changing(&self) -> Changing {
+        Changing::Never
+    }
+
     /// What makes the model open its connections.
     fn opening(&self) -> Opening;
 
@@ -82,6 +87,12 @@ pub trait ModelSource: Send {
     /// A connection with this token is over: its client has seen the end, or it failed.
     fn on_finished(&mut self, _now: Time, _token: u32, _actions: &mut Vec<Action>) {}
 
+    /// The population becomes another one at `now`; false if the model cannot do that. See
+    /// [`Changing`].
+    fn set_population(&mut self, _population: f64, _now: Time, _actions: &mut Vec<Action>) -> bool {
+        false
+    }
+
     /// Why it fell silent before its time.
     fn failure(&self) -> Option<&str> {
         None
@@ -97,6 +108,18 @@ pub enum Opening {
     OpenLoop,
     /// There is a fixed number of transfers or flows, each opened once.
     Fixed,
+}
+
+/// How the population of a model can change during a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changing {
+    /// It cannot.
+    Never,
+    /// It has members, numbered from 0: their numbers are their tokens, each begins with a wake-up
+    /// of its own, and what one does depends on no other.
+    Members,
+    /// Connections arrive at a rate, which holds from the next one on.
+    Rate,
 }
 
 /// The key of a model that says how many users, connections per second or flows there are.

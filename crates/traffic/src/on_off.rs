@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::datagrams;
 use crate::error::SourceError;
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
+use crate::model::{
+    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole,
+};
 use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
 
@@ -109,6 +111,10 @@ rtt = { kind = "constant", rtt = "104 ms" }
 
     fn set_population(&mut self, population: f64) {
         self.flows = whole(population);
+    }
+
+    fn changing(&self) -> Changing {
+        Changing::Members
     }
 
     fn opening(&self) -> Opening {

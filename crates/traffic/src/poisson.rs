@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate};
+use crate::model::{
+    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate,
+};
 use crate::rtt::{Rank, Rtt};
 use crate::script::{Action, Connect, Script};
 use crate::setting::{Direction, HostCounts, Pair, Setting};
@@ -69,6 +71,10 @@ rtt = { kind = "constant", rtt = "80 ms" }
 
     fn set_population(&mut self, population: f64) {
         self.rate = Some(Frequency(population));
+    }
+
+    fn changing(&self) -> Changing {
+        Changing::Rate
     }
 
     fn opening(&self) -> Opening {
@@ -174,5 +180,10 @@ impl ModelSource for PoissonSource {
         }));
         self.next = self.next.wrapping_add(1);
         self.wait(now, actions);
+    }
+
+    fn set_population(&mut self, rate: f64, _now: Time, _actions: &mut Vec<Action>) -> bool {
+        self.mean_gap_s = 1.0 / rate;
+        true
     }
 }

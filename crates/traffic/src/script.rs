@@ -360,6 +360,11 @@ pub enum Action {
     Refused,
     /// End all connections of the class now, at both ends. They have not failed.
     EndConnections,
+    /// End the connection, or the transfer, with this token now, at both ends. It has not failed.
+    EndConnection {
+        /// Of [`Connect`].
+        token: u32,
+    },
     /// Call [`Source::on_wake`](crate::Source::on_wake) with this token at that time.
     WakeAt {
         /// When.
@@ -367,4 +372,18 @@ pub enum Action {
         /// Handed back.
         token: u32,
     },
+}
+
+impl Action {
+    /// The token that it bears, if any.
+    pub(crate) const fn token_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Self::Connect(connect) => Some(&mut connect.token),
+            Self::OpenDatagrams(open) => Some(&mut open.token),
+            Self::Datagram { token, .. }
+            | Self::EndConnection { token }
+            | Self::WakeAt { token, .. } => Some(token),
+            Self::Refused | Self::EndConnections => None,
+        }
+    }
 }

@@ -6,12 +6,13 @@ use aqmlab_net::Time;
 
 use crate::Model;
 use crate::error::SourceError;
-use crate::model::{ModelSource, OpenFile, Opening};
+use crate::members::{Members, Recipe};
+use crate::model::{Changing, ModelSource, OpenFile, Opening};
 use crate::script::Action;
 use crate::setting::Setting;
 use crate::starts::Starts;
 use crate::subset::{Dealer, Subset};
-use crate::vectors::Vectors;
+use crate::vectors::{VectorFile, Vectors};
 
 /// A class of traffic at work: says which connections to open and when to wake it.
 ///
@@ -26,6 +27,8 @@ pub struct Source {
     open: u32,
     /// What has the rest of the model's connections, if others do.
     dealer: Option<Box<Dealer>>,
+    /// Of a model with members whose number has not changed yet.
+    recipe: Option<Box<Recipe>>,
 }
 
 impl fmt::Debug for Source {
@@ -64,11 +67,7 @@ const STOP: u32 = u32::MAX;
 impl Source {
     /// The source of a class, which reads no file.
     pub fn new(model: &Model, setting: &Setting<'_>) -> Result<Self, SourceError> {
-        let files = &mut |vectors: &Vectors| {
-            let message = format!("{:?} is not read here", vectors.file);
-            Err(io::Error::new(io::ErrorKind::Unsupported, message))
-        };
-        Self::with_files(model, setting, files)
+        Self::with_files(model, setting, &mut no_files)
     }
 
     /// The source of a class. Its model has passed its check. The file of a model that replays one
@@ -79,7 +78,10 @@ impl Source {
         files: &mut OpenFile<'_>,
     ) -> Result<Self, SourceError> {
         let parameters = model.parameters();
+        let recipe = (parameters.changing() == Changing::Members)
+            .then(|| Box::new(Recipe::new(model, setting)));
         Ok(Self {
+            recipe,
             model: parameters.source(setting, files)?,
             opening: parameters.opening(),
             is_endless: parameters.is_endless(),
@@ -147,6 +149,30 @@ impl Source {
         }
     }
 
+    /// The number of users, sessions or flows, or the rate of connections, becomes another one.
+    /// Those who come begin as the model has it, with `now` as their time 0; those who go finish
+    /// what is under way, but for endless transfers, which end. True if the model can.
+    pub fn set_population(
+        &mut self,
+        population: f64,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) -> bool {
+        if let Some(recipe) = self.recipe.take() {
+            let model = std::mem::replace(&mut self.model, Box::new(Silent));
+            self.model = Box::new(Members::new(model, recipe, self.is_endless));
+        }
+        let first = actions.len();
+        let can = self.model.set_population(population, now, actions);
+        let start = self.activity.start.first();
+        for action in &mut actions[first..] {
+            if let Action::WakeAt { at, .. } = action {
+                *at = (*at).max(start);
+            }
+        }
+        can
+    }
+
     /// Leaves the connections outside of the subset out.
     fn deal(&mut self, first: usize, actions: &mut Vec<Action>) {
         if let Some(dealer) = &mut self.dealer {
@@ -192,4 +218,19 @@ impl Source {
     pub fn failure(&self) -> Option<&str> {
         self.model.failure()
     }
+}
+
+/// Has nothing to say: another speaks in its place.
+struct Silent;
+
+impl ModelSource for Silent {
+    fn start(&mut self, _actions: &mut Vec<Action>) {}
+
+    fn on_wake(&mut self, _now: Time, _token: u32, _actions: &mut Vec<Action>) {}
+}
+
+/// For models that read no file.
+pub(crate) fn no_files(vectors: &Vectors) -> io::Result<Box<dyn VectorFile>> {
+    let message = format!("{:?} is not read here", vectors.file);
+    Err(io::Error::new(io::ErrorKind::Unsupported, message))
 }

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::curve;
 use crate::error::SourceError;
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
+use crate::model::{
+    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole,
+};
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{Pair, Setting};
@@ -96,6 +98,10 @@ rtt = { kind = "constant", rtt = "104 ms" }
 
     fn set_population(&mut self, population: f64) {
         self.sessions = whole(population);
+    }
+
+    fn changing(&self) -> Changing {
+        Changing::Members
     }
 
     fn opening(&self) -> Opening {

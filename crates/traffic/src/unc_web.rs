@@ -23,7 +23,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
+use crate::model::{
+    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole,
+};
 use crate::rtt::{Rank, Rtt};
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{HostCounts, Pair, Setting};
@@ -123,6 +125,10 @@ rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }
 
     fn set_population(&mut self, population: f64) {
         self.users = Some(whole(population));
+    }
+
+    fn changing(&self) -> Changing {
+        Changing::Members
     }
 
     fn opening(&self) -> Opening {

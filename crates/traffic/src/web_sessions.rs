@@ -11,7 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
+use crate::model::{
+    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole,
+};
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Script};
 use crate::setting::{Pair, Setting};
@@ -109,6 +111,10 @@ rtt = { kind = "constant", rtt = "104 ms" }
 
     fn set_population(&mut self, population: f64) {
         self.sessions = Some(whole(population));
+    }
+
+    fn changing(&self) -> Changing {
+        Changing::Members
     }
 
     fn opening(&self) -> Opening {

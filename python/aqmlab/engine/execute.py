@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import signal
 import threading
 import time
@@ -17,9 +16,9 @@ from pathlib import Path
 from aqmlab import _native
 from aqmlab.engine import memory
 from aqmlab.engine.calibrate import calibrate
+from aqmlab.engine.finished import write_run
 from aqmlab.engine.workspace import workspace
 from aqmlab.errors import AqmlabError, RunError
-from aqmlab.results.manifest import MANIFEST, seal
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
@@ -112,27 +111,16 @@ def execute(
             summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
         except RunError as error:
             raise _placed(error, target) from None
-        metadata = {
-            "key": key,
-            "results_version": _native.results_version(),
-            "manifest": MANIFEST,
-            "versions": {
-                "aqmlab": _native.version(),
-                "engine": _native.engine(),
-                "python": platform.python_version(),
-            },
-            "seed": scenario.seed,
-            "load": load,
-            "machine": {"system": platform.platform(), "cpus": os.cpu_count()},
-            "started": started.isoformat(timespec="seconds"),
-            "wall_s": round(time.perf_counter() - wall, 3),
-            "cpu_s": round(cpu_time() - cpu, 3),
-        }
-        (folder / "scenario.toml").write_text(scenario.effective, encoding="utf-8")
-        for name, content in (("summary.json", summary), ("metadata.json", metadata)):
-            text = json.dumps(content, indent=2, ensure_ascii=False)
-            (folder / name).write_text(text + "\n", encoding="utf-8")
-        seal(folder, key)
+        write_run(
+            folder,
+            scenario,
+            summary,
+            key=key,
+            load=load,
+            started=started,
+            wall_s=time.perf_counter() - wall,
+            cpu_s=cpu_time() - cpu,
+        )
     return Run.open(target)
 
 

@@ -7,7 +7,15 @@ import re
 
 from aqmlab.errors import AqmlabError
 
-__all__ = ["FRAME_BITS", "parsed_rates", "parsed_rtt", "rate_text", "rounded", "time_text"]
+__all__ = [
+    "FRAME_BITS",
+    "parsed_rates",
+    "parsed_rtt",
+    "parsed_time",
+    "rate_text",
+    "rounded",
+    "time_text",
+]
 
 
 FRAME_BITS = 1538 * 8
@@ -36,6 +44,11 @@ def parsed_rtt(text: str) -> float:
     if not 1e-6 <= found <= 10.0:
         raise AqmlabError(f'--rtt: found "{text[:40]}"; expected 1 us to 10 s')
     return found
+
+
+def parsed_time(text: str) -> float:
+    """A time in seconds: "250 ms" or "1.5 s"."""
+    return _quantity(text, _TIME_UNITS, "", "time", 'a time such as "250 ms"', text)
 
 
 def _quantity(

@@ -1,0 +1,289 @@
+//! Values that become other ones during a run: of links, of their disciplines, of populations.
+
+use aqmlab_aqm::Discipline;
+use aqmlab_declare::tagged::{self, Located, quoted, shown};
+use aqmlab_net::{Frequency, Rate, Time};
+use aqmlab_traffic::{Changing, Model};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use toml::{Table, Value};
+
+use crate::{Link, Network, Scenario, ScenarioError, overrides};
+
+/// A value becomes another one during the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When, from the beginning of the run; before anything else that happens then.
+    pub at: Time,
+    /// What: `LINK.DIRECTION.rate`, `LINK.DIRECTION.delay`, `LINK.DIRECTION.discipline.PARAMETER`,
+    /// or `traffic.CLASS.` and its `users`, `sessions`, `flows` or `rate`.
+    pub key: String,
+    /// The value from then on, as it would stand at its place in the scenario.
+    #[serde(deserialize_with = "scalar")]
+    #[schemars(with = "Scalar")]
+    pub value: String,
+}
+
+/// A value as a file may state it.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it stands for what is read by hand")]
+enum Scalar {
+    Text(String),
+    Number(f64),
+    Choice(bool),
+}
+
+/// The text of a value, which is read when it is known what it is for.
+fn scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::String(text) => Ok(text),
+        value @ (Value::Integer(_) | Value::Float(_) | Value::Boolean(_)) => Ok(value.to_string()),
+        other => Err(serde::de::Error::custom(format!(
+            "found {}; expected a text, a number, true or false",
+            shown(&other)
+        ))),
+    }
+}
+
+/// What changes, ready for the world.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Changed {
+    /// Something about a direction of a link.
+    Link {
+        /// Number of the direction: two for each link in the order of their names, forward first.
+        port: usize,
+        /// What.
+        change: LinkChange,
+    },
+    /// How many users, sessions or flows a class has, or how many connections arrive per second.
+    Population {
+        /// Number of the class.
+        class: usize,
+        /// How many from then on.
+        population: f64,
+    },
+}
+
+/// What can change about a direction of a link during a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinkChange {
+    /// Bits per second on the wire. A transmission under way ends as it began.
+    Rate(Rate),
+    /// Propagation of packets whose transmission begins from then on; packets keep their order.
+    Delay(Time),
+    /// Parameters of the discipline, whose kind stays. So do the packets that wait.
+    Discipline(Box<Discipline>),
+}
+
+/// A scenario's links and populations as changes have left them so far.
+#[derive(Clone, Debug)]
+pub struct Changes {
+    network: Network,
+    classes: Vec<(String, Model)>,
+}
+
+/// Where the keys of classes begin.
+const TRAFFIC: &str = "traffic";
+
+impl Changes {
+    /// Nothing has changed yet.
+    pub fn new(scenario: &Scenario) -> Self {
+        let classes = scenario.traffic.iter();
+        Self {
+            network: scenario.topology.network(),
+            classes: classes
+                .map(|class| (class.name.clone(), class.model.clone()))
+                .collect(),
+        }
+    }
+
+    /// Gives `key` a new value: what that changes, or nothing if it has this value already.
+    ///
+    /// Keys and values are those of [`Change`]. The error's path is the key where the value is
+    /// wrong, and empty where the key is.
+    pub fn change(&mut self, key: &str, value: &str) -> Result<Option<Changed>, ScenarioError> {
+        match key.split_once('.') {
+            Some((TRAFFIC, rest)) => self.change_population(key, rest, value),
+            _ => self.change_link(key, value),
+        }
+    }
+
+    /// All keys that can change.
+    pub fn keys(&self) -> Vec<String> {
+        let mut keys = Vec::new();
+        for (name, link) in &self.network.links {
+            for (direction, link) in [("forward", &link.forward), ("reverse", &link.reverse)] {
+                let parameters = link.discipline.changeable().iter();
+                let parameters = parameters.map(|parameter| format!("discipline.{parameter}"));
+                let of_link = ["rate", "delay"].map(str::to_owned).into_iter();
+                let of_link = of_link.chain(parameters);
+                keys.extend(of_link.map(|key| format!("{name}.{direction}.{key}")));
+            }
+        }
+        for (name, model) in &self.classes {
+            let parameters = model.parameters();
+            if parameters.changing() != Changing::Never && parameters.population().is_some() {
+                let key = parameters.population_key().name;
+                keys.push(format!("{TRAFFIC}.{name}.{key}"));
+            }
+        }
+        keys
+    }
+
+    /// No such key: which there are.
+    fn unknown(&self, key: &str) -> ScenarioError {
+        let keys = self.keys();
+        let words: Vec<&str> = keys.iter().map(String::as_str).collect();
+        ScenarioError::from(Located::unknown_word(key, &words))
+    }
+
+    fn change_link(&mut self, key: &str, value: &str) -> Result<Option<Changed>, ScenarioError> {
+        if !self.keys().iter().any(|known| known == key) {
+            return Err(self.unknown(key));
+        }
+        let mut parts = key.splitn(3, '.');
+        let [name, direction, of_link] = [(); 3].map(|()| parts.next().unwrap_or_default());
+        let links = self.network.links.iter_mut().enumerate();
+        let mut links = links.filter(|(_, (other, _))| other.as_str() == name);
+        let Some((number, (_, link))) = links.next() else {
+            return Err(self.unknown(key));
+        };
+        let is_reverse = direction == "reverse";
+        let link = match is_reverse {
+            true => &mut link.reverse,
+            false => &mut link.forward,
+        };
+        let changed = with(link, of_link, value).map_err(|error| at(key, of_link, &error))?;
+        let checked = changed.check().map_err(ScenarioError::from);
+        checked.map_err(|error| at(key, of_link, &error))?;
+        if changed == *link {
+            return Ok(None);
+        }
+        *link = changed;
+        let change = match of_link {
+            "rate" => LinkChange::Rate(link.rate),
+            "delay" => LinkChange::Delay(link.delay),
+            _ => LinkChange::Discipline(Box::new(link.discipline.clone())),
+        };
+        let port = 2 * number + usize::from(is_reverse);
+        Ok(Some(Changed::Link { port, change }))
+    }
+
+    fn change_population(
+        &mut self,
+        key: &str,
+        rest: &str,
+        value: &str,
+    ) -> Result<Option<Changed>, ScenarioError> {
+        let found = self.classes.iter().position(|(name, model)| {
+            let parameters = model.parameters();
+            let expected = format!("{name}.{}", parameters.population_key().name);
+            rest == expected
+                && parameters.changing() != Changing::Never
+                && parameters.population().is_some()
+        });
+        let Some(class) = found else {
+            return Err(self.unknown(key));
+        };
+        let parameters = self.classes[class].1.parameters_mut();
+        let wrong = |right: &str| {
+            let message = format!("found {}; {right}", quoted(value));
+            Err(ScenarioError::new(key, message))
+        };
+        let population = match parameters.changing() {
+            Changing::Rate => match value.parse::<Frequency>() {
+                Ok(rate) if rate.0.is_finite() && rate.0 > 0.0 => rate.0,
+                _ => return wrong("expected a rate above 0, as \"40 /s\""),
+            },
+            Changing::Members | Changing::Never => match value.parse::<u32>() {
+                Ok(members) if members > 0 => f64::from(members),
+                _ => return wrong("expected a whole number of at least 1"),
+            },
+        };
+        if parameters.population() == Some(population) {
+            return Ok(None);
+        }
+        parameters.set_population(population);
+        Ok(Some(Changed::Population { class, population }))
+    }
+}
+
+/// A link with another value at a key of its table.
+fn with(link: &Link, key: &str, value: &str) -> Result<Link, ScenarioError> {
+    let table = Table::try_from(link).expect("a link holds only what TOML can say");
+    let mut table = Table::from_iter([("link".to_owned(), Value::Table(table))]);
+    overrides::set(&mut table, &format!("link.{key}"), value)?;
+    let link = table.remove("link").unwrap_or(Value::Boolean(false));
+    Ok(tagged::from_value(link)?)
+}
+
+/// An error of a link, which knows the key in the link's table, as one of the key of a change.
+/// Another key of the same discipline may be what contradicts it.
+fn at(key: &str, of_link: &str, error: &ScenarioError) -> ScenarioError {
+    let place = error.path.strip_prefix("link.").unwrap_or(&error.path);
+    let message = match place == of_link || place.is_empty() {
+        true => error.message.clone(),
+        false => format!("{place}: {}", error.message),
+    };
+    ScenarioError::new(key, message)
+}
+
+impl Scenario {
+    /// Its changes in their order, ready for the world, with their times.
+    pub fn planned_changes(&self) -> Result<Vec<(Time, Changed)>, ScenarioError> {
+        let mut changes = Changes::new(self);
+        let mut planned = Vec::with_capacity(self.changes.len());
+        for (index, Change { at, key, value }) in self.changes.iter().enumerate() {
+            let place = |field: &str| format!("changes.{index}.{field}");
+            let changed = changes.change(key, value).map_err(|error| {
+                let field = if error.path.is_empty() {
+                    "key"
+                } else {
+                    "value"
+                };
+                ScenarioError::new(place(field), error.message)
+            })?;
+            let Some(changed) = changed else {
+                let message = format!("found {}, which {key} is already", quoted(value));
+                return Err(ScenarioError::new(place("value"), message));
+            };
+            planned.push((*at, changed));
+        }
+        Ok(planned)
+    }
+}
+
+/// The changes come in order, within the run, and mean something.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let end = scenario.measure.warm_up + scenario.measure.duration;
+    let mut before = Time::ZERO;
+    for (index, Change { at, .. }) in scenario.changes.iter().enumerate() {
+        let wrong = |message: String| {
+            let path = format!("changes.{index}.at");
+            Err(ScenarioError::new(path, message))
+        };
+        if *at < before {
+            return wrong(format!("found {at}; not before the last change, {before}"));
+        }
+        if *at >= end {
+            return wrong(format!("found {at}; the run ends at {end}"));
+        }
+        before = *at;
+    }
+    let network = scenario.topology.network();
+    let links = network.links.values();
+    let links = links.flat_map(|link| [&link.forward, &link.reverse]);
+    let links: Vec<&Link> = links.collect();
+    for (index, (_, changed)) in scenario.planned_changes()?.iter().enumerate() {
+        if let Changed::Link { port, change } = changed
+            && matches!(change, LinkChange::Rate(_))
+            && !links[*port].rate_changes.is_empty()
+        {
+            let message = "found the rate of a link that has rate_changes; give either";
+            return Err(ScenarioError::new(format!("changes.{index}.key"), message));
+        }
+    }
+    Ok(())
+}

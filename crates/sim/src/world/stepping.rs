@@ -1,0 +1,203 @@
+//! A run that is looked at, and changed, while it is under way.
+
+use std::collections::VecDeque;
+
+use aqmlab_link::PortState;
+use aqmlab_net::{Role, Time};
+use aqmlab_record::{LinkDirection, RunError};
+use aqmlab_scenario::{Change, Changed, Changes, Scenario, ScenarioError};
+use aqmlab_tcp::Probe;
+
+use super::World;
+use crate::event::{Event, Kind};
+use crate::event_queue::EventQueue;
+
+/// What changes during a run.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    /// The links and populations as they are.
+    state: Changes,
+    /// What is still to come.
+    due: VecDeque<Change>,
+    /// What has changed.
+    done: Vec<Change>,
+    /// As long as nothing has changed that could: which ports would compute their departures if
+    /// nothing could.
+    computing: Vec<bool>,
+    /// Departures from these ports: they do not count as events.
+    uncounted: u64,
+}
+
+impl Schedule {
+    /// That of a scenario; `computing` says which ports would compute their departures if nothing
+    /// could change, and is empty if nothing can.
+    pub(super) fn new(scenario: &Scenario, computing: Vec<bool>) -> Self {
+        Self {
+            state: Changes::new(scenario),
+            due: scenario.changes.iter().cloned().collect(),
+            done: Vec::new(),
+            computing,
+            uncounted: 0,
+        }
+    }
+
+    /// When the next change comes.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.due.front().map(|change| change.at)
+    }
+
+    /// A packet departs from a port.
+    #[inline]
+    pub(super) fn on_departure(&mut self, port: usize) {
+        self.uncounted += u64::from(self.computing.get(port).copied().unwrap_or_default());
+    }
+
+    /// Events that a run in which nothing could change would not have.
+    pub(super) const fn uncounted(&self) -> u64 {
+        self.uncounted
+    }
+}
+
+/// A flow of a run under way: a connection, as the sender of its responses knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowState {
+    /// Its serial number.
+    pub flow: u64,
+    /// Number of its class.
+    pub class: usize,
+    /// IP-level payload bytes that its client has received so far.
+    pub received: u64,
+    /// Data segments that its server has sent again so far.
+    pub retransmitted: u64,
+    /// Its sender's state.
+    pub probe: Probe,
+}
+
+/// What the world does at some moment.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// When.
+    pub time: Time,
+    /// The links' directions, forward first, in the order of the links' names.
+    pub links: Vec<(LinkDirection, PortState)>,
+    /// The open connections.
+    pub flows: Vec<FlowState>,
+}
+
+impl<Q: EventQueue> World<Q> {
+    /// Makes the next change of the schedule, whose time has come.
+    pub(super) fn change_next(&mut self) -> Result<(), RunError> {
+        let Some(change) = self.schedule.due.pop_front() else {
+            return Ok(());
+        };
+        self.change(change).map_err(wrong)
+    }
+
+    /// Makes the changes of the schedule whose time is now: they come before others of this time.
+    pub(crate) fn change_due(&mut self, now: Time) -> Result<(), ScenarioError> {
+        while self.schedule.next() == Some(now) {
+            if let Some(change) = self.schedule.due.pop_front() {
+                self.change(change)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes something, at a time before which everything has happened, and nothing of it.
+    pub(crate) fn change(&mut self, change: Change) -> Result<(), ScenarioError> {
+        let changed = self.schedule.state.change(&change.key, &change.value)?;
+        let Some(changed) = changed else {
+            return Ok(());
+        };
+        let now = change.at;
+        self.schedule.done.push(change);
+        // In the run of the scenario that this makes, all ports store their packets.
+        self.schedule.computing.clear();
+        self.schedule.uncounted = 0;
+        self.record_samples_before(now);
+        match changed {
+            Changed::Link { port, change } => {
+                self.network.change_port(now, port, &change);
+            }
+            Changed::Population { class, population } => {
+                self.now = now;
+                let source = &mut self.classes[class].source;
+                let can = source.set_population(population, now, &mut self.actions);
+                debug_assert!(can, "the scenario says which populations can change");
+                self.act(class);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ports that are looked at take their samples up to then: those of earlier checkpoints are
+    /// written out before, so that rows have the order that they would have had.
+    fn record_samples_before(&mut self, time: Time) {
+        while self.checkpoint < time {
+            self.record_samples();
+        }
+    }
+
+    /// What has changed, and what is still to change.
+    pub(crate) fn changes(&self) -> Vec<Change> {
+        let Schedule { done, due, .. } = &self.schedule;
+        done.iter().chain(due).cloned().collect()
+    }
+
+    /// The keys that can change.
+    pub(crate) fn changeable(&self) -> Vec<String> {
+        self.schedule.state.keys()
+    }
+
+    /// The connection of a class with this token ends at `now`, at both ends.
+    pub(super) fn end_connection(&mut self, class: usize, token: u32) {
+        let mut open = self.connections.iter();
+        let found = open.find(|(_, connection)| {
+            usize::from(connection.class) == class && connection.app.token == token
+        });
+        if let Some((index, _)) = found {
+            let (kind, now) = (Kind::Stop, self.now);
+            let network = &mut self.network;
+            self.connections.push(kind, index, now, network);
+        }
+    }
+
+    /// The time has come for a connection to end.
+    #[cold]
+    pub(super) fn stop(&mut self, time: Time, event: &Event) {
+        if let Some(now) = self.connections.on_resume(time, event, &self.network) {
+            self.now = now;
+            if let Some(connection) = self.connections.get_mut(event.conn) {
+                (connection.aborted, connection.stopped) = (true, true);
+            }
+            self.report(event.conn);
+            self.release_if_over(event.conn);
+        }
+    }
+
+    /// What the world does at `time`, before which everything has happened, and nothing of it.
+    pub(crate) fn observe(&mut self, time: Time) -> Observation {
+        self.record_samples_before(time);
+        let flows = self.connections.iter().filter_map(|(index, connection)| {
+            let (class, probe) = self.connections.probe(index, Role::Server)?;
+            Some(FlowState {
+                flow: self.network.routes(index).flow(),
+                class,
+                received: connection.app.received().0,
+                retransmitted: connection.retransmissions().data.into(),
+                probe,
+            })
+        });
+        let flows = flows.collect();
+        Observation {
+            time,
+            links: self.network.observe(time),
+            flows,
+        }
+    }
+}
+
+/// A change that the schedule has, and that the run as it has become cannot make.
+fn wrong(error: ScenarioError) -> RunError {
+    RunError::Change(error.to_string())
+}

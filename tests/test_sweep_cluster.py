@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import aqmlab as package
 import pytest
@@ -116,3 +117,24 @@ def test_a_run_that_the_cluster_loses_is_a_failure() -> None:
     assert isinstance(outcome, AqmlabError)
     assert str(outcome) == "the cluster lost it: all those workers died"
     assert outcome.exit_status == 1
+
+
+def test_a_search_is_the_same_on_a_cluster(small: Path, cluster: str) -> None:
+    pytest.importorskip("optuna")
+
+    def search(out: str, **where: Any) -> bytes:
+        package.tune(
+            small,
+            vary="discipline.limit=5..50 packets:log:whole",
+            goal="minimize p90",
+            trials=4,
+            seeds=[1, 2],
+            confirm=2,
+            out=out,
+            store=f"{out}-store",
+            progress=False,
+            **where,
+        )
+        return Path(out, "tune.json").read_bytes()
+
+    assert search("dask", scheduler=cluster) == search("local", jobs=2)

@@ -8,15 +8,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import aqmlab as package
 import pytest
-from aqmlab.errors import AqmlabError
+from aqmlab.engine import schedulers
+from aqmlab.engine.store import Store
+from aqmlab.errors import AqmlabError, RunError
+from aqmlab.scenario.scenario import Scenario
 from aqmlab.tuning import goals, outcome, space
 from aqmlab.tuning.plan import Plan
 from aqmlab.tuning.study import MEASURED, Study, Trial
@@ -333,6 +336,70 @@ def test_settings_that_are_no_scenarios_are_left_out(bulk: Path) -> None:
         progress=False,
     )
     assert {trial.state for trial in derived.trials} == {"measured"}
+
+
+def test_several_scenarios_are_tuned_together(bulk: Path, tmp_path: Path, aqmlab: Cli) -> None:
+    fast = tmp_path / "fast.toml"
+    fast.write_text(BULK.replace("4 Mbit/s", "12 Mbit/s"))
+    arguments = (
+        *("tune", bulk, fast, "--vary", LIMIT, "--goal", "minimize delay", "--trials", 6),
+        *("--seeds", "1..2", "--confirm", 2, "--jobs", 1, "--out", "both"),
+    )
+    answer = aqmlab(*arguments)
+    assert answer.status == 0
+    assert "ratios to untuned, mean over scenarios" in answer.out
+    found = json.loads(aqmlab(*arguments, "--json").out)
+    assert found["plan"]["scenarios"].keys() == {"bulk", "fast"}
+    [first, second] = found["untuned"]["delay"]
+    assert len(first) == len(second) == 2
+    best = found["trials"][found["best"]["trial"]]
+    assert best["delay"] == min(row["delay"] for row in found["trials"])
+    assert 0 < best["delay"] < best["delay.worst"] < 1
+    assert [one["scenario"] for one in found["best"]["fresh"]] == ["bulk", "fast"]
+    for name in ("best", "robust"):
+        limits = {
+            package.Scenario.load(f"both/{name}-{one}.toml").data["topology"]["bottleneck"][
+                "forward"
+            ]["discipline"]["limit"]
+            for one in ("bulk", "fast")
+        }
+        assert limits == {f"{found[name]['values']['limit']} packets"}
+
+
+def test_a_setting_whose_run_fails_is_named(
+    bulk: Path, aqmlab: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = schedulers.scheduler
+
+    class Failing:
+        """Fails with one of the queues."""
+
+        def __init__(self, pool: Any) -> None:
+            self.pool, self.jobs = pool, 1
+
+        def run(self, scenarios: Sequence[Scenario], store: Store, progress: Any) -> list[Any]:
+            wrong = ['limit = "3 packets"' in one.effective for one in scenarios]
+            right = [one for one, bad in zip(scenarios, wrong, strict=True) if not bad]
+            runs = iter(self.pool.run(right, store, progress))
+            return [RunError("no room") if bad else next(runs) for bad in wrong]
+
+    @contextmanager
+    def failing(*options: Any) -> Iterator[Failing]:
+        with made(*options) as pool:
+            yield Failing(pool)
+
+    monkeypatch.setattr(schedulers, "scheduler", failing)
+    answer = aqmlab(
+        *("tune", bulk, "--vary", "discipline.limit=2 packets,3 packets"),
+        *("--goal", "minimize delay", "--trials", 8, "--seeds", 1, "--confirm", 2, "--out", "here"),
+    )
+    assert answer.status == 1
+    found = json.loads(Path("here/tune.json").read_text())
+    states = {row["limit"]: row["state"] for row in found["trials"]}
+    assert states == {"2 packets": "measured", "3 packets": "failed"}
+    count = sum(row["state"] == "failed" for row in found["trials"])
+    assert f"{count} of 8 settings failed; the first, limit = 3 packets: no room" in answer.err
+    assert found["best"]["values"]["limit"] == "2 packets"
 
 
 def test_a_killed_command_goes_on(bulk: Path) -> None:

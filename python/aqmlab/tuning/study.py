@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -250,12 +251,20 @@ class _Lock:
 
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
-        self._file = path.open("w")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        while True:
+            self._file = path.open("w")
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._file.close()
+                raise AqmlabError(f"{path.parent}: another aqmlab tune is at work there") from None
+            except OSError:
+                return  # a file system without locks
+            # Whoever held it before may have removed it between the opening and the lock.
+            with suppress(FileNotFoundError):
+                if path.stat().st_ino == os.fstat(self._file.fileno()).st_ino:
+                    return
             self._file.close()
-            raise AqmlabError(f"{path.parent}: another aqmlab tune is at work there") from None
 
     def release(self) -> None:
         """Lets others in."""

@@ -9,9 +9,6 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field};
 use serde::Serialize;
 
-/// Rows that are collected before they are written.
-pub(crate) const GROUP: usize = 1 << 16;
-
 /// What a table says of itself.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct TableAbout {
@@ -35,6 +32,17 @@ pub enum Layout {
     Large,
     /// Of bins: some hundred rows in every run, which must cost next to nothing.
     Bins,
+}
+
+impl Layout {
+    /// Rows that are collected before they are encoded. The caches hold few of them. Where a row
+    /// may lack values, the encoder cuts its pages by how many it gets at a time.
+    pub(crate) const fn group(self) -> usize {
+        match self {
+            Self::Large => 1 << 12,
+            Self::Small | Self::Bins => 1 << 16,
+        }
+    }
 }
 
 /// What a column says of itself.
@@ -91,8 +99,8 @@ pub(crate) trait Buffer {
     fn finish(&mut self) -> ArrayRef;
 }
 
-/// Values of a plain type. There is room for a group from the start, so that nothing is copied
-/// when it fills.
+/// Values of a plain type.
+#[derive(Default)]
 pub(crate) struct Values<T>(Vec<T>);
 
 impl<T> Values<T> {
@@ -101,8 +109,10 @@ impl<T> Values<T> {
         self.0.push(value);
     }
 
+    /// Takes them. There is room for as many again, so that nothing is copied when it fills.
     fn take(&mut self) -> Vec<T> {
-        std::mem::replace(&mut self.0, Vec::with_capacity(GROUP))
+        let room = Vec::with_capacity(self.0.len());
+        std::mem::replace(&mut self.0, room)
     }
 }
 
@@ -112,7 +122,7 @@ macro_rules! plain_values {
             const KIND: &'static str = $name;
 
             fn new(_classes: &[String]) -> Self {
-                Self(Vec::with_capacity(GROUP))
+                Self::default()
             }
 
             fn data_type() -> DataType {
@@ -184,7 +194,7 @@ impl Buffer for ClassNames {
     fn new(classes: &[String]) -> Self {
         Self {
             names: Arc::new(StringArray::from_iter_values(classes)),
-            keys: Values(Vec::with_capacity(GROUP)),
+            keys: Values::default(),
         }
     }
 
@@ -231,7 +241,7 @@ impl Buffer for Words {
     fn new(_classes: &[String]) -> Self {
         Self {
             words: Vec::new(),
-            keys: Values(Vec::with_capacity(GROUP)),
+            keys: Values::default(),
             last: 0,
         }
     }

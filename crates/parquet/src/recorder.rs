@@ -10,6 +10,7 @@ use aqmlab_record::{
 };
 use aqmlab_scenario::{Measure, Record};
 
+use crate::background::AtWork;
 use crate::column::FixedColumns;
 use crate::table::Table;
 use crate::tables::{
@@ -28,6 +29,7 @@ pub struct ParquetRecords {
     traces: Option<Table<Traces>>,
     /// The first error, until it is told.
     failed: Option<RunError>,
+    _at_work: AtWork,
 }
 
 impl ParquetRecords {
@@ -44,6 +46,7 @@ impl ParquetRecords {
             queue: None,
             traces: None,
             failed: None,
+            _at_work: AtWork::begin(),
         }
     }
 

@@ -13,7 +13,7 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
-use crate::column::{Columns, FixedColumns, GROUP, Layout};
+use crate::column::{Columns, FixedColumns, Layout};
 
 /// A Parquet file with its columns.
 pub(crate) struct Table<C> {
@@ -66,7 +66,7 @@ impl<C: Columns> Table<C> {
     /// Writes the rows that wait, if there are enough.
     #[inline]
     pub(crate) fn write_group(&mut self) -> Result<(), RunError> {
-        if self.rows < GROUP {
+        if self.rows < C::ABOUT.layout.group() {
             return Ok(());
         }
         self.write()

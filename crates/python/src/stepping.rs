@@ -41,7 +41,7 @@ impl Stepper {
     #[pyo3(signature = (effective, out_dir, memory=None))]
     fn new(effective: &str, out_dir: Option<&str>, memory: Option<u64>) -> PyResult<Self> {
         let scenario = read_effective(effective)?;
-        let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure);
+        let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure, 1);
         let started = Simulation::start_changeable(&scenario, records, bound(memory));
         Ok(Self {
             simulation: Mutex::new(Some(started.map_err(run_error)?)),

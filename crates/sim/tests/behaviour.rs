@@ -70,7 +70,7 @@ impl Case {
         let directory = scratch.join(self.name.replace(['/', ' '], "_"));
         fs::create_dir_all(&directory).unwrap();
         let scenario = self.scenario();
-        let records = recorder(Some(&directory), &scenario.measure);
+        let records = recorder(Some(&directory), &scenario.measure, 1);
         aqmlab_sim::run(&scenario, records, &mut |_| true)
             .unwrap_or_else(|error| panic!("{}: {error}", self.name));
         let mut tables: Vec<PathBuf> = fs::read_dir(&directory)

@@ -62,7 +62,7 @@ fn scenario(file: &str, overrides: &[(&str, &str)]) -> Scenario {
 
 /// The run in one go.
 fn whole(scenario: &Scenario, scratch: &Scratch) -> (Summary, Files) {
-    let records = recorder(Some(&scratch.0), &scenario.measure);
+    let records = recorder(Some(&scratch.0), &scenario.measure, 1);
     let summary = aqmlab_sim::run(scenario, records, &mut |_| true).unwrap();
     (summary, scratch.take())
 }
@@ -74,7 +74,7 @@ fn stepped(
     changeable: bool,
     mut change: impl FnMut(&mut Simulation),
 ) -> (Scenario, Summary, Files) {
-    let records = recorder(Some(&scratch.0), &scenario.measure);
+    let records = recorder(Some(&scratch.0), &scenario.measure, 1);
     let start = match changeable {
         true => Simulation::start_changeable,
         false => Simulation::start,

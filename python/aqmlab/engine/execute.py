@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from aqmlab import _native
-from aqmlab.engine import memory
+from aqmlab.engine import memory, threads
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.finished import write_run
 from aqmlab.engine.workspace import workspace
@@ -39,8 +39,16 @@ class World(str, Enum):
 
     def run(self, effective: str, out_dir: str, progress: Callable[[float], object] | None) -> str:
         """Runs an effective scenario there; its summary as JSON."""
-        run = _native.run if self is World.SIM else _native.run_live
-        return run(effective, out_dir, progress, memory.bound())
+        if self is World.SIM:
+            return _native.run(effective, out_dir, progress, memory.bound(), threads.bound())
+        return _native.run_live(effective, out_dir, progress, memory.bound())
+
+    def cpu_time(self) -> float:
+        """CPU time that this thread's runs have taken, and whatever else it has done, in s."""
+        if self is World.SIM:
+            # The work of this thread, and of those that encode its records.
+            return time.thread_time() + _native.encoding_time()
+        return time.process_time()
 
     def key(self, scenario: Scenario) -> str:
         """What tells a run from runs of other scenarios, and of other worlds."""
@@ -104,9 +112,7 @@ def execute(
     if os.path.lexists(target):
         return _reusable_run(target, key, reuse=reuse)
     with _terminable(world), workspace(target) as folder:
-        # A simulated run is the work of this thread alone.
-        cpu_time = time.thread_time if world is World.SIM else time.process_time
-        started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), cpu_time()
+        started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), world.cpu_time()
         try:
             summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
         except RunError as error:
@@ -119,7 +125,7 @@ def execute(
             load=load,
             started=started,
             wall_s=time.perf_counter() - wall,
-            cpu_s=cpu_time() - cpu,
+            cpu_s=world.cpu_time() - cpu,
         )
     return Run.open(target)
 

@@ -25,8 +25,8 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from aqmlab import _native
 from aqmlab._util.pool import OnProgress, available_cpus, run_all
+from aqmlab.engine import memory, threads
 from aqmlab.engine.execute import execute
-from aqmlab.engine.memory import VARIABLE, share
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, NoWorkerWarning, RunError
 from aqmlab.results.run import Run
@@ -73,10 +73,9 @@ class _WorkerDiedError(RunError):
 class _Worker:
     """A process that makes runs, one after the other; see :mod:`aqmlab.engine.worker`."""
 
-    def __init__(self, memory: int | None) -> None:
+    def __init__(self, bounds: Mapping[str, str]) -> None:
         package = os.fspath(Path(__file__).resolve().parents[2])
         paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
-        bounds = {} if memory is None else {VARIABLE: f"{memory} bytes"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "aqmlab.engine.worker"],
             stdin=subprocess.PIPE,
@@ -133,7 +132,9 @@ class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
 
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = max(1, jobs or available_cpus())
-        self._memory = share(self.jobs)
+        most = memory.share(self.jobs)
+        self._bounds = {} if most is None else {memory.VARIABLE: f"{most} bytes"}
+        self._bounds[threads.VARIABLE] = f"{threads.share(self.jobs)}"
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
 
     def run(
@@ -162,7 +163,7 @@ class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
         try:
             worker = self._idle.get_nowait()
         except Empty:
-            worker = _Worker(self._memory)
+            worker = _Worker(self._bounds)
         try:
             worker.run(_portable(scenario), store, report)
         except AqmlabError:
@@ -312,7 +313,9 @@ def carried(scenario: Scenario, engine: str) -> Mapping[str, bytes] | AqmlabErro
         )
     with tempfile.TemporaryDirectory(prefix="aqmlab-") as folder:
         try:
-            run = execute(scenario, Path(folder) / "run")
+            # Whoever started the cluster's workers has given each run one thread.
+            with threads.limited(1):
+                run = execute(scenario, Path(folder) / "run")
         except AqmlabError as error:
             return error
         return {file.name: file.read_bytes() for file in sorted(run.path.iterdir())}

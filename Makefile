@@ -148,7 +148,7 @@ bench:  ## what the engine costs: ARGS=--quick, --memory, --save; docs/benchmark
 bench-micro:  ## what single parts of it cost
 	cargo bench --locked --bench '*' -- $(ARGS)
 
-bench-peers:  ## what a packet costs here, and in ns-2 and ns-3 where they are installed: docs/peers.md
+bench-peers:  ## what a packet costs here, in ns-2 and in ns-3; the table is kept in out/bench-peers.md: docs/peers.md
 	$(PYTHON) benches/peers/compare.py $(ARGS)
 
 .PHONY: peers-fidelity

@@ -33,8 +33,27 @@ RED = (
 )
 SACK = '{profile = "rfc", recovery = "sack", ecn = true}'
 RED_ECN = f"topology.bottleneck.discipline={RED[:-1]}, ecn = true}}"
-# Simulated seconds that callgrind runs: it is some fifty times slower.
-SHORT_S = 3
+# Ten times web-1gbit, with longer ways: some 200,000 connections are open at once. No scenario of
+# its own, so that tests which run every scenario need not run this one.
+TEN_GBIT = (
+    "topology.bottleneck.rate=10 Gbit/s",
+    'topology.bottleneck.discipline={kind = "droptail", limit = "24000 packets"}',
+    "traffic.web.rate=208500 /s",
+    'traffic.web.rtt={kind = "uniform", min = "20 ms", max = "500 ms"}',
+    "measure.warm_up=3 s",
+    "measure.duration=5 s",
+)
+# Rows wait in memory until they are written, which takes up to 50 MB.
+NO_ROWS = "measure.record=[]"
+# Connections that are opened and do not end: nothing but what each of them takes.
+OPEN_ONLY = (
+    "topology.bottleneck.rate=10 Gbit/s",
+    'topology.bottleneck.discipline={kind = "droptail", limit = "24000 packets"}',
+    "traffic.web.rate=400000 /s",
+    'traffic.web.rtt={kind = "constant", rtt = "2 s"}',
+    "measure.warm_up=0 s",
+    "measure.duration=2.6 s",
+)
 # Simulated seconds of each run that compares disciplines.
 LAWS_S = 30
 
@@ -47,15 +66,24 @@ class Case:
     scenario: str
     settings: tuple[str, ...]
     budget_ns: int
+    budget_instructions: int
+    # Simulated seconds that callgrind runs: it is some fifty times slower.
+    short_s: float = 3
+
+
+def _with(discipline: str) -> tuple[str, ...]:
+    return (f"topology.bottleneck.discipline={discipline}",)
 
 
 CASES = [
-    Case("web-100mbit", "web-100mbit", (), 120),
-    Case("web-100mbit RED", "web-100mbit", (f"topology.bottleneck.discipline={RED}",), 140),
-    Case("web-100mbit CoDel", "web-100mbit", ("topology.bottleneck.discipline=codel",), 140),
-    Case("web-100mbit SACK", "web-100mbit", (f"traffic.web.tcp={SACK}", RED_ECN), 140),
-    Case("web-1gbit", "web-1gbit", (), 130),
-    Case("bulk-50", "bulk-50", (), 90),
+    Case("web-100mbit", "web-100mbit", (), 100, 850),
+    Case("web-100mbit RED", "web-100mbit", _with(RED), 120, 1000),
+    Case("web-100mbit CoDel", "web-100mbit", _with("codel"), 130, 1100),
+    Case("web-100mbit FQ-CoDel", "web-100mbit", _with("fq-codel"), 170, 1400),
+    Case("web-100mbit SACK", "web-100mbit", (f"traffic.web.tcp={SACK}", RED_ECN), 120, 1000),
+    Case("web-1gbit", "web-1gbit", (), 130, 850),
+    Case("web-10gbit", "web-1gbit", TEN_GBIT, 150, 850, 2),
+    Case("bulk-50", "bulk-50", (), 50, 550),
 ]
 
 
@@ -121,7 +149,7 @@ def print_times(runner: Path, runs: int) -> None:
     """Prints time and memory of every case, medians over `runs` runs."""
     print(f"\nUser CPU time, median of {runs} (span); packets at the bottleneck, both directions")
     print(
-        f"{'':<18} {'packets':>11} {'ns/packet':>10} {'budget':>7} {'(span)':>15} "
+        f"{'':<20} {'packets':>11} {'ns/packet':>10} {'budget':>7} {'(span)':>15} "
         f"{'sim s/CPU s':>12} {'peak MB':>8}"
     )
     for case in CASES:
@@ -134,7 +162,7 @@ def print_times(runner: Path, runs: int) -> None:
         low, middle, high = (time / count * 1e9 for time in (min(times), median, max(times)))
         peak = statistics.median(cost.peak_mb for cost in costs)
         print(
-            f"{case.name:<18} {count:>11,} {middle:>10.1f} {case.budget_ns:>7} "
+            f"{case.name:<20} {count:>11,} {middle:>10.1f} {case.budget_ns:>7} "
             f"{f'({low:.0f} to {high:.0f})':>15} {seconds / median:>12.0f} {peak:>8.1f}"
         )
 
@@ -171,13 +199,13 @@ def print_laws(runner: Path, runs: int) -> None:
 
 def per_packet(runner: Path, name: str, settings: tuple[str, ...]) -> str:
     """Instructions per packet of web-100mbit with some settings."""
-    total, count = instructions(runner, Case(name, "web-100mbit", settings, 0))
+    total, count = instructions(runner, Case(name, "web-100mbit", settings, 0, 0))
     return f"{total / count:.0f}"
 
 
 def instructions(runner: Path, case: Case) -> tuple[int, int]:
     """Instructions and bottleneck packets of a shortened run, by callgrind."""
-    settings = (*case.settings, *span(SHORT_S))
+    settings = (*case.settings, *span(case.short_s))
     with tempfile.TemporaryDirectory(prefix="aqmlab-bench-") as directory:
         profiled = subprocess.run(
             [
@@ -203,8 +231,11 @@ def print_instructions(runner: Path, save: bool) -> None:
     compiler = subprocess.check_output(["rustc", "--version"], text=True).strip()
     if not save and baseline.get("compiler", compiler) != compiler:
         print(f"\nThe baseline was made with {baseline['compiler']}, this is {compiler}")
-    print(f"\nInstructions of {SHORT_S} simulated seconds without a warm-up, by callgrind")
-    print(f"{'':<18} {'packets':>11} {'instructions':>15} {'per packet':>11} {'baseline':>9}")
+    print("\nInstructions of 3 simulated seconds (web-10gbit: 2) without a warm-up, by callgrind")
+    print(
+        f"{'':<20} {'packets':>11} {'instructions':>15} {'per packet':>11} {'budget':>7} "
+        f"{'baseline':>9}"
+    )
     measured = {}
     for case in CASES:
         total, count = instructions(runner, case)
@@ -216,7 +247,8 @@ def print_instructions(runner: Path, save: bool) -> None:
         }
         before = baseline["cases"].get(case.name, {}).get("instructions_per_packet")
         print(
-            f"{case.name:<18} {count:>11,} {total:>15,} {per_packet:>11.1f} "
+            f"{case.name:<20} {count:>11,} {total:>15,} {per_packet:>11.1f} "
+            f"{case.budget_instructions:>7,} "
             + ("none" if before is None else f"{before:.1f}").rjust(9)
             + change(before, per_packet)
         )
@@ -237,11 +269,19 @@ def change(before: float | None, now: float) -> str:
 
 
 def print_memory(runner: Path) -> None:
-    """Prints the peak memory of two simulated hours: it must not grow with the run's length."""
+    """Prints the peak memory of two simulated hours, and what an open connection takes."""
     print("\nMemory: web-100mbit for two simulated hours, everything recorded")
     cost = run(runner, "web-100mbit", "measure.duration=2 h")
     responses = cost.summary["responses"]["all"]["count"]
     print(f"{responses:,} responses, peak {cost.peak_mb:.0f} MB, {cost.user_s:.1f} s of user CPU")
+    print("\nMemory per connection that is open at the end, over that of an empty network")
+    print(f"{'':<20} {'open':>11} {'peak MB':>8} {'bytes each':>11}")
+    empty = run(runner, "web-1gbit", *TEN_GBIT, NO_ROWS, "traffic.web.rate=1 /s")
+    for name, settings in (("web-10gbit", TEN_GBIT), ("none ends", OPEN_ONLY)):
+        cost = run(runner, "web-1gbit", *settings, NO_ROWS)
+        count = cost.summary["flows"]["all"]["still_open"]
+        each = (cost.peak_mb - empty.peak_mb) * 1024 * 1024 / count
+        print(f"{name:<20} {count:>11,} {cost.peak_mb:>8.0f} {each:>11.0f}")
 
 
 def main() -> None:

@@ -31,6 +31,8 @@ sys.path.insert(0, str(HERE.parent))
 
 import bench  # noqa: E402  (found through the line above)
 
+# Where the table is kept.
+TABLE = ROOT / "out" / "bench-peers.md"
 # A peer whose run takes longer is left out.
 TIME_LIMIT_S = 120
 # Every packet has the same size everywhere: ns-2 knows no framing.
@@ -228,8 +230,8 @@ def ns3(source: str, options: dict[str, Any], directory: Path) -> Callable[[floa
     return peer([program, "--seconds=SECONDS", *(f"--{k}={v}" for k, v in options.items())])
 
 
-def programs(directory: Path, quick: bool) -> list[Program]:
-    """All programs that can run here; prints why others cannot."""
+def programs(directory: Path, quick: bool, missing: list[str]) -> list[Program]:
+    """All programs that can run here; says loudly, and notes, which cannot and why."""
     runner = bench.build()
     bulk, web = (
         read_toml(ROOT / "scenarios" / "bench" / f"{name}.toml")
@@ -250,30 +252,30 @@ def programs(directory: Path, quick: bool) -> list[Program]:
         try:
             run = make()
         except UnavailableError as reason:
-            print(f"{name}: skipped, {reason}")
+            note(missing, scenario, name, reason)
             return
         found.append(Program(name, scenario, warm_up, warm_up + seconds * share, run, target))
 
     add("aqmlab", "bulk-50", 1200, lambda: aqmlab(runner, "bulk-50"))
-    add("ns-2 one-way TCP", "bulk-50", 300, lambda: ns2("bulk_ns2.tcl", bulk_options(bulk)), 8)
-    add("ns-3", "bulk-50", 40, lambda: ns3("bulk_ns3.cc", bulk_options(bulk), directory), 200)
+    add("ns-2 one-way TCP", "bulk-50", 300, lambda: ns2("bulk_ns2.tcl", bulk_options(bulk)), 15)
+    add("ns-3", "bulk-50", 40, lambda: ns3("bulk_ns3.cc", bulk_options(bulk), directory), 400)
     add("aqmlab", "web-100mbit", 240, lambda: aqmlab(runner, "web-100mbit"))
     add(
         "ns-2 Full-TCP, PackMime",
         "web-100mbit",
         40,
         lambda: ns2("web_ns2.tcl", web_options(web, directory)),
-        60,
+        250,
     )
     return found
 
 
-def marginal(program: Program) -> Marginal | None:
-    """Runs a program for its short and for its long time; None (and the reason) if it fails."""
+def marginal(program: Program, missing: list[str]) -> Marginal | None:
+    """Runs a program for its short and for its long time; None if it fails, which is said."""
     try:
         short, long = program.run(program.short_s), program.run(program.long_s)
     except UnavailableError as reason:
-        print(f"{program.name}: left out, {reason}")
+        note(missing, program.scenario, program.name, reason)
         return None
     return Marginal(
         long.user_s - short.user_s,
@@ -284,12 +286,18 @@ def marginal(program: Program) -> Marginal | None:
     )
 
 
-def measure(found: list[Program], rounds: int) -> dict[Program, list[Marginal]]:
+def note(missing: list[str], scenario: str, name: str, reason: Exception) -> None:
+    """Says loudly, and notes, that a program cannot be measured here."""
+    missing.append(f"{scenario}: {name}: NOT MEASURED: {reason}")
+    print(missing[-1], file=sys.stderr)
+
+
+def measure(found: list[Program], rounds: int, missing: list[str]) -> dict[Program, list[Marginal]]:
     """Runs all programs in turn; one that fails is left out from then on."""
     measured: dict[Program, list[Marginal]] = {program: [] for program in found}
     for _ in range(rounds):
         for program in list(measured):
-            one = marginal(program)
+            one = marginal(program, missing)
             if one is None:
                 del measured[program]
             else:
@@ -297,12 +305,21 @@ def measure(found: list[Program], rounds: int) -> dict[Program, list[Marginal]]:
     return measured
 
 
-def print_table(measured: dict[Program, list[Marginal]]) -> None:
-    """Prints medians, and ratios to aqmlab's median in the same scenario."""
-    print(
-        f"\n{'':<36} {'packets/s':>10} {'bytes':>6} {'loss':>6} {'ns/packet':>10} "
-        f"{'(span)':>18} {'sim s/CPU s':>12} {'ratio':>7} {'target':>7}"
-    )
+COLUMNS = (
+    "",
+    "packets/s",
+    "bytes",
+    "loss",
+    "ns per packet (span)",
+    "simulated s per CPU s",
+    "ratio",
+    "target",
+)
+
+
+def table(measured: dict[Program, list[Marginal]]) -> list[tuple[str, ...]]:
+    """A row for each program: medians, and ratios to aqmlab's median in the same scenario."""
+    rows = []
     own: dict[str, float] = {}
     for program, rounds in measured.items():
         costs = [one.ns_per_packet for one in rounds]
@@ -310,26 +327,46 @@ def print_table(measured: dict[Program, list[Marginal]]) -> None:
         base = own.setdefault(program.scenario, median)
         last = rounds[-1]
         speed = statistics.median(one.simulated_s / one.user_s for one in rounds)
-        print(
-            f"{program.scenario + ': ' + program.name:<36} "
-            f"{last.arrived / last.simulated_s:>10,.0f} "
-            f"{last.mean_bytes:>6.0f} {last.dropped / last.arrived:>6.2%} "
-            f"{median:>10,.0f} {f'({min(costs):,.0f} to {max(costs):,.0f})':>18} {speed:>12,.2f} "
-            f"{median / base:>7.1f} {program.target or '':>7}"
+        rows.append(
+            (
+                f"{program.scenario}: {program.name}",
+                f"{last.arrived / last.simulated_s:,.0f}",
+                f"{last.mean_bytes:.0f}",
+                f"{last.dropped / last.arrived:.2%}",
+                f"{median:,.0f} ({min(costs):,.0f} to {max(costs):,.0f})",
+                f"{speed:,.3g}",
+                f"{median / base:.3g}",
+                f"{program.target or ''}",
+            )
         )
+    return rows
+
+
+def page(rows: list[tuple[str, ...]], rounds: int, missing: list[str]) -> str:
+    """The table as Markdown, with what it lacks."""
+    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
+    lines = [
+        "| " + " | ".join(map(str.ljust, row, widths)) + " |"
+        for row in (COLUMNS, tuple("-" * width for width in widths), *rows)
+    ]
+    head = f"User CPU time per packet at the bottleneck, both directions; median of {rounds}."
+    return "\n".join([head, "", *lines, *(f"\n{line}" for line in missing), ""])
 
 
 def main() -> None:
-    """Parses the command line, prepares, measures, prints."""
+    """Parses the command line, prepares, measures, prints and keeps the table."""
     parser = argparse.ArgumentParser(description="Measures what a packet costs here and in peers.")
     parser.add_argument("--quick", action="store_true", help="one short round instead of three")
     chosen = parser.parse_args()
     rounds = 1 if chosen.quick else 3
+    missing: list[str] = []
     with tempfile.TemporaryDirectory(prefix="aqmlab-peers-") as directory:
-        found = programs(Path(directory), chosen.quick)
-        measured = measure(found, rounds)
-    print(f"\nUser CPU time per packet at the bottleneck, both directions; median of {rounds}")
-    print_table(measured)
+        found = programs(Path(directory), chosen.quick, missing)
+        measured = measure(found, rounds, missing)
+    found_there = page(table(measured), rounds, missing)
+    TABLE.parent.mkdir(parents=True, exist_ok=True)
+    TABLE.write_text(found_there, encoding="utf-8")
+    print(f"\n{found_there}\nkept in {TABLE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ pub mod afd;
 pub mod ared;
 pub mod ared_feng;
 pub mod avq;
+pub mod bernoulli;
 pub mod blue;
 pub mod choke;
 pub mod codel;
@@ -67,6 +68,8 @@ registry::disciplines! {
     aqms {
         /// Admit until the buffer is full.
         Droptail(droptail),
+        /// Every arrival with the same probability.
+        Bernoulli(bernoulli),
         /// Random early detection.
         Red(red),
         /// A mark on every arrival that finds the queue above a threshold.

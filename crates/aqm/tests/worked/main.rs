@@ -3,6 +3,7 @@
 mod ared;
 mod ared_feng;
 mod avq;
+mod bernoulli;
 mod blue;
 mod codel;
 mod lqd;

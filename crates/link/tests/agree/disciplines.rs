@@ -35,6 +35,7 @@ rio = { min_in = "10 packets", max_in = "20 packets", min_out = "4 packets", max
 rio-ps = { short_min_th = "4 packets", short_max_th = "20 packets", long_min_th = "4 packets", long_max_th = "12 packets", limit = "30 packets", w_q = 0.02, ecn = true }
 fred = { limit = "90 packets", w_q = 0.02, ecn = true }
 sfb = { limit = "90 packets", bin_size = 4, rehash = "300 ms", penalty_rate = "1 Mbit/s", ecn = true }
+bernoulli = { p = 0.03, limit = "40 packets", ecn = true }
 red-pd = { min_th = "4 packets", max_th = "12 packets", limit = "40 packets", gentle = true, w_q = 0.02, ecn = true }
 choke = { min_th = "4 packets", max_th = "15 packets", limit = "40 packets", w_q = 0.02, ecn = true }
 codel = { target = "5 ms", interval = "50 ms", limit = "60 packets", ecn = true }

@@ -88,6 +88,8 @@ def test_ranges_have_the_words_of_sweeps() -> None:
     assert (plain.path, plain.low, plain.high, plain.is_log) == ("topology.x.y", 0.1, 2000, False)
     assert choice.choices == ("a", "b")
     assert str(target) == "topology.bottleneck.discipline.target=1 ms..50 ms:log"
+    [load] = space.read_variables(["load=0.5..0.9"], ["load"])
+    assert load.path == "load"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from rich.text import Text
 from aqmlab._util.console import strong
 from aqmlab._util.table import Table
 from aqmlab.tuning.goals import Goal
-from aqmlab.tuning.outcome import Check, Choice, Tuning
+from aqmlab.tuning.outcome import Check, Choice, Numbers, Tuning
 from aqmlab.tuning.study import Trial
 
 __all__ = ["checks_table", "front_table", "importance_table", "sentences"]
@@ -64,10 +64,10 @@ def _head(goal: Goal, several: bool) -> str:
     return goal.metric if several or not goal.shown.unit else f"{goal.metric} {goal.shown.unit}"
 
 
-def _goals(found: Tuning, numbers: object) -> list[str]:
+def _goals(found: Tuning, numbers: Numbers) -> list[str]:
     """For each goal the mean and the worst."""
     several = len(found.plan.scenarios) > 1
-    means, worst = found.scales.mean(numbers), found.scales.worst(numbers)  # type: ignore[arg-type]
+    means, worst = found.scales.mean(numbers), found.scales.worst(numbers)
     cells = []
     for goal, mean, least in zip(found.plan.goals, means, worst, strict=True):
         scale = 1.0 if several else goal.shown.scale

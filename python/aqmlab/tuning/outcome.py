@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -204,7 +205,7 @@ class Tuning:
     """
 
     plan: Plan
-    folder: Any
+    folder: Path
     """Where it is written."""
     untuned: Numbers
     """The scenarios as they are, on the seeds of the search."""

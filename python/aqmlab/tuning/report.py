@@ -39,7 +39,7 @@ def refuse_a_taken_place(folder: Path) -> None:
 
 def write(found: Tuning) -> None:
     """Writes all of it, in place of what an earlier search left."""
-    folder: Path = found.folder
+    folder = found.folder
     write_text(folder / "trials.tsv", tsv([found.row(trial) for trial in found.trials]))
     write_text(folder / "front.tsv", tsv([found.row(trial) for trial in found.front]))
     if found.feasible:

@@ -87,8 +87,8 @@ def read_variables(texts: Sequence[str], top: Sequence[str]) -> list[Variable]:
     """The variables of some ``--vary`` options.
 
     Args:
-        texts: ``FIELD=RANGE`` or ``FIELD=A,B,C``; a name without a dot is a variable that ``$name``
-            in other fields uses.
+        texts: ``FIELD=RANGE`` or ``FIELD=A,B,C``; a name without a dot that is no key at the top of
+            the scenario is a variable that ``$name`` in other fields uses.
         top: keys at the top of the scenario; a field that begins with another one is sought at
             ``topology.bottleneck``.
     """
@@ -104,7 +104,8 @@ def read_variables(texts: Sequence[str], top: Sequence[str]) -> list[Variable]:
                 f"--vary {path}: {found[name].path or name} has the name {name} already; name each "
                 "field once"
             )
-        made = _read(Field(f"--vary {path}", content), name, path if dot else "")
+        is_field = bool(dot) or path in top
+        made = _read(Field(f"--vary {path}", content), name, path if is_field else "")
         found[name] = made
     if not found:
         raise AqmlabError(f"--vary: is missing; expected FIELD=RANGE with {_WHAT}")

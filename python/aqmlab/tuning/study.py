@@ -18,7 +18,7 @@ import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -86,9 +86,11 @@ class Study(AbstractContextManager["Study"]):
         self._plan = plan
         self._open: dict[int, optuna.Trial] = {}
         file = folder / FILE
-        self._lock = _Lock(folder / f".{FILE}.lock")
+        self._closing = ExitStack()
+        self._closing.callback(_Lock(folder / f".{FILE}.lock").release)
         try:
             self._storage = self._optuna.storages.RDBStorage(f"sqlite:///{file.resolve()}")
+            self._closing.callback(self._storage.engine.dispose)
             self._study: optuna.Study = self._optuna.create_study(
                 storage=self._storage,
                 study_name=_NAME,
@@ -96,10 +98,10 @@ class Study(AbstractContextManager["Study"]):
                 load_if_exists=True,
             )
             self._refuse_another(folder)
-        except self._sqlalchemy_error as error:
-            self._lock.release()
+        except (RuntimeError, self._sqlalchemy_error) as error:
+            self.close()
             raise AqmlabError(f"{file}: is no search of aqmlab tune: {_first(error)}") from None
-        except AqmlabError:
+        except BaseException:
             self.close()
             raise
 
@@ -123,8 +125,7 @@ class Study(AbstractContextManager["Study"]):
 
     def close(self) -> None:
         """Lets the file go."""
-        self._storage.engine.dispose()
-        self._lock.release()
+        self._closing.close()
 
     def __exit__(
         self,

@@ -120,8 +120,9 @@ impl Stack {
             );
             return Err(refuse(&field, message));
         }
-        if !matches!(tcp.recovery, Recovery::Sack | Recovery::NewReno) {
-            let message = "found a rule that no kernel has; expected sack or new-reno".to_owned();
+        if !matches!(tcp.recovery, Recovery::RackTlp | Recovery::NewReno) {
+            let message =
+                "found a rule that no kernel has; expected rack-tlp or new-reno".to_owned();
             return Err(refuse("recovery", message));
         }
         let header = tcp.header.0;
@@ -138,7 +139,7 @@ impl Stack {
         let mut settings: Vec<_> = ALWAYS.map(|(key, value)| (key, value.to_owned())).to_vec();
         settings.extend([
             ("ipv4/tcp_ecn", flag(tcp.ecn)),
-            ("ipv4/tcp_sack", flag(tcp.recovery == Recovery::Sack)),
+            ("ipv4/tcp_sack", flag(tcp.recovery == Recovery::RackTlp)),
             ("ipv4/tcp_timestamps", flag(header == HEADERS[1])),
             (
                 "ipv4/tcp_slow_start_after_idle",

@@ -159,7 +159,7 @@ fn cases() -> Vec<Case> {
         both.into_iter().filter(parses)
     });
     let profiles = Profile::NAMES.iter().flat_map(|profile| {
-        let recoveries = ["tahoe", "reno", "new-reno", "sack", "sack-pipe"];
+        let recoveries = ["tahoe", "reno", "new-reno", "sack", "sack-pipe", "rack-tlp"];
         recoveries.into_iter().map(move |recovery| {
             let tcp =
                 format!("{{ profile = \"{profile}\", recovery = \"{recovery}\", ecn = true }}");
@@ -177,7 +177,16 @@ fn cases() -> Vec<Case> {
             )
         })
     });
-    let stacks = profiles.chain(controls);
+    // Controls that need a record of each segment.
+    let tracked = [(
+        "dctcp",
+        "congestion_control = \"dctcp\", ecn = true, ecn_echo = \"each-change\"",
+    )];
+    let tracked = tracked.into_iter().map(|(name, keys)| {
+        let tcp = format!("{{ profile = \"linux\", {keys} }}");
+        (format!("control {name}"), tcp)
+    });
+    let stacks = profiles.chain(controls).chain(tracked);
     let stacks = stacks.map(|(name, tcp)| varied(name, &[("traffic.poisson.tcp", &tcp)]));
     shipped.chain(presets).chain(stacks).collect()
 }

@@ -3,12 +3,13 @@
 use aqmlab_net::Time;
 
 use crate::control::{Ack, Cause, Congestion};
-use crate::endpoint::{Context, Endpoint, RecoveryState};
+use crate::endpoint::{Context, Endpoint};
 use crate::profile::{
     BackoffEnd, EcnReaction, FastRetransmitGuard, NewRenoExit, NewRenoVariant, Recovery,
     RepeatedTimeout, SackAtTimeout, WindowGrowth,
 };
 use crate::prr::Prr;
+use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Outbox, RoundTrip, Segment, Stamps, Timestamps};
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 3.2).
@@ -30,6 +31,10 @@ impl Endpoint {
             // It acknowledges what was never sent: RFC 9293, section 3.10.7.4.
             self.receiver.ack_now = true;
             return false;
+        }
+        if self.keeps_records {
+            self.on_tracked_ack(segment, cx, out);
+            return true;
         }
         let echo = self.ecn.agreed && segment.flags.has(Flags::ECE);
         let before = self.before_ack(segment.options.sack_blocks().len() > 0, cx);
@@ -146,7 +151,7 @@ impl Endpoint {
     /// RFC 7661: a window that is not used tells nothing about the path. In slow start half of it
     /// is enough, because it doubles (Linux).
     #[inline]
-    fn uses_window(&self, flight: u64, cx: &Context<'_>) -> bool {
+    pub(crate) fn uses_window(&self, flight: u64, cx: &Context<'_>) -> bool {
         if cx.profile.window_growth != WindowGrowth::CwndLimited {
             return true;
         }
@@ -155,7 +160,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn news<'a>(&self, acked: u64, cx: &Context<'a>) -> Ack<'a> {
+    pub(crate) fn news<'a>(&self, acked: u64, cx: &Context<'a>) -> Ack<'a> {
         Ack {
             now: cx.now,
             profile: cx.profile,
@@ -266,7 +271,9 @@ impl Endpoint {
     /// The scheme in use: SACK without a peer that sends blocks is NewReno.
     fn scheme(&self, cx: &Context<'_>) -> Recovery {
         match cx.profile.recovery {
-            Recovery::Sack | Recovery::SackPipe if !self.sacking => Recovery::NewReno,
+            Recovery::Sack | Recovery::SackPipe | Recovery::RackTlp if !self.sacking => {
+                Recovery::NewReno
+            }
             scheme => scheme,
         }
     }
@@ -289,7 +296,9 @@ impl Endpoint {
     fn may_repair(&self, cx: &Context<'_>) -> bool {
         let scheme = self.scheme(cx);
         let guard = match scheme {
-            Recovery::NewReno | Recovery::Sack | Recovery::SackPipe => FastRetransmitGuard::Always,
+            Recovery::NewReno | Recovery::Sack | Recovery::SackPipe | Recovery::RackTlp => {
+                FastRetransmitGuard::Always
+            }
             Recovery::Tahoe | Recovery::Reno => cx.profile.fast_retransmit_guard,
         };
         let beyond = if scheme == Recovery::Sack {
@@ -314,7 +323,7 @@ impl Endpoint {
         }
         if self.recovery_state == RecoveryState::Recovery {
             match scheme {
-                Recovery::Tahoe | Recovery::Sack => {}
+                Recovery::Tahoe | Recovery::Sack | Recovery::RackTlp => {}
                 Recovery::Reno | Recovery::NewReno => self.inflation += mss as i64,
                 Recovery::SackPipe => self.cold_mut().board.pipe -= mss as i64,
             }
@@ -362,7 +371,7 @@ impl Endpoint {
             Recovery::Reno | Recovery::NewReno => {
                 self.inflation = i64::from(DUP_THRESH) * mss as i64;
             }
-            Recovery::Sack | Recovery::SackPipe => {
+            Recovery::Sack | Recovery::SackPipe | Recovery::RackTlp => {
                 let (una, pipe) = (self.una, self.in_flight() as i64);
                 let board = &mut self.cold_mut().board;
                 board.begin(una);
@@ -375,7 +384,7 @@ impl Endpoint {
     }
 
     /// The window that a loss leaves; the present one if an echo has cut it for the same data.
-    fn cut_for_loss(&mut self, flight: u64, cx: &Context<'_>) -> u64 {
+    pub(crate) fn cut_for_loss(&mut self, flight: u64, cx: &Context<'_>) -> u64 {
         if self.ecn.cut_by_echo && self.una <= self.ecn.cut_until {
             return self.control.window();
         }
@@ -384,7 +393,7 @@ impl Endpoint {
 
     /// A congestion event: ssthresh falls, and echoes of this window are ignored. Returns the
     /// window that goes with it.
-    fn cut(&mut self, flight: u64, cause: Cause, cx: &Context<'_>) -> u64 {
+    pub(crate) fn cut(&mut self, flight: u64, cause: Cause, cx: &Context<'_>) -> u64 {
         let cwnd = self.control.on_congestion(&Congestion {
             now: cx.now,
             profile: cx.profile,
@@ -399,7 +408,7 @@ impl Endpoint {
     }
 
     /// RFC 3168, section 6.1.2: an echo halves the window, at most once per window of data.
-    fn on_echo(&mut self, ack: u64, cx: &Context<'_>) {
+    pub(crate) fn on_echo(&mut self, ack: u64, cx: &Context<'_>) {
         if ack <= self.ecn.cut_until {
             return;
         }

@@ -3,12 +3,14 @@
 use aqmlab_net::{Ecn, RandomStream, Time};
 
 use crate::control::{Control, ControlMetrics};
-use crate::profile::Profile;
+use crate::profile::{EcnEcho, Profile};
 use crate::prr::Prr;
 use crate::receive::Receiver;
+use crate::recovery::RecoveryState;
 use crate::rto::{HostClock, Rto};
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Flags, Options, Outbox, Segment, SegmentKind};
+use crate::tracked::Tracked;
 
 /// What an end point needs to know besides its own state.
 #[derive(Clone, Copy, Debug)]
@@ -86,28 +88,6 @@ pub struct Probe {
     pub control: ControlMetrics,
 }
 
-/// What a sender is doing about losses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecoveryState {
-    /// Nothing is known to be lost.
-    Open,
-    /// Fast recovery (RFC 5681, section 3.2).
-    Recovery,
-    /// Going back to the oldest byte after a time-out, or after Tahoe's fast retransmit.
-    Loss,
-}
-
-impl RecoveryState {
-    /// What it is called in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Recovery => "fast-recovery",
-            Self::Loss => "go-back",
-        }
-    }
-}
-
 /// One end of a connection: handshake, data both ways, close.
 ///
 /// Sans-IO: segments come in through [`on_segment`](Self::on_segment), go out into an [`Outbox`], and
@@ -156,6 +136,10 @@ pub struct Endpoint {
     pub(crate) sacking: bool,
     /// The peer stamps its segments.
     pub(crate) stamping: bool,
+    /// ACKs and options need the long way: time stamps, records.
+    pub(crate) unpredicted: bool,
+    /// It keeps a record of each segment.
+    pub(crate) keeps_records: bool,
 }
 
 /// The sender's side of RFC 3168, section 6.1.2.
@@ -187,6 +171,8 @@ pub(crate) struct Cold {
     pub(crate) transit: u32,
     /// Draws of the random delay before a segment.
     pub(crate) draws: Option<RandomStream>,
+    /// The record of each segment, of a sender that keeps one.
+    pub(crate) tracked: Option<Box<Tracked>>,
 }
 
 impl Endpoint {
@@ -220,6 +206,8 @@ impl Endpoint {
             partial: false,
             sacking: false,
             stamping: false,
+            unpredicted: false,
+            keeps_records: false,
         }
     }
 
@@ -411,6 +399,9 @@ impl Endpoint {
         }
         if self.retransmit_at <= cx.now {
             self.ecn.hold = false;
+            if self.keeps_records && self.is_established() {
+                return self.on_tracked_timer(&cx, out);
+            }
             if self.una < self.max {
                 return self.on_timeout(&cx, out);
             }
@@ -618,6 +609,15 @@ impl Endpoint {
             cx.profile.initial_window
         };
         self.control.start(segments, cx.profile);
+        // Who echoes each change looks at the field of every segment.
+        let looks = self.ecn.agreed && cx.profile.ecn_echo == EcnEcho::EachChange;
+        self.unpredicted = self.stamping || looks;
+        if cx.profile.keeps_records() {
+            self.unpredicted = true;
+            self.keeps_records = true;
+            self.cold_mut().tracked = Some(Box::default());
+            self.set_pace(cx);
+        }
     }
 
     fn on_established_segment(
@@ -637,7 +637,7 @@ impl Endpoint {
             (!self.stamping || self.accept_stamps(segment, cx)) && self.on_ack(segment, cx, out);
         let fin = segment.flags.has(Flags::FIN);
         if accepted && (segment.len > 0 || fin) {
-            self.note_congestion_mark(segment);
+            self.note_congestion_mark(segment, cx, out);
             let delivered = self.receiver.on_data(
                 segment.seq,
                 u64::from(segment.len),
@@ -655,7 +655,11 @@ impl Endpoint {
 
     /// RFC 3168, section 6.1.3: CWR is processed before the CE mark of the same segment. Marks on
     /// data that has arrived before say nothing new (section 6.1.5).
-    fn note_congestion_mark(&mut self, segment: &Segment) {
+    fn note_congestion_mark(&mut self, segment: &Segment, cx: &Context<'_>, out: &mut impl Outbox) {
+        if cx.profile.ecn_echo == EcnEcho::EachChange {
+            self.note_change_of_marks(segment, cx, out);
+            return;
+        }
         if segment.flags.has(Flags::CWR) {
             self.receiver.echo = false;
         }
@@ -665,6 +669,18 @@ impl Endpoint {
         }
     }
 
+    /// RFC 8257, section 3.2: where marks begin or end, what waits is acknowledged with the old state.
+    fn note_change_of_marks(&mut self, segment: &Segment, cx: &Context<'_>, out: &mut impl Outbox) {
+        let marked = self.ecn.agreed && segment.ecn == Ecn::Ce;
+        if segment.len == 0 || marked == self.receiver.echo {
+            return;
+        }
+        if self.receiver.delayed_until < Time::NEVER {
+            self.send_pure_ack(cx, out);
+        }
+        self.receiver.echo = marked;
+    }
+
     // ---- timers ----
 
     #[inline]
@@ -672,7 +688,7 @@ impl Endpoint {
         self.retransmit_at = self.rto.deadline(cx.profile, cx.host, cx.now);
     }
 
-    fn on_timeout(&mut self, cx: &Context<'_>, out: &mut impl Outbox) -> Events {
+    pub(crate) fn on_timeout(&mut self, cx: &Context<'_>, out: &mut impl Outbox) -> Events {
         if u32::from(self.rto.expiries()) >= cx.profile.max_retransmissions {
             return self.fail();
         }
@@ -681,7 +697,11 @@ impl Endpoint {
         self.timed_at = Time::NEVER; // Karn: what is sent again is not timed.
         if self.phase == Phase::Established {
             self.arm(cx);
-            self.go_back(cx);
+            if self.keeps_records {
+                self.lose_by_timeout(cx);
+            } else {
+                self.go_back(cx);
+            }
             self.output(cx, out);
         } else {
             self.send_syn_again(cx, out);

@@ -17,17 +17,22 @@ mod predicted;
 mod profile;
 mod prr;
 mod receive;
+mod recovery;
+mod reduction;
 mod rto;
 mod scoreboard;
 mod segment;
+mod tracked;
 
 pub use control::{CongestionControlKind, ControlMetrics};
-pub use endpoint::{Context, Endpoint, Events, Probe, RecoveryState, Retransmissions};
+pub use endpoint::{Context, Endpoint, Events, Probe, Retransmissions};
 pub use profile::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
-    EcnReaction, EctOn, FastRetransmitGuard, NewRenoExit, NewRenoVariant, Profile, RateReduction,
-    Recovery, RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart, WindowGrowth,
+    EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, NewRenoExit, NewRenoVariant,
+    Pacing, Profile, RateReduction, Recovery, RepeatedTimeout, RtoMinBounds, SackAtTimeout,
+    SlowStart, SlowStartExit, TailLossProbe, WindowGrowth,
 };
+pub use recovery::RecoveryState;
 pub use rto::HostClock;
 pub use segment::{
     Flags, MAX_SACK_BLOCKS, Options, Outbox, RoundTrip, Segment, SegmentKind, Timestamps,

@@ -2,8 +2,9 @@
 
 use aqmlab_net::{Ecn, RandomStream, Time};
 
-use crate::endpoint::{Context, Endpoint, RecoveryState};
-use crate::profile::{EctOn, Profile, Recovery, SackAtTimeout};
+use crate::endpoint::{Context, Endpoint};
+use crate::profile::{Ect, EctOn, Profile, Recovery, SackAtTimeout};
+use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Options, Outbox, Segment, SegmentKind};
 
 /// A segment that could be sent: its length, and whether it would carry the FIN.
@@ -30,6 +31,7 @@ impl Endpoint {
         // Whoever has sent all that was written, FIN included, has nothing more to look at.
         if self.nxt < self.end + u64::from(self.closed)
             || self.recovery_state == RecoveryState::Recovery
+            || self.repairs_by_records()
         {
             self.send_what_is_allowed(cx, out);
         }
@@ -40,6 +42,10 @@ impl Endpoint {
 
     #[inline(never)]
     fn send_what_is_allowed(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
+        if self.keeps_records {
+            self.tracked_output(cx, out);
+            return;
+        }
         let idle = self.una == self.max;
         if idle && self.end > self.nxt {
             self.restart_after_idle(cx);
@@ -74,7 +80,7 @@ impl Endpoint {
 
     /// RFC 5681, section 4.1; BSD counts from the last segment received, as here.
     #[inline(never)]
-    fn restart_after_idle(&mut self, cx: &Context<'_>) {
+    pub(crate) fn restart_after_idle(&mut self, cx: &Context<'_>) {
         let idle_for = cx.now.saturating_sub(self.last_received);
         if idle_for < self.rto.timeout(cx.profile) {
             return;
@@ -109,6 +115,9 @@ impl Endpoint {
 
     /// The delay is over: one segment goes.
     pub(crate) fn send_delayed(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
+        if self.keeps_records {
+            return; // It was a paced segment's: what goes next is looked at anew.
+        }
         let idle = self.una == self.max;
         if let Some(candidate) = self.next_segment(self.send_limit(cx), idle, cx) {
             self.send_next_out_of_line(candidate, cx, out);
@@ -151,14 +160,19 @@ impl Endpoint {
 
     /// Bytes that may be out, whatever the congestion window.
     #[inline]
-    fn data_limit(&self, cx: &Context<'_>) -> u64 {
+    pub(crate) fn data_limit(&self, cx: &Context<'_>) -> u64 {
         self.peer_window(cx).min(cx.profile.send_buffer.0)
     }
 
     /// The segment at `nxt`, if it ends by `limit` and may be sent: RFC 1122, section 4.2.3.4
     /// (Nagle and sender's silly window avoidance), as BSD words it.
     #[inline]
-    fn next_segment(&self, limit: u64, idle: bool, cx: &Context<'_>) -> Option<Candidate> {
+    pub(crate) fn next_segment(
+        &self,
+        limit: u64,
+        idle: bool,
+        cx: &Context<'_>,
+    ) -> Option<Candidate> {
         let mss = cx.profile.mss.0;
         let len = self.end.min(limit).saturating_sub(self.nxt).min(mss);
         // The common cases: a full segment of new data, and a window that is full.
@@ -214,7 +228,7 @@ impl Endpoint {
     }
 
     /// The piece `[seq, to)` of what is out, at most a segment; the FIN is its last byte.
-    fn piece(&self, seq: u64, to: u64, profile: &Profile) -> Candidate {
+    pub(crate) fn piece(&self, seq: u64, to: u64, profile: &Profile) -> Candidate {
         let len = self.end.min(to).saturating_sub(seq).min(profile.mss.0);
         (len, self.closed && seq + len == self.end && to > self.end)
     }
@@ -324,7 +338,7 @@ impl Endpoint {
 
     /// [`emit`](Self::emit) where it is not worth its space.
     #[inline(never)]
-    fn emit_out_of_line(
+    pub(crate) fn emit_out_of_line(
         &mut self,
         seq: u64,
         len: u64,
@@ -351,7 +365,11 @@ impl Endpoint {
             flags = flags.with(Flags::CWR);
         }
         let capable = agreed && (is_new || cx.profile.ect_on == EctOn::AllData);
-        let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = match cx.profile.ect {
+            _ if !capable => Ecn::NotEct,
+            Ect::Ect0 => Ecn::Ect0,
+            Ect::Ect1 => Ecn::Ect1,
+        };
         let segment = Segment {
             seq,
             ack: self.receiver.next,
@@ -391,7 +409,7 @@ impl Endpoint {
     }
 
     #[inline(never)]
-    fn send_pure_ack(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
+    pub(crate) fn send_pure_ack(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         self.hand_over(self.bare(self.nxt), cx, out);
         self.receiver.on_ack_sent();
     }
@@ -420,8 +438,8 @@ impl Endpoint {
 
     /// A segment leaves, with the options that both ends agreed on.
     #[inline(always)]
-    fn hand_over(&self, segment: Segment, cx: &Context<'_>, out: &mut impl Outbox) {
-        if self.stamping || (self.sacking && self.receiver.has_holes()) {
+    fn hand_over(&mut self, segment: Segment, cx: &Context<'_>, out: &mut impl Outbox) {
+        if self.stamping || (self.sacking && self.receiver.has_reports()) {
             let options = self.agreed_options(cx);
             out.send(Segment { options, ..segment });
         } else {
@@ -432,7 +450,7 @@ impl Endpoint {
     /// [`hand_over`](Self::hand_over) where it is not worth its space.
     #[inline(never)]
     pub(crate) fn hand_over_out_of_line(
-        &self,
+        &mut self,
         segment: Segment,
         cx: &Context<'_>,
         out: &mut impl Outbox,
@@ -441,14 +459,14 @@ impl Endpoint {
     }
 
     #[inline(never)]
-    fn agreed_options(&self, cx: &Context<'_>) -> Options {
+    fn agreed_options(&mut self, cx: &Context<'_>) -> Options {
         let mut options = Options::NONE;
         if self.stamping
             && let Some(stamps) = cx.profile.stamps()
         {
             options.set_timestamps(self.stamp(stamps, cx));
         }
-        if self.sacking && self.receiver.has_holes() {
+        if self.sacking && self.receiver.has_reports() {
             self.receiver.report(cx.profile.sack_blocks, &mut options);
         }
         options

@@ -4,7 +4,8 @@
 
 use aqmlab_net::Ecn;
 
-use crate::endpoint::{Context, Endpoint, NO_NUMBER, RecoveryState};
+use crate::endpoint::{Context, Endpoint, NO_NUMBER};
+use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Outbox, Segment};
 
 impl Endpoint {
@@ -20,7 +21,7 @@ impl Endpoint {
     ) -> Option<u64> {
         if segment.flags != Flags::ACK
             || !self.is_established()
-            || self.stamping
+            || self.unpredicted
             || self.ecn.hold
             || !segment.options.is_empty()
         {
@@ -203,7 +204,12 @@ mod tests {
         #[test]
         fn the_short_way_does_what_the_long_one_does(
             name in select(&Profile::NAMES[..]),
-            recovery in select(vec![Recovery::Reno, Recovery::NewReno, Recovery::Sack]),
+            recovery in select(vec![
+                Recovery::Reno,
+                Recovery::NewReno,
+                Recovery::Sack,
+                Recovery::RackTlp,
+            ]),
             (ecn, timestamps) in any::<(bool, bool)>(),
             bytes in (1..200_000_u64, 1..20_000_u64),
             (loss, jitter) in (0.0..0.1_f64, 0.0..0.02_f64),

@@ -36,6 +36,8 @@ struct Held {
     islands: Vec<Island>,
     /// Arrivals out of order so far.
     arrivals: u64,
+    /// What arrived for the second time, for the next ACK to tell (RFC 2883).
+    duplicate: Option<(u64, u64)>,
 }
 
 /// A piece of data between two holes.
@@ -83,11 +85,25 @@ impl Receiver {
             .is_some_and(|held| !held.islands.is_empty())
     }
 
-    /// RFC 2018, section 4: the block of the last arrival first, then the others, newest first.
-    pub(crate) fn report(&self, most: u32, options: &mut Options) {
-        let Some(held) = &self.held else {
+    /// Whether an ACK has something to report: holes, or a duplicate.
+    #[inline]
+    pub(crate) fn has_reports(&self) -> bool {
+        self.held
+            .as_ref()
+            .is_some_and(|held| !held.islands.is_empty() || held.duplicate.is_some())
+    }
+
+    /// RFC 2018, section 4: the block of the last arrival first, then the others, newest first; a
+    /// duplicate before them, once.
+    pub(crate) fn report(&mut self, most: u32, options: &mut Options) {
+        let Some(held) = &mut self.held else {
             return;
         };
+        let mut most = most;
+        if let Some((from, to)) = held.duplicate.take() {
+            options.push_sack_block(from, to);
+            most -= 1;
+        }
         let mut before = u64::MAX;
         for _ in 0..most {
             let older = held.islands.iter().filter(|island| island.touched < before);
@@ -120,7 +136,7 @@ impl Receiver {
         seq == self.next
             && len <= profile.receive_buffer.0
             && seq + len < self.fin_at
-            && !self.has_holes()
+            && !self.has_reports()
     }
 
     /// The next data has arrived: [`on_data`](Self::on_data) where [`is_next`](Self::is_next)
@@ -151,6 +167,9 @@ impl Receiver {
         if fin && seq + len <= edge {
             self.fin_at = end;
         }
+        if profile.dsack {
+            self.note_duplicate(seq, end);
+        }
         let had_holes = self.has_holes();
         let before = self.next;
         if seq > self.next {
@@ -177,6 +196,20 @@ impl Receiver {
             self.delay_ack(now, profile, host);
         }
         Delivered { bytes, eof }
+    }
+
+    /// RFC 2883, section 4: the part of `[seq, end)` that had arrived before.
+    fn note_duplicate(&mut self, seq: u64, end: u64) {
+        let duplicate = if seq < self.next {
+            Some((seq, end.min(self.next)))
+        } else {
+            let islands = self.held.iter().flat_map(|held| &held.islands);
+            let overlap = |island: &Island| (seq.max(island.from), end.min(island.to));
+            islands.map(overlap).find(|(from, to)| from < to)
+        };
+        if duplicate.is_some() || self.held.is_some() {
+            self.held.get_or_insert_default().duplicate = duplicate.filter(|(from, to)| from < to);
+        }
     }
 
     /// In-order data: every second full segment is acknowledged at once, a lone one waits. The
@@ -272,7 +305,7 @@ mod tests {
         assert!(r.ack_now);
         assert_eq!(data(&mut r, &p, 301, 100), 0);
         assert_eq!(data(&mut r, &p, 151, 100), 0); // overlaps the first island
-        assert_eq!(blocks(&r, 4), [(101, 251), (301, 401)]);
+        assert_eq!(blocks(&mut r, 4), [(101, 251), (301, 401)]);
         r.on_ack_sent();
         assert_eq!(data(&mut r, &p, 1, 100), 250);
         assert!(r.ack_now, "filling a hole is acknowledged at once");
@@ -281,7 +314,7 @@ mod tests {
         assert_eq!(data(&mut r, &p, 1, 100), 0, "a duplicate delivers nothing");
     }
 
-    fn blocks(r: &Receiver, most: u32) -> Vec<(u32, u32)> {
+    fn blocks(r: &mut Receiver, most: u32) -> Vec<(u32, u32)> {
         let mut options = Options::NONE;
         r.report(most, &mut options);
         options.sack_blocks().collect()
@@ -293,17 +326,17 @@ mod tests {
         for seq in [201, 401, 601, 801, 1001] {
             data(&mut r, &p, seq, 100);
         }
-        assert_eq!(blocks(&r, 3), [(1001, 1101), (801, 901), (601, 701)]);
-        assert_eq!(blocks(&r, 4).len(), 4);
+        assert_eq!(blocks(&mut r, 3), [(1001, 1101), (801, 901), (601, 701)]);
+        assert_eq!(blocks(&mut r, 4).len(), 4);
         // An arrival in the second island brings that to the front; one between two merges them.
         data(&mut r, &p, 451, 50);
-        assert_eq!(blocks(&r, 2), [(401, 501), (1001, 1101)]);
+        assert_eq!(blocks(&mut r, 2), [(401, 501), (1001, 1101)]);
         data(&mut r, &p, 501, 100);
-        assert_eq!(blocks(&r, 2), [(401, 701), (1001, 1101)]);
+        assert_eq!(blocks(&mut r, 2), [(401, 701), (1001, 1101)]);
         // The hole before the first island is filled: no block reports what is acknowledged.
         data(&mut r, &p, 1, 200);
         assert_eq!(r.next, 301);
-        assert_eq!(blocks(&r, 4), [(401, 701), (1001, 1101), (801, 901)]);
+        assert_eq!(blocks(&mut r, 4), [(401, 701), (1001, 1101), (801, 901)]);
     }
 
     #[test]

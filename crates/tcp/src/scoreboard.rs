@@ -71,6 +71,12 @@ impl Scoreboard {
         }
     }
 
+    /// Where the first island at or behind `seq` begins.
+    pub(crate) fn begins_at_or_behind(&self, seq: u64) -> Option<u64> {
+        let index = self.sacked.partition_point(|&(from, _)| from < seq);
+        self.sacked.get(index).map(|&(from, _)| from)
+    }
+
     /// IsLost: what has not arrived below this is lost, because three separate blocks or more than
     /// two segments' worth of bytes lie above it.
     pub(crate) fn lost_below(&self, mss: u64) -> u64 {

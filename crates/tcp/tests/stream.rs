@@ -19,6 +19,7 @@ fn recoveries() -> impl Strategy<Value = Recovery> {
         Recovery::NewReno,
         Recovery::Sack,
         Recovery::SackPipe,
+        Recovery::RackTlp,
     ])
 }
 

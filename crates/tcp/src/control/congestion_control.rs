@@ -5,7 +5,9 @@ use aqmlab_net::Time;
 
 use super::window::Window;
 use crate::profile::Profile;
+use crate::recovery::RecoveryState;
 use crate::segment::{Stamps, Timestamps};
+use crate::tracked::flight::{Loss, Rate};
 
 /// An ACK of new data outside of loss recovery.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +20,47 @@ pub(crate) struct Ack<'a> {
     pub(crate) una: u64,
     /// Behind the highest byte sent.
     pub(crate) max: u64,
+}
+
+/// What an ACK tells of marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    pub(crate) bytes: u64,
+    pub(crate) segments: u64,
+}
+
+/// All that an ACK tells, whatever state the connection is in: from senders that keep a record of each
+/// segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample<'a> {
+    pub(crate) now: Time,
+    pub(crate) profile: &'a Profile,
+    /// The state that it leaves.
+    pub(crate) state: RecoveryState,
+    /// The oldest byte not acknowledged, from now on, and behind the highest byte sent.
+    pub(crate) una: u64,
+    pub(crate) max: u64,
+    /// Bytes newly delivered, by acknowledgement or by SACK.
+    pub(crate) acked: u64,
+    /// It acknowledges new data.
+    pub(crate) advances: bool,
+    /// Marks newly reported.
+    pub(crate) marks: Marks,
+    /// Segments newly found lost.
+    pub(crate) losses: &'a [Loss],
+    /// The round trip of the newest segment delivered that was sent once.
+    pub(crate) rtt: Option<Time>,
+    /// The smoothed round trip.
+    pub(crate) srtt: Option<Time>,
+    pub(crate) rate: Option<Rate>,
+    /// Bytes delivered and lost since the connection began.
+    pub(crate) delivered: u64,
+    pub(crate) lost: u64,
+    /// Bytes in flight before and after it.
+    pub(crate) in_flight_before: u64,
+    pub(crate) in_flight: u64,
+    /// The window was used before it.
+    pub(crate) window_limited: bool,
 }
 
 /// Congestion: a loss found by duplicate ACKs or by the timer, or an ECN echo.
@@ -120,6 +163,38 @@ pub(crate) trait CongestionControl: Default {
         Decrease::HALF
     }
 
+    /// An ACK, whatever state the connection is in. Told by senders that keep a record of each
+    /// segment (`recovery = "rack-tlp"`), before [`on_ack`](Self::on_ack).
+    #[inline]
+    fn on_sample(&mut self, params: &Self::Params, window: &mut Window, sample: &Sample<'_>) {
+        let _ = (params, window, sample);
+    }
+
+    /// The last congestion was none: the window and ssthresh of before it are in force again.
+    #[inline]
+    fn on_undo(&mut self, params: &Self::Params, window: &mut Window) {
+        let _ = (params, window);
+    }
+
+    /// Bytes per second, headers included, at which segments are to leave; none: as the window allows.
+    #[inline]
+    fn pacing_rate(
+        &self,
+        params: &Self::Params,
+        window: &Window,
+        profile: &Profile,
+        srtt: Option<Time>,
+    ) -> Option<f64> {
+        let _ = (params, window, profile, srtt);
+        None
+    }
+
+    /// Whether it sends less than it could for reasons of its own: samples tell nothing of the bandwidth.
+    #[inline]
+    fn limits_samples(&self) -> bool {
+        false
+    }
+
     /// For traces.
     fn metrics(&self) -> ControlMetrics {
         ControlMetrics::default()
@@ -133,6 +208,12 @@ pub(crate) trait ControlParameters: Parameters {
 
     /// Time stamps that the segments of both ends carry for it; none: those of the profile, if any.
     const STAMPS: Option<Stamps> = None;
+
+    /// It sets the window itself, in recovery and after an idle time too; it needs samples.
+    const OWNS_WINDOW: bool = false;
+
+    /// It answers marks itself, by the samples that it needs.
+    const ANSWERS_MARKS: bool = false;
 
     /// What Linux calls it, if its kernels have it.
     const LINUX: Option<&'static str> = None;

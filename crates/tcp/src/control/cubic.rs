@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::congestion_control::{
-    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
+    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
 };
 use super::history::History;
 use super::window::Window;
@@ -23,6 +23,45 @@ pub struct Params {
     pub beta: f64,
     /// Whether slow start may end before a loss (HyStart).
     pub hystart: bool,
+    /// The round trip of the target (section 4.2).
+    #[serde(skip_serializing_if = "is_default")]
+    pub rtt: TargetRtt,
+    /// Share of the window that an ECN echo leaves (RFC 8511: 0.85); unset: that of a loss.
+    #[serde(skip_serializing_if = "is_default")]
+    pub beta_ecn: Option<f64>,
+    /// Least growth per round trip before the first congestion, as a share of the window (Linux: 0.05;
+    /// RFC 9438 has none).
+    #[serde(skip_serializing_if = "is_search_growth")]
+    pub search_growth: f64,
+    /// Whether time in which the window is not used counts, as in Linux; RFC 9438, section 5.8, stops the
+    /// clock.
+    #[serde(skip_serializing_if = "is_true")]
+    pub counts_unused_time: bool,
+}
+
+/// Which round trip CUBIC looks ahead by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetRtt {
+    /// The smallest one seen (Linux).
+    #[default]
+    Min,
+    /// The smoothed one (RFC 9438, section 4.2). With `recovery = "rack-tlp"`.
+    Smoothed,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_search_growth(growth: &f64) -> bool {
+    (*growth - SEARCH_GROWTH).abs() < f64::EPSILON
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 impl Default for Params {
@@ -31,6 +70,10 @@ impl Default for Params {
             c: 0.4,
             beta: 0.7,
             hystart: true,
+            rtt: TargetRtt::Min,
+            beta_ecn: None,
+            search_growth: SEARCH_GROWTH,
+            counts_unused_time: true,
         }
     }
 }
@@ -43,11 +86,12 @@ impl Parameters for Params {
         purpose: "Grows by the time since the last congestion, not by the round trip: flat near the \
                   window that was lost, steep away from it. The default of Linux.",
         departures: &[
-            "The round trip of the target (section 4.2) is the smallest one seen, as in Linux.",
+            "By default the round trip of the target (section 4.2) is the smallest one seen, unused time \
+             counts, and the window grows by a twentieth per round trip at least before the first \
+             congestion, as in Linux. `rtt = \"smoothed\"`, `counts_unused_time = false` and \
+             `search_growth = 0.0` are the RFC's rules.",
             "HyStart as Linux words it: slow start ends at a train of ACKs that lasts longer than half \
              of the smallest round trip, or at round trips that have grown by an eighth of it.",
-            "Before the first congestion the window grows by a twentieth per round trip at least, as \
-             in Linux.",
             "Section 4.6 asks for a share of FlightSize; `multiplicative_decrease_base` of the stack \
              says what it is a share of, as for Reno.",
         ],
@@ -56,7 +100,15 @@ impl Parameters for Params {
 
     fn check(&self) -> Result<(), Problem> {
         check::above("c", self.c, 0.0)?;
-        check::share("beta", self.beta)
+        check::share("beta", self.beta)?;
+        if let Some(beta) = self.beta_ecn {
+            check::share("beta_ecn", beta)?;
+        }
+        if !(0.0..=1.0).contains(&self.search_growth) {
+            let message = format!("found {}; expected 0 to 1", self.search_growth);
+            return Err(("search_growth".to_owned(), message));
+        }
+        Ok(())
     }
 }
 
@@ -98,6 +150,23 @@ pub(crate) struct Cubic {
     from_plateau: bool,
     last_ack: Time,
     round: Round,
+    /// The smoothed round trip in seconds, where the stack tells it.
+    smoothed: Option<f64>,
+    /// What the last congestion took the place of.
+    before: Option<Before>,
+}
+
+/// What congestion changes.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    w_max: f64,
+    cwnd_prior: f64,
+    epoch: Option<Time>,
+    /// `origin`, `k` and `w_est` of that epoch.
+    curve: (f64, f64, f64),
+    from_plateau: bool,
+    /// When the congestion was.
+    at: Time,
 }
 
 /// A round of HyStart.
@@ -125,6 +194,8 @@ impl Default for Cubic {
             from_plateau: false,
             last_ack: Time::ZERO,
             round: Round::begin(0, Time::ZERO),
+            smoothed: None,
+            before: None,
         }
     }
 }
@@ -213,10 +284,10 @@ impl Cubic {
             let x = t - self.k;
             c * x * x * x + self.origin
         };
-        let rtt = if self.min_rtt.is_finite() {
-            self.min_rtt
-        } else {
-            0.0
+        let rtt = match (params.rtt, self.smoothed) {
+            (TargetRtt::Smoothed, Some(smoothed)) => smoothed,
+            _ if self.min_rtt.is_finite() => self.min_rtt,
+            _ => 0.0,
         };
         let target = curve(t.as_secs_f64() + rtt).clamp(cwnd, 1.5 * cwnd);
         let alpha = if self.w_est >= self.cwnd_prior {
@@ -230,7 +301,7 @@ impl Cubic {
         }
         let mut step = (target - cwnd) / cwnd * acked;
         if self.w_max == 0.0 {
-            step = step.max(SEARCH_GROWTH * acked);
+            step = step.max(params.search_growth * acked);
         }
         step
     }
@@ -274,7 +345,18 @@ impl CongestionControl for Cubic {
         window: &Window,
         congestion: &Congestion<'_>,
     ) -> Decrease {
-        let beta = params.beta;
+        let beta = match (congestion.cause, params.beta_ecn) {
+            (Cause::Echo, Some(beta)) => beta,
+            _ => params.beta,
+        };
+        self.before = Some(Before {
+            w_max: self.w_max,
+            cwnd_prior: self.cwnd_prior,
+            epoch: self.epoch,
+            curve: (self.origin, self.k, self.w_est),
+            from_plateau: self.from_plateau,
+            at: congestion.now,
+        });
         let cwnd = window.cwnd / congestion.profile.mss.0 as f64;
         self.w_max = if cwnd < self.w_max {
             cwnd * (1.0 + beta) / 2.0
@@ -290,6 +372,29 @@ impl CongestionControl for Cubic {
             DecreaseBase::Cwnd | DecreaseBase::FractionalCwnd => congestion.window,
         };
         Decrease::Bytes(beta * before as f64)
+    }
+
+    fn on_sample(&mut self, params: &Params, _: &mut Window, sample: &Sample<'_>) {
+        self.smoothed = sample.srtt.map(Time::as_secs_f64);
+        if !params.counts_unused_time
+            && !sample.window_limited
+            && let Some(epoch) = self.epoch
+        {
+            let since = self.last_ack.max(epoch);
+            self.epoch = Some(epoch + sample.now.saturating_sub(since));
+        }
+    }
+
+    /// Section 4.9: what a spurious congestion has changed is as before; the time since then does
+    /// not count.
+    fn on_undo(&mut self, _: &Params, _: &mut Window) {
+        if let Some(before) = self.before.take() {
+            (self.w_max, self.cwnd_prior) = (before.w_max, before.cwnd_prior);
+            (self.origin, self.k, self.w_est) = before.curve;
+            self.from_plateau = before.from_plateau;
+            let passed = self.last_ack.saturating_sub(before.at);
+            self.epoch = before.epoch.map(|epoch| epoch + passed);
+        }
     }
 
     fn metrics(&self) -> ControlMetrics {
@@ -403,6 +508,118 @@ mod tests {
         run(&mut cubic, &mut after, 0.001, 0.0095, &profile);
         let found = after.cwnd / MSS as f64;
         assert!((found - 19.29).abs() < 0.3, "{found}");
+    }
+
+    /// cubic_rfc9438.csv: a step per round trip, after a reduction from `cwnd_before_loss`.
+    #[test]
+    fn cb01_cb02_the_window_is_that_of_the_trace() {
+        let rows = include_str!("../../tests/data/modern/cubic_rfc9438.csv");
+        let mut cases: Vec<Vec<Vec<f64>>> = Vec::new();
+        for row in rows.lines().skip(1) {
+            let numbers = row.split(',').take(9).map(|cell| cell.parse().unwrap());
+            let numbers: Vec<f64> = numbers.collect();
+            if numbers[3] == 1.0 {
+                cases.push(Vec::new());
+            }
+            cases.last_mut().unwrap().push(numbers);
+        }
+        assert!(cases.len() >= 3);
+        let (profile, params) = (profile(), Params::default());
+        for case in cases {
+            let (before, rtt) = (case[0][0], case[0][1]);
+            let mut cubic = Cubic::default();
+            cubic.on_congestion(
+                &params,
+                &window(before),
+                &congestion(&profile, before as u64),
+            );
+            cubic.min_rtt = rtt;
+            let mut cwnd = 0.7 * before;
+            cubic.begin_epoch(cwnd, params.c, Time::ZERO);
+            let mut expected = case.iter().peekable();
+            for round in 1..=60 {
+                let now = Time::from_secs_f64(f64::from(round) * rtt);
+                cwnd += cubic.avoid(&params, cwnd, cwnd, now);
+                if let Some(row) = expected.next_if(|row| row[3] == f64::from(round)) {
+                    assert!((cubic.k - row[2]).abs() < 1e-6, "{row:?}: {}", cubic.k);
+                    assert!(
+                        (cubic.w_est - row[7]).abs() < 1e-6,
+                        "{row:?}: {}",
+                        cubic.w_est
+                    );
+                    assert!((cwnd - row[8]).abs() < 1e-5, "{row:?}: {cwnd}");
+                }
+            }
+            assert_eq!(expected.next(), None);
+        }
+    }
+
+    #[test]
+    fn cb06_after_a_time_out_the_curve_begins_at_its_plateau() {
+        let (profile, params) = (profile(), Params::default());
+        let mut cubic = Cubic::default();
+        let timeout = Congestion {
+            cause: Cause::Timeout,
+            ..congestion(&profile, 100)
+        };
+        cubic.on_congestion(&params, &window(100.0), &timeout);
+        cubic.begin_epoch(35.0, params.c, at(1.0));
+        assert_eq!((cubic.origin, cubic.k), (35.0, 0.0));
+    }
+
+    #[test]
+    fn cb07_a_spurious_congestion_leaves_the_curve_as_it_was() {
+        let (profile, params) = (profile(), Params::default());
+        let mut cubic = Cubic::default();
+        cubic.on_congestion(&params, &window(100.0), &congestion(&profile, 100));
+        cubic.begin_epoch(70.0, params.c, at(1.0));
+        let known = (cubic.w_max, cubic.cwnd_prior, cubic.k, cubic.epoch);
+        let again = Congestion {
+            now: at(2.0),
+            ..congestion(&profile, 80)
+        };
+        cubic.last_ack = at(2.0);
+        cubic.on_congestion(&params, &window(80.0), &again);
+        assert_eq!(cubic.w_max, 68.0);
+        cubic.on_undo(&params, &mut window(56.0));
+        let found = (cubic.w_max, cubic.cwnd_prior, cubic.k, cubic.epoch);
+        assert_eq!(found, known);
+    }
+
+    #[test]
+    fn cb08_unused_time_does_not_count_where_the_rfc_is_followed() {
+        for (counts, expected) in [(true, 1.0), (false, 11.0)] {
+            let params = Params {
+                counts_unused_time: counts,
+                ..Params::default()
+            };
+            let mut cubic = Cubic::default();
+            cubic.begin_epoch(70.0, params.c, at(1.0));
+            cubic.last_ack = at(2.0);
+            let mut feed = crate::control::tests::Feed {
+                now: at(12.0),
+                ..Default::default()
+            };
+            let mut sample = feed.acks(1, 0);
+            sample.window_limited = false;
+            cubic.on_sample(&params, &mut window(70.0), &sample);
+            assert_eq!(cubic.epoch, Some(at(expected)));
+        }
+    }
+
+    #[test]
+    fn cb10_an_echo_may_leave_more_than_a_loss() {
+        let profile = profile();
+        let params = Params {
+            beta_ecn: Some(0.85),
+            ..Params::default()
+        };
+        let echo = Congestion {
+            cause: Cause::Echo,
+            ..congestion(&profile, 100)
+        };
+        let left = Cubic::default().on_congestion(&params, &window(100.0), &echo);
+        assert_eq!(left, Decrease::Bytes(85_000.0));
     }
 
     #[test]

@@ -9,7 +9,11 @@ mod history;
 mod registry;
 mod window;
 
+mod bbr;
+pub mod bbr1;
+pub mod bbr3;
 pub mod cubic;
+pub mod dctcp;
 pub mod fast;
 pub mod reno;
 pub mod santa_cruz;
@@ -19,7 +23,7 @@ pub mod vegas;
 use aqmlab_net::Time;
 
 pub use congestion_control::ControlMetrics;
-pub(crate) use congestion_control::{Ack, Cause, Congestion};
+pub(crate) use congestion_control::{Ack, Cause, Congestion, Marks, Sample};
 use congestion_control::{CongestionControl, ControlParameters, Decrease};
 use window::Window;
 
@@ -39,6 +43,12 @@ registry::congestion_controls! {
     SyncTcp(sync_tcp),
     /// The window follows the queue that the spacing of arrivals shows.
     SantaCruz(santa_cruz),
+    /// A cut in proportion to the share of marks, for data centres.
+    Dctcp(dctcp),
+    /// Paced at the largest delivery rate of late, whatever is lost.
+    Bbr1(bbr1),
+    /// The same, with bounds of what is in flight that losses set.
+    Bbr3(bbr3),
 }
 
 /// The congestion window of one end point and how it moves.
@@ -72,6 +82,16 @@ impl Control {
     /// The slow-start threshold in bytes.
     pub(crate) fn ssthresh(&self) -> u64 {
         self.window.ssthresh as i64 as u64
+    }
+
+    /// Whether the window is to grow exponentially.
+    pub(crate) fn in_slow_start(&self, profile: &Profile) -> bool {
+        self.window.in_slow_start(profile)
+    }
+
+    /// The window opens by so many bytes.
+    pub(crate) fn open_by(&mut self, bytes: f64) {
+        self.window.cwnd += bytes;
     }
 
     /// The handshake is complete: the window is the initial one.
@@ -169,8 +189,127 @@ impl Control {
         self.window.cwnd = bytes as f64;
     }
 
+    /// All that an ACK tells.
+    pub(crate) fn on_sample(&mut self, sample: &Sample<'_>) {
+        with_control!(&mut self.state, sample.profile, control, params => {
+            control.on_sample(params, &mut self.window, sample);
+        });
+    }
+
+    /// The last congestion was none: the window and ssthresh of before it, in bytes.
+    pub(crate) fn on_undo(&mut self, cwnd: u64, ssthresh: u64, profile: &Profile) {
+        let window = &mut self.window;
+        window.cwnd = window.cwnd.max(cwnd as f64);
+        window.ssthresh = window.ssthresh.max(ssthresh as f64);
+        with_control!(&mut self.state, profile, control, params => {
+            control.on_undo(params, window);
+        });
+    }
+
+    /// Whether what is sent now tells nothing of the path's bandwidth.
+    pub(crate) fn limits_samples(&self) -> bool {
+        with_control!(&self.state, control => control.limits_samples())
+    }
+
+    /// Bytes per second at which segments are to leave.
+    pub(crate) fn pacing_rate(&self, profile: &Profile, srtt: Option<Time>) -> Option<f64> {
+        with_control!(&self.state, profile, control, params => {
+            control.pacing_rate(params, &self.window, profile, srtt)
+        })
+    }
+
     /// For traces.
     pub(crate) fn metrics(&self) -> ControlMetrics {
         with_control!(&self.state, control => control.metrics())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use aqmlab_net::{Bytes, Time};
+
+    use super::*;
+    use crate::recovery::RecoveryState;
+    use crate::tracked::flight::Rate;
+
+    /// A window of so many segments, in congestion avoidance.
+    pub(crate) fn segments(count: f64) -> Window {
+        Window {
+            cwnd: count * Feed::MSS as f64,
+            ssthresh: 0.0,
+        }
+    }
+
+    /// Makes samples of ACKs, one after the other.
+    pub(crate) struct Feed {
+        pub(crate) profile: Profile,
+        pub(crate) now: Time,
+        pub(crate) una: u64,
+        pub(crate) max: u64,
+        pub(crate) delivered: u64,
+        pub(crate) rtt: Option<Time>,
+        pub(crate) rate: Option<Rate>,
+    }
+
+    impl Default for Feed {
+        fn default() -> Self {
+            Self {
+                profile: Profile {
+                    mss: Bytes(Self::MSS),
+                    ..Profile::named("linux").unwrap()
+                },
+                now: Time::ZERO,
+                una: 1,
+                max: 1,
+                delivered: 0,
+                rtt: None,
+                rate: None,
+            }
+        }
+    }
+
+    impl Feed {
+        pub(crate) const MSS: u64 = 1000;
+
+        /// So many segments are sent.
+        pub(crate) fn send(&mut self, count: u64) {
+            self.max += count * Self::MSS;
+        }
+
+        /// So many segments are sent and acknowledged by one ACK, `ce` of them marked.
+        pub(crate) fn acks(&mut self, count: u64, ce: u64) -> Sample<'_> {
+            self.send(count);
+            self.acks_of_what_is_out(count, ce)
+        }
+
+        /// So many segments of what is out are acknowledged by one ACK, `ce` of them marked.
+        pub(crate) fn acks_of_what_is_out(&mut self, count: u64, ce: u64) -> Sample<'_> {
+            let bytes = count * Self::MSS;
+            let in_flight_before = self.max - self.una;
+            self.una += bytes;
+            self.delivered += bytes;
+            Sample {
+                now: self.now,
+                profile: &self.profile,
+                state: RecoveryState::Open,
+                una: self.una,
+                max: self.max,
+                acked: bytes,
+                advances: count > 0,
+                marks: Marks {
+                    bytes: ce * Self::MSS,
+                    segments: ce,
+                },
+                losses: &[],
+                rtt: self.rtt,
+                srtt: self.rtt,
+                rate: self.rate,
+                delivered: self.delivered,
+                lost: 0,
+                in_flight_before,
+                in_flight: self.max - self.una,
+                window_limited: true,
+            }
+        }
     }
 }

@@ -25,6 +25,22 @@ macro_rules! congestion_controls {
                 }
             }
 
+            /// Whether it sets the window itself, in recovery too.
+            #[inline]
+            pub(crate) const fn owns_window(&self) -> bool {
+                match self {
+                    $(Self::$kind(_) => <$module::Params as ControlParameters>::OWNS_WINDOW,)+
+                }
+            }
+
+            /// Whether it answers marks itself.
+            #[inline]
+            pub(crate) const fn answers_marks(&self) -> bool {
+                match self {
+                    $(Self::$kind(_) => <$module::Params as ControlParameters>::ANSWERS_MARKS,)+
+                }
+            }
+
             /// Time stamps that the segments of both ends carry for it, if any.
             #[inline]
             pub(crate) const fn stamps(&self) -> Option<Stamps> {

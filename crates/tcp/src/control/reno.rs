@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::congestion_control::{Ack, Congestion, CongestionControl, ControlParameters, Decrease};
 use super::window::Window;
-use crate::profile::CongestionAvoidance;
 
 /// Parameters of Reno: AIMD(a, b).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,16 +61,7 @@ impl CongestionControl for Reno {
 
     #[inline]
     fn on_ack(&mut self, params: &Params, window: &mut Window, ack: &Ack<'_>) {
-        let profile = ack.profile;
-        if window.in_slow_start(profile) {
-            window.slow_start(ack.acked, profile);
-            return;
-        }
-        let acks = match profile.congestion_avoidance {
-            CongestionAvoidance::PerAck => 1.0,
-            CongestionAvoidance::ByteCounting => ack.acked as f64 / profile.mss.0 as f64,
-        };
-        window.avoid(acks * params.increase, profile);
+        window.grow_as_reno(params.increase, ack);
     }
 
     fn on_congestion(&mut self, params: &Params, _: &Window, _: &Congestion<'_>) -> Decrease {

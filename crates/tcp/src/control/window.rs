@@ -1,6 +1,7 @@
 //! The congestion window, and the ways of opening it that congestion controls share.
 
-use crate::profile::{AtSsthresh, CwndArithmetic, Profile, SlowStart};
+use super::congestion_control::Ack;
+use crate::profile::{AtSsthresh, CongestionAvoidance, CwndArithmetic, Profile, SlowStart};
 
 /// What congestion controls move.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +29,21 @@ impl Window {
             SlowStart::ByteCounting { limit } => acked.min(mss * u64::from(limit)),
         };
         self.cwnd += opened as f64;
+    }
+
+    /// Reno's growth: slow start, then `increase` segments per round trip.
+    #[inline]
+    pub(crate) fn grow_as_reno(&mut self, increase: f64, ack: &Ack<'_>) {
+        let profile = ack.profile;
+        if self.in_slow_start(profile) {
+            self.slow_start(ack.acked, profile);
+            return;
+        }
+        let acks = match profile.congestion_avoidance {
+            CongestionAvoidance::PerAck => 1.0,
+            CongestionAvoidance::ByteCounting => ack.acked as f64 / profile.mss.0 as f64,
+        };
+        self.avoid(acks * increase, profile);
     }
 
     /// Congestion avoidance: `increase` segments per round trip, spread over its ACKs.

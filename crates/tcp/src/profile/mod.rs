@@ -12,8 +12,9 @@ use toml::{Table, Value};
 
 pub use rules::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
-    EcnReaction, EctOn, FastRetransmitGuard, NewRenoExit, NewRenoVariant, RateReduction, Recovery,
-    RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart, WindowGrowth,
+    EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, NewRenoExit, NewRenoVariant,
+    Pacing, RateReduction, Recovery, RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart,
+    SlowStartExit, TailLossProbe, WindowGrowth,
 };
 
 use crate::control::CongestionControlKind;
@@ -136,10 +137,46 @@ pub struct Profile {
     /// Upper end of the random delay before each segment that a sender may send, uniform from 0
     /// (ns's `overhead_`, against synchronization of flows).
     pub random_send_delay: Time,
+    /// When a flight whose end may be lost is probed: a word, or a table with its `kind` and times.
+    /// With `recovery = "rack-tlp"`.
+    #[serde(
+        default,
+        deserialize_with = "tagged::word_or_table",
+        skip_serializing_if = "is_default"
+    )]
+    #[schemars(with = "WordOrTable<TailLossProbe>")]
+    pub tail_loss_probe: TailLossProbe,
+    /// How a time-out is found to have been spurious. With `recovery = "rack-tlp"`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub frto: Frto,
+    /// Whether the window of before is restored when D-SACK blocks or time stamps show that nothing was
+    /// lost. With `recovery = "rack-tlp"`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub undo: bool,
+    /// Whether the receiver reports what it got twice (RFC 2883).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub dsack: bool,
+    /// What sets the rate at which segments leave. With `recovery = "rack-tlp"`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pacing: Pacing,
+    /// What ends the first slow start beside congestion. With `recovery = "rack-tlp"`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub slow_start_exit: SlowStartExit,
+    /// How marks are echoed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ecn_echo: EcnEcho,
+    /// The code point of ECN-capable data.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ect: Ect,
+}
+
+/// Keys that a stack of before 2010 lacks are not written where they have no effect.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The profiles that ship: name and text.
-const SHIPPED: [(&str, &str); 6] = [
+const SHIPPED: [(&str, &str); 7] = [
     ("rfc", include_str!("../../profiles/rfc.toml")),
     (
         "freebsd-2.2.8",
@@ -155,6 +192,10 @@ const SHIPPED: [(&str, &str); 6] = [
     ),
     ("ns-one-way", include_str!("../../profiles/ns-one-way.toml")),
     ("linux", include_str!("../../profiles/linux.toml")),
+    (
+        "linux-classic",
+        include_str!("../../profiles/linux-classic.toml"),
+    ),
 ];
 
 impl Profile {
@@ -166,6 +207,7 @@ impl Profile {
         SHIPPED[3].0,
         SHIPPED[4].0,
         SHIPPED[5].0,
+        SHIPPED[6].0,
     ];
 
     /// The profile of that name.
@@ -225,7 +267,16 @@ impl Profile {
 
     /// Whether recovery makes use of SACK.
     pub(crate) const fn wants_sack(&self) -> bool {
-        matches!(self.recovery, Recovery::Sack | Recovery::SackPipe)
+        matches!(
+            self.recovery,
+            Recovery::Sack | Recovery::SackPipe | Recovery::RackTlp
+        )
+    }
+
+    /// Whether the sender keeps a record of each segment.
+    #[inline]
+    pub(crate) const fn keeps_records(&self) -> bool {
+        matches!(self.recovery, Recovery::RackTlp)
     }
 
     fn check_sizes(&self) -> Result<(), Problem> {
@@ -312,7 +363,13 @@ impl Profile {
     }
 
     fn check_control(&self) -> Result<(), Problem> {
-        let checked = self.congestion_control.check();
+        let control = &self.congestion_control;
+        if (control.owns_window() || control.answers_marks()) && !self.keeps_records() {
+            let message = "found one that needs a record of each segment; expected recovery = \
+                           \"rack-tlp\" with it";
+            return problem("congestion_control", message);
+        }
+        let checked = control.check();
         checked.map_err(|(field, message)| (format!("congestion_control.{field}"), message))
     }
 
@@ -418,7 +475,7 @@ mod tests {
     #[test]
     fn a_wrong_profile_is_refused() {
         let unknown = "found \"rcf\"; did you mean \"rfc\"? (allowed: rfc, freebsd-2.2.8, freebsd-4.5, \
-                       ns-full-tcp, ns-one-way, linux)";
+                       ns-full-tcp, ns-one-way, linux, linux-classic)";
         assert_eq!(read("tcp = \"rcf\""), Err(unknown.to_owned()));
         assert_eq!(
             read("tcp = { profile = \"rcf\" }"),
@@ -531,6 +588,7 @@ mod tests {
                 "profile = \"freebsd-2.2.8\", rto_initial = \"1 ns\"",
             ),
             ("connect_timeout", "connect_timeout = \"0 s\""),
+            ("congestion_control", "congestion_control = \"bbr1\""),
         ] {
             let profile = read(&format!("tcp = {{ {text} }}")).unwrap();
             assert_eq!(profile.check().unwrap_err().0, field, "{text}");

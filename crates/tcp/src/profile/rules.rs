@@ -21,6 +21,11 @@ pub enum Recovery {
     /// Selective acknowledgements by the older rule of ns's Sack1: every hole under a block goes
     /// again once, while a count of segments on their way allows.
     SackPipe,
+    /// Losses by time: a segment is lost when one sent later has arrived and a reordering window has
+    /// passed (RACK, RFC 8985). Keeps a record of each segment, without which there is neither pacing,
+    /// nor a delivery rate, nor a tail loss probe, nor undo. Three duplicate ACKs if the peer sends no
+    /// SACK.
+    RackTlp,
 }
 
 /// Which duplicate ACKs are refused a fast retransmit: those for data that was out at the last
@@ -261,4 +266,95 @@ aqmlab_declare::tagged! {
             delay: Time,
         },
     }
+}
+
+aqmlab_declare::tagged! {
+    /// When a flight whose end may be lost is probed (RFC 8985, section 7).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TailLossProbe {
+        /// Never: the retransmission timer finds it.
+        Off,
+        /// After two round trips without an ACK.
+        On {
+            /// What is added with a single segment in flight: the peer's longest delay of an ACK.
+            #[serde(default = "longest_ack_delay")]
+            max_ack_delay: Time,
+            /// What is added with more in flight (Linux: two ticks of its clock).
+            #[serde(default)]
+            margin: Time,
+        },
+    }
+}
+
+#[expect(
+    clippy::derivable_impls,
+    reason = "the attribute of a default variant has no place in the macro"
+)]
+impl Default for TailLossProbe {
+    fn default() -> Self {
+        Self::Off
+    }
+}
+
+const fn longest_ack_delay() -> Time {
+    Time::from_millis(200)
+}
+
+/// How a time-out is found to have been spurious by what the next ACKs say (F-RTO).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Frto {
+    /// Not at all.
+    #[default]
+    Off,
+    /// The first ACK releases two new segments, the second one decides (RFC 5682).
+    Rfc5682,
+    /// The same, but any ACK that covers what was sent once before the time-out decides (Linux).
+    Linux,
+}
+
+/// What sets the rate at which segments leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// Nothing but the arrival of ACKs, if the congestion control does not ask for a rate.
+    #[default]
+    Control,
+    /// Twice the window per round trip in early slow start, 1.2 times the window later (Linux, with a
+    /// queue discipline that paces).
+    Linux,
+}
+
+/// How a receiver echoes marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnEcho {
+    /// In every ACK until the sender says that it has reduced its window (RFC 3168, section 6.1.3).
+    #[default]
+    UntilCwr,
+    /// In the ACKs of marked data alone: where marks begin or end, what waits is acknowledged at once
+    /// (DCTCP: RFC 8257, section 3.2).
+    EachChange,
+}
+
+/// What ends the first slow start beside congestion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlowStartExit {
+    /// What the congestion control has for it.
+    #[default]
+    Control,
+    /// Round trips that have grown and stay so (HyStart++, RFC 9406).
+    HystartPlusPlus,
+}
+
+/// The code point of ECN-capable data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ect {
+    /// ECT(0): RFC 3168.
+    #[default]
+    Ect0,
+    /// ECT(1): asks for the L4S service (RFC 9331).
+    Ect1,
 }

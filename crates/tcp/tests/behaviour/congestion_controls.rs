@@ -1,11 +1,11 @@
 //! What congestion controls do to a bottleneck of 10 Mbit/s and 40 ms whose queue never ends: Reno
 //! fills the peer's window, those that look at delays stop where they mean to.
 
-use aqmlab_net::{Bytes, Rate, Time};
-use aqmlab_tcp::control::{fast, reno, santa_cruz, sync_tcp, vegas};
+use aqmlab_net::{Bytes, RandomStream, Rate, Time};
+use aqmlab_tcp::control::{bbr1, bbr3, fast, reno, santa_cruz, sync_tcp, vegas};
 use aqmlab_tcp::{CongestionControlKind, DelayedAck, HostClock, Profile, Recovery};
 
-use crate::pair::{Fate, Pair};
+use crate::pair::{Fate, Pair, Way};
 
 const MSS: u64 = 1460;
 const LINK: [(Option<Rate>, Time); 1] = [(Some(Rate::from_mbps(10)), Time::from_millis(20))];
@@ -145,4 +145,61 @@ fn sync_tcp_bears_drift_in_transfers_of_seconds() {
     ahead[0].drift = 500;
     let (mean, ..) = in_flight(&sync, ahead);
     assert!(mean < 4.0, "{mean}");
+}
+
+/// A stack that keeps a record of each segment.
+fn tracked(congestion_control: CongestionControlKind) -> Profile {
+    Profile {
+        recovery: Recovery::RackTlp,
+        ..stack(congestion_control)
+    }
+}
+
+fn bbrs() -> [Profile; 3] {
+    let google = bbr3::Params {
+        constants: bbr3::Constants::Google,
+    };
+    [
+        tracked(CongestionControlKind::Bbr1(bbr1::Params::default())),
+        tracked(CongestionControlKind::Bbr3(bbr3::Params::default())),
+        tracked(CongestionControlKind::Bbr3(google)),
+    ]
+}
+
+#[test]
+fn bbr_fills_the_path_and_hardly_any_queue() {
+    for stack in bbrs() {
+        let (mean, largest, received) = in_flight(&stack, SAME);
+        let name = &stack.congestion_control;
+        assert!((0.8 * PATH..1.3 * PATH).contains(&mean), "{name:?}: {mean}");
+        assert!(largest < 2.0 * PATH, "{name:?}: {largest}");
+        assert!(received > 46_000, "{name:?}: the link is busy: {received}");
+    }
+}
+
+#[test]
+fn bbr_hardly_minds_random_losses() {
+    for stack in bbrs() {
+        let mut draws = RandomStream::new(1, "losses", 0);
+        let mut pair = Pair::new(&stack, &LINK, |way, segment| {
+            let data = way == Way::ToClient && segment.len > 0;
+            if data && draws.uniform() < 0.01 {
+                Fate::Drop
+            } else {
+                Fate::Pass
+            }
+        });
+        pair.exchange(100, u64::MAX / 4, Time::from_secs(1));
+        pair.go_on(Time::from_secs(30));
+        let received = pair.client.next_expected() / MSS;
+        let name = &stack.congestion_control;
+        // With some 40 segments in flight a single loss is more than version 3 bears in a probe.
+        let least = match stack.congestion_control {
+            CongestionControlKind::Bbr1(_) => 22_000,
+            _ => 17_500,
+        };
+        assert!(received > least, "{name:?}: of 24,999: {received}");
+        let timeouts = pair.server.retransmissions().timeouts;
+        assert!(timeouts <= 3, "{name:?}: {timeouts}");
+    }
 }

@@ -324,7 +324,7 @@ fn number(word: &str) -> Result<u64, String> {
     word.parse().map_err(|_| format!("{word:?} is no number"))
 }
 
-/// `FLAGS SEQ[+LEN] [ack N] [sack A-B,C-D] [sackok] [ts VALUE/ECHO] [ect|ce] [xTIMES]`.
+/// `FLAGS SEQ[+LEN] [ack N] [sack A-B,C-D] [sackok] [ts VALUE/ECHO] [ect|ect1|ce] [xTIMES]`.
 fn parse(words: &str) -> Result<(Segment, u32), String> {
     let mut words = words.split_whitespace();
     let letters = words.next().unwrap_or_default();
@@ -358,6 +358,7 @@ fn parse(words: &str) -> Result<(Segment, u32), String> {
             "ack" => segment.ack = number(value()?)?,
             "sackok" => segment.options.permit_sack(),
             "ect" => segment.ecn = Ecn::Ect0,
+            "ect1" => segment.ecn = Ecn::Ect1,
             "ce" => segment.ecn = Ecn::Ce,
             "sack" => {
                 for block in value()?.split(',') {
@@ -412,6 +413,7 @@ fn show(segment: &Segment) -> String {
     match segment.ecn {
         Ecn::NotEct => {}
         Ecn::Ce => shown += " ce",
+        Ecn::Ect1 => shown += " ect1",
         _ => shown += " ect",
     }
     shown

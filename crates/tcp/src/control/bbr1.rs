@@ -1,0 +1,596 @@
+//! BBR, version 1. N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, "BBR: Congestion-Based
+//! Congestion Control", ACM Queue 14(5), 2016, as Linux has it since 4.9. Departures:
+//! [`Parameters::ABOUT`].
+
+use aqmlab_declare::{About, Parameters, Problem, check};
+use aqmlab_net::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::bbr::{
+    FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS, PACING_MARGIN, PROBE_RTT_TIME, draw, quantum, wire,
+};
+use super::congestion_control::{
+    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
+};
+use super::window::Window;
+use crate::profile::Profile;
+use crate::recovery::RecoveryState;
+use crate::tracked::filter::Largest;
+
+/// Parameters of BBR, version 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Share of bandwidth times round trip that may be in flight while bandwidth is probed.
+    pub cwnd_gain: f64,
+    /// How long a smallest round trip counts before it is measured anew.
+    pub min_rtt_window: Time,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            cwnd_gain: 2.0,
+            min_rtt_window: Time::from_secs(10),
+        }
+    }
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "BBR, version 1",
+        paper: "N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, BBR: Congestion-Based \
+                Congestion Control, ACM Queue 14(5), 2016; tcp_bbr.c of Linux",
+        purpose: "Paces at the largest delivery rate of late and keeps twice bandwidth times round trip \
+                  in flight; losses and marks mean nothing. Needs `recovery = \"rack-tlp\"`.",
+        departures: &[
+            "The detector of policers (lt_bw) is left out.",
+            "Exact arithmetic where Linux has fixed point.",
+            "Segments are paced one by one; the window has room for three bursts, as in Linux.",
+            "The phase in which the cycle begins is drawn from the time of the ACK.",
+        ],
+        memory: "filters of bandwidth (10 rounds), round trip and aggregation",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::above("cwnd_gain", self.cwnd_gain, 0.0)?;
+        check::positive("min_rtt_window", self.min_rtt_window)
+    }
+}
+
+impl ControlParameters for Params {
+    type Control = Bbr1;
+
+    const OWNS_WINDOW: bool = true;
+    const ANSWERS_MARKS: bool = true;
+    const LINUX: Option<&'static str> = Some("bbr");
+}
+
+/// 2 / ln 2, the least gain that doubles the rate each round, as Linux has it in 1/256; its inverse.
+const HIGH_GAIN: f64 = 740.0 / 256.0;
+const DRAIN_GAIN: f64 = 88.0 / 256.0;
+/// The gains of the cycle.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Rounds for which a bandwidth counts.
+const BW_ROUNDS: u64 = 10;
+/// Rounds for which an aggregation counts, in two slots; the most of it, as time of the bandwidth.
+const EXTRA_ROUNDS: u32 = 5;
+const EXTRA_TIME: f64 = 0.1;
+/// Until so many segments have been delivered the window grows whatever the model says.
+const INITIAL_SEGMENTS: f64 = 10.0;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    #[default]
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// The state of BBR; bytes, seconds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bbr1 {
+    mode: Mode,
+    max_bw: Largest<f64>,
+    round: u64,
+    next_round_delivered: u64,
+    round_start: bool,
+    min_rtt: Option<Time>,
+    min_rtt_at: Time,
+    full_bw: f64,
+    full_bw_count: u32,
+    full: bool,
+    cycle_index: usize,
+    cycle_at: Time,
+    probe_rtt_until: Option<Time>,
+    probe_rtt_round_done: bool,
+    /// The window before recovery or before the probe of the round trip.
+    prior_cwnd: f64,
+    packet_conservation: bool,
+    recovering: bool,
+    /// Aggregation: what was delivered beyond the bandwidth, in the last two slots of rounds.
+    extra_acked: [f64; 2],
+    extra_slot: usize,
+    extra_slot_rounds: u32,
+    epoch_at: Time,
+    epoch_acked: f64,
+    /// Bytes of payload per second; 0: not set yet.
+    pacing: f64,
+}
+
+impl Bbr1 {
+    fn bw(&self) -> f64 {
+        self.max_bw.get().unwrap_or(0.0)
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup => HIGH_GAIN,
+            Mode::Drain => DRAIN_GAIN,
+            Mode::ProbeBw => CYCLE[self.cycle_index],
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self, params: &Params) -> f64 {
+        match self.mode {
+            Mode::Startup | Mode::Drain => HIGH_GAIN,
+            Mode::ProbeBw => params.cwnd_gain,
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    /// Bandwidth times round trip times `gain`, in whole segments.
+    fn bdp(&self, gain: f64, mss: f64) -> f64 {
+        match self.min_rtt {
+            None => INITIAL_SEGMENTS * mss,
+            Some(rtt) => (self.bw() * rtt.as_secs_f64() * gain / mss).ceil() * mss,
+        }
+    }
+
+    /// The same with room for three bursts, an even number of segments, and two more while probing.
+    fn with_room(&self, bytes: f64, mss: f64) -> f64 {
+        let burst = (quantum(self.pacing, mss) / mss).floor();
+        let segments = bytes / mss + 3.0 * burst;
+        let even = (segments / 2.0).ceil() * 2.0;
+        let probing = self.mode == Mode::ProbeBw && self.cycle_index == 0;
+        (even + if probing { 2.0 } else { 0.0 }) * mss
+    }
+
+    fn inflight(&self, gain: f64, mss: f64) -> f64 {
+        self.with_room(self.bdp(gain, mss), mss)
+    }
+
+    // ---- the model ----
+
+    fn update_bw(&mut self, sample: &Sample<'_>) {
+        self.round_start = false;
+        let Some(rate) = sample.rate else {
+            return;
+        };
+        if rate.prior_delivered >= self.next_round_delivered {
+            self.next_round_delivered = sample.delivered;
+            self.round += 1;
+            self.round_start = true;
+            self.packet_conservation = false;
+        }
+        let bw = rate.bytes_per_second();
+        if !rate.app_limited || bw >= self.bw() {
+            self.max_bw.add(self.round, bw, BW_ROUNDS);
+        } else {
+            self.max_bw.forget(self.round, BW_ROUNDS);
+        }
+    }
+
+    fn update_aggregation(&mut self, sample: &Sample<'_>, window: &Window) {
+        if sample.rate.is_none() || sample.acked == 0 {
+            return;
+        }
+        if self.round_start {
+            self.extra_slot_rounds += 1;
+            if self.extra_slot_rounds >= EXTRA_ROUNDS {
+                self.extra_slot_rounds = 0;
+                self.extra_slot ^= 1;
+                self.extra_acked[self.extra_slot] = 0.0;
+            }
+        }
+        let mut expected = self.bw() * (sample.now - self.epoch_at).as_secs_f64();
+        if self.epoch_acked <= expected {
+            (self.epoch_at, self.epoch_acked, expected) = (sample.now, 0.0, 0.0);
+        }
+        self.epoch_acked += sample.acked as f64;
+        let extra = (self.epoch_acked - expected).min(window.cwnd);
+        let slot = &mut self.extra_acked[self.extra_slot];
+        *slot = slot.max(extra);
+    }
+
+    fn extra(&self) -> f64 {
+        if !self.full {
+            return 0.0;
+        }
+        let most = EXTRA_TIME * self.bw();
+        self.extra_acked[0].max(self.extra_acked[1]).min(most)
+    }
+
+    fn update_cycle(&mut self, sample: &Sample<'_>, mss: f64) {
+        if self.mode != Mode::ProbeBw {
+            return;
+        }
+        let lasted = sample.now.saturating_sub(self.cycle_at);
+        let is_long = self.min_rtt.is_some_and(|rtt| lasted > rtt);
+        let in_flight = sample.in_flight_before as f64;
+        let gain = CYCLE[self.cycle_index];
+        let next = if gain > 1.0 {
+            is_long && (!sample.losses.is_empty() || in_flight >= self.inflight(gain, mss))
+        } else if gain < 1.0 {
+            is_long || in_flight <= self.inflight(1.0, mss)
+        } else {
+            is_long
+        };
+        if next {
+            self.next_phase(sample.now);
+        }
+    }
+
+    fn next_phase(&mut self, now: Time) {
+        self.cycle_index = (self.cycle_index + 1) % CYCLE.len();
+        self.cycle_at = now;
+    }
+
+    /// The cycle begins in any phase but that of 3/4.
+    fn begin_probe_bw(&mut self, sample: &Sample<'_>) {
+        self.mode = Mode::ProbeBw;
+        let drawn = draw(sample.now, sample.delivered, "bbr-cycle") * 7.0;
+        self.cycle_index = CYCLE.len() - 1 - drawn as usize;
+        self.next_phase(sample.now);
+    }
+
+    fn check_full(&mut self, app_limited: bool) {
+        if self.full || !self.round_start || app_limited {
+            return;
+        }
+        if self.bw() >= FULL_GROWTH * self.full_bw {
+            (self.full_bw, self.full_bw_count) = (self.bw(), 0);
+            return;
+        }
+        self.full_bw_count += 1;
+        self.full = self.full_bw_count >= FULL_ROUNDS;
+    }
+
+    fn check_drain(&mut self, sample: &Sample<'_>, mss: f64) {
+        if self.mode == Mode::Startup && self.full {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && sample.in_flight as f64 <= self.inflight(1.0, mss) {
+            self.begin_probe_bw(sample);
+        }
+    }
+
+    fn update_min_rtt(&mut self, params: &Params, window: &mut Window, sample: &Sample<'_>) {
+        let now = sample.now;
+        let expired = now > self.min_rtt_at + params.min_rtt_window;
+        if let Some(rtt) = sample.rtt
+            && (expired || self.min_rtt.is_none_or(|least| rtt < least))
+        {
+            (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
+        }
+        if expired && self.mode != Mode::ProbeRtt && self.round > 0 {
+            self.save(window);
+            self.mode = Mode::ProbeRtt;
+            self.probe_rtt_until = None;
+        }
+        if self.mode != Mode::ProbeRtt {
+            return;
+        }
+        let least = MIN_SEGMENTS * sample.profile.mss.0 as f64;
+        match self.probe_rtt_until {
+            None if sample.in_flight as f64 <= least => {
+                self.probe_rtt_until = Some(now + PROBE_RTT_TIME);
+                self.probe_rtt_round_done = false;
+                self.next_round_delivered = sample.delivered;
+            }
+            None => {}
+            Some(until) => {
+                self.probe_rtt_round_done |= self.round_start;
+                if self.probe_rtt_round_done && now > until {
+                    self.min_rtt_at = now;
+                    window.cwnd = window.cwnd.max(self.prior_cwnd);
+                    if self.full {
+                        self.begin_probe_bw(sample);
+                    } else {
+                        self.mode = Mode::Startup;
+                    }
+                }
+            }
+        }
+    }
+
+    // ---- what follows from it ----
+
+    fn update_pacing(&mut self) {
+        let rate = self.bw() * self.pacing_gain() * PACING_MARGIN;
+        if self.bw() > 0.0 && (self.full || rate > self.pacing) {
+            self.pacing = rate;
+        }
+    }
+
+    fn save(&mut self, window: &Window) {
+        self.prior_cwnd = if self.recovering || self.mode == Mode::ProbeRtt {
+            self.prior_cwnd.max(window.cwnd)
+        } else {
+            window.cwnd
+        };
+    }
+
+    fn update_cwnd(&mut self, params: &Params, window: &mut Window, sample: &Sample<'_>) {
+        let mss = sample.profile.mss.0 as f64;
+        let acked = sample.acked as f64;
+        if sample.acked > 0 {
+            self.recover_or_restore(window, sample);
+            let target = self.with_room(self.bdp(self.cwnd_gain(params), mss) + self.extra(), mss);
+            if self.packet_conservation {
+                window.cwnd = window.cwnd.max(sample.in_flight as f64 + acked);
+            } else if self.full {
+                window.cwnd = (window.cwnd + acked).min(target);
+            } else if window.cwnd < target || (sample.delivered as f64) < INITIAL_SEGMENTS * mss {
+                window.cwnd += acked;
+            }
+            window.cwnd = window.cwnd.max(MIN_SEGMENTS * mss);
+        }
+        if self.mode == Mode::ProbeRtt {
+            window.cwnd = window.cwnd.min(MIN_SEGMENTS * mss);
+        }
+    }
+
+    /// The first round of recovery conserves packets; its end gives the window back.
+    fn recover_or_restore(&mut self, window: &mut Window, sample: &Sample<'_>) {
+        let lost: u64 = sample.losses.iter().map(|loss| loss.len).sum();
+        let mss = sample.profile.mss.0 as f64;
+        if lost > 0 {
+            window.cwnd = (window.cwnd - lost as f64).max(mss);
+        }
+        let repairing = sample.state != RecoveryState::Open;
+        if sample.state == RecoveryState::Recovery && !self.recovering {
+            self.packet_conservation = true;
+            self.next_round_delivered = sample.delivered;
+            window.cwnd = (sample.in_flight + sample.acked) as f64;
+        } else if self.recovering && !repairing {
+            window.cwnd = window.cwnd.max(self.prior_cwnd);
+            self.packet_conservation = false;
+        }
+        self.recovering = repairing;
+    }
+}
+
+impl CongestionControl for Bbr1 {
+    type Params = Params;
+
+    fn on_ack(&mut self, _: &Params, _: &mut Window, _: &Ack<'_>) {}
+
+    fn on_sample(&mut self, params: &Params, window: &mut Window, sample: &Sample<'_>) {
+        let mss = sample.profile.mss.0 as f64;
+        self.update_bw(sample);
+        self.update_aggregation(sample, window);
+        self.update_cycle(sample, mss);
+        self.check_full(sample.rate.is_some_and(|rate| rate.app_limited));
+        self.check_drain(sample, mss);
+        self.update_min_rtt(params, window, sample);
+        self.update_pacing();
+        self.update_cwnd(params, window, sample);
+    }
+
+    /// Neither a loss nor a time-out changes the model; the window of before comes back.
+    fn on_congestion(
+        &mut self,
+        _: &Params,
+        window: &Window,
+        congestion: &Congestion<'_>,
+    ) -> Decrease {
+        self.save(window);
+        if congestion.cause == Cause::Timeout {
+            self.recovering = true;
+            self.full_bw = 0.0;
+        }
+        Decrease::Bytes(window.ssthresh)
+    }
+
+    fn on_undo(&mut self, _: &Params, _: &mut Window) {
+        (self.full_bw, self.full_bw_count) = (0.0, 0);
+    }
+
+    fn pacing_rate(
+        &self,
+        _: &Params,
+        window: &Window,
+        profile: &Profile,
+        srtt: Option<Time>,
+    ) -> Option<f64> {
+        let rate = if self.pacing > 0.0 {
+            self.pacing
+        } else {
+            let rtt = srtt.unwrap_or(Time::from_millis(1)).as_secs_f64();
+            HIGH_GAIN * window.cwnd / rtt
+        };
+        Some(rate * wire(profile))
+    }
+
+    fn limits_samples(&self) -> bool {
+        self.mode == Mode::ProbeRtt
+    }
+
+    fn metrics(&self) -> ControlMetrics {
+        ControlMetrics::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::control::tests::{Feed, segments};
+    use crate::tracked::flight::Rate;
+
+    /// bbr_startup.csv: bandwidths in Mbit/s, an ACK per row.
+    #[test]
+    fn b101_startup_ends_when_the_trace_says() {
+        let rows = include_str!("../../tests/data/modern/bbr_startup.csv");
+        let mut bbr = Bbr1::default();
+        let mut case = "";
+        for row in rows.lines().skip(1) {
+            let cells: Vec<&str> = row.split(',').collect();
+            if cells[0] != case {
+                (case, bbr) = (cells[0], Bbr1::default());
+            }
+            let rate: f64 = cells[4].parse().unwrap();
+            let app_limited = cells[5] == "true";
+            bbr.round_start = cells[3] == "true";
+            if !app_limited || rate >= bbr.bw() {
+                bbr.max_bw.add(cells[2].parse().unwrap(), rate, BW_ROUNDS);
+            }
+            bbr.check_full(app_limited);
+            let found = [bbr.bw(), bbr.full_bw, f64::from(bbr.full_bw_count)];
+            let expected: [f64; 3] = [12, 13, 14].map(|at: usize| cells[at].parse().unwrap());
+            assert_eq!(found, expected, "{row}");
+            assert_eq!(bbr.full, cells[15] == "true", "{row}");
+        }
+    }
+
+    #[test]
+    fn b102_the_gains_are_those_of_linux() {
+        let params = Params::default();
+        let mut bbr = Bbr1::default();
+        let mut gains = |mode| {
+            bbr.mode = mode;
+            (bbr.pacing_gain(), bbr.cwnd_gain(&params))
+        };
+        let (startup, drain) = (gains(Mode::Startup), gains(Mode::Drain));
+        assert!((startup.0 - 2.89).abs() < 0.001 && (startup.1 - 2.89).abs() < 0.001);
+        assert!((drain.0 - 0.344).abs() < 0.001 && drain.1 == startup.1);
+        assert_eq!(gains(Mode::ProbeRtt), (1.0, 1.0));
+        assert_eq!(gains(Mode::ProbeBw), (1.25, 2.0));
+        assert_eq!(CYCLE.iter().sum::<f64>(), 8.0);
+    }
+
+    #[test]
+    fn b103_the_cycle_begins_in_any_phase_but_that_of_three_quarters() {
+        let mut counts = BTreeMap::new();
+        for n in 0..7000 {
+            let mut feed = Feed {
+                now: Time::from_micros(1_000_003 * n),
+                ..Feed::default()
+            };
+            let mut bbr = Bbr1::default();
+            bbr.begin_probe_bw(&feed.acks(1, 0));
+            *counts.entry(bbr.cycle_index).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 7);
+        assert!(!counts.contains_key(&1));
+        assert!(
+            counts.values().all(|&count| (900..1100).contains(&count)),
+            "{counts:?}"
+        );
+    }
+
+    /// A connection whose bandwidth is 100 segments/s at a round trip of 100 ms.
+    fn steady(mode: Mode, cycle_index: usize) -> Bbr1 {
+        let mut bbr = Bbr1 {
+            mode,
+            cycle_index,
+            min_rtt: Some(Time::from_millis(100)),
+            full: true,
+            ..Bbr1::default()
+        };
+        bbr.max_bw.add(0, 100_000.0, BW_ROUNDS);
+        bbr.pacing = 100_000.0;
+        bbr
+    }
+
+    #[test]
+    fn b104_the_probe_lasts_until_it_has_filled_the_pipe() {
+        let mss = Feed::MSS as f64;
+        // BDP 10 segments, times 5/4 and rounded up 13, three bursts of one: 16; two more: 18.
+        for (cycle, millis, in_flight, moves) in [
+            (0, 150, 17, false),
+            (0, 150, 18, true),
+            (0, 50, 30, false),
+            (1, 50, 15, false),
+            (1, 50, 14, true),
+            (1, 150, 20, true),
+            (2, 50, 5, false),
+            (2, 150, 20, true),
+        ] {
+            let mut bbr = steady(Mode::ProbeBw, cycle);
+            let mut feed = Feed {
+                now: Time::from_millis(millis),
+                ..Feed::default()
+            };
+            let mut sample = feed.acks(1, 0);
+            sample.in_flight_before = in_flight * Feed::MSS;
+            bbr.update_cycle(&sample, mss);
+            assert_eq!(
+                bbr.cycle_index != cycle,
+                moves,
+                "{cycle} {millis} {in_flight}"
+            );
+        }
+    }
+
+    #[test]
+    fn b105_the_round_trip_is_probed_with_four_segments_for_200_ms() {
+        let params = Params::default();
+        let mut bbr = steady(Mode::ProbeBw, 2);
+        (bbr.round, bbr.next_round_delivered) = (1, u64::MAX);
+        let mut window = segments(20.0);
+        let mut feed = Feed {
+            now: Time::from_millis(10_001),
+            rtt: Some(Time::from_millis(150)),
+            ..Feed::default()
+        };
+        feed.send(4);
+        bbr.on_sample(&params, &mut window, &feed.acks(1, 0));
+        assert_eq!(bbr.mode, Mode::ProbeRtt);
+        assert!(bbr.limits_samples());
+        assert_eq!(window, segments(4.0));
+        feed.now = Time::from_millis(10_150);
+        bbr.on_sample(&params, &mut window, &feed.acks(1, 0));
+        assert_eq!((bbr.mode, window), (Mode::ProbeRtt, segments(4.0)));
+        feed.now = Time::from_millis(10_202);
+        feed.rate = Some(Rate {
+            delivered: 4000,
+            interval: Time::from_millis(150),
+            prior_delivered: feed.delivered,
+            in_flight: 4000,
+            lost: 0,
+            app_limited: true,
+        });
+        bbr.on_sample(&params, &mut window, &feed.acks(1, 0));
+        assert_eq!(bbr.mode, Mode::ProbeBw);
+        assert!(window.cwnd > 10.0 * Feed::MSS as f64, "{window:?}");
+    }
+
+    #[test]
+    fn b107_a_smaller_sample_that_the_application_limits_is_passed_over() {
+        let mut bbr = steady(Mode::ProbeBw, 2);
+        let mut feed = Feed::default();
+        for (delivered, app_limited, expected) in [
+            (50_000, true, 100_000.0),
+            (120_000, true, 120_000.0),
+            (80_000, false, 120_000.0),
+        ] {
+            feed.rate = Some(Rate {
+                delivered,
+                interval: Time::from_secs(1),
+                prior_delivered: 0,
+                in_flight: 1000,
+                lost: 0,
+                app_limited,
+            });
+            bbr.next_round_delivered = u64::MAX;
+            bbr.update_bw(&feed.acks(1, 0));
+            assert_eq!(bbr.bw(), expected);
+        }
+    }
+}

@@ -1,0 +1,831 @@
+//! BBR, version 3. N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control",
+//! draft-ietf-ccwg-bbr, 2025; google/bbr, branch v3. Departures: [`Parameters::ABOUT`].
+
+use aqmlab_declare::{About, Parameters, Problem};
+use aqmlab_net::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::control::bbr::{
+    FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS, PACING_MARGIN, PROBE_RTT_TIME, draw, quantum, wire,
+};
+use crate::control::congestion_control::{
+    Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
+};
+use crate::control::window::Window;
+use crate::profile::Profile;
+use crate::recovery::RecoveryState;
+use crate::tracked::filter::Largest;
+use crate::tracked::flight::{Loss, Rate};
+
+/// Parameters of BBR, version 3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Whose constants.
+    pub constants: Constants,
+}
+
+/// Whose constants BBR has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Constants {
+    /// Those of draft-ietf-ccwg-bbr.
+    #[default]
+    Draft,
+    /// Those of google/bbr, branch v3.
+    Google,
+}
+
+/// What differs between the draft and the branch.
+#[derive(Clone, Copy, Debug)]
+struct Numbers {
+    startup_gain: f64,
+    drain_gain: f64,
+    /// Rounds after which Drain ends at the latest.
+    drain_rounds: u64,
+    down_gain: f64,
+    loss_threshold: f64,
+    beta: f64,
+    headroom: f64,
+    /// Any ACK may raise the bandwidth that Startup has to outgrow, not only the first of a round.
+    any_ack: bool,
+}
+
+impl Constants {
+    const fn numbers(self) -> Numbers {
+        match self {
+            Self::Draft => Numbers {
+                startup_gain: 2.77,
+                drain_gain: 0.5,
+                drain_rounds: 3,
+                down_gain: 0.90,
+                loss_threshold: 0.02,
+                beta: 0.7,
+                headroom: 0.15,
+                any_ack: false,
+            },
+            Self::Google => Numbers {
+                startup_gain: 710.0 / 256.0,
+                drain_gain: 88.0 / 256.0,
+                drain_rounds: u64::MAX,
+                down_gain: 232.0 / 256.0,
+                loss_threshold: 5.0 / 256.0,
+                beta: 180.0 / 256.0,
+                headroom: 38.0 / 256.0,
+                any_ack: true,
+            },
+        }
+    }
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "BBR, version 3",
+        paper: "N. Cardwell, I. Swett, J. Beshay, BBR Congestion Control, draft-ietf-ccwg-bbr, 2025; \
+                google/bbr, branch v3",
+        purpose: "Paces at the largest delivery rate of late, and bounds what is in flight by what earlier \
+                  probes found to cost more than 2 % of loss. Needs `recovery = \"rack-tlp\"`.",
+        departures: &[
+            "Segments are paced one by one; the window has room for three bursts.",
+            "Losses of a round are counted as runs of segments found lost by different ACKs.",
+            "The ECN of the branch (marks in data centres) is left out: data is not ECN-capable.",
+            "Random numbers are drawn from the time of the ACK.",
+        ],
+        memory: "filters of bandwidth, round trip and aggregation; bounds of what is in flight",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        Ok(())
+    }
+}
+
+impl ControlParameters for Params {
+    type Control = Bbr3;
+
+    const OWNS_WINDOW: bool = true;
+    const ANSWERS_MARKS: bool = true;
+}
+
+const CWND_GAIN: f64 = 2.0;
+const UP_PACING_GAIN: f64 = 1.25;
+const UP_CWND_GAIN: f64 = 2.25;
+const PROBE_RTT_CWND_GAIN: f64 = 0.5;
+const MIN_RTT_WINDOW: Time = Time::from_secs(10);
+const PROBE_RTT_INTERVAL: Time = Time::from_secs(5);
+/// Cycles for which a bandwidth counts, rounds for which an aggregation does.
+const BW_CYCLES: u64 = 2;
+const EXTRA_ROUNDS: u64 = 10;
+/// Losses in a round of Startup that end it.
+const STARTUP_LOSSES: u32 = 6;
+/// Rounds between probes at most: Reno's period for a window of so many segments.
+const MOST_ROUNDS: f64 = 63.0;
+/// Segments before whose delivery the window grows whatever the model says.
+const INITIAL_SEGMENTS: f64 = 10.0;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+/// What the ACKs that come in tell of (draft, section 5.1.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum AckPhase {
+    #[default]
+    Init,
+    Refilling,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
+}
+
+/// Bounds of what is in flight and of the bandwidth; infinite: none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Bounds {
+    bw_shortterm: f64,
+    inflight_shortterm: f64,
+    inflight_longterm: f64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            bw_shortterm: f64::INFINITY,
+            inflight_shortterm: f64::INFINITY,
+            inflight_longterm: f64::INFINITY,
+        }
+    }
+}
+
+/// The detector of a full pipe.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct FullPipe {
+    bw: f64,
+    count: u32,
+    now: bool,
+}
+
+impl FullPipe {
+    /// Section 5.3.1.2.
+    fn check(&mut self, rate: f64, round_start: bool, app_limited: bool, any_ack: bool) {
+        if self.now || app_limited || !(round_start || any_ack) {
+            return;
+        }
+        if rate >= FULL_GROWTH * self.bw {
+            (self.bw, self.count) = (rate, 0);
+            return;
+        }
+        if round_start {
+            self.count += 1;
+            self.now = self.count >= FULL_ROUNDS;
+        }
+    }
+}
+
+/// The state of BBR; bytes, seconds. The names are the draft's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bbr3 {
+    state: State,
+    max_bw: Largest<f64>,
+    cycle_count: u64,
+    bounds: Bounds,
+    round_count: u64,
+    round_start: bool,
+    next_round_delivered: u64,
+    bw_latest: f64,
+    inflight_latest: f64,
+    loss_round_delivered: u64,
+    loss_round_start: bool,
+    loss_in_round: bool,
+    loss_events: u32,
+    /// Bytes lost when the round began, and whether all of the round was in recovery.
+    lost_before_round: u64,
+    round_in_recovery: bool,
+    full: FullPipe,
+    full_reached: bool,
+    drain_since_round: u64,
+    extra: Largest<f64>,
+    extra_at: Time,
+    extra_delivered: f64,
+    min_rtt: Option<Time>,
+    min_rtt_at: Time,
+    probe_rtt_min: Option<Time>,
+    probe_rtt_min_at: Time,
+    probe_rtt_until: Option<Time>,
+    probe_rtt_round_done: bool,
+    ack_phase: AckPhase,
+    probe_samples: bool,
+    rounds_since_probe: u32,
+    probe_wait: Time,
+    cycle_at: Time,
+    prev_probe_too_high: bool,
+    stopped_early: bool,
+    probe_up_rounds: u32,
+    probe_up_acks: f64,
+    probe_up_count: f64,
+    prior_cwnd: f64,
+    recovering: bool,
+    before: Option<(Bounds, State)>,
+    /// Bytes of payload per second; 0: not set yet.
+    pacing: f64,
+}
+
+/// What was in flight when the loss crossed the threshold (section 5.5.10.2): with `in_flight` bytes
+/// out when the segment of `len` bytes was sent, and `lost` since, itself included.
+fn inflight_at_loss(loss: &Loss, threshold: f64) -> f64 {
+    let len = loss.len as f64;
+    let before = loss.in_flight as f64 - len;
+    let lost_before = loss.lost as f64 - len;
+    let prefix = (threshold * before - lost_before) / (1.0 - threshold);
+    before + prefix.max(0.0)
+}
+
+impl Bbr3 {
+    fn max_bw(&self) -> f64 {
+        self.max_bw.get().unwrap_or(0.0)
+    }
+
+    fn bw(&self) -> f64 {
+        self.max_bw().min(self.bounds.bw_shortterm)
+    }
+
+    fn pacing_gain(&self, numbers: &Numbers) -> f64 {
+        match self.state {
+            State::Startup => numbers.startup_gain,
+            State::Drain => numbers.drain_gain,
+            State::Down => numbers.down_gain,
+            State::Up => UP_PACING_GAIN,
+            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.state {
+            State::Up => UP_CWND_GAIN,
+            State::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            _ => CWND_GAIN,
+        }
+    }
+
+    fn bdp(&self, bw: f64, gain: f64, mss: f64) -> f64 {
+        match self.min_rtt {
+            None => INITIAL_SEGMENTS * mss,
+            Some(rtt) => gain * bw * rtt.as_secs_f64(),
+        }
+    }
+
+    /// Section 5.6.4.2: three bursts, four segments at least, two more while probing.
+    fn with_room(&self, bytes: f64, mss: f64) -> f64 {
+        let burst = quantum(self.pacing / PACING_MARGIN, mss);
+        let bytes = bytes.max(3.0 * burst).max(MIN_SEGMENTS * mss);
+        bytes
+            + if self.state == State::Up {
+                2.0 * mss
+            } else {
+                0.0
+            }
+    }
+
+    fn inflight(&self, bw: f64, gain: f64, mss: f64) -> f64 {
+        self.with_room(self.bdp(bw, gain, mss), mss)
+    }
+
+    fn target_inflight(&self, window: &Window, mss: f64) -> f64 {
+        self.bdp(self.bw(), 1.0, mss).min(window.cwnd)
+    }
+
+    fn with_headroom(&self, numbers: &Numbers, mss: f64) -> f64 {
+        let long = self.bounds.inflight_longterm;
+        if long.is_infinite() {
+            return long;
+        }
+        let headroom = (numbers.headroom * long).max(mss);
+        (long - headroom).max(MIN_SEGMENTS * mss)
+    }
+
+    // ---- rounds and signals (section 5.5) ----
+
+    fn start_round(&mut self, delivered: u64) {
+        self.next_round_delivered = delivered;
+    }
+
+    fn update_round(&mut self, rate: &Rate, sample: &Sample<'_>) {
+        self.round_start = rate.prior_delivered >= self.next_round_delivered;
+        if self.round_start {
+            self.start_round(sample.delivered);
+            self.round_count += 1;
+            self.rounds_since_probe = self.rounds_since_probe.saturating_add(1).min(255);
+        }
+    }
+
+    fn update_latest(&mut self, rate: &Rate, sample: &Sample<'_>) {
+        self.loss_round_start = false;
+        self.bw_latest = self.bw_latest.max(rate.bytes_per_second());
+        self.inflight_latest = self.inflight_latest.max(rate.delivered as f64);
+        if rate.prior_delivered >= self.loss_round_delivered {
+            self.loss_round_delivered = sample.delivered;
+            self.loss_round_start = true;
+        }
+    }
+
+    fn advance_latest(&mut self, rate: &Rate) {
+        if self.loss_round_start {
+            self.bw_latest = rate.bytes_per_second();
+            self.inflight_latest = rate.delivered as f64;
+        }
+    }
+
+    fn update_max_bw(&mut self, rate: &Rate) {
+        let bw = rate.bytes_per_second();
+        if bw >= self.max_bw() || !rate.app_limited {
+            self.max_bw.add(self.cycle_count, bw, BW_CYCLES);
+        }
+    }
+
+    fn is_probing(&self) -> bool {
+        matches!(self.state, State::Startup | State::Refill | State::Up)
+    }
+
+    /// Section 5.5.10.3: once per round with a loss.
+    fn adapt_lower_bounds(&mut self, numbers: &Numbers, window: &Window) {
+        if !self.loss_round_start {
+            return;
+        }
+        if self.loss_in_round && !self.is_probing() {
+            let bounds = &mut self.bounds;
+            if bounds.bw_shortterm.is_infinite() {
+                bounds.bw_shortterm = self.max_bw.get().unwrap_or(0.0);
+            }
+            if bounds.inflight_shortterm.is_infinite() {
+                bounds.inflight_shortterm = window.cwnd;
+            }
+            bounds.bw_shortterm = self.bw_latest.max(numbers.beta * bounds.bw_shortterm);
+            bounds.inflight_shortterm = self
+                .inflight_latest
+                .max(numbers.beta * bounds.inflight_shortterm);
+        }
+        self.loss_in_round = false;
+    }
+
+    fn reset_lower_bounds(&mut self) {
+        self.bounds.bw_shortterm = f64::INFINITY;
+        self.bounds.inflight_shortterm = f64::INFINITY;
+    }
+
+    fn reset_signals(&mut self) {
+        self.loss_in_round = false;
+        (self.bw_latest, self.inflight_latest) = (0.0, 0.0);
+    }
+
+    fn update_aggregation(&mut self, sample: &Sample<'_>, window: &Window) {
+        let mut expected = self.bw() * (sample.now - self.extra_at).as_secs_f64();
+        if self.extra_delivered <= expected {
+            (self.extra_at, self.extra_delivered, expected) = (sample.now, 0.0, 0.0);
+        }
+        self.extra_delivered += sample.acked as f64;
+        let extra = (self.extra_delivered - expected).min(window.cwnd);
+        let rounds = if self.full_reached { EXTRA_ROUNDS } else { 1 };
+        self.extra.add(self.round_count, extra, rounds);
+    }
+
+    // ---- losses (section 5.5.10.2) ----
+
+    fn is_too_high(lost: f64, in_flight: f64, numbers: &Numbers) -> bool {
+        lost > in_flight * numbers.loss_threshold
+    }
+
+    /// Segments found lost: the probe may have gone too high.
+    fn take_losses(&mut self, numbers: &Numbers, window: &Window, sample: &Sample<'_>) {
+        if sample.losses.is_empty() {
+            return;
+        }
+        if !self.loss_in_round {
+            self.loss_round_delivered = sample.delivered;
+        }
+        self.loss_in_round = true;
+        self.loss_events += 1;
+        let mss = sample.profile.mss.0 as f64;
+        for loss in sample.losses {
+            if !self.probe_samples {
+                return;
+            }
+            if Self::is_too_high(loss.lost as f64, loss.in_flight as f64, numbers) {
+                let in_flight = inflight_at_loss(loss, numbers.loss_threshold);
+                self.on_too_high(numbers, window, in_flight, loss.app_limited, sample, mss);
+            }
+        }
+    }
+
+    fn on_too_high(
+        &mut self,
+        numbers: &Numbers,
+        window: &Window,
+        in_flight: f64,
+        app_limited: bool,
+        sample: &Sample<'_>,
+        mss: f64,
+    ) {
+        self.prev_probe_too_high = true;
+        self.probe_samples = false;
+        if !app_limited {
+            let target = numbers.beta * self.target_inflight(window, mss);
+            self.bounds.inflight_longterm = in_flight.max(target);
+        }
+        if self.state == State::Up {
+            self.start_down(sample);
+        }
+    }
+
+    /// Section 5.3.3.8: raises the bound while a probe finds no excess.
+    fn adapt_upper_bounds(
+        &mut self,
+        numbers: &Numbers,
+        window: &Window,
+        rate: &Rate,
+        sample: &Sample<'_>,
+    ) {
+        let mss = sample.profile.mss.0 as f64;
+        if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
+            self.ack_phase = AckPhase::ProbeFeedback;
+        }
+        if self.ack_phase == AckPhase::ProbeStopping && self.round_start {
+            self.probe_samples = false;
+            self.ack_phase = AckPhase::Init;
+            if matches!(self.state, State::Down | State::Cruise) && !rate.app_limited {
+                self.cycle_count += 1;
+                self.max_bw.forget(self.cycle_count, BW_CYCLES);
+            }
+        }
+        let in_flight = rate.in_flight as f64;
+        if Self::is_too_high(rate.lost as f64, in_flight, numbers) {
+            if self.probe_samples {
+                self.on_too_high(numbers, window, in_flight, rate.app_limited, sample, mss);
+            }
+            return;
+        }
+        if self.bounds.inflight_longterm.is_infinite() {
+            return;
+        }
+        self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(in_flight);
+        if self.state == State::Up {
+            self.probe_upward(window, sample, mss);
+        }
+    }
+
+    /// The bound grows by 1, 2, 4, ... segments a round while it limits.
+    fn probe_upward(&mut self, window: &Window, sample: &Sample<'_>, mss: f64) {
+        if sample.window_limited && window.cwnd >= self.bounds.inflight_longterm {
+            self.probe_up_acks += sample.acked as f64 / mss;
+            if self.probe_up_acks >= self.probe_up_count {
+                let more = (self.probe_up_acks / self.probe_up_count).floor();
+                self.probe_up_acks -= more * self.probe_up_count;
+                self.bounds.inflight_longterm += more * mss;
+            }
+        }
+        if self.round_start {
+            self.raise_slope(window, mss);
+        }
+    }
+
+    fn raise_slope(&mut self, window: &Window, mss: f64) {
+        let growth = f64::from(1_u32 << self.probe_up_rounds.min(30));
+        self.probe_up_rounds = (self.probe_up_rounds + 1).min(30);
+        self.probe_up_count = (window.cwnd / mss / growth).floor().max(1.0);
+    }
+
+    // ---- states (section 5.3) ----
+
+    fn check_startup(&mut self, numbers: &Numbers, rate: &Rate, sample: &Sample<'_>) {
+        if self.state == State::Startup && self.round_start {
+            // A round of recovery with more than 2 % and six holes.
+            let lost = (sample.lost - self.lost_before_round) as f64;
+            let too_much = Self::is_too_high(lost, rate.in_flight as f64, numbers);
+            if self.round_in_recovery && too_much && self.loss_events >= STARTUP_LOSSES {
+                self.full_reached = true;
+                let mss = sample.profile.mss.0 as f64;
+                let bdp = self.bdp(self.max_bw(), 1.0, mss);
+                self.bounds.inflight_longterm = bdp.max(self.inflight_latest);
+            }
+        }
+        if self.round_start {
+            self.loss_events = 0;
+            self.lost_before_round = sample.lost;
+            self.round_in_recovery = sample.state == RecoveryState::Recovery;
+        }
+        self.round_in_recovery &= sample.state == RecoveryState::Recovery;
+        if self.state == State::Startup && self.full_reached {
+            self.state = State::Drain;
+            self.drain_since_round = self.round_count;
+        }
+    }
+
+    fn check_drain(&mut self, numbers: &Numbers, sample: &Sample<'_>) {
+        if self.state != State::Drain {
+            return;
+        }
+        let mss = sample.profile.mss.0 as f64;
+        let bdp = self.inflight(self.bw(), 1.0, mss);
+        let rounds = self.round_count - self.drain_since_round;
+        if sample.in_flight as f64 <= bdp || rounds > numbers.drain_rounds {
+            self.start_down(sample);
+        }
+    }
+
+    fn start_down(&mut self, sample: &Sample<'_>) {
+        self.reset_signals();
+        self.probe_up_count = f64::INFINITY;
+        let draws = |name| draw(sample.now, sample.delivered, name);
+        self.rounds_since_probe = if draws("bbr-rounds") < 0.5 { 0 } else { 1 };
+        self.probe_wait = Time::from_secs_f64(2.0 + draws("bbr-wait"));
+        self.cycle_at = sample.now;
+        self.ack_phase = AckPhase::ProbeStopping;
+        self.start_round(sample.delivered);
+        self.state = State::Down;
+    }
+
+    fn start_refill(&mut self, sample: &Sample<'_>) {
+        self.reset_lower_bounds();
+        self.probe_up_rounds = 0;
+        self.probe_up_acks = 0.0;
+        self.ack_phase = AckPhase::Refilling;
+        self.stopped_early = false;
+        self.start_round(sample.delivered);
+        self.state = State::Refill;
+    }
+
+    fn start_up(&mut self, rate: &Rate, window: &Window, sample: &Sample<'_>) {
+        self.probe_samples = true;
+        self.ack_phase = AckPhase::ProbeStarting;
+        self.start_round(sample.delivered);
+        self.full = FullPipe {
+            bw: rate.bytes_per_second(),
+            ..FullPipe::default()
+        };
+        self.state = State::Up;
+        self.raise_slope(window, sample.profile.mss.0 as f64);
+    }
+
+    fn is_time_to_probe(&self, window: &Window, sample: &Sample<'_>) -> bool {
+        let mss = sample.profile.mss.0 as f64;
+        let rounds = (self.target_inflight(window, mss) / mss).min(MOST_ROUNDS);
+        sample.now.saturating_sub(self.cycle_at) >= self.probe_wait
+            || f64::from(self.rounds_since_probe) >= rounds
+    }
+
+    fn update_cycle(
+        &mut self,
+        numbers: &Numbers,
+        window: &Window,
+        rate: &Rate,
+        sample: &Sample<'_>,
+    ) {
+        if !self.full_reached {
+            return;
+        }
+        self.adapt_upper_bounds(numbers, window, rate, sample);
+        let mss = sample.profile.mss.0 as f64;
+        let in_flight = sample.in_flight as f64;
+        match self.state {
+            State::Down if self.stopped_early && self.round_start && !self.prev_probe_too_high => {
+                self.start_refill(sample);
+            }
+            State::Down | State::Cruise if self.is_time_to_probe(window, sample) => {
+                self.start_refill(sample);
+            }
+            State::Down
+                if in_flight <= self.with_headroom(numbers, mss)
+                    && in_flight <= self.inflight(self.max_bw(), 1.0, mss) =>
+            {
+                self.state = State::Cruise;
+            }
+            State::Refill if self.round_start => self.start_up(rate, window, sample),
+            State::Up => self.check_up(in_flight, window, sample),
+            _ => {}
+        }
+    }
+
+    fn check_up(&mut self, in_flight: f64, window: &Window, sample: &Sample<'_>) {
+        let long = self.bounds.inflight_longterm;
+        if self.prev_probe_too_high && in_flight >= long {
+            self.prev_probe_too_high = false;
+            self.start_down(sample);
+            self.stopped_early = true;
+            return;
+        }
+        if sample.window_limited && window.cwnd >= long {
+            self.full.count = 0;
+            self.full.bw = self.bw_latest;
+        } else if self.full.now {
+            self.prev_probe_too_high = false;
+            self.start_down(sample);
+        }
+    }
+
+    // ---- the round trip (section 5.3.4) ----
+
+    fn update_min_rtt(&mut self, numbers: &Numbers, window: &mut Window, sample: &Sample<'_>) {
+        let now = sample.now;
+        let expired = now > self.probe_rtt_min_at + PROBE_RTT_INTERVAL;
+        if let Some(rtt) = sample.rtt
+            && (expired || self.probe_rtt_min.is_none_or(|least| rtt < least))
+        {
+            (self.probe_rtt_min, self.probe_rtt_min_at) = (Some(rtt), now);
+        }
+        let is_old = now > self.min_rtt_at + MIN_RTT_WINDOW;
+        if let Some(rtt) = self.probe_rtt_min
+            && (is_old || self.min_rtt.is_none_or(|least| rtt < least))
+        {
+            (self.min_rtt, self.min_rtt_at) = (Some(rtt), self.probe_rtt_min_at);
+        }
+        if expired && self.state != State::ProbeRtt && self.round_count > 0 {
+            self.save(window);
+            self.state = State::ProbeRtt;
+            self.probe_rtt_until = None;
+            self.ack_phase = AckPhase::ProbeStopping;
+            self.start_round(sample.delivered);
+        }
+        if self.state == State::ProbeRtt {
+            self.probe_rtt(numbers, window, sample);
+        }
+    }
+
+    fn probe_rtt_cwnd(&self, mss: f64) -> f64 {
+        self.bdp(self.bw(), PROBE_RTT_CWND_GAIN, mss)
+            .max(MIN_SEGMENTS * mss)
+    }
+
+    fn probe_rtt(&mut self, numbers: &Numbers, window: &mut Window, sample: &Sample<'_>) {
+        let mss = sample.profile.mss.0 as f64;
+        match self.probe_rtt_until {
+            None if sample.in_flight as f64 <= self.probe_rtt_cwnd(mss) => {
+                self.probe_rtt_until = Some(sample.now + PROBE_RTT_TIME);
+                self.probe_rtt_round_done = false;
+                self.start_round(sample.delivered);
+            }
+            None => {}
+            Some(until) => {
+                self.probe_rtt_round_done |= self.round_start;
+                if self.probe_rtt_round_done && sample.now > until {
+                    self.probe_rtt_min_at = sample.now;
+                    window.cwnd = window.cwnd.max(self.prior_cwnd);
+                    self.leave_probe_rtt(numbers, sample);
+                }
+            }
+        }
+    }
+
+    fn leave_probe_rtt(&mut self, _: &Numbers, sample: &Sample<'_>) {
+        self.reset_lower_bounds();
+        if self.full_reached {
+            self.start_down(sample);
+            self.state = State::Cruise;
+        } else {
+            self.state = State::Startup;
+        }
+    }
+
+    // ---- what follows (section 5.6) ----
+
+    fn update_pacing(&mut self, numbers: &Numbers) {
+        let rate = self.pacing_gain(numbers) * self.bw() * PACING_MARGIN;
+        if rate > 0.0 && (self.full_reached || rate > self.pacing) {
+            self.pacing = rate;
+        }
+    }
+
+    fn save(&mut self, window: &Window) {
+        self.prior_cwnd = if self.recovering || self.state == State::ProbeRtt {
+            self.prior_cwnd.max(window.cwnd)
+        } else {
+            window.cwnd
+        };
+    }
+
+    fn update_cwnd(&mut self, numbers: &Numbers, window: &mut Window, sample: &Sample<'_>) {
+        let mss = sample.profile.mss.0 as f64;
+        let repairing = sample.state != RecoveryState::Open;
+        if self.recovering && !repairing {
+            window.cwnd = window.cwnd.max(self.prior_cwnd);
+        }
+        self.recovering = repairing;
+        let acked = sample.acked as f64;
+        let extra = self.extra.get().unwrap_or(0.0);
+        let most = self.with_room(self.bdp(self.bw(), self.cwnd_gain(), mss) + extra, mss);
+        if self.full_reached {
+            window.cwnd = (window.cwnd + acked).min(most);
+        } else if window.cwnd < most || (sample.delivered as f64) < INITIAL_SEGMENTS * mss {
+            window.cwnd += acked;
+        }
+        window.cwnd = window.cwnd.max(MIN_SEGMENTS * mss);
+        if self.state == State::ProbeRtt {
+            window.cwnd = window.cwnd.min(self.probe_rtt_cwnd(mss));
+        }
+        let cap = match self.state {
+            State::Startup | State::Drain => f64::INFINITY,
+            State::Down | State::Refill | State::Up => self.bounds.inflight_longterm,
+            State::Cruise | State::ProbeRtt => self.with_headroom(numbers, mss),
+        };
+        let cap = cap.min(self.bounds.inflight_shortterm);
+        window.cwnd = window.cwnd.min(cap.max(MIN_SEGMENTS * mss));
+    }
+}
+
+impl CongestionControl for Bbr3 {
+    type Params = Params;
+
+    fn on_ack(&mut self, _: &Params, _: &mut Window, _: &Ack<'_>) {}
+
+    fn on_sample(&mut self, params: &Params, window: &mut Window, sample: &Sample<'_>) {
+        let numbers = &params.constants.numbers();
+        self.take_losses(numbers, window, sample);
+        if let Some(rate) = &sample.rate {
+            self.update_latest(rate, sample);
+            self.update_round(rate, sample);
+            self.update_max_bw(rate);
+            self.adapt_lower_bounds(numbers, window);
+            self.update_aggregation(sample, window);
+            let bw = rate.bytes_per_second();
+            self.full
+                .check(bw, self.round_start, rate.app_limited, numbers.any_ack);
+            self.full_reached |= self.full.now;
+            self.check_startup(numbers, rate, sample);
+            self.check_drain(numbers, sample);
+            self.update_cycle(numbers, window, rate, sample);
+        } else {
+            self.round_start = false;
+        }
+        self.update_min_rtt(numbers, window, sample);
+        if let Some(rate) = &sample.rate {
+            self.advance_latest(rate);
+        }
+        self.update_pacing(numbers);
+        if sample.acked > 0 || !sample.losses.is_empty() {
+            self.update_cwnd(numbers, window, sample);
+        }
+    }
+
+    fn on_congestion(
+        &mut self,
+        _: &Params,
+        window: &Window,
+        congestion: &Congestion<'_>,
+    ) -> Decrease {
+        self.save(window);
+        self.before = Some((self.bounds, self.state));
+        if congestion.cause == Cause::Timeout {
+            self.recovering = true;
+        }
+        Decrease::Bytes(window.ssthresh)
+    }
+
+    /// Section 5.5.11: the bounds are at least those of before, and probing begins anew.
+    fn on_undo(&mut self, _: &Params, _: &mut Window) {
+        self.loss_in_round = false;
+        let Some((before, state)) = self.before.take() else {
+            return;
+        };
+        let bounds = &mut self.bounds;
+        bounds.bw_shortterm = bounds.bw_shortterm.max(before.bw_shortterm);
+        bounds.inflight_shortterm = bounds.inflight_shortterm.max(before.inflight_shortterm);
+        bounds.inflight_longterm = bounds.inflight_longterm.max(before.inflight_longterm);
+        if state == State::Startup && self.state != State::ProbeRtt {
+            self.full = FullPipe::default();
+            self.full_reached = false;
+            self.state = State::Startup;
+        }
+    }
+
+    fn pacing_rate(
+        &self,
+        params: &Params,
+        window: &Window,
+        profile: &Profile,
+        srtt: Option<Time>,
+    ) -> Option<f64> {
+        let rate = if self.pacing > 0.0 {
+            self.pacing
+        } else {
+            let rtt = srtt.unwrap_or(Time::from_millis(1)).as_secs_f64();
+            params.constants.numbers().startup_gain * window.cwnd / rtt
+        };
+        Some(rate * wire(profile))
+    }
+
+    fn limits_samples(&self) -> bool {
+        self.state == State::ProbeRtt
+    }
+
+    fn metrics(&self) -> ControlMetrics {
+        ControlMetrics::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! The extreme value of late: smallest or largest over a window of epochs.
+
+use std::collections::VecDeque;
+
+/// The largest (`MAX`) or smallest value of the last epochs. It keeps a value per epoch at most.
+#[derive(Clone, Debug)]
+pub(crate) struct Windowed<T, const MAX: bool> {
+    /// Epoch and value: later ones are worse.
+    kept: VecDeque<(u64, T)>,
+}
+
+/// The smallest of late.
+pub(crate) type Smallest<T> = Windowed<T, false>;
+
+/// The largest of late.
+pub(crate) type Largest<T> = Windowed<T, true>;
+
+impl<T, const MAX: bool> Default for Windowed<T, MAX> {
+    fn default() -> Self {
+        Self {
+            kept: VecDeque::new(),
+        }
+    }
+}
+
+impl<T: PartialOrd + Copy, const MAX: bool> Windowed<T, MAX> {
+    /// Adds a value; those of epochs `length` and more before this one are forgotten.
+    pub(crate) fn add(&mut self, epoch: u64, value: T, length: u64) {
+        self.forget(epoch, length);
+        while let Some(&(at, last)) = self.kept.back() {
+            let worse = if MAX { last <= value } else { last >= value };
+            if !worse {
+                if at == epoch {
+                    return;
+                }
+                break;
+            }
+            self.kept.pop_back();
+        }
+        self.kept.push_back((epoch, value));
+    }
+
+    /// Forgets the values of epochs `length` and more before this one.
+    pub(crate) fn forget(&mut self, epoch: u64, length: u64) {
+        while let Some(&(at, _)) = self.kept.front()
+            && at + length <= epoch
+        {
+            self.kept.pop_front();
+        }
+    }
+
+    /// The extreme value, if there is one.
+    #[inline]
+    pub(crate) fn get(&self) -> Option<T> {
+        self.kept.front().map(|&(_, value)| value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_go_when_their_epoch_does() {
+        let mut largest = Largest::default();
+        for (epoch, value, expected) in [
+            (0, 5, 5),
+            (0, 4, 5),
+            (1, 3, 5),
+            (2, 4, 5),
+            (3, 1, 4),
+            (4, 1, 4),
+            (5, 1, 1),
+        ] {
+            largest.add(epoch, value, 3);
+            assert_eq!(largest.get(), Some(expected), "epoch {epoch}");
+        }
+        let mut smallest = Smallest::default();
+        for (epoch, value, expected) in [(0, 5, 5), (1, 7, 5), (1, 6, 5), (2, 9, 5), (3, 9, 6)] {
+            smallest.add(epoch, value, 3);
+            assert_eq!(smallest.get(), Some(expected), "epoch {epoch}");
+        }
+    }
+}

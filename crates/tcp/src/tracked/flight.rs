@@ -1,0 +1,470 @@
+//! What is out, segment by segment: when it was sent, whether it has arrived, what the connection had
+//! delivered by then. From it follow the round trip of each ACK, samples of the delivery rate
+//! (draft-ietf-ccwg-bbr, section 4.1, which took in draft-cheng-iccrg-delivery-rate-estimation) and
+//! the bytes in flight.
+
+use std::collections::VecDeque;
+
+use aqmlab_net::Time;
+
+use super::rack::Rack;
+use crate::scoreboard::Scoreboard;
+
+/// A segment that is out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    /// Behind its last byte.
+    pub(crate) end: u64,
+    pub(crate) len: u64,
+    /// When it was sent last.
+    pub(crate) at: Time,
+    /// The peer has told by SACK that it has arrived.
+    sacked: bool,
+    /// It is thought to be lost: it waits to be sent again, or has been ([`Self::repaired`]).
+    lost: bool,
+    /// What went again of it is under way.
+    repaired: bool,
+    /// It was sent more than once.
+    pub(crate) resent: bool,
+    /// What the connection was like when it was sent last.
+    then: Then,
+}
+
+/// What a segment remembers of the connection when it was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Then {
+    /// Bytes delivered, and when the last of them was.
+    pub(crate) delivered: u64,
+    delivered_at: Time,
+    /// When the segment was sent whose arrival was known last.
+    first_sent: Time,
+    /// Bytes in flight, its own included.
+    pub(crate) in_flight: u64,
+    /// Bytes lost.
+    pub(crate) lost: u64,
+    /// The application had less to send than the window allowed.
+    pub(crate) app_limited: bool,
+}
+
+impl Sent {
+    /// Counts neither as in flight nor as delivered.
+    fn is_hole(&self) -> bool {
+        self.lost && !self.repaired
+    }
+
+    fn start(&self) -> u64 {
+        self.end - self.len
+    }
+
+    /// A segment of 1,000 bytes.
+    #[cfg(test)]
+    pub(crate) fn at(end: u64, at: Time, resent: bool) -> Self {
+        Self {
+            end,
+            len: 1000,
+            at,
+            sacked: false,
+            lost: false,
+            repaired: false,
+            resent,
+            then: Then::default(),
+        }
+    }
+}
+
+/// A sample of the delivery rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rate {
+    /// Bytes delivered, and in which time: the longer of those of sending and of acknowledging.
+    pub(crate) delivered: u64,
+    pub(crate) interval: Time,
+    /// Bytes delivered when the segment was sent that the sample is of.
+    pub(crate) prior_delivered: u64,
+    /// Bytes in flight when it was sent, its own included.
+    pub(crate) in_flight: u64,
+    /// Bytes lost since it was sent.
+    pub(crate) lost: u64,
+    /// The application was the limit.
+    pub(crate) app_limited: bool,
+}
+
+impl Rate {
+    /// Bytes per second.
+    pub(crate) fn bytes_per_second(&self) -> f64 {
+        self.delivered as f64 / self.interval.as_secs_f64()
+    }
+}
+
+/// A segment that has been found lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub(crate) len: u64,
+    /// Bytes in flight when it was sent, its own included.
+    pub(crate) in_flight: u64,
+    /// Bytes lost since it was sent, its own included.
+    pub(crate) lost: u64,
+    /// The application was the limit when it was sent.
+    pub(crate) app_limited: bool,
+}
+
+/// What an ACK told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct News {
+    /// Bytes delivered.
+    pub(crate) delivered: u64,
+    /// Segments delivered.
+    pub(crate) segments: u64,
+    /// The round trip of the newest segment that was sent once.
+    pub(crate) rtt: Option<Time>,
+    /// The same of the oldest: with the time for which the peer has delayed its ACK.
+    pub(crate) longest_rtt: Option<Time>,
+    /// A segment that was sent once, before the last congestion, has arrived.
+    pub(crate) original: bool,
+    /// The segment sent last of those that have arrived.
+    newest: Option<Sent>,
+    /// Segments found lost.
+    pub(crate) losses: Vec<Loss>,
+}
+
+/// The segments that are out, oldest first, and what follows from them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flight {
+    sent: VecDeque<Sent>,
+    board: Scoreboard,
+    /// Segments told by SACK; bytes of them; bytes of holes.
+    pub(crate) sacked_segments: u64,
+    sacked: u64,
+    holes: u64,
+    /// Behind the highest segment that was sent again.
+    resent_end: u64,
+    /// There is no hole below.
+    no_hole_below: u64,
+    /// Bytes delivered and lost since the connection began.
+    pub(crate) delivered: u64,
+    pub(crate) lost: u64,
+    delivered_at: Time,
+    first_sent: Time,
+    /// Samples are limited by the application until this much is delivered; 0: they are not.
+    app_limited_until: u64,
+    /// What the ACK at hand has told.
+    pub(crate) news: News,
+}
+
+impl Flight {
+    /// Bytes on their way: neither delivered nor lost, or sent again since.
+    #[inline]
+    pub(crate) fn pipe(&self, una: u64, max: u64) -> u64 {
+        max - una - self.sacked - self.holes
+    }
+
+    /// Bytes that are lost and not sent again.
+    #[inline]
+    pub(crate) fn holes(&self) -> u64 {
+        self.holes
+    }
+
+    /// Whether anything is known that time alone may show to be lost.
+    pub(crate) fn is_doubtful(&self, una: u64) -> bool {
+        self.sacked > 0 || self.resent_end > una
+    }
+
+    /// Whether the peer has told of anything beyond a gap.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.sacked > 0
+    }
+
+    /// Segments that are out, however they fare.
+    pub(crate) fn segments(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// The newest segment that is out: where it begins, and where it ends.
+    pub(crate) fn newest(&self) -> Option<(u64, u64)> {
+        self.sent.back().map(|sent| (sent.start(), sent.end))
+    }
+
+    // ---- sending ----
+
+    fn now(&mut self, now: Time, pipe: u64, len: u64) -> Then {
+        if pipe == 0 {
+            (self.first_sent, self.delivered_at) = (now, now);
+        }
+        Then {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent: self.first_sent,
+            in_flight: pipe + len,
+            lost: self.lost,
+            app_limited: self.app_limited_until > 0,
+        }
+    }
+
+    /// `[seq, end)` is sent for the first time, with `pipe` bytes on their way.
+    pub(crate) fn on_send(&mut self, seq: u64, end: u64, pipe: u64, now: Time) {
+        let len = end - seq;
+        let then = self.now(now, pipe, len);
+        self.sent.push_back(Sent {
+            end,
+            len,
+            at: now,
+            sacked: false,
+            lost: false,
+            repaired: false,
+            resent: false,
+            then,
+        });
+    }
+
+    /// The segment that ends at `end` is sent again.
+    pub(crate) fn on_resend(&mut self, end: u64, pipe: u64, now: Time) {
+        let index = self.sent.partition_point(|sent| sent.end < end);
+        let Some(len) = self.sent.get(index).map(|sent| sent.len) else {
+            return;
+        };
+        let then = self.now(now, pipe, len);
+        let sent = &mut self.sent[index];
+        if sent.is_hole() {
+            self.holes -= len;
+        }
+        (sent.at, sent.resent, sent.then) = (now, true, then);
+        sent.repaired = sent.lost;
+        self.no_hole_below = end;
+        self.resent_end = self.resent_end.max(end);
+    }
+
+    /// The first segment that is lost and not sent again: where it begins, and where it ends.
+    pub(crate) fn first_hole(&self) -> Option<(u64, u64)> {
+        if self.holes == 0 {
+            return None;
+        }
+        let low = self.no_hole_below;
+        let first = self.sent.partition_point(|sent| sent.end <= low);
+        let hole = self.sent.range(first..).find(|sent| sent.is_hole());
+        hole.map(|sent| (sent.start(), sent.end))
+    }
+
+    /// The application has nothing to send though the window would allow it, with `pipe` bytes on
+    /// their way.
+    pub(crate) fn limit_by_application(&mut self, pipe: u64) {
+        self.app_limited_until = (self.delivered + pipe).max(1);
+    }
+
+    // ---- arrivals ----
+
+    /// An ACK begins.
+    pub(crate) fn begin(&mut self) {
+        let mut losses = std::mem::take(&mut self.news.losses);
+        losses.clear();
+        self.news = News {
+            losses,
+            ..News::default()
+        };
+    }
+
+    /// Everything below `ack` has arrived.
+    pub(crate) fn acknowledge(&mut self, ack: u64, recover: u64, now: Time, rack: &mut Rack) {
+        while let Some(&first) = self.sent.front() {
+            if first.end > ack {
+                self.acknowledge_part(ack, now);
+                break;
+            }
+            self.sent.pop_front();
+            if first.sacked {
+                self.sacked -= first.len;
+                self.sacked_segments -= 1;
+            } else {
+                self.arrive(first, recover, now, rack);
+                if !first.resent && self.news.longest_rtt.is_none() {
+                    self.news.longest_rtt = Some(now - first.at);
+                }
+            }
+        }
+        self.board.advance(ack);
+    }
+
+    /// The ACK ends within the oldest segment.
+    fn acknowledge_part(&mut self, ack: u64, now: Time) {
+        let Some(first) = self.sent.front_mut() else {
+            return;
+        };
+        let part = ack.saturating_sub(first.start());
+        first.len -= part;
+        if part == 0 {
+            return;
+        }
+        if first.is_hole() {
+            self.holes -= part;
+        }
+        if first.sacked {
+            self.sacked -= part;
+        } else {
+            self.delivered += part;
+            self.news.delivered += part;
+            self.delivered_at = now;
+        }
+    }
+
+    /// The peer tells that `[from, to)` has arrived.
+    pub(crate) fn on_sack(&mut self, from: u64, to: u64, recover: u64, now: Time, rack: &mut Rack) {
+        let mut seq = self.board.skip(from);
+        while seq < to {
+            let gap_end = self.board.begins_at_or_behind(seq).unwrap_or(to).min(to);
+            self.take_sacked(seq, gap_end, recover, now, rack);
+            seq = self.board.skip(gap_end);
+        }
+        self.board.insert(from, to);
+    }
+
+    fn take_sacked(&mut self, from: u64, to: u64, recover: u64, now: Time, rack: &mut Rack) {
+        let mut index = self.sent.partition_point(|sent| sent.start() < from);
+        while let Some(sent) = self.sent.get_mut(index)
+            && sent.end <= to
+        {
+            if !sent.sacked {
+                let before = *sent;
+                (sent.sacked, sent.lost) = (true, false);
+                self.sacked += before.len;
+                self.sacked_segments += 1;
+                self.arrive(before, recover, now, rack);
+                if !before.resent && self.news.longest_rtt.is_none() {
+                    self.news.longest_rtt = Some(now - before.at);
+                }
+            }
+            index += 1;
+        }
+    }
+
+    /// The peer has dropped what it told of (RFC 2018, section 8): only what it acknowledges counts.
+    pub(crate) fn forget_sacks(&mut self) {
+        self.board.clear();
+        for sent in &mut self.sent {
+            sent.sacked = false;
+        }
+        (self.sacked, self.sacked_segments) = (0, 0);
+    }
+
+    /// Whether the peer has told of the oldest segment, and does not acknowledge it.
+    pub(crate) fn is_reneged(&self) -> bool {
+        self.sent.front().is_some_and(|sent| sent.sacked)
+    }
+
+    /// A segment has arrived.
+    fn arrive(&mut self, sent: Sent, recover: u64, now: Time, rack: &mut Rack) {
+        if sent.is_hole() {
+            self.holes -= sent.len;
+        }
+        self.delivered += sent.len;
+        self.delivered_at = now;
+        let news = &mut self.news;
+        news.delivered += sent.len;
+        news.segments += 1;
+        if !sent.resent {
+            let rtt = now - sent.at;
+            news.rtt = Some(news.rtt.map_or(rtt, |other| rtt.min(other)));
+            news.original |= sent.end <= recover;
+        }
+        let later = |other: Sent| (sent.at, sent.end) > (other.at, other.end);
+        if news.newest.is_none_or(later) {
+            news.newest = Some(sent);
+        }
+        rack.on_delivered(&sent, now);
+    }
+
+    /// The ACK is taken in: the sample of the delivery rate, if there is one. Shorter than
+    /// `min_rtt` an interval tells of compressed ACKs, not of a rate.
+    pub(crate) fn rate(&mut self, min_rtt: Option<Time>) -> Option<Rate> {
+        if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        let newest = self.news.newest?;
+        let then = newest.then;
+        self.first_sent = newest.at;
+        let sending = newest.at.saturating_sub(then.first_sent);
+        let acknowledging = self.delivered_at.saturating_sub(then.delivered_at);
+        let interval = sending.max(acknowledging);
+        let is_valid = interval > Time::ZERO && min_rtt.is_none_or(|least| interval >= least);
+        is_valid.then_some(Rate {
+            delivered: self.delivered - then.delivered,
+            interval,
+            prior_delivered: then.delivered,
+            in_flight: then.in_flight,
+            lost: self.lost - then.lost,
+            app_limited: then.app_limited,
+        })
+    }
+
+    // ---- losses ----
+
+    fn mark_lost(&mut self, index: usize) {
+        let sent = &mut self.sent[index];
+        (sent.lost, sent.repaired) = (true, false);
+        self.holes += sent.len;
+        self.lost += sent.len;
+        self.no_hole_below = self.no_hole_below.min(sent.start());
+        self.news.losses.push(Loss {
+            len: sent.len,
+            in_flight: sent.then.in_flight,
+            lost: self.lost - sent.then.lost,
+            app_limited: sent.then.app_limited,
+        });
+    }
+
+    /// Marks the segments lost that were sent before the newest one delivered, and longer ago than
+    /// `patience`. The time at which the next one will be, if any.
+    pub(crate) fn detect(&mut self, rack: &Rack, patience: Time, now: Time) -> Option<Time> {
+        let mut next = None;
+        let mut index = 0;
+        while let Some(&sent) = self.sent.get(index) {
+            let is_before = (sent.at, sent.end) < (rack.at, rack.end);
+            if !is_before && sent.end > self.resent_end {
+                break;
+            }
+            if sent.sacked {
+                let to = self.board.skip(sent.start());
+                let behind = self.sent.partition_point(|sent| sent.end <= to);
+                index = behind.max(index + 1);
+                continue;
+            }
+            if is_before && !sent.is_hole() {
+                let due = sent.at + patience;
+                if due <= now {
+                    self.mark_lost(index);
+                } else {
+                    next = Some(next.map_or(due, |other: Time| other.min(due)));
+                }
+            }
+            index += 1;
+        }
+        next
+    }
+
+    /// Marks the oldest segment lost.
+    pub(crate) fn lose_oldest(&mut self) {
+        if let Some(sent) = self.sent.front()
+            && !sent.sacked
+            && !sent.is_hole()
+        {
+            self.mark_lost(0);
+        }
+    }
+
+    /// Marks all segments lost that were sent longer ago than `patience`, the newest delivered one
+    /// or not; without patience all.
+    pub(crate) fn lose_overdue(&mut self, patience: Option<Time>, now: Time) {
+        for index in 0..self.sent.len() {
+            let sent = &self.sent[index];
+            let overdue = patience.is_none_or(|patience| sent.at + patience <= now);
+            if overdue && !sent.sacked && !sent.is_hole() {
+                self.mark_lost(index);
+            }
+        }
+    }
+
+    /// Nothing is lost after all.
+    pub(crate) fn unmark(&mut self) {
+        for sent in &mut self.sent {
+            (sent.lost, sent.repaired) = (false, false);
+        }
+        self.holes = 0;
+    }
+}

@@ -1,0 +1,206 @@
+//! RACK: recent acknowledgement. Y. Cheng, N. Cardwell, N. Dukkipati, P. Jha, "The RACK-TLP Loss
+//! Detection Algorithm for TCP", RFC 8985, 2021, section 6.
+//!
+//! A segment is lost when one sent later has arrived and, since it was sent, a round trip and a
+//! reordering window have passed. So the last segments of a flight, and segments that were sent again,
+//! are found like any others.
+
+use aqmlab_net::Time;
+
+use super::filter::Smallest;
+use super::flight::Sent;
+
+/// Segments told by SACK without a sign of reordering after which nothing more is waited for.
+const DUP_THRESH: u64 = 3;
+/// Recoveries without a D-SACK after which the reordering window is the smallest again.
+const PERSISTENCE: u8 = 16;
+/// The window of the smallest round trip: Linux's 300 s, in parts.
+const MIN_RTT_PART: Time = Time::from_secs(30);
+const MIN_RTT_PARTS: u64 = 10;
+
+/// The state of RACK; the names are the RFC's where it has some.
+#[derive(Clone, Debug)]
+pub(crate) struct Rack {
+    /// Of the segments delivered, the one sent last: when it was, its end, its round trip.
+    pub(crate) at: Time,
+    pub(crate) end: u64,
+    rtt: Time,
+    /// The same of those that were sent once.
+    sure: (Time, u64, Time),
+    min_rtt: Smallest<Time>,
+    /// Behind the highest byte delivered.
+    fack: u64,
+    reordering_seen: bool,
+    /// Quarters of the smallest round trip: at most 255, as in Linux.
+    reo_wnd_mult: u8,
+    reo_wnd_persist: u8,
+    /// What was out when a D-SACK came last: a further one below it is of the same round trip.
+    dsack_round: Option<u64>,
+    /// When the segment was sent that the peer's time stamp echoes, to the millisecond; none without
+    /// time stamps.
+    pub(crate) echoed: Option<Time>,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self {
+            at: Time::ZERO,
+            end: 0,
+            rtt: Time::ZERO,
+            sure: (Time::ZERO, 0, Time::ZERO),
+            min_rtt: Smallest::default(),
+            fack: 0,
+            reordering_seen: false,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: PERSISTENCE,
+            dsack_round: None,
+            echoed: None,
+        }
+    }
+}
+
+impl Rack {
+    /// The smallest round trip of the last minutes.
+    pub(crate) fn min_rtt(&self) -> Option<Time> {
+        self.min_rtt.get()
+    }
+
+    /// Steps 1 to 3 of section 6.2: a segment has arrived.
+    pub(crate) fn on_delivered(&mut self, sent: &Sent, now: Time) {
+        if sent.end > self.fack {
+            self.fack = sent.end;
+        } else if sent.end < self.fack && !sent.resent {
+            self.reordering_seen = true;
+        }
+        let rtt = now - sent.at;
+        if sent.resent {
+            // What was sent first may have arrived, and not what was sent last.
+            let is_older = self.echoed.is_some_and(|echoed| echoed < sent.at);
+            if is_older || self.min_rtt().is_some_and(|least| rtt < least) {
+                return;
+            }
+        } else {
+            let epoch = now.as_nanos() / MIN_RTT_PART.as_nanos();
+            self.min_rtt.add(epoch, rtt, MIN_RTT_PARTS);
+            if (sent.at, sent.end) > (self.sure.0, self.sure.1) {
+                self.sure = (sent.at, sent.end, rtt);
+            }
+        }
+        if (sent.at, sent.end) > (self.at, self.end) {
+            (self.at, self.end, self.rtt) = (sent.at, sent.end, rtt);
+        }
+    }
+
+    /// Step 4: what a D-SACK says of the reordering window, with all below `una` acknowledged and all
+    /// below `max` out.
+    pub(crate) fn on_ack(&mut self, una: u64, max: u64, dsack: bool) {
+        if self.dsack_round.is_some_and(|round| una >= round) {
+            self.dsack_round = None;
+        }
+        if dsack && self.dsack_round.is_none() {
+            self.dsack_round = Some(max);
+            self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
+            self.reo_wnd_persist = PERSISTENCE;
+        }
+    }
+
+    /// What was sent again had not been lost: what arrived were the first copies.
+    pub(crate) fn on_undo(&mut self) {
+        (self.at, self.end, self.rtt) = self.sure;
+    }
+
+    /// A recovery is over.
+    pub(crate) fn on_recovered(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
+        }
+    }
+
+    /// The reordering window.
+    pub(crate) fn reo_wnd(&self, srtt: Option<Time>, recovering: bool, sacked: u64) -> Time {
+        if !self.reordering_seen && (recovering || sacked >= DUP_THRESH) {
+            return Time::ZERO;
+        }
+        let Some(least) = self.min_rtt() else {
+            return Time::ZERO;
+        };
+        let window = Time::from_nanos(least.as_nanos() / 4 * u64::from(self.reo_wnd_mult));
+        srtt.map_or(window, |srtt| window.min(srtt))
+    }
+
+    /// How long after its sending a segment is lost.
+    pub(crate) fn patience(&self, srtt: Option<Time>, recovering: bool, sacked: u64) -> Time {
+        self.rtt + self.reo_wnd(srtt, recovering, sacked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// rack_reo_wnd.csv: min_rtt, srtt, seen, recovering, three told, multiple, window, lost after.
+    #[test]
+    fn rk02_the_reordering_window_is_that_of_the_trace() {
+        let rows = include_str!("../../tests/data/modern/rack_reo_wnd.csv");
+        let mut count = 0;
+        for row in rows.lines().skip(1) {
+            let cells: Vec<&str> = row.split(',').collect();
+            let ms = |cell: &str| Time::from_secs_f64(cell.parse::<f64>().unwrap() / 1e3);
+            let mut rack = Rack {
+                reordering_seen: cells[2] == "true",
+                reo_wnd_mult: cells[5].parse().unwrap(),
+                rtt: ms(cells[1]),
+                ..Rack::default()
+            };
+            rack.min_rtt.add(0, ms(cells[0]), 1);
+            let sacked = if cells[4] == "true" { 3 } else { 2 };
+            let (srtt, recovering) = (Some(ms(cells[1])), cells[3] == "true");
+            assert_eq!(
+                rack.reo_wnd(srtt, recovering, sacked),
+                ms(cells[6]),
+                "{row}"
+            );
+            assert_eq!(
+                rack.patience(srtt, recovering, sacked),
+                ms(cells[9]),
+                "{row}"
+            );
+            count += 1;
+        }
+        assert_eq!(count, 12);
+    }
+
+    #[test]
+    fn rk04_a_resent_segment_counts_if_its_round_trip_is_possible() {
+        let ms = Time::from_millis;
+        let mut rack = Rack::default();
+        rack.on_delivered(&Sent::at(1000, ms(0), false), ms(100));
+        // Sent again at 150 ms, acknowledged 20 ms later: that was the first copy.
+        rack.on_delivered(&Sent::at(2000, ms(150), true), ms(170));
+        assert_eq!((rack.at, rack.end, rack.rtt), (ms(0), 1000, ms(100)));
+        // The echo says the same, whatever the time that has passed.
+        rack.echoed = Some(ms(149));
+        rack.on_delivered(&Sent::at(2000, ms(150), true), ms(260));
+        assert_eq!(rack.end, 1000);
+        rack.echoed = Some(ms(150));
+        rack.on_delivered(&Sent::at(2000, ms(150), true), ms(260));
+        assert_eq!((rack.at, rack.end, rack.rtt), (ms(150), 2000, ms(110)));
+    }
+
+    #[test]
+    fn rk05_a_dsack_widens_the_window_once_a_round_trip() {
+        let mut rack = Rack::default();
+        rack.on_ack(1000, 5000, true);
+        rack.on_ack(2000, 6000, true);
+        assert_eq!(rack.reo_wnd_mult, 2, "the same round trip");
+        rack.on_ack(5000, 9000, true);
+        assert_eq!(rack.reo_wnd_mult, 3, "the next one");
+        for _ in 0..15 {
+            rack.on_recovered();
+        }
+        assert_eq!(rack.reo_wnd_mult, 3);
+        rack.on_recovered();
+        assert_eq!(rack.reo_wnd_mult, 1, "sixteen recoveries without one");
+    }
+}

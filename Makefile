@@ -151,6 +151,11 @@ bench-micro:  ## what single parts of it cost
 bench-peers:  ## what a packet costs here, in ns-2 and in ns-3; the table is kept in out/bench-peers.md: docs/peers.md
 	$(PYTHON) benches/peers/compare.py $(ARGS)
 
+.PHONY: fidelity-modern
+fidelity-modern: build  ## the modern queues beside published figures: every line of docs/fidelity-modern.md
+	cargo test -p aqmlab-aqm --locked --lib -- dualpi2 cobalt cake
+	$(BIN)/python -m pytest tests/test_modern.py -q $(ARGS)
+
 .PHONY: peers-fidelity
 peers-fidelity: build  ## goodput, loss and queue beside ns-2 (Debian: apt-get install ns2): docs/peers-fidelity.md
 	@[ out/peers-fidelity -nt python/aqmlab/_native.abi3.so ] || rm -rf out/peers-fidelity  # of another engine

@@ -28,6 +28,8 @@ const DISCIPLINES: &[(&str, &str)] = &[
         "drr",
         "kind = 'drr'\nlimit = '240 packets'\nquantum = '1500 bytes'",
     ),
+    ("cobalt", "kind = 'cobalt'\nlimit = '240 packets'"),
+    ("cake", "kind = 'cake'\nmemory = '360 kB'"),
     ("dualpi2", "kind = 'dualpi2'\nlimit = '240 packets'"),
     ("fq-codel", "kind = 'fq-codel'\nlimit = '240 packets'"),
     ("fq-pie", "kind = 'fq-pie'\nlimit = '240 packets'"),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Decision, Outcome, happens};
 use crate::check::{self, Problem};
+use crate::context::Context;
 use crate::counters::{Reason, ReasonText};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
@@ -269,12 +270,12 @@ impl<T> Scheduler<T> for Choke<T> {
         packet: Packet,
         item: T,
         stats: &mut Stats<T>,
-        draw: &mut impl FnMut() -> f64,
+        context: &mut impl Context,
     ) {
         let before = self.line.backlog();
         self.average.sample(now, f64::from(before.packets));
         self.state.last_arrival = now;
-        let decision = self.judge(&packet, stats, draw);
+        let decision = self.judge(&packet, stats, &mut || context.draw());
         let fits = self.settings.limit.admits(before, packet.size);
         let outcome = decision.outcome(&packet, self.settings.ecn, fits);
         if outcome == Outcome::Drop(Reason::OVERFLOW) {

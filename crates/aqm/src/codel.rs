@@ -1,12 +1,13 @@
 //! CoDel: K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, "Controlled Delay Active Queue
 //! Management", RFC 8289, 2018, sections 5.3 to 5.6. Departures: [`Parameters::ABOUT`].
 
-use aqmlab_net::{Bytes, Packet, QueueSize, Time};
+use aqmlab_net::{Bytes, Ecn, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};
-use crate::counters::Reason;
+use crate::context::Context;
+use crate::counters::{Reason, ReasonText};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
 use aqmlab_declare::{About, Parameters};
@@ -31,6 +32,18 @@ pub struct Params {
     /// Whether ECN-capable packets are marked instead of dropped.
     #[serde(default)]
     pub ecn: bool,
+    /// A step: packets that waited for more than this are marked as they leave, whatever CoDel does.
+    /// It never drops, and needs `ecn`. Not given: none.
+    #[serde(default)]
+    pub ce_threshold: Option<Time>,
+    /// The step marks only packets whose DS byte (code point and ECN field), masked by
+    /// `ce_threshold_mask`, is this: 1 masked by 3 is ECT(1), L4S.
+    #[serde(default)]
+    pub ce_threshold_selector: u8,
+    /// The bits of the DS byte that `ce_threshold_selector` is compared with; with 0 any packet is
+    /// meant.
+    #[serde(default)]
+    pub ce_threshold_mask: u8,
 }
 
 pub(crate) const fn default_interval() -> Time {
@@ -57,6 +70,7 @@ impl Parameters for Params {
             "Without a given `target` slow links raise it to 1.5 packets' time by themselves.",
             "After a mark the next one is scheduled as after a drop, from the time of the last \
              schedule, and the marked packet is sent (ns-3 schedules from now).",
+            "`ce_threshold` is Linux's; a packet that came with CE is not counted as marked by it.",
         ],
         memory: "the packets that wait",
     };
@@ -64,7 +78,75 @@ impl Parameters for Params {
     fn check(&self) -> Result<(), Problem> {
         check::limit(self.limit)?;
         check::packet_size("mtu", self.mtu)?;
+        self.step().check(self.ecn)?;
         check_times(self.target, self.interval)
+    }
+}
+
+impl Params {
+    fn step(&self) -> CeThreshold {
+        CeThreshold {
+            above: self.ce_threshold.unwrap_or(Time::NEVER),
+            selector: self.ce_threshold_selector,
+            mask: self.ce_threshold_mask,
+        }
+    }
+}
+
+/// The step was exceeded.
+pub(crate) const CE_THRESHOLD: Reason = Reason(&ReasonText {
+    place: Reason::FIRST_OWN,
+    name: "ce_threshold",
+    meaning: "the packet had waited for more than `ce_threshold`",
+    marks: true,
+});
+
+/// A step on top of CoDel, and the packets that it is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CeThreshold {
+    /// [`Time::NEVER`]: there is none.
+    pub(crate) above: Time,
+    pub(crate) selector: u8,
+    pub(crate) mask: u8,
+}
+
+impl CeThreshold {
+    const NONE: Self = Self {
+        above: Time::NEVER,
+        selector: 0,
+        mask: 0,
+    };
+
+    pub(crate) fn check(self, ecn: bool) -> Result<(), Problem> {
+        if self.above < Time::NEVER && !ecn {
+            let message = "found beside ecn = false; it marks, so it needs ecn = true";
+            return check::problem("ce_threshold", message);
+        }
+        if self.selector & !self.mask != 0 {
+            let message = format!(
+                "found {:#04x}, which has bits that ce_threshold_mask, {:#04x}, leaves out",
+                self.selector, self.mask
+            );
+            return check::problem("ce_threshold_selector", message);
+        }
+        Ok(())
+    }
+
+    /// Whether there is one.
+    pub(crate) fn is_given(self) -> bool {
+        self.above < Time::NEVER
+    }
+
+    /// Marks a packet that waited for too long, if it is meant and may be marked.
+    #[inline(never)]
+    fn mark<T>(self, mut queued: Queued<T>, stats: &mut Stats<T>) -> Queued<T> {
+        let Packet { dscp, ecn, .. } = queued.packet;
+        let byte = dscp << 2 | ecn as u8;
+        if byte & self.mask == self.selector && matches!(ecn, Ecn::Ect0 | Ecn::Ect1) {
+            queued.packet.ecn = Ecn::Ce;
+            stats.count_mark(CE_THRESHOLD);
+        }
+        queued
     }
 }
 
@@ -87,17 +169,30 @@ pub(crate) fn check_times(target: Option<Time>, interval: Time) -> Result<(), Pr
 impl SchedulerParameters for Params {
     type Scheduler<T> = Codel<T>;
 
-    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
+    const REASONS: &'static [Reason] = &[Reason::EARLY, CE_THRESHOLD, Reason::OVERFLOW];
+
+    fn reasons(&self) -> &'static [Reason] {
+        reasons(self.step())
+    }
 
     const CHANGEABLE: &'static [&'static str] = &["target", "interval", "limit", "mtu", "ecn"];
 
     fn scheduler<T>(&self, link: LinkFacts, _seed: u64) -> Codel<T> {
         Codel {
-            settings: Settings::new(self.target, self.interval, self.mtu, self.ecn, link),
+            settings: Settings::new(self.target, self.interval, self.mtu, self.ecn, link)
+                .with_step(self.step()),
             control: Control::default(),
             line: PacketQueue::default(),
             limit: Limit::new(self.limit),
         }
+    }
+}
+
+/// Why CoDel drops or marks, with or without a step.
+pub(crate) fn reasons(step: CeThreshold) -> &'static [Reason] {
+    match step.is_given() {
+        true => Params::REASONS,
+        false => &[Reason::EARLY, Reason::OVERFLOW],
     }
 }
 
@@ -110,6 +205,7 @@ pub(crate) struct Settings {
     interval: Time,
     mtu: u64,
     ecn: bool,
+    step: CeThreshold,
 }
 
 /// The control AQM of CoDel over one queue: what it remembers.
@@ -147,9 +243,14 @@ impl Settings {
             interval,
             mtu: mtu.0,
             ecn,
+            step: CeThreshold::NONE,
         };
         settings.set_link(link);
         settings
+    }
+
+    pub(crate) const fn with_step(self, step: CeThreshold) -> Self {
+        Self { step, ..self }
     }
 
     /// The target: as wanted, or as the RFC has it, with an eye to slow links.
@@ -184,7 +285,10 @@ impl Control {
         waiting: Backlog,
     ) -> bool {
         let bytes_left = waiting.bytes - u64::from(head.packet.size);
-        let passes = !self.dropping && settings.is_short(now - head.arrived, bytes_left);
+        let sojourn = now - head.arrived;
+        let passes = !self.dropping
+            && settings.is_short(sojourn, bytes_left)
+            && sojourn <= settings.step.above;
         if passes {
             self.first_above = None;
         }
@@ -194,6 +298,22 @@ impl Control {
     /// Takes the next packet out of the queue, giving up those that are due. `take` takes the head
     /// and says how many bytes it leaves.
     pub(crate) fn dequeue<T>(
+        &mut self,
+        settings: &Settings,
+        now: Time,
+        take: impl FnMut() -> Option<(Queued<T>, u64)>,
+        stats: &mut Stats<T>,
+    ) -> Option<Queued<T>> {
+        let next = self.choose(settings, now, take, stats)?;
+        if now - next.arrived > settings.step.above {
+            return Some(settings.step.mark(next, stats));
+        }
+        Some(next)
+    }
+
+    /// What CoDel itself does.
+    #[inline]
+    fn choose<T>(
         &mut self,
         settings: &Settings,
         now: Time,
@@ -302,7 +422,7 @@ impl<T> Scheduler<T> for Codel<T> {
         packet: Packet,
         item: T,
         stats: &mut Stats<T>,
-        _draw: &mut impl FnMut() -> f64,
+        _context: &mut impl Context,
     ) {
         let queued = Queued::new(now, packet, item);
         if self.limit.admits(self.line.backlog(), packet.size) {
@@ -361,7 +481,7 @@ impl<T> Scheduler<T> for Codel<T> {
 
 #[cfg(test)]
 mod tests {
-    use aqmlab_net::{Ecn, FlowKey, Rate};
+    use aqmlab_net::{FlowKey, Rate};
 
     use super::*;
     use crate::worked::queues::{Played, Tag};
@@ -465,6 +585,62 @@ mod tests {
         // One mark per dequeue, however many are due.
         assert_eq!(depart(&mut played, 600).0, 3);
         assert_eq!(state(&played), (true, 2, 1));
+    }
+
+    /// A packet of CoDel with this step that waited for so long: whether it is marked, if it is sent.
+    fn stepped(step: &str, ecn: Ecn, dscp: u8, ns: u64) -> bool {
+        let params: Params = toml::from_str(&format!("ecn = true\n{step}")).unwrap();
+        assert_eq!(params.check(), Ok(()));
+        let mut played = Played::new(params.scheduler(LINK, 1), |_| FlowKey(1));
+        let packet = Packet {
+            size: 1000,
+            ecn,
+            dscp,
+            flow: FlowKey(1),
+        };
+        let mut draw = || unreachable!("CoDel leaves nothing to chance");
+        played.arrive(Time::ZERO, "a", packet, &mut draw);
+        let sent = played
+            .depart(Time::from_nanos(ns))
+            .sent
+            .expect("LS03: it never drops");
+        let counters = played.stats.counters();
+        let is_marked = sent.packet.ecn != ecn;
+        assert_eq!(counters.marked[CE_THRESHOLD.index()], u64::from(is_marked));
+        assert_eq!(counters.marked[Reason::EARLY.index()], 0);
+        is_marked
+    }
+
+    #[test]
+    fn ls01_ls03_the_step_marks_what_waited_for_longer_and_never_drops() {
+        let step = "ce_threshold = '1 ms'";
+        assert!(!stepped(step, Ecn::Ect0, 0, 1_000_000));
+        assert!(stepped(step, Ecn::Ect0, 0, 1_000_001));
+        assert!(stepped(step, Ecn::Ect1, 0, 1_000_001));
+        assert!(!stepped(step, Ecn::NotEct, 0, 9_000_000));
+        assert!(!stepped(step, Ecn::Ce, 0, 9_000_000));
+        assert!(!stepped("", Ecn::Ect1, 0, 9_000_000));
+    }
+
+    #[test]
+    fn ls02_the_selector_compares_bits_of_the_ds_byte() {
+        let l4s = "ce_threshold = '1 ms'\nce_threshold_selector = 0x01\nce_threshold_mask = 0x03";
+        assert!(stepped(l4s, Ecn::Ect1, 46, 2_000_000));
+        assert!(!stepped(l4s, Ecn::Ect0, 46, 2_000_000));
+        let point = "ce_threshold = '1 ms'\nce_threshold_selector = 0xb8\nce_threshold_mask = 0xfc";
+        assert!(stepped(point, Ecn::Ect0, 46, 2_000_000));
+        assert!(!stepped(point, Ecn::Ect0, 45, 2_000_000));
+    }
+
+    #[test]
+    fn a_step_that_cannot_mark_is_refused() {
+        let field = |text: &str| {
+            let params: Params = toml::from_str(text).unwrap();
+            params.check().unwrap_err().0
+        };
+        assert_eq!(field("ce_threshold = '1 ms'"), "ce_threshold");
+        let bits = "ecn = true\nce_threshold = '1 ms'\nce_threshold_selector = 1";
+        assert_eq!(field(bits), "ce_threshold_selector");
     }
 
     #[test]

@@ -14,8 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Decision, happens};
 use crate::check::{self, Problem};
+use crate::context::Context;
 use crate::counters::{Reason, ReasonText};
 use crate::link::{Backlog, Limit, LinkFacts};
+pub use crate::native::Native;
+use crate::native::{self, NativeLaw};
 use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
 use aqmlab_declare::{About, Parameters};
 use controller::{Controller, Gains, recurs};
@@ -62,7 +65,7 @@ pub struct Params {
     #[serde(default)]
     pub native: Native,
     /// The step marks L4S packets that waited for more than this.
-    #[serde(default = "default_step")]
+    #[serde(default = "native::default_step")]
     pub step: Time,
     /// The step in packets instead: it marks when more than so many stay behind in the L4S queue.
     #[serde(default)]
@@ -71,13 +74,13 @@ pub struct Params {
     #[serde(default)]
     pub min_qlen_step: u32,
     /// The ramp begins at this delay of an L4S packet.
-    #[serde(default = "default_ramp_min")]
+    #[serde(default = "native::default_ramp_min")]
     pub ramp_min: Time,
     /// From there to certainty.
-    #[serde(default = "default_ramp_range")]
+    #[serde(default = "native::default_ramp_range")]
     pub ramp_range: Time,
     /// The ramp leaves a packet alone that leaves at most so many behind in the L4S queue.
-    #[serde(default = "default_ramp_packets")]
+    #[serde(default = "native::default_ramp_packets")]
     pub ramp_packets: u32,
     /// How the two queues share the link.
     #[serde(default)]
@@ -136,17 +139,6 @@ pub enum Rules {
     Rfc,
 }
 
-/// The marking of the L4S queue by its own delay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Native {
-    /// Everything above a threshold.
-    #[default]
-    Step,
-    /// A probability that rises with the delay.
-    Ramp,
-}
-
 /// How the two queues share the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -171,22 +163,6 @@ pub enum Overload {
 
 fn default_coupling() -> u32 {
     2
-}
-
-fn default_step() -> Time {
-    Time::from_millis(1)
-}
-
-fn default_ramp_min() -> Time {
-    Time::from_micros(800)
-}
-
-fn default_ramp_range() -> Time {
-    Time::from_micros(400)
-}
-
-fn default_ramp_packets() -> u32 {
-    1
 }
 
 fn default_classic_protection() -> u32 {
@@ -333,11 +309,9 @@ impl SchedulerParameters for Params {
                 native: match (self.native, self.step_packets) {
                     (Native::Step, None) => NativeLaw::Step(self.step),
                     (Native::Step, Some(packets)) => NativeLaw::StepPackets(packets),
-                    (Native::Ramp, _) => NativeLaw::Ramp {
-                        min: self.ramp_min.as_secs_f64(),
-                        range: self.ramp_range.as_secs_f64(),
-                        packets: self.ramp_packets,
-                    },
+                    (Native::Ramp, _) => {
+                        NativeLaw::ramp(self.ramp_min, self.ramp_range, self.ramp_packets)
+                    }
                 },
                 min_qlen_step: self.min_qlen_step,
                 time_shift: match self.service {
@@ -380,33 +354,6 @@ struct Settings {
     memory: Limit,
     two_packets: u64,
     ecn: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum NativeLaw {
-    Step(Time),
-    StepPackets(u32),
-    /// In seconds.
-    Ramp {
-        min: f64,
-        range: f64,
-        packets: u32,
-    },
-}
-
-impl NativeLaw {
-    /// The probability of a mark for a packet that waited for so long and leaves so many behind.
-    #[inline]
-    fn probability(self, sojourn: Time, left: u32) -> f64 {
-        match self {
-            Self::Step(threshold) => f64::from(u8::from(sojourn > threshold)),
-            Self::StepPackets(threshold) => f64::from(u8::from(left > threshold)),
-            Self::Ramp { packets, .. } if left <= packets => 0.0,
-            Self::Ramp { min, range, .. } => {
-                ((sojourn.as_secs_f64() - min) / range).clamp(0.0, 1.0)
-            }
-        }
-    }
 }
 
 /// One of the two queues.
@@ -585,7 +532,7 @@ impl<T> Scheduler<T> for DualPi2<T> {
         packet: Packet,
         item: T,
         stats: &mut Stats<T>,
-        draw: &mut impl FnMut() -> f64,
+        context: &mut impl Context,
     ) {
         let queued = Queued::new(now, packet, item);
         let (total, settings) = (self.total(), &self.settings);
@@ -596,7 +543,8 @@ impl<T> Scheduler<T> for DualPi2<T> {
         let side = self.side_of(&packet);
         let mut kept = Some(queued);
         if self.settings.drop_early {
-            let decision = self.judge_coupled(side, total.bytes, draw);
+            let mut draw = || context.draw();
+            let decision = self.judge_coupled(side, total.bytes, &mut draw);
             kept = kept.and_then(|queued| self.settle(queued, decision, stats));
         }
         let Some(queued) = kept else {

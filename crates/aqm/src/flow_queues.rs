@@ -107,7 +107,7 @@ impl Links {
     }
 
     /// The places of a chain, in order.
-    pub(crate) fn places(&self, chain: Chain) -> impl Iterator<Item = u32> {
+    pub(crate) fn places(&self, chain: Chain) -> impl Iterator<Item = u32> + Clone {
         std::iter::successors(chain.first(), |&place| {
             let next = self.0[place as usize].next;
             (next != NONE).then_some(next)
@@ -165,6 +165,23 @@ impl<T> FlowQueues<T> {
     pub(crate) fn pop(&mut self, line: u32) -> Option<Queued<T>> {
         let place = self.lines[line as usize].0.first()?;
         self.take(line, place)
+    }
+
+    /// The packets of a line from the head on, and their places.
+    pub(crate) fn waiting(&self, line: u32) -> impl Iterator<Item = (u32, &Queued<T>)> + Clone {
+        let places = self.links.places(self.lines[line as usize].0);
+        places.filter_map(|place| Some((place, self.store[place as usize].as_ref()?)))
+    }
+
+    /// Takes the packet at a place of a line.
+    pub(crate) fn remove(&mut self, line: u32, place: u32) -> Option<Queued<T>> {
+        self.take(line, place)
+    }
+
+    /// The packet at the tail of a line.
+    pub(crate) fn tail(&self, line: u32) -> Option<&Queued<T>> {
+        let place = self.lines[line as usize].0.last()?;
+        self.store[place as usize].as_ref()
     }
 
     /// Takes the packet at the tail of a line.

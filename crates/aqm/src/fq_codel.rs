@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};
-use crate::codel::{self, Control};
+use crate::codel::{self, CE_THRESHOLD, CeThreshold, Control};
+use crate::context::Context;
 use crate::counters::Reason;
 use crate::flow_queues::{FlowQueues, Sizes, queue_of};
 use crate::fq::{self, DrrScheduler};
@@ -51,6 +52,18 @@ pub struct Params {
     /// Whether ECN-capable packets are marked instead of dropped.
     #[serde(default = "default_ecn")]
     pub ecn: bool,
+    /// A step: packets that waited for more than this are marked as they leave, whatever CoDel does.
+    /// It never drops, and needs `ecn`. Not given: none.
+    #[serde(default)]
+    pub ce_threshold: Option<Time>,
+    /// The step marks only packets whose DS byte (code point and ECN field), masked by
+    /// `ce_threshold_mask`, is this: 1 masked by 3 is ECT(1), L4S.
+    #[serde(default)]
+    pub ce_threshold_selector: u8,
+    /// The bits of the DS byte that `ce_threshold_selector` is compared with; with 0 any packet is
+    /// meant.
+    #[serde(default)]
+    pub ce_threshold_mask: u8,
 }
 
 pub(crate) const fn default_flows() -> u32 {
@@ -101,14 +114,29 @@ impl Parameters for Params {
         check::bytes("memory", self.memory)?;
         check::count("batch", self.batch, 1, u32::MAX)?;
         check::packet_size("mtu", self.mtu)?;
+        self.step().check(self.ecn)?;
         codel::check_times(self.target, self.interval)
+    }
+}
+
+impl Params {
+    fn step(&self) -> CeThreshold {
+        CeThreshold {
+            above: self.ce_threshold.unwrap_or(Time::NEVER),
+            selector: self.ce_threshold_selector,
+            mask: self.ce_threshold_mask,
+        }
     }
 }
 
 impl SchedulerParameters for Params {
     type Scheduler<T> = FqCodel<T>;
 
-    const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
+    const REASONS: &'static [Reason] = &[Reason::EARLY, CE_THRESHOLD, Reason::OVERFLOW];
+
+    fn reasons(&self) -> &'static [Reason] {
+        codel::reasons(self.step())
+    }
 
     const CHANGEABLE: &'static [&'static str] = &[
         "quantum", "limit", "memory", "batch", "target", "interval", "mtu", "ecn",
@@ -116,7 +144,8 @@ impl SchedulerParameters for Params {
 
     fn scheduler<T>(&self, link: LinkFacts, seed: u64) -> FqCodel<T> {
         let quantum = self.quantum.unwrap_or_else(|| fq::default_quantum(link));
-        let codel = codel::Settings::new(self.target, self.interval, self.mtu, self.ecn, link);
+        let codel = codel::Settings::new(self.target, self.interval, self.mtu, self.ecn, link)
+            .with_step(self.step());
         FqCodel {
             settings: Settings {
                 flows: self.flows,
@@ -193,7 +222,7 @@ impl<T> Scheduler<T> for FqCodel<T> {
         packet: Packet,
         item: T,
         stats: &mut Stats<T>,
-        _draw: &mut impl FnMut() -> f64,
+        _context: &mut impl Context,
     ) {
         let flow = queue_of(packet.flow, self.settings.hash_seed, self.settings.flows);
         self.lines.push(flow, Queued::new(now, packet, item));
@@ -283,6 +312,9 @@ mod tests {
             interval: Time::from_millis(100),
             mtu: Bytes(1500),
             ecn: true,
+            ce_threshold: None,
+            ce_threshold_selector: 0,
+            ce_threshold_mask: 0,
         }
     }
 

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};
+use crate::context::Context;
 use crate::counters::Reason;
 use crate::flow_queues::{FlowQueues, queue_of};
 use crate::fq::DrrScheduler;
@@ -218,12 +219,13 @@ impl<T> Scheduler<T> for FqPie<T> {
         packet: Packet,
         item: T,
         stats: &mut Stats<T>,
-        draw: &mut impl FnMut() -> f64,
+        context: &mut impl Context,
     ) {
         let flow = queue_of(packet.flow, self.settings.hash_seed, self.settings.flows);
         let waiting = self.lines.backlog(flow);
         let control = self.controls[flow as usize].at(self.updates, &self.settings.pie);
-        let decision = control.judge(&self.settings.pie, packet.size, waiting, draw);
+        let mut draw = || context.draw();
+        let decision = control.judge(&self.settings.pie, packet.size, waiting, &mut draw);
         let outcome = decision.outcome(&packet, self.settings.ecn, self.fits(packet.size));
         if let Some(queued) = stats.settle(Queued::new(now, packet, item), outcome) {
             self.lines.push(flow, queued);

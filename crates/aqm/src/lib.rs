@@ -14,12 +14,14 @@ extern crate self as aqmlab_aqm;
 
 mod aqm;
 mod check;
+mod context;
 mod counters;
 mod fifo_queue;
 mod flow_map;
 mod flow_queues;
 mod fq;
 mod link;
+mod native;
 mod presets;
 mod queue;
 mod registry;
@@ -29,6 +31,7 @@ mod worked;
 use aqmlab_net::{Packet, QueueSize, Time};
 
 pub use aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
+pub use context::{Ack, Context, Details};
 pub use counters::{Counters, Reason};
 pub use fifo_queue::FifoQueue;
 pub use link::{Backlog, LinkFacts};
@@ -42,7 +45,9 @@ pub mod ared_feng;
 pub mod avq;
 pub mod bernoulli;
 pub mod blue;
+pub mod cake;
 pub mod choke;
+pub mod cobalt;
 pub mod codel;
 pub mod dcn;
 pub mod droptail;
@@ -51,6 +56,7 @@ pub mod dualpi2;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod fred;
+pub mod l4s_marking;
 pub mod lqd;
 pub mod pi;
 pub mod pie;
@@ -108,8 +114,12 @@ registry::disciplines! {
         RedPd(red_pd),
     }
     schedulers {
+        /// A shaper, classes of traffic, hosts and flows, each behind a COBALT.
+        Cake(cake),
         /// RED that compares arrivals with waiting packets.
         Choke(choke),
+        /// CoDel whose memory decays, and BLUE.
+        Cobalt(cobalt),
         /// Controlled delay.
         Codel(codel),
         /// Deficit round robin.
@@ -120,6 +130,8 @@ registry::disciplines! {
         FqCodel(fq_codel),
         /// PIE for each flow, flows in turns.
         FqPie(fq_pie),
+        /// Marks by the delay of the queue: a step or a ramp.
+        L4sMarking(l4s_marking),
         /// Stochastic fairness queueing.
         Sfq(sfq),
     }

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use aqmlab_net::{Ecn, FlowKey, Packet, Time};
 
 use crate::aqm::{Decision, Outcome};
+use crate::context::Context;
 use crate::counters::{Counters, Reason};
 use crate::fifo_queue::FifoQueue;
 use crate::link::{Backlog, LinkFacts};
@@ -126,7 +127,7 @@ impl<T> Stats<T> {
             Outcome::Enqueue => {}
             Outcome::Mark(reason) => {
                 queued.packet.ecn = Ecn::Ce;
-                self.counters.marked[reason.index()] += 1;
+                self.count_mark(reason);
             }
             Outcome::Drop(reason) => {
                 self.drop(queued, reason);
@@ -134,6 +135,12 @@ impl<T> Stats<T> {
             }
         }
         Some(queued)
+    }
+
+    /// Counts a mark.
+    #[inline]
+    pub(crate) fn count_mark(&mut self, reason: Reason) {
+        self.counters.marked[reason.index()] += 1;
     }
 
     /// What was dropped and marked so far.
@@ -163,16 +170,22 @@ pub trait Scheduler<T> {
         packet: Packet,
         item: T,
         stats: &mut Stats<T>,
-        draw: &mut impl FnMut() -> f64,
+        context: &mut impl Context,
     );
 
-    /// Hands out the next packet. With packets waiting there is one, unless all were dropped now.
+    /// Hands out the next packet. With packets waiting there is one, unless all were dropped now or
+    /// a shaper holds them back until [`next_release`](Self::next_release).
     fn dequeue(
         &mut self,
         now: Time,
         stats: &mut Stats<T>,
         draw: &mut impl FnMut() -> f64,
     ) -> Option<Queued<T>>;
+
+    /// When a dequeue that handed out nothing although packets wait is to be tried again.
+    fn next_release(&self) -> Time {
+        Time::NEVER
+    }
 
     /// The wire has been quiet since then: a dequeue found nothing.
     fn on_idle(&mut self, _since: Time) {}
@@ -219,6 +232,11 @@ pub trait SchedulerParameters: Parameters {
     /// Parameters that can change during a run; see [`Scheduler::adopt`].
     const CHANGEABLE: &'static [&'static str] = &[];
 
+    /// The same of these parameters, which may rule some of them out.
+    fn reasons(&self) -> &'static [Reason] {
+        Self::REASONS
+    }
+
     /// The empty queue in front of `link`. `seed` is for hash functions.
     fn scheduler<T>(&self, link: LinkFacts, seed: u64) -> Self::Scheduler<T>;
 }
@@ -247,9 +265,9 @@ impl<T> Scheduler<T> for StoredFifo<T> {
         packet: Packet,
         item: T,
         stats: &mut Stats<T>,
-        draw: &mut impl FnMut() -> f64,
+        context: &mut impl Context,
     ) {
-        let outcome = self.fifo.arrive(now, &packet, draw);
+        let outcome = self.fifo.arrive(now, &packet, &mut || context.draw());
         let settled = stats.settle(Queued::new(now, packet, item), outcome);
         self.waiting.extend(settled);
     }
@@ -343,13 +361,13 @@ impl<T> Queue<T> {
         now: Time,
         packet: Packet,
         item: T,
-        draw: &mut impl FnMut() -> f64,
+        context: &mut impl Context,
         dropped: impl FnMut(Queued<T>, Reason),
     ) {
         self.last_arrival = now;
         self.stats.counters.arrive(packet.size);
         self.scheduler
-            .enqueue(now, packet, item, &mut self.stats, draw);
+            .enqueue(now, packet, item, &mut self.stats, context);
         self.stats.hand_back(dropped);
     }
 
@@ -367,6 +385,12 @@ impl<T> Queue<T> {
         }
         self.stats.hand_back(dropped);
         next
+    }
+
+    /// When to dequeue again where that handed out nothing although packets wait: a shaper holds
+    /// them back.
+    pub fn next_release(&self) -> Time {
+        self.scheduler.next_release()
     }
 
     /// The queue is empty and the wire has been quiet since then. Time before the last arrival is

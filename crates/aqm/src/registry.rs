@@ -18,10 +18,10 @@ macro_rules! disciplines {
 
         impl Discipline {
             /// Why it can drop or mark a packet.
-            pub const fn reasons(&self) -> &'static [Reason] {
+            pub fn reasons(&self) -> &'static [Reason] {
                 match self {
                     $(Self::$aqm(_) => <$aqm_module::Params as AqmParameters>::REASONS,)+
-                    $(Self::$queue(_) => <$queue_module::Params as SchedulerParameters>::REASONS,)*
+                    $(Self::$queue(params) => params.reasons(),)*
                 }
             }
 
@@ -173,9 +173,9 @@ macro_rules! disciplines {
                 packet: Packet,
                 item: T,
                 stats: &mut Stats<T>,
-                draw: &mut impl FnMut() -> f64,
+                context: &mut impl Context,
             ) {
-                with_scheduler!(self, it => it.enqueue(now, packet, item, stats, draw));
+                with_scheduler!(self, it => it.enqueue(now, packet, item, stats, context));
             }
 
             #[inline(always)]
@@ -186,6 +186,10 @@ macro_rules! disciplines {
                 draw: &mut impl FnMut() -> f64,
             ) -> Option<Queued<T>> {
                 with_scheduler!(self, it => it.dequeue(now, stats, draw))
+            }
+
+            fn next_release(&self) -> Time {
+                with_scheduler!(self, it => it.next_release())
             }
 
             #[inline]

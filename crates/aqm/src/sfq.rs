@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};
+use crate::context::Context;
 use crate::counters::Reason;
 use crate::flow_queues::{Chain, FlowQueues, Links, Sizes, queue_of};
 use crate::link::{Backlog, Limit, LinkFacts};
@@ -171,7 +172,7 @@ impl<T> Scheduler<T> for Sfq<T> {
         packet: Packet,
         item: T,
         stats: &mut Stats<T>,
-        _draw: &mut impl FnMut() -> f64,
+        _context: &mut impl Context,
     ) {
         let queued = Queued::new(now, packet, item);
         let bucket = queue_of(packet.flow, self.hash_seed, self.settings.buckets);

@@ -1,6 +1,6 @@
 //! One direction of a link: discipline, device ring, wire.
 
-use aqmlab_aqm::{Backlog, Counters, FifoQueue, Queue};
+use aqmlab_aqm::{Backlog, Context, Counters, Details, FifoQueue, Queue};
 use aqmlab_net::{Packet, RandomStream, Rate, Time};
 use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan, RunError, check_queue};
 use aqmlab_scenario::{Link, LinkChange, Measure};
@@ -32,6 +32,23 @@ pub struct Port<T> {
     hashes: u64,
     wire: Wire,
     stats: LinkStats,
+}
+
+/// What a discipline may ask about an arrival.
+struct Arrival<'a, D> {
+    draws: &'a mut RandomStream,
+    details: D,
+}
+
+impl<D: Fn() -> Details> Context for Arrival<'_, D> {
+    #[inline]
+    fn draw(&mut self) -> f64 {
+        self.draws.uniform()
+    }
+
+    fn details(&self) -> Option<Details> {
+        Some((self.details)())
+    }
 }
 
 #[derive(Debug)]
@@ -138,25 +155,33 @@ impl<T> Port<T> {
 
     /// Stores a packet that [`arrive`](Self::arrive) said would wait. Gives the packet whose
     /// transmission begins, if one does, and what becomes of it. What the discipline drops joins
-    /// `dropped`, with the time.
+    /// `dropped`, with the time. `details` is what else is known of the packet; few disciplines ask.
+    ///
+    /// Where nothing begins, a shaper may still have moved
+    /// [`next_departure`](Self::next_departure).
     #[inline(always)]
     pub fn take_in(
         &mut self,
         now: Time,
         (packet, class): (Packet, u16),
         item: T,
+        details: impl Fn() -> Details,
         dropped: &mut Vec<(Time, T)>,
     ) -> Option<(T, Transmission)> {
         let Service::Stored(stored) = &mut self.service else {
             return None;
         };
         let draws = &mut self.aqm_draws;
-        let mut draw = || draws.uniform();
         let (wire, stats) = (&mut self.wire, &mut self.stats);
         let just_after = now + Time::from_nanos(1);
         stored.observe_before(just_after, wire, stats);
-        stored.arrive(now, (packet, class), item, &mut draw, stats, dropped);
+        let mut arrival = Arrival {
+            draws: &mut *draws,
+            details,
+        };
+        stored.arrive(now, (packet, class), item, &mut arrival, stats, dropped);
         if stored.can_serve() {
+            let mut draw = || draws.uniform();
             stored.serve(now, wire, &mut draw, stats, dropped)
         } else {
             None
@@ -183,13 +208,21 @@ impl<T> Port<T> {
         self.wire.transmission_time(size)
     }
 
-    /// When the port wants to [`depart`](Self::depart); [`Time::NEVER`] if nothing is on the wire
-    /// or departures are computed.
+    /// When the port wants to [`depart`](Self::depart): the wire falls free, or a shaper lets the next
+    /// packet go; [`Time::NEVER`] if neither is to come or departures are computed.
     #[inline]
     pub fn next_departure(&self) -> Time {
         match &self.service {
             Service::Analytic(_) => Time::NEVER,
             Service::Stored(stored) => stored.next_departure(),
+        }
+    }
+
+    /// Whether a shaper holds the wire, which is free: packets wait and none is sent.
+    pub fn is_held(&self) -> bool {
+        match &self.service {
+            Service::Analytic(_) => false,
+            Service::Stored(stored) => stored.is_held(),
         }
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use aqmlab_aqm::{Queue, Queued};
+use aqmlab_aqm::{Context, Queue, Queued};
 use aqmlab_net::{Packet, Rate, Time};
 use aqmlab_record::LinkStats;
 use aqmlab_scenario::RateChange;
@@ -30,8 +30,11 @@ pub(crate) struct StoredService<T> {
     ring_size: usize,
     /// Changes of the link's rate that are still to come.
     changes: VecDeque<RateChange>,
-    /// When the transmission under way ends; [`Time::NEVER`]: there is none.
+    /// When the transmission under way ends, or the discipline's shaper lets the next packet go;
+    /// [`Time::NEVER`]: there is none.
     busy_until: Time,
+    /// It is a shaper that holds the wire until then, not a transmission.
+    is_held: bool,
     /// Packets that wait in the discipline.
     waiting: u32,
     /// Up to when they are accounted for.
@@ -50,6 +53,7 @@ impl<T> StoredService<T> {
             ring_size,
             changes: changes.iter().copied().collect(),
             busy_until: Time::NEVER,
+            is_held: false,
             waiting: 0,
             accounted: Time::ZERO,
             observe_at: Time::ZERO,
@@ -82,9 +86,15 @@ impl<T> StoredService<T> {
     }
 
     #[inline]
+    pub(crate) const fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    #[inline]
     pub(crate) fn wire_falls_free(&mut self, now: Time, stats: &mut LinkStats) {
         self.account(now, stats);
         self.busy_until = Time::NEVER;
+        self.is_held = false;
     }
 
     #[inline]
@@ -93,13 +103,13 @@ impl<T> StoredService<T> {
         now: Time,
         (packet, class): (Packet, u16),
         item: T,
-        draw: &mut impl FnMut() -> f64,
+        context: &mut impl Context,
         stats: &mut LinkStats,
         dropped: &mut Vec<(Time, T)>,
     ) {
         self.account(now, stats);
         let item = Item { item, class };
-        self.queue.enqueue(now, packet, item, draw, |queued, _| {
+        self.queue.enqueue(now, packet, item, context, |queued, _| {
             dropped.push((now, queued.item.item));
         });
         self.waiting = self.queue.backlog().packets;
@@ -114,7 +124,7 @@ impl<T> StoredService<T> {
         self.is_free() || self.ring.len() < self.ring_size
     }
 
-    /// Whether nothing is on the wire.
+    /// Whether nothing is on the wire, and no shaper holds it.
     #[inline(always)]
     fn is_free(&self) -> bool {
         self.busy_until == Time::NEVER
@@ -137,7 +147,7 @@ impl<T> StoredService<T> {
         let next = self.dequeue(now, draw, stats, dropped);
         stats.on_length(now, self.waiting);
         let Some(Queued { packet, item, .. }) = next else {
-            self.queue.idle(now);
+            self.find_nothing(now);
             return None;
         };
         Some((item.item, self.transmit(now, packet, wire, stats)))
@@ -164,7 +174,7 @@ impl<T> StoredService<T> {
                     let transmission = self.transmit(now, queued.packet, wire, stats);
                     sent = Some((queued.item.item, transmission));
                 }
-                None => self.queue.idle(now),
+                None => self.find_nothing(now),
             }
         }
         while !self.is_free() && self.ring.len() < self.ring_size {
@@ -175,6 +185,18 @@ impl<T> StoredService<T> {
         }
         stats.on_length(now, self.waiting);
         sent
+    }
+
+    /// The wire is free and the discipline has handed out nothing: it has nothing, or its shaper
+    /// holds the wire until later.
+    fn find_nothing(&mut self, now: Time) {
+        if self.waiting == 0 {
+            self.queue.idle(now);
+        } else {
+            self.busy_until = self.queue.next_release();
+            self.is_held = true;
+            debug_assert!(self.busy_until > now, "what is held back is released later");
+        }
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! The ring of a network card lies behind the discipline, which cannot see it.
 
-use aqmlab_aqm::Discipline;
+use aqmlab_aqm::{Details, Discipline};
 use aqmlab_declare::tagged;
 use aqmlab_link::{Port, Transmission};
 use aqmlab_net::{Ecn, FlowKey, Packet, Rate, Time};
@@ -52,7 +52,8 @@ fn burst(mut port: Port<usize>) -> Vec<Option<u64>> {
     for number in 0..8 {
         match port.arrive(Time::ZERO, packet, 0) {
             Transmission::Waits => {
-                note(port.take_in(Time::ZERO, (packet, 0), number, &mut dropped));
+                let details = Details::default;
+                note(port.take_in(Time::ZERO, (packet, 0), number, details, &mut dropped));
             }
             transmission => note(Some((number, transmission))),
         }

@@ -1,6 +1,6 @@
 //! Sojourn times against theory, whichever way a port finds departures.
 
-use aqmlab_aqm::Discipline;
+use aqmlab_aqm::{Details, Discipline};
 use aqmlab_declare::tagged;
 use aqmlab_link::{Port, Transmission};
 use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Rate, Time};
@@ -55,7 +55,7 @@ fn stats(make: Make, warm_up: Time, arrivals: &[(Time, u16)]) -> LinkStats {
             port.depart(port.next_departure(), &mut dropped);
         }
         if port.arrive(at, packet, class) == Transmission::Waits {
-            port.take_in(at, (packet, class), (), &mut dropped);
+            port.take_in(at, (packet, class), (), Details::default, &mut dropped);
         }
     }
     while port.next_departure() < Time::NEVER {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddrV4;
 
+use aqmlab_aqm::{Ack, Details};
 use aqmlab_net::Ecn;
 
 const TCP: u8 = 6;
@@ -70,6 +71,59 @@ impl Headers {
             dscp: packet[1] >> 2,
             segment,
         })
+    }
+}
+
+/// What a discipline may ask of a packet whose headers were [read](Headers::read), beside what it sees
+/// of every one.
+pub(crate) fn details(packet: &[u8]) -> Details {
+    let hosts = [12, 16].map(|at| u64::from(double_word(packet, at)));
+    let tcp = &packet[usize::from(packet[0] & 15) * 4..];
+    let ack = (packet[9] == TCP).then(|| acknowledgement(tcp)).flatten();
+    Details { hosts, ack }
+}
+
+/// What a segment acknowledges.
+fn acknowledgement(tcp: &[u8]) -> Option<Ack> {
+    const ACK: u8 = 16;
+    const SYN: u8 = 2;
+    const ECN: u8 = 0xc0;
+    let flags = tcp[13];
+    if flags & (ACK | SYN) != ACK {
+        return None;
+    }
+    let header = usize::from(tcp[12] >> 4) * 4;
+    Some(Ack {
+        number: double_word(tcp, 8),
+        is_pure: header == tcp.len() && flags & !ECN == ACK,
+        // With AE, the lowest bit of the byte before.
+        ecn: flags & ECN | tcp[12] & 1,
+        sack: sack_blocks(&tcp[TCP_HEADER..header]),
+    })
+}
+
+/// The SACK blocks among the options of a segment.
+fn sack_blocks(mut options: &[u8]) -> Vec<(u32, u32)> {
+    const END: u8 = 0;
+    const NOTHING: u8 = 1;
+    const SACK: u8 = 5;
+    loop {
+        let (kind, length) = match *options {
+            [] | [END, ..] => return Vec::new(),
+            [NOTHING, ..] => (NOTHING, 1),
+            [kind, length, ..] => (kind, usize::from(length)),
+            [_] => return Vec::new(),
+        };
+        let Some(option) = options.get(..length).filter(|_| length > 0) else {
+            return Vec::new();
+        };
+        if kind == SACK && length > 2 {
+            let blocks = option[2..].chunks_exact(8);
+            return blocks
+                .map(|block| (double_word(block, 0), double_word(block, 4)))
+                .collect();
+        }
+        options = &options[length..];
     }
 }
 
@@ -162,6 +216,38 @@ pub(crate) mod tests {
             fin: true,
         };
         assert_eq!(read.segment, Some(segment));
+    }
+
+    #[test]
+    fn what_an_ack_says() {
+        let (source, destination) = ends();
+        let mut packet = tcp(source, destination, 0, (1, 16, 0));
+        packet[28..32].copy_from_slice(&77_u32.to_be_bytes());
+        let found = details(&packet);
+        assert_eq!(found.hosts, [0x0a00_0001, 0x0a80_0002]);
+        let ack = found.ack.unwrap();
+        assert_eq!((ack.number, ack.is_pure, ack.ecn), (77, true, 0));
+        assert_eq!(ack.sack, []);
+        // ECE, CWR and AE.
+        packet[32] |= 1;
+        packet[33] |= 0xc0;
+        assert_eq!(details(&packet).ack.unwrap().ecn, 0xc1);
+        // Two no-operations and a SACK block.
+        packet[32] = 8 << 4;
+        packet.extend([1, 1, 5, 10, 0, 0, 0, 100, 0, 0, 0, 200]);
+        let ack = details(&packet).ack.unwrap();
+        assert_eq!((ack.is_pure, ack.sack), (true, vec![(100, 200)]));
+        // Data, a reset, a SYN, and options that are cut off.
+        packet.push(0);
+        assert!(!details(&packet).ack.unwrap().is_pure);
+        packet.pop();
+        packet[33] = 16 | 4;
+        assert!(!details(&packet).ack.unwrap().is_pure);
+        packet[33] = 16 | 2;
+        assert_eq!(details(&packet).ack, None);
+        packet[33] = 16;
+        packet[43] = 99;
+        assert_eq!(details(&packet).ack.unwrap().sack, []);
     }
 
     #[test]

@@ -238,8 +238,11 @@ impl Path {
                 let class = frame.route.class as u16;
                 let sent = match self.port.arrive(at, packet, class) {
                     Transmission::Waits => {
+                        let details = ip::details(&frame.bytes);
                         let packet = (packet, class);
-                        self.port.take_in(at, packet, frame, &mut self.dropped)
+                        let dropped = &mut self.dropped;
+                        self.port
+                            .take_in(at, packet, frame, || details.clone(), dropped)
                     }
                     transmission => Some((frame, transmission)),
                 };
@@ -421,7 +424,10 @@ mod tests {
                 note(port.depart(departure, &mut dropped));
             } else if let Some(&(at, packet)) = arrivals.next() {
                 match port.arrive(at, packet, 0) {
-                    Transmission::Waits => note(port.take_in(at, (packet, 0), (), &mut dropped)),
+                    Transmission::Waits => {
+                        let details = aqmlab_aqm::Details::default;
+                        note(port.take_in(at, (packet, 0), (), details, &mut dropped));
+                    }
                     transmission => note(Some(((), transmission))),
                 }
             } else {

@@ -42,7 +42,7 @@ fn read_back(text: &str) -> Scenario {
 #[test]
 fn every_scenario_loads_and_its_effective_form_is_the_same() {
     let mut count = 0;
-    for folder in ["", "bench/", "disciplines/"] {
+    for folder in ["", "bench/", "disciplines/", "modern/"] {
         for entry in fs::read_dir(root().join("scenarios").join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             if name.ends_with(".toml") {

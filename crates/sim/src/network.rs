@@ -1,12 +1,13 @@
 //! Between the hosts: their own links, the ports of their paths, and the ways between them.
 
+use aqmlab_aqm::{Ack, Details};
 use aqmlab_link::{AccessLinks, Port, PortState, Transmission};
 use aqmlab_net::{Packet, Role, Time};
 use aqmlab_record::{
     Conservation, LinkDirection, LinkStats, MeasuredSpan, Metrics, RunError, SenderStats,
 };
 use aqmlab_scenario::LinkChange;
-use aqmlab_tcp::{Options, RoundTrip, SegmentKind};
+use aqmlab_tcp::{Flags, Options, RoundTrip, SegmentKind};
 
 use crate::capture::Capture;
 use crate::event::Event;
@@ -358,11 +359,15 @@ impl<Q: EventQueue> Network<Q> {
     /// A packet arrives at a port that stores its packets.
     #[inline(never)]
     fn store(&mut self, time: Time, port: usize, packet: &(Packet, u16), event: &Event) {
-        let sent = self.ports[port].take_in(time, *packet, *event, &mut self.dropped);
-        // Else the wire is as busy, or as idle, as it was.
+        let (routes, options) = (&self.routes[event.conn as usize], &self.options);
+        let details = || details(routes, event, &options.peek(event.options));
+        let sent = self.ports[port].take_in(time, *packet, *event, details, &mut self.dropped);
         if let Some((event, transmission)) = sent {
             self.served(time, port, event, transmission);
+        } else if self.ports[port].is_held() {
+            self.depart_later(port);
         }
+        // Else the wire is as busy, or as idle, as it was.
     }
 
     /// The wire of a port falls free.
@@ -370,8 +375,14 @@ impl<Q: EventQueue> Network<Q> {
     pub(crate) fn depart(&mut self, time: Time, port: usize) {
         match self.ports[port].depart(time, &mut self.dropped) {
             Some((event, transmission)) => self.served(time, port, event, transmission),
-            None => self.event_queue.set_departure(port, Time::NEVER),
+            None => self.depart_later(port),
         }
+    }
+
+    /// The next departure of a port that has begun to send nothing.
+    fn depart_later(&mut self, port: usize) {
+        let departure = self.ports[port].next_departure();
+        self.event_queue.set_departure(port, departure);
     }
 
     /// A port that stores its packets has begun to send one of them.
@@ -418,5 +429,23 @@ impl<Q: EventQueue> Network<Q> {
             let options = self.options.peek(event.options);
             capture.take(time, port, event, routes, &options);
         }
+    }
+}
+
+/// What a discipline may ask of a packet beside what it sees of every one.
+fn details(routes: &Routes, event: &Event, options: &Options) -> Details {
+    let sender = event.sender();
+    let ends = [sender, sender.other()];
+    let flags = event.flags();
+    let ecn = Flags::ECE.with(Flags::CWR);
+    let acknowledges = flags.has(Flags::ACK) && !flags.has(Flags::SYN);
+    Details {
+        hosts: ends.map(|end| u64::from(routes.of(end).node)),
+        ack: acknowledges.then(|| Ack {
+            number: event.ack,
+            is_pure: event.len == 0 && flags.0 & !ecn.0 == Flags::ACK.0,
+            ecn: flags.0 & ecn.0,
+            sack: options.sack_blocks().collect(),
+        }),
     }
 }

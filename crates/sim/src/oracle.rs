@@ -366,6 +366,19 @@ fn machinery_agrees_where_the_decision_falls_on_departure() {
 }
 
 #[test]
+fn machinery_agrees_where_departures_are_drawn() {
+    let dualpi2 = r#"discipline = { kind = "dualpi2", target = "5 ms", ecn = true }"#;
+    all_agree(&scenario(dualpi2, "", &[WEB, BULK].concat()));
+}
+
+/// The shaper holds packets back while the wire is free.
+#[test]
+fn machinery_agrees_behind_a_shaper() {
+    let cake = r#"discipline = { kind = "cake", bandwidth = "3 Mbit/s", ack_filter = "on" }"#;
+    all_agree(&scenario(cake, "", &[WEB, BULK].concat()));
+}
+
+#[test]
 fn machinery_agrees_on_a_network_of_links() {
     let traffic = [("both", WEB), ("only-first", BULK), ("only-second", CBR)];
     all_agree(&network(RED, "", &traffic));

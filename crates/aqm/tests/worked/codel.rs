@@ -19,6 +19,9 @@ fn codel() {
         limit: QueueSize::Packets(1000.0),
         mtu: Bytes(1500),
         ecn: true,
+        ce_threshold: None,
+        ce_threshold_selector: 0,
+        ce_threshold_mask: 0,
     };
     let mut queue = Queue::new(&Discipline::Codel(params), link(1000, 1500), 1);
     let mut ids = 1..=60;

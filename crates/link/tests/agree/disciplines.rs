@@ -40,6 +40,9 @@ red-pd = { min_th = "4 packets", max_th = "12 packets", limit = "40 packets", ge
 choke = { min_th = "4 packets", max_th = "15 packets", limit = "40 packets", w_q = 0.02, ecn = true }
 codel = { target = "5 ms", interval = "50 ms", limit = "60 packets", ecn = true }
 dualpi2 = { target = "5 ms", t_update = "5 ms", alpha = 2.0, beta = 20.0, limit = "60 packets" }
+cake = { bandwidth = "9 Mbit/s", link_layer = "docsis", flows = 16, tins = "diffserv4", rtt = "50 ms", memory = "40 kB" }
+cobalt = { target = "5 ms", interval = "50 ms", limit = "60 packets" }
+l4s-marking = { step = "5 ms", limit = "60 packets" }
 drr = { flows = 16, limit = "30 kB" }
 fq-codel = { flows = 16, target = "5 ms", interval = "50 ms", limit = "60 packets" }
 fq-pie = { flows = 16, qdelay_ref = "5 ms", limit = "60 packets", max_burst = "20 ms", ecn = true }

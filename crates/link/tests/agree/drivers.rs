@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use aqmlab_aqm::Details;
 use aqmlab_link::{Port, Transmission};
 use aqmlab_net::{Ecn, RandomStream, Time};
 use aqmlab_record::MeasuredSpan;
@@ -68,7 +69,12 @@ impl<'a> Driven<'a> {
         match self.port.arrive(at, packet, class) {
             Transmission::Waits => {
                 let packet = (packet, class);
-                let sent = self.port.take_in(at, packet, number, &mut self.dropped);
+                let details = || Details {
+                    hosts: [packet.0.flow.0 % 3, packet.0.flow.0 % 2],
+                    ack: None,
+                };
+                let dropped = &mut self.dropped;
+                let sent = self.port.take_in(at, packet, number, details, dropped);
                 self.sent(at, sent);
             }
             transmission => self.sent(at, Some((number, transmission))),

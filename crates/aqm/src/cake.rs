@@ -1,0 +1,243 @@
+//! CAKE: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece of CAKE: A Comprehensive Queue Management
+//! Solution for Home Gateways", IEEE LANMAN 2018; Linux's sch_cake. Departures:
+//! [`Parameters::ABOUT`].
+
+mod ack_filter;
+mod flow_table;
+mod link_layer;
+mod scheduler;
+#[cfg(test)]
+mod tests;
+mod tins;
+
+use aqmlab_net::{Bytes, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::check::{self, Problem};
+use crate::cobalt::BLUE;
+use crate::codel;
+use crate::counters::{Reason, ReasonText};
+use crate::link::LinkFacts;
+use crate::queue::SchedulerParameters;
+pub use ack_filter::AckFilter;
+use aqmlab_declare::{About, Parameters};
+use link_layer::Charge;
+pub use link_layer::{Cells, LinkLayer};
+pub use scheduler::Cake;
+use tins::Shape;
+pub use tins::Tins;
+
+/// Parameters of CAKE.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// The rate to which CAKE shapes, in bytes as `link_layer` charges them. Not given: whatever
+    /// the link takes.
+    #[serde(default)]
+    pub bandwidth: Option<Rate>,
+    /// A typical long round trip: COBALT's interval.
+    #[serde(default = "codel::default_interval")]
+    pub rtt: Time,
+    /// Acceptable standing queue delay of a flow. Not given: a twentieth of `rtt`.
+    #[serde(default)]
+    pub target: Option<Time>,
+    /// Classes of traffic, by code point.
+    #[serde(default)]
+    pub tins: Tins,
+    /// Among whom the link is shared.
+    #[serde(default)]
+    pub isolation: Isolation,
+    /// The link behind the shaper: sets `overhead`, `mpu` and `cells`, each of which may be given
+    /// instead.
+    #[serde(default)]
+    pub link_layer: LinkLayer,
+    /// Bytes that a packet is charged beside its IP bytes; may be negative.
+    #[serde(default)]
+    #[schemars(range(min = -64, max = 256))]
+    pub overhead: Option<i32>,
+    /// Bytes that a packet is charged at least, overhead included.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 256))]
+    pub mpu: Option<u32>,
+    /// How the link cuts packets up.
+    #[serde(default)]
+    pub cells: Option<Cells>,
+    /// Whether ACKs that later ones cover are dropped.
+    #[serde(default)]
+    pub ack_filter: AckFilter,
+    /// Buffer size in IP bytes; when an arrival exceeds it, the longest queue loses its head. Not
+    /// given: four times `bandwidth` times `rtt` and at least 4 MiB, but at most 10240 `mtu`; without
+    /// `bandwidth` the latter.
+    #[serde(default)]
+    pub memory: Option<Bytes>,
+    /// Whether the shaper counts what was dropped: the bottleneck lies in front of it.
+    #[serde(default)]
+    pub ingress: bool,
+    /// Queues of each tin, a multiple of 8.
+    #[serde(default = "default_flows")]
+    #[schemars(range(min = 8, max = 65536))]
+    pub flows: u32,
+    /// The largest packet, as charged for quanta and delays.
+    #[serde(default = "default_mtu")]
+    pub mtu: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    #[serde(default = "default_ecn")]
+    pub ecn: bool,
+}
+
+/// Among whom the link is shared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// Nobody: one queue.
+    Flowblind,
+    /// Sending hosts.
+    Srchost,
+    /// Receiving hosts.
+    Dsthost,
+    /// Pairs of hosts.
+    Hosts,
+    /// Flows.
+    Flows,
+    /// Flows, and sending hosts before them.
+    DualSrchost,
+    /// Flows, and receiving hosts before them.
+    DualDsthost,
+    /// Flows, and hosts at both ends before them.
+    #[default]
+    Triple,
+}
+
+impl Isolation {
+    /// Whether flows weigh less where their sender, their receiver has many.
+    const fn weighs(self) -> [bool; 2] {
+        match self {
+            Self::DualSrchost => [true, false],
+            Self::DualDsthost => [false, true],
+            Self::Triple => [true, true],
+            _ => [false, false],
+        }
+    }
+}
+
+fn default_flows() -> u32 {
+    1024
+}
+
+fn default_mtu() -> Bytes {
+    Bytes(1514)
+}
+
+fn default_ecn() -> bool {
+    true
+}
+
+/// A later ACK of its flow said all that this one did.
+const ACK_FILTER: Reason = Reason(&ReasonText {
+    place: Reason::FIRST_OWN + 1,
+    name: "ack_filter",
+    meaning: "a later ACK of the flow said all that this one did",
+    marks: false,
+});
+
+impl Params {
+    /// Bytes per second of the shaper; 0 without one.
+    fn rate(&self) -> u64 {
+        self.bandwidth.map_or(0, |rate| rate.bps() / 8)
+    }
+
+    fn charge(&self) -> Charge {
+        let named = self.link_layer.charge();
+        Charge {
+            overhead: self.overhead.unwrap_or(named.overhead),
+            mpu: self.mpu.unwrap_or(named.mpu),
+            cells: self.cells.unwrap_or(named.cells),
+        }
+    }
+
+    fn target(&self) -> Time {
+        let twentieth = Time::from_nanos(self.rtt.as_nanos() / 20);
+        self.target.unwrap_or(twentieth)
+    }
+
+    fn shapes(&self) -> Vec<Shape> {
+        let shares = self.tins.shares(self.rate()).into_iter();
+        let shape = |share| Shape::new(share, self.mtu.0 as u32, self.target(), self.rtt);
+        shares.map(shape).collect()
+    }
+
+    fn memory(&self) -> Bytes {
+        const LEAST: u64 = 4 << 20;
+        const MOST_PACKETS: u64 = 10_240;
+        let most = MOST_PACKETS * self.mtu.0;
+        let by_rate = match self.rate() {
+            0 => most,
+            rate => (4.0 * rate as f64 * self.rtt.as_secs_f64()) as u64,
+        };
+        self.memory.unwrap_or(Bytes(by_rate.max(LEAST).min(most)))
+    }
+}
+
+impl Parameters for Params {
+    const ABOUT: About = About {
+        title: "CAKE",
+        paper: "T. Hoeiland-Joergensen, D. Taht, J. Morton, Piece of CAKE: A Comprehensive Queue \
+                Management Solution for Home Gateways, IEEE LANMAN 2018",
+        purpose: "The home gateway in one: shapes to the rate of the link behind it, shares it among \
+                  hosts, flows and classes of traffic, and keeps the delay of each flow short by \
+                  COBALT.",
+        departures: &[
+            "Linux's sch_cake without NAT lookup, marks by the firewall, washing of code points and \
+             the estimate of the incoming rate. Packets are never split.",
+            "What a host with many flows may send in a turn is an exact share, not one rounded up \
+             and down by chance.",
+            "Memory counts IP bytes, not a kernel's bookkeeping.",
+            "The ACK filter keeps an ACK whose ECN bits differ from those of the next, Accurate \
+             ECN's counter included; it does not look at time stamps. Linux drops ACKs of Accurate \
+             ECN by the value of the counter.",
+            "Of queues with equally many bytes the first of the first tin makes room.",
+            "`ecn = false` drops what would be marked; Linux always marks.",
+        ],
+        memory: "the packets that wait, and about 150 bytes per queue and tin",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        check::packet_size("mtu", self.mtu)?;
+        codel::check_times(Some(self.target()), self.rtt).map_err(|(field, message)| {
+            let field = if field == "interval" { "rtt" } else { "target" };
+            (field.to_owned(), message.replace("interval", "rtt"))
+        })?;
+        check::bytes("memory", self.memory.unwrap_or(Bytes(1)))?;
+        check::count("flows", self.flows, 8, 65_536)?;
+        if !self.flows.is_multiple_of(8) {
+            let message = format!("found {}; it must be a multiple of 8", self.flows);
+            return check::problem("flows", message);
+        }
+        check::between(
+            "overhead",
+            f64::from(self.overhead.unwrap_or(0)),
+            -64.0,
+            256.0,
+        )?;
+        check::count("mpu", self.mpu.unwrap_or(0), 0, 256)?;
+        const SLOWEST: Rate = Rate::from_bps(64_000);
+        match self.bandwidth {
+            Some(rate) if rate < SLOWEST => check::problem(
+                "bandwidth",
+                format!("found {rate}; it must be at least {SLOWEST}"),
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl SchedulerParameters for Params {
+    type Scheduler<T> = Cake<T>;
+
+    const REASONS: &'static [Reason] = &[Reason::EARLY, BLUE, ACK_FILTER, Reason::OVERFLOW];
+
+    fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> Cake<T> {
+        Cake::new(self, seed)
+    }
+}

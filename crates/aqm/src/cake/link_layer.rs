@@ -1,0 +1,124 @@
+//! What a packet costs on the link behind the shaper: overhead, least length, cells.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The link behind the shaper, by the names that Linux's tc has for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkLayer {
+    /// IP bytes alone.
+    #[default]
+    Raw,
+    /// 48 bytes and ATM cells: more than any link needs.
+    Conservative,
+    /// 38 bytes, at least 84: Ethernet with preamble and gap.
+    Ethernet,
+    /// 18 bytes, at least 64: cable modems.
+    Docsis,
+    /// 8 bytes in ATM cells.
+    IpoaVcmux,
+    /// 16 bytes in ATM cells.
+    IpoaLlcsnap,
+    /// 24 bytes in ATM cells.
+    BridgedVcmux,
+    /// 32 bytes in ATM cells.
+    BridgedLlcsnap,
+    /// 10 bytes in ATM cells.
+    PppoaVcmux,
+    /// 14 bytes in ATM cells.
+    PppoaLlc,
+    /// 32 bytes in ATM cells.
+    PppoeVcmux,
+    /// 40 bytes in ATM cells.
+    PppoeLlcsnap,
+    /// 30 bytes in PTM: VDSL2 with PPPoE.
+    PppoePtm,
+    /// 22 bytes in PTM.
+    BridgedPtm,
+}
+
+/// How the link cuts packets up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cells {
+    /// It does not.
+    #[default]
+    None,
+    /// ATM: cells of 53 bytes that carry 48.
+    Atm,
+    /// PTM: a byte more for every 64.
+    Ptm,
+}
+
+/// The rule by which packets are charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Charge {
+    pub(super) overhead: i32,
+    pub(super) mpu: u32,
+    pub(super) cells: Cells,
+}
+
+impl LinkLayer {
+    pub(super) const fn charge(self) -> Charge {
+        let (overhead, mpu, cells) = match self {
+            Self::Raw => (0, 0, Cells::None),
+            Self::Conservative => (48, 0, Cells::Atm),
+            Self::Ethernet => (38, 84, Cells::None),
+            Self::Docsis => (18, 64, Cells::None),
+            Self::IpoaVcmux => (8, 0, Cells::Atm),
+            Self::IpoaLlcsnap => (16, 0, Cells::Atm),
+            Self::BridgedVcmux => (24, 0, Cells::Atm),
+            Self::BridgedLlcsnap => (32, 0, Cells::Atm),
+            Self::PppoaVcmux => (10, 0, Cells::Atm),
+            Self::PppoaLlc => (14, 0, Cells::Atm),
+            Self::PppoeVcmux => (32, 0, Cells::Atm),
+            Self::PppoeLlcsnap => (40, 0, Cells::Atm),
+            Self::PppoePtm => (30, 0, Cells::Ptm),
+            Self::BridgedPtm => (22, 0, Cells::Ptm),
+        };
+        Charge {
+            overhead,
+            mpu,
+            cells,
+        }
+    }
+}
+
+impl Charge {
+    /// What a packet of `size` IP bytes is charged.
+    #[inline]
+    pub(super) fn of(self, size: u32) -> u32 {
+        let length = size.saturating_add_signed(self.overhead).max(self.mpu);
+        match self.cells {
+            Cells::None => length,
+            Cells::Atm => length.div_ceil(48) * 53,
+            Cells::Ptm => length + length.div_ceil(64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worked::rows;
+
+    #[test]
+    fn ck02_charged_lengths_follow_the_table() {
+        for row in rows(include_str!("../../tests/data/cake_overhead.csv")) {
+            let keyword = toml::Value::from(row.text("keyword"));
+            let charge = keyword.try_into::<LinkLayer>().unwrap().charge();
+            let what = row.text("keyword");
+            assert_eq!(
+                f64::from(charge.overhead),
+                row.number("overhead_bytes"),
+                "{what}"
+            );
+            assert_eq!(f64::from(charge.mpu), row.number("mpu_bytes"), "{what}");
+            let cells = toml::Value::from(row.text("cells"));
+            assert_eq!(charge.cells, cells.try_into().unwrap(), "{what}");
+            let charged = charge.of(row.number("ip_bytes") as u32);
+            assert_eq!(f64::from(charged), row.number("charged_bytes"), "{what}");
+        }
+    }
+}

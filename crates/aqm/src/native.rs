@@ -1,0 +1,69 @@
+//! How a queue for L4S traffic marks by its own delay: a step or a ramp. RFC 9332, appendix A;
+//! Linux's sch_dualpi2.
+
+use aqmlab_net::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The marking of a queue by its own delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Native {
+    /// Everything above a threshold.
+    #[default]
+    Step,
+    /// A probability that rises with the delay.
+    Ramp,
+}
+
+/// The same with its parameters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NativeLaw {
+    /// What waited for more than this.
+    Step(Time),
+    /// What leaves more packets behind.
+    StepPackets(u32),
+    /// From `min` on, for certain `range` later, both in seconds; but nothing that leaves at most
+    /// so many packets behind.
+    Ramp { min: f64, range: f64, packets: u32 },
+}
+
+impl NativeLaw {
+    /// The ramp of these delays.
+    pub(crate) fn ramp(min: Time, range: Time, packets: u32) -> Self {
+        Self::Ramp {
+            min: min.as_secs_f64(),
+            range: range.as_secs_f64(),
+            packets,
+        }
+    }
+
+    /// The probability of a mark for a packet that waited for so long and leaves so many behind.
+    #[inline]
+    pub(crate) fn probability(self, sojourn: Time, left: u32) -> f64 {
+        match self {
+            Self::Step(threshold) => f64::from(u8::from(sojourn > threshold)),
+            Self::StepPackets(threshold) => f64::from(u8::from(left > threshold)),
+            Self::Ramp { packets, .. } if left <= packets => 0.0,
+            Self::Ramp { min, range, .. } => {
+                ((sojourn.as_secs_f64() - min) / range).clamp(0.0, 1.0)
+            }
+        }
+    }
+}
+
+pub(crate) fn default_step() -> Time {
+    Time::from_millis(1)
+}
+
+pub(crate) fn default_ramp_min() -> Time {
+    Time::from_micros(800)
+}
+
+pub(crate) fn default_ramp_range() -> Time {
+    Time::from_micros(400)
+}
+
+pub(crate) fn default_ramp_packets() -> u32 {
+    1
+}

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +16,8 @@ from pathlib import Path
 import aqmlab as package
 import power
 import pytest
+from aqmlab import Run
 from aqmlab.engine import schedulers
-from aqmlab.engine.schedulers import Outcome
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.scenario import Scenario
@@ -43,6 +43,7 @@ import sys
 from pathlib import Path
 
 import aqmlab
+from aqmlab import Run
 from aqmlab.engine import schedulers
 
 make = schedulers._Worker.run
@@ -101,8 +102,14 @@ class Here:
 
     jobs = 1
 
-    def run(self, scenarios: Sequence[Scenario], store: Store, _progress: object) -> list[Outcome]:
-        return [store.run(scenario) for scenario in scenarios]
+    def run(
+        self,
+        scenarios: Sequence[Scenario],
+        store: Store,
+        _progress: object,
+        take: Callable[[Run], object],
+    ) -> list[object]:
+        return [take(store.run(scenario)) for scenario in scenarios]
 
 
 def test_the_disk_is_told_everything(recorded: Recorded, tmp_path: Path) -> None:

@@ -103,6 +103,29 @@ def test_a_damaged_run_is_set_aside_and_made_again(
     assert Path("store/damaged", run.name).is_dir()
 
 
+@pytest.mark.parametrize(("damage", "name"), DAMAGES)
+def test_a_sweep_with_nothing_to_do_notices_what_was_written(
+    sweep_file: Path, damage: Callable[[Path], None], name: str
+) -> None:
+    """It trusts what the file system says of a run's files; no bytes are read."""
+    package.sweep(sweep_file, jobs=1, out="whole", store="store")
+    before, run = digest("whole"), sorted(Path("store").glob("??/*"))[3]
+    damage(run / name)
+    with pytest.warns(DamagedRunWarning, match=rf"{run}: .*; set aside as"):
+        package.sweep(sweep_file, jobs=1, out="whole", store="store")
+    assert digest("whole") == before
+
+
+def test_a_change_that_keeps_length_and_time_is_noticed(sweep_file: Path) -> None:
+    package.sweep(sweep_file, jobs=1, out="whole", store="store")
+    file = sorted(Path("store").glob("??/*/summary.json"))[2]
+    before = file.stat()
+    other_digit(file)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.warns(DamagedRunWarning, match=r"summary\.json does not have the bytes"):
+        package.sweep(sweep_file, jobs=1, out="whole", store="store")
+
+
 def test_what_a_sweep_reads_is_checked_without_being_asked(sweep_file: Path) -> None:
     """All files here are small; their bytes are checked whenever a run is opened."""
     run = sorted(Path("store").glob("??/*"))[0]
@@ -220,7 +243,9 @@ def test_a_run_is_tried_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     before = schedulers._Worker.run
     monkeypatch.setattr(schedulers._Worker, "run", dies)
     with schedulers.scheduler(None, 1) as pool:
-        [outcome] = pool.run([Scenario.from_toml(SMALL)], Store(tmp_path), lambda *_: None)
+        [outcome] = pool.run(
+            [Scenario.from_toml(SMALL)], Store(tmp_path), lambda *_: None, lambda run: run
+        )
     assert isinstance(outcome, RunError)
     assert "ended by SIGKILL" in str(outcome)
     assert str(outcome).endswith("3 times over")

@@ -74,7 +74,9 @@ def test_failures_come_back_as_errors(
 ) -> None:
     monkeypatch.setattr(_native, "engine", lambda: "0")  # here, not on the cluster
     with schedulers.DaskCluster(cluster) as pool:
-        [outcome] = pool.run([Scenario.load(small)], Store(Path("store")), lambda *_: None)
+        [outcome] = pool.run(
+            [Scenario.load(small)], Store(Path("store")), lambda *_: None, lambda run: run
+        )
     assert isinstance(outcome, AqmlabError)
     assert "install the same aqmlab there" in str(outcome)
 
@@ -98,7 +100,9 @@ def test_a_cluster_without_workers_is_told_and_waited_for(
             schedulers.DaskCluster(made.scheduler_address) as pool,
             pytest.warns(NoWorkerWarning, match="has had no worker for") as warned,
         ):
-            [outcome] = pool.run([Scenario.from_toml(SMALL)], store, lambda *_: None)
+            [outcome] = pool.run(
+                [Scenario.from_toml(SMALL)], store, lambda *_: None, lambda run: run
+            )
         joining.join()
     assert not isinstance(outcome, AqmlabError)
     assert outcome.seed == 1

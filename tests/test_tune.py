@@ -379,10 +379,12 @@ def test_a_setting_whose_run_fails_is_named(
         def __init__(self, pool: Any) -> None:
             self.pool, self.jobs = pool, 1
 
-        def run(self, scenarios: Sequence[Scenario], store: Store, progress: Any) -> list[Any]:
+        def run(
+            self, scenarios: Sequence[Scenario], store: Store, progress: Any, take: Any
+        ) -> list[Any]:
             wrong = ['limit = "3 packets"' in one.effective for one in scenarios]
             right = [one for one, bad in zip(scenarios, wrong, strict=True) if not bad]
-            runs = iter(self.pool.run(right, store, progress))
+            runs = iter(self.pool.run(right, store, progress, take))
             return [RunError("no room") if bad else next(runs) for bad in wrong]
 
     @contextmanager

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from aqmlab import _native
 from aqmlab._util.pool import OnProgress, available_cpus, run_all
@@ -35,12 +35,12 @@ from aqmlab.scenario.scenario import Scenario
 if TYPE_CHECKING:
     import distributed
 
-__all__ = ["DaskCluster", "Outcome", "Scheduler", "carried", "collected", "scheduler", "send"]
+__all__ = ["DaskCluster", "Scheduler", "carried", "collected", "scheduler", "send"]
 
 
 _Progress = Callable[[int, float], None]
 """Called with the index of a run and the share of it that is done, maybe from several threads."""
-Outcome = Run | AqmlabError
+_Taken = TypeVar("_Taken")
 _CONNECT_S = 10.0
 """How long a cluster may take to answer."""
 _ATTEMPTS = 3
@@ -61,9 +61,23 @@ class Scheduler(Protocol):
         """Runs at a time."""
 
     def run(
-        self, scenarios: Sequence[Scenario], store: Store, progress: _Progress
-    ) -> list[Outcome]:
-        """The runs of some different scenarios, in their order; where one failed, its error."""
+        self,
+        scenarios: Sequence[Scenario],
+        store: Store,
+        progress: _Progress,
+        take: Callable[[Run], _Taken],
+    ) -> list[_Taken | AqmlabError]:
+        """Has the runs of some different scenarios made, and put into the store.
+
+        Args:
+            scenarios: what is run.
+            store: where the runs go.
+            progress: is told how much of each is done.
+            take: what is wanted of a run; from several threads.
+
+        Returns:
+            What was taken of each, in their order; where one failed, its error.
+        """
 
 
 class _WorkerDiedError(RunError):
@@ -138,13 +152,17 @@ class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
 
     def run(
-        self, scenarios: Sequence[Scenario], store: Store, progress: _Progress
-    ) -> list[Outcome]:
+        self,
+        scenarios: Sequence[Scenario],
+        store: Store,
+        progress: _Progress,
+        take: Callable[[Run], _Taken],
+    ) -> list[_Taken | AqmlabError]:
         """See :class:`Scheduler`."""
 
-        def work(scenario: Scenario, report: OnProgress) -> Run:
+        def work(scenario: Scenario, report: OnProgress) -> _Taken:
             if (found := store.find(scenario.key)) is not None:
-                return found
+                return take(found)
             for attempt in range(1, _ATTEMPTS + 1):
                 try:
                     self._make(scenario, store, report)
@@ -154,7 +172,7 @@ class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
                         break  # it died between the end of the run and its answer
                     if attempt == _ATTEMPTS:
                         raise
-            return Run.open(store.path(scenario.key))
+            return take(Run.open(store.path(scenario.key)))
 
         return run_all(work, scenarios, jobs=self.jobs, progress=progress)
 
@@ -261,12 +279,16 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
         return max(1, sum(map(int, self._client.ncores().values())))
 
     def run(
-        self, scenarios: Sequence[Scenario], store: Store, progress: _Progress
-    ) -> list[Outcome]:
+        self,
+        scenarios: Sequence[Scenario],
+        store: Store,
+        progress: _Progress,
+        take: Callable[[Run], _Taken],
+    ) -> list[_Taken | AqmlabError]:
         """See :class:`Scheduler`."""
         from distributed import as_completed
 
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, _Taken | AqmlabError] = {}
         futures = {
             self._client.submit(
                 carried, _portable(scenario), _native.engine(), pure=False, retries=_ATTEMPTS - 1
@@ -277,7 +299,8 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
             with _Watch(self._client):
                 for future in as_completed(futures, loop=self._client.loop):
                     index = futures[future]
-                    outcomes[index] = collected(future, scenarios[index].key, store)
+                    outcome = collected(future, scenarios[index].key, store)
+                    outcomes[index] = take(outcome) if isinstance(outcome, Run) else outcome
                     progress(index, 1.0)
                     future.release()
         except BaseException:
@@ -321,7 +344,7 @@ def carried(scenario: Scenario, engine: str) -> Mapping[str, bytes] | AqmlabErro
         return {file.name: file.read_bytes() for file in sorted(run.path.iterdir())}
 
 
-def collected(future: Any, key: str, store: Store) -> Outcome:  # noqa: ANN401 - untyped
+def collected(future: Any, key: str, store: Store) -> Run | AqmlabError:  # noqa: ANN401 - untyped
     """A cluster's answer, put into the store."""
     try:
         answer = future.result()

@@ -168,6 +168,7 @@ def compose(
         baseline: what the others are compared with; None: the drop-tail queue.
         ordered: whether somebody chose the order of the runs.
     """
+    folder = folder.resolve()
     groups = group(runs)
     changes = differences(groups, baseline, ordered=ordered)
     scenarios = scenarios_of(groups)
@@ -409,7 +410,7 @@ def _scenarios(groups: Sequence[Group]) -> list[_Scenario]:
 
 def _source(label: str, run: Run, folder: Path) -> _Source:
     """Where a run is and what made it."""
-    place = os.path.relpath(run.path.resolve(), folder.resolve())
+    place = os.path.relpath(run.path.resolve(), folder)
     names = ("scenario.toml", "summary.json", "responses.parquet", "flows.parquet", "queue.parquet")
     files = {
         name: quote(f"{place}/{name}")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from aqmlab.figures.curves import ccdf_points, cdf_points
-from aqmlab.results.distributions import Distribution
+from aqmlab.results.distributions import Distribution, is_exact
 from aqmlab.results.groups import Group
 from aqmlab.results.links import LinkDirection, loaded_links, main_link
 from aqmlab.results.metrics import ALL
@@ -108,7 +108,8 @@ class Distributions:
 def distributions(groups: Sequence[Group]) -> Distributions | None:
     """The distributions of all configurations; None if no run tells any.
 
-    They are exact where a run recorded its responses, else of the bins that every run keeps.
+    They are exact where a run recorded its responses, up to a million, else of the bins that every
+    run keeps.
     """
     known = _with_table(groups, "responses", "distribution")
     limits, limit = axis_limits(known)
@@ -116,10 +117,10 @@ def distributions(groups: Sequence[Group]) -> Distributions | None:
         return None
     several = max(len(group.classes) for group in known)
     points = _share_out(_POINTS, len(known) * several, CURVE_POINTS)
-    binned = any(not run.has("responses") for group in known for run in group.runs)
+    binned = any(not is_exact(run.afresh()) for group in known for run in group.runs)
     result = Distributions([], limits, limit, points, binned)
     for group in known:
-        runs = [_response_times(run) for run in group.runs]
+        runs = [_response_times(run, group.classes) for run in group.runs]
         for traffic in group.classes:
             parts = [times[traffic] for times in runs if traffic in times and times[traffic].total]
             if parts:
@@ -155,12 +156,13 @@ def _share_out(budget: int, parts: int, bounds: tuple[int, int]) -> int:
     return min(max(budget // max(parts, 1), bounds[0]), bounds[1])
 
 
-def _response_times(run: Run) -> dict[str, Distribution]:
+def _response_times(run: Run, classes: Sequence[str]) -> dict[str, Distribution]:
     """A run's response times by class; read anew, so that memory is freed."""
-    if not run.has("responses"):
+    read = run.afresh()
+    if not is_exact(read):
         return {
-            name: Distribution.of_run(run.afresh(), "response", None if name == ALL else name)
-            for name in (ALL, *run.classes)
+            name: Distribution.of_run(read, "response", None if name == ALL else name)
+            for name in classes
         }
     table = _read_columns(run, "responses", ["class", "response_s"])
     frame = table.with_columns(pl.col("class").cast(pl.String)).sort("response_s")

@@ -41,7 +41,8 @@ def gather(
     order: dict[Path, tuple[object, ...]] = {}
     broken: list[AqmlabError] = []
     for number, folder, label in _all_places(paths, broken):
-        if folder.resolve() in found:
+        place = folder.resolve()
+        if place in found:
             continue
         try:
             run = Run.open(folder)
@@ -49,11 +50,9 @@ def gather(
         except AqmlabError as error:
             broken.append(error)
             continue
-        found[folder.resolve()] = replace(run, label=label or run.label)
+        found[place] = replace(run, label=label or run.label)
         plain = run.label.startswith("droptail")
-        order[folder.resolve()] = (
-            (number,) if label else (number, not plain, natural(run.label), run.seed)
-        )
+        order[place] = (number,) if label else (number, not plain, natural(run.label), run.seed)
     if broken and (on_broken is None or not found):
         raise broken[0]
     for reason in broken:

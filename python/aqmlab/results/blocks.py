@@ -16,9 +16,9 @@ does not tell how it varies from seed to seed: for that, repeat the comparison w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -167,16 +167,24 @@ def _common_grid(times: Floats) -> Floats:
 
 def block_samples(run: Run, traffic: str) -> pl.DataFrame:
     """The responses of a class: response time in seconds and number of the block."""
-    table = run.responses
-    if table is None:
+    return pl.concat(_samples(run, traffic))
+
+
+def _samples(run: Run, traffic: str) -> Iterator[pl.DataFrame]:
+    """The same in parts, of which one is held at a time."""
+    if not run.has("responses"):
         raise AqmlabError(f"{run.path}: recorded no responses")
-    frame = pl.DataFrame(pl.from_arrow(table.select(["class", "start_s", "response_s"])))
     measured = float(run.summary["measured_s"])
     begin = float(run.summary["simulated_s"]) - measured
     # A response counts if it ended in the measured time; those that began before lie in block 0.
     block = ((pl.col("start_s") - begin) / measured * _BLOCKS).floor().clip(0, _BLOCKS - 1)
-    chosen = frame if traffic == "all" else frame.filter(pl.col("class").cast(pl.String) == traffic)
-    return chosen.select("response_s", block.cast(pl.Int64).alias("block"))
+    found = pl.col("response_s"), block.cast(pl.Int64).alias("block")
+    yield pl.DataFrame(schema={"response_s": pl.Float64, "block": pl.Int64})
+    for table in run.batches("responses", ["class", "start_s", "response_s"]):
+        frame = pl.DataFrame(pl.from_arrow(table))
+        if traffic != "all":
+            frame = frame.filter(pl.col("class").cast(pl.String) == traffic)
+        yield frame.select(found)
 
 
 def _block_counts(sample: pl.DataFrame, grid: Floats) -> Floats:
@@ -207,11 +215,11 @@ def _distribution(counts: Floats, weights: Floats) -> Floats:
 def block_band(run: Run, grid: Floats) -> tuple[Floats, Floats]:
     """Interval of a run's distribution at each time, from blocks of its measured time."""
     nothing = np.full(len(grid), np.nan)
-    sample = block_samples(run, "all")
-    if len(sample) < FEW:
-        return nothing, nothing
     # The last column counts all: it has to lie beyond the slowest response.
-    counts = _block_counts(sample, np.append(grid, np.inf))
+    beyond = np.append(grid, np.inf)
+    counts = reduce(np.add, (_block_counts(part, beyond) for part in _samples(run, "all")))
+    if counts[:, -1].sum() < FEW:
+        return nothing, nothing
     weights = _draw_blocks(np.random.default_rng(1))
     cdf = _distribution(counts, weights)[:, :-1]
     tail = 100 * (1 - CONFIDENCE) / 2

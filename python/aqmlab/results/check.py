@@ -65,17 +65,22 @@ def _table(path: str, value: object) -> Mapping[str, Any]:
 def _numbers(path: str, value: object) -> None:
     """An error if a table holds anything but numbers, nulls and tables of these."""
     for key, inner in _table(path, value).items():
-        if isinstance(inner, Mapping):
-            _numbers(f"{path}.{key}", inner)
-        elif inner is not None:
+        if inner is None or _is_number(inner):
+            continue
+        if not isinstance(inner, Mapping):
             _number(f"{path}.{key}", inner)
+        _numbers(f"{path}.{key}", inner)
 
 
 def _number(path: str, value: object) -> None:
     """An error if a value is no finite number."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return
-    raise AqmlabError(f"{path}: found {_shown(value)}; expected a number")
+    if not _is_number(value):
+        raise AqmlabError(f"{path}: found {_shown(value)}; expected a number")
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a finite number, as JSON is read."""
+    return type(value) is int or (type(value) is float and math.isfinite(value))
 
 
 def _shown(value: object) -> str:

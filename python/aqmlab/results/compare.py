@@ -233,8 +233,7 @@ def _class_differences(baseline: Group, other: Group, traffic: str) -> list[Diff
 
 def _blocks_of(first: Run, second: Run, traffic: str) -> dict[str, Estimate]:
     """The differences of two runs by blocks of time; nothing if their responses do not tell."""
-    second = second.afresh()
-    if first.responses is None or second.responses is None:
+    if not (first.has("responses") and second.has("responses")):
         return {}
     return block_differences(first, second, traffic)
 
@@ -290,6 +289,6 @@ def distances(
 
 def _pooled(group: Group, traffic: str) -> Floats:
     """The response times of a class in all runs of a group that recorded some, in seconds."""
-    recorded = [run for run in group.runs if run.responses is not None]
+    recorded = [run for run in group.runs if run.has("responses")]
     columns = [block_samples(run, traffic)["response_s"].to_numpy() for run in recorded]
     return np.concatenate([np.empty(0), *columns])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from aqmlab.results.run import Run
 
-__all__ = ["Distribution", "Of"]
+__all__ = ["Distribution", "Of", "is_exact"]
 
 
 Of = Literal["response", "flow"]
@@ -25,12 +25,21 @@ Of = Literal["response", "flow"]
 
 _RESOLUTION = 1e-3
 """Relative width of the bins in which the engine counts."""
-_ROWS: Mapping[Of, Callable[[Run], tuple[pa.Table | None, str]]] = {
-    "response": lambda run: (run.responses, "response_s"),
-    "flow": lambda run: (run.flows, "duration_s"),
+_ROWS: Mapping[Of, tuple[str, str]] = {
+    "response": ("responses", "response_s"),
+    "flow": ("flows", "duration_s"),
 }
-"""Recorded rows, and the column that holds the times."""
+"""The table of recorded rows, and its column that holds the times."""
+_MOST_EXACT = 1_000_000
+"""Rows of a run up to which they are taken one by one: more would fill the memory, and show no more
+than bins of a thousandth."""
 _LIMIT = re.compile(r"(\d+(?:\.\d+)?)(ms|s)")
+
+
+def is_exact(run: Run, what: Of = "response") -> bool:
+    """Whether a run's times are taken from its recorded rows, not from its bins."""
+    table, _ = _ROWS[what]
+    return run.has(table) and (run.distribution is None or run.rows(table) <= _MOST_EXACT)
 
 
 @dataclass(frozen=True)
@@ -58,10 +67,12 @@ class Distribution(Mapping[str, float | None]):
 
     @classmethod
     def known_of(cls, run: Run, what: Of) -> Distribution:
-        """What a run tells: of its recorded rows exactly, else from its bins; maybe nothing."""
-        table, column = _ROWS[what](run)
-        if table is not None:
-            return cls.exact(np.sort(table.column(column).to_numpy()))
+        """What a run tells: of its recorded rows if it :func:`is_exact`, else from its bins."""
+        if is_exact(run, what):
+            table, column = _ROWS[what]
+            rows = run.read(table, [column])
+            assert rows is not None
+            return cls.exact(np.sort(rows.column(column).to_numpy()))
         return cls.together([]) if run.distribution is None else cls.of_run(run, what)
 
     @classmethod

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["BUSY", "LinkDirection", "is_loaded", "links_of", "loaded_links", "main_link"]
+__all__ = [
+    "BUSY",
+    "LOAD_KEYS",
+    "LinkDirection",
+    "is_loaded",
+    "links_of",
+    "loaded_links",
+    "main_link",
+]
 
 
 BUSY = 0.2
 """A direction that is busy for a larger share of the measured time is loaded."""
+
+
+LOAD_KEYS = ("utilization", "loss_rate", "mark_rate", "sojourn_mean_s")
+"""What tells how loaded a direction is."""
 
 
 class _Measured(Protocol):

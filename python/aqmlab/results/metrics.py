@@ -334,7 +334,8 @@ def _leaves(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, float | N
 def look_up(node: Any, path: Iterable[str]) -> Any:  # noqa: ANN401 - whatever JSON holds
     """What lies at a path of nested tables, or None."""
     for part in path:
-        node = node.get(part) if isinstance(node, Mapping) else None
+        # What was read of JSON is a dict, and thousands of runs are looked into.
+        node = node.get(part) if type(node) is dict or isinstance(node, Mapping) else None
     return node
 
 

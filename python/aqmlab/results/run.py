@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -35,6 +35,8 @@ __all__ = ["Run", "read_json"]
 
 _MAX_BYTES = 64 * 2**20
 """Largest text file of a run directory that is read."""
+_BATCH_ROWS = 2**18
+"""Rows of a table that are read at a time where it may be long."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,10 +259,46 @@ class Run:
         if self.manifest is not None:
             self.manifest.check_hash(file.name)
         try:
-            return pq.read_table(file, columns=columns)
+            with pq.ParquetFile(file) as table_file:
+                return table_file.read(columns)
         except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
-            reason = str(error).partition("\n")[0]
-            raise AqmlabError(f"{file}: cannot be read: {reason}") from None
+            raise self._unreadable(table, error) from None
+
+    def rows(self, table: str) -> int:
+        """How many rows one of its tables has; none if it has no such table."""
+        if not self.has(table):
+            return 0
+        if self.tables is not None:
+            return int(self.tables[table].num_rows)
+        try:
+            return int(pq.read_metadata(self._file(table)).num_rows)
+        except (OSError, ValueError) as error:
+            raise self._unreadable(table, error) from None
+
+    def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Some columns of one of its tables, in parts; nothing if it has no such table.
+
+        Tables may be larger than memory; no more than a part is held at a time.
+        """
+        if not self.has(table):
+            return
+        if self.tables is not None:
+            yield self.tables[table].select(columns)
+            return
+        file = self._file(table)
+        if self.manifest is not None:
+            self.manifest.check_hash(file.name)
+        try:
+            with pq.ParquetFile(file) as table_file:
+                for batch in table_file.iter_batches(_BATCH_ROWS, columns=list(columns)):
+                    yield pa.Table.from_batches([batch])
+        except (OSError, ValueError) as error:
+            raise self._unreadable(table, error) from None
+
+    def _unreadable(self, table: str, error: Exception) -> AqmlabError:
+        """That a table cannot be read."""
+        reason = str(error).partition("\n")[0]
+        return AqmlabError(f"{self._file(table)}: cannot be read: {reason}")
 
     def _file(self, table: str) -> Path:
         return self.path / f"{table}.parquet"

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -120,9 +121,7 @@ def _t_quantile(share: float, freedom: float) -> float:
 def _studentized_tails(centred: Floats, tail: float) -> tuple[Floats, Floats]:
     """Percentiles of (mean of a resample - mean) / (its standard error), for each column."""
     count = len(centred)
-    # The same draws whatever the values are: equal inputs give equal intervals.
-    draws = np.random.default_rng(1).multinomial(count, [1 / count] * count, _RESAMPLES)
-    weights = draws.astype(float)
+    weights = _resamples(count)
     means = weights @ centred / count
     squares = weights @ centred**2 / count
     errors = np.sqrt(np.maximum(squares - means**2, 0.0) / (count - 1))
@@ -131,6 +130,16 @@ def _studentized_tails(centred: Floats, tail: float) -> tuple[Floats, Floats]:
     ratios = np.where(errors > 0, means / safe, 0.0)
     low, high = np.quantile(ratios, [tail, 1 - tail], axis=0)
     return low, high
+
+
+@lru_cache(maxsize=8)
+def _resamples(count: int) -> Floats:
+    """How often each of so many values is in each resample.
+
+    The same draws whatever the values are: equal inputs give equal intervals.
+    """
+    draws = np.random.default_rng(1).multinomial(count, [1 / count] * count, _RESAMPLES)
+    return draws.astype(float)
 
 
 def paired_difference(

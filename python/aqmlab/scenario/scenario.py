@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +28,10 @@ Override = tuple[str, str]
 
 _MAX_BYTES = 16 * 2**20
 """Largest scenario file that is read."""
+_LAST_SEED = 2**63 - 1
+"""The largest whole number that TOML can say."""
+_HEAD = re.compile(r"""(title = (?!"{3}|'{3}).*\nseed = )\d+$""", re.MULTILINE)
+"""How an effective scenario begins whose title has one line: up to its seed, and the seed."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,8 +160,18 @@ class Scenario:
         """The scenario with another seed and the same users: calibration does not depend on it."""
         if seed == self.seed:
             return self
-        populations = dict(self.populations)
-        return self.with_overrides({"seed": seed}).with_populations(populations)
+        # Nothing else of the effective scenario depends on it: a sweep has thousands of seeds.
+        head = _HEAD.match(self.effective)
+        if head is None or not 0 <= seed <= _LAST_SEED:
+            populations = dict(self.populations)
+            return self.with_overrides({"seed": seed}).with_populations(populations)
+        text = f"{head[1]}{seed}{self.effective[head.end() :]}"
+        found = copy(self)
+        for name in ("data", "key"):
+            vars(found).pop(name, None)
+        object.__setattr__(found, "overrides", (*self.overrides, ("seed", str(seed))))
+        object.__setattr__(found, "effective", text)
+        return found
 
     def with_populations(self, populations: Mapping[int, float]) -> Scenario:
         """The scenario with users (or connections per second) for some classes, by index."""

@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 import os
 import time
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
+from typing import overload
 
 import pyarrow as pa
 
@@ -23,17 +26,19 @@ from aqmlab.engine import schedulers
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import RUNS_ROOT
 from aqmlab.engine.memory import bound, limited
-from aqmlab.engine.schedulers import Outcome, Scheduler
+from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError
 from aqmlab.results.links import loaded_links
-from aqmlab.results.metrics import flattened, metric_keys
+from aqmlab.results.metrics import metric_keys
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import estimate
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps import results as sweep_results
 from aqmlab.sweeps.file import Precision, Sweep
-from aqmlab.sweeps.results import Row
+from aqmlab.sweeps.known import Known, signature
+from aqmlab.sweeps.numbers import Numbers
+from aqmlab.sweeps.results import Outcome, Row
 
 __all__ = ["SWEEPS_ROOT", "SweepProgress", "sweep"]
 
@@ -44,6 +49,8 @@ _PROBES = 3
 """Runs that are begun to learn how long they take."""
 _PROBE_S = 0.4
 """Seconds that each of them may take."""
+_ONE = 2**30
+"""A whole run in the units of progress."""
 _FIRST_SEEDS = 3
 """With fewer runs of a point than this, an interval says too little to stop or go on by."""
 _MOST_GROWTH = 2.0
@@ -127,8 +134,11 @@ def sweep(
     runs_store = Store(Path(store) if store is not None else STORE_ROOT, verify)
     runs_store.tidy()
     with limited(memory), _told(progress) as told, schedulers.scheduler(scheduler, jobs) as pool:
-        rows = _Campaign(chosen, runs_store, told).run(pool)
-    return sweep_results.write(target, chosen, runs_store, rows)
+        known = Known(target)
+        rows = _Campaign(chosen, runs_store, known, told).run(pool)
+    table = sweep_results.write(target, chosen, runs_store, rows)
+    known.write()
+    return table
 
 
 @contextmanager
@@ -159,10 +169,11 @@ class _Bar(SweepProgress):
 class _Campaign:
     """A sweep on its way."""
 
-    def __init__(self, plan: Sweep, store: Store, progress: SweepProgress) -> None:
+    def __init__(self, plan: Sweep, store: Store, known: Known, progress: SweepProgress) -> None:
         """Makes the scenario of every point, which checks all of them."""
         self.sweep = plan
         self.store = store
+        self.known = known
         self.progress = progress
         self.points = plan.points
         self.scenarios = [plan.scenario_of(point) for point in self.points]
@@ -200,24 +211,42 @@ class _Campaign:
 
     def _made(self, wanted: Sequence[tuple[int, int]], pool: Scheduler) -> list[Row]:
         """Some runs: found in the store, or made now. Points that are equal share theirs."""
-        planned = [(index, seed, self.scenarios[index].with_seed(seed)) for index, seed in wanted]
-        distinct = {scenario.key: scenario for _, _, scenario in planned}
+        keys = [self.scenarios[index].with_seed(seed).key for index, seed in wanted]
+        distinct = dict(zip(keys, wanted, strict=True))
         outcomes: dict[str, Outcome] = {
-            key: run for key in distinct if (run := self.store.find(key)) is not None
+            key: numbers for key in distinct if (numbers := self._found(key)) is not None
         }
-        missing = [scenario for key, scenario in distinct.items() if key not in outcomes]
+        missing = _Missing(
+            self.scenarios, [which for key, which in distinct.items() if key not in outcomes]
+        )
         if missing:
             check_output_folder(self.store.root)
             seconds = _time_of(missing) / min(pool.jobs, len(missing))
             self.progress.making(len(missing), len(outcomes), seconds, pool.jobs)
-            made = pool.run(
-                missing, self.store, _TotalProgress(len(missing), self.progress).on_progress
-            )
-            outcomes |= zip((scenario.key for scenario in missing), made, strict=True)
+            total = _TotalProgress(len(missing), self.progress)
+            made = pool.run(missing, self.store, total.on_progress, self._numbers)
+            outcomes |= zip((key for key in distinct if key not in outcomes), made, strict=True)
         return [
-            Row(index, self.points[index], seed, scenario.key, outcomes[scenario.key])
-            for index, seed, scenario in planned
+            Row(index, self.points[index], seed, key, outcomes[key])
+            for (index, seed), key in zip(wanted, keys, strict=True)
         ]
+
+    def _found(self, key: str) -> Numbers | None:
+        """The numbers of a run that the store has."""
+        known = None if self.store.verify else self.known.find(key, self.store.path(key))
+        if known is not None:
+            return known
+        signed = signature(self.store.path(key))
+        run = self.store.find(key)
+        return None if run is None else self._numbers(run, signed)
+
+    def _numbers(self, run: Run, signed: str | None = None) -> Numbers:
+        """The numbers of a run that was opened just now."""
+        key = str(run.metadata["key"])
+        signed = signed or signature(run.path)
+        numbers = Numbers.of(run)
+        self.known.note(key, signed, numbers)
+        return numbers
 
     def _more(self, rows: Sequence[Row]) -> list[tuple[int, int]]:
         """The points and seeds that a wanted precision still needs."""
@@ -237,17 +266,46 @@ class _Campaign:
         return found
 
 
+class _Missing(Sequence[Scenario]):
+    """The scenarios of some runs, each made when it is asked for."""
+
+    def __init__(self, points: Sequence[Scenario], wanted: Sequence[tuple[int, int]]) -> None:
+        self._points = points
+        self._wanted = wanted
+
+    def __len__(self) -> int:
+        return len(self._wanted)
+
+    @overload
+    def __getitem__(self, place: int) -> Scenario: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> _Missing: ...
+
+    def __getitem__(self, place: int | slice) -> Scenario | _Missing:
+        if isinstance(place, slice):
+            return _Missing(self._points, self._wanted[place])
+        index, seed = self._wanted[place]
+        return self._points[index].with_seed(seed)
+
+
 class _TotalProgress:
     """Adds up the shares of several runs."""
 
     def __init__(self, total: int, progress: SweepProgress) -> None:
-        self._shares = [0.0] * total
+        self._shares = array("q", bytes(8 * total))
+        self._done = 0
+        self._lock = Lock()
         self._progress = progress
 
     def on_progress(self, index: int, done: float) -> None:
         """Notes how much of a run is done."""
-        self._shares[index] = done
-        self._progress.progress(sum(self._shares), len(self._shares))
+        share = round(done * _ONE)  # sums of whole numbers are exact
+        with self._lock:
+            self._done += share - self._shares[index]
+            self._shares[index] = share
+            total = self._done / _ONE
+        self._progress.progress(total, len(self._shares))
 
 
 def _more_seeds(precision: Precision, rows: Sequence[Row]) -> int:
@@ -275,13 +333,13 @@ def _seeds_for(precision: Precision, values: Sequence[float]) -> int:
 
 def _measured(precision: Precision, rows: Iterable[Row]) -> list[list[float]]:
     """A metric of the runs that measured it; of each loaded link if it names none."""
-    finished = [row.outcome for row in rows if isinstance(row.outcome, Run)]
-    flat = [flattened(run.summary) for run in finished]
+    finished = [row.outcome for row in rows if isinstance(row.outcome, Numbers)]
     found = []
     for metric in metric_keys(precision.metric, loaded_links(finished)).values():
-        if flat and not any(metric in values for values in flat):
+        if finished and not any(metric in numbers.layout.places for numbers in finished):
             raise AqmlabError(f"precision: the results have no {metric}")
-        found.append([float(v) for values in flat if (v := values.get(metric)) is not None])
+        values = (numbers.get(metric) for numbers in finished)
+        found.append([float(value) for value in values if value is not None])
     return found
 
 

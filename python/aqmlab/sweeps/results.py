@@ -17,21 +17,22 @@ import pyarrow.parquet as pq
 
 from aqmlab import _native
 from aqmlab._util.files import write_bytes, write_text
-from aqmlab.engine.schedulers import Outcome
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError
-from aqmlab.results.metrics import flattened
 from aqmlab.results.run import Run, read_json
-from aqmlab.results.warm_up import warm_up_columns
 from aqmlab.sweeps.file import Point, Sweep
+from aqmlab.sweeps.known import KNOWN
+from aqmlab.sweeps.numbers import Numbers
 
-__all__ = ["Results", "Row", "refuse_a_taken_place", "write"]
+__all__ = ["Outcome", "Results", "Row", "refuse_a_taken_place", "write"]
 
 
 _TABLE = "results.parquet"
 _PAGE = "sweep.json"
 _HASH = "results_sha256"
 """Under which key the page has the hash of its table."""
+Outcome = Numbers | AqmlabError
+"""What became of a run."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def refuse_a_taken_place(folder: Path) -> None:
     if not os.path.lexists(folder) or _is_sweep(folder):
         return
     # A sweep that was killed as it wrote its results may have left one of the files, or a part.
-    own = (_TABLE, _PAGE, f".{_TABLE}.*.part", f".{_PAGE}.*.part")
+    own = [name for file in (_TABLE, _PAGE, KNOWN) for name in (file, f".{file}.*.part")]
     if not folder.is_dir() or any(
         not any(entry.match(name) for name in own) for entry in folder.iterdir()
     ):
@@ -107,7 +108,7 @@ def write(folder: Path, sweep: Sweep, store: Store, rows: Sequence[Row]) -> pa.T
     table = _tabulated(sweep, rows)
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
-    done = [row for row in rows if isinstance(row.outcome, Run)]
+    done = [row for row in rows if isinstance(row.outcome, Numbers)]
     about = {
         "title": sweep.title,
         "name": sweep.name,
@@ -130,26 +131,24 @@ def _tabulated(sweep: Sweep, rows: Sequence[Row]) -> pa.Table:
 
     The numbers are in alphabetical order, so that the columns do not depend on which run is first.
     """
-    measured = [
-        {**flattened(row.outcome.summary), **warm_up_columns(row.outcome)}
-        if isinstance(row.outcome, Run)
-        else {}
-        for row in rows
-    ]
+    measured = [row.outcome if isinstance(row.outcome, Numbers) else None for row in rows]
     columns: dict[str, list[Any]] = {
         name: [row.point.variables[name] for row in rows] for name in sweep.variables
     }
-    failures = [None if isinstance(row.outcome, Run) else str(row.outcome) for row in rows]
+    failures = [None if isinstance(row.outcome, Numbers) else str(row.outcome) for row in rows]
     columns |= {
         "seed": [row.seed for row in rows],
         "key": [row.key for row in rows],
         "status": ["done" if error is None else "failed" for error in failures],
     }
-    names = sorted({name for values in measured for name in values}, key=_rank)
+    layouts = {numbers.layout for numbers in measured if numbers is not None}
+    names = sorted({name for layout in layouts for name in layout.names}, key=_rank)
     arrays = {name: pa.array(values) for name, values in columns.items()}
     arrays["error"] = pa.array(failures, pa.string())
     for name in names:
-        arrays[name] = _number_array([values.get(name) for values in measured])
+        arrays[name] = _number_array(
+            [None if numbers is None else numbers.get(name) for numbers in measured]
+        )
     about = {"title": sweep.title, "version": _native.version(), "variables": sweep.variables}
     table = pa.table(arrays)
     return table.replace_schema_metadata({"aqmlab": json.dumps(about, ensure_ascii=False)})

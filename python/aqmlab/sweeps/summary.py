@@ -15,11 +15,12 @@ from aqmlab._util.fields import Scalar
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.compare import Difference
-from aqmlab.results.links import loaded_links
+from aqmlab.results.links import LOAD_KEYS, loaded_links
 from aqmlab.results.metrics import is_of_every_link, metric_keys
 from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided
 from aqmlab.results.warm_up import COLUMNS, LEVEL
 from aqmlab.sweeps.file import Point, Sweep, label_of
+from aqmlab.sweeps.numbers import link_tables
 
 if TYPE_CHECKING:
     import polars as pl
@@ -246,21 +247,13 @@ class _Row:
 
 
 def _summaries(table: pa.Table) -> list[_Row]:
-    """What each run measured at its links."""
-    names = [name for name in table.column_names if name.startswith("links.")]
-    found = []
-    for row in table.select(names).to_pylist():
-        links: dict[str, dict[str, dict[str, Any]]] = {}
-        for name, value in row.items():
-            if name.count(".") == _LINK_DEPTH and value is not None:
-                _, link, direction, key = name.split(".")
-                links.setdefault(link, {}).setdefault(direction, {})[key] = value
-        found.append(_Row({"links": links}))
-    return found
-
-
-_LINK_DEPTH = 3
-"""Dots in the name of a column about a link."""
+    """What each run measured at its links, as far as it tells which are loaded."""
+    names = [
+        name
+        for name in table.column_names
+        if name.startswith("links.") and name.rpartition(".")[2] in LOAD_KEYS
+    ]
+    return [_Row(link_tables(row)) for row in table.select(names).to_pylist()]
 
 
 def _usual(names: Sequence[str], table: pa.Table) -> list[str]:

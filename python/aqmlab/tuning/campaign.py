@@ -14,7 +14,7 @@ from aqmlab.engine import schedulers
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import RUNS_ROOT
 from aqmlab.engine.memory import limited
-from aqmlab.engine.schedulers import Outcome, Scheduler
+from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
@@ -30,6 +30,8 @@ __all__ = ["TUNES_ROOT", "tune"]
 
 TUNES_ROOT = RUNS_ROOT / "tunes"
 """Where searches go by default."""
+_Outcome = Run | AqmlabError
+"""What became of a run."""
 _Settings = Sequence[tuple[Mapping[str, Scalar] | None, int]]
 """Settings, None the scenario as it is, and the index of a scenario each."""
 
@@ -187,7 +189,7 @@ class _Search:
             for index in range(len(self.plan.scenarios))
         ]
         made = self._made([(one.values, index) for one, index in wanted], self.plan.seeds, span)
-        by_trial: dict[int, list[list[Outcome]]] = {}
+        by_trial: dict[int, list[list[_Outcome]]] = {}
         for (trial, _), outcomes in zip(wanted, made, strict=True):
             by_trial.setdefault(trial.number, []).append(outcomes)
         return [
@@ -197,7 +199,7 @@ class _Search:
             for trial in batch
         ]
 
-    def _judged(self, trial: Trial, outcomes: Sequence[Sequence[Outcome]]) -> Trial:
+    def _judged(self, trial: Trial, outcomes: Sequence[Sequence[_Outcome]]) -> Trial:
         """A setting with its numbers, or with the error of one of its runs."""
         try:
             runs = [list(map(_succeeded, row)) for row in outcomes]
@@ -220,14 +222,14 @@ class _Search:
 
     def _made(
         self, settings: _Settings, seeds: Sequence[int], span: tuple[float, float]
-    ) -> list[list[Outcome]]:
+    ) -> list[list[_Outcome]]:
         """The runs of some settings with some seeds: found in the store, or made now."""
         planned = [
             [ready.with_seed(seed) for seed in seeds]
             for ready in (self._ready(values, index) for values, index in settings)
         ]
         distinct = {one.key: one for row in planned for one in row}
-        outcomes: dict[str, Outcome] = {
+        outcomes: dict[str, _Outcome] = {
             key: run for key in distinct if (run := self.store.find(key)) is not None
         }
         missing = [one for key, one in distinct.items() if key not in outcomes]
@@ -238,7 +240,7 @@ class _Search:
             begin, end = span
             self.told(begin + (end - begin) * sum(shares) / len(shares))
 
-        made = self.pool.run(missing, self.store, on_progress) if missing else []
+        made = self.pool.run(missing, self.store, on_progress, lambda run: run) if missing else []
         outcomes |= zip((one.key for one in missing), made, strict=True)
         return [[outcomes[one.key] for one in row] for row in planned]
 
@@ -290,7 +292,7 @@ class _Search:
         }
 
 
-def _succeeded(outcome: Outcome) -> Run:
+def _succeeded(outcome: _Outcome) -> Run:
     """The run; an error if it failed."""
     if isinstance(outcome, AqmlabError):
         raise outcome

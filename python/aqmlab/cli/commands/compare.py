@@ -163,7 +163,7 @@ def _compared(
     for number, (title, own) in enumerate(zip(titles, scenarios, strict=True), 1):
         labels = {group.label for group in own}
         runs = [run for group in own for run in group.runs]
-        recorded = any(run.responses is not None or run.queue is not None for run in runs)
+        recorded = any(run.has("responses") or run.has("queue") for run in runs)
         too_many = len(own) > MOST_SERIES
         name = target if len(scenarios) == 1 else target.with_stem(f"{target.stem}-{number}")
         found.append(

@@ -1,0 +1,143 @@
+"""What a sweep knows of the runs in the store since it was last called.
+
+To open a run and to check what it holds takes a millisecond or more, and a sweep that is called
+again has thousands. Beside its results it keeps the numbers of every run that it has opened, with
+what the file system said of the run's files then: names, lengths, inodes, when each was last
+changed. As long as all of that is the same, the numbers are taken from there. Whatever writes to a
+file, cuts, removes or replaces it changes some of it; then the run is opened and checked as if it
+were new. What changes on the disk behind the file system's back is found by ``--verify``.
+
+The file is a convenience: where it is missing, damaged or of another version, all runs are opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import time
+from array import array
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+
+from aqmlab import _native
+from aqmlab._util.files import write_bytes
+from aqmlab.errors import AqmlabError
+from aqmlab.sweeps.numbers import Layout, Numbers, layout_of
+
+__all__ = ["KNOWN", "Known", "signature"]
+
+
+KNOWN = "known.arrow"
+"""Name of the file."""
+_FORMAT = 1
+_HASH_BYTES = 32
+_COARSE_S = 2.0
+"""Where file systems note whole seconds, a file that young may change without a trace."""
+_SECOND_NS = 10**9
+
+
+def signature(folder: Path) -> str | None:
+    """What the file system says of the files of a folder; None if that would not tell a change."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted((entry.name, entry.stat(follow_symlinks=False)) for entry in entries)
+    except OSError:
+        return None
+    changed = [stat.st_ctime_ns for _, stat in found]
+    is_coarse = all(at % _SECOND_NS == 0 for at in changed)
+    if is_coarse and time.time() - max(changed, default=0) / _SECOND_NS < _COARSE_S:
+        return None
+    said = [
+        (name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+        for name, stat in found
+    ]
+    return hashlib.blake2b(repr(said).encode(), digest_size=16).hexdigest()
+
+
+class Known:
+    """The numbers of runs by key."""
+
+    def __init__(self, folder: Path) -> None:
+        """Reads what there is in the folder of a sweep."""
+        self._file = folder / KNOWN
+        self._found: dict[str, tuple[str, Numbers]] = {}
+        self._is_new = False
+        with suppress(OSError, ValueError, KeyError, TypeError):  # Arrow's errors are among them
+            self._found = _read(self._file.read_bytes())
+
+    def find(self, key: str, folder: Path) -> Numbers | None:
+        """The numbers of a run whose folder is what it was; None: it must be opened."""
+        known = self._found.get(key)
+        return known[1] if known is not None and known[0] == signature(folder) else None
+
+    def note(self, key: str, signed: str | None, numbers: Numbers) -> None:
+        """Remembers a run that was opened and checked, and the signature from before that."""
+        if signed is not None:
+            self._found[key] = (signed, numbers)
+            self._is_new = True
+
+    def write(self) -> None:
+        """Writes what is new, if it can be written."""
+        if self._is_new:
+            with suppress(AqmlabError):
+                write_bytes(self._file, _written(self._found))
+
+
+def _about() -> str:
+    """What the file is good for: this version of the code that makes the numbers."""
+    return f"{_FORMAT} {_native.version()} {_native.results_version()} {_native.engine()}"
+
+
+def _written(found: dict[str, tuple[str, Numbers]]) -> bytes:
+    """Everything as a file: a hash, then an Arrow table."""
+    layouts: dict[Layout, int] = {}
+    table = pa.table(
+        {
+            "key": list(found),
+            "signature": [signed for signed, _ in found.values()],
+            "layout": [
+                layouts.setdefault(numbers.layout, len(layouts)) for _, numbers in found.values()
+            ],
+            "values": pa.array(
+                [numbers.values for _, numbers in found.values()], pa.list_(pa.float64())
+            ),
+        }
+    )
+    stated = json.dumps([[layout.names, layout.whole.hex()] for layout in layouts])
+    table = table.replace_schema_metadata({"about": _about(), "layouts": stated})
+    buffer = io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_file(buffer, table.schema, options=options) as file:
+        file.write_table(table)
+    content = buffer.getvalue()
+    return hashlib.sha256(content).digest() + content
+
+
+def _read(content: bytes) -> dict[str, tuple[str, Numbers]]:
+    """Reads such a file; nothing if it is not whole or of another version."""
+    body = memoryview(content)[_HASH_BYTES:]
+    if hashlib.sha256(body).digest() != content[:_HASH_BYTES]:
+        return {}
+    table = pa.ipc.open_file(pa.py_buffer(body)).read_all()
+    about = table.schema.metadata
+    if about[b"about"].decode() != _about():
+        return {}
+    layouts = [
+        layout_of(tuple(names), bytes.fromhex(whole))
+        for names, whole in json.loads(about[b"layouts"])
+    ]
+    keys, signatures, kinds = (
+        table.column(name).to_pylist() for name in ("key", "signature", "layout")
+    )
+    lists = table.column("values").combine_chunks()
+    ends, flat = lists.offsets.to_numpy(), lists.values.to_numpy()
+    found = {}
+    for place, (key, signed, kind) in enumerate(zip(keys, signatures, kinds, strict=True)):
+        values = array("d")
+        values.frombytes(flat[ends[place] : ends[place + 1]].tobytes())
+        found[key] = (signed, Numbers(layouts[kind], values))
+    return found

@@ -1,0 +1,125 @@
+"""Sweeps of thousands of runs: what is read and held does not grow faster than it must."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aqmlab as package
+import pytest
+from aqmlab import Run, Scenario
+from aqmlab.results.metrics import flattened
+from aqmlab.sweeps import campaign
+from aqmlab.sweeps.known import KNOWN, Known
+from aqmlab.sweeps.numbers import Numbers
+from conftest import SMALL
+from test_sweep import SWEEP, Listener, digest
+
+
+@pytest.fixture
+def done(small: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """A sweep that was run; the runs that are opened from here on."""
+    file = small.with_name("limits.toml")
+    file.write_text(SWEEP)
+    package.sweep(file, jobs=1, out="out", store="store")
+    opened: list[Path] = []
+    open_run = Run.open.__func__  # type: ignore[attr-defined]
+
+    def noted(cls: type[Run], path: Path) -> Run:
+        opened.append(path)
+        found: Run = open_run(cls, path)
+        return found
+
+    monkeypatch.setattr(Run, "open", classmethod(noted))
+    return opened
+
+
+def test_a_sweep_with_nothing_to_do_opens_no_run(done: list[Path]) -> None:
+    before = digest("out")
+    listener = Listener()
+    package.sweep("limits.toml", jobs=1, out="out", store="store", progress=listener)
+    assert (done, listener.made) == ([], [])
+    assert digest("out") == before
+    package.sweep("limits.toml", jobs=1, out="out", store="store", verify=True)
+    assert len(done) == 8
+
+
+def test_only_what_has_changed_is_opened(done: list[Path]) -> None:
+    file = sorted(Path("store").glob("??/*/summary.json"))[3]
+    file.touch()
+    for opened in (1, 0):
+        package.sweep("limits.toml", jobs=1, out="out", store="store")
+        assert len(done) == opened
+        done.clear()
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "remove", "text"])
+def test_without_what_is_known_all_runs_are_opened(done: list[Path], damage: str) -> None:
+    before, file = digest("out"), Path("out", KNOWN)
+    content = file.read_bytes()
+    if damage == "remove":
+        file.unlink()
+    else:
+        middle = len(content) // 2
+        file.write_bytes(
+            {
+                "flip": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+                "cut": content[:middle],
+                "empty": b"",
+                "text": b"nothing",
+            }[damage]
+        )
+    package.sweep("limits.toml", jobs=1, out="out", store="store")
+    assert len(done) == 8
+    assert digest("out") == before
+
+
+def test_what_another_version_knew_is_not_taken(
+    done: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aqmlab.sweeps.known._FORMAT", 0)
+    package.sweep("limits.toml", jobs=1, out="out", store="store")
+    assert len(done) == 8
+
+
+@pytest.mark.usefixtures("done")
+def test_the_numbers_of_a_run_take_little_room() -> None:
+    first, second = (Run.open(path) for path in sorted(Path("store").glob("??/*"))[:2])
+    numbers = [Numbers.of(run) for run in (first, second)]
+    assert numbers[0].layout is numbers[1].layout
+    assert numbers[0].values.itemsize * len(numbers[0].values) < 4096
+    for name, value in flattened(first.summary).items():
+        assert numbers[0].get(name) == value
+        assert type(numbers[0].get(name)) is type(value)
+    assert numbers[0].get("no.such.number") is None
+    known = Known(Path("out"))
+    key = str(first.metadata["key"])
+    found = known.find(key, first.path)
+    assert found is not None
+    assert found.layout is numbers[0].layout
+    assert found.values.tobytes() == numbers[0].values.tobytes()
+    assert known.find(key, second.path) is None
+
+
+def test_progress_is_added_up_in_one_step() -> None:
+    listener = Listener()
+    total = campaign._TotalProgress(3, listener)
+    for index, done in ((0, 0.1), (0, 0.7), (1, 0.3), (0, 1.0), (2, 1.0), (1, 1.0)):
+        total.on_progress(index, done)
+    assert listener.shares[-1] == 1.0
+    assert listener.shares[1] == pytest.approx(0.7 / 3)
+
+
+def test_another_seed_is_the_same_scenario_with_another_seed() -> None:
+    text = SMALL.replace("Small fetches", "seed = 3\\nseed = 4").replace(
+        "[measure]", "seed = 7\n[measure]", 1
+    )
+    scenario = Scenario.from_toml(text)
+    assert scenario.seed == 7
+    for seed in (0, 1, 2**63 - 1):
+        quick, slow = scenario.with_seed(seed), scenario.with_overrides({"seed": seed})
+        assert (quick.effective, quick.key, quick.seed) == (slow.effective, slow.key, seed)
+        assert quick == slow
+        assert quick.title == scenario.title
+    assert scenario.seed == 7
+    with pytest.raises(package.ScenarioError, match="seed"):
+        scenario.with_seed(-1)

@@ -82,7 +82,7 @@ transfer = {{ kind = "lognormal", median = "2.6 MB", sigma = 1.0 }}   # a whole 
 think_min = "5 s"          # how long people read
 think_max = "55 s"
 start_within = "30 s"      # not all at the same instant
-tcp = "linux"              # CUBIC and SACK; `aqmlab list profiles` has others
+tcp = "linux-classic"      # CUBIC and SACK; `aqmlab list profiles` has others
 direction = "forward"      # the pages come over the download
 rtt = {{ kind = "uniform", min = "{low}", max = "{high}" }}   # some servers are nearer"""
 
@@ -95,7 +95,7 @@ transfer = {{ kind = "lognormal", median = "20 kB", sigma = 2.0 }}   # many smal
 think_min = "2 ms"         # how long they work on an answer
 think_max = "8 ms"
 start_within = "10 ms"
-tcp = "linux"              # CUBIC and SACK; `aqmlab list profiles` has others
+tcp = "linux-classic"      # CUBIC and SACK; `aqmlab list profiles` has others
 direction = "forward"      # the way of the answers
 rtt = {{ kind = "uniform", min = "{low}", max = "{high}" }}"""
 
@@ -105,7 +105,7 @@ name = "transfers"         # a class of its own in every result
 kind = "bulk"              # endless transfers: TCP itself, without people
 flows = {users}
 start_within = "1 s"       # not all at the same instant
-tcp = "linux"              # CUBIC and SACK; `aqmlab list profiles` has others
+tcp = "linux-classic"      # CUBIC and SACK; `aqmlab list profiles` has others
 direction = "forward"      # from the servers to the clients
 rtt = {{ kind = "uniform", min = "{low}", max = "{high}" }}"""
 
@@ -243,7 +243,7 @@ _UPLOAD = """\
 name = "upload"            # a backup, a large file: a transfer that takes what it gets
 kind = "bulk"
 flows = 1
-tcp = "linux"
+tcp = "linux-classic"
 direction = "reverse"      # from the clients to the servers
 rtt = {{ kind = "constant", rtt = "{rtt}" }}
 """

@@ -15,6 +15,7 @@ pub mod bbr3;
 pub mod cubic;
 pub mod dctcp;
 pub mod fast;
+pub mod prague;
 pub mod reno;
 pub mod santa_cruz;
 pub mod sync_tcp;
@@ -49,6 +50,8 @@ registry::congestion_controls! {
     Bbr1(bbr1),
     /// The same, with bounds of what is in flight that losses set.
     Bbr3(bbr3),
+    /// DCTCP for the Internet: paced, with fractions of a segment.
+    Prague(prague),
 }
 
 /// The congestion window of one end point and how it moves.

@@ -2,8 +2,8 @@
 //! fills the peer's window, those that look at delays stop where they mean to.
 
 use aqmlab_net::{Bytes, RandomStream, Rate, Time};
-use aqmlab_tcp::control::{bbr1, bbr3, fast, reno, santa_cruz, sync_tcp, vegas};
-use aqmlab_tcp::{CongestionControlKind, DelayedAck, HostClock, Profile, Recovery};
+use aqmlab_tcp::control::{bbr1, bbr3, fast, prague, reno, santa_cruz, sync_tcp, vegas};
+use aqmlab_tcp::{CongestionControlKind, DelayedAck, EcnEcho, EctOn, HostClock, Profile, Recovery};
 
 use crate::pair::{Fate, Pair, Way};
 
@@ -202,4 +202,33 @@ fn bbr_hardly_minds_random_losses() {
         let timeouts = pair.server.retransmissions().timeouts;
         assert!(timeouts <= 3, "{name:?}: {timeouts}");
     }
+}
+
+/// Each segment is marked with probability p = 0.1, on a path of infinite rate. A cut waits for the next
+/// mark, so that the window is somewhat larger than 2 / p.
+#[test]
+fn prague_has_a_window_of_two_over_the_share_of_marks() {
+    let stack = Profile {
+        ecn: true,
+        ecn_echo: EcnEcho::EachChange,
+        ect_on: EctOn::AllData,
+        ..tracked(CongestionControlKind::Prague(prague::Params::default()))
+    };
+    let mut draws = RandomStream::new(1, "marks", 0);
+    let path = [(None, Time::from_millis(50))];
+    let mut pair = Pair::new(&stack, &path, |way, segment| {
+        let data = way == Way::ToClient && segment.len > 0;
+        if data && draws.uniform() < 0.1 {
+            Fate::Mark
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.exchange(100, u64::MAX / 4, Time::from_secs(1));
+    pair.go_on(Time::from_secs(20));
+    let before = pair.client.next_expected();
+    pair.go_on(Time::from_secs(220));
+    let rounds = 200.0 / 0.1;
+    let mean = (pair.client.next_expected() - before) as f64 / MSS as f64 / rounds;
+    assert!((20.0..24.0).contains(&mean), "{mean}");
 }

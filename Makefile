@@ -96,14 +96,29 @@ msrv: $(STAMPS)/venv  ## whether the least Rust version is the one that is state
 
 # What cannot be checked is said; nothing is skipped in silence.
 .PHONY: deny
-deny:  ## licences and origin of what we link, and known vulnerabilities
+deny: $(STAMPS)/requirements  ## licences and origin of what we link, yanked versions, known vulnerabilities
 	@if ! cargo deny --version >/dev/null 2>&1; then \
-		echo 'deny: NOT CHECKED: cargo-deny is not installed (cargo install cargo-deny --locked)' >&2; \
+		echo 'deny: LICENCES NOT CHECKED: cargo-deny is not installed (cargo install cargo-deny --locked)' >&2; \
 	else \
 		cargo deny --locked check --hide-inclusion-graph licenses sources bans; \
-		if cargo deny fetch db >/dev/null 2>&1; then cargo deny --locked check advisories; \
-		else echo 'deny: ADVISORIES NOT CHECKED: their database cannot be fetched' >&2; fi; \
 	fi
+	$(BIN)/python .ci/audit.py
+
+# Newer versions within what Cargo.toml allows, then everything that a change must pass.
+.PHONY: update
+update: $(STAMPS)/requirements-docs  ## newer crates and packages, docs/dependencies.md, then every check
+	cargo update
+	cargo update --manifest-path fuzz/Cargo.toml
+	$(BIN)/python .ci/newer.py
+	$(MAKE) $(STAMPS)/requirements-docs
+	$(BIN)/python .ci/dependencies.py --write
+	$(BIN)/python .ci/audit.py --note
+	.ci/run
+
+.PHONY: fuzz
+MINUTES ?= 10
+fuzz: $(STAMPS)/requirements-dev  ## every fuzz target for MINUTES together; fuzz/README.md
+	$(BIN)/python fuzz/run.py --minutes $(MINUTES) $(ARGS)
 
 .PHONY: format
 format: $(STAMPS)/requirements-dev  ## format Rust and Python

@@ -200,3 +200,18 @@ def test_a_capture_of_many_interfaces_takes_little(elsewhere: Path) -> None:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)),
     )
     assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_time_without_events_costs_nothing(elsewhere: Path) -> None:
+    """One user who tries for 700 hours over round trips of an hour, longer than any handshake."""
+    network = NETWORK.replace('"2 s"', '"0 s"').replace('"20 s"', '"700 h"')
+    text = f"""{network}[[traffic]]
+name = "one"
+kind = "mah-web"
+users = 1
+rtt = {{ kind = "constant", rtt = "1 h" }}
+"""
+    text = text.replace("[measure]", '[measure]\nqueue_sample = "1 h"\nrecord = []')
+    (elsewhere / "scenario.toml").write_text(text, encoding="utf-8")
+    run = package.run(elsewhere / "scenario.toml")
+    assert run.summary["events"] < 1_000_000

@@ -470,7 +470,7 @@ impl Connection {
                     0 => None,
                     size => Some(u32::from(size)),
                 }),
-                rtt: self.round_trip(),
+                rtt: self.round_trip().map(|rtt| rtt.min(MAX_TIME)),
                 loss: None,
             },
             parts,

@@ -101,7 +101,9 @@ def licence(package: str) -> str | None:
         return str(about["License-Expression"])
     classes = about.get_all("Classifier") or []
     named = [entry.split(" :: ")[-1] for entry in classes if entry.startswith("License ::")]
-    return ", ".join(named) or (str(about["License"]) if "License" in about else _UNSTATED).splitlines()[0]
+    if not named and "License" in about:
+        named = str(about["License"]).splitlines()[:1]
+    return ", ".join(named) or _UNSTATED
 
 
 def reached(packages: Iterable[str]) -> set[str]:

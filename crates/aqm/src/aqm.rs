@@ -65,6 +65,8 @@ pub struct Hooks {
     pub arrivals: bool,
     /// [`Aqm::on_outcome`].
     pub outcomes: bool,
+    /// The same, but only of packets that it let in and that did not fit.
+    pub overflows: bool,
     /// [`Aqm::on_departure`].
     pub departures: bool,
 }
@@ -74,7 +76,13 @@ impl Hooks {
     pub const ARRIVALS: Self = Self {
         arrivals: true,
         outcomes: false,
+        overflows: false,
         departures: false,
+    };
+    /// What it let in and did not fit.
+    pub const OVERFLOWS: Self = Self {
+        overflows: true,
+        ..Self::ARRIVALS
     };
     /// What became of each arrival.
     pub const OUTCOMES: Self = Self {

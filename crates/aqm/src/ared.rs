@@ -308,7 +308,7 @@ impl Aqm for Ared {
     }
 
     fn hooks(&self) -> Hooks {
-        Hooks::OUTCOMES
+        Hooks::OVERFLOWS
     }
 
     #[inline]

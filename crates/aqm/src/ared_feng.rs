@@ -188,7 +188,7 @@ impl Aqm for AredFeng {
     }
 
     fn hooks(&self) -> Hooks {
-        Hooks::OUTCOMES
+        Hooks::OVERFLOWS
     }
 
     #[inline]

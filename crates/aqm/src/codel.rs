@@ -183,6 +183,7 @@ impl SchedulerParameters for Params {
                 .with_step(self.step()),
             control: Control::default(),
             line: PacketQueue::default(),
+            ahead: Backlog::default(),
             limit: Limit::new(self.limit),
         }
     }
@@ -348,6 +349,13 @@ impl Control {
         next
     }
 
+    /// [`dequeue`](Self::dequeue) of an empty queue.
+    #[inline]
+    pub(crate) const fn rest(&mut self) {
+        self.first_above = None;
+        self.dropping = false;
+    }
+
     /// The head of the queue, and whether the delay has been above target for an interval.
     fn judge<T>(
         &mut self,
@@ -383,6 +391,12 @@ impl Control {
         self.last_count = self.count;
     }
 
+    /// Whether the delay has not been too long lately.
+    #[inline]
+    const fn is_at_rest(&self) -> bool {
+        !self.dropping && self.first_above.is_none()
+    }
+
     pub(crate) fn probe(&self, out: &mut Vec<f64>) {
         let first_above = self.first_above.map_or(0.0, Time::as_secs_f64);
         out.extend([
@@ -401,6 +415,8 @@ pub struct Codel<T> {
     settings: Settings,
     control: Control,
     line: PacketQueue<T>,
+    /// What waits before the line.
+    ahead: Backlog,
     limit: Limit,
 }
 
@@ -425,7 +441,8 @@ impl<T> Scheduler<T> for Codel<T> {
         _context: &mut impl Context,
     ) {
         let queued = Queued::new(now, packet, item);
-        if self.limit.admits(self.line.backlog(), packet.size) {
+        let waiting = self.line.backlog().with(self.ahead);
+        if self.limit.admits(waiting, packet.size) {
             self.line.push(queued);
         } else {
             stats.drop(queued, Reason::OVERFLOW);
@@ -449,6 +466,28 @@ impl<T> Scheduler<T> for Codel<T> {
             return line.pop();
         }
         self.dequeue_judged(now, stats)
+    }
+
+    /// While no packet waits for longer than the target, none is signalled, and nothing is
+    /// remembered of them.
+    #[inline]
+    fn passes_below(&self) -> Time {
+        if self.control.is_at_rest() {
+            // What waits for just as long as the step allows is not marked.
+            let step = self.settings.step.above.saturating_add(Time::from_nanos(1));
+            self.settings.target.min(step)
+        } else {
+            Time::ZERO
+        }
+    }
+
+    #[inline]
+    fn has_room_behind(&self, ahead: Backlog, size: u32) -> bool {
+        self.limit.admits(ahead, size)
+    }
+
+    fn set_ahead(&mut self, ahead: Backlog) {
+        self.ahead = ahead;
     }
 
     fn set_link(&mut self, link: LinkFacts) {

@@ -67,6 +67,39 @@ impl FifoQueue {
         Outcome::Enqueue
     }
 
+    /// Whether the AQM admits everything and hears of nothing: all that counts is whether there is
+    /// room.
+    pub fn only_limits(&self) -> bool {
+        !(self.hooks.arrivals | self.hooks.departures)
+    }
+
+    /// Whether there is room for a packet of this size.
+    #[inline(always)]
+    pub fn has_room(&self, size: u32) -> bool {
+        self.limit.admits(self.backlog, size)
+    }
+
+    /// [`arrive`](Self::arrive) where the queue [only limits](Self::only_limits): whether the packet
+    /// is let in. One that does not wait is not part of the backlog.
+    #[inline(always)]
+    pub fn admit(&mut self, size: u32, waits: bool) -> bool {
+        self.counted.arrived_packets += 1;
+        self.arrived_bytes += u64::from(size);
+        let is_let_in = self.has_room(size);
+        if !is_let_in {
+            self.refuse(size);
+        } else if waits {
+            self.backlog.add(size);
+        }
+        is_let_in
+    }
+
+    #[cold]
+    fn refuse(&mut self, size: u32) {
+        self.counted.dropped[Reason::OVERFLOW.index()] += 1;
+        self.dropped_bytes += u64::from(size);
+    }
+
     /// Asks the AQM about an arrival.
     #[inline(never)]
     fn judge(&mut self, now: Time, packet: &Packet, draw: &mut impl FnMut() -> f64) -> Outcome {
@@ -79,7 +112,12 @@ impl FifoQueue {
             self.aqm.on_outcome(now, packet, queue, outcome);
         }
         match outcome {
-            Outcome::Drop(reason) => return self.drop(packet, reason),
+            Outcome::Drop(reason) => {
+                if self.hooks.overflows && reason.index() == Reason::OVERFLOW.index() {
+                    self.aqm.on_outcome(now, packet, queue, outcome);
+                }
+                return self.drop(packet, reason);
+            }
             Outcome::Mark(reason) => self.counted.marked[reason.index()] += 1,
             Outcome::Enqueue => {}
         }
@@ -116,6 +154,12 @@ impl FifoQueue {
     #[inline]
     pub fn release(&mut self, size: u32) {
         self.backlog.remove(size);
+    }
+
+    /// [`release`](Self::release) of all packets that wait.
+    #[inline]
+    pub fn release_all(&mut self) {
+        self.backlog = Backlog::default();
     }
 
     /// The queue is empty and the wire has been quiet since then. May be told again before every

@@ -245,6 +245,11 @@ impl<T> Scheduler<T> for FqCodel<T> {
             let lines = &mut self.lines;
             let (control, settings) = (&mut self.controls[flow as usize], &self.settings.codel);
             let waiting = lines.backlog(flow);
+            if waiting.packets == 0 {
+                control.rest();
+                self.drr.found_empty(flow);
+                continue;
+            }
             let passes = |head| control.lets_pass(settings, now, head, waiting);
             let next = if lines.head(flow).is_some_and(passes) {
                 lines.pop(flow)

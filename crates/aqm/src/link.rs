@@ -34,14 +34,26 @@ pub struct Backlog {
 }
 
 impl Backlog {
+    /// Both together.
     #[inline]
-    pub(crate) fn add(&mut self, size: u32) {
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
+    /// A packet more.
+    #[inline]
+    pub fn add(&mut self, size: u32) {
         self.packets += 1;
         self.bytes += u64::from(size);
     }
 
+    /// A packet less.
     #[inline]
-    pub(crate) fn remove(&mut self, size: u32) {
+    pub fn remove(&mut self, size: u32) {
         debug_assert!(self.packets > 0 && self.bytes >= u64::from(size));
         self.packets -= 1;
         self.bytes -= u64::from(size);

@@ -209,6 +209,22 @@ pub trait Scheduler<T> {
     {
     }
 
+    /// Of an empty queue: what comes now and waits for less time than this goes as it is, whatever
+    /// comes behind it, and leaves no trace. So its owner may compute when it leaves, and keep it;
+    /// and so on with the next one, as long as nothing has to wait for longer. [`Time::ZERO`]: no
+    /// packet does.
+    fn passes_below(&self) -> Time {
+        Time::ZERO
+    }
+
+    /// Whether there is room for a packet of this size behind those `ahead`, of an empty queue.
+    fn has_room_behind(&self, _ahead: Backlog, _size: u32) -> bool {
+        false
+    }
+
+    /// What waits before the queue, with its owner, and counts towards its limit.
+    fn set_ahead(&mut self, _ahead: Backlog) {}
+
     /// What waits.
     fn backlog(&self) -> Backlog;
 
@@ -429,6 +445,31 @@ impl<T> Queue<T> {
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.scheduler.backlog()
+    }
+
+    /// What waits for less time than this goes as it is: [`Scheduler::passes_below`].
+    pub fn passes_below(&self) -> Time {
+        self.scheduler.passes_below()
+    }
+
+    /// Whether there is room behind packets that wait before the empty queue:
+    /// [`Scheduler::has_room_behind`].
+    #[inline]
+    pub fn has_room_behind(&self, ahead: Backlog, size: u32) -> bool {
+        self.scheduler.has_room_behind(ahead, size)
+    }
+
+    /// What waits before the queue: [`Scheduler::set_ahead`].
+    pub fn set_ahead(&mut self, ahead: Backlog) {
+        self.scheduler.set_ahead(ahead);
+    }
+
+    /// A packet of this size comes and, in time, goes as it is, without entering the queue.
+    #[inline]
+    pub fn pass(&mut self, now: Time, size: u32) {
+        self.last_arrival = now;
+        self.stats.counters.arrive(size);
+        self.stats.counters.depart(size);
     }
 
     /// What was counted so far.

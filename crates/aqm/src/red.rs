@@ -409,7 +409,7 @@ impl Aqm for Red {
     }
 
     fn hooks(&self) -> Hooks {
-        Hooks::OUTCOMES
+        Hooks::OVERFLOWS
     }
 
     #[inline]

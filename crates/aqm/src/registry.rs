@@ -197,6 +197,20 @@ macro_rules! disciplines {
                 with_scheduler!(self, it => it.on_idle(since));
             }
 
+            #[inline]
+            fn passes_below(&self) -> Time {
+                with_scheduler!(self, it => it.passes_below())
+            }
+
+            #[inline]
+            fn has_room_behind(&self, ahead: Backlog, size: u32) -> bool {
+                with_scheduler!(self, it => it.has_room_behind(ahead, size))
+            }
+
+            fn set_ahead(&mut self, ahead: Backlog) {
+                with_scheduler!(self, it => it.set_ahead(ahead));
+            }
+
             fn next_tick(&self) -> Time {
                 with_scheduler!(self, it => it.next_tick())
             }

@@ -15,9 +15,9 @@ use crate::wire::{Transmission, Wire};
 
 /// A packet in the discipline: when it leaves (for the device ring, or the wire), and its size.
 #[derive(Clone, Copy, Debug, Default)]
-struct Leaving {
-    at: Time,
-    size: u32,
+pub(crate) struct Leaving {
+    pub(crate) at: Time,
+    pub(crate) size: u32,
 }
 
 /// An AQM over a FIFO with computed departures.
@@ -32,6 +32,8 @@ pub(crate) struct AnalyticService {
     ring_size: usize,
     /// No device ring, and nobody to be told of departures.
     is_plain: bool,
+    /// Besides, nobody judges arrivals: what has left is forgotten only when it matters.
+    is_lazy: bool,
     wire_free: Time,
     /// No tick or sample comes before this.
     observe_at: Time,
@@ -43,6 +45,7 @@ impl AnalyticService {
     pub(crate) fn new(fifo: FifoQueue, ring_size: usize) -> Self {
         Self {
             is_plain: ring_size == 0 && !fifo.wants_departures(),
+            is_lazy: ring_size == 0 && fifo.only_limits(),
             fifo,
             waiting: RingBuffer::new(),
             hooked: VecDeque::new(),
@@ -82,16 +85,22 @@ impl AnalyticService {
         stats: &mut LinkStats,
         draw: &mut impl FnMut() -> f64,
     ) -> Transmission {
-        let begin = if self.wire_free <= now {
-            self.fifo.idle(self.wire_free);
-            now
+        let is_idle = self.wire_free <= now;
+        let begin = if is_idle { now } else { self.wire_free };
+        let ecn = if self.is_lazy {
+            if !self.admit(now, packet.size, is_idle, stats) {
+                return Transmission::Dropped;
+            }
+            packet.ecn
         } else {
-            self.wire_free
-        };
-        let ecn = match self.fifo.arrive(now, &packet, draw) {
-            Outcome::Drop(_) => return Transmission::Dropped,
-            Outcome::Mark(_) => Ecn::Ce,
-            Outcome::Enqueue => packet.ecn,
+            if is_idle {
+                self.fifo.idle(self.wire_free);
+            }
+            match self.fifo.arrive(now, &packet, draw) {
+                Outcome::Drop(_) => return Transmission::Dropped,
+                Outcome::Mark(_) => Ecn::Ce,
+                Outcome::Enqueue => packet.ecn,
+            }
         };
         let end = begin + wire.transmission_time(packet.size);
         self.wire_free = end;
@@ -101,18 +110,34 @@ impl AnalyticService {
         } else if leaves > now {
             stats.on_length(now, self.fifo.backlog().packets);
             self.wait(leaves, packet.size);
-        } else {
+        } else if !self.is_lazy {
             self.fifo.release(packet.size);
         }
         stats.on_transit(now, leaves, (begin, end), (class, packet.size));
         wire.carry(end, ecn, stats)
     }
 
+    /// Whether a packet of this size is let in, by a queue that [only
+    /// limits](FifoQueue::only_limits). Its backlog may contain packets that have left: who counts
+    /// too many and finds room, and no new maximum, finds the same with fewer.
+    #[inline(always)]
+    fn admit(&mut self, now: Time, size: u32, is_idle: bool, stats: &LinkStats) -> bool {
+        if is_idle {
+            self.waiting.clear();
+            self.fifo.release_all();
+        } else if !self.fifo.has_room(size) || stats.is_longest(self.fifo.backlog().packets + 1) {
+            self.forget_until(now);
+        }
+        self.fifo.admit(size, !is_idle)
+    }
+
     /// A packet of this size waits until it `leaves`.
     #[inline(always)]
     fn wait(&mut self, leaves: Time, size: u32) {
         self.waiting.push(Leaving { at: leaves, size });
-        self.quiet_until = self.quiet_until.min(leaves);
+        if !self.is_lazy {
+            self.quiet_until = self.quiet_until.min(leaves);
+        }
     }
 
     /// A packet that is let in stays, if only until somebody can be told that it leaves. When it
@@ -143,17 +168,42 @@ impl AnalyticService {
         self.ring.pop_front().map_or(now, |frees| frees.max(now))
     }
 
-    /// Forgets what has left by `now`; ticks and samples come at their times on the way.
-    #[inline(always)]
+    /// Brings everything up to `now`: what has left is forgotten; ticks and samples come at their
+    /// times on the way.
     pub(crate) fn catch_up(&mut self, now: Time, stats: &mut LinkStats) {
+        if self.observe_at <= now {
+            self.observe_until(now, stats);
+        }
+        let next = self.depart_until(now);
+        let departure = if self.is_lazy { Time::NEVER } else { next };
+        self.quiet_until = departure.min(self.observe_at);
+    }
+
+    /// The same before an arrival, as far as it matters for that.
+    #[inline(always)]
+    pub(crate) fn catch_up_with_arrival(&mut self, now: Time, stats: &mut LinkStats) {
         if self.quiet_until > now {
             return;
+        }
+        if self.is_lazy {
+            return self.catch_up_out_of_line(now, stats);
         }
         if self.observe_at <= now {
             self.observe_until(now, stats);
         }
         let next = self.depart_until(now);
         self.quiet_until = next.min(self.observe_at);
+    }
+
+    #[inline(never)]
+    fn catch_up_out_of_line(&mut self, now: Time, stats: &mut LinkStats) {
+        self.catch_up(now, stats);
+    }
+
+    /// What leaves by `now` has left.
+    #[inline(never)]
+    fn forget_until(&mut self, now: Time) {
+        self.depart_until(now);
     }
 
     /// The ticks and samples that fall due by `now`.

@@ -11,6 +11,7 @@
 //! bytes; the framing is added here.
 
 mod access;
+mod ahead;
 mod analytic;
 mod port;
 mod ring_buffer;

@@ -15,7 +15,8 @@ use crate::wire::{Transmission, Wire};
 /// port computes when a packet leaves as soon as it is let in: [`arrive`](Self::arrive) has the
 /// answer. Where it is decided on departure, packets overtake each other or the rate changes, the
 /// port stores the packets ([`take_in`](Self::take_in)) and is woken when its wire falls free
-/// ([`depart`](Self::depart) at [`next_departure`](Self::next_departure)). Both give the same
+/// ([`depart`](Self::depart) at [`next_departure`](Self::next_departure)). As long as such a
+/// discipline decides nothing, because its queue is short, it has the answer on arrival, too. Both give the same
 /// times, drops, marks and statistics.
 ///
 /// Packets have a class of traffic, by which their sojourn times are counted; disciplines do not
@@ -85,7 +86,7 @@ impl<T> Port<T> {
             true => FifoQueue::new(&link.discipline, wire.facts(), hashes),
             false => None,
         };
-        Self::with_fifo(name, link, seed, measure, fifo)
+        Self::with_fifo(name, link, (seed, true), measure, fifo)
     }
 
     /// Whether departures can be computed: packets leave as they come, and the rate stands.
@@ -95,7 +96,7 @@ impl<T> Port<T> {
 
     /// The same port, which stores its packets whatever its discipline.
     pub fn stored(name: &LinkDirection, link: &Link, seed: u64, measure: &Measure) -> Self {
-        Self::with_fifo(name, link, seed, measure, |_, _| None)
+        Self::with_fifo(name, link, (seed, false), measure, |_, _| None)
     }
 
     /// The same port, whose rate and delay can [`change`](Self::change): it stores its packets.
@@ -105,11 +106,12 @@ impl<T> Port<T> {
         port
     }
 
-    /// `fifo` gives the queue whose departures are computed, if they are.
+    /// `fifo` gives the queue whose departures are computed, if all are; with `computing` others are
+    /// where that is possible.
     fn with_fifo(
         name: &LinkDirection,
         link: &Link,
-        seed: u64,
+        (seed, computing): (u64, bool),
         measure: &Measure,
         fifo: impl FnOnce(&Wire, u64) -> Option<FifoQueue>,
     ) -> Self {
@@ -125,7 +127,9 @@ impl<T> Port<T> {
             None => {
                 let queue = Queue::new(&link.discipline, wire.facts(), hashes);
                 let probes = queue.probe_names();
-                let stored = StoredService::new(queue, ring, &link.rate_changes);
+                let changes = (ring, &link.rate_changes[..]);
+                let computing = computing && wire.is_perfect();
+                let stored = StoredService::new(queue, changes, computing);
                 (Service::Stored(stored), probes)
             }
         };
@@ -143,12 +147,17 @@ impl<T> Port<T> {
     /// to [`take_in`](Self::take_in) it.
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, packet: Packet, class: u16) -> Transmission {
-        let Service::Analytic(analytic) = &mut self.service else {
-            return Transmission::Waits;
+        let analytic = match &mut self.service {
+            Service::Analytic(analytic) => analytic,
+            Service::Stored(stored) => {
+                let packet = (packet, class);
+                let passed = stored.pass(now, packet, &mut self.wire, &mut self.stats);
+                return passed.unwrap_or(Transmission::Waits);
+            }
         };
         let draws = &mut self.aqm_draws;
         let mut draw = || draws.uniform();
-        analytic.catch_up(now, &mut self.stats);
+        analytic.catch_up_with_arrival(now, &mut self.stats);
         let packet = (packet, class);
         analytic.arrive(now, packet, &mut self.wire, &mut self.stats, &mut draw)
     }
@@ -203,6 +212,16 @@ impl<T> Port<T> {
         stored.serve(now, wire, &mut draw, stats, dropped)
     }
 
+    /// Whether [`next_departure`](Self::next_departure) has come with a packet that was taken in and
+    /// waits; once.
+    #[inline(always)]
+    pub fn has_woken(&mut self) -> bool {
+        match &mut self.service {
+            Service::Analytic(_) => false,
+            Service::Stored(stored) => stored.has_woken(),
+        }
+    }
+
     /// How long a packet of `size` IP bytes occupies the wire.
     pub fn transmission_time(&self, size: u32) -> Time {
         self.wire.transmission_time(size)
@@ -238,6 +257,15 @@ impl<T> Port<T> {
         }
     }
 
+    /// How many departures before `end` it has computed although its discipline decides on departure: in
+    /// a port that stores its packets each of them is one for which it is woken.
+    pub fn computed_departures(&mut self, end: Time) -> u64 {
+        match &mut self.service {
+            Service::Analytic(_) => 0,
+            Service::Stored(stored) => stored.computed_departures(end),
+        }
+    }
+
     /// Does what falls due before `now` inside, and nothing that falls due then.
     fn catch_up_before(&mut self, now: Time) {
         match &mut self.service {
@@ -247,6 +275,7 @@ impl<T> Port<T> {
             }
             Service::Stored(stored) => {
                 stored.observe_before(now, &mut self.wire, &mut self.stats);
+                stored.catch_up(now.saturating_sub(Time::from_nanos(1)));
             }
         }
     }
@@ -256,9 +285,14 @@ impl<T> Port<T> {
     ///
     /// # Panics
     ///
-    /// Where the rate or the delay changes, and the port is not [`changeable`](Self::changeable).
+    /// Where the change concerns departures that the port has computed, and it is not
+    /// [`changeable`](Self::changeable).
     pub fn change(&mut self, now: Time, change: &LinkChange) {
+        const DECIDED: &str = "a port that computes departures has decided them";
         self.catch_up_before(now);
+        if let Service::Stored(stored) = &self.service {
+            assert!(!stored.computes(), "{DECIDED}");
+        }
         let (facts, hashes) = (self.wire.facts(), self.hashes);
         match (&mut self.service, change) {
             (Service::Stored(stored), LinkChange::Rate(rate)) => {
@@ -274,7 +308,7 @@ impl<T> Port<T> {
                 fifo.set_parameters(discipline, facts, hashes);
             }
             (Service::Analytic(_), LinkChange::Rate(_) | LinkChange::Delay(_)) => {
-                panic!("a port that computes departures has decided them");
+                panic!("{DECIDED}");
             }
         }
     }
@@ -296,11 +330,8 @@ impl<T> Port<T> {
                 let packets = u64::from(backlog.packets) + ring.0;
                 let bytes = backlog.bytes + ring.1 + packets * self.wire.facts().framing.0;
                 let waiting = self.wire.facts().rate.transmission_time(bytes);
-                let free = match stored.next_departure() {
-                    Time::NEVER => now,
-                    busy_until => busy_until,
-                };
-                (backlog, queue.probe_names(), free + waiting)
+                let free = stored.wire_free(now);
+                (stored.backlog(), queue.probe_names(), free + waiting)
             }
         };
         PortState {
@@ -326,7 +357,7 @@ impl<T> Port<T> {
     fn counters(&self) -> Counters {
         match &self.service {
             Service::Analytic(analytic) => analytic.fifo().counters(),
-            Service::Stored(stored) => stored.queue().counters().clone(),
+            Service::Stored(stored) => stored.counters(),
         }
     }
 
@@ -359,7 +390,7 @@ impl<T> Port<T> {
         let (waiting, backlog) = match &self.service {
             Service::Analytic(analytic) => (analytic.waiting(), analytic.fifo().backlog()),
             Service::Stored(stored) => {
-                let backlog = stored.queue().backlog();
+                let backlog = stored.backlog();
                 (u64::from(backlog.packets), backlog)
             }
         };

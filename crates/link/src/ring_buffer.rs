@@ -50,6 +50,12 @@ impl<T: Copy + Default> RingBuffer<T> {
         self.popped += 1;
     }
 
+    /// Forgets all.
+    #[inline(always)]
+    pub(crate) const fn clear(&mut self) {
+        self.popped = self.pushed;
+    }
+
     #[cold]
     fn grow(&mut self) {
         let mut places = vec![T::default(); 2 * self.places.len()].into_boxed_slice();

@@ -2,15 +2,17 @@
 //!
 //! For disciplines that decide on departure, keep several queues or take packets out of the
 //! middle, and for links whose rate changes. There is at most one transmission at a time, so one register, the time at which the
-//! wire falls free, replaces events.
+//! wire falls free, replaces events. While the discipline lets packets go as they come, they are not
+//! stored either ([`Ahead`]).
 
 use std::collections::VecDeque;
 
-use aqmlab_aqm::{Context, Queue, Queued};
+use aqmlab_aqm::{Backlog, Context, Counters, Queue, Queued};
 use aqmlab_net::{Packet, Rate, Time};
 use aqmlab_record::LinkStats;
 use aqmlab_scenario::RateChange;
 
+use crate::ahead::Ahead;
 use crate::wire::{Transmission, Wire};
 
 /// What the discipline keeps with a packet.
@@ -26,6 +28,14 @@ pub(crate) struct Item<T> {
 #[derive(Debug)]
 pub(crate) struct StoredService<T> {
     queue: Queue<Item<T>>,
+    /// What waits before it: those whose departures are computed.
+    ahead: Ahead,
+    /// There may be some.
+    computes: bool,
+    /// The queue knows of some of them.
+    has_ahead: bool,
+    /// The first departure that is not computed is to be noted.
+    has_woken: bool,
     ring: VecDeque<Queued<Item<T>>>,
     ring_size: usize,
     /// Changes of the link's rate that are still to come.
@@ -44,11 +54,25 @@ pub(crate) struct StoredService<T> {
 }
 
 impl<T> StoredService<T> {
-    pub(crate) fn new(mut queue: Queue<Item<T>>, ring_size: usize, changes: &[RateChange]) -> Self {
+    /// Departures are computed where that is possible if it is `computing`.
+    pub(crate) fn new(
+        mut queue: Queue<Item<T>>,
+        (ring_size, changes): (usize, &[RateChange]),
+        computing: bool,
+    ) -> Self {
         // Nobody dequeues before the first arrival, but the wire is quiet.
         queue.idle(Time::ZERO);
+        let bound = if computing && ring_size == 0 && changes.is_empty() {
+            queue.passes_below()
+        } else {
+            Time::ZERO
+        };
         Self {
             queue,
+            ahead: Ahead::new(bound),
+            computes: bound > Time::ZERO,
+            has_ahead: false,
+            has_woken: false,
             ring: VecDeque::new(),
             ring_size,
             changes: changes.iter().copied().collect(),
@@ -62,6 +86,103 @@ impl<T> StoredService<T> {
 
     pub(crate) const fn queue(&self) -> &Queue<Item<T>> {
         &self.queue
+    }
+
+    /// Whether departures may be computed.
+    pub(crate) const fn computes(&self) -> bool {
+        self.computes
+    }
+
+    /// How many departures before `end` were computed, so that nobody was woken for them.
+    pub(crate) fn computed_departures(&mut self, end: Time) -> u64 {
+        let last = end.saturating_sub(Time::from_nanos(1));
+        let waiting = u64::from(self.ahead.backlog(last).packets);
+        let is_busy = self.ahead.free_at() >= end;
+        // Once packets are stored, the departure of the last one wakes.
+        let wakes = is_busy && !self.ahead.is_alone();
+        self.ahead.computed() + u64::from(wakes) - u64::from(is_busy) - waiting
+    }
+
+    /// When the wire falls free of what is on it, or of packets whose departures are computed.
+    pub(crate) fn wire_free(&self, now: Time) -> Time {
+        match self.busy_until {
+            Time::NEVER => self.ahead.free_at().max(now),
+            busy_until => busy_until,
+        }
+    }
+
+    /// What waits: all of it, up to when somebody looked last.
+    pub(crate) fn backlog(&self) -> Backlog {
+        self.queue.backlog().with(self.ahead.last_backlog())
+    }
+
+    /// What the discipline has counted, up to when somebody looked last.
+    pub(crate) fn counters(&self) -> Counters {
+        let mut counters = self.queue.counters().clone();
+        let Backlog { packets, bytes } = self.ahead.last_backlog();
+        counters.departed_packets -= u64::from(packets);
+        counters.departed_bytes -= bytes;
+        counters
+    }
+
+    /// What has left by `now` has left.
+    pub(crate) fn catch_up(&mut self, now: Time) {
+        self.ahead.backlog(now);
+    }
+
+    /// A packet arrives that may be let go: what becomes of it, if it is.
+    #[inline(always)]
+    pub(crate) fn pass(
+        &mut self,
+        now: Time,
+        packet: (Packet, u16),
+        wire: &mut Wire,
+        stats: &mut LinkStats,
+    ) -> Option<Transmission> {
+        if !self.ahead.is_alone() {
+            return None;
+        }
+        self.observe_before(now + Time::from_nanos(1), wire, stats);
+        let passed = self.ahead.pass(now, packet, &mut self.queue, wire, stats);
+        if passed.is_none() {
+            self.wake(now);
+        }
+        passed
+    }
+
+    /// From now on packets are stored; the wire is busy with those whose departures are computed.
+    #[cold]
+    fn wake(&mut self, now: Time) {
+        self.has_ahead = true;
+        if self.ahead.free_at() > now {
+            self.busy_until = self.ahead.wake_last();
+            self.has_woken = true;
+        }
+    }
+
+    /// Nothing is stored, and the wire falls free at `free_at`: whether departures are computed from
+    /// now on.
+    #[inline]
+    fn rest(&mut self, free_at: Time) -> bool {
+        let rests = self.computes && self.queue.passes_below() > Time::ZERO;
+        if rests {
+            self.ahead.resume(free_at);
+        }
+        rests
+    }
+
+    /// Whether the next departure is to be noted, although no transmission has begun.
+    #[inline(always)]
+    pub(crate) fn has_woken(&mut self) -> bool {
+        std::mem::take(&mut self.has_woken)
+    }
+
+    /// Tells the queue what waits before it.
+    #[cold]
+    fn tell_ahead(&mut self, now: Time) {
+        let ahead = self.ahead.backlog(now);
+        self.queue.set_ahead(ahead);
+        self.has_ahead = ahead.packets > 0;
     }
 
     /// Its parameters may change: what is due is looked up again.
@@ -108,13 +229,16 @@ impl<T> StoredService<T> {
         dropped: &mut Vec<(Time, T)>,
     ) {
         self.account(now, stats);
+        if self.has_ahead {
+            self.tell_ahead(now);
+        }
         let item = Item { item, class };
         self.queue.enqueue(now, packet, item, context, |queued, _| {
             dropped.push((now, queued.item.item));
         });
         self.waiting = self.queue.backlog().packets;
         if !self.can_serve() {
-            stats.on_length(now, self.waiting);
+            stats.on_length(now, self.waiting + self.ahead.last_backlog().packets);
         }
     }
 
@@ -148,9 +272,15 @@ impl<T> StoredService<T> {
         stats.on_length(now, self.waiting);
         let Some(Queued { packet, item, .. }) = next else {
             self.find_nothing(now);
+            self.rest(now);
             return None;
         };
-        Some((item.item, self.transmit(now, packet, wire, stats)))
+        let transmission = self.transmit(now, packet, wire, stats);
+        if self.waiting == 0 && self.rest(self.busy_until) {
+            self.ahead.count_departure();
+            self.busy_until = Time::NEVER;
+        }
+        Some((item.item, transmission))
     }
 
     /// [`serve`](Self::serve) where there is a device ring.
@@ -285,9 +415,9 @@ impl<T> StoredService<T> {
         } else if tick <= sample {
             self.queue.tick();
         } else {
-            let queue = &self.queue;
-            let counters = || queue.counters().clone();
-            stats.on_sample(queue.backlog(), counters, |out| queue.probe(out));
+            self.ahead.backlog(sample);
+            let (backlog, counters) = (self.backlog(), || self.counters());
+            stats.on_sample(backlog, counters, |out| self.queue.probe(out));
         }
     }
 }

@@ -92,6 +92,11 @@ impl Wire {
         }
     }
 
+    /// Whether nothing is lost or held up on it.
+    pub(crate) const fn is_perfect(&self) -> bool {
+        self.is_perfect
+    }
+
     pub(crate) fn set_rate(&mut self, rate: Rate) {
         self.facts.rate = rate;
         self.times = transmission_times(self.facts);

@@ -131,6 +131,12 @@ impl LinkStats {
         (self.transit_sum, self.measured_until) = (0, Time::ZERO);
     }
 
+    /// Whether so many packets are more than ever waited in the measured span.
+    #[inline(always)]
+    pub const fn is_longest(&self, packets: u32) -> bool {
+        packets > self.max_packets
+    }
+
     /// So many packets wait from `now` on.
     #[inline]
     pub fn on_length(&mut self, now: Time, packets: u32) {

@@ -1,7 +1,7 @@
 //! The connections of the simulated world: where they are kept, and what their end points do.
 
 use aqmlab_net::{Role, Time};
-use aqmlab_tcp::{Context, Endpoint, Events, HostClock, Options, Probe, Segment};
+use aqmlab_tcp::{Context, Endpoint, Events, HostClock, Options, Predicted, Probe, Segment};
 
 use crate::connection::Connection;
 use crate::event::{Event, Kind};
@@ -119,23 +119,24 @@ impl Connections {
         }
     }
 
-    /// A segment reaches the host of its receiver at `now`, the time there. If it is one of those
-    /// that are expected, of a connection of which nothing else is known: the connection, and the
-    /// bytes that became readable. Else nothing has happened, and it is left to
+    /// A segment reaches the host of its receiver at `time` of the bottleneck. If it is one of those
+    /// that are expected, of a connection of which nothing else is known: the connection, the time
+    /// there, and what that told its application. Else nothing has happened, and it is left to
     /// [`receive`](Self::receive).
     #[inline(always)]
     pub(crate) fn receive_expected<Q: EventQueue>(
         &mut self,
-        (host, now): (usize, Time),
+        time: Time,
         sender: Role,
         event: &Event,
         network: &mut Network<Q>,
-    ) -> Option<(&mut Connection, u64)> {
+    ) -> Option<(&mut Connection, Time, Predicted)> {
         let receiver = sender.other();
         let connection = self.slots[event.conn as usize].connection.as_mut()?;
         if (connection.aborted | connection.is_special) || event.options != NO_OPTIONS {
             return None;
         }
+        let (host, now) = network.at_host(time, event.conn, receiver);
         let cx = Context {
             now,
             profile: self.stacks[usize::from(connection.class)].profile(None, receiver),
@@ -144,11 +145,11 @@ impl Connections {
         let end = &mut connection.ends[receiver as usize];
         let segment = restored(event, end, Options::NONE);
         let mut out = Outgoing::new(network, now, event.conn, receiver);
-        let received = end.on_predicted(&segment, &cx, &mut out)?;
+        let told = end.on_predicted(&segment, &cx, &mut out)?;
         connection.in_network = connection.in_network + out.sent() - 1;
         connection.last_event = now;
         network.count_delivered();
-        Some((connection, received))
+        Some((connection, now, told))
     }
 
     /// A segment reaches the host of its receiver at `now`, the time there: what comes of it.

@@ -138,6 +138,10 @@ impl<Q: EventQueue> Network<Q> {
         let mut time = propagation;
         for (sender, size) in [(Role::Server, segment), (Role::Client, ack)] {
             let route = routes.of(sender);
+            if self.is_plain {
+                time += self.ports[route.only_port()].transmission_time(size);
+                continue;
+            }
             for hop in 0..route.hops {
                 let port = route.port(hop, &self.hops);
                 time += self.ports[port].transmission_time(size);
@@ -246,6 +250,14 @@ impl<Q: EventQueue> Network<Q> {
             port.close(self.span.end);
             self.event_queue.set_departure(number, Time::NEVER);
         }
+    }
+
+    /// How many departures were computed that are events where packets are stored.
+    pub(crate) fn computed_departures(&mut self) -> u64 {
+        let ports = self.ports.iter_mut();
+        ports
+            .map(|port| port.computed_departures(self.span.end))
+            .sum()
     }
 
     /// Every packet that was sent is somewhere; `claimed` are those that connections count as on
@@ -366,6 +378,9 @@ impl<Q: EventQueue> Network<Q> {
             self.served(time, port, event, transmission);
         } else if self.ports[port].is_held() {
             self.depart_later(port);
+        } else if self.ports[port].has_woken() {
+            let departure = self.ports[port].next_departure();
+            self.event_queue.set_departure(port, departure);
         }
         // Else the wire is as busy, or as idle, as it was.
     }

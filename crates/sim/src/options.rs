@@ -54,11 +54,16 @@ impl OptionsAside {
     }
 
     /// Hands them back, or forgets them.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn take(&mut self, ticket: Ticket) -> Options {
         if ticket == NO_OPTIONS {
             return Options::NONE;
         }
+        self.take_kept(ticket)
+    }
+
+    #[inline(never)]
+    fn take_kept(&mut self, ticket: Ticket) -> Options {
         self.free.push(ticket);
         self.kept[ticket as usize - 1]
     }

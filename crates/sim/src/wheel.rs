@@ -43,6 +43,8 @@ pub struct Wheel<E> {
     cursor: u64,
     /// The fine wheel covers fine buckets below this one, the first of a coarse bucket.
     horizon: u64,
+    /// With this bucket, the first of a coarse one, the cover moves.
+    advances_at: u64,
     fine: Level,
     coarse: Level,
     far: BinaryHeap<Reverse<(Time, u64, u32)>>,
@@ -123,14 +125,6 @@ impl Level {
         }
         None
     }
-
-    /// The same, if it stands in the same word of the bitmap.
-    #[inline(always)]
-    fn occupied_near(&self, bucket: u64) -> Option<u64> {
-        let start = self.slot(bucket);
-        let first = self.occupied[start / 64] >> (start % 64);
-        (first != 0).then(|| bucket + u64::from(first.trailing_zeros()))
-    }
 }
 
 impl<E: Copy> Default for Wheel<E> {
@@ -152,6 +146,7 @@ impl<E: Copy> Wheel<E> {
             fine_shift: shift,
             cursor: 0,
             horizon: fine.len(),
+            advances_at: 1 << FINE_PER_COARSE,
             fine,
             coarse: Level::new(COARSE_BUCKETS),
             far: BinaryHeap::new(),
@@ -220,36 +215,46 @@ impl<E: Copy> Wheel<E> {
     /// Makes the next fine bucket that is not empty the current one, if it begins before `limit`.
     /// (Buckets are not opened ahead of time, or what comes before them would have to be sorted in
     /// one by one.)
-    #[inline(never)]
+    #[inline(always)]
     fn open_bucket(&mut self, limit: Time) -> bool {
-        match self.fine.occupied_near(self.cursor) {
-            Some(bucket) => self.open(bucket, limit),
-            None => self.open_far_bucket(limit),
+        let start = self.fine.slot(self.cursor);
+        let word = &mut self.fine.occupied[start / 64];
+        let occupied = *word >> (start % 64);
+        if occupied == 0 {
+            return self.open_far_bucket(limit);
         }
+        // Mostly it stands in the same word of the bitmap.
+        let ahead = occupied.trailing_zeros();
+        let bucket = self.cursor + u64::from(ahead);
+        if bucket > limit.as_nanos() >> self.fine_shift {
+            return false;
+        }
+        *word ^= 1 << (start % 64 + ahead as usize);
+        let head = &mut self.fine.heads[start + ahead as usize];
+        let newest = std::mem::replace(head, NIL);
+        self.open(bucket, newest)
     }
 
     /// [`open_bucket`](Self::open_bucket) where the next one is not near.
     #[inline(never)]
     fn open_far_bucket(&mut self, limit: Time) -> bool {
         match self.next_bucket(limit) {
-            Some(bucket) => self.open(bucket, limit),
-            None => false,
+            Some(bucket) if bucket <= self.fine_bucket(limit) => {
+                let newest = self.fine.take(bucket);
+                self.open(bucket, newest)
+            }
+            _ => false,
         }
     }
 
-    /// Makes a bucket that is not empty the current one, if it begins before `limit`.
+    /// Makes a bucket that has been emptied the current one; `newest` was its first node.
     #[inline(always)]
-    fn open(&mut self, bucket: u64, limit: Time) -> bool {
-        if bucket > self.fine_bucket(limit) {
-            return false;
-        }
+    fn open(&mut self, bucket: u64, newest: u32) -> bool {
         self.cursor = bucket + 1;
-        let newest = self.fine.take(bucket);
         self.current = newest;
         let Node { time, next, .. } = self.nodes[newest as usize];
-        let is_covered = bucket + self.fine.len() < self.horizon + (1 << FINE_PER_COARSE);
         // Of most buckets this is all.
-        if next == NIL && is_covered {
+        if next == NIL && bucket < self.advances_at {
             return true;
         }
         self.open_fully(bucket, newest, time, next)
@@ -426,6 +431,7 @@ impl<E: Copy> Wheel<E> {
             }
         }
         self.horizon = horizon;
+        self.advances_at = horizon - self.fine.len() + (1 << FINE_PER_COARSE);
         while let Some(&Reverse((time, _, node))) = self.far.peek() {
             let bucket = self.fine_bucket(time) >> FINE_PER_COARSE;
             if bucket >= covered + self.coarse.len() {

@@ -20,7 +20,7 @@ use aqmlab_record::{
     View,
 };
 use aqmlab_scenario::{DelayAt, Link, Scenario};
-use aqmlab_tcp::{Endpoint, Events};
+use aqmlab_tcp::{Endpoint, Events, Predicted};
 use aqmlab_traffic::{Action, Answered, AppAction, Connect, OpenDatagrams, Source};
 
 use crate::capture::Capture;
@@ -107,14 +107,6 @@ pub(crate) struct World<Q> {
 fn fastest_rate(link: &Link) -> Rate {
     let changes = link.rate_changes.iter().map(|change| change.rate);
     changes.fold(link.rate, Ord::max)
-}
-
-/// So many bytes became readable, and nothing else happened.
-fn readable(received: u64) -> Events {
-    Events {
-        received,
-        ..Events::default()
-    }
 }
 
 impl<Q: EventQueue> World<Q> {
@@ -272,7 +264,9 @@ impl<Q: EventQueue> World<Q> {
     /// the records, and sums up.
     pub(crate) fn end(mut self, scenario: &Scenario) -> Result<Summary, RunError> {
         self.close()?;
-        let events = self.events - self.schedule.uncounted();
+        // What is computed ahead of a queue that is short counts as what it stands for.
+        let computed = self.network.computed_departures();
+        let events = self.events + computed - self.schedule.uncounted();
         let mut links = self.network.finish()?;
         self.metrics.finish(scenario, &mut links, events)
     }
@@ -351,22 +345,25 @@ impl<Q: EventQueue> World<Q> {
     #[inline(always)]
     fn at_host(&mut self, time: Time, sender: Role, event: &Event) {
         let receiver = sender.other();
-        let (host, now) = self.network.at_host(time, event.conn, receiver);
-        self.now = now;
-        let expected =
-            self.connections
-                .receive_expected((host, now), sender, event, &mut self.network);
-        let Some((connection, received)) = expected else {
-            return self.at_host_unexpectedly((host, now), sender, event);
+        let network = &mut self.network;
+        let expected = self
+            .connections
+            .receive_expected(time, sender, event, network);
+        let Some((connection, now, told)) = expected else {
+            return self.at_host_unexpectedly(time, sender, event);
         };
+        self.now = now;
         if self.network.has_drops() {
-            return self.after_drops(event.conn, receiver, readable(received));
+            return self.after_drops(event.conn, receiver, told.into());
         }
-        if received > 0 {
+        if told.eof {
+            return self.after_fin(event.conn, receiver, told);
+        }
+        if told.received > 0 {
             let measured = self.span.contains(now);
             // Mostly it waits for more.
-            if connection.app.on_bytes(receiver, received, measured) {
-                return self.after_app_events(event.conn, receiver, readable(received), true);
+            if connection.app.on_bytes(receiver, told.received, measured) {
+                return self.after_app_events(event.conn, receiver, told.into(), true);
             }
         }
         let wake = connection.schedule(receiver);
@@ -378,8 +375,10 @@ impl<Q: EventQueue> World<Q> {
     /// [`at_host`](Self::at_host) for all that is not just the next data, or the acknowledgement of
     /// such.
     #[inline(never)]
-    fn at_host_unexpectedly(&mut self, at: (usize, Time), sender: Role, event: &Event) {
+    fn at_host_unexpectedly(&mut self, time: Time, sender: Role, event: &Event) {
         let network = &mut self.network;
+        let at = network.at_host(time, event.conn, sender.other());
+        self.now = at.1;
         match self.connections.receive(at, sender, event, network) {
             Some(events) => self.after(event.conn, sender.other(), events),
             None => self.not_taken(event),
@@ -451,6 +450,15 @@ impl<Q: EventQueue> World<Q> {
         }
     }
 
+    /// The other end has closed, behind these bytes.
+    #[inline(never)]
+    fn after_fin(&mut self, index: u32, role: Role, told: Predicted) {
+        let measured = self.span.contains(self.now);
+        let (app, events) = (self.application(index), Events::from(told));
+        let ready = app.on_events(role, events, measured);
+        self.after_app_events(index, role, events, ready);
+    }
+
     /// [`after`](Self::after) where it is not worth its space.
     #[inline(never)]
     fn after_drops(&mut self, index: u32, role: Role, events: Events) {
@@ -464,7 +472,9 @@ impl<Q: EventQueue> World<Q> {
         self.on_app_events(index, role, events, ready);
         if let Some(connection) = self.connections.get_mut(index) {
             let wake = connection.schedule(role);
-            self.settle(index, role, wake);
+            if wake.is_some() | (connection.in_network == 0) | connection.is_special {
+                self.settle(index, role, wake);
+            }
         }
     }
 
@@ -631,6 +641,9 @@ impl<Q: EventQueue> World<Q> {
                     self.connections
                         .write(index, role, (bytes, close), now, network);
                     self.notify_losses(Some(index));
+                    if close {
+                        return;
+                    }
                 }
                 AppAction::Asked => {
                     let class = self.class_of(index);
@@ -677,7 +690,10 @@ impl<Q: EventQueue> World<Q> {
         let (token, class) = (connection.app.token, usize::from(connection.class));
         let source = &mut self.classes[class].source;
         source.on_finished(self.now, token, &mut self.actions);
-        self.act(class);
+        // A source of an open loop never has an answer.
+        if !self.actions.is_empty() {
+            self.act(class);
+        }
     }
 
     #[inline(always)]

@@ -347,10 +347,7 @@ impl Endpoint {
         out: &mut impl Outbox,
     ) -> Events {
         match self.on_predicted(segment, &cx, out) {
-            Some(received) => Events {
-                received,
-                ..Events::default()
-            },
+            Some(predicted) => predicted.into(),
             None => self.on_any_segment(segment, &cx, out),
         }
     }

@@ -13,6 +13,7 @@ mod ack;
 pub mod control;
 mod endpoint;
 mod output;
+mod plain;
 mod predicted;
 mod profile;
 mod prr;
@@ -26,6 +27,7 @@ mod tracked;
 
 pub use control::{CongestionControlKind, ControlMetrics};
 pub use endpoint::{Context, Endpoint, Events, Probe, Retransmissions};
+pub use predicted::Predicted;
 pub use profile::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
     EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, NewRenoExit, NewRenoVariant,

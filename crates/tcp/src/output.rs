@@ -50,6 +50,18 @@ impl Endpoint {
         if idle && self.end > self.nxt {
             self.restart_after_idle(cx);
         }
+        if !self.sends_plainly(cx) {
+            return self.send_anything(idle, cx, out);
+        }
+        #[cfg(test)]
+        self.send_both_ways(idle, cx, out);
+        #[cfg(not(test))]
+        self.send_plainly(idle, cx, out);
+    }
+
+    /// [`send_what_is_allowed`](Self::send_what_is_allowed), whatever goes on.
+    #[inline(never)]
+    pub(crate) fn send_anything(&mut self, idle: bool, cx: &Context<'_>, out: &mut impl Outbox) {
         if self.recovery_state == RecoveryState::Recovery && self.sacking {
             self.sack_output(cx, out);
         } else if cx.profile.random_send_delay > Time::ZERO {
@@ -129,7 +141,7 @@ impl Endpoint {
     /// The windows end here: congestion window, peer's window, send buffer. The first two
     /// duplicate ACKs release a segment each (RFC 3042).
     #[inline]
-    fn send_limit(&self, cx: &Context<'_>) -> u64 {
+    pub(crate) fn send_limit(&self, cx: &Context<'_>) -> u64 {
         let mut window = (self.control.window() as i64 + self.inflation) as u64;
         if self.transmits_limited(cx) {
             window += u64::from(self.dup_acks) * cx.profile.mss.0;

@@ -1,16 +1,36 @@
 //! Header prediction (Van Jacobson, 1990): two kinds of segments are nearly all that an end point
-//! sees, the next data and the acknowledgement of new data. They take a short way here; it leaves
-//! out what cannot matter for them and calls the same code for the rest.
+//! sees, the next data, which may end with a FIN, and the acknowledgement of new data. They take a
+//! short way here; it leaves out what cannot matter for them and calls the same code for the rest.
 
 use aqmlab_net::Ecn;
 
-use crate::endpoint::{Context, Endpoint, NO_NUMBER};
+use crate::endpoint::{Context, Endpoint, Events, NO_NUMBER};
 use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Outbox, Segment};
 
+/// What a predicted segment told the application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Predicted {
+    /// Bytes that became readable.
+    pub received: u64,
+    /// The peer has closed.
+    pub eof: bool,
+}
+
+impl From<Predicted> for Events {
+    #[inline(always)]
+    fn from(Predicted { received, eof }: Predicted) -> Self {
+        Self {
+            received,
+            eof,
+            ..Self::default()
+        }
+    }
+}
+
 impl Endpoint {
     /// Takes a segment of an established connection if it is one of the two kinds and nothing
-    /// unusual is going on: the bytes that became readable. Else it is left to
+    /// unusual is going on: what that told the application. Else it is left to
     /// [`on_segment`](Self::on_segment), and nothing has changed.
     #[inline(always)]
     pub fn on_predicted(
@@ -18,8 +38,9 @@ impl Endpoint {
         segment: &Segment,
         cx: &Context<'_>,
         out: &mut impl Outbox,
-    ) -> Option<u64> {
-        if segment.flags != Flags::ACK
+    ) -> Option<Predicted> {
+        let fin = segment.flags.has(Flags::FIN);
+        if segment.flags.without(Flags::FIN) != Flags::ACK
             || !self.is_established()
             || self.unpredicted
             || self.ecn.hold
@@ -28,7 +49,7 @@ impl Endpoint {
             return None;
         }
         let mut received = 0;
-        if segment.len == 0 {
+        if (segment.len == 0) & !fin {
             // An ACK of new data, while none is lost.
             let acknowledges = self.una < segment.ack && segment.ack <= self.max;
             let is_open = self.recovery_state == RecoveryState::Open;
@@ -54,10 +75,14 @@ impl Endpoint {
             }
             self.last_received = cx.now;
             self.dup_acks = 0;
-            self.receiver.on_next(received, cx.now, cx.profile, cx.host);
+            if fin {
+                self.receiver.on_next_and_fin(received);
+            } else {
+                self.receiver.on_next(received, cx.now, cx.profile, cx.host);
+            }
         }
         self.output(cx, out);
-        Some(received)
+        Some(Predicted { received, eof: fin })
     }
 }
 
@@ -68,7 +93,6 @@ mod tests {
     use proptest::sample::select;
 
     use super::*;
-    use crate::endpoint::Events;
     use crate::profile::{Profile, Recovery};
     use crate::rto::HostClock;
 

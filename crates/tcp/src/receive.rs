@@ -147,6 +147,15 @@ impl Receiver {
         self.delay_ack(now, profile, host);
     }
 
+    /// The same, with a FIN behind it: nothing delays its acknowledgement.
+    #[inline]
+    pub(crate) fn on_next_and_fin(&mut self, len: u64) {
+        self.fin_at = self.next + len;
+        self.next = self.fin_at + 1;
+        self.eof = true;
+        self.ack_now = true;
+    }
+
     /// Payload [seq, seq + len) and perhaps a FIN behind it has arrived.
     pub(crate) fn on_data(
         &mut self,

@@ -81,13 +81,13 @@ impl Rto {
 
     /// The smoothed round trip; none before the first sample.
     pub(crate) fn smoothed(&self, profile: &Profile) -> Option<Time> {
-        let (unit, scale) = match profile.clock {
-            Clock::Ticks { period } => (period, 32),
-            Clock::RttTicks { period } => (period, 8),
-            Clock::Fine { .. } => (Time::from_nanos(1), 1),
+        let srtt = self.srtt as u64;
+        let nanos = match profile.clock {
+            Clock::Ticks { period } => srtt * period.as_nanos() / 32,
+            Clock::RttTicks { period } => srtt * period.as_nanos() / 8,
+            Clock::Fine { .. } => srtt,
         };
-        let srtt = self.srtt as u64 * unit.as_nanos() / scale;
-        (self.srtt > 0).then(|| Time::from_nanos(srtt))
+        (self.srtt > 0).then(|| Time::from_nanos(nanos))
     }
 
     /// Expiries since the last round-trip sample.

@@ -248,6 +248,12 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// What is set beside the bits of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// The union with `other`.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {

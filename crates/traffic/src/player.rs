@@ -70,7 +70,7 @@ pub enum AppAction {
     Wait,
     /// It waits for so much time to pass.
     Pause(Time),
-    /// It writes so many bytes; and closes if they are the last.
+    /// It writes so many bytes; and closes if they are the last: then its program has ended.
     Write {
         /// How many; none where it only closes.
         bytes: u64,
@@ -149,7 +149,10 @@ impl<S: Borrow<Script>> Player<S> {
             match step {
                 Step::Send(bytes) => {
                     let close = script.step(role, end.step) == Some(Step::Close);
-                    end.step += u32::from(close);
+                    if close {
+                        end.step += 1;
+                        end.waits_for = WaitsFor::Other;
+                    }
                     if role == Role::Client {
                         self.request_bytes += bytes;
                     }
@@ -186,6 +189,7 @@ impl<S: Borrow<Script>> Player<S> {
                     });
                 }
                 Step::Close => {
+                    end.waits_for = WaitsFor::Other;
                     return AppAction::Write {
                         bytes: 0,
                         close: true,
@@ -244,6 +248,8 @@ mod tests {
             close: true,
         };
         assert_eq!(player.next(Role::Server, NOW), response);
+        // Who has closed waits for nothing.
+        assert!(!player.on_bytes(Role::Server, 1));
         assert_eq!(player.next(Role::Server, NOW), AppAction::End);
 
         // The response ends with the server's close, not with its last byte.

@@ -28,7 +28,7 @@ pub enum Step {
     Ask,
     /// Only at the initiator, takes no time: the exchange is over. Its response time is over too.
     Answered,
-    /// Close; nothing is written after it. Every program has one.
+    /// Close. Every program has one, and it is the last step.
     Close,
 }
 
@@ -97,6 +97,7 @@ impl Script {
     }
 
     /// The step number `index` of an end, counted from 0; `None` behind the last.
+    #[inline]
     pub fn step(&self, party: Role, index: u32) -> Option<Step> {
         let index = index as usize;
         let (exchanges, closer) = match self {

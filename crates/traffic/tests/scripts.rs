@@ -5,7 +5,12 @@ use aqmlab_traffic::vector::{Adu, Body};
 use aqmlab_traffic::{Exchange, Script, Step};
 
 fn programs(script: &Script) -> [Vec<Step>; 2] {
-    Role::BOTH.map(|party| script.steps(party).collect())
+    Role::BOTH.map(|party| {
+        let steps: Vec<Step> = script.steps(party).collect();
+        let closes = steps.iter().position(|step| *step == Step::Close);
+        assert_eq!(closes, Some(steps.len() - 1), "{steps:?}");
+        steps
+    })
 }
 
 const fn ms(time: u64) -> Time {

@@ -1,0 +1,123 @@
+//! What an end point sends while nothing unusual goes on: new data, and behind it a FIN. A short way
+//! through [`output`](crate::output), as header prediction is one through what arrives.
+
+use aqmlab_net::{Ecn, Time};
+
+use crate::endpoint::{Context, Endpoint};
+use crate::profile::Ect;
+use crate::recovery::RecoveryState;
+use crate::segment::{Flags, Options, Outbox, Segment};
+
+const FIN_ACK: Flags = Flags::ACK.with(Flags::FIN);
+
+impl Endpoint {
+    /// Whether all that can go is new data and a FIN, in segments without options or ECN flags.
+    #[inline(always)]
+    pub(crate) fn sends_plainly(&self, cx: &Context<'_>) -> bool {
+        let unusual = self.stamping | self.ecn.cwr_pending | self.ecn.hold | self.receiver.echo;
+        !unusual
+            && self.nxt == self.max
+            && self.dup_acks == 0
+            && self.recovery_state == RecoveryState::Open
+            && !(self.sacking && self.receiver.has_reports())
+            && cx.profile.random_send_delay == Time::ZERO
+    }
+
+    /// What [`send_anything`](Self::send_anything) does where [`sends_plainly`](Self::sends_plainly)
+    /// holds: what every segment would check and note is checked and noted once.
+    #[inline(always)]
+    pub(crate) fn send_plainly(&mut self, idle: bool, cx: &Context<'_>, out: &mut impl Outbox) {
+        let mss = cx.profile.mss.0;
+        let (edge, first) = (self.end.min(self.send_limit(cx)), self.nxt);
+        let mut seq = first;
+        loop {
+            let len = edge.saturating_sub(seq).min(mss);
+            let fin = self.closed && seq + len == self.end;
+            if len < mss && !fin && !self.may_send_short(seq, len, idle, cx) {
+                break;
+            }
+            let is_capable = self.ecn.agreed & (len > 0);
+            out.send_common(Segment {
+                seq,
+                ack: self.receiver.next,
+                len: len as u32,
+                flags: if fin { FIN_ACK } else { Flags::ACK },
+                ecn: match cx.profile.ect {
+                    _ if !is_capable => Ecn::NotEct,
+                    Ect::Ect0 => Ecn::Ect0,
+                    Ect::Ect1 => Ecn::Ect1,
+                },
+                options: Options::NONE,
+            });
+            let end = seq + len + u64::from(fin);
+            self.control.on_send(seq, end, false, cx.now);
+            seq = end;
+        }
+        if seq == first {
+            return;
+        }
+        (self.nxt, self.max) = (seq, seq);
+        self.receiver.on_ack_sent();
+        if self.timed_at == Time::NEVER {
+            (self.timed_seq, self.timed_at) = (first, cx.now);
+        }
+        if self.retransmit_at == Time::NEVER {
+            self.arm(cx);
+        }
+    }
+
+    /// Whether new data that does not fill a segment may go: `next_segment`, for the rest.
+    #[inline(always)]
+    fn may_send_short(&self, seq: u64, len: u64, idle: bool, cx: &Context<'_>) -> bool {
+        let last = seq + len == self.end.min(self.una + cx.profile.send_buffer.0);
+        len > 0 && ((last && (idle || !cx.profile.nagle)) || 2 * len >= self.peer_window(cx))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::{RoundTrip, SegmentKind};
+
+    /// Hands everything on, and keeps a copy of the segments.
+    struct Copying<'a, O> {
+        out: &'a mut O,
+        sent: Vec<Segment>,
+    }
+
+    impl<O: Outbox> Outbox for Copying<'_, O> {
+        fn send(&mut self, segment: Segment) {
+            self.sent.push(segment);
+            self.out.send(segment);
+        }
+
+        fn on_round_trip(&mut self, sample: &RoundTrip) {
+            self.out.on_round_trip(sample);
+        }
+
+        fn on_retransmission(&mut self, kind: SegmentKind) {
+            self.out.on_retransmission(kind);
+        }
+    }
+
+    impl Endpoint {
+        /// In the tests of this crate whatever goes the short way goes the long one as well: what is
+        /// sent and what is left are equal.
+        pub(crate) fn send_both_ways(
+            &mut self,
+            idle: bool,
+            cx: &Context<'_>,
+            out: &mut impl Outbox,
+        ) {
+            let (mut other, mut expected) = (self.clone(), Vec::new());
+            other.send_anything(idle, cx, &mut expected);
+            let mut copying = Copying {
+                out,
+                sent: Vec::new(),
+            };
+            self.send_plainly(idle, cx, &mut copying);
+            assert_eq!(copying.sent, expected);
+            assert_eq!(format!("{self:?}"), format!("{other:?}"));
+        }
+    }
+}

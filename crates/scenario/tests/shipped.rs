@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use aqmlab_aqm::Discipline;
 use aqmlab_net::{QueueSize, Rate, Time};
 use aqmlab_scenario::{BY_HAND, Framing, Scenario, Topology, catalog, page_heads, reference};
-use aqmlab_tcp::{CongestionControlKind, Profile};
+use aqmlab_tcp::{CongestionControlKind, PeerCache, Profile};
 use aqmlab_traffic::{Model, Rtt};
 
 const RENEW: &str = "renew it: cargo run -p aqmlab-scenario --example schema";
@@ -236,7 +236,11 @@ fn the_laboratory_is_as_published() {
 
     let class = &scenario.traffic[0];
     assert_eq!(class.population(), Some(3332.0));
-    assert_eq!(class.tcp.same(), Profile::named("freebsd-2.2.8").as_ref());
+    let freebsd = Profile {
+        peer_cache: PeerCache::AtSyn,
+        ..Profile::named("freebsd-2.2.8").unwrap()
+    };
+    assert_eq!(class.tcp.same(), Some(&freebsd));
     let Model::MahWeb(web) = &class.model else {
         panic!("{:?}", class.model)
     };

@@ -1,7 +1,9 @@
 //! The connections of the simulated world: where they are kept, and what their end points do.
 
-use aqmlab_net::{Role, Time};
-use aqmlab_tcp::{Context, Endpoint, Events, HostClock, Options, Predicted, Probe, Segment};
+use aqmlab_net::{RandomStream, Role, Time};
+use aqmlab_tcp::{
+    Context, Endpoint, Events, HostClock, InitialRecover, Options, Predicted, Probe, Segment,
+};
 
 use crate::connection::Connection;
 use crate::event::{Event, Kind};
@@ -9,6 +11,7 @@ use crate::event_queue::EventQueue;
 use crate::network::Network;
 use crate::options::NO_OPTIONS;
 use crate::outgoing::Outgoing;
+use crate::peer_cache::PeerCache;
 use crate::route::Routes;
 use crate::stack::Stack;
 
@@ -33,6 +36,8 @@ pub(crate) struct Connections {
     stacks: Vec<Stack>,
     /// By host.
     clocks: Vec<HostClock>,
+    /// What hosts remember of one another.
+    peers: PeerCache,
 }
 
 impl Connections {
@@ -42,6 +47,7 @@ impl Connections {
             free: Vec::new(),
             stacks,
             clocks,
+            peers: PeerCache::default(),
         }
     }
 
@@ -119,6 +125,23 @@ impl Connections {
         }
     }
 
+    /// Gives the ends of connection number `flow` initial sequence numbers, where they matter.
+    #[cold]
+    pub(crate) fn number(&mut self, index: u32, seed: u64, flow: u64) {
+        let mut draws = RandomStream::new(seed, "initial-sequence-number", flow);
+        let Some(connection) = self.slots[index as usize].connection.as_mut() else {
+            return;
+        };
+        let stack = &self.stacks[usize::from(connection.class)];
+        for role in Role::BOTH {
+            let number = (draws.uniform() * 2_f64.powi(32)) as u32;
+            let profile = stack.profile(connection.overrides.as_deref(), role);
+            if profile.initial_recover == InitialRecover::Zero {
+                connection.ends[role as usize].set_initial_sequence_number(number);
+            }
+        }
+    }
+
     /// A segment reaches the host of its receiver at `time` of the bottleneck. If it is one of those
     /// that are expected, of a connection of which nothing else is known: the connection, the time
     /// there, and what that told its application. Else nothing has happened, and it is left to
@@ -182,6 +205,10 @@ impl Connections {
         };
         let end = &mut connection.ends[receiver as usize];
         let segment = restored(event, end, network.take_options(event.options));
+        if end.looks_up_peer(&segment, cx.profile) {
+            let hosts = Role::BOTH.map(|role| network.host_of(event.conn, role));
+            self.peers.recall(hosts, receiver, end, cx.profile);
+        }
         let mut out = Outgoing::new(network, now, event.conn, receiver);
         // Others have been asked already whether they are predicted.
         let events = if connection.is_special || event.options != NO_OPTIONS {
@@ -309,6 +336,21 @@ impl Connections {
             Some(index)
         });
         open.collect()
+    }
+
+    /// Hosts remember what a connection that is over has learnt of its peer.
+    #[cold]
+    pub(crate) fn remember<Q: EventQueue>(&mut self, index: u32, network: &Network<Q>) {
+        let Some(connection) = &self.slots[index as usize].connection else {
+            return;
+        };
+        let hosts = Role::BOTH.map(|role| network.host_of(index, role));
+        let stack = &self.stacks[usize::from(connection.class)];
+        for role in Role::BOTH {
+            let profile = stack.profile(connection.overrides.as_deref(), role);
+            let end = &connection.ends[role as usize];
+            self.peers.learn(hosts, role, end, profile);
+        }
     }
 
     /// Forgets a connection that is over: its slot is free.

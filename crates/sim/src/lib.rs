@@ -23,6 +23,7 @@ mod options;
 #[cfg(test)]
 mod oracle;
 mod outgoing;
+mod peer_cache;
 mod route;
 mod stack;
 mod trace;

@@ -412,6 +412,21 @@ fn machinery_agrees_behind_a_shaper() {
 }
 
 #[test]
+fn machinery_agrees_where_hosts_remember_their_peers() {
+    let text = |cache: &str| {
+        let tcp = format!("tcp = {{ profile = \"freebsd-4.5\", peer_cache = \"{cache}\" }}");
+        let hosts = "hosts = { clients = 2, servers = 2 }";
+        scenario(DROPTAIL, hosts, &WEB.replace("tcp = \"rfc\"", &tcp))
+    };
+    let plain = run::<HeapQueue>(&text("off"), NONE);
+    for cache in ["at-syn", "when-complete"] {
+        all_agree(&text(cache));
+        let remembered = run::<HeapQueue>(&text(cache), NONE);
+        assert_ne!(remembered.1, plain.1, "{cache}");
+    }
+}
+
+#[test]
 fn machinery_agrees_on_a_network_of_links() {
     let traffic = [("both", WEB), ("only-first", BULK), ("only-second", CBR)];
     all_agree(&network(RED, "", &traffic));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use aqmlab_net::{Bytes, RandomStream, Role};
 use aqmlab_scenario::Stacks;
-use aqmlab_tcp::Profile;
+use aqmlab_tcp::{PeerCache, Profile};
 use aqmlab_traffic::Limits;
 
 /// Segment sizes outside this are taken for its ends.
@@ -58,6 +58,12 @@ impl Stack {
     /// The profiles of clients and servers.
     pub(crate) const fn profiles(&self) -> &[Arc<Profile>; 2] {
         &self.profiles
+    }
+
+    /// Whether a connection learns from those before it.
+    pub(crate) fn remembers_peers(&self) -> bool {
+        let caches = |profile: &Arc<Profile>| profile.peer_cache != PeerCache::Off;
+        self.profiles.iter().any(caches)
     }
 
     /// The profile of an end of a connection.

@@ -11,7 +11,7 @@
 //! d behind: then its segments reach the bottleneck in the very moment in which they are sent, and
 //! need no event for the way there. What the bottleneck sees is the same. It is exact as long as
 //! nothing else depends on when a host does something: the connections of users who wait for one
-//! another's responses are not shifted, nor those whose hosts share a link.
+//! another's responses are not shifted, nor those whose hosts share a link or remember their peers.
 
 use aqmlab_link::{AccessLinks, Port};
 use aqmlab_net::{Rate, Role, Time};
@@ -20,7 +20,7 @@ use aqmlab_record::{
     View,
 };
 use aqmlab_scenario::{DelayAt, Link, Scenario};
-use aqmlab_tcp::{Endpoint, Events, Predicted};
+use aqmlab_tcp::{Endpoint, Events, InitialRecover, Predicted};
 use aqmlab_traffic::{Action, Answered, AppAction, Connect, OpenDatagrams, Source};
 
 use crate::capture::Capture;
@@ -47,6 +47,9 @@ const CHECKPOINTS: u64 = 200;
 /// unseen; each look costs some microseconds.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
 
+/// Where initial sequence numbers do not matter.
+const AT_ISN: InitialRecover = InitialRecover::InitialSequenceNumber;
+
 /// One class of traffic: who opens connections, and where they go.
 #[derive(Debug)]
 struct Class {
@@ -55,6 +58,15 @@ struct Class {
     path: usize,
     dscp: u8,
     source: Source,
+    /// Its connections learn from those before them.
+    remembers_peers: bool,
+}
+
+impl Class {
+    /// Whether nothing that others see depends on when its hosts do something.
+    fn may_be_shifted(&self) -> bool {
+        !(self.remembers_peers || self.source.waits_for_connections())
+    }
 }
 
 /// Ways to save events. All are exact; the tests run without them to show it.
@@ -143,12 +155,16 @@ impl<Q: EventQueue> World<Q> {
             .map(|class| Stack::new(&class.tcp))
             .collect();
         let classes = scenario.traffic.iter().zip(scenario.sources()?);
-        let classes = classes.map(|(class, source)| Class {
-            name: class.name.clone(),
-            path: class.path_in(&network).0,
-            dscp: class.dscp,
-            source,
-        });
+        let classes = classes
+            .zip(&stacks)
+            .map(|((class, source), stack)| Class {
+                name: class.name.clone(),
+                path: class.path_in(&network).0,
+                dscp: class.dscp,
+                source,
+                remembers_peers: stack.remembers_peers(),
+            })
+            .collect();
         let of_ports = ports.iter().map(Port::stats);
         let mut metrics = Metrics::new(scenario, View::Everything, of_ports, records)?;
         let mut capture = None;
@@ -183,7 +199,7 @@ impl<Q: EventQueue> World<Q> {
             hosts,
             connections: Connections::new(stacks, clocks),
             datagrams: DatagramFlows::new(span, scenario.traffic.len()),
-            classes: classes.collect(),
+            classes,
             flows_opened: 0,
             metrics,
             tracer: Tracer::new(scenario.measure.flow_trace.clone(), scenario.traffic.len()),
@@ -584,7 +600,11 @@ impl<Q: EventQueue> World<Q> {
         if connection.is_traced {
             self.tracer.forget(index);
         }
+        let class = usize::from(connection.class);
         self.metrics.on_closed(&self.flow_of(index, connection));
+        if self.classes[class].remembers_peers {
+            self.connections.remember(index, &self.network);
+        }
         self.connections.remove(index);
     }
 
@@ -756,6 +776,7 @@ impl<Q: EventQueue> World<Q> {
         let sizes = [headers[1][0] + servers.mss.0 as u32, headers[0][0]];
         let handshake = clients.handshake;
         let send_delay = clients.random_send_delay.max(servers.random_send_delay);
+        let numbers_matter = [clients, servers].map(|it| it.initial_recover) != [AT_ISN; 2];
         let endpoints = [Endpoint::listen(clients), Endpoint::listen(servers)];
         let of_class = (class, self.classes[class].path, self.classes[class].dscp);
         let to = Ends {
@@ -795,6 +816,9 @@ impl<Q: EventQueue> World<Q> {
             let seed = self.seed.wrapping_mul(2).wrapping_add(flow << 1);
             self.connections.seed(index, [seed, seed | 1]);
         }
+        if numbers_matter {
+            self.connections.number(index, self.seed, flow);
+        }
         self.notify_losses(Some(index));
         if !handshake {
             let established = Events {
@@ -806,7 +830,7 @@ impl<Q: EventQueue> World<Q> {
             let ready = app.on_events(Role::Client, established, measured);
             self.on_app_events(index, Role::Client, established, ready);
         }
-        if self.shifted_clocks && !self.classes[class].source.waits_for_connections() {
+        if self.shifted_clocks && self.classes[class].may_be_shifted() {
             self.network.routes_mut(index).shift_clocks();
         }
         self.schedule(index, Role::Client);

@@ -48,7 +48,7 @@ impl Events {
 pub(crate) const NO_NUMBER: u64 = u64::MAX / 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(crate) enum Phase {
     Listen,
     SynSent,
     SynReceived,
@@ -123,7 +123,7 @@ pub struct Endpoint {
     pub(crate) dup_acks: u32,
     /// Limited transmit has sent something since the first of them.
     pub(crate) limited: bool,
-    phase: Phase,
+    pub(crate) phase: Phase,
     pub(crate) recovery_state: RecoveryState,
     /// This end has asked for the connection.
     active: bool,
@@ -233,6 +233,14 @@ impl Endpoint {
     /// equal seeds draw equal delays.
     pub fn seed(&mut self, seed: u64) {
         self.cold_mut().draws = Some(RandomStream::new(seed, "send-overhead", 0));
+    }
+
+    /// Says which initial sequence number stands for 0 here. It matters where `recover` starts at zero
+    /// ([`Profile::initial_recover`]): that lies ahead of numbers from 2^31 on.
+    pub fn set_initial_sequence_number(&mut self, number: u32) {
+        if number > i32::MAX as u32 {
+            self.recover = u64::from(number.wrapping_neg());
+        }
     }
 
     /// Whether data can be written and read. Without a handshake that is so from the start.
@@ -741,6 +749,21 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_zero_recover_lies_ahead_of_half_of_all_sequence_numbers() {
+        let profile = Profile::named("freebsd-4.5").expect("a shipped profile");
+        for (number, recover) in [
+            (1, 0),
+            (0x7fff_ffff, 0),
+            (0x8000_0000, 1 << 31),
+            (u32::MAX, 1),
+        ] {
+            let mut end = Endpoint::listen(&profile);
+            end.set_initial_sequence_number(number);
+            assert_eq!(end.recover, recover, "{number}");
+        }
+    }
 
     #[test]
     fn an_end_point_is_small_because_runs_hold_many() {

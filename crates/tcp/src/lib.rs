@@ -13,6 +13,7 @@ mod ack;
 pub mod control;
 mod endpoint;
 mod output;
+mod peer_metrics;
 mod plain;
 mod predicted;
 mod profile;
@@ -27,12 +28,13 @@ mod tracked;
 
 pub use control::{CongestionControlKind, ControlMetrics};
 pub use endpoint::{Context, Endpoint, Events, Probe, Retransmissions};
+pub use peer_metrics::PeerMetrics;
 pub use predicted::Predicted;
 pub use profile::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
-    EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, NewRenoExit, NewRenoVariant,
-    Pacing, Profile, RateReduction, Recovery, RepeatedTimeout, RtoMinBounds, SackAtTimeout,
-    SlowStart, SlowStartExit, TailLossProbe, WindowGrowth,
+    EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, InitialRecover, NewRenoExit,
+    NewRenoVariant, Pacing, PeerCache, Profile, RateReduction, Recovery, RepeatedTimeout,
+    RtoMinBounds, SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe, WindowGrowth,
 };
 pub use recovery::RecoveryState;
 pub use rto::HostClock;

@@ -68,6 +68,8 @@ pub(crate) struct Rto {
     current: u64,
     /// Expiries since the last round-trip sample.
     expiries: u8,
+    /// Round-trip samples, as far as this counts.
+    samples: u8,
 }
 
 impl Rto {
@@ -88,6 +90,39 @@ impl Rto {
             Clock::Fine { .. } => srtt,
         };
         (self.srtt > 0).then(|| Time::from_nanos(nanos))
+    }
+
+    /// Round-trip samples so far; from 255 on they are not counted.
+    pub(crate) fn samples(&self) -> u8 {
+        self.samples
+    }
+
+    /// The smoothed round trip and its deviation, each zero where there is none.
+    pub(crate) fn estimates(&self, profile: &Profile) -> [Time; 2] {
+        let (unit, [of_srtt, of_rttvar]) = scales(profile);
+        [(self.srtt, of_srtt), (self.rttvar, of_rttvar)]
+            .map(|(value, scale)| Time::from_nanos(value as u64 * unit / scale))
+    }
+
+    /// Starts from the estimates of an earlier connection, unless there are own ones.
+    ///
+    /// FreeBSD's `tcp_mss` takes the time-out from them by the formula of an older scale: with r and
+    /// v for the round trip and its deviation, 4 r + 8 v where `TCP_REXMTVAL` has r + 4 v.
+    pub(crate) fn recall(&mut self, profile: &Profile, [srtt, rttvar]: [Time; 2]) {
+        let (unit, [of_srtt, of_rttvar]) = scales(profile);
+        let scaled = |time: Time, scale: u64| (time.as_nanos() * scale / unit) as i64;
+        let srtt = scaled(srtt, of_srtt);
+        if self.srtt != 0 || srtt == 0 {
+            return;
+        }
+        (self.srtt, self.rttvar) = (srtt, scaled(rttvar, of_rttvar));
+        self.current = match profile.clock {
+            Clock::Ticks { period } => (((self.srtt / 4 + self.rttvar) / 2) as u64)
+                .max(ticks(profile.rto_min, period))
+                .min(ticks(profile.rto_max, period)),
+            Clock::RttTicks { period } => self.base_rtt_ticks(profile, period),
+            Clock::Fine { granularity } => self.base_fine(profile, granularity),
+        };
     }
 
     /// Expiries since the last round-trip sample.
@@ -111,6 +146,7 @@ impl Rto {
             }
         }
         self.expiries = 0;
+        self.samples = self.samples.saturating_add(1);
     }
 
     /// ns's integers: gains 1/8 and 1/4, the time-out in whole ticks.
@@ -246,6 +282,16 @@ impl Rto {
             Clock::Ticks { period } => period * self.current,
             Clock::RttTicks { .. } | Clock::Fine { .. } => Time::from_nanos(self.current),
         }
+    }
+}
+
+/// The estimators' unit in nanoseconds, and how many of the values of smoothed round trip and deviation
+/// make one.
+fn scales(profile: &Profile) -> (u64, [u64; 2]) {
+    match profile.clock {
+        Clock::Ticks { period } => (period.as_nanos(), [32, 16]),
+        Clock::RttTicks { period } => (period.as_nanos(), [8, 4]),
+        Clock::Fine { .. } => (1, [1, 1]),
     }
 }
 

@@ -12,9 +12,9 @@ use toml::{Table, Value};
 
 pub use rules::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
-    EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, NewRenoExit, NewRenoVariant,
-    Pacing, RateReduction, Recovery, RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart,
-    SlowStartExit, TailLossProbe, WindowGrowth,
+    EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, InitialRecover, NewRenoExit,
+    NewRenoVariant, Pacing, PeerCache, RateReduction, Recovery, RepeatedTimeout, RtoMinBounds,
+    SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe, WindowGrowth,
 };
 
 use crate::control::CongestionControlKind;
@@ -60,6 +60,8 @@ pub struct Profile {
     pub handshake_opens_window: bool,
     /// Slow-start threshold of a new connection.
     pub initial_ssthresh: Bytes,
+    /// When a new connection takes over what its host has learnt of the peer on earlier ones.
+    pub peer_cache: PeerCache,
     /// What slow start adds for an ACK: a word, or a table with its `kind` and limit.
     #[serde(deserialize_with = "tagged::word_or_table")]
     #[schemars(with = "WordOrTable<SlowStart>")]
@@ -76,6 +78,8 @@ pub struct Profile {
     pub limited_transmit: bool,
     /// Which duplicate ACKs are refused a fast retransmit.
     pub fast_retransmit_guard: FastRetransmitGuard,
+    /// Up to which sequence number that holds when a connection begins.
+    pub initial_recover: InitialRecover,
     /// Most SACK blocks in an ACK: 4, or 3 beside time stamps (RFC 2018, section 3).
     pub sack_blocks: u32,
     /// What a time-out does to what the peer has told by SACK.
@@ -229,6 +233,10 @@ impl Profile {
     pub fn check(&self) -> Result<(), Problem> {
         self.check_sizes()?;
         self.check_times()?;
+        if !self.handshake && self.peer_cache != PeerCache::Off {
+            let message = "found a look-up in the handshake; without a handshake expected \"off\"";
+            return problem("peer_cache", message);
+        }
         self.check_control()
     }
 
@@ -544,6 +552,10 @@ mod tests {
                 "slow_start = { kind = \"byte-counting\", limit = 0 }",
             ),
             ("syn_backoff", "syn_backoff = [1, 0]"),
+            (
+                "peer_cache",
+                "profile = \"ns-one-way\", peer_cache = \"at-syn\"",
+            ),
             (
                 "congestion_control.increase",
                 "congestion_control = { kind = \"reno\", increase = 0.0 }",

@@ -41,6 +41,18 @@ pub enum FastRetransmitGuard {
     Always,
 }
 
+/// What `recover`, the sequence number up to which duplicate ACKs are refused a fast retransmit
+/// ([`FastRetransmitGuard`]), is when a connection begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitialRecover {
+    /// The initial sequence number (RFC 6582, section 3.2, step 0).
+    InitialSequenceNumber,
+    /// Zero, whatever the initial sequence number, which is random: to half of all connections that
+    /// seems to lie ahead, and they are refused fast retransmits until a time-out (plain FreeBSD 4.5).
+    Zero,
+}
+
 aqmlab_declare::tagged! {
     /// What slow start adds for an ACK.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +115,21 @@ pub enum WindowGrowth {
     /// Not with in-order ACKs once it exceeds the peer's, nor beyond 65,535 bytes (BSD: the short way
     /// of header prediction leaves it alone).
     HeaderPrediction,
+}
+
+/// When a new connection takes over what its host has learnt of the peer on earlier ones: smoothed
+/// round trip, its variance, ssthresh. BSD keeps them with the peer's route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PeerCache {
+    /// Never: a connection learns nothing from others.
+    Off,
+    /// When the peer's SYN or SYN-ACK arrives, so that a server's SYN-ACK is timed with it (FreeBSD
+    /// 2.2.8).
+    AtSyn,
+    /// The client's end when the SYN-ACK arrives, the server's when the handshake is complete (FreeBSD
+    /// 4.5: until then its SYN cache knows the connection).
+    WhenComplete,
 }
 
 /// What a time-out does to what the peer has told by SACK.

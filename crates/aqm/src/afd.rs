@@ -44,6 +44,10 @@ pub struct Params {
     #[serde(default = "default_s")]
     #[schemars(range(min = 1.0))]
     pub s: f64,
+    /// Whether an arrival counts as a header of its flow itself: then a fair share below one header is held
+    /// against every flow, and its first packets are dropped, too.
+    #[serde(default)]
+    pub counts_arrival: bool,
     /// What the queue and the headers are counted in: packets, or bytes, so that a header weighs
     /// its packet's size over `mean_packet`.
     #[serde(default)]
@@ -92,7 +96,8 @@ impl Parameters for Params {
              r_fair = m_fair R / b has the total arrival rate R in it, which cancels.",
             "m_fair lies between 0 and b, where it is kept, so that it does not wind up, and \
              starts at b: nothing is signalled until the control has seen a queue.",
-            "A flow without a header in the shadow buffer is never signalled.",
+            "A flow without a header in the shadow buffer is never signalled, unless \
+             `counts_arrival` counts the arrival itself.",
             "Each arrival is copied with probability 1/s by a draw of its own, whatever became \
              of it; a full buffer loses a header at random.",
             "With `unit` = bytes a header weighs its packet's size over `mean_packet`; the paper \
@@ -160,6 +165,7 @@ struct Settings {
     /// Share of the arrivals that is copied.
     sampled: f64,
     unit: Unit,
+    counts_arrival: bool,
     /// What a header of the mean size weighs, in the unit.
     mean: f64,
 }
@@ -227,6 +233,7 @@ impl Afd {
                 interval: params.interval,
                 sampled: 1.0 / params.s,
                 unit,
+                counts_arrival: params.counts_arrival,
                 mean: unit.threshold(QueueSize::Packets(1.0), mean_packet),
             },
             shadow: Shadow::new(params.shadow as usize),
@@ -259,7 +266,17 @@ impl Aqm for Afd {
         _queue: Backlog,
         draw: &mut impl FnMut() -> f64,
     ) -> Decision {
-        self.m_i = self.shadow.weight(packet.flow) as f64 / self.settings.mean;
+        let weight = match self.settings.unit {
+            Unit::Packets => 1,
+            Unit::Bytes => packet.size,
+        };
+        let own = if self.settings.counts_arrival {
+            weight
+        } else {
+            0
+        };
+        let headers = self.shadow.weight(packet.flow) + u64::from(own);
+        self.m_i = headers as f64 / self.settings.mean;
         self.p = if self.m_i > self.m_fair {
             1.0 - self.m_fair / self.m_i
         } else {
@@ -267,10 +284,6 @@ impl Aqm for Afd {
         };
         let signal = happens(self.p, draw);
         if happens(self.settings.sampled, draw) {
-            let weight = match self.settings.unit {
-                Unit::Packets => 1,
-                Unit::Bytes => packet.size,
-            };
             let flow = packet.flow;
             self.shadow.insert(Header { flow, weight }, draw);
         }
@@ -316,6 +329,7 @@ mod tests {
             interval: Time::from_millis(10),
             shadow: 5,
             s: 2.0,
+            counts_arrival: false,
             unit: Unit::Packets,
             mean_packet: Bytes(500),
             ecn: true,
@@ -375,6 +389,21 @@ mod tests {
         // 1500 and 40 bytes: 3 packets of the mean size and 0.08 of one.
         assert_eq!([arrive(1500, 0.0), arrive(40, 0.0)], [0.0, 3.0]);
         worked::assert_close(arrive(500, 0.0), 3.08, "m_i");
+    }
+
+    #[test]
+    fn an_arrival_that_counts_itself_meets_a_share_below_one() {
+        let share = |counts_arrival| {
+            let mut aqm = Afd::new(&Params {
+                counts_arrival,
+                ..params()
+            });
+            aqm.m_fair = 0.25;
+            aqm.on_arrival(Time::ZERO, &packet(1, 500), Backlog::default(), &mut || 0.9);
+            (aqm.m_i, aqm.p)
+        };
+        assert_eq!(share(false), (0.0, 0.0));
+        assert_eq!(share(true), (1.0, 0.75));
     }
 
     #[test]

@@ -79,6 +79,21 @@ pub struct Params {
     /// Up to which average a signal may be a mark.
     #[serde(default)]
     pub mark_region: MarkRegion,
+    /// From which `max_p` the probability rises to 1 above `max_th`.
+    #[serde(default)]
+    pub gentle_slope: GentleSlope,
+}
+
+/// From which `max_p` the probability rises to 1 between `max_th` and twice that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GentleSlope {
+    /// From the present one: the probability has no step at `max_th`.
+    #[default]
+    PresentMaxP,
+    /// From the one at the start, as in ns-2 and ns-3: where `max_p` has risen, the probability falls at
+    /// `max_th`.
+    FirstMaxP,
 }
 
 /// Up to which average a signal to an ECN-capable packet is a mark.
@@ -141,7 +156,7 @@ impl Parameters for Params {
             "max_p is clamped to its bounds after each step; the paper's tests alone let it reach \
              0.51 and 0.009.",
             "The slope between max_th and twice max_th is that of the present max_p (ns-2 and \
-             ns-3 keep the first one).",
+             ns-3 keep the first one: `gentle_slope = \"first-max-p\"`).",
             "C, for the automatic weight and thresholds, is the link's rate over 8 mean_packet, \
              framing not subtracted, as in RED's idle time.",
             "Everything else is RED's, with its departures. In byte mode count counts packets, \
@@ -330,6 +345,9 @@ impl Aqm for Ared {
         if self.params.mark_region == MarkRegion::BelowTwiceMaxTh {
             self.red.settings.mark_below = self.red.settings.forced_th;
         }
+        if self.params.gentle_slope == GentleSlope::FirstMaxP {
+            self.red.settings.gentle_max_p = Some(self.params.max_p);
+        }
     }
 
     fn adopt(&mut self, fresh: Self) {
@@ -409,5 +427,40 @@ mod tests {
         assert_eq!(ared.red.settings.max_th, 60.0);
         assert_eq!(ared.red.average.w_q, 0.25);
         assert_eq!(ared.red.average.packets_per_second, 25_000.0);
+    }
+
+    #[test]
+    fn the_gentle_slope_may_stay_where_max_p_was_first() {
+        // Half-way from max_th to twice that, after max_p has risen from 0.1 to 0.5.
+        for (gentle_slope, expected) in [
+            (GentleSlope::PresentMaxP, 0.75),
+            (GentleSlope::FirstMaxP, 0.55),
+        ] {
+            let params = Params {
+                w_q: Some(1e-12),
+                gentle_slope,
+                ..automatic(500)
+            };
+            let mut ared = params.aqm(link(10_000_000), 1);
+            ared.red.max_p = 0.5;
+            ared.on_idle(Time::ZERO);
+            ared.red.average.end_idle(Time::ZERO);
+            ared.red.average.avg = 1.5 * ared.red.settings.max_th;
+            let packet = Packet {
+                size: 500,
+                ecn: aqmlab_net::Ecn::NotEct,
+                dscp: 0,
+                flow: aqmlab_net::FlowKey(1),
+            };
+            let queue = Backlog {
+                packets: 20,
+                bytes: 10_000,
+            };
+            ared.on_arrival(Time::ZERO, &packet, queue, &mut || 0.99);
+            let mut probes = Vec::new();
+            ared.probe(&mut probes);
+            let p_b = probes[2];
+            assert!((p_b - expected).abs() < 1e-9, "{gentle_slope:?}: {p_b}");
+        }
     }
 }

@@ -34,6 +34,9 @@ pub struct Params {
     /// rate is matched and not the accepted one.
     #[serde(default = "default_count_signalled")]
     pub count_signalled: bool,
+    /// What the virtual queue is measured in: bytes, or whole packets, of which each weighs the same.
+    #[serde(default = "default_unit")]
+    pub unit: Unit,
     /// Mean packet size: converts packets to bytes, and sets what framing leaves of the link.
     #[serde(default = "red::default_mean_packet")]
     pub mean_packet: Bytes,
@@ -54,6 +57,10 @@ fn default_alpha() -> f64 {
     0.15
 }
 
+fn default_unit() -> Unit {
+    Unit::Bytes
+}
+
 fn default_count_signalled() -> bool {
     true
 }
@@ -68,7 +75,8 @@ impl Parameters for Params {
         departures: &[
             "The virtual capacity starts at the link's (ns-2: at 0.8 of it), is clipped to it \
              before the arrival is subtracted, and keeps its share of a link that changes.",
-            "Capacity is the IP bytes that the wire carries per second, framing subtracted.",
+            "Capacity is the IP bytes that the wire carries per second, framing subtracted; with `unit` = \
+             packets, as many packets of `mean_packet`.",
             "A signalled packet does not enter the virtual queue, be it marked or dropped. \
              Packets that cannot be marked are dropped (ns-2 in marking mode lets them pass).",
             "With `count_signalled` off, as in ns-2, the capacity's credit for the time waits for \
@@ -99,9 +107,9 @@ impl AqmParameters for Params {
         &["virtual_buffer", "limit", "gamma", "alpha", "ecn"];
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Avq {
-        let capacity = link.ip_bytes_per_second(self.mean_packet);
+        let capacity = self.capacity(link);
         Avq {
-            buffer: Unit::Bytes.threshold(self.virtual_buffer, self.mean_packet),
+            buffer: self.unit.threshold(self.virtual_buffer, self.mean_packet),
             capacity,
             params: self.clone(),
             state: State {
@@ -122,13 +130,33 @@ impl AqmParameters for Params {
     }
 }
 
+impl Params {
+    /// What a link carries per second, in the unit.
+    fn capacity(&self, link: LinkFacts) -> f64 {
+        let bytes = link.ip_bytes_per_second(self.mean_packet);
+        match self.unit {
+            Unit::Bytes => bytes,
+            Unit::Packets => bytes / self.mean_packet.0 as f64,
+        }
+    }
+
+    /// What a packet weighs, in the unit.
+    #[inline]
+    fn weight(&self, packet: &Packet) -> f64 {
+        match self.unit {
+            Unit::Bytes => f64::from(packet.size),
+            Unit::Packets => 1.0,
+        }
+    }
+}
+
 /// The AQM of AVQ.
 #[derive(Clone, Debug)]
 pub struct Avq {
     params: Params,
-    /// Of the virtual queue, in bytes.
+    /// Of the virtual queue, in the unit.
     buffer: f64,
-    /// IP bytes per second that the wire carries.
+    /// What the wire carries per second, in the unit.
     capacity: f64,
     state: State,
 }
@@ -136,9 +164,9 @@ pub struct Avq {
 /// What AVQ remembers.
 #[derive(Clone, Debug)]
 struct State {
-    /// In bytes per second.
+    /// In the unit, per second.
     virtual_capacity: f64,
-    /// In bytes.
+    /// In the unit.
     virtual_queue: f64,
     /// Until when the virtual queue was served.
     served: Time,
@@ -164,7 +192,7 @@ impl Aqm for Avq {
         let elapsed = now.saturating_sub(*served).as_secs_f64();
         *served = now;
         *virtual_queue = (*virtual_queue - *virtual_capacity * elapsed).max(0.0);
-        let filled = *virtual_queue + f64::from(packet.size);
+        let filled = *virtual_queue + self.params.weight(packet);
         if filled > self.buffer {
             return Decision::Signal(Reason::EARLY);
         }
@@ -191,17 +219,21 @@ impl Aqm for Avq {
         let elapsed = now.saturating_sub(*credited).as_secs_f64();
         *credited = now;
         let risen = *virtual_capacity + alpha * gamma * self.capacity * elapsed;
-        let arrival = alpha * f64::from(packet.size);
+        let arrival = alpha * self.params.weight(packet);
         *virtual_capacity = (risen.min(self.capacity) - arrival).max(0.0);
     }
 
     fn set_link(&mut self, link: LinkFacts) {
-        let capacity = link.ip_bytes_per_second(self.params.mean_packet);
+        let capacity = self.params.capacity(link);
         self.state.virtual_capacity *= capacity / self.capacity;
         self.capacity = capacity;
     }
 
     fn adopt(&mut self, fresh: Self) {
+        if self.params.unit != fresh.params.unit {
+            // What it remembers is in the other unit.
+            (self.capacity, self.state) = (fresh.capacity, fresh.state);
+        }
         self.buffer = fresh.buffer;
         self.params = fresh.params;
     }

@@ -7,7 +7,7 @@ use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, AqmParameters, Decision, happens};
+use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::FlowList;
@@ -59,6 +59,9 @@ pub struct Params {
     #[serde(default)]
     #[schemars(range(min = 1.0))]
     pub p_max: Option<f64>,
+    /// Which packets of a flow count.
+    #[serde(default)]
+    pub counts: Counts,
     /// Whether p_ref follows equation 4.2 to the letter, which has the two samples the wrong way
     /// round.
     #[serde(default)]
@@ -69,6 +72,20 @@ pub struct Params {
     /// Whether ECN-capable packets are marked instead of dropped.
     #[serde(default)]
     pub ecn: bool,
+}
+
+/// Which packets of a flow count. Section 4.8.3 says both: the tables hold the packets that were
+/// forwarded, the decision looks at those that arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counts {
+    /// All that arrive, so that a flow which is dropped does not look slow. A count is capped at four times
+    /// the largest p_ref.
+    #[default]
+    Arrived,
+    /// Those that are forwarded, without a cap: a flow at a steady rate settles where its count is what
+    /// it sends in `aging_interval`.
+    Forwarded,
 }
 
 const MOST_ENTRIES: u32 = 1 << 20;
@@ -115,11 +132,11 @@ impl Parameters for Params {
              itself. AFD, which the text calls the same equation, has them as here; \
              `as_printed = true` follows the letter.",
             "All arrivals of a heavy flow count, dropped or not (the text says both): a flow \
-             that is dropped must not look slow.",
+             that is dropped must not look slow. `counts = \"forwarded\"` is the other reading.",
             "A heavy flow is released when its count is 0 or less; the text leaves 0 open.",
             "A count is capped at 4 p_max. The rule as printed lets it grow without bound for a \
              steady flow above the fair share, which would then be punished long after it slowed \
-             down.",
+             down. Where forwarded packets count there is no cap: drops bound the count.",
             "The packet that makes a flow heavy is itself let in.",
             "Two light flows in one slot of the score board: the newer one takes it only if the \
              older has been silent for longer than `clearing_interval`, else it is not tracked. \
@@ -285,6 +302,19 @@ impl Dcn {
         self.q_old = q;
     }
 
+    /// Counts a packet of a light flow, which may make it a heavy one.
+    #[inline]
+    fn count_light(&mut self, now: Time, flow: FlowKey, cap: f64) {
+        let clearing_interval = self.params.clearing_interval;
+        if let Some(count) = self.scores.count(now, flow, clearing_interval)
+            && count > self.params.sb_threshold
+            && self.heavy.len() < self.params.hb_entries as usize
+        {
+            self.scores.remove(flow);
+            self.heavy.push(flow, f64::from(count).min(cap));
+        }
+    }
+
     /// Forgives every heavy flow its fair share and releases those that have nothing left.
     fn age(&mut self) {
         let p_ref = self.p_ref;
@@ -311,9 +341,11 @@ impl Aqm for Dcn {
         _queue: Backlog,
         draw: &mut impl FnMut() -> f64,
     ) -> Decision {
-        let cap = COUNT_CAP * self.p_max;
+        let counts_arrival = self.params.counts == Counts::Arrived;
         if let Some(pktcount) = self.heavy.get_mut(packet.flow) {
-            *pktcount = (*pktcount + 1.0).min(cap);
+            if counts_arrival {
+                *pktcount = (*pktcount + 1.0).min(COUNT_CAP * self.p_max);
+            }
             self.p = (1.0 - self.p_ref / *pktcount).max(0.0);
             return if happens(self.p, draw) {
                 Decision::Signal(Reason::EARLY)
@@ -322,15 +354,28 @@ impl Aqm for Dcn {
             };
         }
         self.p = 0.0;
-        let clearing_interval = self.params.clearing_interval;
-        if let Some(count) = self.scores.count(now, packet.flow, clearing_interval)
-            && count > self.params.sb_threshold
-            && self.heavy.len() < self.params.hb_entries as usize
-        {
-            self.scores.remove(packet.flow);
-            self.heavy.push(packet.flow, f64::from(count).min(cap));
+        if counts_arrival {
+            self.count_light(now, packet.flow, COUNT_CAP * self.p_max);
         }
         Decision::Admit
+    }
+
+    fn hooks(&self) -> Hooks {
+        match self.params.counts {
+            Counts::Arrived => Hooks::ARRIVALS,
+            Counts::Forwarded => Hooks::OUTCOMES,
+        }
+    }
+
+    #[inline]
+    fn on_outcome(&mut self, now: Time, packet: &Packet, _queue: Backlog, outcome: Outcome) {
+        if matches!(outcome, Outcome::Drop(_)) || self.params.counts == Counts::Arrived {
+            return;
+        }
+        match self.heavy.get_mut(packet.flow) {
+            Some(pktcount) => *pktcount += 1.0,
+            None => self.count_light(now, packet.flow, f64::INFINITY),
+        }
     }
 
     fn next_tick(&self) -> Time {
@@ -382,6 +427,7 @@ mod tests {
             sb_slots: 4096,
             hb_entries: 4096,
             p_max: Some(50.0),
+            counts: Counts::Arrived,
             as_printed: false,
             mean_packet: Bytes(500),
             ecn: true,
@@ -498,6 +544,34 @@ mod tests {
         aqm.q_old = 1000.0;
         aqm.control(Backlog::default());
         assert_eq!(aqm.p_ref, 50.0);
+    }
+
+    #[test]
+    fn forwarded_packets_alone_may_count() {
+        let mut aqm = aqm(&Params {
+            counts: Counts::Forwarded,
+            ..params()
+        });
+        aqm.p_ref = 2.0;
+        let packet = Packet {
+            size: 500,
+            ecn: Ecn::NotEct,
+            dscp: 0,
+            flow: FlowKey(1),
+        };
+        let mut arrive = |u: f64| {
+            let (now, queue) = (Time::ZERO, Backlog::default());
+            let decision = aqm.on_arrival(now, &packet, queue, &mut || u);
+            aqm.on_outcome(now, &packet, queue, decision.outcome(&packet, true, true));
+            (aqm.p, aqm.heavy.get_mut(FlowKey(1)).copied())
+        };
+        // Four packets make it heavy. Then p = 1 - 2/4; a drop leaves the count as it is.
+        let found = [0.0, 0.0, 0.0, 0.0, 0.6, 0.1, 0.7].map(&mut arrive);
+        assert_eq!(found[2..4], [(0.0, None), (0.0, Some(4.0))]);
+        assert_eq!(
+            found[4..],
+            [(0.5, Some(5.0)), (0.6, Some(5.0)), (0.6, Some(6.0))]
+        );
     }
 
     #[test]

@@ -38,6 +38,10 @@ pub struct Params {
     /// Time between two changes of the probability; the gains belong to it. At least 10 us.
     #[serde(default = "pi::default_interval")]
     pub interval: Time,
+    /// Over how long the loss rate is taken, at least `interval`; in between the last one stands. Left
+    /// out: over each `interval`.
+    #[serde(default)]
+    pub loss_interval: Option<Time>,
     /// Whether marked packets count as lost.
     #[serde(default)]
     pub count_marks: bool,
@@ -74,7 +78,8 @@ impl Parameters for Params {
         departures: &[
             "The sampling interval is not stated: 160 Hz is taken, as PI had on the same routers.",
             "The loss rate is the drops over the arrivals since the last tick, for whatever \
-             reason they were dropped; 0 if nothing arrived.",
+             reason they were dropped; 0 if nothing arrived. `loss_interval` takes it over a \
+             longer time.",
             "The text says dropped packets: marks do not count, and with ECN the loss term mostly \
              vanishes. `count_marks` counts them.",
             "The probability is clamped as it is stored.",
@@ -89,7 +94,15 @@ impl Parameters for Params {
         check::between("p_ref", self.p_ref, 0.0, 1.0)?;
         check::above("a", self.a, 0.0)?;
         check::at_least("b", self.b, 0.0)?;
-        check::interval("interval", self.interval)
+        check::interval("interval", self.interval)?;
+        match self.loss_interval {
+            Some(longer) if longer < self.interval => {
+                let message = format!("found {longer}; at least interval, {}", self.interval);
+                check::problem("loss_interval", message)
+            }
+            Some(longer) => check::interval("loss_interval", longer),
+            None => Ok(()),
+        }
     }
 }
 
@@ -106,6 +119,7 @@ impl AqmParameters for Params {
             mean: self.mean_packet.0 as f64,
             scale_mean: self.scale_by_size.then_some(self.mean_packet.0 as f64),
             next_tick: self.interval,
+            next_loss_rate: self.loss_interval.unwrap_or(self.interval),
             params: self.clone(),
             state: State::default(),
         }
@@ -130,6 +144,8 @@ pub struct Lqd {
     /// Mean packet size, if the probability is scaled by size.
     scale_mean: Option<f64>,
     next_tick: Time,
+    /// The loss rate is taken anew at the first tick from then on.
+    next_loss_rate: Time,
     state: State,
 }
 
@@ -138,9 +154,9 @@ pub struct Lqd {
 struct State {
     /// Signal probability of a packet of mean size.
     p: f64,
-    /// Loss rate at the last tick.
+    /// The loss rate that was taken last.
     loss_rate: f64,
-    /// Arrivals since the last tick.
+    /// Arrivals since then.
     arrivals: u64,
     /// Those of them that were lost.
     losses: u64,
@@ -184,6 +200,7 @@ impl Aqm for Lqd {
             b,
             p_ref,
             interval,
+            loss_interval,
             unit,
             ..
         } = self.params;
@@ -193,10 +210,13 @@ impl Aqm for Lqd {
             arrivals,
             losses,
         } = &mut self.state;
-        *loss_rate = *losses as f64 / (*arrivals).max(1) as f64;
+        if self.next_tick >= self.next_loss_rate {
+            *loss_rate = *losses as f64 / (*arrivals).max(1) as f64;
+            (*arrivals, *losses) = (0, 0);
+            self.next_loss_rate = self.next_tick + loss_interval.unwrap_or(interval);
+        }
         let mismatch = a * (unit.packets(queue, self.mean) - self.q_ref) - b * (*loss_rate - p_ref);
         *p = (*p + mismatch).clamp(0.0, 1.0);
-        (*arrivals, *losses) = (0, 0);
         self.next_tick += interval;
     }
 
@@ -217,5 +237,48 @@ impl Aqm for Lqd {
             losses,
         } = self.state;
         out.extend([p, loss_rate, arrivals as f64, losses as f64]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_net::{Ecn, FlowKey};
+
+    use super::*;
+    use crate::worked;
+
+    #[test]
+    fn a_loss_rate_may_be_taken_over_several_ticks() {
+        let params: Params = toml::from_str(
+            "q_ref = \"2 packets\"\nlimit = \"100 packets\"\ninterval = \"10 ms\"\nloss_interval = \"20 ms\"",
+        )
+        .expect("parameters");
+        assert_eq!(params.check(), Ok(()));
+        let mut aqm = params.aqm(worked::link(1000, 500), 1);
+        let packet = Packet {
+            size: 500,
+            ecn: Ecn::NotEct,
+            dscp: 0,
+            flow: FlowKey(1),
+        };
+        let mut rates = Vec::new();
+        // Of ten arrivals before each tick so many are lost.
+        for losses in [1, 3, 5, 5] {
+            for arrival in 0..10 {
+                let outcome = match arrival < losses {
+                    true => Outcome::Drop(Reason::OVERFLOW),
+                    false => Outcome::Enqueue,
+                };
+                aqm.on_outcome(Time::ZERO, &packet, Backlog::default(), outcome);
+            }
+            aqm.on_tick(aqm.next_tick(), Backlog::default());
+            rates.push(aqm.state.loss_rate);
+        }
+        assert_eq!(rates, [0.0, 0.2, 0.2, 0.5]);
+        let shorter = Params {
+            loss_interval: Some(Time::from_millis(5)),
+            ..params
+        };
+        assert_eq!(shorter.check().unwrap_err().0, "loss_interval");
     }
 }

@@ -285,6 +285,8 @@ pub(crate) struct Settings {
     pub(crate) forced_th: f64,
     /// Average from which signals are drops.
     pub(crate) mark_below: f64,
+    /// `max_p` that the gentle slope starts from, if that is not the present one.
+    pub(crate) gentle_max_p: Option<f64>,
     pub(crate) gap: Gap,
     pub(crate) unit: Unit,
     /// Mean packet size, if the probability is scaled by size.
@@ -311,6 +313,7 @@ impl Settings {
             max_th,
             forced_th: if params.gentle { 2.0 * max_th } else { max_th },
             mark_below: max_th,
+            gentle_max_p: None,
             gap: params.gap,
             unit: params.unit,
             scale_mean: params.scale_by_size.then_some(params.mean_packet.0 as f64),
@@ -383,12 +386,14 @@ impl Red {
             min_th,
             max_th,
             scale_mean,
+            gentle_max_p,
             ..
         } = self.settings;
         let (avg, max_p) = (self.average.avg, self.max_p);
         let p_b = if avg < max_th {
             max_p * (avg - min_th) / (max_th - min_th)
         } else {
+            let max_p = gentle_max_p.unwrap_or(max_p);
             max_p + (1.0 - max_p) * (avg - max_th) / max_th
         };
         for_size(p_b, size, scale_mean)

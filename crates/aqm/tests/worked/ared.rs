@@ -1,7 +1,7 @@
 //! Adaptive RED, its byte mode and its wider marking region.
 
 use aqmlab_aqm::Discipline;
-use aqmlab_aqm::ared::{MarkRegion, Params};
+use aqmlab_aqm::ared::{GentleSlope, MarkRegion, Params};
 use aqmlab_aqm::red::{Gap, Unit};
 use aqmlab_net::{Bytes, QueueSize, Time};
 
@@ -30,6 +30,7 @@ fn example() -> Params {
         mean_packet: Bytes(500),
         ecn: true,
         mark_region: MarkRegion::BelowMaxTh,
+        gentle_slope: GentleSlope::PresentMaxP,
     }
 }
 

@@ -1,8 +1,9 @@
 //! AVQ.
 
-use aqmlab_aqm::Discipline;
 use aqmlab_aqm::avq::Params;
-use aqmlab_net::{Bytes, QueueSize};
+use aqmlab_aqm::red::Unit;
+use aqmlab_aqm::{Discipline, FifoQueue, Outcome, Reason};
+use aqmlab_net::{Bytes, Ecn, FlowKey, Packet, QueueSize, Time};
 
 use crate::trace::{follow, link};
 
@@ -14,6 +15,7 @@ fn avq() {
         gamma: 0.98,
         alpha: 0.15,
         count_signalled: true,
+        unit: Unit::Bytes,
         mean_packet: Bytes(500),
         ecn: true,
     };
@@ -28,4 +30,38 @@ fn avq() {
         ],
         &[],
     );
+}
+
+#[test]
+fn a_virtual_queue_of_whole_packets_weighs_them_alike() {
+    let params = Params {
+        virtual_buffer: QueueSize::Packets(2.0),
+        limit: QueueSize::Packets(100.0),
+        gamma: 0.98,
+        alpha: 0.15,
+        count_signalled: true,
+        unit: Unit::Packets,
+        mean_packet: Bytes(500),
+        ecn: false,
+    };
+    // 1,000 packets of the mean size a second.
+    let mut fifo = FifoQueue::new(&Discipline::Avq(params), link(1000, 500), 1).expect("an AQM");
+    let mut arrive = |ms, size| {
+        let packet = Packet {
+            size,
+            ecn: Ecn::NotEct,
+            dscp: 0,
+            flow: FlowKey(1),
+        };
+        fifo.arrive(Time::from_millis(ms), &packet, &mut || {
+            unreachable!("nothing is left to chance")
+        })
+    };
+    let sizes = [40, 1500, 40];
+    let outcomes = sizes.map(|size| arrive(0, size));
+    let dropped = Outcome::Drop(Reason::EARLY);
+    assert_eq!(outcomes, [Outcome::Enqueue, Outcome::Enqueue, dropped]);
+    // A packet's time, and a little because the virtual capacity has fallen by 0.45 packets a second.
+    assert_eq!(arrive(1, 1500), dropped);
+    assert_eq!(arrive(2, 1500), Outcome::Enqueue);
 }

@@ -16,6 +16,7 @@ fn lqd() {
         a: 0.05,
         b: 0.5,
         interval: Time::from_millis(10),
+        loss_interval: None,
         count_marks: false,
         unit: Unit::Packets,
         scale_by_size: false,

@@ -4,9 +4,9 @@
 //! a Heterogeneous Environment", Cornell CS Technical Report 2000-1802, 2000: transfers of 30 KB,
 //! think times between 1 and 3 s. Every transfer has a connection of its own.
 
-use aqmlab_declare::check::{Problem, at_least_one, problem, within};
+use aqmlab_declare::check::{Problem, at_least_one, count, problem, within};
 use aqmlab_declare::{About, Parameters};
-use aqmlab_net::{Bytes, RandomStream, Time};
+use aqmlab_net::{Bytes, RandomStream, Role, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::model::{
     Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole,
 };
 use crate::rtt::Rtt;
-use crate::script::{Action, Connect, Script};
+use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{Pair, Setting};
 use crate::sizes::{SizeDraws, Sizes};
 
@@ -35,6 +35,12 @@ pub struct WebSessions {
     /// Longest think time; between them it is uniform.
     #[serde(default = "default_think_max")]
     pub think_max: Time,
+    /// Transfers that a session fetches over a connection before it opens another one. With more than it
+    /// will fetch it keeps its connection: its window and what it has learnt of the path, as an agent of
+    /// ns does that is told to send again.
+    #[serde(default = "one_transfer", skip_serializing_if = "is_one_transfer")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub transfers_per_connection: u32,
     /// Sessions begin their first transfer at random within this time.
     #[serde(default = "default_start")]
     pub start_within: Time,
@@ -54,9 +60,20 @@ fn default_think_max() -> Time {
     Time::from_secs(3)
 }
 
+const fn one_transfer() -> u32 {
+    1
+}
+
+fn is_one_transfer(number: &u32) -> bool {
+    *number == one_transfer()
+}
+
 fn default_start() -> Time {
     Time::from_secs(3)
 }
+
+/// Most transfers over a connection: they are drawn when it is opened.
+const MOST_TRANSFERS: u32 = 100_000;
 
 /// Bytes that ask for a transfer.
 const REQUEST: u64 = 1;
@@ -71,13 +88,15 @@ impl Parameters for WebSessions {
         departures: &[
             "The request is one byte, as for bulk transfers.",
             "The paper does not say whether a session keeps its connection: here every transfer \
-             has its own.",
+             has its own, unless `transfers_per_connection` says otherwise.",
         ],
         memory: "one entry for each session",
     };
 
     fn check(&self) -> Result<(), Problem> {
         at_least_one("sessions", self.sessions.unwrap_or(1))?;
+        let transfers = self.transfers_per_connection;
+        count("transfers_per_connection", transfers, 1, MOST_TRANSFERS)?;
         within("transfer", self.transfer.check())?;
         let (least, most) = (self.think_min, self.think_max);
         if most < least {
@@ -172,6 +191,32 @@ impl WebSessionsSource {
     }
 }
 
+impl WebSessionsSource {
+    /// How long a session thinks before its next transfer.
+    fn think(&mut self, token: u32) -> Time {
+        let stream = &mut self.sessions[token as usize].stream;
+        let [low, high] = [self.params.think_min, self.params.think_max].map(Time::as_secs_f64);
+        Time::from_secs_f64(stream.uniform_in(low, high))
+    }
+
+    /// The next transfers of a session, over a connection.
+    fn script(&mut self, token: u32) -> Script {
+        let last = self.params.transfers_per_connection - 1;
+        let exchanges = (0..=last).map(|number| {
+            let stream = &mut self.sessions[token as usize].stream;
+            let transfer = Exchange::new(REQUEST, self.transfer.sample(stream));
+            // It thinks after the last one, too, but without the connection.
+            let pause = if number < last {
+                self.think(token)
+            } else {
+                Time::ZERO
+            };
+            Exchange { pause, ..transfer }
+        });
+        Script::new(exchanges.collect(), Role::Server)
+    }
+}
+
 impl ModelSource for WebSessionsSource {
     fn start(&mut self, actions: &mut Vec<Action>) {
         let within = self.params.start_within.as_secs_f64();
@@ -184,6 +229,7 @@ impl ModelSource for WebSessionsSource {
     }
 
     fn on_wake(&mut self, _now: Time, token: u32, actions: &mut Vec<Action>) {
+        let script = self.script(token);
         let session = &mut self.sessions[token as usize];
         let pair = session.pair;
         actions.push(Action::Connect(Connect {
@@ -192,17 +238,14 @@ impl ModelSource for WebSessionsSource {
             server: pair.server,
             rtt: self.rtt.sample(pair, &mut session.rtts),
             flipped: pair.flipped,
-            script: Script::single(REQUEST, self.transfer.sample(&mut session.stream)),
+            script,
             limits: None,
         }));
     }
 
     /// The transfer is complete, or has failed.
     fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
-        let stream = &mut self.sessions[token as usize].stream;
-        let [low, high] = [self.params.think_min, self.params.think_max].map(Time::as_secs_f64);
-        let think = Time::from_secs_f64(stream.uniform_in(low, high));
-        let at = now.saturating_add(think);
+        let at = now.saturating_add(self.think(token));
         actions.push(Action::WakeAt { at, token });
     }
 }

@@ -165,6 +165,7 @@ fn web_sessions_fetch_30_kb_and_think_between_1_and_3_s() {
         },
         think_min: Time::from_secs(1),
         think_max: Time::from_secs(3),
+        transfers_per_connection: 1,
         start_within: Time::from_secs(3),
     });
     let seen = seen(source(&model, Direction::Forward), Time::from_secs(1000));
@@ -191,6 +192,47 @@ fn web_sessions_fetch_30_kb_and_think_between_1_and_3_s() {
     );
     assert!((square - 1.0 / 3.0).abs() < 0.02, "{square}");
     assert!(thinks.iter().all(|think| (0.999..3.001).contains(think)));
+}
+
+#[test]
+fn a_web_session_may_keep_its_connection() {
+    let transfers = |transfers_per_connection| {
+        let model = Model::WebSessions(WebSessions {
+            sessions: Some(3),
+            transfer: Sizes::Lognormal {
+                median: Bytes(30_000),
+                sigma: 1.0,
+            },
+            think_min: Time::from_secs(1),
+            think_max: Time::from_secs(3),
+            transfers_per_connection,
+            start_within: Time::from_secs(3),
+        });
+        let seen = seen(source(&model, Direction::Forward), Time::from_secs(1000));
+        let of_first = seen
+            .connections
+            .into_iter()
+            .filter(|(_, _, it)| it.token == 0);
+        let connects: Vec<Connect> = of_first.map(|(_, _, connect)| connect).collect();
+        let all = connects.iter().flat_map(exchanges).copied();
+        (
+            exchanges(&connects[0]).len(),
+            all.take(12).collect::<Vec<Exchange>>(),
+        )
+    };
+    // The same transfers, and the same thoughts, which lie within the connection now.
+    let (apart, kept) = (transfers(1), transfers(5));
+    assert_eq!((apart.0, kept.0), (1, 5));
+    let sizes = |exchanges: &[Exchange]| exchanges.iter().map(|it| it.response).collect::<Vec<_>>();
+    assert_eq!(sizes(&apart.1), sizes(&kept.1));
+    for (number, exchange) in kept.1.iter().enumerate() {
+        let pause = exchange.pause.as_secs_f64();
+        assert_eq!(
+            (1.0..=3.0).contains(&pause),
+            number % 5 < 4,
+            "{number}: {pause}"
+        );
+    }
 }
 
 #[test]
@@ -494,6 +536,7 @@ fn impossible_models_are_refused_with_the_field() {
             transfer: Sizes::Constant { size: Bytes(1) },
             think_min: at(1),
             think_max: at(3),
+            transfers_per_connection: 1,
             start_within: at(1),
         };
         change(&mut params);
@@ -523,6 +566,10 @@ fn impossible_models_are_refused_with_the_field() {
         (web(|p| p.response_scale = -1.0), "response_scale"),
         (sessions(|p| p.sessions = Some(0)), "sessions"),
         (sessions(|p| p.think_max = Time::ZERO), "think_max"),
+        (
+            sessions(|p| p.transfers_per_connection = 0),
+            "transfers_per_connection",
+        ),
         (
             sessions(|p| (p.think_min, p.think_max) = (Time::ZERO, Time::ZERO)),
             "think_max",

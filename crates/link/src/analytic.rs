@@ -30,6 +30,8 @@ pub(crate) struct AnalyticService {
     /// When the last packets, as many as the device ring holds, begin transmission.
     ring: VecDeque<Time>,
     ring_size: usize,
+    /// The driver refills the ring in batches.
+    batch: Option<Batch>,
     /// No device ring, and nobody to be told of departures.
     is_plain: bool,
     /// Besides, nobody judges arrivals: what has left is forgotten only when it matters.
@@ -41,8 +43,19 @@ pub(crate) struct AnalyticService {
     quiet_until: Time,
 }
 
+/// Packets that enter the device ring together.
+#[derive(Debug)]
+struct Batch {
+    size: usize,
+    /// When the present one does.
+    leaves: Time,
+    /// How many packets may still join it.
+    room: usize,
+}
+
 impl AnalyticService {
-    pub(crate) fn new(fifo: FifoQueue, ring_size: usize) -> Self {
+    /// `ring_size` places, refilled when `batch` of them are free.
+    pub(crate) fn new(fifo: FifoQueue, [ring_size, batch]: [usize; 2]) -> Self {
         Self {
             is_plain: ring_size == 0 && !fifo.wants_departures(),
             is_lazy: ring_size == 0 && fifo.only_limits(),
@@ -51,6 +64,11 @@ impl AnalyticService {
             hooked: VecDeque::new(),
             ring: VecDeque::new(),
             ring_size,
+            batch: (batch > 1).then_some(Batch {
+                size: batch,
+                leaves: Time::ZERO,
+                room: 0,
+            }),
             wire_free: Time::ZERO,
             observe_at: Time::ZERO,
             quiet_until: Time::ZERO,
@@ -156,7 +174,8 @@ impl AnalyticService {
     }
 
     /// When a packet leaves the discipline: when its transmission begins, or, with a device ring
-    /// of N packets, when that of the packet N places before it does.
+    /// of N packets, when that of the packet N places before it does. In batches: when that of the
+    /// packet N places before the last of its batch does.
     fn leave_time(&mut self, now: Time, begin: Time) -> Time {
         if self.ring_size == 0 {
             return begin;
@@ -164,6 +183,20 @@ impl AnalyticService {
         self.ring.push_back(begin);
         if self.ring.len() <= self.ring_size {
             return now;
+        }
+        if let Some(batch) = &mut self.batch {
+            let is_full = self.ring[0] > now;
+            let others_wait = batch.leaves > now;
+            if others_wait && batch.room > 0 {
+                batch.room -= 1;
+            } else if others_wait || is_full {
+                batch.leaves = self.ring[batch.size - 1];
+                batch.room = batch.size - 1;
+            } else {
+                batch.leaves = now;
+            }
+            self.ring.pop_front();
+            return batch.leaves;
         }
         self.ring.pop_front().map_or(now, |frees| frees.max(now))
     }

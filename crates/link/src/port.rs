@@ -53,7 +53,6 @@ impl<D: Fn() -> Details> Context for Arrival<'_, D> {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there are few ports")]
 enum Service<T> {
     Analytic(AnalyticService),
     Stored(StoredService<T>),
@@ -118,7 +117,7 @@ impl<T> Port<T> {
         let random = |purpose: &str| name.random_stream(seed, purpose);
         let wire = Wire::new(link, random("loss"), random("reordering"));
         let hashes = random("hash").uniform().to_bits();
-        let ring = link.device_ring.0 as usize;
+        let ring = [link.device_ring, link.device_ring_batch].map(|it| it.0 as usize);
         let (service, probes) = match fifo(&wire, hashes) {
             Some(fifo) => {
                 let probes = fifo.probe_names();

@@ -38,6 +38,10 @@ pub(crate) struct StoredService<T> {
     has_woken: bool,
     ring: VecDeque<Queued<Item<T>>>,
     ring_size: usize,
+    /// So many places must be free before the ring is filled again.
+    batch: usize,
+    /// The last arrival found nobody waiting: it need not wait for a batch.
+    came_first: bool,
     /// Changes of the link's rate that are still to come.
     changes: VecDeque<RateChange>,
     /// When the transmission under way ends, or the discipline's shaper lets the next packet go;
@@ -54,10 +58,11 @@ pub(crate) struct StoredService<T> {
 }
 
 impl<T> StoredService<T> {
-    /// Departures are computed where that is possible if it is `computing`.
+    /// A device ring of so many places, refilled when a batch of them is free. Departures are
+    /// computed where that is possible if it is `computing`.
     pub(crate) fn new(
         mut queue: Queue<Item<T>>,
-        (ring_size, changes): (usize, &[RateChange]),
+        ([ring_size, batch], changes): ([usize; 2], &[RateChange]),
         computing: bool,
     ) -> Self {
         // Nobody dequeues before the first arrival, but the wire is quiet.
@@ -75,6 +80,8 @@ impl<T> StoredService<T> {
             has_woken: false,
             ring: VecDeque::new(),
             ring_size,
+            batch,
+            came_first: false,
             changes: changes.iter().copied().collect(),
             busy_until: Time::NEVER,
             is_held: false,
@@ -216,6 +223,7 @@ impl<T> StoredService<T> {
         self.account(now, stats);
         self.busy_until = Time::NEVER;
         self.is_held = false;
+        self.came_first = false;
     }
 
     #[inline]
@@ -233,6 +241,7 @@ impl<T> StoredService<T> {
             self.tell_ahead(now);
         }
         let item = Item { item, class };
+        self.came_first = self.waiting == 0;
         self.queue.enqueue(now, packet, item, context, |queued, _| {
             dropped.push((now, queued.item.item));
         });
@@ -245,7 +254,14 @@ impl<T> StoredService<T> {
     /// Whether a packet can go on: to the wire, or into the device ring.
     #[inline(always)]
     pub(crate) fn can_serve(&self) -> bool {
-        self.is_free() || self.ring.len() < self.ring_size
+        self.is_free() || self.takes_into_ring()
+    }
+
+    /// Whether packets that wait go on into the device ring.
+    #[inline(always)]
+    fn takes_into_ring(&self) -> bool {
+        let free = self.ring_size - self.ring.len();
+        free >= self.batch || (free > 0 && self.came_first)
     }
 
     /// Whether nothing is on the wire, and no shaper holds it.
@@ -307,7 +323,8 @@ impl<T> StoredService<T> {
                 None => self.find_nothing(now),
             }
         }
-        while !self.is_free() && self.ring.len() < self.ring_size {
+        let takes = !self.is_free() && self.takes_into_ring();
+        while takes && self.ring.len() < self.ring_size {
             match self.dequeue(now, draw, stats, dropped) {
                 Some(queued) => self.ring.push_back(queued),
                 None => break,

@@ -21,9 +21,9 @@ pub enum Transmission {
 /// Packets of so many IP bytes and more are rare.
 const COMMON_SIZES: usize = 1 << 11;
 
-fn transmission_times(facts: LinkFacts) -> Box<[Time]> {
+fn transmission_times(facts: LinkFacts, fixed: Option<Time>) -> Box<[Time]> {
     (0..COMMON_SIZES)
-        .map(|size| transmission_time(facts, size))
+        .map(|size| fixed.unwrap_or_else(|| transmission_time(facts, size)))
         .collect()
 }
 
@@ -37,6 +37,8 @@ pub(crate) struct Wire {
     facts: LinkFacts,
     /// How long packets occupy it, by their size: a look-up is shorter than a division.
     times: Box<[Time]>,
+    /// A processor takes so long for packets of any size.
+    fixed_time: Option<Time>,
     delay: Time,
     loss: f64,
     loss_draws: RandomStream,
@@ -61,7 +63,8 @@ impl Wire {
         };
         Self {
             facts,
-            times: transmission_times(facts),
+            times: transmission_times(facts, link.packet_time),
+            fixed_time: link.packet_time,
             delay: link.delay,
             loss: link.loss,
             loss_draws,
@@ -88,7 +91,7 @@ impl Wire {
     pub(crate) fn transmission_time(&self, size: u32) -> Time {
         match self.times.get(size as usize) {
             Some(time) => *time,
-            None => transmission_time(self.facts, size as usize),
+            None => self.time_of_large(size),
         }
     }
 
@@ -97,9 +100,15 @@ impl Wire {
         self.is_perfect
     }
 
+    #[cold]
+    fn time_of_large(&self, size: u32) -> Time {
+        let by_size = || transmission_time(self.facts, size as usize);
+        self.fixed_time.unwrap_or_else(by_size)
+    }
+
     pub(crate) fn set_rate(&mut self, rate: Rate) {
         self.facts.rate = rate;
-        self.times = transmission_times(self.facts);
+        self.times = transmission_times(self.facts, self.fixed_time);
     }
 
     /// Packets whose transmission begins from now on travel so long.

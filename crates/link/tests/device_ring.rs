@@ -8,7 +8,10 @@ use aqmlab_record::LinkDirection;
 use aqmlab_scenario::{Framing, Link, Measure, Packets};
 use toml::{Table, Value};
 
-fn port(make: fn(&LinkDirection, &Link, u64, &Measure) -> Port<usize>, ring: u32) -> Port<usize> {
+fn port(
+    make: fn(&LinkDirection, &Link, u64, &Measure) -> Port<usize>,
+    [ring, batch]: [u32; 2],
+) -> Port<usize> {
     let table: Table = "kind = \"droptail\"\nlimit = \"2 packets\""
         .parse()
         .expect("TOML");
@@ -18,6 +21,9 @@ fn port(make: fn(&LinkDirection, &Link, u64, &Measure) -> Port<usize>, ring: u32
         delay: Time::ZERO,
         framing: Framing::NONE,
         device_ring: Packets(ring),
+        device_ring_batch: Packets(batch),
+        input: None,
+        packet_time: None,
         loss: 0.0,
         reordering: None,
         rate_changes: Vec::new(),
@@ -72,7 +78,7 @@ fn a_ring_holds_packets_beyond_the_limit_of_the_discipline() {
     for make in [Port::new, Port::stored] {
         // One on the wire and two that wait.
         let alone = [Some(1), Some(2), Some(3), None, None, None, None, None];
-        assert_eq!(burst(port(make, 0)), alone);
+        assert_eq!(burst(port(make, [0, 1])), alone);
         // And three in the ring.
         let with_ring = [
             Some(1),
@@ -84,6 +90,6 @@ fn a_ring_holds_packets_beyond_the_limit_of_the_discipline() {
             None,
             None,
         ];
-        assert_eq!(burst(port(make, 3)), with_ring);
+        assert_eq!(burst(port(make, [3, 1])), with_ring);
     }
 }

@@ -109,6 +109,14 @@ pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
                 .to_owned(),
         );
     }
+    let link = &dumbbell.bottleneck;
+    if link.forward.input.is_some() || link.reverse.input.is_some() {
+        return refuse(
+            "topology.bottleneck.input: found one, but the live bed's router is this machine, which \
+             has a processor of its own; leave it out"
+                .to_owned(),
+        );
+    }
     let most = usize::from(crate::load::MOST_CLASSES);
     if scenario.traffic.len() > most {
         return refuse(format!(

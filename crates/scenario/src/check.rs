@@ -8,7 +8,7 @@ use aqmlab_net::Time;
 use aqmlab_traffic::{HostCounts, Opening, Rtt, Starts};
 
 use crate::link::{FASTEST, LONGEST};
-use crate::{Hosts, Measure, Network, Path, Scenario, ScenarioError, Traffic};
+use crate::{Hosts, MOST_HOPS, Measure, Network, Path, Scenario, ScenarioError, Traffic};
 
 type Checked = Result<(), ScenarioError>;
 
@@ -87,6 +87,15 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
             let right = "leave out the reordering of links, or the rate";
             return wrong("topology.hosts.rate", format!("{why}; {right}"));
         }
+    }
+    let ways = network.paths.values().flat_map(|path| network.ways(path));
+    if let Some(longest) = ways
+        .map(|way| way.len())
+        .max()
+        .filter(|most| *most > MOST_HOPS)
+    {
+        let message = format!("found a path over {longest} links and inputs of routers");
+        return wrong("topology", format!("{message}; at most {MOST_HOPS}"));
     }
     for class in &scenario.traffic {
         traffic(class, &network)?;

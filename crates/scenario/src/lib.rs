@@ -33,7 +33,7 @@ pub use capture::{Capture, Checksums};
 pub use catalog::{LIVE_KEYS, catalog};
 pub use changes::{Change, Changed, Changes, LinkChange};
 pub use error::ScenarioError;
-pub use link::{Link, RateChange, Reordering};
+pub use link::{Input, Link, RateChange, Reordering};
 pub use model::{FlowTrace, Measure, Record, Scenario};
 pub use pages::{BY_HAND, Folder, page_heads};
 pub use reference::reference;

@@ -1,8 +1,8 @@
 //! One direction of a link, as a scenario states it.
 
-use aqmlab_aqm::Discipline;
+use aqmlab_aqm::{Discipline, droptail};
 use aqmlab_declare::tagged::Located;
-use aqmlab_net::{Rate, Time};
+use aqmlab_net::{QueueSize, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,16 @@ pub struct Link {
     /// Packets in the network card's ring, which the discipline cannot see.
     #[serde(default)]
     pub device_ring: Packets,
+    /// How many places of the ring must be free before the driver fills it again while packets wait;
+    /// left out: one. Cards that interrupt once for a chain of packets refill in chains.
+    #[serde(default = "one_packet", skip_serializing_if = "is_one_packet")]
+    pub device_ring_batch: Packets,
+    /// The router's processor, which every packet passes before the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
+    /// How long every packet occupies the link, whatever its size: such a link is a processor.
+    #[serde(skip)]
+    pub packet_time: Option<Time>,
     /// Probability that a packet is lost at random on the wire.
     #[serde(default)]
     pub loss: f64,
@@ -37,6 +47,32 @@ pub struct Link {
     #[serde(deserialize_with = "crate::discipline::read")]
     #[schemars(with = "crate::discipline::Readable")]
     pub discipline: Discipline,
+}
+
+/// What a router does with a packet before it reaches the queue: a processor takes a fixed time for
+/// each, one after another, and few can wait for it. In results it is a link of its own, called
+/// `LINK-input`: what it drops is not counted with the queue's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// How long the processor takes for a packet of any size.
+    pub packet_time: Time,
+    /// Packets that can wait for it, beside the one that it works on (FreeBSD: 50,
+    /// `net.inet.ip.intr_queue_maxlen`).
+    #[serde(default = "input_limit")]
+    pub limit: Packets,
+}
+
+const fn input_limit() -> Packets {
+    Packets(50)
+}
+
+const fn one_packet() -> Packets {
+    Packets(1)
+}
+
+fn is_one_packet(batch: &Packets) -> bool {
+    *batch == one_packet()
 }
 
 /// The rate of a link becomes another one.
@@ -60,6 +96,25 @@ pub struct Reordering {
 }
 
 impl Link {
+    /// The processor before this link, as a link of its own.
+    pub(crate) fn input(&self) -> Option<Self> {
+        let Input { packet_time, limit } = self.input?;
+        let limit = QueueSize::Packets(f64::from(limit.0));
+        Some(Self {
+            rate: self.rate,
+            delay: Time::ZERO,
+            framing: Framing::NONE,
+            device_ring: Packets(0),
+            device_ring_batch: one_packet(),
+            input: None,
+            packet_time: Some(packet_time),
+            loss: 0.0,
+            reordering: None,
+            rate_changes: Vec::new(),
+            discipline: Discipline::Droptail(droptail::Params { limit }),
+        })
+    }
+
     /// Refuses values that mean nothing; the error knows its key.
     pub(crate) fn check(&self) -> Result<(), Located> {
         let wrong = |key: &str, message: String| Err(Located::new(message).under(key));
@@ -82,6 +137,25 @@ impl Link {
             }
             if delay > LONGEST {
                 return under("delay", format!("found {delay}; at most {LONGEST}"));
+            }
+        }
+        let Packets(batch) = self.device_ring_batch;
+        if batch == 0 || batch > self.device_ring.0.max(1) {
+            let most = self.device_ring.0.max(1);
+            let message =
+                format!("found {batch} packets; expected 1 to {most}, what device_ring has");
+            return wrong("device_ring_batch", message);
+        }
+        if let Some(Input { packet_time, limit }) = self.input {
+            let under = |key: &str, message: String| {
+                wrong(key, message).map_err(|error| error.under("input"))
+            };
+            if packet_time == Time::ZERO || packet_time > Time::from_secs(1) {
+                let message = format!("found {packet_time}; expected above 0 and at most 1 s");
+                return under("packet_time", message);
+            }
+            if limit.0 == 0 {
+                return under("limit", "found 0 packets; at least 1".to_owned());
             }
         }
         rate_changes(&self.rate_changes).map_err(|error| error.under("rate_changes"))?;

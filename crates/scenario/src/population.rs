@@ -57,7 +57,9 @@ impl Scenario {
             Direction::Both => vec![there, back],
         };
         let slowest = |way: Vec<Hop>| {
-            let hops = way.into_iter();
+            // A processor has no rate of its own.
+            let is_wire = |hop: &Hop| network.link(*hop).packet_time.is_none();
+            let hops = way.into_iter().filter(is_wire);
             hops.min_by_key(|&hop| network.link(hop).rate)
         };
         ways.into_iter().filter_map(slowest).collect()
@@ -98,6 +100,7 @@ impl Scenario {
         };
         for link in scenario.topology.links_mut() {
             link.rate_changes.clear();
+            link.input = None;
             link.rate = Rate::from_bps(link.rate.bps().saturating_mul(UNCONGESTED_SPEED_UP));
             let limit = QueueSize::Packets(ENDLESS_PACKETS);
             link.discipline = Discipline::Droptail(droptail::Params { limit });

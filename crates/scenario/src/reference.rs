@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::catalog::{ProfileSheet, profile_keys};
 use crate::traffic::Common;
 use crate::{
-    Capture, Change, FlowTrace, Hosts, Link, Measure, Path, RateChange, Reordering, Scenario,
-    Topology,
+    Capture, Change, FlowTrace, Hosts, Input, Link, Measure, Path, RateChange, Reordering,
+    Scenario, Topology,
 };
 use aqmlab_declare::schema::{Described, Parameter};
 
@@ -37,6 +37,7 @@ pub fn reference() -> String {
     page += "\nWhat stands in the table itself holds for both directions; \
              `[topology.bottleneck.forward]` (servers to clients) and \
              `[topology.bottleneck.reverse]` replace single keys, a discipline as a whole.\n";
+    table::<Input>(&mut page, "`input`");
     table::<Reordering>(&mut page, "`reordering`");
     table::<RateChange>(&mut page, "`rate_changes`, a list of");
     table::<Change>(&mut page, "`changes`, a list of");

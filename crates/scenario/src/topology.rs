@@ -105,13 +105,14 @@ pub(crate) const BOTTLENECK: &str = "bottleneck";
 const THROUGH: &str = "through";
 
 impl Topology {
-    /// The links and paths that it stands for.
+    /// The links and paths that it stands for. A router's processor is a link before its own.
     pub fn network(&self) -> Network {
-        match self {
+        let network = match self {
             Self::Dumbbell(dumbbell) => dumbbell.network(),
             Self::ParkingLot(lot) => lot.network(),
             Self::Network(network) => network.clone(),
-        }
+        };
+        network.with_inputs()
     }
 
     /// The hosts at the ends of each path.
@@ -224,6 +225,49 @@ impl ParkingLot {
 }
 
 impl Network {
+    /// The same, where the processors of routers are links of their own.
+    fn with_inputs(mut self) -> Self {
+        let processors = self.links.iter().filter_map(|(name, link)| {
+            let [forward, reverse] = [link.forward.input(), link.reverse.input()];
+            // Of a router with a processor for one direction the other one is never crossed.
+            let forward = forward.or_else(|| reverse.clone())?;
+            let reverse = reverse.unwrap_or_else(|| forward.clone());
+            Some((input_of(name), Bottleneck { forward, reverse }))
+        });
+        let processors: Vec<_> = processors.collect();
+        if processors.is_empty() {
+            return self;
+        }
+        let paths: Vec<_> = self
+            .paths
+            .values()
+            .map(|path| self.through_inputs(path))
+            .collect();
+        for (path, through) in self.paths.values_mut().zip(paths) {
+            *path = through;
+        }
+        self.links.extend(processors);
+        self
+    }
+
+    /// A path that also crosses the processors.
+    fn through_inputs(&self, path: &Path) -> Path {
+        let names: Vec<&String> = self.links.keys().collect();
+        let [links, back] = self.ways(path).map(|way| {
+            let hops = way.into_iter().flat_map(|hop| {
+                let sign = if hop.reversed { "-" } else { "" };
+                let name = names[hop.link];
+                let input = self
+                    .link(hop)
+                    .input
+                    .map(|_| format!("{sign}{}", input_of(name)));
+                input.into_iter().chain([format!("{sign}{name}")])
+            });
+            hops.collect()
+        });
+        Path { links, back }
+    }
+
     /// A path by its name, or the only one, with its number in the order of the names.
     pub fn path(&self, name: Option<&str>) -> Option<(usize, &Path)> {
         let mut paths = self.paths.iter().enumerate();
@@ -296,6 +340,14 @@ impl Network {
         for name in self.links.keys() {
             named(name, "links")?;
         }
+        for (name, link) in &self.links {
+            let has_input = link.forward.input.is_some() || link.reverse.input.is_some();
+            let taken = input_of(name);
+            if has_input && self.links.contains_key(&taken) {
+                let message = format!("found this name, which the input of {name} has in results");
+                return Err(Located::new(message).under(&taken).under("links"));
+            }
+        }
         for (name, path) in &self.paths {
             named(name, "paths")?;
             let checked = self
@@ -337,6 +389,11 @@ impl Hop {
     pub const fn direction(self) -> &'static str {
         if self.reversed { "reverse" } else { "forward" }
     }
+}
+
+/// The name of a router's processor before a link.
+fn input_of(link: &str) -> String {
+    format!("{link}-input")
 }
 
 /// A name that can stand in results and after a minus.

@@ -175,6 +175,12 @@ const CASES: &[(&str, &str)] = &[
     ),
     ("rate = \"10 Mbit/s\"\ndelay", "rate = \"10 Mbps\"\ndelay"),
     ("delay = \"1 ms\"", "device_ring = \"1.5 packets\""),
+    ("delay = \"1 ms\"", "device_ring_batch = \"2 packets\""),
+    ("delay = \"1 ms\"", "input = { packet_time = \"0 s\" }"),
+    (
+        "delay = \"1 ms\"",
+        "input = { packet_time = \"42 us\", limit = \"0 packets\" }",
+    ),
     ("delay = \"1 ms\"", "framing = \"etherne\""),
     ("clients = 2", "clients = 2.5"),
     ("nagle = true", "nagle = \"yes\""),

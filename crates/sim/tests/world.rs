@@ -288,6 +288,55 @@ fn a_device_ring_hides_packets_from_the_discipline() {
 }
 
 #[test]
+fn a_router_without_processing_power_drops_before_its_queue() {
+    // 1,000 packets a second, each of which takes the processor 2 ms.
+    let run_with = |input: &str| {
+        run(&format!(
+            r#"
+            [measure]
+            warm_up = "10 s"
+            duration = "100 s"
+            [topology]
+            kind = "dumbbell"
+            [topology.bottleneck]
+            rate = "100 Mbit/s"
+            discipline = {DROPTAIL}
+            {input}
+            [[traffic]]
+            kind = "cbr"
+            flows = 1
+            rate = "4 Mbit/s"
+            packet = "500 bytes"
+            rtt = {{ kind = "constant", rtt = "40 ms" }}
+            "#
+        ))
+    };
+    let summary = run_with("forward = { input = { packet_time = \"2 ms\" } }");
+    let link = |name: &str, direction: &str| summary.links[name][direction].clone();
+    let (input, wire) = (
+        link("bottleneck-input", "forward"),
+        link("bottleneck", "forward"),
+    );
+    assert!((input.loss_rate - 0.5).abs() < 0.001, "{}", input.loss_rate);
+    assert!((input.utilization - 1.0).abs() < 0.001);
+    // Fifty wait for it.
+    assert!((input.queue_mean_packets - 50.0).abs() < 1.0);
+    assert_eq!(
+        (
+            wire.dropped_packets,
+            link("bottleneck", "reverse").departed_packets
+        ),
+        (0, 0)
+    );
+    assert!((wire.departed_packets as i64 - 50_000).abs() < 10);
+    // The other direction has none.
+    assert_eq!(link("bottleneck-input", "reverse").departed_packets, 0);
+    let fast = run_with("input = { packet_time = \"900 us\", limit = \"1 packets\" }");
+    assert_eq!(fast.links["bottleneck-input"]["forward"].loss_rate, 0.0);
+    assert!(!run_with("").links.contains_key("bottleneck-input"));
+}
+
+#[test]
 fn datagrams_lose_what_the_link_cannot_carry() {
     // IP bytes take 500 of 538 on the wire: 1 Mbit/s carries 232.34 datagrams per second.
     let run_at = |rate: &str| {

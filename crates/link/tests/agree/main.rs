@@ -29,6 +29,7 @@ const SEED: u64 = 18;
 #[derive(Clone, Copy, Debug)]
 struct Condition {
     ring: u32,
+    batch: u32,
     rate_changes: bool,
     loss: bool,
     reordering: bool,
@@ -37,8 +38,18 @@ struct Condition {
 impl Condition {
     /// All combinations.
     fn all() -> impl Iterator<Item = Self> {
-        (0..16).map(|bits| Self {
-            ring: if bits & 1 == 0 { 0 } else { 8 },
+        (0..24).map(|bits| Self {
+            ring: if bits & 1 == 0 && bits < 16 { 0 } else { 8 },
+            batch: match bits {
+                0..16 => 1,
+                _ => {
+                    if bits & 1 == 0 {
+                        3
+                    } else {
+                        8
+                    }
+                }
+            },
             rate_changes: bits & 2 != 0,
             loss: bits & 4 != 0,
             reordering: bits & 8 != 0,
@@ -56,6 +67,9 @@ impl Condition {
             delay: ms(3),
             framing: Framing::NONE,
             device_ring: Packets(self.ring),
+            device_ring_batch: Packets(self.batch),
+            input: None,
+            packet_time: None,
             loss: if self.loss { 0.02 } else { 0.0 },
             reordering: self.reordering.then_some(Reordering {
                 share: 0.05,
@@ -154,6 +168,7 @@ fn the_arrivals_bring_out_every_decision() {
     let (arrivals, measure) = (arrivals(), measure());
     let everything = Condition {
         ring: 8,
+        batch: 1,
         rate_changes: false,
         loss: true,
         reordering: true,

@@ -70,10 +70,14 @@ test-rust:  ## the tests of the crates
 test-python: build $(STAMPS)/requirements-docs  ## the tests of the Python package and of the documentation
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile $(ARGS)
 
-.PHONY: wheel test-wheel
+.PHONY: wheel wheel-pgo test-wheel
 wheel: $(STAMPS)/requirements  ## the wheel in dist, with scenarios and papers
 	rm -rf dist
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin build --release --quiet --out dist
+
+# Two builds of our crates and a minute of runs between them.
+wheel-pgo: $(STAMPS)/requirements  ## the wheel in dist, by the profile of some runs; needs rustup's llvm-tools
+	$(BIN)/python .ci/pgo.py
 
 test-wheel: wheel  ## the wheel in an empty environment, outside of the checkout
 	$(BIN)/python .ci/wheel.py

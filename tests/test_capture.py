@@ -203,7 +203,7 @@ name = "recorded"
 kind = "vectors"
 file = "synthetic.cvec"
 copies = 1
-tcp = "linux"
+tcp = "linux-classic"
 rtt = { kind = "vector" }
 """
 

@@ -53,6 +53,7 @@ impl<D: Fn() -> Details> Context for Arrival<'_, D> {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are few ports")]
 enum Service<T> {
     Analytic(AnalyticService),
     Stored(StoredService<T>),

@@ -1,51 +1,13 @@
 //! Values that become other ones during a run: of links, of their disciplines, of populations.
 
 use aqmlab_aqm::Discipline;
-use aqmlab_declare::tagged::{self, Located, quoted, shown};
+use aqmlab_declare::tagged::{self, Located, quoted};
 use aqmlab_net::{Frequency, Rate, Time};
 use aqmlab_traffic::{Changing, Model};
-use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
 use toml::{Table, Value};
 
+use crate::change::Change;
 use crate::{Link, Network, Scenario, ScenarioError, overrides};
-
-/// A value becomes another one during the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Change {
-    /// When, from the beginning of the run; before anything else that happens then.
-    pub at: Time,
-    /// What: `LINK.DIRECTION.rate`, `LINK.DIRECTION.delay`, `LINK.DIRECTION.discipline.PARAMETER`,
-    /// or `traffic.CLASS.` and its `users`, `sessions`, `flows` or `rate`.
-    pub key: String,
-    /// The value from then on, as it would stand at its place in the scenario.
-    #[serde(deserialize_with = "scalar")]
-    #[schemars(with = "Scalar")]
-    pub value: String,
-}
-
-/// A value as a file may state it.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "it stands for what is read by hand")]
-enum Scalar {
-    Text(String),
-    Number(f64),
-    Choice(bool),
-}
-
-/// The text of a value, which is read when it is known what it is for.
-fn scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    match Value::deserialize(deserializer)? {
-        Value::String(text) => Ok(text),
-        value @ (Value::Integer(_) | Value::Float(_) | Value::Boolean(_)) => Ok(value.to_string()),
-        other => Err(serde::de::Error::custom(format!(
-            "found {}; expected a text, a number, true or false",
-            shown(&other)
-        ))),
-    }
-}
 
 /// What changes, ready for the world.
 #[derive(Clone, Debug, PartialEq)]

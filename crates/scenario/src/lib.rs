@@ -8,6 +8,7 @@
 mod bottleneck;
 mod capture;
 mod catalog;
+mod change;
 mod changes;
 mod check;
 mod discipline;
@@ -31,7 +32,8 @@ pub use aqmlab_traffic::Direction;
 pub use bottleneck::Bottleneck;
 pub use capture::{Capture, Checksums};
 pub use catalog::{LIVE_KEYS, catalog};
-pub use changes::{Change, Changed, Changes, LinkChange};
+pub use change::Change;
+pub use changes::{Changed, Changes, LinkChange};
 pub use error::ScenarioError;
 pub use link::{Input, Link, RateChange, Reordering};
 pub use model::{FlowTrace, Measure, Record, Scenario};

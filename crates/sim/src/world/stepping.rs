@@ -90,7 +90,7 @@ impl<Q: EventQueue> World<Q> {
         let Some(change) = self.schedule.due.pop_front() else {
             return Ok(());
         };
-        self.change(change).map_err(wrong)
+        self.change(change).map_err(|error| wrong(&error))
     }
 
     /// Makes the changes of the schedule whose time is now: they come before others of this time.
@@ -198,6 +198,6 @@ impl<Q: EventQueue> World<Q> {
 }
 
 /// A change that the schedule has, and that the run as it has become cannot make.
-fn wrong(error: ScenarioError) -> RunError {
+fn wrong(error: &ScenarioError) -> RunError {
     RunError::Change(error.to_string())
 }

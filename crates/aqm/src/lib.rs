@@ -74,8 +74,6 @@ registry::disciplines! {
     aqms {
         /// Admit until the buffer is full.
         Droptail(droptail),
-        /// Every arrival with the same probability.
-        Bernoulli(bernoulli),
         /// Random early detection.
         Red(red),
         /// A mark on every arrival that finds the queue above a threshold.
@@ -112,6 +110,8 @@ registry::disciplines! {
         Sfb(sfb),
         /// RED with preferential dropping.
         RedPd(red_pd),
+        /// Every arrival with the same probability.
+        Bernoulli(bernoulli),
     }
     schedulers {
         /// A shaper, classes of traffic, hosts and flows, each behind a COBALT.

@@ -55,7 +55,7 @@ fn scenario(keys: &str, bottleneck: &str) -> String {
         kind = "vectors"
         file = "connections.cvec"
         {keys}
-        tcp = "linux"
+        tcp = "linux-classic"
         rtt = {{ kind = "vector" }}
         "#
     )

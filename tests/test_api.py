@@ -20,7 +20,7 @@ RTT = {"kind": "constant", "rtt": "40 ms"}
 
 def test_the_public_names() -> None:
     assert set(aqmlab.__all__) == {
-        *("Scenario", "Run", "Sweep", "SweepSummary", "Difference", "Tuning"),
+        *("Scenario", "Run", "Simulation", "Sweep", "SweepSummary", "Difference", "Tuning"),
         *("run", "sweep", "tune", "compare", "calibrate", "report"),
         *("AqmlabError", "RunError", "ScenarioError"),
     }

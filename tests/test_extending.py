@@ -308,7 +308,7 @@ def test_every_nth_arrival_is_dropped(extended: Extended) -> None:
 
 
 def test_what_holds_for_every_discipline_holds(extended: Extended) -> None:
-    assert "crates/aqm/tests/properties.rs" in extended.changed
+    assert "crates/aqm/tests/model/mod.rs" in extended.changed
     cargo("test", "--quiet", "-p", "aqmlab-aqm", "--test", "properties")
 
 

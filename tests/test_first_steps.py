@@ -140,7 +140,7 @@ def completed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 def test_shells_complete(completed: Completed) -> None:
     assert completed("re") == ["replay", "report", "reproduce"]
     assert completed("list", "p") == ["presets", "profiles", "papers"]
-    assert completed("explain", "fq") == ["fq-codel", "fq-pie"]
+    assert completed("explain", "fq") == ["fq-codel", "fq-pie", "fq-codel-l4s"]
     assert "p50_s" in completed("explain", "p50")
     assert completed("run", "--see") == ["--seed", "--seeds"]
     assert completed("compare", "x", "--vary", "topology.bottleneck.d") == [

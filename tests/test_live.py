@@ -622,6 +622,11 @@ DISCIPLINES = [
     "fq-codel",
     "fq-pie",
     "step-65",
+    "dualpi2",
+    "cobalt",
+    "cake",
+    "l4s-step",
+    "bernoulli-1",
 ]
 """A preset of each discipline."""
 

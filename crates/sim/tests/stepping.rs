@@ -10,6 +10,9 @@ use aqmlab_record::Summary;
 use aqmlab_scenario::Scenario;
 use aqmlab_sim::{Memory, Simulation};
 
+/// Pairs of a field and its value.
+type Overrides = &'static [(&'static str, &'static str)];
+
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// Where a test writes, removed at its end.
@@ -232,7 +235,14 @@ fn changes_of_parameters_are_repeated() {
 
 #[test]
 fn changes_of_populations_are_repeated() {
-    let cases: [(&str, &str, &[(&str, &str)], &str, &[&str]); 5] = [
+    type Population = (
+        &'static str,
+        &'static str,
+        Overrides,
+        &'static str,
+        &'static [&'static str],
+    );
+    let cases: [Population; 5] = [
         (
             "bulk",
             "bulk.toml",

@@ -17,7 +17,9 @@ from aqmlab.errors import AqmlabError
 try:
     import gymnasium
 except ImportError:
-    raise AqmlabError("aqmlab.gym: gymnasium is not installed; pip install 'aqmlab[gym]'") from None
+    raise AqmlabError(
+        "aqmlab.gym: gymnasium is not installed; pip install 'gymnasium>=1.0'"
+    ) from None
 
 from aqmlab.gym.aqm import OBSERVATIONS, AqmEnv, AqmVectorEnv
 

@@ -67,7 +67,7 @@ def needed() -> Any:  # noqa: ANN401 - a module
         import optuna
     except ImportError:
         raise AqmlabError(
-            "tuning needs the package optuna, which is not installed: pip install 'aqmlab[tune]'"
+            "tuning needs the package optuna, which is not installed: pip install 'optuna>=5.0'"
         ) from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

@@ -150,6 +150,7 @@ def test_shells_complete(completed: Completed) -> None:
     assert completed("compare", "x", "--vary", f"{field}=pie,fq-") == [
         f"{field}=pie,fq-codel",
         f"{field}=pie,fq-pie",
+        f"{field}=pie,fq-codel-l4s",
     ]
     assert completed("compare", "x", "--vary", "seed=1") == []
 

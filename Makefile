@@ -174,6 +174,7 @@ bench-peers:  ## what a packet costs here, in ns-2 and in ns-3; the table is kep
 fidelity-modern: build  ## the modern queues beside published figures: every line of docs/fidelity-modern.md
 	cargo test -p aqmlab-aqm --locked --lib -- dualpi2 cobalt cake
 	$(BIN)/python -m pytest tests/test_modern.py -q $(ARGS)
+
 .PHONY: soak
 soak: build $(STAMPS)/requirements-dev  ## long and large work, about an hour: docs/reliability.md; ARGS="--scale 0.1 sweep"
 	$(BIN)/python benches/soak.py $(ARGS)

@@ -4,8 +4,11 @@ import random
 from pathlib import Path
 
 import aqmlab
+import numpy as np
 import pytest
 from aqmlab import AqmlabError, Scenario, ScenarioError, Simulation
+from aqmlab.figures.queues import delays
+from aqmlab.results.links import LinkDirection
 
 SHORT = {"measure.warm_up": "1 s", "measure.duration": "4 s"}
 LIMIT = "bottleneck.forward.discipline.limit"
@@ -151,3 +154,21 @@ def test_a_scenario_with_a_wrong_change_is_refused(
         bulk.with_overrides([("changes", f"[{{ {change} }}]")])
     assert message in str(error.value)
     assert str(error.value).startswith("changes.0.")
+
+
+def test_a_changed_rate_counts_in_figures(bulk: Scenario, tmp_path: Path) -> None:
+    changed = bulk.with_overrides(
+        {
+            "changes": [{"at": "3 s", "key": "bottleneck.forward.rate", "value": "2 Mbit/s"}],
+            "measure.queue_sample": "1 s",
+        }
+    )
+    run = aqmlab.run(changed, out_dir=tmp_path / "run")
+    found = delays(run, LinkDirection("bottleneck", "forward"))
+    assert found is not None
+    assert run.queue is not None
+    times, late = found
+    waiting = [row["bytes"] for row in run.queue.to_pylist() if row["direction"] == "forward"]
+    last = late[times >= 3]
+    assert last == pytest.approx(8e3 * np.array(waiting)[times >= 3] / 2e6)
+    assert last.min() > 100

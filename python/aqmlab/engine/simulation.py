@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab import _native
 from aqmlab.engine import memory
 from aqmlab.engine.calibrate import calibrate
-from aqmlab.engine.execute import RUNS_ROOT, default_path
+from aqmlab.engine.execute import RUNS_ROOT, World, default_path
 from aqmlab.engine.finished import write_run
 from aqmlab.engine.workspace import workspace
 from aqmlab.errors import AqmlabError
@@ -195,9 +195,9 @@ class Simulation:
             time: seconds, or a text with a unit (``"250 ms"``). It does not go back.
         """
         until = _seconds(time)
-        started = _cpu_time()
+        started = World.SIM.cpu_time()
         self._stepper.run_until(until)
-        self._cpu += _cpu_time() - started
+        self._cpu += World.SIM.cpu_time() - started
         if self.time > self._now.time:
             self._before, self._now = self._now, _Totals(*self._stepper.observe(), self.time)
 
@@ -275,9 +275,9 @@ class Simulation:
         if os.path.lexists(target):
             raise AqmlabError(f"{target}: already exists; choose another place")
         try:
-            started = _cpu_time()
+            started = World.SIM.cpu_time()
             summary = json.loads(self._stepper.finish())
-            self._cpu += _cpu_time() - started
+            self._cpu += World.SIM.cpu_time() - started
             with workspace(target) as folder:
                 for path in self._folder.iterdir():
                     path.rename(folder / path.name)
@@ -333,7 +333,3 @@ def _seconds(quantity: float | str) -> float:
     if not 0 <= found < math.inf:
         raise AqmlabError(f"time: found {quantity}; expected at least 0 s")
     return found
-
-
-def _cpu_time() -> float:
-    return time.thread_time()

@@ -18,13 +18,13 @@ from aqmlab.figures.timelines import Panel, Series, band_words, grouped, stacked
 from aqmlab.results.links import LinkDirection
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run
+from aqmlab.scenario.quantities import parsed_rate, parsed_time
 
 __all__ = ["MOST_PANELS", "delays", "view"]
 
 
 MOST_PANELS = 8
 """Most plots above each other."""
-_RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 
 
 def view(
@@ -115,14 +115,22 @@ def _rate_bps(run: Run, at: LinkDirection, time: np.ndarray) -> np.ndarray:
     mean = float(values["throughput_bps"]) / busy if busy > 0 else stated
     if not mean:
         raise AqmlabError(f"{run.path}: {at!s}: its rate is unknown; nothing was sent")
-    changes = described.get("rate_changes") or []
+    changes = [*(described.get("rate_changes") or []), *_changed_rates(run, at)]
     if not changes or not stated:
         return np.full(len(time), mean)
-    moments = [
-        float(str(change["at"]).split()[0]) * _seconds(str(change["at"])) for change in changes
-    ]
+    moments = [parsed_time(str(change["at"])) for change in changes]
     rates = np.array([stated, *(_bps(str(change["rate"])) for change in changes)])
     return np.asarray(rates[np.searchsorted(moments, time, side="right")])
+
+
+def _changed_rates(run: Run, at: LinkDirection) -> list[dict[str, object]]:
+    """The rates among the changes of a run, as ``rate_changes`` of the link would have them.
+
+    A link has one or the other.
+    """
+    key = f"{at[0]}.{at[1]}.rate"
+    changes = run.scenario.get("changes", [])
+    return [{"at": it["at"], "rate": it["value"]} for it in changes if it["key"] == key]
 
 
 def _described(run: Run, at: LinkDirection) -> Mapping[str, Any]:
@@ -133,11 +141,5 @@ def _described(run: Run, at: LinkDirection) -> Mapping[str, Any]:
 
 
 def _bps(text: str) -> float:
-    """A rate such as "10 Mbit/s"; 0 of anything else."""
-    number, _, unit = text.partition(" ")
-    return float(number) * _RATES[unit] if unit in _RATES else 0.0
-
-
-def _seconds(text: str) -> float:
-    """The unit of a time such as "50 ms", in seconds."""
-    return {"s": 1.0, "ms": 1e-3, "min": 60.0, "us": 1e-6, "h": 3600.0}[text.partition(" ")[2]]
+    """A rate such as "10 Mbit/s"; 0 of nothing."""
+    return parsed_rate(text) if text else 0.0

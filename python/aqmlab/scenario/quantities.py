@@ -9,6 +9,7 @@ from aqmlab.errors import AqmlabError
 
 __all__ = [
     "FRAME_BITS",
+    "parsed_rate",
     "parsed_rates",
     "parsed_rtt",
     "parsed_time",
@@ -22,6 +23,7 @@ FRAME_BITS = 1538 * 8
 """A full-size packet on Ethernet: 1500 bytes of IP, and 38 of framing."""
 _RATE_UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 _TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_LONG_UNITS = {"ns": 1e-9, **_TIME_UNITS, "min": 60.0, "h": 3600.0}
 
 
 def parsed_rates(text: str) -> tuple[float, float]:
@@ -47,8 +49,13 @@ def parsed_rtt(text: str) -> float:
 
 
 def parsed_time(text: str) -> float:
-    """A time in seconds: "250 ms" or "1.5 s"."""
-    return _quantity(text, _TIME_UNITS, "", "time", 'a time such as "250 ms"', text)
+    """A time in seconds: "250 ms" or "1.5 min"."""
+    return _quantity(text, _LONG_UNITS, "", "time", 'a time such as "250 ms"', text)
+
+
+def parsed_rate(text: str) -> float:
+    """A rate in bits per second: "10 Mbit/s"."""
+    return _quantity(text, _RATE_UNITS, "", "rate", 'a rate such as "10 Mbit/s"', text)
 
 
 def _quantity(

@@ -230,5 +230,6 @@ fn prague_has_a_window_of_two_over_the_share_of_marks() {
     pair.go_on(Time::from_secs(220));
     let rounds = 200.0 / 0.1;
     let mean = (pair.client.next_expected() - before) as f64 / MSS as f64 / rounds;
+    // Rule PG08 asks for 20 within 10 %, which is missed: these bounds only hold what there is.
     assert!((20.0..24.0).contains(&mean), "{mean}");
 }

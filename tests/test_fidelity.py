@@ -53,6 +53,14 @@ ONE = {
         },
         "verdicts": [verdict("A1", "fails"), verdict("A2", "fails", "disagrees")],
     },
+    "readings": [
+        {
+            "title": "small packets count less",
+            "mark": "hangs on sizes",
+            "claims": {"holds": 4, "fails": 0},
+            "concerned": [{"id": "A1", "first": "fails", "second": "holds"}],
+        }
+    ],
     "failed": {"run": "it broke"},
     "figures": {"4": "4.svg"},
     "runs": 24,
@@ -82,6 +90,7 @@ TWO = {
         "types": {},
         "verdicts": [],
     },
+    "readings": [],
     "failed": {},
     "figures": {},
     "runs": 6,
@@ -154,11 +163,25 @@ def test_the_page_counts_and_links(asked: list[Any], tmp_path: Path) -> None:
         "| one | Table 1 | 3 of 4 | 75 % | 2 |",
         "| one | **all** | 5 of 8 | 62 % | 4 |",
         "| **all** |  | 5 of 8 | 62 % | 4 |",
-        "| one A1 | what A1 says | numbers of A1 |",
+        "| one A1 | what A1 says (hangs on sizes) | numbers of A1 |",
+        "| one | small packets count less | 1 | 3 of 4 (75 %) | 4 of 4 (100 %) | 1 | 0 |",
     ):
         assert line in page
     assert "A plot" not in page
     assert "A2" not in page  # contradicted by the paper's own tables: not counted as failed
+
+
+def test_a_paper_with_missing_runs_keeps_its_earlier_page(
+    asked: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(ONE, "failed", {})
+    fidelity.reproduce_all(tmp_path)
+    assert len(asked) == 2
+    pages = tmp_path / "pages"
+    assert sorted(page.name for page in pages.iterdir()) == ["fidelity-two.md", "fidelity.md"]
+    page = (pages / "fidelity.md").read_text()
+    assert "**Not all rows of one have been run**" in page
+    assert "| [one](fidelity-one.md) | 6 of 8 (75 %) |" in page
 
 
 def test_a_page_that_was_edited_tells_it(asked: list[Any], tmp_path: Path) -> None:

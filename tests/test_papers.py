@@ -120,7 +120,8 @@ def test_schemes_are_those_of_table_i() -> None:
 def test_the_experiments_are_those_of_table_1() -> None:
     source = paper("weigle2003")
     plan = Plan(source, [1])
-    plan.add_tables(source.tables)
+    again = {name for reading in source.readings for name in reading.instead.values()}
+    plan.add_tables([table for table in source.tables if table.id not in again])
     # Twelve experiments at nine loads, six runs of RED, twelve one way, the traffic alone.
     assert len(plan.scenarios) == 12 * 9 + 6 + 12 + 1
     for row in source.table("table1").rows:
@@ -274,7 +275,7 @@ def test_contradicted_claims_are_counted_apart() -> None:
     ]
     counted = {"holds": 1, "fails": 1, "undecided": 0, "undecidable": 0, "contradicted": 1}
     assert claims.score(verdicts, {}) == counted
-    assert "contradict it) | **fails**" in claims.to_markdown(verdicts, {})
+    assert "contradict it) | **fails**" in claims.to_markdown(verdicts, {}, {})
 
 
 def test_claims_that_the_print_cannot_decide_are_counted_apart() -> None:
@@ -288,7 +289,7 @@ def test_claims_that_the_print_cannot_decide_are_counted_apart() -> None:
     shares = {"a": 0.79, "b": 0.5, "c": 0.1, "d": 0.8}
     counted = {"holds": 0, "fails": 1, "undecided": 0, "undecidable": 2, "contradicted": 1}
     assert claims.score(verdicts, shares) == counted
-    page = claims.to_markdown(verdicts, shares)
+    page = claims.to_markdown(verdicts, shares, {})
     assert "a:  (undecidable: true of 79 % of noisy copies of the print) | holds" in page
     assert "nor are 2 that its print cannot decide" in page
 

@@ -35,6 +35,7 @@ __all__ = [
     "judge",
     "of_signatures",
     "place",
+    "rows_of",
     "rules",
     "score",
     "score_by_type",
@@ -245,6 +246,17 @@ def rules(spec: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(Template(rule).substitute(text) for rule in given for text in texts))
 
 
+def rows_of(spec: Mapping[str, Any], paper: Paper) -> set[tuple[str, str]]:
+    """The rows whose runs a claim's rules need: table and label."""
+    return {
+        (place.table, row.label)
+        for rule in rules(spec)
+        for place in _places(rule, paper)
+        if place.measured
+        for row in place.rows
+    }
+
+
 @dataclass(frozen=True)
 class _Place:
     """Where a value of a rule stands."""
@@ -364,8 +376,15 @@ def score_by_type(
     }
 
 
-def to_markdown(verdicts: Sequence[Verdict], decidable: Mapping[str, float]) -> str:
-    """The claims with their verdicts, and how many hold."""
+def to_markdown(
+    verdicts: Sequence[Verdict],
+    decidable: Mapping[str, float],
+    marks: Mapping[str, str],
+) -> str:
+    """The claims with their verdicts, and how many hold.
+
+    `marks` says more of some, by their ids: what they rest on.
+    """
     counted = score(verdicts, decidable)
     head = (
         f"{counted[HOLDS]} hold, {counted[FAILS]} fail, {counted[UNDECIDED]} are undecided; "
@@ -384,6 +403,8 @@ def to_markdown(verdicts: Sequence[Verdict], decidable: Mapping[str, float]) -> 
         if _undecidable(found, decidable):
             share = 100 * decidable[found.id]
             mark = f" (undecidable: true of {share:.0f} % of noisy copies of the print)"
+        if found.id in marks:
+            mark += f" ({marks[found.id]})"
         word = f"**{found.outcome}**" if found.outcome == FAILS else found.outcome
         lines.append([f"{found.id}: {found.statement}{mark}", word, found.measured])
     return f"{head}\n\n" + markdown(

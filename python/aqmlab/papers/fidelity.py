@@ -88,9 +88,14 @@ def _added(results: Mapping[str, _Result], part: str, keys: Sequence[str]) -> di
 
 
 def _write(folder: Path, whole: _Result) -> dict[str, str]:
-    """Writes the scoreboard, and side by side the pages that it links."""
+    """Writes the scoreboard, and side by side the pages that it links.
+
+    A paper some of whose rows have not been run gets none, so that an earlier page of it stays.
+    """
     pages = folder / "pages"
     for name, result in whole["papers"].items():
+        if _unfinished(result):
+            continue
         report = Path(result["files"]["report"]).read_text(encoding="utf-8")
         write_text(pages / f"fidelity-{name}.md", _sealed(report))
     write_text(pages / "fidelity.md", _sealed(_page(whole)))
@@ -100,6 +105,11 @@ def _write(folder: Path, whole: _Result) -> dict[str, str]:
         "scoreboard": str(folder / "scoreboard.json"),
         "report": str(pages / "fidelity.md"),
     }
+
+
+def _unfinished(result: _Result) -> bool:
+    """Whether runs of some rows are missing; runs that failed are in the report."""
+    return bool(result["rows"]["run"] < result["rows"]["total"] and not result["failed"])
 
 
 def _sealed(text: str) -> str:
@@ -136,6 +146,7 @@ def _page(whole: _Result) -> str:
                 f"## What the cells can tell\n\n{_power_table(papers, whole)}",
                 f"## Cells\n\n{_cells_table(papers, whole)}",
                 f"## Claims\n\n{_types_table(papers)}\n\n{_claims_table(papers)}",
+                f"## Second readings\n\n{_readings_table(papers)}",
             ]
         )
         + "\n"
@@ -160,8 +171,15 @@ def _papers_table(papers: Mapping[str, _Result], whole: _Result) -> str:
         *("seeds", "length of runs"),
     ]
     titles = "\n".join(f"- {name}: {result['title']}" for name, result in papers.items())
+    missing = [name for name, result in papers.items() if _unfinished(result)]
+    note = (
+        f"**Not all rows of {' and '.join(missing)} have been run**: what stands here is of those "
+        "that have, and the report behind the link is an earlier one.\n\n"
+        if missing
+        else ""
+    )
     return (
-        f"{titles}\n\n{markdown(head, lines)}\n\n"
+        f"{titles}\n\n{markdown(head, lines)}\n\n{note}"
         "Rows that have not been run have no cells, and claims that need them are undecided; the "
         "share of the claims that hold is that of the decided. "
         "Undecidable: another run of the paper's own laboratory would often have said otherwise. "
@@ -244,7 +262,7 @@ def _types_table(papers: Mapping[str, _Result]) -> str:
 def _claims_table(papers: Mapping[str, _Result]) -> str:
     """The claims that fail, with what was measured."""
     failed = [
-        [f"{name} {found['id']}", found["text"], found["because"]]
+        [f"{name} {found['id']}", _text(found, result), found["because"]]
         for name, result in papers.items()
         for found in result["claims"]["verdicts"]
         if found["verdict"] == FAILS and found["own_tables"] not in CONTRADICTED
@@ -252,6 +270,45 @@ def _claims_table(papers: Mapping[str, _Result]) -> str:
     if not failed:
         return "None of the decided claims fails."
     return "Those that fail:\n\n" + markdown(["claim", "text", "measured"], failed, left=3)
+
+
+def _text(found: Mapping[str, Any], result: _Result) -> str:
+    """A claim, with what its verdict rests on."""
+    marks = [
+        f" ({reading['mark']})"
+        for reading in result["readings"]
+        if reading["mark"] and any(one["id"] == found["id"] for one in reading["concerned"])
+    ]
+    return str(found["text"]) + "".join(marks)
+
+
+def _readings_table(papers: Mapping[str, _Result]) -> str:
+    """The second readings, and how many claims hold in either."""
+    lines = []
+    for name, result in papers.items():
+        for reading in result["readings"]:
+            first, second = result["claims"], reading["claims"]
+            moved = [
+                (one["first"] == HOLDS, one["second"] == HOLDS) for one in reading["concerned"]
+            ]
+            lines.append(
+                [
+                    *(name, reading["title"], str(len(moved))),
+                    *(_part(one[HOLDS], one[HOLDS] + one[FAILS]) for one in (first, second)),
+                    *(str(moved.count(way)) for way in ((False, True), (True, False))),
+                ]
+            )
+    if not lines:
+        return "There are none."
+    head = [
+        *("paper", "second reading", "claims that rest on it"),
+        *("hold, of the decided, first reading", "in the second"),
+        *("in the second only", "in the first only"),
+    ]
+    return markdown(head, lines, left=2) + (
+        "\n\nWhat a paper leaves open is read in one way for the counts above, and in another way "
+        "here. The reports say what is open, and give both verdicts of each claim."
+    )
 
 
 def _listed(numbers: Sequence[int]) -> str:

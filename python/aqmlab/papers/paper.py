@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Template
@@ -28,6 +28,7 @@ __all__ = [
     "Figure",
     "Fit",
     "Paper",
+    "Reading",
     "Row",
     "Table",
     "column",
@@ -117,6 +118,23 @@ class _Mark:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """Another reading of what a paper leaves open: some rows once more, with other settings.
+
+    The rows form tables of their own, which are not scored. Claims are judged with them, too.
+    """
+
+    id: str
+    title: str
+    why: str
+    """What the paper leaves open, and which settings are fitted."""
+    mark: str
+    """What is said of the claims that rest on these rows in the first reading; empty: nothing."""
+    instead: Mapping[str, str]
+    """Ids of the tables with its rows, by the id of the table whose rows they replace."""
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper's tables, with the scenarios behind them."""
 
@@ -145,6 +163,8 @@ class Paper:
     """What ``claims.toml`` says; see :mod:`aqmlab.papers.claims`."""
     figures: tuple[Figure, ...] = ()
     """What ``figures.toml`` asks for."""
+    readings: tuple[Reading, ...] = ()
+    """Second readings; their tables are among ``tables``."""
 
     @classmethod
     def load(cls, name: str) -> Paper:
@@ -158,6 +178,7 @@ class Paper:
             tables = [
                 _table(_complete(spec, specs, source), columns, folder) for spec in source["tables"]
             ]
+            readings = _readings(source.get("readings", []), tables)
             return cls(
                 name=folder.name,
                 title=source["paper"],
@@ -174,6 +195,7 @@ class Paper:
                 signatures=read_toml(signatures) if signatures.exists() else {},
                 claims=_claims(folder),
                 figures=_figures_of(read_toml(figures), tables) if figures.exists() else (),
+                readings=readings,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise AqmlabError(f"{folder / 'tables.toml'}: {error!r}") from error
@@ -305,6 +327,44 @@ def _table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path)
         scenario=folder / spec["scenario"],
         quick_rows=spec.get("quick_rows", "*"),
         shows=tuple(spec["shows"]),
+    )
+
+
+def _readings(specs: Sequence[Mapping[str, Any]], tables: list[Table]) -> tuple[Reading, ...]:
+    """Second readings as ``tables.toml`` describes them; their tables are added to the others."""
+    known = {table.id: table for table in tables}
+    found = []
+    for spec in specs:
+        again = {
+            name: _read_again(known[name], spec, part)
+            for part in spec["of"]
+            for name in part["tables"]
+        }
+        tables += again.values()
+        instead = {name: table.id for name, table in again.items()}
+        mark = spec.get("mark", "")
+        found.append(Reading(spec["id"], spec["title"], spec["why"], mark, instead))
+    return tuple(found)
+
+
+def _read_again(table: Table, reading: Mapping[str, Any], part: Mapping[str, Any]) -> Table:
+    """Those rows of a table that a reading has, with its settings on top of theirs."""
+    pattern, settings = part.get("rows", "*"), tuple(part["set"].items())
+    rows = tuple(
+        replace(row, overrides=(*row.overrides, *settings))
+        for row in table.rows
+        if fnmatchcase(row.label, pattern)
+    )
+    if not rows:
+        raise ValueError(f"reading {reading['id']}: there is no row {pattern} in table {table.id}")
+    return replace(
+        table,
+        id=f"{table.id}-{reading['id']}",
+        title=f"{table.title}: {reading['title']}",
+        columns=tuple(replace(column, tolerance=None, percentile=None) for column in table.columns),
+        rows=rows,
+        quick_rows="",
+        shows=(),
     )
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from aqmlab import _native
 from aqmlab._util.files import write_text
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import claims, noise, signatures
+from aqmlab.papers import claims, noise, readings, signatures
 from aqmlab.papers import figures as paper_figures
 from aqmlab.papers.paper import Fit, Paper, Row, Table, product
 from aqmlab.papers.plan import Plan
@@ -92,9 +93,11 @@ def reproduce(
     found = [] if quick else _signature_verdicts(plan, cells, runs)
     judged = claims.judge(source, cells, found, tables=titles, quick=quick)
     decidable = noise.shares(source)
+    read = [] if quick else readings.judge(source, cells, judged, decidable, titles)
     result = {
         "paper": source.name,
         "title": source.title,
+        "engine": _native.engine(),
         "seeds": used,
         **({"quick": _why_quick(source)} if quick else {}),
         "length": "quick" if quick else "usual" if source.full and not full else "published",
@@ -106,6 +109,7 @@ def reproduce(
             "types": claims.score_by_type(source, judged, decidable),
             "verdicts": [claims.to_json(verdict, decidable) for verdict in judged],
         },
+        "readings": [readings.to_json(one) for one in read],
         "failed": {name: str(run) for name, run in runs.items() if isinstance(run, AqmlabError)},
         "runs": len(runs),
         "cpu_s": sum(run.metadata["cpu_s"] for run in runs.values() if isinstance(run, Run)),
@@ -117,7 +121,7 @@ def reproduce(
         folder / "figures",
         quick=quick,
     )
-    result["files"] = _write(folder, _report(board, result, judged, decidable), board, result)
+    result["files"] = _write(folder, _report(board, result, judged, decidable, read), board, result)
     return result
 
 
@@ -290,6 +294,7 @@ def _report(
     result: Mapping[str, Any],
     judged: Sequence[Verdict],
     decidable: Mapping[str, float],
+    read: Sequence[readings.Read],
 ) -> str:
     """The reproduction as a Markdown page."""
     seeds = ", ".join(str(seed) for seed in result["seeds"])
@@ -303,6 +308,7 @@ def _report(
             )
     else:
         head.append(f"Quick runs: {result['quick']}, so nothing is scored.")
+    head.append(f"Engine {result['engine']}, {result['runs']} runs.")
     rows = result["rows"]
     if rows["run"] < rows["total"]:
         head.append(f"{rows['run']} of {rows['total']} rows have been run; the others are missing.")
@@ -315,7 +321,14 @@ def _report(
         ]
         parts.append("## Signatures\n\n" + markdown(["effect", "holds", "measured"], lines, 3))
     if judged:
-        parts.append(f"## Claims\n\n{claims.to_markdown(judged, decidable)}")
+        marks = {
+            first.id: one.reading.mark for one in read if one.reading.mark for first, _ in one.pairs
+        }
+        parts.append(f"## Claims\n\n{claims.to_markdown(judged, decidable, marks)}")
+    parts += [
+        f"## Claims in a second reading: {one.reading.title}\n\n{readings.to_markdown(one)}"
+        for one in read
+    ]
     if result["failed"]:
         listed = "\n".join(f"- {name}: {reason}" for name, reason in result["failed"].items())
         parts.append(f"## Runs that failed\n\n{listed}")

@@ -1,0 +1,174 @@
+"""Second readings: rows once more with other settings, and claims judged in both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from aqmlab.errors import AqmlabError
+from aqmlab.papers import claims, readings
+from aqmlab.papers.paper import Paper
+from aqmlab.papers.plan import Plan
+from aqmlab.papers.scoreboard import Cell
+from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
+from conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from aqmlab.papers.readings import Read
+
+TABLES = """
+paper = "Somebody: Something, 2000"
+scenario = "one.toml"
+seeds = [1]
+[common]
+[quick]
+[columns.loss_pct]
+title = "loss (%)"
+tolerance = { relative = 0.1 }
+terms = [{ key = "links.bottleneck.forward.loss_rate", factor = 100.0 }]
+[[tables]]
+id = "1"
+title = "Loss (Table 1)"
+vary = { queue = ["red", "tail"], load = [90, 98] }
+row = "$queue at $load"
+compare = ["loss_pct"]
+[tables.set]
+"traffic.web.rate" = '"$load /s"'
+[[readings]]
+id = "small"
+title = "small packets count less"
+why = "The text does not say."
+mark = "hangs on sizes"
+[[readings.of]]
+tables = ["1"]
+rows = "red at *"
+set = { "topology.bottleneck.rate" = '"5 Mbit/s"' }
+"""
+
+CLAIMS = """
+quick = []
+[rows]
+"*_*" = ["1", "$name"]
+red = ["1", "red at 98"]
+tail = ["1", "tail at 98"]
+low = ["1", "tail at 90"]
+[[claims]]
+id = "A1"
+type = "ordering"
+text = "RED loses less"
+own_tables = "agrees"
+rule = "red.loss_pct < tail.loss_pct"
+[[claims]]
+id = "A2"
+type = "ordering"
+text = "Load costs packets"
+own_tables = "agrees"
+rule = "tail.loss_pct > low.loss_pct"
+"""
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Paper:
+    """A paper with one table, two queues at two loads, and a reading of its RED rows."""
+    (tmp_path / "tables.toml").write_text(TABLES)
+    (tmp_path / "claims.toml").write_text(CLAIMS)
+    return Paper.load(str(tmp_path))
+
+
+def cells(paper: Paper, losses: Mapping[tuple[str, str], float]) -> list[Cell]:
+    """A cell for each table and row."""
+    return [
+        Cell(table, row, paper.table(table).columns[0], "", ours=(loss,))
+        for (table, row), loss in losses.items()
+    ]
+
+
+FIRST = {("1", "red at 90"): 2.0, ("1", "red at 98"): 6.0}
+FIRST |= {("1", "tail at 90"): 1.0, ("1", "tail at 98"): 5.0}
+
+
+def read(paper: Paper, losses: Mapping[tuple[str, str], float]) -> Read:
+    """What becomes of the claims in the only reading."""
+    found = cells(paper, losses)
+    first = claims.judge(paper, found, tables=["1", "1-small"])
+    [one] = readings.judge(paper, found, first, {}, ["1", "1-small"])
+    return one
+
+
+def test_a_reading_has_its_rows_with_its_settings_on_top(paper: Paper) -> None:
+    table = paper.table("1-small")
+    assert [row.label for row in table.rows] == ["red at 90", "red at 98"]
+    assert table.rows[1].overrides == (
+        ("traffic.web.rate", '"98 /s"'),
+        ("topology.bottleneck.rate", '"5 Mbit/s"'),
+    )
+    assert table.title == "Loss (Table 1): small packets count less"
+    # Its cells are not scored, and quick runs do without it.
+    assert [column.tolerance for column in table.columns] == [None]
+    plan = Plan(paper, [1], quick=True)
+    plan.add_tables([table])
+    assert plan.scenarios == {}
+
+
+def test_claims_are_judged_in_both_readings(paper: Paper) -> None:
+    one = read(paper, FIRST | {("1-small", "red at 90"): 1.0, ("1-small", "red at 98"): 4.0})
+    [(first, second)] = one.pairs
+    assert (first.id, first.outcome, second.outcome) == ("A1", FAILS, HOLDS)
+    assert second.measured == "red.loss_pct 4; tail.loss_pct 5"
+    assert (one.score[HOLDS], one.score[FAILS]) == (2, 0)
+
+
+def test_only_claims_on_the_rows_of_a_reading_rest_on_it(paper: Paper) -> None:
+    assert readings.concerned(paper, paper.readings[0]) == {"A1"}
+
+
+def test_without_its_runs_a_reading_decides_nothing(paper: Paper) -> None:
+    [(first, second)] = read(paper, FIRST).pairs
+    assert (first.outcome, second.outcome) == (FAILS, UNDECIDED)
+    assert second.measured == "a run is missing"
+
+
+def test_a_reading_whose_tables_were_not_asked_for_is_left_out(paper: Paper) -> None:
+    found = cells(paper, FIRST)
+    first = claims.judge(paper, found)
+    assert readings.judge(paper, found, first, {}, ["1"]) == []
+
+
+def test_the_report_shows_both_verdicts(paper: Paper) -> None:
+    one = read(paper, FIRST | {("1-small", "red at 90"): 1.0, ("1-small", "red at 98"): 4.0})
+    text = readings.to_markdown(one)
+    assert "1 claims rest on these rows; 1 hold in this reading only, 0 in the first only" in text
+    assert "| A1: RED loses less | fails | **holds** | red.loss_pct 4; tail.loss_pct 5 |" in text
+    [first, other] = claims.judge(paper, cells(paper, FIRST))
+    text = claims.to_markdown([first, other], {}, {"A1": "hangs on sizes"})
+    assert "| A1: RED loses less (hangs on sizes) | **fails** |" in text
+
+
+def test_a_reading_without_rows_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tables.toml").write_text(TABLES.replace('"red at *"', '"rio at *"'))
+    with pytest.raises(AqmlabError, match=r"reading small: there is no row rio at \* in table 1"):
+        Paper.load(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "reading", "rows", "field"),
+    [
+        ("weigle2003", "by-size", 150, "scale_by_size"),
+        ("le2005", "router", 60, "packet_time"),
+        ("zhangqiu2000", "kept", 139, "transfers_per_connection"),
+    ],
+)
+def test_readings_of_the_papers_set_what_they_say(
+    name: str, reading: str, rows: int, field: str
+) -> None:
+    paper = Paper.load(str(ROOT / "papers" / name))
+    [one] = [one for one in paper.readings if one.id == reading]
+    plan = Plan(paper, [1])
+    plan.add_tables([paper.table(other) for other in one.instead.values()])
+    assert len(plan.rows) >= rows
+    for scenario in plan.scenarios.values():
+        assert field in str(scenario.data)
+    assert len(readings.concerned(paper, one)) >= 15

@@ -34,6 +34,8 @@ ROOT = Path(__file__).resolve().parent.parent
 AQMLAB = [sys.executable, "-m", "aqmlab"]
 MIB = 1 << 20
 KILL_EVERY_S = 20.0
+LEAST_KILLED = 10
+"""Workers that are killed during the runs on a cluster, at full size."""
 
 NETWORK = """
 title = "{title}"
@@ -41,6 +43,7 @@ title = "{title}"
 [measure]
 warm_up = "{warm_up}"
 duration = "{duration}"
+queue_sample = "{sample}"
 record = {record}
 
 [topology]
@@ -172,6 +175,7 @@ def peak_mb(process: int) -> float:
 def scenario(traffic: str, **network: object) -> None:
     """Writes ``scenario.toml``."""
     given = {"title": "Soak", "warm_up": "1 s", "record": "[]", "rate": "2 Mbit/s", "limit": 20}
+    given |= {"sample": "100 ms"}
     Path("scenario.toml").write_text(NETWORK.format(**{**given, **network}) + traffic)
 
 
@@ -196,15 +200,18 @@ def million(soak: Soak) -> None:
 def month(soak: Soak) -> None:
     """Thirty simulated days at 1 Mbit/s."""
     hours = soak.number(30 * 24)
-    scenario(FETCHES.format(per_s=8, size="10 kB"), rate="1 Mbit/s", duration=f"{hours} h")
+    scenario(
+        FETCHES.format(per_s=8, size="10 kB"),
+        rate="1 Mbit/s", duration=f"{hours} h", sample="1 min",
+    )  # fmt: skip
     step = soak.step("month", f"{hours} h at 1 Mbit/s", "run", "scenario.toml", "--out", "run")
     if step.failure is None:
         print(f"{'':<12} {summary()['events']:,} events", flush=True)
 
 
-def small_runs(seeds: int, points: int, *, duration: str = "5 s") -> int:
+def small_runs(seeds: int, points: int, **measure: object) -> int:
     """Writes a sweep of small runs; how many."""
-    scenario(FETCHES.format(per_s=30, size="6 kB"), duration=duration)
+    scenario(FETCHES.format(per_s=30, size="6 kB"), **{"duration": "5 s", **measure})
     Path("sweep.toml").write_text(SWEEP.format(seeds=seeds, last=9 + points))
     return seeds * points
 
@@ -251,7 +258,8 @@ def cluster(soak: Soak) -> None:
     """Ten Dask workers, of which one is killed every 20 s: the same bytes as in our processes."""
     import distributed  # only this case needs it
 
-    count = small_runs(20, soak.number(100, 2), duration="60 s")
+    # An hour each: all of them take two free cores some four minutes, a dozen workers' lives.
+    count = small_runs(20, soak.number(100, 2), duration="1 h", sample="10 s")
     runs = f"{count:,} runs"
     soak.step("cluster", f"{runs}, here", "sweep", "sweep.toml", "--out", "here", "--store", "a")
     with distributed.LocalCluster(
@@ -265,8 +273,11 @@ def cluster(soak: Soak) -> None:
     same = digest(Path("here/results.parquet")) == digest(Path("there/results.parquet"))
     bytes_ = "the same bytes" if same else "OTHER BYTES"
     print(f"{'':<12} {len(killed)} workers killed; {bytes_}", flush=True)
+    step.facts["workers killed"] = len(killed)
     if not same:
         step.failure = "other results"
+    elif soak.scale >= 1 and len(killed) < LEAST_KILLED:
+        step.failure = f"only {len(killed)} workers were killed"
 
 
 @contextmanager

@@ -63,6 +63,13 @@ def test_a_population_that_cannot_fit_is_refused(aqmlab: Cli, elsewhere: Path, f
         package.run(file)
 
 
+def test_more_connections_than_a_bound_holds_are_refused(aqmlab: Cli, elsewhere: Path) -> None:
+    file = scenario_file(elsewhere, 'kind = "packmime"\nrate = "1000000000 /s"\n')
+    answer = aqmlab("run", file, "--memory", "4 GiB")
+    assert (answer.status, answer.out) == (2, "")
+    assert "traffic.many.rate: found 1000000000; such a run takes" in one_line(answer.err)
+
+
 def test_describing_what_cannot_fit_is_refused(aqmlab: Cli, elsewhere: Path) -> None:
     for field in ("flows", "rate"):
         answer = aqmlab("traffic", "describe", scenario_file(elsewhere, ENDLESS[field]))

@@ -314,10 +314,14 @@ class Finder:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Finder())
-from aqmlab.cli import main
-sys.exit(main({call!r}))
+sys.argv[1:] = {call!r}
+{begin}
 """
 """A call that is interrupted as it begins to load a module."""
+COMMAND = "from aqmlab.cli import main; sys.exit(main())"
+"""What the installed command does."""
+MODULE = "import runpy; runpy.run_module('aqmlab', run_name='__main__')"
+"""What ``python -m aqmlab`` does."""
 
 
 @pytest.mark.parametrize(
@@ -336,9 +340,10 @@ sys.exit(main({call!r}))
         "altair",
     ],
 )
-def test_an_interrupt_while_modules_are_loaded(small: Path, module: str) -> None:
+@pytest.mark.parametrize("begin", [COMMAND, MODULE], ids=["command", "module"])
+def test_an_interrupt_while_modules_are_loaded(small: Path, begin: str, module: str) -> None:
     call = ["compare", str(small), "--vary", TWO_QUEUES]
-    code = WHEN_LOADED.format(module=module, call=call)
+    code = WHEN_LOADED.format(module=module, call=call, begin=begin)
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
@@ -348,7 +353,8 @@ def test_an_interrupt_while_modules_are_loaded(small: Path, module: str) -> None
 
 
 def test_an_interrupt_that_is_ignored_stays_so(small: Path) -> None:
-    code = WHEN_LOADED.format(module="polars", call=["run", str(small), "--json"])
+    call = ["run", str(small), "--json"]
+    code = WHEN_LOADED.format(module="polars", call=call, begin=COMMAND)
     code = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{code}"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

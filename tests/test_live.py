@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from aqmlab import Run, Scenario, _native
@@ -254,32 +254,44 @@ def test_an_invalid_run_says_why_everywhere(aqmlab: Cli, tmp_path: Path) -> None
 CAPTURE = """
 import socket, struct, sys, time
 side, seconds = sys.argv[1:]
-wanted = socket.PACKET_OUTGOING if side == "servers" else socket.PACKET_HOST
 packets = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
 packets.bind(("aqmlab0", 3))
 packets.settimeout(0.2)
 packets.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
-packets.setsockopt(socket.SOL_SOCKET, 35, 1)
-marked, reductions, end = 0, {}, time.monotonic() + float(seconds)
-while (now := time.monotonic()) < end:
+marked, opened, reductions, early, acknowledged, reduced = 0, set(), 0, 0, {}, {}
+end = time.monotonic() + float(seconds)
+while time.monotonic() < end:
     try:
-        packet, [(*_, stamp)], _, (_, _, direction, *_) = packets.recvmsg(1 << 16, 64)
+        packet, (_, _, direction, *_) = packets.recvfrom(1 << 16)
     except TimeoutError:
         continue
     except OSError:
         break
-    if direction == wanted:
+    flags, (seq, ack) = packet[33], struct.unpack("!II", packet[24:32])
+    outgoing = direction == socket.PACKET_OUTGOING
+    if outgoing == (side == "servers"):
         marked += packet[1] & 3 == 3
-        if packet[33] & 0x80 and not packet[33] & 2:
-            seconds, nanoseconds = struct.unpack("qq", stamp)
-            reductions.setdefault(packet[16:20], []).append(seconds + nanoseconds / 1e9)
-gaps = [b - a for times in reductions.values() for a, b in zip(times, times[1:])]
-print(marked, sum(map(len, reductions.values())), min(gaps, default=9.9))
+    if not outgoing:
+        flow = packet[12:16] + packet[20:22]
+        acknowledged[flow] = ack
+        if flags & 0x12 == 2:
+            opened.add(flow)
+    elif flags & 0x80 and not flags & 2:
+        flow = packet[16:20] + packet[22:24]
+        reductions += 1
+        if flow in reduced:
+            early += acknowledged[flow] - reduced[flow] & 0xffffffff >= 1 << 31
+        reduced[flow] = seq
+_, lost = struct.unpack("II", packets.getsockopt(263, 6, 8))
+print(marked, len(opened), reductions, early, lost)
 """
-"""Watches the device of a side: packets with CE, segments with CWR, the shortest gap of these.
+"""Watches the device of a side: packets with CE, connections that came, segments with CWR, those of
+them that came before all data in front of the last one was acknowledged, packets that were missed.
 
-33 is SO_RCVBUFFORCE; 35 is SO_TIMESTAMPNS: the kernel notes when a packet passed, however late the
-capture looks at it.
+A sender says CWR in the first new data after its reaction, so what it had sent before lies in front
+of that segment: once that is acknowledged, a round trip has passed. When the segment leaves says
+less: it may wait for a program that writes late. 33 is SO_RCVBUFFORCE; 263 and 6 are
+PACKET_STATISTICS.
 """
 
 
@@ -289,25 +301,46 @@ def watch(process: int, side: str, seconds: float) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-@live
-def test_marks_arrive_and_senders_react_once_per_round_trip(tmp_path: Path) -> None:
+class Watched(NamedTuple):
+    """What :data:`CAPTURE` prints."""
+
+    marked: int
+    opened: int
+    reductions: int
+    early: int
+    lost: int
+
+
+def marks_of(folder: Path) -> tuple[Run, dict[str, Watched]]:
+    """A live run of four transfers through a queue that marks, and what both sides saw of it."""
     # The transfers begin when the captures run, and end before the run does: no packet is on its
     # way when it is counted.
-    file = tmp_path / "marks.toml"
+    folder.mkdir()
+    file = folder / "marks.toml"
     file.write_text(bulk("0 s", "14 s", MARKING, 'size = "1 MB"\nstart = "5 s"', "true"))
-    with started(file, tmp_path / "run") as (process, _):
+    with started(file, folder / "run") as (process, _):
         captures = {side: watch(process.pid, side, 14.5) for side in ("servers", "clients")}
-        found = {
-            side: capture.communicate(timeout=60)[0].split() for side, capture in captures.items()
-        }
+        said = {side: capture.communicate(timeout=60)[0] for side, capture in captures.items()}
         process.wait(60)
-    run = Run.open(tmp_path / "run")
+    found = {side: Watched(*map(int, text.split())) for side, text in said.items()}
+    return Run.open(folder / "run"), found
+
+
+@live
+def test_marks_arrive_and_senders_react_once_per_round_trip(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, found = marks_of(tmp_path / "first")
+    missed = [side for side, seen in found.items() if seen.lost]
+    if run.invalid or missed or found["servers"].opened < 4:
+        # The machine was busy with other things: the bed or a capture says so. Once it may.
+        with capsys.disabled():
+            sys.stderr.write(f"\nagain: {run.invalid}, packets missed: {missed}, {found}\n")
+        run, found = marks_of(tmp_path / "second")
     assert run.summary["flows"]["all"]["count"] == 4
-    assert forward(run)["marked_packets"] == int(found["clients"][0]) > 10
-    reductions, shortest_gap = int(found["servers"][1]), float(found["servers"][2])
-    assert 4 <= reductions <= forward(run)["marked_packets"]
-    # The round trip has 50 ms at least.
-    assert shortest_gap > 0.045
+    assert forward(run)["marked_packets"] == found["clients"].marked > 10
+    assert 4 <= found["servers"].reductions <= forward(run)["marked_packets"]
+    assert found["servers"].early == 0
 
 
 DATAGRAMS = """

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import aqmlab as package
 import pytest
-from aqmlab import Run, Scenario
+from aqmlab import Run, Scenario, _native
+from aqmlab.engine.store import Store
 from aqmlab.results.metrics import flattened
+from aqmlab.results.statistics import estimate
 from aqmlab.sweeps import campaign
 from aqmlab.sweeps.known import KNOWN, Known
 from aqmlab.sweeps.numbers import Numbers
@@ -123,3 +126,24 @@ def test_another_seed_is_the_same_scenario_with_another_seed() -> None:
     assert scenario.seed == 7
     with pytest.raises(package.ScenarioError, match="seed"):
         scenario.with_seed(-1)
+
+
+def test_runs_that_differ_in_their_seed_alone_share_the_rest(tmp_path: Path) -> None:
+    """What a report reads of thousands of runs is parsed once for each configuration."""
+    short = {"measure.warm_up": "0 s", "measure.duration": "1 s"}
+    scenario = Scenario.from_toml(SMALL).with_overrides(short)
+    seeds = (3, 4, 2**62)
+    runs = [Store(tmp_path).run(scenario.with_seed(seed)) for seed in seeds]
+    for seed, run in zip(seeds, runs, strict=True):
+        text = (run.path / "scenario.toml").read_text()
+        assert run.scenario == json.loads(_native.to_json(text))
+        assert run.seed == seed
+    assert runs[0].scenario["topology"] is runs[1].scenario["topology"]
+
+
+def test_an_estimate_is_made_once_of_the_same_numbers() -> None:
+    numbers = [1.0, 2.5, 4.0, 3.0, 2.0, 5.5, 1.5, 2.25]
+    first = estimate(numbers)
+    assert estimate(tuple(numbers)) is first
+    assert estimate([*numbers[1:], numbers[0]]) is not first
+    assert estimate(numbers, 0.9).half_width < first.half_width

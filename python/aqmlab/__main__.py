@@ -2,6 +2,6 @@
 
 import sys
 
-from aqmlab.cli.app import main
+from aqmlab.cli import main
 
 sys.exit(main())

@@ -56,6 +56,11 @@ def read_text(path: Path, what: str, limit: int) -> str:
         raise AqmlabError(f"{path}: cannot be read: {error.strerror}") from None
     if len(content) > limit:
         raise AqmlabError(f"{path}: is longer than {limit >> 20} MiB, too long for a {what} file")
+    return decoded(content, path, what)
+
+
+def decoded(content: bytes, path: Path, what: str) -> str:
+    """The bytes of a file as text; `what` names it in messages."""
     try:
         return content.decode()
     except UnicodeDecodeError as error:

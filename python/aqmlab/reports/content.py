@@ -411,11 +411,10 @@ def _scenarios(groups: Sequence[Group]) -> list[_Scenario]:
 def _source(label: str, run: Run, folder: Path) -> _Source:
     """Where a run is and what made it."""
     place = os.path.relpath(run.path.resolve(), folder)
+    present = {file.name for file in run.path.iterdir()} if run.path.is_dir() else set()
     names = ("scenario.toml", "summary.json", "responses.parquet", "flows.parquet", "queue.parquet")
     files = {
-        name: quote(f"{place}/{name}")
-        for name in (*names, "metadata.json")
-        if (run.path / name).exists()
+        name: quote(f"{place}/{name}") for name in (*names, "metadata.json") if name in present
     }
     return _Source(
         label=label,

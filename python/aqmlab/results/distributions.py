@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from aqmlab.results.terms import Rank
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from aqmlab.results.run import Run
 
 __all__ = ["Distribution", "Of", "is_exact"]
@@ -60,10 +59,11 @@ class Distribution(Mapping[str, float | None]):
         table = run.distribution
         if table is None:
             raise KeyError(f"{run.path}: holds no distribution.parquet")
-        chosen = pc.equal(table["of"], what)
+        chosen = _is(table["of"], what)
         if traffic_class is not None:
-            chosen = pc.and_(chosen, pc.equal(table["class"], traffic_class))
-        return cls.of_table(table.filter(chosen))
+            chosen &= _is(table["class"], traffic_class)
+        ends, counts = (table[name].to_numpy()[chosen] for name in ("below_s", "count"))
+        return cls.together([cls(ends, counts)])
 
     @classmethod
     def known_of(cls, run: Run, what: Of) -> Distribution:
@@ -141,3 +141,17 @@ class Distribution(Mapping[str, float | None]):
     def __len__(self) -> int:
         """Number of bins."""
         return len(self.below_s)
+
+
+def _is(column: pa.ChunkedArray, word: str) -> np.ndarray:
+    """In which rows of a column this word stands."""
+    if not pa.types.is_dictionary(column.type):
+        return np.asarray(pc.equal(column, word))
+    # Each word is compared once, however many rows have it: there may be thousands of runs.
+    found = [
+        np.array([known == word for known in chunk.dictionary.to_pylist()], dtype=bool)[
+            chunk.indices.to_numpy()
+        ]
+        for chunk in column.chunks
+    ]
+    return np.concatenate([np.empty(0, dtype=bool), *found])

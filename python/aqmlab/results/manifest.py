@@ -66,21 +66,34 @@ class Manifest:
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             raise DamagedRunError(f"{folder}: is damaged: {MANIFEST} cannot be read") from None
 
-    def check(self, metadata: Mapping[str, Any]) -> None:
+    def check(self, metadata: Mapping[str, Any]) -> dict[str, bytes]:
         """Raises an error if a file is missing or has another length, or a small one other bytes.
 
         A run directory holds small files and tables; tables are hashed when they are read.
+
+        Returns:
+            The small files by name: whoever needs one need not read it again.
         """
         if metadata.get("key") != self.key:
             raise self._damage(f"metadata.json has another key than {MANIFEST}")
+        small = {}
         for name, entry in self.files.items():
             if entry.length > _SMALL:
                 self._check_length(name)
             else:
-                self._check_small(name, entry)
+                small[name] = self._small(name, entry)
+        return small
 
-    def _check_small(self, name: str, entry: _Entry) -> None:
-        """Raises an error if a small file is not what it was: it is read in one go."""
+    def source(self, name: str) -> bytes | Path:
+        """A file to be read whole, which has the bytes that it had: its bytes, or where it is."""
+        entry = self.files.get(name)
+        if entry is not None and entry.length <= _SMALL:
+            return self._small(name, entry)
+        self.check_hash(name)
+        return self.folder / name
+
+    def _small(self, name: str, entry: _Entry) -> bytes:
+        """A small file; an error if it is not what it was."""
         try:
             with (self.folder / name).open("rb") as file:
                 content = file.read(entry.length + 1)
@@ -90,6 +103,7 @@ class Manifest:
             self._check_length(name)  # says what is wrong
         if content is None or hashlib.sha256(content).hexdigest() != entry.sha256:
             raise self._damage(f"{name} does not have the bytes that were written")
+        return content
 
     def check_everything(self) -> None:
         """Raises an error if a file is not, to the last bit, what it was."""

@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aqmlab import _native
-from aqmlab._util.files import read_text
+from aqmlab._util.effective import split_at_seed
+from aqmlab._util.files import decoded, read_text
 from aqmlab.errors import AqmlabError, LaterRunError, ScenarioError
 from aqmlab.results.check import check_summary
 from aqmlab.results.links import loaded_links
@@ -129,13 +130,12 @@ class Run:
                 f"{_native.results_version()}; a newer one is needed"
             )
         manifest = Manifest.of(folder, metadata)
-        if manifest is not None:
-            manifest.check(metadata)
-        summary = of_version(read_json(folder, "summary.json"), version)
+        checked = {} if manifest is None else manifest.check(metadata)
+        summary = of_version(read_json(folder, "summary.json", checked), version)
         check_summary(folder / "summary.json", summary)
         file = folder / "scenario.toml"
         try:
-            scenario = json.loads(_native.to_json(read_text(file, "run", _MAX_BYTES)))
+            scenario = _scenario_of(_text(file, checked))
         except ScenarioError as error:
             raise AqmlabError(f"{file}: {error}") from None
         run = cls._called_by_queue(folder, summary, scenario, metadata)
@@ -256,11 +256,12 @@ class Run:
             found = self.tables[table]
             return found if columns is None else found.select(columns)
         file = self._file(table)
-        if self.manifest is not None:
-            self.manifest.check_hash(file.name)
+        source = file if self.manifest is None else self.manifest.source(file.name)
+        whole = pa.BufferReader(source) if isinstance(source, bytes) else source
         try:
-            with pq.ParquetFile(file) as table_file:
-                return table_file.read(columns)
+            with pq.ParquetFile(whole) as table_file:
+                many = table_file.metadata.num_rows > _BATCH_ROWS
+                return table_file.read(columns, use_threads=many)  # starting them costs more
         except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
             raise self._unreadable(table, error) from None
 
@@ -304,10 +305,36 @@ class Run:
         return self.path / f"{table}.parquet"
 
 
-def read_json(folder: Path, name: str) -> dict[str, Any]:
-    """One of the JSON files of a run directory."""
+def _scenario_of(text: str) -> Mapping[str, Any]:
+    """An effective scenario. Runs that differ in their seed alone share the rest of it."""
+    parts = split_at_seed(text)
+    if parts is None:
+        return _parsed(text)
+    before, seed, after = parts
+    return {**_parsed(f"{before}0{after}"), "seed": seed}
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Mapping[str, Any]:
+    """The values of a TOML text; nobody changes them."""
+    found: dict[str, Any] = json.loads(_native.to_json(text))
+    return found
+
+
+def _text(file: Path, checked: Mapping[str, bytes]) -> str:
+    """A text file of a run directory, which may have been read already when it was checked."""
+    content = checked.get(file.name)
+    if content is None:
+        return read_text(file, "run", _MAX_BYTES)
+    return decoded(content, file, "run")
+
+
+def read_json(
+    folder: Path, name: str, checked: Mapping[str, bytes] | None = None
+) -> dict[str, Any]:
+    """One of the JSON files of a run directory; `checked` holds what has been read of it."""
     try:
-        content = json.loads(read_text(folder / name, "run", _MAX_BYTES))
+        content = json.loads(_text(folder / name, checked or {}))
     except (AqmlabError, ValueError, RecursionError):
         raise AqmlabError(f"{folder}: is not a run directory: no readable {name}") from None
     if not isinstance(content, dict):

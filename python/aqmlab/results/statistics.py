@@ -90,7 +90,13 @@ def estimate(values: Sequence[float] | Floats, confidence: float = CONFIDENCE) -
     A single value has no interval: its ends are not numbers. Nor have values among which one is
     not a number (nothing was measured in one of the runs): then the mean is none either.
     """
-    column = np.asarray(values, dtype=float)[:, np.newaxis]
+    return _estimate(np.asarray(values, dtype=float).tobytes(), confidence)
+
+
+@lru_cache(maxsize=4096)
+def _estimate(values: bytes, confidence: float) -> Estimate:
+    """The estimate of some numbers: tables, sentences and comparisons ask for the same ones."""
+    column = np.frombuffer(values)[:, np.newaxis]
     mean, low, high, method = estimates(column, confidence)
     return Estimate(float(mean[0]), float(low[0]), float(high[0]), len(column), method)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import _native
+from aqmlab._util.effective import split_at_seed
 from aqmlab._util.files import read_text
 from aqmlab._util.shipped import found
 from aqmlab.errors import ScenarioError
@@ -30,8 +30,6 @@ _MAX_BYTES = 16 * 2**20
 """Largest scenario file that is read."""
 _LAST_SEED = 2**63 - 1
 """The largest whole number that TOML can say."""
-_HEAD = re.compile(r"""(title = (?!"{3}|'{3}).*\nseed = )\d+$""", re.MULTILINE)
-"""How an effective scenario begins whose title has one line: up to its seed, and the seed."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,11 +159,11 @@ class Scenario:
         if seed == self.seed:
             return self
         # Nothing else of the effective scenario depends on it: a sweep has thousands of seeds.
-        head = _HEAD.match(self.effective)
-        if head is None or not 0 <= seed <= _LAST_SEED:
+        parts = split_at_seed(self.effective)
+        if parts is None or not 0 <= seed <= _LAST_SEED:
             populations = dict(self.populations)
             return self.with_overrides({"seed": seed}).with_populations(populations)
-        text = f"{head[1]}{seed}{self.effective[head.end() :]}"
+        text = f"{parts[0]}{seed}{parts[2]}"
         found = copy(self)
         for name in ("data", "key"):
             vars(found).pop(name, None)

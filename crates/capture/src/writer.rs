@@ -60,6 +60,8 @@ pub struct TcpImage<'a> {
     pub ack: u32,
     /// Control bits as in the header.
     pub flags: u8,
+    /// The bit beside them, AE (RFC 9768).
+    pub ae: bool,
     /// The window field, scaled.
     pub window: u16,
     /// Maximum segment size, on a SYN.
@@ -72,6 +74,8 @@ pub struct TcpImage<'a> {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks, as many as fit: three beside time stamps, else four.
     pub sack: &'a [(u32, u32)],
+    /// The option of Accurate ECN: its kind, and its fields of 24 bits.
+    pub accecn: Option<(u8, &'a [u32])>,
     /// Bytes of options at least, a multiple of four: no-operations fill them up.
     pub room: u8,
 }
@@ -217,7 +221,7 @@ impl<W: Write> CaptureWriter<W> {
             Transport::Tcp(tcp) => {
                 headers.extend(tcp.seq.to_be_bytes());
                 headers.extend(tcp.ack.to_be_bytes());
-                headers.extend([(transport_len as u8 / 4) << 4, tcp.flags]);
+                headers.extend([((transport_len as u8 / 4) << 4) | u8::from(tcp.ae), tcp.flags]);
                 headers.extend(tcp.window.to_be_bytes());
                 headers.extend([0; 4]);
                 headers.extend(options);
@@ -276,6 +280,14 @@ impl TcpImage<'_> {
             push(&[1, 1, 8, 10]);
             push(&own.to_be_bytes());
             push(&echo.to_be_bytes());
+        }
+        if let Some((kind, fields)) = self.accecn {
+            push(&[kind, 2 + 3 * fields.len() as u8]);
+            for field in fields {
+                push(&field.to_be_bytes()[1..]);
+            }
+            let end = push(&[]);
+            push(&[NO_OPERATION; 3][..end.next_multiple_of(4) - end]);
         }
         let used = push(&[]);
         let blocks = self

@@ -40,12 +40,14 @@ const TCP: TcpImage<'_> = TcpImage {
     seq: 0x0102_0304,
     ack: 0x0506_0708,
     flags: 0x5a,
+    ae: true,
     window: 4097,
     segment_size: None,
     window_scale: None,
     sack_permitted: false,
     timestamps: Some((11, 22)),
     sack: &[(100, 200), (300, 400), (500, 600), (700, 800)],
+    accecn: None,
     room: 0,
 };
 
@@ -63,7 +65,7 @@ fn tcp_over_both_ips_with_valid_checksums() {
             assert_eq!(tcp.payload().len(), payload as usize);
             assert_eq!(tcp.sequence_number(), TCP.seq);
             assert_eq!(tcp.acknowledgment_number(), TCP.ack);
-            assert!(tcp.psh() && tcp.ack() && tcp.ece() && tcp.syn() && !tcp.fin());
+            assert!(tcp.ns() && tcp.psh() && tcp.ack() && tcp.ece() && tcp.syn() && !tcp.fin());
             assert_eq!(tcp.window_size(), TCP.window);
             let options: Vec<_> = tcp.options_iterator().map(Result::unwrap).collect();
             // Three blocks fit beside time stamps.
@@ -99,6 +101,23 @@ fn tcp_over_both_ips_with_valid_checksums() {
             assert_eq!(tcp.checksum(), check.unwrap());
         }
     }
+}
+
+#[test]
+fn the_option_of_accurate_ecn_stands_between_time_stamps_and_blocks() {
+    let image = image(
+        IPV4,
+        Transport::Tcp(TcpImage {
+            accecn: Some((174, &[0x01_0203, 0x04_0506])),
+            ..TCP
+        }),
+        0,
+    );
+    let (data, _) = written(&image, u32::MAX >> 8, Checksums::Valid);
+    let options = &data[40..];
+    assert_eq!(options[12..20], [174, 8, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(options[20..24], [1, 1, 5, 18], "two blocks are left");
+    assert_eq!(options.len(), 40);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use aqmlab_capture::{CaptureWriter, Checksums, PacketImage, TcpImage, Transport}
 use aqmlab_net::{Role, Time};
 use aqmlab_record::{LinkDirection, RunError};
 use aqmlab_scenario as scenario;
-use aqmlab_tcp::{Flags, MAX_SACK_BLOCKS, Options, Profile};
+use aqmlab_tcp::{AccEcnOption, Flags, MAX_SACK_BLOCKS, Options, Profile};
 
 use crate::event::Event;
 use crate::route::Routes;
@@ -132,6 +132,8 @@ impl Capture {
         for (kept, block) in sack.iter_mut().zip(blocks) {
             *kept = block;
         }
+        let accecn = options.accecn();
+        let kind = |option: &AccEcnOption| if option.is_ect1_first() { 174 } else { 172 };
         let transport = if route.are_datagrams {
             Transport::Udp
         } else {
@@ -141,6 +143,7 @@ impl Capture {
                     .timestamps()
                     .map(|stamps| (stamps.value, stamps.echo)),
                 sack: &sack[..count],
+                accecn: accecn.as_ref().map(|it| (kind(it), it.fields())),
                 ..header(
                     self.stacks[usize::from(route.class)][sender as usize],
                     event,
@@ -201,6 +204,7 @@ fn header<'a>(stack: Stack, event: &Event) -> TcpImage<'a> {
         seq: event.seq,
         ack: if flags.has(Flags::ACK) { event.ack } else { 0 },
         flags: set.fold(0, |bits, (_, bit)| bits | bit),
+        ae: flags.has(Flags::AE),
         window: window.min(u16::MAX.into()) as u16,
         segment_size: is_syn.then_some(stack.segment as u16),
         window_scale: is_syn.then_some(scale as u8),

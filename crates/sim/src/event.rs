@@ -4,7 +4,7 @@
 use aqmlab_net::{Ecn, Role};
 use aqmlab_tcp::{Flags, Segment};
 
-use crate::options::Ticket;
+use crate::options::{HAS_AE, Ticket};
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,9 @@ pub(crate) struct Event {
 
 /// Where the ECN field begins in `bits`: behind the six control bits.
 const ECN_SHIFT: u8 = 6;
+const CONTROL_BITS: u8 = (1 << ECN_SHIFT) - 1;
+/// The seventh control bit is that of `options`: [`HAS_AE`].
+const AE_SHIFT: u32 = HAS_AE.trailing_zeros() - Flags::AE.0.trailing_zeros();
 
 /// Where the number of the hop begins in `kind`.
 const HOP_SHIFT: u8 = 4;
@@ -81,9 +84,9 @@ impl Event {
             conn,
             seq: segment.seq as u32,
             ack: segment.ack as u32,
-            options,
+            options: options | (((segment.flags.0 & Flags::AE.0) as u32) << AE_SHIFT),
             len: segment.len as u16,
-            bits: segment.flags.0 | (segment.ecn as u8) << ECN_SHIFT,
+            bits: (segment.flags.0 & CONTROL_BITS) | (segment.ecn as u8) << ECN_SHIFT,
             kind: kind.pack(),
         }
     }
@@ -134,7 +137,7 @@ impl Event {
     /// The segment goes on: it is now to reach this hop of its path, with this ECN field.
     pub(crate) const fn hopped_on(self, sender: Role, ecn: Ecn, hop: u8) -> Self {
         Self {
-            bits: self.flags().0 | (ecn as u8) << ECN_SHIFT,
+            bits: (self.bits & CONTROL_BITS) | (ecn as u8) << ECN_SHIFT,
             kind: Kind::AtPort(sender).pack() | hop << HOP_SHIFT,
             ..self
         }
@@ -143,7 +146,7 @@ impl Event {
     /// The segment goes on: it is now to reach the other end, with this ECN field.
     pub(crate) const fn passed_on(self, sender: Role, ecn: Ecn) -> Self {
         Self {
-            bits: self.flags().0 | (ecn as u8) << ECN_SHIFT,
+            bits: (self.bits & CONTROL_BITS) | (ecn as u8) << ECN_SHIFT,
             kind: Kind::AtHost(sender).pack(),
             ..self
         }
@@ -174,7 +177,7 @@ impl Event {
     }
 
     pub(crate) const fn flags(&self) -> Flags {
-        Flags(self.bits & ((1 << ECN_SHIFT) - 1))
+        Flags((self.bits & CONTROL_BITS) | ((self.options >> AE_SHIFT) as u8 & Flags::AE.0))
     }
 
     pub(crate) const fn ecn(&self) -> Ecn {
@@ -205,6 +208,7 @@ mod tests {
             .with(Flags::ACK)
             .with(Flags::ECE)
             .with(Flags::CWR)
+            .with(Flags::AE)
             .with(Flags::RST)
             .with(Flags::FIN);
         for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
@@ -217,7 +221,7 @@ mod tests {
                 options: Options::NONE,
             };
             let event = Event::segment(Kind::AtPort(Role::Server), 3, &segment, 9);
-            assert_eq!(event.options, 9);
+            assert_eq!(event.options, 9 | HAS_AE);
             assert_eq!((event.flags(), event.ecn(), event.len), (flags, ecn, 1460));
             let on = event.passed_on(Role::Server, Ecn::Ce);
             let hop = MOST_HOPS as u8 - 1;

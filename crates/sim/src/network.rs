@@ -452,7 +452,7 @@ fn details(routes: &Routes, event: &Event, options: &Options) -> Details {
     let sender = event.sender();
     let ends = [sender, sender.other()];
     let flags = event.flags();
-    let ecn = Flags::ECE.with(Flags::CWR);
+    let ecn = Flags::ACE;
     let acknowledges = flags.has(Flags::ACK) && !flags.has(Flags::SYN);
     Details {
         hosts: ends.map(|end| u64::from(routes.of(end).node)),

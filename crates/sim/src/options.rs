@@ -2,8 +2,12 @@
 
 use aqmlab_tcp::Options;
 
-/// Which options a segment has: 0 for none, so that an event says it in a word.
+/// Which options a segment has: 0 for none, so that an event says it in a word. Its highest bit is a
+/// control bit that finds no room elsewhere ([`HAS_AE`]).
 pub(crate) type Ticket = u32;
+
+/// A segment with [`Flags::AE`](aqmlab_tcp::Flags::AE), whatever its options.
+pub(crate) const HAS_AE: Ticket = 1 << 31;
 
 /// The ticket of a segment without options.
 pub(crate) const NO_OPTIONS: Ticket = 0;
@@ -41,13 +45,13 @@ impl OptionsAside {
     pub(crate) fn len(&self, ticket: Ticket) -> u32 {
         match ticket {
             NO_OPTIONS => 0,
-            ticket => self.kept[ticket as usize - 1].sack_len(),
+            ticket => self.peek(ticket).extra_len(),
         }
     }
 
     /// Reads them, and keeps them.
     pub(crate) fn peek(&self, ticket: Ticket) -> Options {
-        match ticket {
+        match ticket & !HAS_AE {
             NO_OPTIONS => Options::NONE,
             ticket => self.kept[ticket as usize - 1],
         }
@@ -64,6 +68,10 @@ impl OptionsAside {
 
     #[inline(never)]
     fn take_kept(&mut self, ticket: Ticket) -> Options {
+        let ticket = ticket & !HAS_AE;
+        if ticket == NO_OPTIONS {
+            return Options::NONE;
+        }
         self.free.push(ticket);
         self.kept[ticket as usize - 1]
     }

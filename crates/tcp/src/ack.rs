@@ -403,7 +403,7 @@ impl Endpoint {
         });
         self.ecn.cut_until = self.max;
         self.ecn.cut_by_echo = false;
-        self.ecn.cwr_pending = self.ecn.agreed;
+        self.ecn.cwr_pending = self.ecn.agreed && !self.ecn.accurate;
         cwnd
     }
 
@@ -420,7 +420,7 @@ impl Endpoint {
         if window <= mss {
             self.ecn.hold = reaction == EcnReaction::Rfc3168;
             self.ecn.cut_until = self.max;
-            self.ecn.cwr_pending = true;
+            self.ecn.cwr_pending = !self.ecn.accurate;
             return;
         }
         let cwnd = self.cut(self.in_flight(), Cause::Echo, cx);

@@ -2,6 +2,7 @@
 
 use aqmlab_net::{Ecn, RandomStream, Time};
 
+use crate::accecn::AccEcn;
 use crate::control::{Control, ControlMetrics};
 use crate::profile::{EcnEcho, Profile};
 use crate::prr::Prr;
@@ -136,6 +137,8 @@ pub struct Endpoint {
     pub(crate) sacking: bool,
     /// The peer stamps its segments.
     pub(crate) stamping: bool,
+    /// Segments may carry options beside SACK blocks.
+    pub(crate) optioned: bool,
     /// ACKs and options need the long way: time stamps, records.
     pub(crate) unpredicted: bool,
     /// It keeps a record of each segment.
@@ -147,8 +150,10 @@ pub struct Endpoint {
 pub(crate) struct EcnSender {
     /// Echoes are ignored until the peer acknowledges more than this: one cut per window.
     pub(crate) cut_until: u64,
-    /// Both ends agreed on ECN.
+    /// Both ends agreed on ECN: data is sent as capable.
     pub(crate) agreed: bool,
+    /// They agreed on accurate feedback (RFC 9768): flags and options tell of a counter.
+    pub(crate) accurate: bool,
     /// The last cut answered an echo: a loss in the same window cuts no further.
     pub(crate) cut_by_echo: bool,
     /// The next new data segment says that the window has been reduced.
@@ -171,6 +176,8 @@ pub(crate) struct Cold {
     pub(crate) transit: u32,
     /// Draws of the random delay before a segment.
     pub(crate) draws: Option<RandomStream>,
+    /// What accurate feedback of marks counts.
+    pub(crate) accecn: Option<Box<AccEcn>>,
     /// The record of each segment, of a sender that keeps one.
     pub(crate) tracked: Option<Box<Tracked>>,
 }
@@ -206,6 +213,7 @@ impl Endpoint {
             partial: false,
             sacking: false,
             stamping: false,
+            optioned: false,
             unpredicted: false,
             keeps_records: false,
         }
@@ -440,6 +448,7 @@ impl Endpoint {
     fn skip_handshake(&mut self, cx: &Context<'_>) {
         self.receiver.on_syn(0);
         self.ecn.agreed = cx.profile.ecn;
+        self.ecn.accurate = cx.profile.wants_accecn();
         self.sacking = cx.profile.wants_sack();
         self.stamping = cx.profile.stamps().is_some();
         self.establish(cx);
@@ -448,6 +457,13 @@ impl Endpoint {
     fn send_syn(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let active = self.phase == Phase::SynSent;
         let flags = match self.phase {
+            Phase::SynSent if cx.profile.wants_accecn() => {
+                Flags::SYN.with(self.accecn_syn_flags(false))
+            }
+            _ if !active && self.ecn.accurate => {
+                let syn_ack = Flags::SYN.with(Flags::ACK);
+                syn_ack.with(self.accecn_syn_flags(true))
+            }
             // RFC 3168, section 6.1.1: an ECN-setup SYN has both bits, its answer only ECE.
             Phase::SynSent if cx.profile.ecn => Flags::SYN.with(Flags::ECE).with(Flags::CWR),
             Phase::SynSent => Flags::SYN,
@@ -463,6 +479,9 @@ impl Endpoint {
             && (active || self.stamping)
         {
             options.set_timestamps(self.stamp(stamps, cx));
+        }
+        if !active && self.ecn.accurate {
+            self.add_opening_option(cx, &mut options);
         }
         out.send(Segment {
             seq: 0,
@@ -487,6 +506,15 @@ impl Endpoint {
         }
     }
 
+    /// What the peer's SYN offers of ECN and this stack wants.
+    fn agree_on_ecn(&mut self, syn: &Segment, cx: &Context<'_>) {
+        if cx.profile.wants_accecn() {
+            self.accecn_on_syn(syn);
+        } else {
+            self.ecn.agreed = cx.profile.ecn && syn.flags.has(Flags::ECE.with(Flags::CWR));
+        }
+    }
+
     fn on_syn(&mut self, syn: &Segment, cx: &Context<'_>, out: &mut impl Outbox) -> Events {
         if !cx.profile.handshake {
             self.skip_handshake(cx);
@@ -499,7 +527,7 @@ impl Endpoint {
         if syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) {
             self.phase = Phase::SynReceived;
             self.agree(syn, cx);
-            self.ecn.agreed = cx.profile.ecn && syn.flags.has(Flags::ECE.with(Flags::CWR));
+            self.agree_on_ecn(syn, cx);
             self.begin_handshake(cx, out);
         }
         Events::default()
@@ -509,7 +537,7 @@ impl Endpoint {
     fn on_crossing_syn(&mut self, syn: &Segment, cx: &Context<'_>, out: &mut impl Outbox) {
         if syn.flags.has(Flags::SYN) {
             self.agree(syn, cx);
-            self.ecn.agreed = cx.profile.ecn && syn.flags.has(Flags::ECE.with(Flags::CWR));
+            self.agree_on_ecn(syn, cx);
             self.phase = Phase::SynReceived;
             self.send_syn(cx, out);
         }
@@ -527,11 +555,21 @@ impl Endpoint {
             return Events::default();
         }
         self.agree(segment, cx);
-        // A SYN-ACK with both bits reflects the SYN: no agreement.
-        self.ecn.agreed =
-            cx.profile.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
+        if cx.profile.wants_accecn() {
+            self.accecn_on_syn_ack(segment);
+        } else {
+            // A SYN-ACK with both bits reflects the SYN: no agreement.
+            self.ecn.agreed =
+                cx.profile.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
+        }
         self.establish(cx);
         self.receiver.ack_now = true;
+        if self.ecn.accurate {
+            self.accecn_react_to_opening(segment.flags, cx);
+            if self.end == 1 && !self.closed {
+                self.send_handshake_code(cx, out);
+            }
+        }
         self.output(cx, out);
         Events {
             established: true,
@@ -547,6 +585,7 @@ impl Endpoint {
     ) -> Events {
         let crossing = self.active && segment.flags.has(Flags::SYN.with(Flags::ACK));
         if segment.flags.has(Flags::SYN) && !crossing {
+            self.accecn_on_repeated_syn(segment);
             if cx.profile.answers_repeated_syn {
                 self.timed_at = Time::NEVER;
                 self.cold_mut().retransmissions.syn += 1;
@@ -565,6 +604,9 @@ impl Endpoint {
             return Events::default();
         }
         self.establish(cx);
+        if self.ecn.accurate {
+            self.accecn_on_handshake_ack(segment, cx);
+        }
         if cx.profile.handshake_opens_window {
             self.open(1, cx);
         }
@@ -617,6 +659,10 @@ impl Endpoint {
         // Who echoes each change looks at the field of every segment.
         let looks = self.ecn.agreed && cx.profile.ecn_echo == EcnEcho::EachChange;
         self.unpredicted = self.stamping || looks;
+        self.optioned = self.stamping;
+        if self.ecn.accurate {
+            self.accecn_on_established();
+        }
         if cx.profile.keeps_records() {
             self.unpredicted = true;
             self.keeps_records = true;
@@ -634,6 +680,9 @@ impl Endpoint {
         if segment.flags.has(Flags::SYN) {
             // A repeated SYN-ACK: our ACK of it was lost.
             self.receiver.ack_now = true;
+            if self.ecn.accurate && self.max == 1 {
+                self.send_handshake_code(cx, out);
+            }
             self.output(cx, out);
             return Events::default();
         }
@@ -665,25 +714,28 @@ impl Endpoint {
             self.note_change_of_marks(segment, cx, out);
             return;
         }
+        if self.ecn.accurate {
+            return; // Counted with the acknowledgement, as marks of all segments are.
+        }
         if segment.flags.has(Flags::CWR) {
-            self.receiver.echo = false;
+            self.receiver.echo = Flags::default();
         }
         let end = segment.seq + u64::from(segment.len);
         if segment.ecn == Ecn::Ce && self.ecn.agreed && end > self.receiver.next {
-            self.receiver.echo = true;
+            self.receiver.echo = Flags::ECE;
         }
     }
 
     /// RFC 8257, section 3.2: where marks begin or end, what waits is acknowledged with the old state.
     fn note_change_of_marks(&mut self, segment: &Segment, cx: &Context<'_>, out: &mut impl Outbox) {
         let marked = self.ecn.agreed && segment.ecn == Ecn::Ce;
-        if segment.len == 0 || marked == self.receiver.echo {
+        if segment.len == 0 || marked != self.receiver.echo.is_empty() {
             return;
         }
         if self.receiver.delayed_until < Time::NEVER {
             self.send_pure_ack(cx, out);
         }
-        self.receiver.echo = marked;
+        self.receiver.echo = if marked { Flags::ECE } else { Flags::default() };
     }
 
     // ---- timers ----

@@ -9,6 +9,7 @@
 //! only where segments are carried, see [`Segment`]), windows that close (readers are prompt), the
 //! time that TIME-WAIT lasts, urgent data. An end point that aborts falls silent.
 
+mod accecn;
 mod ack;
 pub mod control;
 mod endpoint;
@@ -39,5 +40,6 @@ pub use profile::{
 pub use recovery::RecoveryState;
 pub use rto::HostClock;
 pub use segment::{
-    Flags, MAX_SACK_BLOCKS, Options, Outbox, RoundTrip, Segment, SegmentKind, Timestamps,
+    AccEcnOption, Flags, MAX_SACK_BLOCKS, Options, Outbox, RoundTrip, Segment, SegmentKind,
+    Timestamps,
 };

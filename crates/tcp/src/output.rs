@@ -3,7 +3,7 @@
 use aqmlab_net::{Ecn, RandomStream, Time};
 
 use crate::endpoint::{Context, Endpoint};
-use crate::profile::{Ect, EctOn, Profile, Recovery, SackAtTimeout};
+use crate::profile::{EcnEcho, Ect, EctOn, Profile, Recovery, SackAtTimeout};
 use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Options, Outbox, Segment, SegmentKind};
 
@@ -380,6 +380,7 @@ impl Endpoint {
         let ecn = match cx.profile.ect {
             _ if !capable => Ecn::NotEct,
             Ect::Ect0 => Ecn::Ect0,
+            Ect::Ect1 if self.falls_back(cx) => Ecn::Ect0,
             Ect::Ect1 => Ecn::Ect1,
         };
         let segment = Segment {
@@ -405,6 +406,13 @@ impl Endpoint {
         if self.retransmit_at == Time::NEVER {
             self.arm(cx);
         }
+    }
+
+    /// Accurate feedback was wanted, and the peer has classic ECN: what asks for the L4S service without
+    /// it would harm others (RFC 9331, section 4.2).
+    #[inline]
+    pub(crate) fn falls_back(&self, cx: &Context<'_>) -> bool {
+        cx.profile.ecn_echo == EcnEcho::Accurate && !self.ecn.accurate
     }
 
     #[inline(never)]
@@ -441,17 +449,13 @@ impl Endpoint {
 
     #[inline]
     fn ack_flags(&self) -> Flags {
-        if self.receiver.echo {
-            Flags::ACK.with(Flags::ECE)
-        } else {
-            Flags::ACK
-        }
+        Flags::ACK.with(self.receiver.echo)
     }
 
     /// A segment leaves, with the options that both ends agreed on.
     #[inline(always)]
     fn hand_over(&mut self, segment: Segment, cx: &Context<'_>, out: &mut impl Outbox) {
-        if self.stamping || (self.sacking && self.receiver.has_reports()) {
+        if self.optioned || (self.sacking && self.receiver.has_reports()) {
             let options = self.agreed_options(cx);
             out.send(Segment { options, ..segment });
         } else {
@@ -477,6 +481,9 @@ impl Endpoint {
             && let Some(stamps) = cx.profile.stamps()
         {
             options.set_timestamps(self.stamp(stamps, cx));
+        }
+        if self.ecn.accurate {
+            self.accecn_on_send(cx, &mut options);
         }
         if self.sacking && self.receiver.has_reports() {
             self.receiver.report(cx.profile.sack_blocks, &mut options);

@@ -14,8 +14,9 @@ impl Endpoint {
     /// Whether all that can go is new data and a FIN, in segments without options or ECN flags.
     #[inline(always)]
     pub(crate) fn sends_plainly(&self, cx: &Context<'_>) -> bool {
-        let unusual = self.stamping | self.ecn.cwr_pending | self.ecn.hold | self.receiver.echo;
+        let unusual = self.optioned | self.ecn.cwr_pending | self.ecn.hold;
         !unusual
+            && self.receiver.echo.is_empty()
             && self.nxt == self.max
             && self.dup_acks == 0
             && self.recovery_state == RecoveryState::Open

@@ -93,7 +93,7 @@ mod tests {
     use proptest::sample::select;
 
     use super::*;
-    use crate::profile::{Profile, Recovery};
+    use crate::profile::{EcnEcho, Profile, Recovery};
     use crate::rto::HostClock;
 
     /// Two end points that write to each other over a network that loses, marks and reorders.
@@ -234,13 +234,17 @@ mod tests {
                 Recovery::Sack,
                 Recovery::RackTlp,
             ]),
-            (ecn, timestamps) in any::<(bool, bool)>(),
+            (ecn, timestamps, accurate) in any::<(bool, bool, bool)>(),
             bytes in (1..200_000_u64, 1..20_000_u64),
             (loss, jitter) in (0.0..0.1_f64, 0.0..0.02_f64),
             seed: u64,
         ) {
             let named = Profile::named(name).expect("a name from the list");
-            let profile = Profile { recovery, ecn, timestamps, ..named };
+            let ecn_echo = match recovery {
+                Recovery::RackTlp if accurate => EcnEcho::Accurate,
+                _ => EcnEcho::UntilCwr,
+            };
+            let profile = Profile { recovery, ecn, ecn_echo, timestamps, ..named };
             let pair = Pair::run(profile, bytes.into(), loss, jitter, seed);
             prop_assert!(pair.segments > 0 || loss > 0.0);
         }

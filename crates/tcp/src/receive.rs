@@ -4,7 +4,7 @@ use aqmlab_net::Time;
 
 use crate::profile::{DelayedAck, Profile};
 use crate::rto::{HostClock, nth_tick_after};
-use crate::segment::Options;
+use crate::segment::{Flags, Options};
 
 /// The receiving half of an end point.
 #[derive(Clone, Debug)]
@@ -17,8 +17,9 @@ pub(crate) struct Receiver {
     pub(crate) ack_now: bool,
     /// When the delayed ACK falls due.
     pub(crate) delayed_until: Time,
-    /// CE marks are echoed until the sender says CWR (RFC 3168, section 6.1.3).
-    pub(crate) echo: bool,
+    /// What every segment says of marks: ECE until the sender says CWR (RFC 3168, section 6.1.3), or a
+    /// counter (RFC 9768).
+    pub(crate) echo: Flags,
     /// The highest acknowledgement sent.
     acked: u64,
     /// Sequence number of the peer's FIN, once seen.
@@ -64,7 +65,7 @@ impl Receiver {
             eof: false,
             ack_now: false,
             delayed_until: Time::NEVER,
-            echo: false,
+            echo: Flags::default(),
             acked: 0,
             fin_at: u64::MAX,
             quick_acks: 0,

@@ -127,6 +127,61 @@ pub struct Options {
     bits: u8,
 }
 
+/// The option of Accurate ECN (RFC 9768, section 3.2.3): bytes of payload that have arrived, by code
+/// point and modulo 2^24. The last ones may be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccEcnOption {
+    /// In the order of the option: bytes of CE in the middle, those of ECT(1) first or last.
+    fields: [u32; 3],
+    count: u8,
+    ect1_first: bool,
+}
+
+impl AccEcnOption {
+    /// The largest value of a field.
+    pub(crate) const MASK: u32 = (1 << 24) - 1;
+
+    /// All three counters, of bytes in ECT(0), CE and ECT(1) packets; `ect1_first`: order 1.
+    pub const fn new(ect1_first: bool, [e0b, ceb, e1b]: [u32; 3]) -> Self {
+        let fields = if ect1_first {
+            [e1b, ceb, e0b]
+        } else {
+            [e0b, ceb, e1b]
+        };
+        Self {
+            fields,
+            count: 3,
+            ect1_first,
+        }
+    }
+
+    /// Leaves all but the first `count` fields out.
+    pub fn truncate(&mut self, count: usize) {
+        self.count = self.count.min(count as u8);
+        self.fields[usize::from(self.count)..].fill(0);
+    }
+
+    /// Whether the bytes of ECT(1) packets come first.
+    pub const fn is_ect1_first(&self) -> bool {
+        self.ect1_first
+    }
+
+    /// The counters that are there, in the order of the option.
+    pub fn fields(&self) -> &[u32] {
+        &self.fields[..usize::from(self.count)]
+    }
+
+    /// The first counter.
+    pub(crate) fn first(&self) -> Option<u32> {
+        self.fields().first().copied()
+    }
+
+    /// Bytes of CE packets.
+    pub(crate) fn ceb(&self) -> Option<u32> {
+        self.fields().get(1).copied()
+    }
+}
+
 const WORDS: usize = 2 * MAX_SACK_BLOCKS + 1;
 /// Where the time stamps begin.
 const STAMPS: usize = WORDS - 3;
@@ -134,6 +189,9 @@ const STAMPS: usize = WORDS - 3;
 const SACK_PERMITTED: u8 = 1;
 const HAS_STAMPS: u8 = 2;
 const HAS_TRANSIT: u8 = 4;
+const ECT1_FIRST: u8 = 8;
+/// Fields of the option of Accurate ECN, in two bits.
+const ACCECN_SHIFT: u8 = 4;
 
 /// The time stamps of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -181,11 +239,8 @@ impl Options {
 
     /// Adds a SACK block, of full sequence numbers; one that finds no space is left out.
     pub fn push_sack_block(&mut self, from: u64, to: u64) {
-        let space = if self.bits & HAS_STAMPS == 0 {
-            MAX_SACK_BLOCKS
-        } else {
-            MAX_SACK_BLOCKS - 1
-        };
+        let stamps = usize::from(self.bits & HAS_STAMPS != 0);
+        let space = MAX_SACK_BLOCKS - stamps - usize::from(self.accecn_fields() > 0);
         let index = usize::from(self.blocks);
         if index < space {
             self.words[2 * index] = from as u32;
@@ -206,6 +261,7 @@ impl Options {
     /// Adds time stamps; a fourth SACK block gives way.
     pub fn set_timestamps(&mut self, stamps: Timestamps) {
         self.blocks = self.blocks.min(MAX_SACK_BLOCKS as u8 - 1);
+        let accecn = self.accecn();
         self.bits |= HAS_STAMPS;
         self.words[STAMPS] = stamps.value;
         self.words[STAMPS + 1] = stamps.echo;
@@ -213,15 +269,57 @@ impl Options {
             self.bits |= HAS_TRANSIT;
             self.words[STAMPS + 2] = transit;
         }
+        if let Some(option) = accecn {
+            self.set_accecn(option);
+        }
     }
 
-    /// Bytes of header that the SACK blocks take, with the two no-operations that align them. What
-    /// every segment of a stack carries is part of its profile's header.
-    pub const fn sack_len(&self) -> u32 {
-        match self.blocks {
+    const fn accecn_fields(&self) -> u8 {
+        (self.bits >> ACCECN_SHIFT) & 3
+    }
+
+    /// Where the option of Accurate ECN has its fields: what time stamps leave.
+    const fn accecn_words(&self) -> [usize; 3] {
+        if self.bits & HAS_STAMPS == 0 {
+            [WORDS - 1, WORDS - 2, WORDS - 3]
+        } else {
+            [WORDS - 1, STAMPS - 1, STAMPS - 2]
+        }
+    }
+
+    /// The option of Accurate ECN.
+    pub fn accecn(&self) -> Option<AccEcnOption> {
+        let count = self.accecn_fields();
+        let mut option = AccEcnOption {
+            fields: self.accecn_words().map(|at| self.words[at]),
+            count,
+            ect1_first: self.bits & ECT1_FIRST != 0,
+        };
+        option.truncate(3);
+        (count > 0).then_some(option)
+    }
+
+    /// Adds the option of Accurate ECN, before SACK blocks and behind time stamps without a transit
+    /// time; a SACK block fewer fits.
+    pub fn set_accecn(&mut self, option: AccEcnOption) {
+        for (at, &field) in self.accecn_words().into_iter().zip(option.fields()) {
+            self.words[at] = field;
+        }
+        self.bits |= (option.count << ACCECN_SHIFT) | (u8::from(option.ect1_first) * ECT1_FIRST);
+    }
+
+    /// Bytes of header that SACK blocks and the option of Accurate ECN take, with the no-operations that
+    /// align them. What every segment of a stack carries is part of its profile's header.
+    pub const fn extra_len(&self) -> u32 {
+        let sack = match self.blocks {
             0 => 0,
             blocks => 4 + 8 * blocks as u32,
-        }
+        };
+        let accecn = match self.accecn_fields() {
+            0 => 0,
+            fields => (2 + 3 * fields as u32).next_multiple_of(4),
+        };
+        sack + accecn
     }
 }
 
@@ -242,10 +340,19 @@ impl Flags {
     pub const CWR: Self = Self(16);
     /// Reset: the connection is gone.
     pub const RST: Self = Self(32);
+    /// Accurate ECN (RFC 9768): with CWR and ECE a counter of marks.
+    pub const AE: Self = Self(64);
+    /// The three bits of that counter.
+    pub const ACE: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
 
     /// Whether all bits of `other` are set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Whether no bit is set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
     }
 
     /// What is set beside the bits of `other`.
@@ -318,7 +425,7 @@ mod tests {
         for n in 0..5 {
             options.push_sack_block(10 * n, 10 * n + 5);
         }
-        assert_eq!((options.sack_blocks().len(), options.sack_len()), (4, 36));
+        assert_eq!((options.sack_blocks().len(), options.extra_len()), (4, 36));
         options.set_timestamps(stamps);
         options.push_sack_block(90, 95);
         assert_eq!(options.timestamps(), Some(stamps));
@@ -326,5 +433,32 @@ mod tests {
         assert_eq!(blocks, [(0, 5), (10, 15), (20, 25)]);
         options.permit_sack();
         assert!(options.sack_permitted() && !options.is_empty());
+    }
+
+    #[test]
+    fn ae17_the_option_of_accurate_ecn_finds_room_beside_time_stamps_and_two_blocks() {
+        let stamps = Timestamps {
+            value: 1,
+            echo: 2,
+            transit: None,
+        };
+        for (stamped, fields, blocks) in [(false, 3, 3), (true, 2, 2)] {
+            let mut options = Options::NONE;
+            if stamped {
+                options.set_timestamps(stamps);
+            }
+            let mut option = AccEcnOption::new(true, [7, 8, 9]);
+            option.truncate(fields);
+            options.set_accecn(option);
+            for n in 0..4 {
+                options.push_sack_block(10 * n, 10 * n + 5);
+            }
+            assert_eq!(options.accecn(), Some(option));
+            assert_eq!(option.fields(), &[9, 8, 7][..fields]);
+            assert_eq!(options.sack_blocks().len(), blocks);
+            assert_eq!(options.timestamps(), stamped.then_some(stamps));
+            let room = if stamped { 28 } else { 40 };
+            assert!(options.extra_len() <= room, "{}", options.extra_len());
+        }
     }
 }

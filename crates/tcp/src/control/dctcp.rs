@@ -39,8 +39,8 @@ impl Parameters for Params {
         paper: "S. Bensley, D. Thaler, P. Balasubramanian, L. Eggert, G. Judd, Data Center TCP (DCTCP), \
                 RFC 8257, 2017; M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010",
         purpose: "Cuts the window in proportion to the share of marks, once per window: a short queue at \
-                  a step of marking, for data centres. Needs `ecn`, `recovery = \"rack-tlp\"` and, \
-                  without Accurate ECN, `ecn_echo = \"each-change\"` at the receiver.",
+                  a step of marking, for data centres. Needs `ecn`, `recovery = \"rack-tlp\"` and \
+                  `ecn_echo = \"each-change\"` or `\"accurate\"`.",
         departures: &[
             "Marks are counted by the bytes that ACKs with an echo deliver; Linux counts segments, as \
              `integer` does.",

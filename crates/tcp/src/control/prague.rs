@@ -41,10 +41,10 @@ impl Parameters for Params {
                 draft-briscoe-iccrg-prague-congestion-control; tcp_prague.c of L4STeam/linux, 0.6",
         purpose: "DCTCP for the Internet: paced, with fractions of a segment, growth of short round trips \
                   as of longer ones, and half of the window for a loss. Needs `ecn`, \
-                  `recovery = \"rack-tlp\"`, `ect = \"ect1\"` and `ecn_echo = \"each-change\"`.",
+                  `recovery = \"rack-tlp\"`, `ect = \"ect1\"` and `ecn_echo = \"accurate\"`.",
         departures: &[
-            "Marks are told by DCTCP's echo (RFC 8257, section 3.2) in place of Accurate ECN, which is \
-             not there: an ACK that is lost takes its marks along.",
+            "With `ecn_echo = \"each-change\"` marks are told by DCTCP's echo (RFC 8257, section 3.2): an \
+             ACK that is lost takes its marks along.",
             "Of the ways of scaling with the round trip only that by the rate is there; bursts are single \
              segments.",
             "Slow start opens the window with fractions, too.",

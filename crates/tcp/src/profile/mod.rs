@@ -169,6 +169,10 @@ pub struct Profile {
     /// How marks are echoed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ecn_echo: EcnEcho,
+    /// Whether ACKs also count marked bytes, in the option of Accurate ECN. With
+    /// `ecn_echo = "accurate"`.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub accecn_option: bool,
     /// The code point of ECN-capable data.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ect: Ect,
@@ -177,6 +181,15 @@ pub struct Profile {
 /// Keys that a stack of before 2010 lacks are not written where they have no effect.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+const fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 /// The profiles that ship: name and text.
@@ -260,6 +273,9 @@ impl Profile {
         if !self.handshake {
             own.ecn &= peer.ecn;
             own.timestamps &= peer.timestamps;
+            if own.ecn_echo == EcnEcho::Accurate && peer.ecn_echo != EcnEcho::Accurate {
+                own.ecn_echo = EcnEcho::UntilCwr;
+            }
             if self.wants_sack() && !peer.wants_sack() {
                 own.recovery = Recovery::NewReno;
             }
@@ -376,6 +392,11 @@ impl Profile {
             let message = "found one that needs a record of each segment; expected recovery = \
                            \"rack-tlp\" with it";
             return problem("congestion_control", message);
+        }
+        if self.ecn_echo == EcnEcho::Accurate && !self.keeps_records() {
+            let message = "found \"accurate\", which counts segments; expected recovery = \
+                           \"rack-tlp\" with it";
+            return problem("ecn_echo", message);
         }
         let checked = control.check();
         checked.map_err(|(field, message)| (format!("congestion_control.{field}"), message))
@@ -601,6 +622,7 @@ mod tests {
             ),
             ("connect_timeout", "connect_timeout = \"0 s\""),
             ("congestion_control", "congestion_control = \"bbr1\""),
+            ("ecn_echo", "ecn_echo = \"accurate\""),
         ] {
             let profile = read(&format!("tcp = {{ {text} }}")).unwrap();
             assert_eq!(profile.check().unwrap_err().0, field, "{text}");

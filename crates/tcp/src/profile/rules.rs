@@ -362,6 +362,9 @@ pub enum EcnEcho {
     /// In the ACKs of marked data alone: where marks begin or end, what waits is acknowledged at once
     /// (DCTCP: RFC 8257, section 3.2).
     EachChange,
+    /// By a counter in every segment (Accurate ECN: RFC 9768), if the peer speaks it, else until CWR. With
+    /// `recovery = "rack-tlp"`.
+    Accurate,
 }
 
 /// What ends the first slow start beside congestion.

@@ -150,18 +150,30 @@ impl Endpoint {
 
     /// What the ACK tells of marks; a control that leaves them to the stack has answered by then.
     fn take_marks(&mut self, segment: &Segment, cx: &Context<'_>) -> Marks {
-        let echo = self.ecn.agreed && segment.flags.has(Flags::ECE);
-        if !echo {
-            return Marks::default();
-        }
-        if !cx.profile.congestion_control.answers_marks() {
-            self.on_echo(segment.ack, cx);
-        }
         let news = &self.tracked().flight.news;
-        Marks {
+        let told = Marks {
             bytes: news.delivered,
             segments: news.segments,
+        };
+        let marks = if self.ecn.accurate {
+            self.accecn_count(segment);
+            let segments = self.accecn_marks(segment, (told.segments, told.bytes), cx);
+            let bytes = segments * cx.profile.mss.0;
+            Marks { bytes, segments }
+        } else if self.ecn.agreed && segment.flags.has(Flags::ECE) {
+            told
+        } else {
+            return Marks::default();
+        };
+        let answers = cx.profile.congestion_control.answers_marks();
+        if answers && !self.falls_back(cx) {
+            return marks;
         }
+        if marks.segments > 0 {
+            self.on_echo(segment.ack, cx);
+        }
+        // Without accurate feedback it is Reno: marks are no concern of its own.
+        if answers { Marks::default() } else { marks }
     }
 
     /// Without SACK duplicate ACKs stand for what has arrived beyond a gap.

@@ -6,19 +6,20 @@ use std::fmt::Write;
 use aqmlab_declare::tagged::{self, Located};
 use aqmlab_net::{Ecn, Time};
 use aqmlab_tcp::{
-    Context, Endpoint, Events, Flags, HostClock, Options, Profile, RecoveryState, Segment,
-    Timestamps,
+    AccEcnOption, Context, Endpoint, Events, Flags, HostClock, Options, Profile, RecoveryState,
+    Segment, Timestamps,
 };
 use toml::{Table, Value};
 
 /// Letters of the control bits, in the order in which they are written.
-const FLAGS: [(char, Flags); 6] = [
+const FLAGS: [(char, Flags); 7] = [
     ('S', Flags::SYN),
     ('F', Flags::FIN),
     ('R', Flags::RST),
     ('A', Flags::ACK),
     ('E', Flags::ECE),
     ('W', Flags::CWR),
+    ('N', Flags::AE),
 ];
 
 /// Plays a script; an error says in which line it does not hold, and why.
@@ -324,7 +325,7 @@ fn number(word: &str) -> Result<u64, String> {
     word.parse().map_err(|_| format!("{word:?} is no number"))
 }
 
-/// `FLAGS SEQ[+LEN] [ack N] [sack A-B,C-D] [sackok] [ts VALUE/ECHO] [ect|ect1|ce] [xTIMES]`.
+/// `FLAGS SEQ[+LEN] [ack N] [sack A-B,C-D] [sackok] [ts VALUE/ECHO] [accecn|accecn1 N/N/N] [ect|ect1|ce] [xTIMES]`.
 fn parse(words: &str) -> Result<(Segment, u32), String> {
     let mut words = words.split_whitespace();
     let letters = words.next().unwrap_or_default();
@@ -366,6 +367,19 @@ fn parse(words: &str) -> Result<(Segment, u32), String> {
                     segment.options.push_sack_block(number(from)?, number(to)?);
                 }
             }
+            "accecn" | "accecn1" => {
+                let fields = value()?.split('/').map(|field| Ok(number(field)? as u32));
+                let fields: Vec<u32> = fields.collect::<Result<_, String>>()?;
+                let mut all = [0; 3];
+                all[..fields.len()].copy_from_slice(&fields);
+                let ect1_first = word == "accecn1";
+                if ect1_first {
+                    all.reverse();
+                }
+                let mut option = AccEcnOption::new(ect1_first, all);
+                option.truncate(fields.len());
+                segment.options.set_accecn(option);
+            }
             "ts" => {
                 let (value, echo) = value()?.split_once('/').ok_or("time stamps are V/E")?;
                 segment.options.set_timestamps(Timestamps {
@@ -406,6 +420,11 @@ fn show(segment: &Segment) -> String {
         .collect();
     if !blocks.is_empty() {
         let _ = write!(shown, " sack {}", blocks.join(","));
+    }
+    if let Some(option) = segment.options.accecn() {
+        let fields: Vec<_> = option.fields().iter().map(u32::to_string).collect();
+        let order = if option.is_ect1_first() { "1" } else { "" };
+        let _ = write!(shown, " accecn{order} {}", fields.join("/"));
     }
     if let Some(stamps) = segment.options.timestamps() {
         let _ = write!(shown, " ts {}/{}", stamps.value, stamps.echo);

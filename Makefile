@@ -180,7 +180,7 @@ soak: build $(STAMPS)/requirements-dev  ## long and large work, about an hour: d
 	$(BIN)/python benches/soak.py $(ARGS)
 
 .PHONY: peers-fidelity
-peers-fidelity: build  ## goodput, loss and queue beside ns-2 (Debian: apt-get install ns2): docs/peers-fidelity.md
+peers-fidelity: build  ## goodput, loss and queue beside ns-2 and ns-3 (Debian: apt-get install ns2 libns3-dev): docs/peers-fidelity.md
 	@[ out/peers-fidelity -nt python/aqmlab/_native.abi3.so ] || rm -rf out/peers-fidelity  # of another engine
 	$(BIN)/python -m aqmlab.validation.peers $(ARGS)
 

@@ -1,28 +1,20 @@
-"""Ours beside ns-2, without ns-2: what it is told, what is read from it, what is judged."""
+"""Ours beside ns-2 and ns-3, without them: what they are told, what is read, what is judged."""
 
 from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from aqmlab import Scenario
 from aqmlab.errors import AqmlabError, RunError
-from aqmlab.validation import peers
-from aqmlab.validation.peers import (
-    METRICS,
-    PROGRAM,
-    SETTINGS,
-    Cell,
-    Setting,
-    judge,
-    load,
-    ns2_options,
-    page,
-    parsed,
-)
+from aqmlab.validation import ns2, ns3, peers
+from aqmlab.validation.peers import METRICS, PEERS, Cell, Setting, judge, load, page
+from aqmlab.validation.simulators import called, parsed
 from conftest import ROOT
 
+NS2, NS3 = PEERS
 PRINTED = """version 2.35
 goodput_bps 1414211.7333333334
 arrived_packets 116495
@@ -33,7 +25,12 @@ queue_mean_packets 27.046268511846222
 
 @pytest.fixture(scope="module")
 def settings() -> dict[str, Setting]:
-    return load(ROOT / SETTINGS)
+    return load(replace(NS2, settings=ROOT / NS2.settings))
+
+
+@pytest.fixture(scope="module")
+def settings3() -> dict[str, Setting]:
+    return load(replace(NS3, settings=ROOT / NS3.settings))
 
 
 def test_settings_and_tolerances_are_as_stated(settings: dict[str, Setting]) -> None:
@@ -59,7 +56,7 @@ def test_settings_and_tolerances_are_as_stated(settings: dict[str, Setting]) -> 
 
 
 def test_ns2_gets_the_values_of_the_scenario(settings: dict[str, Setting]) -> None:
-    options = ns2_options(settings["reno-4-droptail"].scenario.data)
+    options = ns2.options(settings["reno-4-droptail"].scenario.data)
     assert (options["discipline"], options["settings"]) == ("DropTail", "")
     assert options["queue"] == 39  # one of them on the wire
     assert (options["rate"], options["seconds"], options["warm_up"]) == ("1544000", 600, 50)
@@ -70,7 +67,7 @@ def test_ns2_gets_the_values_of_the_scenario(settings: dict[str, Setting]) -> No
 
 
 def test_round_trip_times_are_those_of_our_flows(settings: dict[str, Setting]) -> None:
-    options = ns2_options(settings["reno-4-droptail"].scenario.data)
+    options = ns2.options(settings["reno-4-droptail"].scenario.data)
     low, high = options["shortest"], options["longest"]
     assert isinstance(low, float)
     assert isinstance(high, float)
@@ -91,16 +88,16 @@ def test_round_trip_times_are_those_of_our_flows(settings: dict[str, Setting]) -
 def test_disciplines_in_the_words_of_ns2(
     settings: dict[str, Setting], name: str, kind: str, some: str, limit: int
 ) -> None:
-    options = ns2_options(settings[name].scenario.data)
+    options = ns2.options(settings[name].scenario.data)
     assert options["discipline"] == kind
     assert some in str(options["settings"])
     assert options["queue"] == limit
 
 
 def test_every_option_is_known_to_the_program(settings: dict[str, Setting]) -> None:
-    program = (ROOT / PROGRAM).read_text()
+    program = (ROOT / ns2.PROGRAM).read_text()
     known = program.partition("[options {")[2].partition("}]")[0].split()
-    options = ns2_options(settings["sack-10-red-two-way"].scenario.data)
+    options = ns2.options(settings["sack-10-red-two-way"].scenario.data)
     # The last one's default is an empty list, whose braces end the text that is searched.
     assert set(options) <= set(known)
     assert options["two_way"] == 1
@@ -112,11 +109,14 @@ def test_another_discipline_is_refused(settings: dict[str, Setting]) -> None:
         {"topology.bottleneck.discipline": '{ kind = "codel", limit = "100 packets" }'}
     )
     with pytest.raises(AqmlabError, match=r"discipline\.kind: found codel"):
-        ns2_options(codel.data)
+        ns2.options(codel.data)
+    pi = codel.with_overrides({"topology.bottleneck.discipline": '{ preset = "pi-24" }'})
+    with pytest.raises(AqmlabError, match=r"discipline\.kind: found pi"):
+        ns3.options(pi.data)
 
 
 def test_what_ns2_prints_is_read() -> None:
-    numbers, version = parsed(PRINTED)
+    numbers, version = parsed("ns-2", PRINTED)
     assert version == "2.35"
     assert numbers["goodput"] == pytest.approx(1414211.733)
     assert numbers["loss"] == pytest.approx(1077 / 116495)
@@ -128,12 +128,12 @@ def test_what_ns2_prints_is_read() -> None:
 )
 def test_anything_else_is_an_error(printed: str) -> None:
     with pytest.raises(RunError, match="must print arrived_packets"):
-        parsed(printed)
+        parsed("ns-2", printed)
 
 
 def test_an_idle_queue_is_an_error() -> None:
     with pytest.raises(RunError, match="no packet came"):
-        parsed(PRINTED.replace("116495", "0").replace("1077", "0"))
+        parsed("ns-2", PRINTED.replace("116495", "0").replace("1077", "0"))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_the_page_shows_every_cell_with_its_verdict(settings: dict[str, Setting]
     theirs = [{"goodput": 1.1e6, "loss": 0.01, "queue": 10.0}] * 2
     cells = judge(setting, ours, theirs)
     assert [cell.metric for cell in cells] == list(METRICS)
-    text = page([setting], cells, "2.35")
+    text = page([setting], cells, {"ns-2": "2.35"})
     assert "**2 of 3 cells are within their tolerance.**" in text
     assert "ns-2 2.35, seeds 1, 2." in text
     for row in (
@@ -172,7 +172,8 @@ def test_the_page_shows_every_cell_with_its_verdict(settings: dict[str, Setting]
     ):
         assert row in text
     assert "Tolerance 5 %." in text
-    assert "ns-3 was not run" in text
+    assert "### ns-2: goodput of all transfers, kbit/s" in text
+    assert "ns-3" not in text
 
 
 def test_without_ns2_nothing_is_run(
@@ -188,9 +189,66 @@ def test_without_ns2_nothing_is_run(
     assert "ns-2 is not installed" in capsys.readouterr().err
 
 
+def test_without_ns3_nothing_is_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def run(scenario: Scenario, *_: object, **__: object) -> None:
+        raise AssertionError(scenario.name)
+
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(peers, "execute", run)
+    assert peers.main(["ns3-red", "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert "ns-3 is not installed" in told
+    assert "apt-get install libns3-dev" in told
+
+
+def test_settings_and_tolerances_of_ns3_are_those_of_ns2(
+    settings: dict[str, Setting], settings3: dict[str, Setting]
+) -> None:
+    kinds = set()
+    for setting in settings3.values():
+        assert setting.seeds == settings["reno-10-red"].seeds
+        assert setting.within == settings["reno-10-red"].within
+        data = setting.scenario.data
+        link, [traffic] = data["topology"]["bottleneck"]["forward"], data["traffic"]
+        kinds.add(link["discipline"]["kind"])
+        assert link["device_ring"] == "1 packets"
+        assert traffic["tcp"]["ecn"] == link["discipline"].get("ecn", False)
+    assert kinds == {"droptail", "red", "codel", "fq-codel", "pie"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "some"),
+    [
+        ("ns3-droptail", "ns3::FifoQueueDisc", "MaxSize=100p"),
+        ("ns3-red-ecn", "ns3::RedQueueDisc", "UseEcn=true,MinTh=10.0,MaxTh=30.0,LInterm=10.0"),
+        ("ns3-codel", "ns3::CoDelQueueDisc", "UseEcn=false,Target=5ms,Interval=100ms"),
+        ("ns3-fq-codel", "ns3::FqCoDelQueueDisc", "ns3::CoDelQueueDisc::MinBytes=1501,Flows=1024"),
+        ("ns3-pie", "ns3::PieQueueDisc", "QueueDelayReference=15ms,Tupdate=15ms"),
+    ],
+)
+def test_disciplines_in_the_words_of_ns3(
+    settings3: dict[str, Setting], name: str, kind: str, some: str
+) -> None:
+    options = ns3.options(settings3[name].scenario.data)
+    assert options["discipline"] == kind
+    assert some in str(options["settings"])
+    assert (options["rate"], options["segment"], options["window"]) == ("10000000bps", 1460, 65535)
+    program = (ROOT / ns3.PROGRAM).read_text()
+    for option in options:
+        assert f'options.AddValue("{option}"' in program
+
+
+def test_a_program_that_fails_is_named() -> None:
+    with pytest.raises(RunError, match="ns-3: one ended with status 1: no message"):
+        called("ns-3", ["false"], "one")
+
+
 def test_an_unknown_setting_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
     assert peers.main(["reno-5"]) == 2
-    assert "has no setting reno-5; known: reno-4-droptail" in capsys.readouterr().err
+    assert "there is no setting reno-5; known: reno-4-droptail" in capsys.readouterr().err

@@ -163,6 +163,69 @@ def test_the_ack_filter_helps_uploads() -> None:
     assert goodput["on"][1] > 0.9 * goodput["off"][1], goodput
 
 
+PRAGUE = (
+    '{ profile = "linux", congestion_control = "prague", ecn = true, ect = "ect1", '
+    'ect_on = "all-data", ecn_echo = "each-change" }'
+)
+
+
+def beside(rate: str, rtt: str, discipline: str, sender: str, **more: str) -> Run:
+    """The scenario of docs/how-to/l4s.md: a sender beside a CUBIC flow."""
+    page = (ROOT / "docs/how-to/l4s.md").read_text()
+    text = page.split("```toml\n", 1)[1].split("```", 1)[0]
+    constant = f'{{ kind = "constant", rtt = "{rtt}" }}'
+    overrides = {
+        "topology.bottleneck.rate": rate,
+        QUEUE: discipline,
+        "traffic.sender.tcp": sender,
+        "traffic.sender.rtt": constant,
+        "traffic.beside.rtt": constant,
+    }
+    overrides |= {key.replace("__", "."): it for key, it in more.items()}
+    return aqmlab.run(Scenario.from_toml(text).with_overrides(overrides))
+
+
+@pytest.mark.parametrize(("rate", "rtt"), [(40, 20), (120, 5)])
+def test_dq20_prague_and_cubic_share_dualpi2(rate: int, rtt: int) -> None:
+    """PI2 figures 15 to 19: about equal rates; at 40 Mbit/s and 20 ms within a factor of 1.5."""
+    long = {"measure__warm_up": "40 s", "measure__duration": "60 s"}
+    run = beside(f"{rate} Mbit/s", f"{rtt} ms", "dualpi2", PRAGUE, **long)
+    flows = run.summary["flows"]
+    ratio = flows["sender"]["goodput_bps"] / flows["beside"]["goodput_bps"]
+    assert 1 / 1.5 < ratio < 1.5, ratio
+    above = flows["sender"]["rtt_p50_s"] - rtt / 1000
+    assert above < 0.002 < flows["beside"]["rtt_p50_s"] - rtt / 1000, above
+    assert forward(run)["utilization"] > 0.95
+
+
+def test_prague_starves_cubic_without_a_queue_of_its_own() -> None:
+    """PI2 figures 15 to 19: with PIE a scalable control gets many times what CUBIC gets."""
+    run = beside("40 Mbit/s", "20 ms", '{ kind = "pie", ecn = true }', PRAGUE)
+    flows = run.summary["flows"]
+    assert flows["sender"]["goodput_bps"] > 4 * flows["beside"]["goodput_bps"]
+
+
+@pytest.mark.parametrize(
+    ("depth", "least", "most"), [(1, 0.82, 1.0), (2, 0.5, 0.7), (10, 0.38, 0.68)]
+)
+def test_bbr_beside_cubic_gets_less_the_deeper_the_buffer(
+    depth: int, least: float, most: float
+) -> None:
+    """Ware et al. 2019: 0.97, 0.78 and 0.53 of the line; that of 2 BDP is an expected miss."""
+    run = beside(
+        "10 Mbit/s",
+        "40 ms",
+        f'{{ kind = "droptail", limit = "{round(33.3 * depth)} packets" }}',
+        '{ profile = "linux", congestion_control = "bbr1" }',
+        traffic__beside__tcp='"linux"',
+        measure__warm_up="40 s",
+        measure__duration="200 s",
+    )
+    flows = run.summary["flows"]
+    rates = [flows[name]["goodput_bps"] for name in ("sender", "beside")]
+    assert least < rates[0] / sum(rates) < most, rates
+
+
 def test_every_file_has_a_test() -> None:
     """No scenario of the folder without an expectation."""
     text = (ROOT / "tests/test_modern.py").read_text()

@@ -165,7 +165,7 @@ def test_the_ack_filter_helps_uploads() -> None:
 
 PRAGUE = (
     '{ profile = "linux", congestion_control = "prague", ecn = true, ect = "ect1", '
-    'ect_on = "all-data", ecn_echo = "each-change" }'
+    'ect_on = "all-data", ecn_echo = "accurate" }'
 )
 
 

@@ -8,6 +8,7 @@ use aqmlab_tcp::{
 use crate::connection::Connection;
 use crate::event::{Event, Kind};
 use crate::event_queue::EventQueue;
+use crate::hints;
 use crate::network::Network;
 use crate::options::NO_OPTIONS;
 use crate::outgoing::Outgoing;
@@ -17,6 +18,9 @@ use crate::stack::Stack;
 
 /// Bytes of memory of a slot with its route, about, in vectors that are as large as what they hold.
 pub(crate) const SLOT_BYTES: usize = size_of::<Slot>() + size_of::<Routes>();
+
+/// Bytes of the caches that a processor's core has for itself, about.
+const CACHE: usize = 2 << 20;
 
 /// A place for a connection, or for a flow of datagrams, which leaves it empty.
 #[derive(Debug, Default)]
@@ -72,9 +76,22 @@ impl Connections {
         routes: Routes,
         network: &mut Network<Q>,
     ) -> u32 {
-        self.slots.push(Slot::default());
+        hints::push(&mut self.slots, Slot::default());
         network.add_routes(routes);
         (self.slots.len() - 1) as u32
+    }
+
+    /// Whether there are more than the caches of a processor's core hold.
+    pub(crate) fn are_many(&self) -> bool {
+        self.slots.len() * SLOT_BYTES > CACHE
+    }
+
+    /// Something will happen to a connection soon.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, index: u32) {
+        if let Some(slot) = self.slots.get(index as usize) {
+            hints::prefetch(slot);
+        }
     }
 
     /// The stack of a class, which keeps the variants that its connections need.

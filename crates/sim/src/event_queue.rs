@@ -32,6 +32,9 @@ pub(crate) trait EventQueue {
 
     /// Takes what happens next, if that is before `end`.
     fn next(&mut self, end: Time) -> Option<(Time, Next)>;
+
+    /// Tells of connections, or classes, whose events come soon. A hint: not all need be told of.
+    fn look_ahead(&mut self, _soon: impl FnMut(u32)) {}
 }
 
 /// The width of fine buckets that suits a rate, as a power of two of nanoseconds: one or two
@@ -94,6 +97,11 @@ impl EventQueue for WheelQueue {
         } else if port == self.first.1 {
             self.first = self.earliest();
         }
+    }
+
+    #[inline(always)]
+    fn look_ahead(&mut self, mut soon: impl FnMut(u32)) {
+        self.wheel.look_ahead(|event| soon(event.conn));
     }
 
     #[inline(always)]

@@ -16,6 +16,7 @@ mod event;
 mod event_queue;
 #[cfg(test)]
 mod fingerprint;
+mod hints;
 mod hosts;
 mod memory;
 mod network;

@@ -12,6 +12,7 @@ use aqmlab_tcp::{Flags, Options, RoundTrip, SegmentKind};
 use crate::capture::Capture;
 use crate::event::Event;
 use crate::event_queue::{EventQueue, Next};
+use crate::hints;
 use crate::options::{OptionsAside, Ticket};
 use crate::route::{DelayPlacement, Route, Routes};
 
@@ -79,6 +80,21 @@ impl<Q: EventQueue> Network<Q> {
         self.event_queue.next(end)
     }
 
+    /// Has the processor fetch what the next events need of the network, and tells `soon` of their
+    /// connections.
+    #[inline(always)]
+    pub(crate) fn look_ahead(&mut self, mut soon: impl FnMut(u32)) {
+        let (routes, idle) = (&self.routes, &self.idle);
+        self.event_queue.look_ahead(|index| {
+            let slot = index as usize;
+            if let (Some(routes), Some(idle)) = (routes.get(slot), idle.get(slot)) {
+                hints::prefetch(routes);
+                hints::prefetch(idle);
+            }
+            soon(index);
+        });
+    }
+
     /// An event that comes at `time`.
     #[inline(always)]
     pub(crate) fn push(&mut self, time: Time, event: Event) {
@@ -122,8 +138,8 @@ impl<Q: EventQueue> Network<Q> {
 
     /// The route of one more slot.
     pub(crate) fn add_routes(&mut self, routes: Routes) {
-        self.routes.push(routes);
-        self.idle.push(Time::ZERO);
+        hints::push(&mut self.routes, routes);
+        hints::push(&mut self.idle, Time::ZERO);
     }
 
     /// Learns how long a round trip of a connection takes on idle links, which has `propagation`:

@@ -1,7 +1,7 @@
 //! The event queue: a two-level timing wheel with a heap beyond, FIFO among equal times.
 //!
-//! With fine buckets of 16.4 us they hold the next 268 ms, coarse buckets (1.05 ms) the 4 s behind
-//! that, a heap the rest. Buckets are unsorted lists. Coarse ones move over whole as time reaches
+//! With fine buckets of 16.4 us they hold the next 268 ms, coarse buckets (1.05 ms) the 4.3 s
+//! behind that, a heap the rest. Buckets are unsorted lists. Coarse ones move over whole as time reaches
 //! them; a fine one is sorted, stably, when its turn comes. Most hold one event then.
 //!
 //! Why equal times stay in order of insertion: an event goes to the finest level that covers its
@@ -14,19 +14,30 @@ use std::collections::BinaryHeap;
 
 use aqmlab_net::Time;
 
+use crate::hints;
+
 /// Fine buckets per coarse bucket, as a power of two.
 const FINE_PER_COARSE: u32 = 6;
 /// The fine wheel covers this span at least, as a power of two of nanoseconds (268 ms): most round
 /// trips, so that most events are handled once.
 const FINE_SPAN: u32 = 28;
 /// The least and the most fine buckets, as powers of two.
-const FINE_BUCKETS: (u32, u32) = (14, 17);
+const FINE_BUCKETS: (u32, u32) = (14, 20);
+/// The coarse wheel covers this span at least, as a power of two of nanoseconds (4.3 s). Few
+/// events wait for longer, and a heap is slow.
+const COARSE_SPAN: u32 = 32;
+/// The least coarse buckets, as a power of two.
 const COARSE_BUCKETS: u32 = 12;
 /// Width of a fine bucket, as a power of two of nanoseconds.
 const FINE_SHIFT: u32 = 14;
 
 /// Buckets of up to so many events are sorted by insertion.
 const INSERTION: usize = 16;
+
+/// So many buckets before its turn the first event of a bucket is fetched from memory, then the
+/// second, and then what the events are about. A bucket holds one or two events, which take some
+/// 100 ns each; memory takes as long.
+const LOOKS: [u64; 3] = [24, 16, 8];
 
 const NIL: u32 = u32::MAX;
 
@@ -50,6 +61,8 @@ pub struct Wheel<E> {
     far: BinaryHeap<Reverse<(Time, u64, u32)>>,
     /// Orders equal times in the heap.
     pushed_far: u64,
+    /// The cursor at the last [`look_ahead`](Self::look_ahead).
+    looked: u64,
 }
 
 /// Two of them fill a cache line.
@@ -138,7 +151,9 @@ impl<E: Copy> Wheel<E> {
     /// depend on it, only the speed.
     pub fn with_bucket_shift(shift: u32) -> Self {
         let (least, most) = FINE_BUCKETS;
-        let fine = Level::new(FINE_SPAN.saturating_sub(shift).clamp(least, most));
+        let mut fine = Level::new(FINE_SPAN.saturating_sub(shift).clamp(least, most));
+        hints::use_large_pages(&mut fine.heads);
+        let coarse = COARSE_SPAN.saturating_sub(shift + FINE_PER_COARSE);
         Self {
             nodes: Vec::with_capacity(1 << 12),
             free: NIL,
@@ -148,9 +163,10 @@ impl<E: Copy> Wheel<E> {
             horizon: fine.len(),
             advances_at: 1 << FINE_PER_COARSE,
             fine,
-            coarse: Level::new(COARSE_BUCKETS),
+            coarse: Level::new(coarse.max(COARSE_BUCKETS)),
             far: BinaryHeap::new(),
             pushed_far: 0,
+            looked: 0,
         }
     }
 
@@ -210,6 +226,44 @@ impl<E: Copy> Wheel<E> {
         self.current = std::mem::replace(&mut node.next, self.free);
         self.free = index;
         Some((time, event))
+    }
+
+    /// Has the processor fetch the events of the next buckets, and tells `soon` of those that come
+    /// soon, so that what they are about can be fetched, too. This is a hint, on which nothing may
+    /// depend: it leaves out what is pushed into buckets that are nearer.
+    #[inline(always)]
+    pub fn look_ahead(&mut self, soon: impl FnMut(&E)) {
+        if self.looked < self.cursor {
+            self.look_on(soon);
+        }
+    }
+
+    /// [`look_ahead`](Self::look_ahead) over as many buckets as the cursor has gone on.
+    fn look_on(&mut self, mut soon: impl FnMut(&E)) {
+        let [first, second, all] = LOOKS;
+        for bucket in self.looked.max(self.cursor.saturating_sub(all))..self.cursor {
+            if let Some(node) = self.newest(bucket + first) {
+                hints::prefetch(node);
+            }
+            if let Some(node) = self.newest(bucket + second)
+                && let Some(node) = self.nodes.get(node.next as usize)
+            {
+                hints::prefetch(node);
+            }
+            let mut next = self.newest(bucket + all);
+            while let Some(node) = next {
+                soon(&node.event);
+                next = self.nodes.get(node.next as usize);
+            }
+        }
+        self.looked = self.cursor;
+    }
+
+    /// The newest event of a fine bucket.
+    #[inline(always)]
+    fn newest(&self, bucket: u64) -> Option<&Node<E>> {
+        let newest = self.fine.heads[self.fine.slot(bucket)];
+        self.nodes.get(newest as usize)
     }
 
     /// Makes the next fine bucket that is not empty the current one, if it begins before `limit`.
@@ -374,7 +428,7 @@ impl<E: Copy> Wheel<E> {
             self.free = std::mem::replace(free, node).next;
             index
         } else {
-            self.nodes.push(node);
+            hints::push(&mut self.nodes, node);
             (self.nodes.len() - 1) as u32
         }
     }
@@ -488,6 +542,7 @@ mod tests {
         /// Push this far after the last event popped.
         Push(u64),
         Pop(usize),
+        LookAhead,
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -500,8 +555,11 @@ mod tests {
             0..500_000_000_000u64,
             (0..5_000u64).prop_map(|k| k << 20),
         ];
-        let step =
-            prop_oneof![3 => delay.prop_map(Step::Push), 2 => (1..5usize).prop_map(Step::Pop)];
+        let step = prop_oneof![
+            6 => delay.prop_map(Step::Push),
+            4 => (1..5usize).prop_map(Step::Pop),
+            1 => Just(Step::LookAhead),
+        ];
         prop::collection::vec(step, 1..400)
     }
 
@@ -523,6 +581,7 @@ mod tests {
                         prop_assert_eq!(wheel.pop(), expected);
                         now = expected.map_or(now, |(time, _)| time);
                     }
+                    Step::LookAhead => wheel.look_ahead(|_| ()),
                 }
                 prop_assert_eq!(wheel.len(), heap.heap.len());
             }
@@ -530,6 +589,20 @@ mod tests {
                 prop_assert_eq!(wheel.pop(), Some(expected));
             }
             prop_assert!(wheel.is_empty());
+        }
+    }
+
+    #[test]
+    fn tells_of_events_before_their_turn() {
+        let mut wheel = Wheel::with_bucket_shift(10);
+        for event in 0..1000_u64 {
+            wheel.push(Time::from_nanos(event * 700), event);
+        }
+        let mut told = vec![false; 1000];
+        while let Some((_, event)) = wheel.pop() {
+            // Those of the first buckets come before anybody looks.
+            assert!(told[event as usize] || (event * 700) >> 10 <= LOOKS[2]);
+            wheel.look_ahead(|&event| told[event as usize] = true);
         }
     }
 }

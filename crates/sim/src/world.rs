@@ -240,11 +240,28 @@ impl<Q: EventQueue> World<Q> {
             }
             self.happen_out_of_line(time, next);
             let checkpoint = self.checkpoint.min(end);
+            if self.connections.are_many() {
+                self.advance_looking_ahead(checkpoint)?;
+            }
             while let Some((time, next)) = self.network.next(checkpoint) {
                 self.happen(time, next);
                 if self.events.is_multiple_of(EVENTS_PER_LOOK) {
                     self.memory.look()?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles everything that happens before `end`, having the processor fetch what comes next.
+    #[inline(never)]
+    fn advance_looking_ahead(&mut self, end: Time) -> Result<(), RunError> {
+        while let Some((time, next)) = self.network.next(end) {
+            let connections = &self.connections;
+            self.network.look_ahead(|index| connections.fetch(index));
+            self.happen_out_of_line(time, next);
+            if self.events.is_multiple_of(EVENTS_PER_LOOK) {
+                self.memory.look()?;
             }
         }
         Ok(())

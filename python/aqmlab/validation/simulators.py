@@ -11,7 +11,7 @@ from aqmlab.errors import RunError
 __all__ = ["called", "parsed", "plain"]
 
 
-_TIME_LIMIT_S = 600
+_TIME_LIMIT_S = 3600
 """A run that takes longer is given up."""
 _UNITS = (
     {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}

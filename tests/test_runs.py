@@ -132,6 +132,24 @@ def test_finished_runs_are_used_again_and_never_overwritten(tmp_path: Path) -> N
         execute(scenario.with_overrides({"seed": 2}), first.path, reuse=True)
 
 
+@pytest.mark.parametrize("reuse", [True, False])
+def test_a_run_that_somebody_else_made_meanwhile_is_taken(tmp_path: Path, reuse: bool) -> None:
+    scenario, place = Scenario.from_toml(SMALL), tmp_path / "run"
+    made: list[Run] = []
+
+    def meanwhile(_: float) -> None:
+        if not made:
+            made.append(execute(scenario, place))
+
+    if reuse:
+        assert execute(scenario, place, progress=meanwhile, reuse=True).path == place
+    else:
+        with pytest.raises(AqmlabError, match="cannot be written"):
+            execute(scenario, place, progress=meanwhile)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert Run.open(place).metadata == made[0].metadata
+
+
 @pytest.mark.parametrize("taken", ["file", "folder", "dangling"])
 def test_a_place_that_is_taken_by_something_else(tmp_path: Path, taken: str) -> None:
     place = tmp_path / "place"

@@ -111,22 +111,27 @@ def execute(
     key = world.key(scenario)
     if os.path.lexists(target):
         return _reusable_run(target, key, reuse=reuse)
-    with _terminable(world), workspace(target) as folder:
-        started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), world.cpu_time()
-        try:
-            summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
-        except RunError as error:
-            raise _placed(error, target) from None
-        write_run(
-            folder,
-            scenario,
-            summary,
-            key=key,
-            load=load,
-            started=started,
-            wall_s=time.perf_counter() - wall,
-            cpu_s=world.cpu_time() - cpu,
-        )
+    try:
+        with _terminable(world), workspace(target) as folder:
+            started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), world.cpu_time()
+            try:
+                summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
+            except RunError as error:
+                raise _placed(error, target) from None
+            write_run(
+                folder,
+                scenario,
+                summary,
+                key=key,
+                load=load,
+                started=started,
+                wall_s=time.perf_counter() - wall,
+                cpu_s=world.cpu_time() - cpu,
+            )
+    except AqmlabError:
+        if reuse and os.path.lexists(target):  # another process has made it meanwhile
+            return _reusable_run(target, key, reuse=reuse)
+        raise
     return Run.open(target)
 
 

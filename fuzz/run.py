@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "out" / "fuzz"
 COMMITTED = ROOT / "fuzz" / "corpus"
+PAGE = ROOT / "docs" / "reliability.md"
 EXPRESSIONS = "expressions"
 
 # What libFuzzer needs: counters of edges, their addresses, and what is compared with what.
@@ -87,6 +88,7 @@ def fuzz(executable: Path, name: str, seconds: float) -> Fuzzed:
         "max_total_time": max(1, round(seconds)),
         "max_len": LONGEST.get(name, LONGEST_OF_OTHERS),
         "timeout": SECONDS,
+        "report_slow_units": SECONDS,  # less says how busy the machine is
         "rss_limit_mb": MEGABYTES,
         "artifact_prefix": f"{findings}/",
         "print_final_stats": 1,
@@ -133,6 +135,21 @@ def expressions(seconds: float) -> Fuzzed:
     return Fuzzed(int(counts[1]), int(counts[2]), 0, int(done.returncode != 0))
 
 
+def note(name: str, done: Fuzzed) -> None:
+    """Adds what a target did to its row of the table in docs/reliability.md."""
+
+    def added(row: re.Match[str]) -> str:
+        executions, edges = (int(number.replace(",", "")) for number in (row[2], row[3]))
+        total, most = executions + done.executions, max(edges, done.edges)
+        return f"| {row[1]} | {total:,} | {most:,}{row[4] or ''} |"
+
+    row = rf"^\| (`{name}`|{name} \(Python\)) \| ([\d,]+) \| ([\d,]+)( lines)? \|"
+    text, rows = re.subn(row, added, PAGE.read_text(), flags=re.MULTILINE)
+    if rows != 1:
+        sys.exit(f"fuzz: {PAGE} has {rows} rows of {name}")
+    PAGE.write_text(text)
+
+
 def smallest(executable: Path, name: str, most: int) -> None:
     """Renews a committed corpus: few inputs that together reach what all of them do."""
     chosen = OUT / "merged" / name
@@ -164,6 +181,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="of all targets together")
     parser.add_argument("--target", action="append", help="only these; default: all")
     parser.add_argument(
+        "--note", action="store_true", help="add what was done to the table of docs/reliability.md"
+    )
+    parser.add_argument(
         "--minimise", type=int, help="renew fuzz/corpus, with so many files at most"
     )
     arguments = parser.parse_args()
@@ -184,6 +204,8 @@ def main() -> None:
             f"{done.findings:>9}",
             flush=True,
         )
+        if arguments.note:
+            note(name, done)
         if arguments.minimise and name != EXPRESSIONS:
             smallest(executable, name, arguments.minimise)
     if findings:

@@ -221,7 +221,10 @@ impl<W: Write> CaptureWriter<W> {
             Transport::Tcp(tcp) => {
                 headers.extend(tcp.seq.to_be_bytes());
                 headers.extend(tcp.ack.to_be_bytes());
-                headers.extend([((transport_len as u8 / 4) << 4) | u8::from(tcp.ae), tcp.flags]);
+                headers.extend([
+                    ((transport_len as u8 / 4) << 4) | u8::from(tcp.ae),
+                    tcp.flags,
+                ]);
                 headers.extend(tcp.window.to_be_bytes());
                 headers.extend([0; 4]);
                 headers.extend(options);

@@ -78,14 +78,20 @@ fn has_test(name: &str) -> bool {
     let Some((file, function)) = name.split_once(": ") else {
         return false;
     };
-    ["src", "src/control", "src/tracked", "tests", "tests/behaviour"]
-        .into_iter()
-        .flat_map(files)
-        .filter(|path| path.file_name().is_some_and(|found| found == file))
-        .any(|path| {
-            let text = fs::read_to_string(path).unwrap();
-            text.contains(&format!("fn {function}("))
-        })
+    [
+        "src",
+        "src/control",
+        "src/tracked",
+        "tests",
+        "tests/behaviour",
+    ]
+    .into_iter()
+    .flat_map(files)
+    .filter(|path| path.file_name().is_some_and(|found| found == file))
+    .any(|path| {
+        let text = fs::read_to_string(path).unwrap();
+        text.contains(&format!("fn {function}("))
+    })
 }
 
 #[test]

@@ -178,10 +178,19 @@ fn cases() -> Vec<Case> {
         })
     });
     // Controls that need a record of each segment.
-    let tracked = [(
-        "dctcp",
-        "congestion_control = \"dctcp\", ecn = true, ecn_echo = \"each-change\"",
-    )];
+    let tracked = [
+        (
+            "dctcp",
+            "congestion_control = \"dctcp\", ecn = true, ecn_echo = \"each-change\"",
+        ),
+        ("bbr1", "congestion_control = \"bbr1\""),
+        ("bbr3", "congestion_control = \"bbr3\""),
+        (
+            "prague",
+            "congestion_control = \"prague\", ecn = true, ecn_echo = \"accurate\", ect = \"ect1\"",
+        ),
+        ("cubic accurate", "ecn = true, ecn_echo = \"accurate\""),
+    ];
     let tracked = tracked.into_iter().map(|(name, keys)| {
         let tcp = format!("{{ profile = \"linux\", {keys} }}");
         (format!("control {name}"), tcp)

@@ -31,7 +31,12 @@ const ITEM: char = '\u{1f}';
 
 /// What is wrong, and where: a path of keys (of list elements: their `name`, or their number).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Located {
+pub struct Located(Box<Problem>);
+
+/// What a [`Located`] says. It is boxed: errors are rare, and every reader of every type hands
+/// results up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Problem {
     path: Vec<String>,
     message: String,
     /// The word that is not one of `allowed`; empty if there is none.
@@ -57,65 +62,66 @@ const UNKNOWN_KEY: &str = "unknown key";
 impl Located {
     /// A problem with the value at hand. The message says what was found and what would be right.
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
+        Self::with_word(message.into(), String::new())
+    }
+
+    #[cold]
+    fn with_word(message: String, word: String) -> Self {
+        Self(Box::new(Problem {
             path: Vec::new(),
-            message: message.into(),
-            word: String::new(),
+            message,
+            word,
             allowed: Vec::new(),
-        }
+        }))
     }
 
     /// A problem with a key that this table must not hold.
     pub fn unknown_key(key: &str, allowed: &[&str]) -> Self {
-        let error = Self {
-            word: segment(key),
-            ..Self::new(UNKNOWN_KEY)
-        };
+        let error = Self::with_word(UNKNOWN_KEY.to_owned(), segment(key));
         error.allow(allowed).under(key)
     }
 
     /// A problem with a value that is not one of the `allowed` words.
     pub fn unknown_word(word: &str, allowed: &[&str]) -> Self {
-        let error = Self {
-            word: segment(word),
-            ..Self::new(format!("found {}", quoted(word)))
-        };
-        error.allow(allowed)
+        let message = format!("found {}", quoted(word));
+        Self::with_word(message, segment(word)).allow(allowed)
     }
 
     /// The same problem seen from the table (or list) that holds the value under `key`.
+    #[cold]
     #[must_use]
     pub fn under(mut self, key: &str) -> Self {
-        self.path.insert(0, segment(key));
+        self.0.path.insert(0, segment(key));
         self
     }
 
     /// The same problem, with more words that would have been right.
     #[must_use]
     pub fn allow(mut self, words: &[&str]) -> Self {
-        self.allowed
+        self.0
+            .allowed
             .extend(words.iter().map(|&word| word.to_owned()));
         self
     }
 
     /// The keys that lead to the value.
     pub fn path(&self) -> &[String] {
-        &self.path
+        &self.0.path
     }
 
     /// Whether the table at hand holds a key that it must not.
     pub fn is_unknown_key_here(&self) -> bool {
-        self.path.len() == 1 && self.message == UNKNOWN_KEY
+        self.0.path.len() == 1 && self.0.message == UNKNOWN_KEY
     }
 
     /// What is wrong, in one sentence without the path.
     pub fn message(&self) -> String {
-        let mut message = self.message.clone();
-        if let Some(word) = nearest(&self.word, &self.allowed) {
+        let mut message = self.0.message.clone();
+        if let Some(word) = nearest(&self.0.word, &self.0.allowed) {
             message += &format!("; did you mean \"{word}\"?");
         }
-        if !self.allowed.is_empty() {
-            message += &format!(" (allowed: {})", listed(&self.allowed));
+        if !self.0.allowed.is_empty() {
+            message += &format!(" (allowed: {})", listed(&self.0.allowed));
         }
         message
     }
@@ -124,12 +130,13 @@ impl Located {
     /// text is this one again.
     pub fn pass<E: Error>(self) -> E {
         let item = ITEM.to_string();
-        let parts = [
-            self.path.join(&item),
-            self.message,
-            self.word,
-            self.allowed.join(&item),
-        ];
+        let Problem {
+            path,
+            message,
+            word,
+            allowed,
+        } = *self.0;
+        let parts = [path.join(&item), message, word, allowed.join(&item)];
         E::custom(format!("{PART}{}", parts.join(&PART.to_string())))
     }
 
@@ -144,19 +151,19 @@ impl Located {
         let &[path, message, word, allowed] = parts.as_slice() else {
             return None;
         };
-        Some(Self {
+        Some(Self(Box::new(Problem {
             path: items(path),
             message: message.to_owned(),
             word: word.to_owned(),
             allowed: items(allowed),
-        })
+        })))
     }
 }
 
 impl fmt::Display for Located {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.path.is_empty() {
-            write!(f, "{}: ", self.path.join("."))?;
+        if !self.0.path.is_empty() {
+            write!(f, "{}: ", self.0.path.join("."))?;
         }
         f.write_str(&self.message())
     }
@@ -294,7 +301,7 @@ pub fn word_or_table<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     let read = from_value(Value::Table(table));
     read.map_err(|mut error: Located| {
         // The author has written no `kind`.
-        error.path.retain(|key| key != KIND);
+        error.0.path.retain(|key| key != KIND);
         error.pass()
     })
 }
@@ -356,27 +363,66 @@ impl<'de> Deserializer<'de> for Reader {
             Value::String(text) => visitor.visit_string(text),
             Value::Integer(value) => visitor.visit_i64(value),
             Value::Float(value) if value.is_finite() => visitor.visit_f64(value),
-            Value::Float(value) => Err(Located::new(format!(
-                "found {value}; expected a finite number"
-            ))),
             Value::Boolean(value) => visitor.visit_bool(value),
-            Value::Datetime(date) => Err(Located::new(format!(
-                "found the date {date}; a scenario holds no dates (text needs quotation marks)"
-            ))),
-            Value::Array(items) => {
-                let length = items.len();
-                let mut items = Items(items.into_iter().enumerate());
-                let list = visitor.visit_seq(&mut items)?;
-                match items.0.len() {
-                    0 => Ok(list),
-                    left => Err(Located::new(format!(
-                        "found {length} values; expected {}",
-                        length - left
-                    ))),
-                }
-            }
+            Value::Array(items) => read_list(items, visitor),
             Value::Table(table) => visitor.visit_map(Entries::new(table)),
+            other => Err(refused(&other, &visitor)),
         }
+    }
+
+    // What follows would also be right if it were forwarded to `deserialize_any`. But then every
+    // type could be read from every form of value: much code, for errors only.
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Located> {
+        match self.0 {
+            Value::Table(table) => visitor.visit_map(Entries::new(table)),
+            other => Err(refused(&other, &visitor)),
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Located> {
+        match self.0 {
+            Value::Table(table) => visitor.visit_map(Entries::new(table)),
+            other => Err(refused(&other, &visitor)),
+        }
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Located> {
+        match self.0 {
+            Value::Array(items) => read_list(items, visitor),
+            other => Err(refused(&other, &visitor)),
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Located> {
+        match self.0 {
+            Value::Boolean(value) => visitor.visit_bool(value),
+            other => Err(refused(&other, &visitor)),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Located> {
+        match self.0 {
+            Value::String(text) => visitor.visit_string(text),
+            other => Err(refused(&other, &visitor)),
+        }
+    }
+
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Located> {
+        read_number(&self.0, visitor)
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Located> {
+        read_number(&self.0, visitor)
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Located> {
+        read_number(&self.0, visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Located> {
@@ -410,8 +456,43 @@ impl<'de> Deserializer<'de> for Reader {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier ignored_any
+        i8 i16 i32 i64 i128 u8 u16 u128 f32 char str bytes byte_buf unit unit_struct tuple
+        tuple_struct identifier ignored_any
+    }
+}
+
+/// What is wrong with a value that a type cannot be read from.
+#[cold]
+fn refused(found: &Value, expected: &dyn Expected) -> Located {
+    match found {
+        Value::Float(value) if !value.is_finite() => {
+            Located::new(format!("found {value}; expected a finite number"))
+        }
+        Value::Datetime(date) => Located::new(format!(
+            "found the date {date}; a scenario holds no dates (text needs quotation marks)"
+        )),
+        other => Located::invalid_type(unexpected(other), expected),
+    }
+}
+
+fn read_number<'de, V: Visitor<'de>>(value: &Value, visitor: V) -> Result<V::Value, Located> {
+    match value {
+        Value::Integer(value) => visitor.visit_i64(*value),
+        Value::Float(value) if value.is_finite() => visitor.visit_f64(*value),
+        other => Err(refused(other, &visitor)),
+    }
+}
+
+fn read_list<'de, V: Visitor<'de>>(items: Vec<Value>, visitor: V) -> Result<V::Value, Located> {
+    let length = items.len();
+    let mut items = Items(items.into_iter().enumerate());
+    let list = visitor.visit_seq(&mut items)?;
+    match items.0.len() {
+        0 => Ok(list),
+        left => Err(Located::new(format!(
+            "found {length} values; expected {}",
+            length - left
+        ))),
     }
 }
 

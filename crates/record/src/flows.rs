@@ -201,6 +201,12 @@ impl FlowStats {
         [&self.datagrams.delays, &self.datagrams.variations]
     }
 
+    /// Application bytes that the clients of connections which have ended received in the measured
+    /// span.
+    pub const fn measured_bytes(&self) -> u64 {
+        self.response_bytes
+    }
+
     /// From opening to closing, of the connections that were not aborted.
     pub const fn durations(&self) -> &TimeHistogram {
         &self.durations

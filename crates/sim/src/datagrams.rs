@@ -110,6 +110,12 @@ impl DatagramFlows {
         stream.datagrams.on_lost(event.ack, time, self.span, stats);
     }
 
+    /// The class of each flow, and what it received so far in the measured span.
+    pub(crate) fn received(&self) -> impl Iterator<Item = (usize, u64)> {
+        let records = self.flows.iter().map(|stream| &stream.record);
+        records.map(|record| (record.class, record.measured_bytes))
+    }
+
     /// The end of the run: the flows are counted and recorded.
     pub(crate) fn close(&mut self, metrics: &mut Metrics) {
         for stream in &mut self.flows {

@@ -105,6 +105,34 @@ fn stepped(
     (scenario, simulation.end().unwrap(), scratch.take())
 }
 
+/// What classes have received so far becomes what the summary has of them. Hosts' clocks may be behind
+/// by some packets.
+#[test]
+fn received_bytes_are_those_of_the_summary() {
+    for file in ["bulk.toml", "quickstart.toml", "disciplines/flood.toml"] {
+        let scenario = scenario(file, &[]);
+        let records = Box::new(aqmlab_record::Discard);
+        let mut simulation = Simulation::start(&scenario, records, Memory::UNLIMITED).unwrap();
+        let mut before = vec![0; scenario.traffic.len()];
+        for second in 0..=6 {
+            simulation.run_until(Time::from_secs(second)).unwrap();
+            let received = simulation.observe().received;
+            assert!(received.iter().zip(&before).all(|(now, then)| now >= then));
+            before = received;
+        }
+        let summary = simulation.end().unwrap();
+        for (class, received) in scenario.traffic.iter().zip(before) {
+            let total = summary.flows[&class.name].goodput_bps / 8.0 * 5.0;
+            let share = received as f64 / total;
+            assert!(
+                (0.9..1.000_001).contains(&share),
+                "{file}: {}: {share}",
+                class.name
+            );
+        }
+    }
+}
+
 #[test]
 fn steps_change_nothing() {
     let scratch = Scratch::new("steps");

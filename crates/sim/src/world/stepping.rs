@@ -82,6 +82,8 @@ pub struct Observation {
     pub links: Vec<(LinkDirection, PortState)>,
     /// The open connections.
     pub flows: Vec<FlowState>,
+    /// By class: application bytes that clients have received so far in the measured span.
+    pub received: Vec<u64>,
 }
 
 impl<Q: EventQueue> World<Q> {
@@ -193,7 +195,21 @@ impl<Q: EventQueue> World<Q> {
             time,
             links: self.network.observe(time),
             flows,
+            received: self.received(),
         }
+    }
+
+    /// By class, of connections that have ended, of open ones, and of flows of datagrams.
+    fn received(&self) -> Vec<u64> {
+        let classes = self.metrics.classes().iter();
+        let mut received: Vec<u64> = classes.map(|it| it.flows().measured_bytes()).collect();
+        for (_, connection) in self.connections.iter() {
+            received[usize::from(connection.class)] += connection.app.measured_bytes;
+        }
+        for (class, bytes) in self.datagrams.received() {
+            received[class] += bytes;
+        }
+        received
     }
 }
 

@@ -58,7 +58,7 @@ def crates() -> dict[str, str]:
     for name, entry in manifest["workspace"]["dependencies"].items():
         if isinstance(entry, dict) and "path" in entry:
             continue
-        wanted = entry if isinstance(entry, str) else entry["version"]
+        wanted = (entry if isinstance(entry, str) else entry["version"]).lstrip("=")
         versions = [package["version"] for package in locked if package["name"] == name]
         fitting = [version for version in versions if _series(version) == _series(wanted)]
         found[name] = fitting[0].partition("+")[0]

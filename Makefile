@@ -140,6 +140,33 @@ site: build $(STAMPS)/requirements-docs  ## the documentation site, in out/site/
 		{ echo 'the site needs Python 3.11 or newer; the other targets do not' >&2; exit 1; }
 	$(BIN)/python docs/site/build.py
 
+# The playground. Only its own targets need Node and the compiler's target for WebAssembly.
+WASM := target/wasm32-unknown-unknown/wasm/aqmlab_wasm.wasm
+
+.PHONY: playground playground-tools test-playground
+playground: playground-tools  ## the simulator in the browser, in site/playground: open index.html
+	cargo build --locked --profile wasm --target wasm32-unknown-unknown -p aqmlab-wasm
+	cargo build --locked --release --manifest-path web/bindgen/Cargo.toml --target-dir target/bindgen
+	target/bindgen/release/aqmlab-bindgen $(WASM) web/pkg
+	cd web && npx vite build --logLevel warn
+	node web/check_sizes.mjs
+	@echo site/playground/index.html
+
+playground-tools:
+	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null || \
+		{ echo 'the playground needs Node 20.19 or newer (https://nodejs.org); the other targets do not' >&2; exit 1; }
+	@if command -v rustup >/dev/null; then rustup target add --toolchain "$$(rustc --version | cut -d" " -f2)" wasm32-unknown-unknown; fi
+	@[ -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ] || \
+		{ echo 'the playground needs the Rust target wasm32-unknown-unknown (rustup target add wasm32-unknown-unknown)' >&2; exit 1; }
+	cd web && npm ci --no-audit --no-fund --silent
+
+test-playground: playground  ## its engine beside the native one, its stories, and the page in Chromium
+	cargo build --locked --release -p aqmlab-wasm --examples
+	cp web/src/catalog.json target/catalog.json
+	target/release/examples/catalog
+	cmp web/src/catalog.json target/catalog.json || { echo 'web/src/catalog.json was not current; it is now' >&2; exit 1; }
+	cd web && npm run --silent check && npm test --silent
+
 .PHONY: reproduce reproduce-quick
 reproduce: build  ## every paper: run what is missing, write docs/fidelity.md and its reports
 	$(BIN)/aqmlab reproduce all $(ARGS)

@@ -6,10 +6,11 @@ build need not do again is kept beside them.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
-from pages import ROOT, Site
+from pages import PLAYGROUND, ROOT, Site
 from sphinx.cmd.build import main as sphinx
 
 
@@ -19,6 +20,8 @@ def build(folder: Path) -> int:
     places = [str(folder / name) for name in ("source", "html")]
     settings = ["-c", str(Path(__file__).parent), "-d", str(folder / "doctrees")]
     status: int = sphinx(["-q", "-W", "--keep-going", "-b", "html", *settings, *places])
+    if status == 0 and PLAYGROUND.exists():
+        shutil.copytree(PLAYGROUND, folder / "html" / "playground", dirs_exist_ok=True)
     if status == 0:
         print(folder / "html" / "index.html")  # noqa: T201 - where it is
     return status

@@ -32,6 +32,8 @@ OUTSIDE = {
 """Pages outside ``docs``, and the pages of the site that they are."""
 SPLIT = "scenario.md"
 """The page that is split by table."""
+PLAYGROUND = ROOT / "site" / "playground"
+"""The playground, where it has been built."""
 API = "python.md"
 """The page below which the docstrings are shown."""
 API_PAGES = (
@@ -47,6 +49,13 @@ API_PAGES = (
 )
 """Its pages, in ``docs/site/python``, in their order."""
 
+_PLACE = "<!-- the playground -->"
+_FRAME = """```{raw} html
+<p><a href="playground/index.html">The playground on a page of its own</a></p>
+<iframe src="playground/index.html" title="The playground" loading="lazy"
+  style="width: 100%; height: 60rem; border: 1px solid #8888; border-radius: 8px"></iframe>
+```"""
+"""Where a page shows the playground, and what stands there."""
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _LISTED = re.compile(r"^(?:\| |- )\[([^\]]*)\]\(([^)\s#]+\.(?:md|ipynb))\)", re.MULTILINE)
 _EVERY = re.MULTILINE | re.DOTALL
@@ -85,6 +94,8 @@ class Site:
                 self._make_parts(source)
                 text = text[: _first_part(text)]
             text = self._linked(text, source, page)
+            if PLAYGROUND.exists():
+                text = text.replace(_PLACE, _FRAME)
             listed = _LISTED.findall(text) if page in INDEXES else []
             children = [f"{title} <{name}>" for title, name in listed]
             if page == SPLIT:

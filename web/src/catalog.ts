@@ -1,0 +1,79 @@
+// The disciplines and their parameters, as the engine's schema has them (catalog.json is generated).
+import catalog from "./catalog.json";
+
+export interface Parameter {
+  name: string;
+  description: string;
+  /** What may stand there, in words. */
+  type: string;
+  required: boolean;
+  default?: unknown;
+  words?: { name: string; description: string }[];
+}
+
+export interface Discipline {
+  title: string;
+  purpose: string;
+  parameters: Parameter[];
+}
+
+export const DISCIPLINES: Readonly<Record<string, Discipline>> = catalog as Record<string, Discipline>;
+export const KINDS: readonly string[] = Object.keys(DISCIPLINES);
+
+/** Short names of the best known ones; others are called by their kind. */
+const NAMES: Readonly<Record<string, string>> = {
+  droptail: "Drop-tail",
+  codel: "CoDel",
+  "fq-codel": "FQ-CoDel",
+  "fq-pie": "FQ-PIE",
+  dualpi2: "DualPI2",
+  cake: "CAKE",
+  "rio-ps": "RIO-PS",
+  "red-pd": "RED-PD",
+  "ared-feng": "ARED (Feng)",
+  choke: "CHOKe",
+  blue: "BLUE",
+  step: "Step marking",
+  "l4s-marking": "L4S marking",
+  bernoulli: "Bernoulli",
+};
+
+export function shortName(kind: string): string {
+  return NAMES[kind] ?? kind.toUpperCase();
+}
+
+export function parametersOf(kind: string): Parameter[] {
+  return DISCIPLINES[kind]?.parameters ?? [];
+}
+
+/** The bounds in "number from 0 up to 1", "whole number above 0": what a form field wants. */
+export function bounds({ type }: Parameter): { min?: number; max?: number; whole: boolean } | null {
+  if (!/^(whole )?number/.test(type)) return null;
+  const at = (pattern: RegExp) => {
+    const found = pattern.exec(type)?.[1];
+    return found === undefined ? undefined : Number(found);
+  };
+  const [min, max] = [at(/(?:from|above) (\S+)/), at(/(?:up to|below) (\S+)/)];
+  return {
+    whole: type.startsWith("whole"),
+    ...(min === undefined ? {} : { min }),
+    ...(max === undefined ? {} : { max }),
+  };
+}
+
+/**
+ * What a discipline needs that has no default, for a buffer of so many packets: thresholds at a sixth
+ * and at half of it, which is where the textbooks begin.
+ */
+export function starting(kind: string, buffer: number): Record<string, string> {
+  const part = (share: number) => `${Math.max(2, Math.round(buffer * share))} packets`;
+  const shares: Record<string, number> = {
+    limit: 1,
+    min_th: 1 / 6,
+    max_th: 1 / 2,
+    threshold: 1 / 6,
+    q_ref: 1 / 6,
+  };
+  const needed = parametersOf(kind).filter(({ name, required }) => required || name === "limit");
+  return Object.fromEntries(needed.map(({ name }) => [name, part(shares[name] ?? 1 / 4)]));
+}

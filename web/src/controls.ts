@@ -1,0 +1,215 @@
+// The form: link, traffic, lanes. What it changes in the state, it says to whoever made it.
+import { DISCIPLINES, KINDS, parametersOf, shortName } from "./catalog.js";
+import { byId, h } from "./dom.js";
+import { check, choice, parameterField, slider } from "./fields.js";
+import { mbit, ms } from "./format.js";
+import { GROUPS, stated } from "./scenario.js";
+import {
+  bufferPackets,
+  CONTROL_NAMES,
+  CONTROLS,
+  lane,
+  MOST_LANES,
+  RANGES,
+  type State,
+  type Transfers,
+} from "./state.js";
+import { LETTERS } from "./view.js";
+
+/** What became of the state, and what the running lanes can be told of it. */
+export interface Edit {
+  /** Keys and values for running lanes; none: the lanes begin anew. */
+  live?: [key: string, value: string][];
+  /** The only lane that it is about. */
+  lane?: number;
+  /** Whether the form must be made anew. */
+  form?: boolean;
+}
+
+const LINK = "bottleneck.forward";
+
+export class Controls {
+  constructor(
+    readonly state: () => State,
+    readonly edited: (edit: Edit) => void,
+    readonly withoutChange: (lane: number) => void,
+  ) {}
+
+  /** Makes the form of the state as it is. */
+  build(): void {
+    const link = byId("link");
+    const traffic = byId("traffic");
+    const lanes = byId("lanes");
+    for (const section of [link, traffic, lanes])
+      section.replaceChildren(...[...section.children].slice(0, 1));
+    link.append(...this.#link());
+    traffic.append(...this.#traffic());
+    lanes.append(...this.#lanes());
+  }
+
+  #link(): HTMLElement[] {
+    const state = this.state();
+    const buffer = slider(
+      "Buffer",
+      RANGES.buffer,
+      {
+        value: state.buffer,
+        log: true,
+        said: (value) => `${ms(value)} = ${bufferPackets({ ...state, buffer: value })} packets`,
+      },
+      (value) => {
+        this.state().buffer = value;
+        this.edited({ live: [[`${LINK}.discipline.limit`, `${bufferPackets(this.state())} packets`]] });
+      },
+    );
+    const rate = slider("Rate", RANGES.rate, { value: state.rate, log: true, said: mbit }, (value) => {
+      const now = this.state();
+      // The buffer is so many packets: at another rate they last longer or less long.
+      now.buffer = Number(((now.buffer * now.rate) / value).toPrecision(6));
+      now.rate = value;
+      buffer.show(now.buffer);
+      this.edited({ live: [[`${LINK}.rate`, `${value} Mbit/s`]] });
+    });
+    return [rate, buffer];
+  }
+
+  #traffic(): HTMLElement[] {
+    const state = this.state();
+    const web = slider(
+      "Web users",
+      RANGES.web,
+      { value: state.web, log: true, whole: true, said: (value) => (value === 0 ? "none" : String(value)) },
+      (value) => {
+        const before = this.state().web;
+        this.state().web = value;
+        this.edited(before > 0 && value > 0 ? { live: [["traffic.web.users", String(value)]] } : {});
+      },
+    );
+    const rtt = slider(
+      "Their round trip",
+      RANGES.rtt,
+      { value: state.webRtt, log: true, said: ms },
+      (value) => {
+        this.state().webRtt = value;
+        this.edited({});
+      },
+    );
+    const call = check("A phone call: 50 packets per second", state.call, (on) => {
+      this.state().call = on;
+      this.edited({});
+    });
+    return [
+      ...state.transfers.map((group, index) => this.#transfers(group, index)),
+      h("fieldset", {}, h("legend", {}, "People"), web, rtt, call),
+    ];
+  }
+
+  #transfers(group: Transfers, index: number): HTMLElement {
+    const flows = slider(
+      "How many",
+      RANGES.flows,
+      { value: group.flows, whole: true, said: (value) => (value === 0 ? "none" : String(value)) },
+      (value) => {
+        const before = group.flows;
+        group.flows = value;
+        const key = `traffic.${GROUPS[index]}.flows`;
+        this.edited(before > 0 && value > 0 ? { live: [[key, String(value)]] } : {});
+      },
+    );
+    const control = choice(
+      "Congestion control",
+      CONTROLS.map((name) => [name, CONTROL_NAMES[name]] as const),
+      group.control,
+      (value) => {
+        group.control = CONTROLS.find((known) => known === value) ?? group.control;
+        this.edited({});
+      },
+    );
+    const rtt = slider(
+      "Round trip without queue",
+      RANGES.rtt,
+      { value: group.rtt, log: true, said: ms },
+      (value) => {
+        group.rtt = value;
+        this.edited({});
+      },
+    );
+    const ecn = check("ECN: the queue may mark instead of drop", group.ecn, (on) => {
+      group.ecn = on;
+      this.edited({});
+    });
+    const title = `Transfers ${index + 1}: downloads without end`;
+    return h("fieldset", {}, h("legend", {}, title), flows, control, rtt, ecn);
+  }
+
+  #lanes(): HTMLElement[] {
+    const { lanes } = this.state();
+    const add = h(
+      "button",
+      {
+        type: "button",
+        click: () => {
+          this.state().lanes.push(lane("codel"));
+          this.edited({ form: true });
+        },
+      },
+      "Add a lane",
+    );
+    return [...lanes.map((_, index) => this.#lane(index)), ...(lanes.length < MOST_LANES ? [add] : [])];
+  }
+
+  #lane(index: number): HTMLElement {
+    const { lanes } = this.state();
+    const one = lanes[index] ?? lane("droptail");
+    const names = KINDS.map((kind) => [kind, shortName(kind)] as const);
+    const kind = choice(
+      "Queue discipline",
+      names.toSorted(([, a], [, b]) => a.localeCompare(b)),
+      one.kind,
+      (value) => {
+        this.state().lanes[index] = lane(value);
+        this.edited({ form: true });
+      },
+    );
+    const values = stated(this.state(), one);
+    const fields = parametersOf(one.kind).map((parameter) => {
+      const value =
+        values[parameter.name] ?? (parameter.default === undefined ? "" : String(parameter.default));
+      return parameterField(parameter, value, (now) => {
+        if (now === "") delete one.parameters[parameter.name];
+        else one.parameters[parameter.name] = now;
+        this.edited(
+          now === ""
+            ? { lane: index }
+            : { lane: index, live: [[`${LINK}.discipline.${parameter.name}`, now]] },
+        );
+      });
+    });
+    const shown = fields.filter((field) => field !== null);
+    const remove = h(
+      "button",
+      {
+        type: "button",
+        click: () => {
+          this.state().lanes.splice(index, 1);
+          this.edited({ form: true });
+        },
+      },
+      "Remove",
+    );
+    const without = h(
+      "button",
+      { type: "button", class: "without", disabled: true, click: () => this.withoutChange(index) },
+      "Compare without the last change",
+    );
+    return h(
+      "fieldset",
+      { class: "lane-form", "data-lane": index },
+      h("legend", { style: `color: var(--lane-${index})` }, `Lane ${LETTERS[index]}`),
+      kind,
+      h("p", { class: "quiet" }, DISCIPLINES[one.kind]?.purpose ?? ""),
+      h("details", {}, h("summary", {}, `Parameters (${shown.length})`), ...shown),
+      h("div", { class: "buttons" }, without, lanes.length > 1 ? remove : null),
+    );
+  }
+}

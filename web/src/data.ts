@@ -1,0 +1,96 @@
+// What a lane has shown so far: growing columns, which go back with their world.
+import {
+  FLOW,
+  FLOW_COLUMNS,
+  type Frame,
+  LINK,
+  LINK_COLUMNS,
+  RESPONSE,
+  RESPONSE_COLUMNS,
+  STEP,
+} from "./protocol.js";
+
+/** Rows of numbers, all in one array that grows. */
+class Rows {
+  #values: Float64Array;
+  length = 0;
+
+  constructor(readonly columns: number) {
+    this.#values = new Float64Array(1024 * columns);
+  }
+
+  append(rows: Float64Array): void {
+    const needed = this.length * this.columns + rows.length;
+    if (needed > this.#values.length) {
+      const larger = new Float64Array(Math.max(needed, 2 * this.#values.length));
+      larger.set(this.#values);
+      this.#values = larger;
+    }
+    this.#values.set(rows, this.length * this.columns);
+    this.length = needed / this.columns;
+  }
+
+  at(row: number, column: number): number {
+    return this.#values[row * this.columns + column] ?? Number.NaN;
+  }
+
+  /** The first row whose column, which grows, is above a value. */
+  after(column: number, value: number): number {
+    let [low, high] = [0, this.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.at(middle, column) > value) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  copy(): Rows {
+    const rows = new Rows(this.columns);
+    rows.append(this.#values.slice(0, this.length * this.columns));
+    return rows;
+  }
+}
+
+/** Half a step: times of samples are multiples of it, but for their last digit. */
+const HALF = STEP / 2;
+
+export class LaneData {
+  links: Rows;
+  flows = new Rows(FLOW_COLUMNS);
+  responses = new Rows(RESPONSE_COLUMNS);
+
+  constructor(readonly classes: string[]) {
+    this.links = new Rows(LINK_COLUMNS + classes.length);
+  }
+
+  append(frame: Frame): void {
+    this.links.append(frame.samples);
+    this.flows.append(frame.flows);
+    this.responses.append(frame.responses);
+  }
+
+  /** Forgets what came after a moment. */
+  cut(time: number): void {
+    this.links.length = this.links.after(LINK.time, time + HALF);
+    this.flows.length = this.flows.after(FLOW.time, time + HALF);
+    this.responses.length = this.responses.after(RESPONSE.end, time);
+  }
+
+  copy(): LaneData {
+    const data = new LaneData(this.classes);
+    data.links = this.links.copy();
+    data.flows = this.flows.copy();
+    data.responses = this.responses.copy();
+    return data;
+  }
+
+  /** Numbers of the samples in a span of time. */
+  span(from: number, to: number): [number, number] {
+    return [this.links.after(LINK.time, from + HALF), this.links.after(LINK.time, to + HALF)];
+  }
+
+  get time(): number {
+    return this.links.length === 0 ? 0 : this.links.at(this.links.length - 1, LINK.time);
+  }
+}

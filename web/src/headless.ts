@@ -1,0 +1,21 @@
+// Lanes without a page: for tests in Node.
+import { LaneData } from "./data.js";
+import { Engine } from "./engine.js";
+import { scenario } from "./scenario.js";
+import type { State } from "./state.js";
+
+export { initSync, Lab } from "../pkg/aqmlab.js";
+export { KINDS } from "./catalog.js";
+export { fromAddress, lane, start, toAddress } from "./state.js";
+export { Span } from "./stats.js";
+export { STORIES } from "./stories.js";
+export { Engine, scenario };
+
+/** What each lane of a state shows in its first seconds. */
+export function watch(engine: Engine, state: State, seconds: number): LaneData[] {
+  return state.lanes.map((lane) => {
+    const data = new LaneData(engine.load(scenario(state, lane)).classes);
+    data.append(engine.advance(seconds, Number.POSITIVE_INFINITY));
+    return data;
+  });
+}

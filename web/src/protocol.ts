@@ -1,0 +1,77 @@
+// What the page and the worker of a lane say to each other. Times are seconds of simulated time.
+
+/** What a lane did since the last frame. */
+export interface Frame {
+  /** Up to when it has been simulated. */
+  time: number;
+  /** Rows of `Lab.samples`. */
+  samples: Float64Array;
+  /** Rows of `Lab.flows`. */
+  flows: Float64Array;
+  /** Rows of `Lab.responses`. */
+  responses: Float64Array;
+}
+
+/** What a lane is when it begins, or goes on from the copy of another. */
+export interface Ready {
+  classes: string[];
+  changeable: string[];
+  end: number;
+}
+
+/** A world as it stands at a moment: the engine's linear memory, and where in it the world is. */
+export interface World {
+  time: number;
+  memory: ArrayBuffer;
+  lab: number;
+  ready: Ready;
+}
+
+export interface Requests {
+  /** Compiles the engine. */
+  engine: { ask: { module: WebAssembly.Module }; answer: string };
+  /** A new world at time 0. */
+  load: { ask: { scenario: string }; answer: Ready };
+  /** Simulates up to `to`, or as far as `budget` milliseconds last. */
+  advance: { ask: { to: number; budget: number }; answer: Frame };
+  /** Gives a key another value from now on. */
+  set: { ask: { key: string; value: string }; answer: null };
+  /** Goes back to a moment. What was seen until then need not be said again. */
+  back: { ask: { to: number }; answer: { time: number } };
+  /** A copy of the world before its last change. */
+  fork: { ask: Record<string, never>; answer: World };
+  /** Goes on from a copy. */
+  adopt: { ask: { world: World }; answer: Ready };
+  /** Runs a scenario apart from the world under way: its summary. */
+  report: { ask: { scenario: string }; answer: string };
+}
+
+export type Name = keyof Requests;
+
+/** A request on its way; answers bear its number. */
+export type Ask = { [N in Name]: { id: number; name: N; ask: Requests[N]["ask"] } }[Name];
+
+export type Answer = { id: number; answer: unknown } | { id: number; error: string };
+
+/** Simulated seconds between two samples of the link, and of connections. */
+export const STEP = 0.01;
+export const FLOW_STEP = 0.05;
+
+/** Columns of a row of `Lab.samples`; those of the classes follow. */
+export const LINK = {
+  time: 0,
+  delay: 1,
+  packets: 2,
+  bytes: 3,
+  rate: 4,
+  departedBytes: 5,
+  departed: 6,
+  dropped: 7,
+  marked: 8,
+} as const;
+export const LINK_COLUMNS = 9;
+/** Columns of a row of `Lab.flows`, and of `Lab.responses`. */
+export const FLOW = { time: 0, flow: 1, class: 2, cwnd: 3, rtt: 4, received: 5 } as const;
+export const FLOW_COLUMNS = 6;
+export const RESPONSE = { end: 0, class: 1, seconds: 2 } as const;
+export const RESPONSE_COLUMNS = 3;

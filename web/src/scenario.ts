@@ -1,0 +1,106 @@
+// A lane's scenario: the same text for the engine in the page and for `aqmlab run`.
+import { parametersOf, shortName, starting } from "./catalog.js";
+import { bufferPackets, type Control, type Lane, type State, type Transfers } from "./state.js";
+
+/** The page's runs end after so many simulated seconds. */
+export const LONGEST = 1800;
+
+/** Names of the classes of traffic, in the order of the scenario. */
+export const CLASSES = {
+  "transfers-1": "Transfers 1",
+  "transfers-2": "Transfers 2",
+  web: "Web",
+  call: "Call",
+};
+
+/** The class of each group of transfers. */
+export const GROUPS = ["transfers-1", "transfers-2"] as const;
+
+/** A value as TOML has it: what is no number, truth value or list is text. */
+function toml(value: string): string {
+  return /^(true|false|[-+]?[\d.]+(e[-+]?\d+)?|[[{].*)$/i.test(value) ? value : JSON.stringify(value);
+}
+
+/** All parameters of a lane's discipline that the scenario states. */
+export function stated(state: State, lane: Lane): Record<string, string> {
+  return { ...starting(lane.kind, bufferPackets(state)), ...lane.parameters };
+}
+
+function discipline(state: State, lane: Lane): string {
+  const known = new Set(parametersOf(lane.kind).map(({ name }) => name));
+  const pairs = Object.entries(stated(state, lane)).filter(([name]) => known.has(name));
+  const fields = [["kind", lane.kind], ...pairs].map(([name, value]) => `${name} = ${toml(value ?? "")}`);
+  return `{ ${fields.join(", ")} }`;
+}
+
+/** Controls that count marks: what they need of their stack. */
+const COUNTING: Partial<Record<Control, string[]>> = {
+  prague: ["ecn = true", 'ect = "ect1"', 'ect_on = "all-data"', 'ecn_echo = "each-change"'],
+  dctcp: ["ecn = true", 'ect_on = "all-data"', 'ecn_echo = "each-change"'],
+};
+
+function tcp({ control, ecn }: Transfers): string {
+  const marks = COUNTING[control] ?? (ecn ? ["ecn = true"] : []);
+  return `{ ${[`profile = "linux"`, `congestion_control = "${control}"`, ...marks].join(", ")} }`;
+}
+
+function classes(state: State): string[] {
+  const constant = (rtt: number) => `rtt = { kind = "constant", rtt = "${rtt} ms" }`;
+  const parts = state.transfers.flatMap((group, index) =>
+    group.flows === 0
+      ? []
+      : [
+          `name = "${GROUPS[index]}"\nkind = "bulk"\nflows = ${group.flows}\nstart_within = "2 s"\n` +
+            `tcp = ${tcp(group)}\n${constant(group.rtt)}`,
+        ],
+  );
+  if (state.web > 0)
+    parts.push(
+      `name = "web"\nkind = "unc-web"\nusers = ${state.web}\ntcp = "linux"\n${constant(state.webRtt)}`,
+    );
+  if (state.call)
+    parts.push(
+      `name = "call"\nkind = "cbr"\nflows = 1\nrate = "80 kbit/s"\npacket = "200 bytes"\n${constant(40)}`,
+    );
+  return parts.map((part) => `[[traffic]]\n${part}\n`);
+}
+
+/** The scenario of a lane, up to `end` seconds, with its changes. */
+export function scenario(state: State, lane: Lane, end: number = LONGEST): string {
+  const changes = lane.changes
+    .filter(({ at }) => at < end)
+    .map(({ at, key, value }) => `[[changes]]\nat = "${at} s"\nkey = "${key}"\nvalue = ${toml(value)}\n`);
+  return `title = "${shortName(lane.kind)} at ${state.rate} Mbit/s, from the playground"
+seed = ${state.seed}
+
+[measure]
+warm_up = "0 s"
+duration = "${end} s"
+
+[topology]
+kind = "dumbbell"
+
+[topology.bottleneck]
+rate = "${state.rate} Mbit/s"
+discipline = ${discipline(state, lane)}
+
+# The way back is never the bottleneck.
+[topology.bottleneck.reverse]
+rate = "1 Gbit/s"
+discipline = { kind = "droptail", limit = "10000 packets" }
+
+${[...classes(state), ...changes].join("\n")}`;
+}
+
+/** The lanes' names: their disciplines, and of those that occur twice what tells them apart. */
+export function laneNames(state: State): string[] {
+  return state.lanes.map((lane) => {
+    const alike = state.lanes.filter(({ kind }) => kind === lane.kind).map((other) => stated(state, other));
+    const own = stated(state, lane);
+    const keys = Object.keys(own).filter((key) => alike.some((other) => other[key] !== own[key]));
+    const apart = keys
+      .slice(0, 2)
+      .map((key) => `${key.replaceAll("_", " ")} ${own[key]?.replace(" packets", "")}`);
+    return apart.length === 0 ? shortName(lane.kind) : `${shortName(lane.kind)}, ${apart.join(", ")}`;
+  });
+}

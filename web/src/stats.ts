@@ -1,0 +1,134 @@
+// Numbers of a lane over a span of time: those in the table, and those in the stories.
+import type { LaneData } from "./data.js";
+import { FLOW, LINK, LINK_COLUMNS, RESPONSE } from "./protocol.js";
+
+/** The value below which a share of the values lies; none of no values. */
+export function quantile(values: Float64Array | number[], share: number): number | null {
+  if (values.length === 0) return null;
+  const sorted = Float64Array.from(values).sort();
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? null;
+}
+
+export class Span {
+  readonly #first: number;
+  readonly #last: number;
+
+  constructor(
+    readonly data: LaneData,
+    readonly from: number,
+    readonly to: number,
+  ) {
+    const [first, behind] = data.span(from, to);
+    [this.#first, this.#last] = [first, behind - 1];
+  }
+
+  get isEmpty(): boolean {
+    return this.#last <= this.#first;
+  }
+
+  /** How much a counter grew from the first sample to the last. */
+  #growth(column: number): number {
+    if (this.isEmpty) return 0;
+    const { links } = this.data;
+    return links.at(this.#last, column) - links.at(this.#first, column);
+  }
+
+  /** Seconds from the first sample to the last. */
+  get seconds(): number {
+    return this.#growth(LINK.time);
+  }
+
+  column(column: number): Float64Array {
+    const length = Math.max(0, this.#last - this.#first + 1);
+    return Float64Array.from({ length }, (_, row) => this.data.links.at(this.#first + row, column));
+  }
+
+  /** Queueing delay that an arriving packet meets, ms. */
+  meanDelay(): number {
+    const delays = this.column(LINK.delay);
+    return delays.length === 0 ? 0 : (1000 * delays.reduce((sum, delay) => sum + delay, 0)) / delays.length;
+  }
+
+  delay(share: number): number {
+    return 1000 * (quantile(this.column(LINK.delay), share) ?? 0);
+  }
+
+  /** The share of samples in which next to nothing waits. */
+  idle(): number {
+    const packets = this.column(LINK.packets);
+    return packets.length === 0 ? 0 : packets.filter((count) => count === 0).length / packets.length;
+  }
+
+  /** What left the link, Mbit/s. */
+  sent(): number {
+    return this.seconds === 0 ? 0 : (8e-6 * this.#growth(LINK.departedBytes)) / this.seconds;
+  }
+
+  /** The share of the link's rate that packets took, framing included: at most 1. */
+  use(): number {
+    const rates = this.column(LINK.rate);
+    if (this.seconds === 0) return 0;
+    const capacity = (rates.reduce((sum, rate) => sum + rate, 0) / rates.length) * this.seconds;
+    // Ethernet adds 38 bytes to each packet.
+    const bits = 8 * (this.#growth(LINK.departedBytes) + 38 * this.#growth(LINK.departed));
+    return Math.min(1, bits / capacity);
+  }
+
+  get drops(): number {
+    return this.#growth(LINK.dropped);
+  }
+
+  get marks(): number {
+    return this.#growth(LINK.marked);
+  }
+
+  /** Drops of all packets that arrived. */
+  dropShare(): number {
+    const arrived = this.drops + this.#growth(LINK.departed);
+    return arrived === 0 ? 0 : this.drops / arrived;
+  }
+
+  markShare(): number {
+    const left = this.#growth(LINK.departed);
+    return left === 0 ? 0 : this.marks / left;
+  }
+
+  /** Application data that the clients of a class received, Mbit/s. */
+  throughput(name: string): number {
+    const index = this.data.classes.indexOf(name);
+    return index < 0 || this.seconds === 0 ? 0 : (8e-6 * this.#growth(LINK_COLUMNS + index)) / this.seconds;
+  }
+
+  /** Mean of the smoothed round trips that the connections of a class saw, ms. */
+  meanRtt(name: string): number {
+    const index = this.data.classes.indexOf(name);
+    const { flows } = this.data;
+    let [sum, count] = [0, 0];
+    for (let row = flows.after(FLOW.time, this.from); row < flows.after(FLOW.time, this.to); row += 1) {
+      const rtt = flows.at(row, FLOW.rtt);
+      if (flows.at(row, FLOW.class) !== index || Number.isNaN(rtt)) continue;
+      [sum, count] = [sum + rtt, count + 1];
+    }
+    return count === 0 ? 0 : (1000 * sum) / count;
+  }
+
+  /** Response times of a class that ended in the span, s. */
+  responses(name: string): number[] {
+    const index = this.data.classes.indexOf(name);
+    const { responses } = this.data;
+    const found: number[] = [];
+    const behind = responses.after(RESPONSE.end, this.to);
+    for (let row = responses.after(RESPONSE.end, this.from); row < behind; row += 1)
+      if (responses.at(row, RESPONSE.class) === index) found.push(responses.at(row, RESPONSE.seconds));
+    return found;
+  }
+
+  /** Median response time of a class, ms; 0 if there is none. */
+  medianResponse(name: string): number {
+    return 1000 * (quantile(this.responses(name), 0.5) ?? 0);
+  }
+
+  responseQuantile(name: string, share: number): number {
+    return 1000 * (quantile(this.responses(name), share) ?? 0);
+  }
+}

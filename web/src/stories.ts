@@ -1,0 +1,285 @@
+// Stories: a state, and statements about what it shows. A test runs each and checks every statement.
+import { mbit, ms, percent, times } from "./format.js";
+import { lane, type State, start } from "./state.js";
+import type { Span } from "./stats.js";
+
+/** The numbers of a statement: those of each lane over its span of time. */
+export type Lanes = [Span, Span, Span];
+
+export interface Statement {
+  /** It is about these simulated seconds, and is told when they have passed. */
+  from: number;
+  to: number;
+  /** The part of the page where it can be seen. */
+  part: "delay" | "responses" | "numbers" | "cards";
+  text: (lanes: Lanes) => string;
+  /** Whether the text is true of the numbers. */
+  holds: (lanes: Lanes) => boolean;
+}
+
+export interface Story {
+  id: string;
+  title: string;
+  intro: string;
+  /** What to try next. */
+  next: string;
+  state: State;
+  statements: Statement[];
+}
+
+const none = { flows: 0, control: "cubic", rtt: 40, ecn: false } as const;
+
+export const STORIES: Story[] = [
+  {
+    id: "bufferbloat",
+    title: "Bufferbloat and its cure",
+    intro:
+      "Two downloads, a few web users and a phone call share a 10 Mbit/s link. Lane A has a long plain buffer, lane B the same buffer under CoDel, lane C under FQ-CoDel.",
+    next: "Make the buffer shorter, and watch lane A.",
+    state: {
+      ...start(),
+      rate: 10,
+      buffer: 1000,
+      transfers: [{ flows: 2, control: "cubic", rtt: 40, ecn: false }, none],
+      web: 10,
+      call: true,
+      lanes: [lane("droptail"), lane("codel"), lane("fq-codel")],
+      speed: 5,
+    },
+    statements: [
+      {
+        from: 10,
+        to: 40,
+        part: "delay",
+        text: ([a, b]) =>
+          `Downloads fill the plain buffer: a packet waits ${ms(a.meanDelay())} on average, under CoDel ${ms(b.meanDelay())}.`,
+        holds: ([a, b]) => a.meanDelay() > 300 && b.meanDelay() < 30,
+      },
+      {
+        from: 10,
+        to: 40,
+        part: "numbers",
+        text: ([a, b]) =>
+          `The cure costs little: the link is in use ${percent(a.use())} of the time in lane A, ${percent(b.use())} in lane B.`,
+        holds: ([a, b]) => a.use() > 0.97 && b.use() > 0.9,
+      },
+      {
+        from: 0,
+        to: 60,
+        part: "responses",
+        text: ([a, b, c]) =>
+          `Half of the web requests take more than ${ms(a.medianResponse("web"))} behind the plain buffer, ${ms(b.medianResponse("web"))} behind CoDel, and ${ms(c.medianResponse("web"))} where FQ-CoDel serves flows in turns.`,
+        holds: ([a, b, c]) =>
+          a.medianResponse("web") > 3 * b.medianResponse("web") &&
+          b.medianResponse("web") >= c.medianResponse("web"),
+      },
+    ],
+  },
+  {
+    id: "synchronization",
+    title: "Many windows in step, and RED",
+    intro:
+      "Twelve Reno transfers with one round trip share 20 Mbit/s. A full drop-tail queue drops packets of many of them at once; RED drops a few early, at random.",
+    next: "Open the parameters of lane B and raise max p.",
+    state: {
+      ...start(),
+      rate: 20,
+      buffer: 100,
+      transfers: [{ flows: 12, control: "reno", rtt: 100, ecn: false }, none],
+      web: 0,
+      call: false,
+      lanes: [
+        lane("droptail"),
+        lane("red", {
+          min_th: "20 packets",
+          max_th: "120 packets",
+          max_p: "0.03",
+          w_q: "0.01",
+          gentle: "true",
+          limit: "300 packets",
+          mean_packet: "1500 bytes",
+        }),
+      ],
+      speed: 5,
+    },
+    statements: [
+      {
+        from: 20,
+        to: 60,
+        part: "delay",
+        text: ([a, b]) =>
+          `Behind drop-tail the transfers lose packets together and slow down together: nine tenths of the time the delay is somewhere between ${ms(a.delay(0.05))} and ${ms(a.delay(0.95))}. Under RED it is between ${ms(b.delay(0.05))} and ${ms(b.delay(0.95))}.`,
+        holds: ([a, b]) => a.delay(0.95) - a.delay(0.05) > 2 * (b.delay(0.95) - b.delay(0.05)),
+      },
+      {
+        from: 20,
+        to: 60,
+        part: "delay",
+        text: ([a, b]) =>
+          `RED keeps the queue shorter: ${ms(b.meanDelay())} on average, drop-tail ${ms(a.meanDelay())}.`,
+        holds: ([a, b]) => b.meanDelay() < a.meanDelay(),
+      },
+    ],
+  },
+  {
+    id: "thresholds",
+    title: "Why thresholds matter",
+    intro:
+      "Web users load a 10 Mbit/s link to about nine tenths, as in Christiansen and others (2000). Lane A is drop-tail, lanes B and C are RED with low and with high thresholds.",
+    next: "Change the thresholds of lane B during the run, then compare without the change.",
+    state: {
+      ...start(),
+      rate: 10,
+      buffer: 200,
+      transfers: [none, none],
+      web: 980,
+      webRtt: 80,
+      call: false,
+      lanes: [
+        lane("droptail"),
+        lane("red", { min_th: "5 packets", max_th: "15 packets", limit: "480 packets" }),
+        lane("red", { min_th: "30 packets", max_th: "90 packets", limit: "480 packets" }),
+      ],
+      speed: 10,
+    },
+    statements: [
+      {
+        from: 20,
+        to: 120,
+        part: "numbers",
+        text: ([a, b, c]) =>
+          `The users keep the link ${percent(a.use())} busy behind drop-tail. Low thresholds drop bursts that would have passed: lane B drops ${percent(b.dropShare())} of the packets, lane C ${percent(c.dropShare())}.`,
+        holds: ([a, b, c]) => Math.abs(a.use() - 0.9) < 0.03 && b.dropShare() > 1.2 * c.dropShare(),
+      },
+      {
+        from: 20,
+        to: 120,
+        part: "responses",
+        text: ([a, b, c]) =>
+          `One in twenty requests takes longer than ${ms(b.responseQuantile("web", 0.95))} in lane B, ${ms(c.responseQuantile("web", 0.95))} in lane C and ${ms(a.responseQuantile("web", 0.95))} behind drop-tail: RED with the wrong thresholds is worse than none.`,
+        holds: ([a, b, c]) =>
+          b.responseQuantile("web", 0.95) > c.responseQuantile("web", 0.95) &&
+          b.responseQuantile("web", 0.95) > a.responseQuantile("web", 0.95),
+      },
+    ],
+  },
+  {
+    id: "fairness",
+    title: "Unfair by round trip, and fair queueing",
+    intro:
+      "Two transfers with a round trip of 20 ms (Transfers 1) meet two with 200 ms (Transfers 2), all with Reno. In lane A they share one queue, in lane B each has its own.",
+    next: "Give both groups CUBIC, or BBR.",
+    state: {
+      ...start(),
+      rate: 20,
+      buffer: 100,
+      transfers: [
+        { flows: 2, control: "reno", rtt: 20, ecn: false },
+        { flows: 2, control: "reno", rtt: 200, ecn: false },
+      ],
+      web: 0,
+      call: false,
+      lanes: [lane("droptail"), lane("fq-codel")],
+      speed: 5,
+    },
+    statements: [
+      {
+        from: 30,
+        to: 90,
+        part: "cards",
+        text: ([a]) =>
+          `In one queue the short round trips get ${times(a.throughput("transfers-1") / a.throughput("transfers-2"))} as much: ${mbit(a.throughput("transfers-1"))} against ${mbit(a.throughput("transfers-2"))}.`,
+        holds: ([a]) => a.throughput("transfers-1") > 2 * a.throughput("transfers-2"),
+      },
+      {
+        from: 30,
+        to: 90,
+        part: "cards",
+        text: ([, b]) =>
+          `FQ-CoDel serves flows in turns: ${mbit(b.throughput("transfers-1"))} against ${mbit(b.throughput("transfers-2"))}.`,
+        holds: ([a, b]) =>
+          b.throughput("transfers-1") / b.throughput("transfers-2") <
+          0.7 * (a.throughput("transfers-1") / a.throughput("transfers-2")),
+      },
+    ],
+  },
+  {
+    id: "ecn",
+    title: "Marks instead of drops",
+    intro:
+      "Four transfers that know ECN. CoDel drops in lane A; in lane B it marks: the sender slows down, and nothing is lost.",
+    next: "Take ECN away from the transfers: marks are for those who understand them.",
+    state: {
+      ...start(),
+      rate: 10,
+      buffer: 500,
+      transfers: [{ flows: 4, control: "cubic", rtt: 40, ecn: true }, none],
+      web: 0,
+      call: false,
+      lanes: [lane("codel", { ecn: "false" }), lane("codel", { ecn: "true" })],
+      speed: 5,
+    },
+    statements: [
+      {
+        from: 10,
+        to: 60,
+        part: "delay",
+        text: ([a, b]) =>
+          `Lane A dropped ${a.drops} packets, lane B ${b.drops}; lane B marked ${b.marks} instead.`,
+        holds: ([a, b]) => a.drops > 100 && b.drops < a.drops / 20 && b.marks > 100,
+      },
+      {
+        from: 10,
+        to: 60,
+        part: "numbers",
+        text: ([a, b]) =>
+          `The queue is about as short: ${ms(a.meanDelay())} with drops, ${ms(b.meanDelay())} with marks.`,
+        holds: ([a, b]) => b.meanDelay() < 2 * a.meanDelay() && a.meanDelay() < 2 * b.meanDelay(),
+      },
+    ],
+  },
+  {
+    id: "l4s",
+    title: "L4S beside classic traffic",
+    intro:
+      "One Prague transfer, which slows down a little at each mark, and one CUBIC transfer share 40 Mbit/s. Lane A is drop-tail, lane B FQ-CoDel, lane C DualPI2, whose two queues are coupled.",
+    next: "Add more CUBIC transfers (Transfers 2).",
+    state: {
+      ...start(),
+      rate: 40,
+      buffer: 200,
+      transfers: [
+        { flows: 1, control: "prague", rtt: 20, ecn: true },
+        { flows: 1, control: "cubic", rtt: 20, ecn: false },
+      ],
+      web: 0,
+      call: false,
+      lanes: [lane("droptail"), lane("fq-codel"), lane("dualpi2")],
+      speed: 2,
+    },
+    statements: [
+      {
+        from: 10,
+        to: 40,
+        part: "cards",
+        text: ([a, , c]) =>
+          `Through DualPI2 Prague's round trip is ${ms(c.meanRtt("transfers-1"))}, next to the 20 ms of the path; CUBIC's is ${ms(c.meanRtt("transfers-2"))}. Behind drop-tail Prague has to wait as long as CUBIC: ${ms(a.meanRtt("transfers-1"))}.`,
+        holds: ([a, , c]) =>
+          c.meanRtt("transfers-1") < 24 &&
+          c.meanRtt("transfers-2") > c.meanRtt("transfers-1") + 5 &&
+          a.meanRtt("transfers-1") > 60,
+      },
+      {
+        from: 10,
+        to: 40,
+        part: "cards",
+        text: ([, , c]) =>
+          `And yet they share: Prague gets ${mbit(c.throughput("transfers-1"))}, CUBIC ${mbit(c.throughput("transfers-2"))}.`,
+        holds: ([, , c]) => {
+          const ratio = c.throughput("transfers-1") / c.throughput("transfers-2");
+          return ratio > 0.4 && ratio < 2.5;
+        },
+      },
+    ],
+  },
+];

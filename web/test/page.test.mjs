@@ -1,0 +1,191 @@
+// The page in a browser, opened from its folder: what people do with it.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+import { STORIES } from "../build/headless.js";
+import { AQMLAB, CHROMIUM, native, PAGE } from "./tools.mjs";
+
+const skip = CHROMIUM === undefined && "THERE IS NO CHROMIUM: apt-get install chromium";
+const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+let browser;
+
+before(async () => {
+  if (!skip) browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+});
+after(() => browser?.close());
+
+/** Opens the page; what it says to the console, and whatever it asks of others, is an error. */
+async function open(context, { hash = "", ...options } = {}) {
+  const page = await browser.newPage({ viewport: { width: 1400, height: 1000 }, ...options });
+  const told = [];
+  page.on("console", (message) => told.push(message.text()));
+  page.on("pageerror", (error) => told.push(error.message));
+  page.on("request", (request) => {
+    if (!/^(file|blob|data):/.test(request.url())) told.push(request.url());
+  });
+  await page.goto(PAGE + hash);
+  await page.waitForFunction(() => globalThis.playground?.player.time > 0.3);
+  context.after(async () => {
+    assert.deepEqual(told, []);
+    await page.close();
+  });
+  return page;
+}
+
+const time = (page) => page.evaluate(() => globalThis.playground.player.time);
+const pause = (page) => page.evaluate(() => globalThis.playground.play(false));
+const reach = (page, seconds) =>
+  page.waitForFunction((to) => globalThis.playground.player.time >= to, seconds, { timeout: 120_000 });
+/** All samples of all lanes up to a time, as text. */
+const samples = (page, to) =>
+  page.evaluate((until) => {
+    const { lanes } = globalThis.playground.player;
+    return lanes.map(({ data }) => {
+      const [, behind] = data.span(0, until);
+      return Array.from({ length: behind }, (_, row) => [data.links.at(row, 1), data.links.at(row, 7)]).join(
+        " ",
+      );
+    });
+  }, to);
+
+async function accessible(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  assert.deepEqual(
+    violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(" ")}`),
+    [],
+  );
+}
+
+for (const colorScheme of ["light", "dark"])
+  for (const width of [390, 1400, 2560])
+    test(`axe finds nothing, and nothing is cut off: ${colorScheme}, ${width} px`, {
+      skip,
+    }, async (context) => {
+      const page = await open(context, { colorScheme, viewport: { width, height: 900 } });
+      await page.click('[data-story="bufferbloat"]');
+      await reach(page, 1);
+      await pause(page);
+      await accessible(page);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `the page is ${wide} px wide`);
+    });
+
+test("a slider that is dragged changes the running lanes", { skip }, async (context) => {
+  const page = await open(context);
+  await reach(page, 2);
+  const slider = page.getByLabel("Rate", { exact: true });
+  const box = await slider.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.5, box.y + box.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + box.height / 2, { steps: 5 });
+  await page.mouse.up();
+  await page.waitForFunction(() => globalThis.playground.begun.lanes[0].changes.length > 0);
+  assert.ok((await time(page)) >= 2, "it went on");
+  await pause(page);
+  assert.match(await page.evaluate(() => location.hash), /change=0%3B/);
+  // The same moment without this change, as one more lane.
+  await page.getByRole("button", { name: "Compare without the last change" }).first().click();
+  await page.waitForFunction(() => globalThis.playground.begun.lanes.length === 3);
+  const [a, , c] = await page.evaluate(() =>
+    globalThis.playground.begun.lanes.map(({ changes }) => changes.length),
+  );
+  assert.ok(c < a, `${c} of ${a} changes`);
+});
+
+test("the keyboard moves sliders and plays", { skip }, async (context) => {
+  const page = await open(context);
+  await pause(page);
+  const before = await page.evaluate(() => globalThis.playground.state.rate);
+  await page.getByLabel("Rate", { exact: true }).focus();
+  await page.keyboard.press("ArrowRight");
+  assert.ok((await page.evaluate(() => globalThis.playground.state.rate)) > before);
+  await page.getByRole("button", { name: "Play" }).focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => globalThis.playground.player.isPlaying), true);
+});
+
+test("another discipline begins with the same seed", { skip }, async (context) => {
+  const page = await open(context);
+  await page.locator('[data-lane="1"] select').first().selectOption("codel");
+  await page.waitForFunction(() => document.querySelector("#cards")?.textContent.includes("Lane B: CoDel"));
+  await reach(page, 0.5);
+  assert.equal(await page.evaluate(() => globalThis.playground.begun.seed), 1);
+});
+
+test("going back and on again shows the same", { skip }, async (context) => {
+  const page = await open(context);
+  await reach(page, 6);
+  await pause(page);
+  await page.waitForTimeout(200);
+  const first = await samples(page, 5);
+  await page.evaluate(() => globalThis.playground.back(2));
+  assert.ok((await time(page)) < 2.02);
+  await page.evaluate(() => globalThis.playground.play(true));
+  await reach(page, 5.5);
+  assert.deepEqual(await samples(page, 5), first);
+});
+
+test("an address opens the same run", { skip }, async (context) => {
+  const page = await open(context, {
+    hash: "#rate=5&lane=droptail&lane=red&web=30&seed=7&change=0%3B2%3Bbottleneck.forward.rate%3B2+Mbit%2Fs",
+  });
+  await reach(page, 4);
+  await pause(page);
+  const other = await open(context, { hash: await page.evaluate(() => location.hash) });
+  await reach(other, 4);
+  assert.deepEqual(await samples(other, 3.9), await samples(page, 3.9));
+});
+
+test("a scenario that is saved gives its numbers on the command line", { skip }, async (context) => {
+  const page = await open(context, { acceptDownloads: true });
+  await reach(page, 4);
+  await pause(page);
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Open as scenario" }).click();
+  const folder = mkdtempSync(join(tmpdir(), "playground-"));
+  const file = join(folder, "lane.toml");
+  await (await saved).saveAs(file);
+  const text = readFileSync(file, "utf8");
+  const stated = (name) => Number(new RegExp(`^#   ${name}\\s+(\\S+)`, "m").exec(text)?.[1]);
+  const names = ["utilization", "sojourn_mean_s", "sojourn_p99_s"];
+  let summary = JSON.parse(native(text).summary);
+  for (const name of names) assert.equal(stated(name), summary.links.bottleneck.forward[name], name);
+  if (!existsSync(AQMLAB)) return context.diagnostic(`NOT COMPARED WITH THE COMMAND LINE: no ${AQMLAB}`);
+  execFileSync(AQMLAB, ["run", file, "--out", join(folder, "run")], { stdio: "ignore" });
+  summary = JSON.parse(readFileSync(join(folder, "run", "summary.json"), "utf8"));
+  for (const name of names) assert.equal(stated(name), summary.links.bottleneck.forward[name], name);
+});
+
+test("a story plays and tells", { skip }, async (context) => {
+  const page = await open(context);
+  await page.selectOption("#speed", "0");
+  await page.click('[data-story="fairness"]');
+  await page.selectOption("#speed", "0");
+  const last = Math.max(...STORIES.find(({ id }) => id === "fairness").statements.map(({ to }) => to));
+  await reach(page, last + 0.5);
+  await page.waitForFunction(() => document.querySelectorAll("#story li.later").length === 0);
+  assert.match(await page.textContent("#story"), /short round trips get/);
+});
+
+test("with reduced motion nothing plays by itself", { skip }, async (context) => {
+  const page = await browser.newPage({ reducedMotion: "reduce" });
+  context.after(() => page.close());
+  await page.goto(PAGE);
+  await page.waitForFunction(() => globalThis.playground?.player.lanes.length === 2);
+  await page.waitForTimeout(500);
+  assert.equal(await time(page), 0);
+});
+
+test("what is wrong is said where it was written", { skip }, async (context) => {
+  const page = await open(context);
+  await page.locator('[data-lane="1"] summary').click();
+  const target = page.locator('[data-lane="1"]').getByLabel("interval", { exact: true });
+  await target.fill("soon");
+  await target.blur();
+  await page.waitForFunction(() => document.querySelector("#problem")?.textContent.includes("interval"));
+});

@@ -1,0 +1,12 @@
+// The engine and the stories for tests in Node: build/headless.js.
+import { defineConfig } from "vite";
+
+export default defineConfig({
+  build: {
+    ssr: "src/headless.ts",
+    outDir: "build",
+    target: "node20",
+    minify: false,
+    rolldownOptions: { output: { entryFileNames: "headless.js" } },
+  },
+});

@@ -38,6 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     {"net"},
     {"declare"},
+    {"plugin"},
     {"aqm", "tcp", "traffic"},
     {"scenario", "capture"},
     {"record"},

@@ -125,6 +125,44 @@ def capture_arrivals(
     Columns of little-endian doubles. Bins are wider than asked for if there would be too many.
     """
 
+def plugin_records() -> dict[str, Any]:
+    """How the records of events lie in memory, the callbacks by kind, addresses of functions."""
+
+def register_class(
+    kind: str,
+    name: str,
+    purpose: str,
+    sha256: str,
+    fields: Sequence[tuple[str, str, int, int, float]],
+    callbacks: Sequence[str],
+    plugin: type,
+) -> tuple[str, str]:
+    """Makes a Python class known as a plug-in: its kind and name."""
+
+def register_compiled(
+    kind: str,
+    name: str,
+    purpose: str,
+    sha256: str,
+    fields: Sequence[tuple[str, str, int, int, float]],
+    functions: Sequence[int],
+) -> tuple[str, str]:
+    """Makes compiled callbacks known as a plug-in, by their addresses in the engine's order."""
+
+def load_shared_object(path: str, sha256: str) -> list[tuple[str, str]]:
+    """Makes the plug-ins of a shared object known: kinds and names."""
+
+@final
+class Event:
+    """What happens at a queue; see ``aqmlab.h`` for its fields."""
+
+    def draw(self) -> float:
+        """The next random number, uniform on [0, 1)."""
+
+@final
+class Ack:
+    """What happens to a sender; see ``aqmlab.h`` for its fields."""
+
 @final
 class Stepper:
     """A run under way. Times are seconds since its start."""

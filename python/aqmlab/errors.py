@@ -10,6 +10,7 @@ __all__ = [
     "DamagedRunWarning",
     "LaterRunError",
     "NoWorkerWarning",
+    "PluginError",
     "RunError",
     "ScenarioError",
     "UnprivilegedError",
@@ -34,6 +35,10 @@ class RunError(AqmlabError, RuntimeError):
     """A scenario is right, but its run failed."""
 
     exit_status: ClassVar[int] = 1
+
+
+class PluginError(AqmlabError):
+    """A plug-in raised an exception, or returned what means nothing; the run has ended."""
 
 
 class DamagedRunError(AqmlabError):

@@ -105,6 +105,16 @@ impl SchedulerParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, BLUE, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &[
+        "target",
+        "interval",
+        "increment",
+        "decrement",
+        "limit",
+        "mtu",
+        "ecn",
+    ];
+
     fn scheduler<T>(&self, link: LinkFacts, _seed: u64) -> Cobalt<T> {
         let mut cobalt = Cobalt {
             settings: Settings {
@@ -282,6 +292,11 @@ pub struct Cobalt<T> {
 }
 
 impl<T> Scheduler<T> for Cobalt<T> {
+    fn adopt(&mut self, fresh: Self) {
+        (self.settings, self.limit) = (fresh.settings, fresh.limit);
+        (self.mtu, self.ecn) = (fresh.mtu, fresh.ecn);
+    }
+
     #[inline]
     fn enqueue(
         &mut self,

@@ -295,6 +295,25 @@ impl SchedulerParameters for Params {
         Reason::OVERFLOW,
     ];
 
+    const CHANGEABLE: &'static [&'static str] = &[
+        "target",
+        "t_update",
+        "alpha",
+        "beta",
+        "max_rtt",
+        "typical_rtt",
+        "coupling",
+        "step",
+        "ramp_min",
+        "ramp_range",
+        "ramp_packets",
+        "classic_protection",
+        "drop_early",
+        "limit",
+        "memory",
+        "ecn",
+    ];
+
     fn scheduler<T>(&self, _link: LinkFacts, _seed: u64) -> DualPi2<T> {
         let gains = self.gains();
         let protection = i64::from(self.classic_protection);
@@ -525,6 +544,11 @@ impl<T> DualPi2<T> {
 }
 
 impl<T> Scheduler<T> for DualPi2<T> {
+    fn adopt(&mut self, fresh: Self) {
+        self.settings = fresh.settings;
+        self.controller.adopt(&fresh.controller);
+    }
+
     #[inline]
     fn enqueue(
         &mut self,

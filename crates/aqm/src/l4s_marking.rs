@@ -74,6 +74,16 @@ impl SchedulerParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &[
+        "step",
+        "ramp_min",
+        "ramp_range",
+        "ramp_packets",
+        "only_ect1",
+        "limit",
+        "ecn",
+    ];
+
     fn scheduler<T>(&self, _link: LinkFacts, _seed: u64) -> L4sMarking<T> {
         L4sMarking {
             law: match self.law {
@@ -102,6 +112,11 @@ pub struct L4sMarking<T> {
 }
 
 impl<T> Scheduler<T> for L4sMarking<T> {
+    fn adopt(&mut self, fresh: Self) {
+        (self.law, self.limit) = (fresh.law, fresh.limit);
+        (self.only_ect1, self.ecn) = (fresh.only_ect1, fresh.ecn);
+    }
+
     #[inline]
     fn enqueue(
         &mut self,

@@ -60,6 +60,7 @@ pub mod l4s_marking;
 pub mod lqd;
 pub mod pi;
 pub mod pie;
+pub mod plugin;
 pub mod red;
 pub mod red_pd;
 pub mod rem;
@@ -134,5 +135,9 @@ registry::disciplines! {
         L4sMarking(l4s_marking),
         /// Stochastic fairness queueing.
         Sfq(sfq),
+    }
+    either {
+        /// A discipline of your own: a plug-in.
+        Plugin(plugin),
     }
 }

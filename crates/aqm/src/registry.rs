@@ -6,6 +6,7 @@ macro_rules! disciplines {
     (
         aqms { $($(#[$aqm_doc:meta])* $aqm:ident($aqm_module:ident),)+ }
         schedulers { $($(#[$queue_doc:meta])* $queue:ident($queue_module:ident),)* }
+        either { $($(#[$both_doc:meta])* $both:ident($both_module:ident),)* }
     ) => {
         aqmlab_declare::registry! {
             /// A discipline and its parameters, as a scenario states them.
@@ -13,6 +14,7 @@ macro_rules! disciplines {
             pub enum Discipline {
                 $($(#[$aqm_doc])* $aqm($aqm_module::Params),)+
                 $($(#[$queue_doc])* $queue($queue_module::Params),)*
+                $($(#[$both_doc])* $both($both_module::Params),)*
             }
         }
 
@@ -22,21 +24,26 @@ macro_rules! disciplines {
                 match self {
                     $(Self::$aqm(_) => <$aqm_module::Params as AqmParameters>::REASONS,)+
                     $(Self::$queue(params) => params.reasons(),)*
+                    $(Self::$both(_) => $both_module::Params::REASONS,)*
                 }
             }
 
             /// Whether it is an AQM over a single FIFO.
-            pub const fn is_aqm(&self) -> bool {
-                matches!(self, $(Self::$aqm(_))|+)
+            pub fn is_aqm(&self) -> bool {
+                match self {
+                    $(Self::$both(params) => params.is_aqm(),)*
+                    _ => matches!(self, $(Self::$aqm(_))|+),
+                }
             }
 
             /// Its parameters that can change during a run.
-            pub const fn changeable(&self) -> &'static [&'static str] {
+            pub fn changeable(&self) -> Vec<&'static str> {
                 match self {
-                    $(Self::$aqm(_) => <$aqm_module::Params as AqmParameters>::CHANGEABLE,)+
+                    $(Self::$aqm(_) => <$aqm_module::Params as AqmParameters>::CHANGEABLE.to_vec(),)+
                     $(Self::$queue(_) => {
-                        <$queue_module::Params as SchedulerParameters>::CHANGEABLE
+                        <$queue_module::Params as SchedulerParameters>::CHANGEABLE.to_vec()
                     })*
+                    $(Self::$both(params) => params.changeable().collect(),)*
                 }
             }
 
@@ -52,6 +59,11 @@ macro_rules! disciplines {
                         params.limit(),
                         params.ecn(),
                     )),)+
+                    $(Self::$both(params) if params.is_aqm() => Some((
+                        AnyAqm::$both(params.aqm(link, seed)),
+                        params.limit,
+                        params.ecn,
+                    )),)*
                     #[allow(unreachable_patterns)]
                     _ => None,
                 }
@@ -67,6 +79,9 @@ macro_rules! disciplines {
                     $(Self::$queue(params) => {
                         Some(AnyScheduler::$queue(params.scheduler(link, seed)))
                     })*
+                    $(Self::$both(params) if !params.is_aqm() => {
+                        Some(AnyScheduler::$both(params.scheduler(link, seed)))
+                    })*
                     #[allow(unreachable_patterns)]
                     _ => None,
                 }
@@ -78,12 +93,16 @@ macro_rules! disciplines {
         #[allow(clippy::large_enum_variant, reason = "there is one per port")]
         pub(crate) enum AnyAqm {
             $($aqm(<$aqm_module::Params as AqmParameters>::Aqm),)+
+            $($both($both_module::PluginAqm),)*
         }
 
         /// Hands a call on to the AQM that is there.
         macro_rules! with_aqm {
             ($any:expr, $this:ident => $call:expr) => {
-                match $any { $(AnyAqm::$aqm($this) => $call,)+ }
+                match $any {
+                    $(AnyAqm::$aqm($this) => $call,)+
+                    $(AnyAqm::$both($this) => $call,)*
+                }
             };
         }
 
@@ -133,6 +152,7 @@ macro_rules! disciplines {
             fn adopt(&mut self, fresh: Self) {
                 match (self, fresh) {
                     $((Self::$aqm(aqm), Self::$aqm(fresh)) => aqm.adopt(fresh),)+
+                    $((Self::$both(aqm), Self::$both(fresh)) => aqm.adopt(fresh),)*
                     _ => unreachable!("parameters change, not the kind"),
                 }
             }
@@ -153,6 +173,7 @@ macro_rules! disciplines {
             /// An AQM over a single FIFO.
             StoredFifo(StoredFifo<T>),
             $($queue(<$queue_module::Params as SchedulerParameters>::Scheduler<T>),)*
+            $($both($both_module::PluginScheduler<T>),)*
         }
 
         /// Hands a call on to the scheduler that is there.
@@ -161,6 +182,7 @@ macro_rules! disciplines {
                 match $any {
                     AnyScheduler::StoredFifo($this) => $call,
                     $(AnyScheduler::$queue($this) => $call,)*
+                    $(AnyScheduler::$both($this) => $call,)*
                 }
             };
         }
@@ -227,6 +249,7 @@ macro_rules! disciplines {
                 match (self, fresh) {
                     (Self::StoredFifo(it), Self::StoredFifo(fresh)) => it.adopt(fresh),
                     $((Self::$queue(it), Self::$queue(fresh)) => it.adopt(fresh),)*
+                    $((Self::$both(it), Self::$both(fresh)) => it.adopt(fresh),)*
                     _ => unreachable!("parameters change, not the kind"),
                 }
             }

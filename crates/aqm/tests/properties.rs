@@ -14,6 +14,10 @@ use proptest::test_runner::{Config, TestRunner};
 fn every_discipline_has_a_case() {
     let cases = cases();
     for about in Discipline::ABOUT {
+        // `aqmlab check` puts the same questions to a plug-in; tests/test_plugins.py runs it.
+        if about.title == "A discipline of your own" {
+            continue;
+        }
         let covered = cases.iter().any(|case| case.discipline.about() == *about);
         assert!(covered, "{} has no case in this file", about.title);
     }

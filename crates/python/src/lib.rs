@@ -5,6 +5,8 @@
 
 mod captures;
 mod play;
+mod plugins;
+mod shared_objects;
 mod stepping;
 
 use std::io;
@@ -12,6 +14,7 @@ use std::path::Path;
 
 use aqmlab_live::LiveError;
 use aqmlab_net::Bytes;
+use aqmlab_plugin::failure;
 use aqmlab_scenario::{ClassError, Scenario};
 use aqmlab_sim::Memory;
 use pyo3::exceptions::PyIndexError;
@@ -21,6 +24,7 @@ use pyo3::types::PyDict;
 
 import_exception!(aqmlab.errors, AqmlabError);
 import_exception!(aqmlab.errors, ScenarioError);
+import_exception!(aqmlab.errors, PluginError);
 import_exception!(aqmlab.errors, RunError);
 
 /// The module `aqmlab._native`.
@@ -28,6 +32,12 @@ import_exception!(aqmlab.errors, RunError);
 mod _native {
     #[pymodule_export]
     use super::captures::{capture_arrivals, vectors_from_capture};
+    #[pymodule_export]
+    use super::plugins::{
+        AckRecord, EventRecord, plugin_records, register_class, register_compiled,
+    };
+    #[pymodule_export]
+    use super::shared_objects::load_shared_object;
     #[pymodule_export]
     use super::stepping::Stepper;
     #[pymodule_export]
@@ -172,7 +182,8 @@ fn run(
     let scenario = read_effective(effective)?;
     let memory = bound(memory);
     let threads = threads.unwrap_or_else(available_threads);
-    let summary = with_progress(py, progress, |tell| {
+    let holding = plugins::interpreted(effective);
+    let summary = with_progress(py, progress, holding, |tell| {
         let directory = out_dir.map(Path::new);
         let records = aqmlab_parquet::recorder(directory, &scenario.measure, threads);
         aqmlab_sim::run_within(memory, &scenario, records, tell).map_err(run_error)
@@ -192,7 +203,7 @@ fn run_live(
     let scenario = read_effective(effective)?;
     // What holds for simulated connections holds for those of the kernel, which are larger.
     bound(memory).check(&scenario).map_err(run_error)?;
-    let summary = with_progress(py, progress, |tell| {
+    let summary = with_progress(py, progress, false, |tell| {
         // Its packets take real time: there is plenty to encode in.
         let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure, 1);
         aqmlab_live::run(&scenario, records, tell).map_err(live_error)
@@ -256,16 +267,21 @@ fn run_error(error: aqmlab_record::RunError) -> PyErr {
     }
 }
 
-/// Does some work without holding the interpreter. What it tells of its progress goes to
+/// Does some work without holding the interpreter, unless it is `holding` it for its callbacks. A
+/// plug-in that fails ends it. What it tells of its progress goes to
 /// `progress`, and a signal such as Ctrl-C is seen then: what Python raises ends the work.
 fn with_progress<T: Send>(
     py: Python<'_>,
     progress: Option<Bound<'_, PyAny>>,
+    holding: bool,
     work: impl FnOnce(&mut dyn FnMut(f64) -> bool) -> PyResult<T> + Send,
 ) -> PyResult<T> {
     let progress = progress.map(Bound::unbind);
     let mut raised: Option<PyErr> = None;
     let mut tell = |done: f64| {
+        if failure::is_set() {
+            return false;
+        }
         let told = Python::attach(|py| {
             py.check_signals()?;
             progress
@@ -275,7 +291,12 @@ fn with_progress<T: Send>(
         raised = told.err();
         raised.is_none()
     };
-    let result = py.detach(|| work(&mut tell));
+    let _ = failure::take(); // of whoever did not look
+    let result = match holding {
+        true => work(&mut tell),
+        false => py.detach(|| work(&mut tell)),
+    };
+    plugins::raise(py)?;
     match raised {
         Some(error) => Err(error),
         None => result,

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use aqmlab_net::Time;
+use aqmlab_plugin::failure;
 use aqmlab_record::LinkDirection;
 use aqmlab_sim::Simulation;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::{RunError, ScenarioError, bound, read_effective, run_error};
+use crate::{RunError, ScenarioError, bound, plugins, read_effective, run_error};
 
 /// A run under way. Times are seconds since its start.
 #[pyclass(module = "aqmlab._native")]
@@ -17,6 +18,8 @@ pub(crate) struct Stepper {
     /// Nothing once it has ended. The lock is never waited for: Python calls one method at a time.
     simulation: Mutex<Option<Simulation>>,
     classes: Vec<String>,
+    /// It has callbacks that need the interpreter.
+    holding: bool,
 }
 
 /// Signals such as Ctrl-C are seen after so much simulated time.
@@ -39,12 +42,20 @@ impl Stepper {
 impl Stepper {
     #[new]
     #[pyo3(signature = (effective, out_dir, memory=None))]
-    fn new(effective: &str, out_dir: Option<&str>, memory: Option<u64>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        effective: &str,
+        out_dir: Option<&str>,
+        memory: Option<u64>,
+    ) -> PyResult<Self> {
         let scenario = read_effective(effective)?;
         let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure, 1);
+        let _ = failure::take(); // of whoever did not look
         let started = Simulation::start_changeable(&scenario, records, bound(memory));
+        plugins::raise(py)?;
         Ok(Self {
             simulation: Mutex::new(Some(started.map_err(run_error)?)),
+            holding: plugins::interpreted(effective),
             classes: scenario
                 .traffic
                 .into_iter()
@@ -62,19 +73,25 @@ impl Stepper {
     }
 
     fn run_until(&mut self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        let holding = self.holding;
         let simulation = self.simulation()?;
         let time = Time::from_secs_f64(seconds).min(simulation.end_time());
         while simulation.now() < time {
             let next = time.min(simulation.now().saturating_add(STRETCH));
-            let stepped = py.detach(|| simulation.run_until(next));
+            let stepped = match holding {
+                true => simulation.run_until(next),
+                false => py.detach(|| simulation.run_until(next)),
+            };
+            plugins::raise(py)?;
             stepped.map_err(run_error)?;
             py.check_signals()?;
         }
         Ok(())
     }
 
-    fn set(&mut self, key: &str, value: &str) -> PyResult<()> {
+    fn set(&mut self, py: Python<'_>, key: &str, value: &str) -> PyResult<()> {
         let set = self.simulation()?.set(key, value);
+        plugins::raise(py)?;
         set.map_err(|error| ScenarioError::new_err(error.to_string()))
     }
 
@@ -163,7 +180,12 @@ impl Stepper {
         let end = self.end_time()?;
         self.run_until(py, end)?;
         let simulation = self.slot().take().ok_or_else(finished)?;
-        let summary = py.detach(|| simulation.end()).map_err(run_error)?;
+        let summary = match self.holding {
+            true => simulation.end(),
+            false => py.detach(|| simulation.end()),
+        };
+        plugins::raise(py)?;
+        let summary = summary.map_err(run_error)?;
         Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
     }
 }

@@ -1,6 +1,7 @@
 //! What a scenario can say, as data: for `aqmlab list` and `aqmlab explain`.
 
 use aqmlab_aqm::Discipline;
+use aqmlab_plugin::Role;
 use aqmlab_tcp::{CongestionControlKind, Profile};
 use aqmlab_traffic::{Model, Rtt, Sizes};
 use schemars::JsonSchema;
@@ -27,12 +28,37 @@ pub fn catalog() -> Value {
         "traffic": traffic(),
         "rtt": kinds::<Rtt>(),
         "sizes": kinds::<Sizes>(),
+        "plugins": plugins(),
     })
 }
 
 fn kinds<T: JsonSchema>() -> Map<String, Value> {
     let kinds = Described::of::<T>().kinds().into_iter();
     kinds.map(|kind| (kind.name.clone(), json!(kind))).collect()
+}
+
+/// The plug-ins that are loaded: queue disciplines and congestion controls.
+fn plugins() -> Map<String, Value> {
+    let entries = aqmlab_plugin::registered().into_iter().map(|plugin| {
+        let parameters = plugin.parameters().map(|field| Parameter {
+            name: field.name.to_owned(),
+            description: field.meaning.to_owned(),
+            form: field.form.words().to_owned(),
+            required: field.role == Role::Required,
+            default: match field.role {
+                Role::Optional(value) => serde_json::to_value(field.form.toml(value)).ok(),
+                _ => None,
+            },
+            words: Vec::new(),
+        });
+        let entry = json!({
+            "summary": plugin.purpose,
+            "parameters": parameters.collect::<Vec<_>>(),
+            "sha256": plugin.sha256,
+        });
+        (plugin.name.to_owned(), entry)
+    });
+    entries.collect()
 }
 
 /// The kinds of a registry, with what each says of itself.

@@ -77,7 +77,7 @@ impl Changes {
         let mut keys = Vec::new();
         for (name, link) in &self.network.links {
             for (direction, link) in [("forward", &link.forward), ("reverse", &link.reverse)] {
-                let parameters = link.discipline.changeable().iter();
+                let parameters = link.discipline.changeable().into_iter();
                 let parameters = parameters.map(|parameter| format!("discipline.{parameter}"));
                 let of_link = ["rate", "delay"].map(str::to_owned).into_iter();
                 let of_link = of_link.chain(parameters);

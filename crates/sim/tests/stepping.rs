@@ -233,7 +233,7 @@ fn changes_of_a_link_are_repeated() {
 
 #[test]
 fn changes_of_parameters_are_repeated() {
-    let disciplines: [(&str, &str, &[&str]); 10] = [
+    let disciplines: [(&str, &str, &[&str]); 13] = [
         ("red-12-36", "max_p", &["0.02", "0.5"]),
         ("ared-auto", "target_delay", &["5 ms", "50 ms"]),
         ("pi-24", "q_ref", &["5 packets", "40 packets"]),
@@ -244,6 +244,9 @@ fn changes_of_parameters_are_repeated() {
         ("codel", "target", &["1 ms", "30 ms"]),
         ("fq-codel", "interval", &["20 ms", "200 ms"]),
         ("fq-pie", "qdelay_ref", &["5 ms", "60 ms"]),
+        ("dualpi2", "target", &["2 ms", "60 ms"]),
+        ("cobalt", "target", &["1 ms", "30 ms"]),
+        ("l4s-step", "limit", &["10 packets", "60 packets"]),
     ];
     for (discipline, parameter, values) in disciplines {
         changes_are_repeated(

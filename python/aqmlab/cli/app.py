@@ -17,7 +17,13 @@ import typer
 
 from aqmlab.cli.interrupts import INTERRUPTED
 from aqmlab.cli.loading import CommandGroup, names, shortened, summary
-from aqmlab.errors import AqmlabError, DamagedRunWarning, NoWorkerWarning, UnprivilegedError
+from aqmlab.errors import (
+    AqmlabError,
+    DamagedRunWarning,
+    NoWorkerWarning,
+    PluginError,
+    UnprivilegedError,
+)
 
 __all__ = ["EXAMPLES", "application", "main"]
 
@@ -124,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         why = f"; {_start_again()}" if arguments is None else ""
         return _failure(f"{error}{why}", error.exit_status)
     except AqmlabError as error:
-        return _failure(str(error), error.exit_status)
+        return _failure(_traced(error), error.exit_status)
     except typer.Abort:  # an interrupt or the end of input where a question was asked
         return _failure("interrupted", INTERRUPTED)
     # typer turns an interrupt into this status.
@@ -143,6 +149,15 @@ def _start_again() -> str:
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Says a warning in a line."""
     _say(f"warning: {message}")
+
+
+def _traced(error: AqmlabError) -> str:
+    """What an error says; a plug-in's exception shows its traceback before."""
+    if not isinstance(error, PluginError):
+        return str(error)
+    first, _, traceback = str(error).partition("\n")
+    sys.stderr.write(f"{traceback}\n" if traceback else "")
+    return first
 
 
 def _failure(message: str, status: int) -> int:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from aqmlab import plugins
 from aqmlab.cli.completion import assigned
 from aqmlab.engine.memory import limit
 from aqmlab.errors import AqmlabError
@@ -17,6 +18,7 @@ __all__ = [
     "Jobs",
     "Json",
     "Memory",
+    "Plugins",
     "ScenarioFile",
     "Seed",
     "Seeds",
@@ -79,6 +81,29 @@ Memory = Annotated[
         callback=_limit,
         help='Most memory that runs may take together, such as "4 GiB"; default: most of what is '
         "free.",
+    ),
+]
+
+
+def _load_plugins(files: list[Path] | None) -> list[Path] | None:
+    """Loads the plug-ins of files, before anything that names them is read."""
+    try:
+        for file in files or []:
+            plugins.load(file)
+    except AqmlabError as error:
+        raise AqmlabError(f"--plugin: {error}") from None
+    return files
+
+
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE",
+        callback=_load_plugins,
+        is_eager=True,
+        help="Loads disciplines and congestion controls of your own, .py or .so; may be repeated. "
+        "Their code runs.",
     ),
 ]
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from aqmlab import _native
+from aqmlab.plugins.sources import sources_of
 from aqmlab.results.manifest import MANIFEST, seal
 from aqmlab.scenario.scenario import Scenario
 
@@ -39,7 +40,7 @@ def write_run(
         wall_s: how long it took, in seconds.
         cpu_s: CPU time that it took, in seconds.
     """
-    metadata = {
+    metadata: dict[str, object] = {
         "key": key,
         "results_version": _native.results_version(),
         "manifest": MANIFEST,
@@ -55,6 +56,12 @@ def write_run(
         "wall_s": round(wall_s, 3),
         "cpu_s": round(cpu_s, 3),
     }
+    sources = sources_of(scenario.effective)
+    for source in sources:
+        (folder / f"plugin-{source.file}").write_bytes(source.content)
+    if sources:
+        hashes = {f"plugin-{source.file}": source.sha256 for source in sources}
+        metadata["plugins"] = hashes
     (folder / "scenario.toml").write_text(scenario.effective, encoding="utf-8")
     for name, content in (("summary.json", summary), ("metadata.json", metadata)):
         text = json.dumps(content, indent=2, ensure_ascii=False)

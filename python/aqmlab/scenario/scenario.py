@@ -17,6 +17,7 @@ from aqmlab._util.effective import split_at_seed
 from aqmlab._util.files import read_text
 from aqmlab._util.shipped import found
 from aqmlab.errors import ScenarioError
+from aqmlab.plugins.sources import sources_of
 from aqmlab.scenario.effect import Outvoted, outvoted, refuse_without_effect
 from aqmlab.scenario.named_files import check_named_files
 
@@ -72,6 +73,15 @@ class Scenario:
         object.__setattr__(self, "effective", text)
         if found := self.outvoted:
             refuse_without_effect(found, _carrying(text))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the plug-ins that it needs: a worker has none."""
+        return {**vars(self), "plugins": sources_of(self.effective)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Its plug-ins have been loaded as they were unpickled."""
+        del state["plugins"]
+        vars(self).update(state)
 
     def __repr__(self) -> str:
         """One line."""

@@ -73,6 +73,11 @@ impl Controller {
         }
     }
 
+    /// Takes the parameters of another one, and keeps its probabilities.
+    pub(super) fn adopt(&mut self, fresh: &Self) {
+        (self.gains, self.coupling) = (fresh.gains, fresh.coupling);
+    }
+
     pub(super) const fn next_tick(&self) -> Time {
         self.next_tick
     }

@@ -15,6 +15,7 @@ pub mod bbr3;
 pub mod cubic;
 pub mod dctcp;
 pub mod fast;
+pub mod plugin;
 pub mod prague;
 pub mod reno;
 pub mod santa_cruz;
@@ -52,6 +53,9 @@ registry::congestion_controls! {
     Bbr3(bbr3),
     /// DCTCP for the Internet: paced, with fractions of a segment.
     Prague(prague),
+    ---
+    /// A control of your own: a plug-in.
+    Plugin(plugin),
 }
 
 /// The congestion window of one end point and how it moves.

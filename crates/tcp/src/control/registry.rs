@@ -3,17 +3,22 @@
 /// Makes, from one line per congestion control, the enum that a scenario reads and the type in
 /// which a connection keeps its own, so that there is no dynamic dispatch per ACK.
 macro_rules! congestion_controls {
-    ($($(#[$doc:meta])* $kind:ident($module:ident),)+) => {
+    (
+        $($(#[$doc:meta])* $kind:ident($module:ident),)+
+        --- // Those behind it have no defaults.
+        $($(#[$other_doc:meta])* $other:ident($other_module:ident),)*
+    ) => {
         aqmlab_declare::registry! {
             /// A congestion control and its parameters, as a scenario states them.
             #[derive(Clone, Copy, Debug, PartialEq)]
             pub enum CongestionControlKind {
                 $($(#[$doc])* $kind($module::Params),)+
+                $($(#[$other_doc])* $other($other_module::Params),)*
             }
         }
 
         impl CongestionControlKind {
-            /// Each kind with the defaults of its parameters, in the order of the enum.
+            /// Each kind that has them with the defaults of its parameters, in the order of the enum.
             pub fn all() -> Vec<Self> {
                 vec![$(Self::$kind($module::Params::default()),)+]
             }
@@ -22,6 +27,7 @@ macro_rules! congestion_controls {
             pub const fn linux_name(&self) -> Option<&'static str> {
                 match self {
                     $(Self::$kind(_) => <$module::Params as ControlParameters>::LINUX,)+
+                    $(Self::$other(_) => <$other_module::Params as ControlParameters>::LINUX,)*
                 }
             }
 
@@ -30,6 +36,7 @@ macro_rules! congestion_controls {
             pub(crate) const fn owns_window(&self) -> bool {
                 match self {
                     $(Self::$kind(_) => <$module::Params as ControlParameters>::OWNS_WINDOW,)+
+                    $(Self::$other(_) => <$other_module::Params as ControlParameters>::OWNS_WINDOW,)*
                 }
             }
 
@@ -38,6 +45,7 @@ macro_rules! congestion_controls {
             pub(crate) const fn answers_marks(&self) -> bool {
                 match self {
                     $(Self::$kind(_) => <$module::Params as ControlParameters>::ANSWERS_MARKS,)+
+                    $(Self::$other(_) => <$other_module::Params as ControlParameters>::ANSWERS_MARKS,)*
                 }
             }
 
@@ -46,6 +54,7 @@ macro_rules! congestion_controls {
             pub(crate) const fn stamps(&self) -> Option<Stamps> {
                 match self {
                     $(Self::$kind(_) => <$module::Params as ControlParameters>::STAMPS,)+
+                    $(Self::$other(_) => <$other_module::Params as ControlParameters>::STAMPS,)*
                 }
             }
         }
@@ -55,16 +64,21 @@ macro_rules! congestion_controls {
         #[derive(Clone, Debug)]
         enum AnyControl {
             $($kind(Box<<$module::Params as ControlParameters>::Control>),)+
+            $($other(Box<<$other_module::Params as ControlParameters>::Control>),)*
         }
 
         /// Hands a call on to the congestion control that is there.
         macro_rules! with_control {
             ($any:expr, $this:ident => $call:expr) => {
-                match $any { $(AnyControl::$kind($this) => $call,)+ }
+                match $any {
+                    $(AnyControl::$kind($this) => $call,)+
+                    $(AnyControl::$other($this) => $call,)*
+                }
             };
             ($any:expr, $stack:expr, $this:ident, $params:ident => $call:expr) => {
                 match ($any, &$stack.congestion_control) {
                     $((AnyControl::$kind($this), CongestionControlKind::$kind($params)) => $call,)+
+                    $((AnyControl::$other($this), CongestionControlKind::$other($params)) => $call,)*
                     _ => unreachable!("a connection keeps its stack"),
                 }
             };
@@ -75,6 +89,7 @@ macro_rules! congestion_controls {
             fn new(kind: &CongestionControlKind) -> Self {
                 match kind {
                     $(CongestionControlKind::$kind(_) => Self::$kind(Box::default()),)+
+                    $(CongestionControlKind::$other(params) => Self::$other(Box::new(params.control())),)*
                 }
             }
         }

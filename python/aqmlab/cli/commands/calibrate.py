@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aqmlab._util.console import Progress, out, print_json
-from aqmlab.cli.options import Jobs, Json, Memory, ScenarioFile, Sets
+from aqmlab.cli.options import Jobs, Json, Memory, Plugins, ScenarioFile, Sets
 from aqmlab.cli.planning import load
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.errors import AqmlabError
@@ -17,6 +17,7 @@ def command(
     as_json: Json = False,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
+    plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
     """Find the users (or connections per second) that cause the scenario's load."""
     chosen = load(scenario, overrides, None)

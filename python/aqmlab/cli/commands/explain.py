@@ -9,7 +9,7 @@ import typer
 from aqmlab._util.console import print_json, show
 from aqmlab.cli import tables
 from aqmlab.cli.completion import catalog_names
-from aqmlab.cli.options import Json
+from aqmlab.cli.options import Json, Plugins
 from aqmlab.scenario.catalog import Catalog
 
 __all__ = ["command"]
@@ -25,6 +25,7 @@ def command(
         ),
     ],
     as_json: Json = False,
+    plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
     """Explain a queue discipline, traffic model, stack profile, ...: what it is, its parameters."""
     found = Catalog.load().find(name)

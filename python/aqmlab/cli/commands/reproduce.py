@@ -11,7 +11,7 @@ from aqmlab._util.console import Progress, out, print_json, show
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.pool import available_cpus
 from aqmlab.cli import tables
-from aqmlab.cli.options import Jobs, Json, Memory, Seed, Seeds, chosen_seeds
+from aqmlab.cli.options import Jobs, Json, Memory, Plugins, Seed, Seeds, chosen_seeds
 from aqmlab.errors import AqmlabError, RunError
 
 __all__ = ["command"]
@@ -45,6 +45,7 @@ def command(
     as_json: Json = False,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
+    plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
     """Repeat a paper's tables, or all papers: every published number beside ours."""
     from aqmlab.papers.fidelity import reproduce_all

@@ -16,6 +16,7 @@ from aqmlab.cli.options import (
     Jobs,
     Json,
     Memory,
+    Plugins,
     ScenarioFile,
     Seed,
     Seeds,
@@ -56,6 +57,7 @@ def command(
     as_tsv: Tsv = False,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
+    plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
     """Run a scenario.
 

@@ -13,6 +13,7 @@ from aqmlab.cli.options import (
     Jobs,
     Json,
     Memory,
+    Plugins,
     Seed,
     Seeds,
     Sets,
@@ -52,6 +53,7 @@ def command(
     as_tsv: Tsv = False,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
+    plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
     """Run a sweep: a scenario with many values of some fields, each with several seeds.
 

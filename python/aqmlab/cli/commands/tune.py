@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
-from aqmlab.cli.options import Jobs, Json, Memory, Seeds, Sets, Tsv, check_format
+from aqmlab.cli.options import Jobs, Json, Memory, Plugins, Seeds, Sets, Tsv, check_format
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.scenario import vary
@@ -81,6 +81,7 @@ def command(
     as_tsv: Tsv = False,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
+    plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
     """Search for the parameters of a scenario that serve one or several goals best.
 

@@ -1,0 +1,54 @@
+"""``aqmlab check``: the properties of native algorithms, asked of one of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab import plugins
+from aqmlab._util.console import out, print_json
+from aqmlab.cli.options import Json
+from aqmlab.errors import AqmlabError, PluginError
+from aqmlab.plugins.check import check
+from aqmlab.plugins.files import kinds_of
+
+__all__ = ["command"]
+
+
+def command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The plug-in, .py or .so.")],
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A parameter; may be repeated."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a discipline or congestion control of your own, in small runs of it.
+
+    No packet is lost, the limit holds, ECN is obeyed, and the same seed gives the same bytes.
+    """
+    names = plugins.load(file)
+    settings: Mapping[str, object] = dict(_pair(text) for text in parameters or [])
+    found = {name: check(kind, name, settings) for kind, name in kinds_of(file) if name in names}
+    if as_json:
+        print_json({name: [vars(it) for it in asked] for name, asked in found.items()})
+    else:
+        for name, asked in found.items():
+            out(name)
+            for it in asked:
+                out(f"  {'holds' if it.holds else 'FAILS'}: {it.name} ({it.found})")
+    if broken := [name for name, asked in found.items() if not all(it.holds for it in asked)]:
+        raise PluginError(f"{file}: {', '.join(broken)} lacks a property, see above")
+
+
+def _pair(text: str) -> tuple[str, object]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise AqmlabError(f"--set: found {text}; expected KEY=VALUE")
+    try:
+        return key, float(value) if set(value) & set(".eE") else int(value)
+    except ValueError:
+        return key, {"true": True, "false": False}.get(value, value)

@@ -1,0 +1,138 @@
+"""The properties that native algorithms have, asked of a plug-in in small runs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aqmlab.engine.execute import execute
+from aqmlab.engine.simulation import Simulation
+from aqmlab.results.run import Run
+from aqmlab.scenario.scenario import Scenario, inline
+
+__all__ = ["Property", "check"]
+
+
+@dataclass(frozen=True)
+class Property:
+    """Something that has been asked, and what came out."""
+
+    name: str
+    """What should hold."""
+    holds: bool
+    """Whether it does."""
+    found: str
+    """What was seen."""
+
+
+_LINK = "topology.bottleneck.forward.discipline"
+_SCENARIO = """
+title = "A check of a plug-in"
+topology = { kind = "dumbbell", bottleneck = { rate = "10 Mbit/s", delay = "10 ms", discipline = {
+    kind = "droptail", limit = "60 packets" } } }
+measure = { warm_up = "0 s", duration = "8 s" }
+[[traffic]]
+name = "transfers"
+kind = "bulk"
+flows = 6
+tcp = "linux"
+rtt = { kind = "constant", rtt = "40 ms" }
+"""
+
+
+def check(kind: str, name: str, settings: Mapping[str, object]) -> list[Property]:
+    """Asks a plug-in that is loaded.
+
+    Args:
+        kind: ``discipline`` or ``control``.
+        name: what it is called.
+        settings: values of its parameters; those without a default are needed.
+
+    Returns:
+        What was asked: it ends (no exception), it gives the same bytes twice and with another
+        seed other ones, packets are conserved, the limit holds, and where ECN is on capable
+        packets are marked, where it is off none.
+    """
+    table = {"kind": "plugin", "name": name, **settings}
+    if kind == "control":
+        control = inline({"profile": "linux", "congestion_control": table})
+        base = Scenario.from_toml(_SCENARIO, [("traffic.transfers.tcp", control)])
+        return [*_determinism(base), _conserved(base)]
+    base = Scenario.from_toml(_SCENARIO, [(_LINK, inline({"limit": "60 packets", **table}))])
+    return [*_determinism(base), _conserved(base), _limited(base), *_ecn(base)]
+
+
+def _run(scenario: Scenario, folder: Path) -> Run:
+    return execute(scenario, folder / "run")
+
+
+def _bytes(scenario: Scenario) -> dict[str, bytes]:
+    """Everything that the engine writes."""
+    with tempfile.TemporaryDirectory(prefix="aqmlab-") as folder:
+        run = _run(scenario, Path(folder))
+        return {file.name: file.read_bytes() for file in run.path.glob("*.parquet")}
+
+
+def _determinism(base: Scenario) -> list[Property]:
+    one, two = _bytes(base), _bytes(base)
+    same = one == two
+    return [
+        Property("the same seed gives the same bytes", same, "the same" if same else "other bytes")
+    ]
+
+
+def _summary(scenario: Scenario) -> dict[str, float]:
+    """Counters of the link, at the end of a stepped run."""
+    with Simulation(scenario, record=False) as simulation:
+        before = simulation.links["bottleneck.forward"]
+        totals = {
+            "arrived": before.arrived_packets,
+            "departed": 0,
+            "dropped": 0,
+            "marked": 0,
+            "most": 0,
+        }
+        while simulation.time < simulation.end:
+            simulation.step(0.05)
+            link = simulation.links["bottleneck.forward"]
+            totals["arrived"] += link.arrived_packets
+            totals["departed"] += link.departed_packets
+            totals["dropped"] += link.dropped_packets
+            totals["marked"] += link.marked_packets
+            totals["most"] = max(totals["most"], link.backlog_packets)
+            totals["waiting"] = link.backlog_packets
+    return {key: float(value) for key, value in totals.items()}
+
+
+def _conserved(base: Scenario) -> Property:
+    seen = _summary(base)
+    rest = seen["arrived"] - seen["departed"] - seen["dropped"] - seen["waiting"]
+    return Property(
+        "every packet departs, is dropped or waits",
+        rest == 0 and seen["departed"] > 0,
+        f"{seen['arrived']:.0f} arrived, {seen['departed']:.0f} departed, "
+        f"{seen['dropped']:.0f} dropped, {seen['waiting']:.0f} wait",
+    )
+
+
+def _limited(base: Scenario) -> Property:
+    small = base.with_overrides({f"{_LINK}.limit": "7 packets"})
+    most = _summary(small)["most"]
+    return Property("the limit holds", most <= 7, f"at most {most:.0f} packets of 7")
+
+
+def _ecn(base: Scenario) -> Sequence[Property]:
+    capable = base.with_overrides({"traffic.transfers.tcp": '{ profile = "linux", ecn = true }'})
+    on = _summary(capable.with_overrides({f"{_LINK}.ecn": "true"}))
+    off = _summary(capable.with_overrides({f"{_LINK}.ecn": "false"}))
+    incapable = _summary(base.with_overrides({f"{_LINK}.ecn": "true"}))
+    wrong = off["marked"] + incapable["marked"]
+    return [
+        Property(
+            "marks only where ECN is on and the packet capable",
+            wrong == 0,
+            f"{on['marked']:.0f} marks with ECN, {wrong:.0f} without",
+        )
+    ]

@@ -1,0 +1,149 @@
+"""Loading plug-ins, and carrying them to where a run is made.
+
+A plug-in is code, with all rights of whoever loads it. Nothing but the user's word loads one: an
+option of the command line, or a call here. A scenario only names plug-ins that are loaded.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import tempfile
+import traceback
+import types
+from pathlib import Path
+from typing import TypeVar
+
+from aqmlab import _native
+from aqmlab.errors import AqmlabError
+from aqmlab.plugins.compiled import translated
+from aqmlab.plugins.declared import Control, Discipline, declared
+from aqmlab.plugins.sources import LOADED, Source
+
+__all__ = ["ensure", "kinds_of", "load", "loaded", "register"]
+
+_Class = TypeVar("_Class", bound=type[Discipline] | type[Control])
+
+
+def load(path: str | os.PathLike[str]) -> list[str]:
+    """Loads the plug-ins of a file: Python (``.py``), or a shared object (``.so``).
+
+    Args:
+        path: the file. Its code runs now, and in every run that uses it.
+
+    Returns:
+        The names of its plug-ins, as scenarios have them.
+
+    Raises:
+        AqmlabError: the file cannot be read, or holds no plug-in, or one with a mistake.
+    """
+    file = Path(path)
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise AqmlabError(f"{file}: cannot be read: {error.strerror}") from None
+    return ensure(Source(file.name, content), file)
+
+
+def ensure(source: Source, place: Path | None = None) -> list[str]:
+    """Loads the plug-ins of a source, unless they are."""
+    if source.sha256 not in LOADED or place is not None:
+        kind = Path(source.file).suffix
+        if kind == ".py":
+            found = _from_python(source, place)
+        elif kind in (".so", ".dylib"):
+            found = _from_shared_object(source)
+        else:
+            raise AqmlabError(f"{place or source.file}: expected a file .py or .so")
+        LOADED[source.sha256] = source, found
+    return [name for _, name in LOADED[source.sha256][1]]
+
+
+def _from_python(source: Source, place: Path | None) -> list[tuple[str, str]]:
+    """Runs a module, and makes the plug-ins known that it defines."""
+    shown = str(place or source.file)
+    module = types.ModuleType(f"aqmlab_plugin_{source.sha256[:16]}")
+    module.__file__ = shown
+    sys.modules[module.__name__] = module
+    # So that a traceback shows the lines, wherever the file is.
+    import linecache
+
+    text = source.content.decode("utf-8", errors="replace")
+    linecache.cache[shown] = len(text), None, text.splitlines(keepends=True), shown
+    try:
+        exec(compile(source.content, shown, "exec"), vars(module))
+    except Exception:  # noqa: BLE001 - whatever the user's module raises
+        raise AqmlabError(
+            f"{shown}: raised an exception\n{traceback.format_exc().strip()}"
+        ) from None
+    classes = [
+        item
+        for item in vars(module).values()
+        if isinstance(item, type)
+        and issubclass(item, Discipline | Control)
+        and item.__module__ == module.__name__
+        and not item.__name__.startswith("_")
+    ]
+    if not classes:
+        raise AqmlabError(
+            f"{shown}: found no plug-in; expected a subclass of aqmlab.plugins.Discipline or "
+            "aqmlab.plugins.Control"
+        )
+    return [_known(plugin, source.sha256) for plugin in classes]
+
+
+def _from_shared_object(source: Source) -> list[tuple[str, str]]:
+    """Loads a copy: a library that is compiled again under its name is another one."""
+    with tempfile.TemporaryDirectory(prefix="aqmlab-") as folder:
+        copy = Path(folder) / source.file
+        copy.write_bytes(source.content)
+        return _native.load_shared_object(os.fspath(copy), source.sha256)
+
+
+def _known(plugin: type[Discipline | Control], sha256: str) -> tuple[str, str]:
+    """Makes a class known to the engine."""
+    says = declared(plugin)
+    if getattr(plugin, "_is_compiled", False):
+        functions = translated(plugin, says)
+        return _native.register_compiled(
+            says.kind, says.name, says.purpose, sha256, says.fields, functions
+        )
+    return _native.register_class(
+        says.kind, says.name, says.purpose, sha256, says.fields, says.callbacks, plugin
+    )
+
+
+def register(plugin: _Class) -> _Class:
+    """Makes a class of this program or notebook known, without a file; a decorator.
+
+    Its source goes into run directories. Sweeps and clusters need a file: see :func:`load`.
+    """
+    try:
+        text = inspect.getsource(plugin)
+    except (OSError, TypeError):
+        text = f"# {plugin.__qualname__}: its source is not known\n"
+    source = Source(f"{plugin.__name__}.txt", text.encode())
+    LOADED[source.sha256] = source, [_known(plugin, source.sha256)]
+    return plugin
+
+
+def loaded() -> dict[str, Source]:
+    """The sources that are loaded, by hash."""
+    return {sha256: source for sha256, (source, _) in LOADED.items()}
+
+
+def arrived(file: str, content: bytes) -> Source:
+    """A source that came with a scenario, loaded: whoever unpickles runs code anyway."""
+    source = Source(file, content)
+    ensure(source)
+    return source
+
+
+Source.arrived = staticmethod(arrived)
+
+
+def kinds_of(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
+    """Kinds and names of the plug-ins of a file that is loaded."""
+    content = Path(path).read_bytes()
+    return LOADED[Source(Path(path).name, content).sha256][1]

@@ -1,0 +1,44 @@
+"""The sources of the plug-ins that are loaded, and which of them a scenario has."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+__all__ = ["LOADED", "Source", "sources_of"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The file of a plug-in, as it was when it was loaded. Where it is unpickled, it is loaded."""
+
+    file: str
+    """Its name, without folders."""
+    content: bytes
+    """What it holds."""
+    arrived: ClassVar[Callable[[str, bytes], Source]]
+    """What unpickling calls."""
+
+    @property
+    def sha256(self) -> str:
+        """Its hash, in hexadecimal."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).arrived, (self.file, self.content)
+
+
+LOADED: dict[str, tuple[Source, list[tuple[str, str]]]] = {}
+"""By hash: sources, and kinds and names of the plug-ins that they hold."""
+_HASH = re.compile(r'^sha256 = "([0-9a-f]{64})"$|[{ ]sha256 = "([0-9a-f]{64})"', re.MULTILINE)
+
+
+def sources_of(effective: str) -> tuple[Source, ...]:
+    """The sources of the plug-ins that an effective scenario has."""
+    if not LOADED:
+        return ()
+    hashes = dict.fromkeys(first or second for first, second in _HASH.findall(effective))
+    return tuple(LOADED[sha256][0] for sha256 in hashes if sha256 in LOADED)

@@ -255,6 +255,8 @@ def scenario_around(text: str) -> str:
     if text.startswith("[topology]"):
         (path,) = re.findall(r"^\[topology\.paths\.(\w+)\]", text, re.MULTILINE)
         return f'{MEASURE}{text}{TRAFFIC}path = "{path}"\n'
+    if text.startswith("[topology.bottleneck]"):
+        return f'{MEASURE}[topology]\nkind = "dumbbell"\n{text}{DISCIPLINE}{TRAFFIC}'
     if text.startswith("[measure]"):
         return text + TOPOLOGY + DISCIPLINE + TRAFFIC
     if text.startswith("discipline"):

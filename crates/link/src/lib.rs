@@ -13,6 +13,7 @@
 mod access;
 mod ahead;
 mod analytic;
+mod gate;
 mod port;
 mod ring_buffer;
 mod stored;

@@ -6,6 +6,7 @@ use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan, RunError, check_queu
 use aqmlab_scenario::{Link, LinkChange, Measure};
 
 use crate::analytic::AnalyticService;
+use crate::gate::Gate;
 use crate::stored::StoredService;
 use crate::wire::{Transmission, Wire};
 
@@ -13,11 +14,12 @@ use crate::wire::{Transmission, Wire};
 ///
 /// Where a packet's outcome is decided on arrival and the order is first come, first served, the
 /// port computes when a packet leaves as soon as it is let in: [`arrive`](Self::arrive) has the
-/// answer. Where it is decided on departure, packets overtake each other or the rate changes, the
-/// port stores the packets ([`take_in`](Self::take_in)) and is woken when its wire falls free
-/// ([`depart`](Self::depart) at [`next_departure`](Self::next_departure)). As long as such a
-/// discipline decides nothing, because its queue is short, it has the answer on arrival, too. Both give the same
-/// times, drops, marks and statistics.
+/// answer. Where it is decided on departure, packets overtake each other, the rate changes or the
+/// link cannot always send, the port stores the packets ([`take_in`](Self::take_in)) and is woken
+/// when its wire falls free ([`depart`](Self::depart) at
+/// [`next_departure`](Self::next_departure)). As long as such a discipline decides nothing, because
+/// its queue is short, it has the answer on arrival, too. Both give the same times, drops, marks
+/// and statistics.
 ///
 /// Packets have a class of traffic, by which their sojourn times are counted; disciplines do not
 /// see it.
@@ -89,9 +91,9 @@ impl<T> Port<T> {
         Self::with_fifo(name, link, (seed, true), measure, fifo)
     }
 
-    /// Whether departures can be computed: packets leave as they come, and the rate stands.
+    /// Whether departures can be computed: packets leave as they come, at any time and at one rate.
     pub fn computes(link: &Link) -> bool {
-        link.discipline.is_aqm() && link.rate_changes.is_empty()
+        link.discipline.is_aqm() && link.rate_changes.is_empty() && !link.is_gated()
     }
 
     /// The same port, which stores its packets whatever its discipline.
@@ -128,8 +130,9 @@ impl<T> Port<T> {
                 let queue = Queue::new(&link.discipline, wire.facts(), hashes);
                 let probes = queue.probe_names();
                 let changes = (ring, &link.rate_changes[..]);
-                let computing = computing && wire.is_perfect();
-                let stored = StoredService::new(queue, changes, computing);
+                let computing = computing && wire.is_perfect() && !link.is_gated();
+                let gate = Gate::of(link);
+                let stored = StoredService::new(queue, changes, (computing, gate));
                 (Service::Stored(stored), probes)
             }
         };

@@ -13,6 +13,7 @@ use aqmlab_record::LinkStats;
 use aqmlab_scenario::RateChange;
 
 use crate::ahead::Ahead;
+use crate::gate::Gate;
 use crate::wire::{Transmission, Wire};
 
 /// What the discipline keeps with a packet.
@@ -40,6 +41,10 @@ pub(crate) struct StoredService<T> {
     ring_size: usize,
     /// So many places must be free before the ring is filled again.
     batch: usize,
+    /// When the link may send, where it cannot always.
+    gate: Option<Box<Gate>>,
+    /// There is neither ring nor gate.
+    is_plain: bool,
     /// The last arrival found nobody waiting: it need not wait for a batch.
     came_first: bool,
     /// Changes of the link's rate that are still to come.
@@ -59,11 +64,11 @@ pub(crate) struct StoredService<T> {
 
 impl<T> StoredService<T> {
     /// A device ring of so many places, refilled when a batch of them is free. Departures are
-    /// computed where that is possible if it is `computing`.
+    /// computed where that is possible if it is `computing`; `gate` says when the link may send.
     pub(crate) fn new(
         mut queue: Queue<Item<T>>,
         ([ring_size, batch], changes): ([usize; 2], &[RateChange]),
-        computing: bool,
+        (computing, gate): (bool, Option<Gate>),
     ) -> Self {
         // Nobody dequeues before the first arrival, but the wire is quiet.
         queue.idle(Time::ZERO);
@@ -81,6 +86,8 @@ impl<T> StoredService<T> {
             ring: VecDeque::new(),
             ring_size,
             batch,
+            is_plain: ring_size == 0 && gate.is_none(),
+            gate: gate.map(Box::new),
             came_first: false,
             changes: changes.iter().copied().collect(),
             busy_until: Time::NEVER,
@@ -281,7 +288,7 @@ impl<T> StoredService<T> {
         stats: &mut LinkStats,
         dropped: &mut Vec<(Time, T)>,
     ) -> Option<(T, Transmission)> {
-        if self.ring_size > 0 {
+        if !self.is_plain {
             return self.serve_through_ring(now, wire, draw, stats, dropped);
         }
         let next = self.dequeue(now, draw, stats, dropped);
@@ -299,7 +306,7 @@ impl<T> StoredService<T> {
         Some((item.item, transmission))
     }
 
-    /// [`serve`](Self::serve) where there is a device ring.
+    /// [`serve`](Self::serve) where there is a device ring, or the link cannot always send.
     #[inline(never)]
     fn serve_through_ring(
         &mut self,
@@ -310,14 +317,14 @@ impl<T> StoredService<T> {
         dropped: &mut Vec<(Time, T)>,
     ) -> Option<(T, Transmission)> {
         let mut sent = None;
-        if self.is_free() {
+        if self.is_free() && !self.waits_for_gate(now) {
             let next = match self.ring.pop_front() {
                 Some(queued) => Some(queued),
                 None => self.dequeue(now, draw, stats, dropped),
             };
             match next {
                 Some(queued) => {
-                    let transmission = self.transmit(now, queued.packet, wire, stats);
+                    let transmission = self.transmit_through_gate(now, queued.packet, wire, stats);
                     sent = Some((queued.item.item, transmission));
                 }
                 None => self.find_nothing(now),
@@ -376,6 +383,42 @@ impl<T> StoredService<T> {
         let end = now + wire.transmission_time(size);
         self.busy_until = end;
         stats.on_transmission(now, end, size);
+        wire.carry(end, ecn, stats)
+    }
+
+    /// Whether something waits and the link cannot send: then it is held until it can.
+    fn waits_for_gate(&mut self, now: Time) -> bool {
+        let Some(gate) = &mut self.gate else {
+            return false;
+        };
+        if self.waiting == 0 && self.ring.is_empty() {
+            return false;
+        }
+        let opens_at = gate.opens_at(now);
+        let waits = opens_at > now;
+        if waits {
+            self.busy_until = opens_at;
+            self.is_held = true;
+        }
+        waits
+    }
+
+    /// [`transmit`](Self::transmit) where opportunities may say how long it takes.
+    fn transmit_through_gate(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        wire: &mut Wire,
+        stats: &mut LinkStats,
+    ) -> Transmission {
+        let Packet { size, ecn, .. } = packet;
+        let bytes = u64::from(size) + wire.facts().framing.0;
+        let sent = self.gate.as_mut().and_then(|gate| gate.send(now, bytes));
+        let Some((begin, end)) = sent else {
+            return self.transmit(now, packet, wire, stats);
+        };
+        self.busy_until = end;
+        stats.on_transmission(begin, end, size);
         wire.carry(end, ecn, stats)
     }
 

@@ -1,9 +1,11 @@
 //! The link behind the queue: what a transmission takes, and what befalls packets on the way.
 
+use std::collections::VecDeque;
+
 use aqmlab_aqm::LinkFacts;
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
 use aqmlab_record::LinkStats;
-use aqmlab_scenario::{Link, Reordering};
+use aqmlab_scenario::{DelayChange, Link, Reordering};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub(crate) struct Wire {
     /// When the last packet reached the far end, where the delay may change: packets keep their
     /// order when it becomes shorter.
     last_arrival: Option<Time>,
+    /// Changes of the delay that are still to come.
+    delay_changes: VecDeque<DelayChange>,
     /// Nothing is lost or held up, and the delay stands.
     is_perfect: bool,
 }
@@ -70,8 +74,11 @@ impl Wire {
             loss_draws,
             reordering: link.reordering,
             reordering_draws,
-            last_arrival: None,
-            is_perfect: link.loss == 0.0 && link.reordering.is_none(),
+            last_arrival: (!link.delay_changes.is_empty()).then_some(Time::ZERO),
+            delay_changes: link.delay_changes.iter().copied().collect(),
+            is_perfect: link.loss == 0.0
+                && link.reordering.is_none()
+                && link.delay_changes.is_empty(),
         }
     }
 
@@ -134,6 +141,13 @@ impl Wire {
         if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
             stats.on_wire_loss(end);
             return None;
+        }
+        while let Some(&DelayChange { at, delay }) = self.delay_changes.front() {
+            if at > end {
+                break;
+            }
+            self.delay = delay;
+            self.delay_changes.pop_front();
         }
         let held_up = match self.reordering {
             Some(Reordering { share, delay }) if self.reordering_draws.uniform() < share => delay,

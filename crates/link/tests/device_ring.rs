@@ -27,6 +27,9 @@ fn port(
         loss: 0.0,
         reordering: None,
         rate_changes: Vec::new(),
+        delay_changes: Vec::new(),
+        outages: Vec::new(),
+        trace: None,
         discipline,
     };
     let measure = Measure {

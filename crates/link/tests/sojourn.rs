@@ -33,6 +33,9 @@ fn stats(make: Make, warm_up: Time, arrivals: &[(Time, u16)]) -> LinkStats {
         loss: 0.0,
         reordering: None,
         rate_changes: Vec::new(),
+        delay_changes: Vec::new(),
+        outages: Vec::new(),
+        trace: None,
         discipline,
     };
     let (last, _) = arrivals[arrivals.len() - 1];

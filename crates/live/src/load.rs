@@ -353,7 +353,8 @@ impl<'a> Load<'a> {
                 Action::Datagram { token, size } => self.send_datagram(class, token, size),
                 Action::Refused => self.metrics.on_refused(class, now),
                 // Endless connections that stop are refused before the run, and so are changes.
-                Action::EndConnections | Action::EndConnection { .. } => {}
+                // So are models that go by what they hear.
+                Action::EndConnections | Action::EndConnection { .. } | Action::Ask { .. } => {}
                 Action::WakeAt { at, token } => self.agenda.push(at.max(now), (class, token)),
             }
         }

@@ -4,7 +4,9 @@ use std::env;
 use std::fs::{self, OpenOptions};
 use std::io;
 
-use aqmlab_scenario::{Dumbbell, Scenario, Topology};
+use aqmlab_scenario::{Dumbbell, Link, Scenario, Topology};
+use aqmlab_traffic::Model;
+use aqmlab_traffic::cbr::Ect;
 
 use crate::error::LiveError;
 
@@ -72,6 +74,19 @@ fn effective_capabilities(status: &str) -> u64 {
         .unwrap_or(0)
 }
 
+/// What varies on a link and only a simulation can vary.
+const fn varying(link: &Link) -> Option<&'static str> {
+    if link.trace.is_some() {
+        Some("trace")
+    } else if !link.outages.is_empty() {
+        Some("outages")
+    } else if !link.delay_changes.is_empty() {
+        Some("delay_changes")
+    } else {
+        None
+    }
+}
+
 /// Refuses what a bed cannot hold.
 pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
     let refuse = |message: String| Err(LiveError::Refused(message));
@@ -117,6 +132,15 @@ pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
                 .to_owned(),
         );
     }
+    if let Some(key) = [&link.forward, &link.reverse]
+        .iter()
+        .find_map(|link| varying(link))
+    {
+        return refuse(format!(
+            "topology.bottleneck.{key}: found one, but of the live bed's link only the rate varies, by \
+             rate_changes; leave it out"
+        ));
+    }
     let most = usize::from(crate::load::MOST_CLASSES);
     if scenario.traffic.len() > most {
         return refuse(format!(
@@ -125,6 +149,22 @@ pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
         ));
     }
     for class in &scenario.traffic {
+        if class.model.parameters().is_adaptive() {
+            return refuse(format!(
+                "traffic.{}.kind: found a model that goes by what it hears of the network, which \
+                 only a simulation tells; expected one without adaptation, such as \"http2-web\" or \
+                 \"cbr\"",
+                class.name
+            ));
+        }
+        if let Model::Cbr(cbr) = &class.model
+            && cbr.ect != Ect::NotEct
+        {
+            return refuse(format!(
+                "traffic.{}.ect: found one, but the live bed sends datagrams without ECN; leave it out",
+                class.name
+            ));
+        }
         if class.model.parameters().is_endless() && class.stop.is_some() {
             return refuse(format!(
                 "traffic.{}.stop: found one, but a kernel cannot be made to forget connections \

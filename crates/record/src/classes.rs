@@ -1,5 +1,7 @@
 //! What is counted of a class of traffic.
 
+use aqmlab_traffic::Quality;
+
 use crate::{FlowStats, ResponseStats, View};
 
 /// What is counted of a class of traffic.
@@ -8,6 +10,8 @@ pub struct ClassMetrics {
     name: String,
     pub(crate) responses: ResponseStats,
     pub(crate) flows: FlowStats,
+    /// What its users got, if its source keeps account of that.
+    pub(crate) quality: Option<Quality>,
 }
 
 impl ClassMetrics {
@@ -17,6 +21,7 @@ impl ClassMetrics {
             name,
             responses: ResponseStats::default(),
             flows: FlowStats::new(view),
+            quality: None,
         }
     }
 

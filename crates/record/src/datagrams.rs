@@ -97,14 +97,14 @@ impl DatagramFlow {
         number
     }
 
-    /// A datagram arrives now. `hidden` is what its delay is longer than it seems.
+    /// A datagram arrives now: its delay. `hidden` is what that is longer than it seems.
     pub fn on_received(
         &mut self,
         number: u32,
         (now, hidden): (Time, Time),
         span: MeasuredSpan,
         stats: &mut DatagramStats,
-    ) {
+    ) -> Time {
         let measured = span.contains(now);
         let delay = now.saturating_sub(self.datagram(number).sent) + hidden;
         if let Some((arrived, earlier)) = self.last.replace((now, delay)) {
@@ -122,6 +122,7 @@ impl DatagramFlow {
             stats.jitter += u128::from(self.jitter);
         }
         self.settle(number, Outcome::Arrived { delay, measured }, stats);
+        delay
     }
 
     /// A datagram is lost at this time.
@@ -217,7 +218,9 @@ mod tests {
         for (time, _, number, arrived) in arrivals {
             match arrived {
                 None => assert_eq!(flow.on_sent(time, span), number),
-                Some(true) => flow.on_received(number, (time, Time::ZERO), span, &mut stats),
+                Some(true) => {
+                    flow.on_received(number, (time, Time::ZERO), span, &mut stats);
+                }
                 Some(false) => flow.on_lost(number, time, span, &mut stats),
             }
         }

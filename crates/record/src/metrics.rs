@@ -4,6 +4,7 @@ use std::io::Write;
 
 use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
+use aqmlab_traffic::Quality;
 
 use crate::{
     ClassMetrics, DatagramStats, Exchange, Flow, LinkStats, MeasuredSpan, Records, RunError,
@@ -106,6 +107,11 @@ impl Metrics {
     /// What the datagrams of a class met in the measured span.
     pub fn on_datagrams(&mut self, class: usize, datagrams: &DatagramStats) {
         self.classes[class].flows.datagrams.merge(datagrams);
+    }
+
+    /// The run ends: what the users of a class got.
+    pub fn on_quality(&mut self, class: usize, quality: Quality) {
+        self.classes[class].quality = Some(quality);
     }
 
     /// A connection has ended.

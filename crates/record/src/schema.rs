@@ -89,7 +89,7 @@ pub fn sections() -> Vec<Section> {
     };
     let mut run = Vec::new();
     add_metrics(&schema, &schema, "", &mut run);
-    let parts = ["links", "responses", "flows"];
+    let parts = ["links", "responses", "flows", "quality"];
     run.retain(|metric| !parts.contains(&metric.key.as_str()));
     vec![
         Section {
@@ -109,6 +109,7 @@ pub fn sections() -> Vec<Section> {
         ),
         part("responses.<class>", "responses.<class>.", "ResponseSummary"),
         part("flows.<class>", "flows.<class>.", "FlowSummary"),
+        part("quality.<class>", "quality.<class>.", "QualitySummary"),
     ]
 }
 

@@ -6,6 +6,7 @@ use aqmlab_aqm::Reason;
 use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 
+use crate::quality::QualitySummary;
 use crate::unit::results;
 use crate::{ClassMetrics, DelayHistogram, FlowStats, LinkStats, ResponseStats};
 
@@ -33,6 +34,9 @@ results! {
         responses: BTreeMap<String, ResponseSummary> = "responses", NUMBER;
         /// By class of traffic, and `all` of them together.
         flows: BTreeMap<String, FlowSummary> = "flows", NUMBER;
+        /// By class of traffic: those whose model keeps account of what its users get.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        quality: BTreeMap<String, QualitySummary> = "quality", NUMBER;
     }
 }
 
@@ -337,6 +341,10 @@ impl Summary {
             responses.insert(name.to_owned(), response_summary(class.responses()));
             flows.insert(name.to_owned(), flow_summary(class.flows(), measured));
         }
+        let quality = classes.iter().filter_map(|class| {
+            let found = class.quality.as_ref()?;
+            Some((class.name().to_owned(), QualitySummary::of(found, measured)))
+        });
         responses.insert(ALL.to_owned(), response_summary(&all_responses));
         flows.insert(ALL.to_owned(), flow_summary(&all_flows, measured));
         Self {
@@ -349,6 +357,7 @@ impl Summary {
             links: by_name,
             responses,
             flows,
+            quality: quality.collect(),
         }
     }
 }

@@ -64,6 +64,7 @@ macro_rules! results {
         pub struct $part:ident {
             $(
                 $(#[doc = $meaning:literal])+
+                $(#[serde($($how:tt)+)])?
                 $field:ident: $type:ty = $label:literal, $unit:ident;
             )+
         }
@@ -73,6 +74,7 @@ macro_rules! results {
         pub struct $part {
             $(
                 $(#[doc = $meaning])+
+                $(#[serde($($how)+)])?
                 #[schemars(extend(
                     "x-label" = $label,
                     "x-unit" = $crate::unit::Unit::$unit.stored,

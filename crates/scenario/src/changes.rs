@@ -79,7 +79,10 @@ impl Changes {
             for (direction, link) in [("forward", &link.forward), ("reverse", &link.reverse)] {
                 let parameters = link.discipline.changeable().into_iter();
                 let parameters = parameters.map(|parameter| format!("discipline.{parameter}"));
-                let of_link = ["rate", "delay"].map(str::to_owned).into_iter();
+                // A trace says when a link can send.
+                let of_link = ["rate", "delay"].into_iter();
+                let of_link = of_link.filter(|key| *key == "delay" || link.trace.is_none());
+                let of_link = of_link.map(str::to_owned);
                 let of_link = of_link.chain(parameters);
                 keys.extend(of_link.map(|key| format!("{name}.{direction}.{key}")));
             }
@@ -239,13 +242,21 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let links = links.flat_map(|link| [&link.forward, &link.reverse]);
     let links: Vec<&Link> = links.collect();
     for (index, (_, changed)) in scenario.planned_changes()?.iter().enumerate() {
-        if let Changed::Link { port, change } = changed
-            && matches!(change, LinkChange::Rate(_))
-            && !links[*port].rate_changes.is_empty()
-        {
-            let message = "found the rate of a link that has rate_changes; give either";
-            return Err(ScenarioError::new(format!("changes.{index}.key"), message));
-        }
+        let Changed::Link { port, change } = changed else {
+            continue;
+        };
+        let link = links[*port];
+        let twice = match change {
+            LinkChange::Rate(_) if !link.rate_changes.is_empty() => {
+                "the rate of a link that has rate_changes"
+            }
+            LinkChange::Delay(_) if !link.delay_changes.is_empty() => {
+                "the delay of a link that has delay_changes"
+            }
+            _ => continue,
+        };
+        let message = format!("found {twice}; give either");
+        return Err(ScenarioError::new(format!("changes.{index}.key"), message));
     }
     Ok(())
 }

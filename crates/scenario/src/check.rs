@@ -8,7 +8,9 @@ use aqmlab_net::Time;
 use aqmlab_traffic::{HostCounts, Opening, Rtt, Starts};
 
 use crate::link::{FASTEST, LONGEST};
-use crate::{Hosts, MOST_HOPS, Measure, Network, Path, Scenario, ScenarioError, Traffic};
+use crate::{
+    DelayAt, Hosts, MOST_HOPS, Measure, Network, Path, Scenario, ScenarioError, Traffic, variable,
+};
 
 type Checked = Result<(), ScenarioError>;
 
@@ -81,6 +83,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
         .values()
         .flat_map(|link| [&link.forward, &link.reverse])
     {
+        variable::check_rate(link).map_err(|error| error.under("topology"))?;
         // A host's own link takes packets in the order in which they were sent.
         if link.reordering.is_some() && network.hosts.rate.is_some() {
             let why = "hosts whose links have a rate get packets in order";
@@ -172,6 +175,18 @@ fn traffic(class: &Traffic, network: &Network) -> Checked {
         return wrong(format!("{path}.dscp"), message);
     }
     at(&path, class.model.check())?;
+    let parameters = class.model.parameters();
+    if network.hosts.delay_at == DelayAt::Servers
+        && parameters.is_adaptive()
+        && parameters.packets_per_s() > 0.0
+    {
+        let message = "found \"servers\", where datagrams are delayed behind their arrival; \
+                       expected another place, because this model goes by when they arrive";
+        return wrong(
+            "topology.hosts.delay_at",
+            format!("{message} (traffic.{})", class.name),
+        );
+    }
     let Hosts {
         clients, servers, ..
     } = network.hosts;

@@ -26,6 +26,7 @@ mod tables;
 mod topology;
 mod traffic;
 mod units;
+mod variable;
 mod vector_files;
 
 pub use aqmlab_traffic::Direction;
@@ -45,3 +46,4 @@ pub use tables::{MAX_SCENARIO_BYTES, MAX_TABLE_BYTES, ReadFile};
 pub use topology::{DelayAt, Dumbbell, Hop, Hosts, MOST_HOPS, Network, ParkingLot, Path, Topology};
 pub use traffic::Traffic;
 pub use units::{Framing, Packets};
+pub use variable::{DelayChange, OPPORTUNITY_BYTES, Outage, Trace};

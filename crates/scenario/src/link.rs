@@ -6,6 +6,7 @@ use aqmlab_net::{QueueSize, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::variable::{self, DelayChange, Outage, Trace};
 use crate::{Framing, Packets};
 
 /// One direction of a link and the queue in front of it.
@@ -42,6 +43,16 @@ pub struct Link {
     /// Changes of the rate, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_changes: Vec<RateChange>,
+    /// Changes of the propagation delay, in order of time. Packets keep their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delay_changes: Vec<DelayChange>,
+    /// Times in which the link begins to send nothing, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
+    /// When the link can send, where that is not always: a trace of opportunities. `rate` is its mean
+    /// rate then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
     /// The queue discipline: a table with its `kind` and parameters, the name of a preset, or a
     /// table whose `preset` names one and whose other keys replace its values.
     #[serde(deserialize_with = "crate::discipline::read")]
@@ -111,8 +122,16 @@ impl Link {
             loss: 0.0,
             reordering: None,
             rate_changes: Vec::new(),
+            delay_changes: Vec::new(),
+            outages: Vec::new(),
+            trace: None,
             discipline: Discipline::Droptail(droptail::Params { limit }),
         })
+    }
+
+    /// Whether it cannot always send.
+    pub const fn is_gated(&self) -> bool {
+        self.trace.is_some() || !self.outages.is_empty()
     }
 
     /// Refuses values that mean nothing; the error knows its key.
@@ -159,6 +178,7 @@ impl Link {
             }
         }
         rate_changes(&self.rate_changes).map_err(|error| error.under("rate_changes"))?;
+        variable::check(self)?;
         let checked = self.discipline.check();
         checked.map_err(|(key, message)| Located::new(message).under(&key).under("discipline"))
     }

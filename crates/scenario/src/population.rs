@@ -100,6 +100,9 @@ impl Scenario {
         };
         for link in scenario.topology.links_mut() {
             link.rate_changes.clear();
+            link.delay_changes.clear();
+            link.outages.clear();
+            link.trace = None;
             link.input = None;
             link.rate = Rate::from_bps(link.rate.bps().saturating_mul(UNCONGESTED_SPEED_UP));
             let limit = QueueSize::Packets(ENDLESS_PACKETS);

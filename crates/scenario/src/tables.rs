@@ -6,6 +6,7 @@ use aqmlab_declare::tagged::quoted;
 use aqmlab_net::Time;
 use aqmlab_traffic::{Rtt, Sizes};
 
+use crate::variable::{Trace, check_opportunities};
 use crate::{Scenario, ScenarioError};
 
 /// How a scenario's tables are read: the argument is what the scenario says, relative to the
@@ -23,6 +24,18 @@ pub(crate) fn inline(
     scenario: &mut Scenario,
     read: &mut ReadFile<'_>,
 ) -> Result<(), ScenarioError> {
+    for (path, link) in scenario.topology.named_links_mut() {
+        if let Some(Trace {
+            file,
+            opportunities,
+            ..
+        }) = &mut link.trace
+        {
+            let path = format!("topology.{path}.trace");
+            let parse = read_opportunities;
+            inline_file(&path, file, opportunities, "opportunities", parse, read)?;
+        }
+    }
     for class in &mut scenario.traffic {
         let path = format!("traffic.{}", class.name);
         let rtt = format!("{path}.rtt");
@@ -83,6 +96,20 @@ pub(crate) fn too_large(bytes: usize, most: usize) -> String {
         "which has {bytes} bytes; at most {most} ({} MiB) are read",
         most >> 20
     )
+}
+
+/// Milliseconds of opportunities, one in each line; empty lines and those that begin with # are left
+/// out.
+fn read_opportunities(text: &str) -> Result<Vec<u32>, String> {
+    let lines = text.lines().map(str::trim).zip(1..);
+    let lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
+    let stamps = lines.map(|(line, number)| {
+        line.parse::<u32>()
+            .map_err(|_| not_a_number(line, number, 1, "a whole number of milliseconds"))
+    });
+    let stamps = stamps.collect::<Result<Vec<_>, _>>()?;
+    check_opportunities(&stamps).map_err(|message| format!("where was {message}"))?;
+    Ok(stamps)
 }
 
 /// Round-trip times in milliseconds: a header, then a row for each server that begins with its

@@ -126,15 +126,30 @@ impl Topology {
 
     /// Both directions of every link that the scenario states.
     pub fn links_mut(&mut self) -> Vec<&mut Link> {
-        let stated: Vec<&mut Bottleneck> = match self {
-            Self::Dumbbell(dumbbell) => vec![&mut dumbbell.bottleneck],
-            Self::ParkingLot(lot) => vec![&mut lot.bottleneck, &mut lot.aggregation],
-            Self::Network(network) => network.links.values_mut().collect(),
+        let named = self.named_links_mut().into_iter();
+        named.map(|(_, link)| link).collect()
+    }
+
+    /// The same with their keys, from the topology on.
+    pub(crate) fn named_links_mut(&mut self) -> Vec<(String, &mut Link)> {
+        let stated: Vec<(String, &mut Bottleneck)> = match self {
+            Self::Dumbbell(dumbbell) => vec![(BOTTLENECK.to_owned(), &mut dumbbell.bottleneck)],
+            Self::ParkingLot(lot) => vec![
+                (BOTTLENECK.to_owned(), &mut lot.bottleneck),
+                ("aggregation".to_owned(), &mut lot.aggregation),
+            ],
+            Self::Network(network) => {
+                let links = network.links.iter_mut();
+                links
+                    .map(|(name, link)| (format!("links.{name}"), link))
+                    .collect()
+            }
         };
-        stated
-            .into_iter()
-            .flat_map(|link| [&mut link.forward, &mut link.reverse])
-            .collect()
+        let directions = stated.into_iter().flat_map(|(name, link)| {
+            let forward = (format!("{name}.forward"), &mut link.forward);
+            [forward, (format!("{name}.reverse"), &mut link.reverse)]
+        });
+        directions.collect()
     }
 
     /// Everything that its parts cannot check by themselves.

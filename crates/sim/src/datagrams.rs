@@ -1,7 +1,8 @@
 //! Flows of datagrams: sent without asking, counted where they arrive.
 
-use aqmlab_net::{Role, Time};
+use aqmlab_net::{Ecn, Role, Time};
 use aqmlab_record::{DatagramFlow, DatagramStats, Flow, MeasuredSpan, Metrics};
+use aqmlab_traffic::Received;
 
 use crate::connections;
 use crate::event::Event;
@@ -20,8 +21,12 @@ struct Stream {
     slot: u32,
     record: Flow,
     datagrams: DatagramFlow,
+    /// Of its datagrams.
+    ecn: Ecn,
     /// How much later its datagrams arrive than they seem to.
     hidden_delay: Time,
+    /// What its source calls it, if that wants to hear of arrivals.
+    heard_as: Option<u32>,
 }
 
 /// All flows of datagrams of a world.
@@ -46,15 +51,17 @@ impl DatagramFlows {
     }
 
     /// A flow begins now: number `flow` of a class, with this minimum round trip and hidden delay,
-    /// in a slot of its own.
+    /// in a slot of its own. With `is_heard` its source hears of arrivals.
     pub(crate) fn open(
         &mut self,
-        slot: u32,
+        (slot, is_heard, ecn): (u32, bool, Ecn),
         (flow, class): (u64, usize),
         (rtt, hidden_delay): (Time, Time),
         now: Time,
     ) {
-        self.by_token[class].push(self.flows.len() as u32);
+        let by_token = &mut self.by_token[class];
+        let token = by_token.len() as u32;
+        by_token.push(self.flows.len() as u32);
         self.flows.push(Stream {
             slot,
             record: Flow {
@@ -67,6 +74,8 @@ impl DatagramFlows {
             },
             datagrams: DatagramFlow::default(),
             hidden_delay,
+            ecn,
+            heard_as: is_heard.then_some(token),
         });
     }
 
@@ -83,12 +92,13 @@ impl DatagramFlows {
         let stream = &mut self.flows[flow as usize];
         let number = stream.datagrams.on_sent(now, self.span);
         let len = (size - HEADER) as u16;
-        let event = Event::datagram(Role::Server, stream.slot, (flow, number), len);
+        let packet = (len, stream.ecn);
+        let event = Event::datagram(Role::Server, stream.slot, (flow, number), packet);
         network.send(now, event);
     }
 
-    /// A datagram has arrived.
-    pub(crate) fn on_received(&mut self, event: &Event, now: Time) {
+    /// A datagram has arrived. Its class, and what is to be told its source, if anything.
+    pub(crate) fn on_received(&mut self, event: &Event, now: Time) -> Option<(usize, Received)> {
         let stream = &mut self.flows[event.seq as usize];
         let (bytes, record) = (u64::from(event.len), &mut stream.record);
         record.end = now;
@@ -98,9 +108,16 @@ impl DatagramFlows {
         }
         let stats = &mut self.stats[record.class];
         let at = (now, stream.hidden_delay);
-        stream
+        let delay = stream
             .datagrams
             .on_received(event.ack, at, self.span, stats);
+        let (class, number) = (record.class, event.ack);
+        let heard = stream.heard_as.map(|token| Received {
+            token,
+            number,
+            delay,
+        });
+        heard.map(|received| (class, received))
     }
 
     /// A datagram was dropped or lost.

@@ -97,7 +97,7 @@ impl Event {
         sender: Role,
         conn: u32,
         (flow, number): (u32, u32),
-        len: u16,
+        (len, ecn): (u16, Ecn),
     ) -> Self {
         Self {
             conn,
@@ -105,7 +105,7 @@ impl Event {
             ack: number,
             options: 0,
             len,
-            bits: 0,
+            bits: (ecn as u8) << ECN_SHIFT,
             kind: Kind::AtPort(sender).pack(),
         }
     }

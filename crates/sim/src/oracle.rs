@@ -412,6 +412,51 @@ fn machinery_agrees_behind_a_shaper() {
 }
 
 #[test]
+fn machinery_agrees_on_a_link_that_cannot_always_send() {
+    let trace = "trace = { opportunities = [1, 1, 2, 5, 5, 5, 6, 9, 9, 12], aggregate = 2 }\n\
+                 outages = [{ at = '2 s', duration = '300 ms' }]";
+    let changes =
+        "delay_changes = [{ at = '1 s', delay = '9 ms' }, { at = '3 s', delay = '1 ms' }]";
+    for discipline in [
+        DROPTAIL,
+        r#"discipline = { kind = "codel", ecn = true }"#,
+        r#"discipline = { kind = "fq-codel" }"#,
+    ] {
+        let out = "outages = [{ at = '1 s', duration = '1 s' }]\ndevice_ring = '4 packets'";
+        all_agree(&scenario(&format!("{trace}\n{discipline}"), "", WEB));
+        for varying in [changes, out] {
+            all_agree(&scenario(&format!("{varying}\n{discipline}"), "", BULK));
+        }
+    }
+}
+
+#[test]
+fn machinery_agrees_on_users_who_go_by_what_they_hear() {
+    let users = r#"
+        [[traffic]]
+        kind = "abr-video"
+        viewers = 2
+        rtt = { kind = "constant", rtt = "40 ms" }
+        [[traffic]]
+        kind = "video-conference"
+        streams = 2
+        direction = "both"
+        rtt = { kind = "constant", rtt = "40 ms" }
+        [[traffic]]
+        kind = "http2-web"
+        users = 2
+        think = "1 s"
+        rtt = { kind = "constant", rtt = "40 ms" }
+        [[traffic]]
+        kind = "game"
+        players = 1
+        rate = "1 Mbit/s"
+        rtt = { kind = "constant", rtt = "40 ms" }
+        "#;
+    all_agree(&scenario(DROPTAIL, "", users));
+}
+
+#[test]
 fn machinery_agrees_where_hosts_remember_their_peers() {
     let text = |cache: &str| {
         let tcp = format!("tcp = {{ profile = \"freebsd-4.5\", peer_cache = \"{cache}\" }}");

@@ -21,7 +21,9 @@ use aqmlab_record::{
 };
 use aqmlab_scenario::{DelayAt, Link, Scenario};
 use aqmlab_tcp::{Endpoint, Events, InitialRecover, Predicted};
-use aqmlab_traffic::{Action, Answered, AppAction, Connect, OpenDatagrams, Source};
+use aqmlab_traffic::{
+    self as traffic, Action, Answered, AppAction, Connect, OpenDatagrams, Received, Script, Source,
+};
 
 use crate::capture::Capture;
 use crate::connection::{Application, Connection};
@@ -60,6 +62,10 @@ struct Class {
     source: Source,
     /// Its connections learn from those before them.
     remembers_peers: bool,
+    /// Its source wants to hear of answers and of datagrams.
+    listens: bool,
+    /// Slots of its connections whose scripts are open, by their token.
+    open_scripts: Vec<u32>,
 }
 
 impl Class {
@@ -157,12 +163,17 @@ impl<Q: EventQueue> World<Q> {
         let classes = scenario.traffic.iter().zip(scenario.sources()?);
         let classes = classes
             .zip(&stacks)
-            .map(|((class, source), stack)| Class {
-                name: class.name.clone(),
-                path: class.path_in(&network).0,
-                dscp: class.dscp,
-                source,
-                remembers_peers: stack.remembers_peers(),
+            .map(|((class, mut source), stack)| {
+                source.measure(&(span.start..span.end));
+                Class {
+                    name: class.name.clone(),
+                    path: class.path_in(&network).0,
+                    dscp: class.dscp,
+                    listens: source.listens(),
+                    source,
+                    remembers_peers: stack.remembers_peers(),
+                    open_scripts: Vec::new(),
+                }
             })
             .collect();
         let of_ports = ports.iter().map(Port::stats);
@@ -187,7 +198,9 @@ impl<Q: EventQueue> World<Q> {
             span,
             shifted_clocks: shortcuts.shifted_clocks
                 && access.is_none()
-                && network.hosts.delay_at == DelayAt::Both,
+                && network.hosts.delay_at == DelayAt::Both
+                // Packets of one opportunity leave in one moment: their order at equal times counts.
+                && links.iter().all(|link| link.trace.is_none()),
             network: Network::new(
                 event_queue,
                 ports,
@@ -309,6 +322,11 @@ impl<Q: EventQueue> World<Q> {
         self.network.close();
         self.finish_shifted();
         self.datagrams.close(&mut self.metrics);
+        for (number, class) in self.classes.iter_mut().enumerate() {
+            if let Some(quality) = class.source.quality(self.span.end) {
+                self.metrics.on_quality(number, quality);
+            }
+        }
         for class in &self.classes {
             if let Some(failure) = class.source.failure() {
                 let message = format!("traffic.{}.file: {failure}", class.name);
@@ -425,7 +443,8 @@ impl<Q: EventQueue> World<Q> {
         let Some(connection) = self.connections.get(event.conn) else {
             // A connection outlives its segments: this is none.
             self.network.count_delivered();
-            return self.datagrams.on_received(event, self.now);
+            let heard = self.datagrams.on_received(event, self.now);
+            return self.tell_of_datagram(heard);
         };
         if connection.aborted {
             self.network.count_delivered();
@@ -436,6 +455,16 @@ impl<Q: EventQueue> World<Q> {
         }
         self.network.take_options(event.options);
         self.release_if_over(event.conn);
+    }
+
+    /// A datagram has arrived of which its source may want to hear.
+    #[inline]
+    fn tell_of_datagram(&mut self, heard: Option<(usize, Received)>) {
+        if let Some((class, received)) = heard {
+            let source = &mut self.classes[class].source;
+            source.on_datagram(self.now, &received, &mut self.actions);
+            self.act(class);
+        }
     }
 
     #[inline(never)]
@@ -686,7 +715,13 @@ impl<Q: EventQueue> World<Q> {
                     let class = self.class_of(index);
                     self.metrics.on_exchange_start(class, now);
                 }
-                AppAction::Answered(exchange) => self.record_exchange(index, &exchange),
+                AppAction::Answered(exchange) => {
+                    self.record_exchange(index, &exchange);
+                    // Its source may have asked for more, and this end has played that already.
+                    if self.application(index).player.awaits_bytes(role) {
+                        return;
+                    }
+                }
             }
         }
     }
@@ -705,7 +740,13 @@ impl<Q: EventQueue> World<Q> {
             client: app.client,
             server: app.server,
         };
+        let token = app.token;
         self.metrics.on_exchange(&exchange);
+        if self.classes[class].listens {
+            let source = &mut self.classes[class].source;
+            source.on_answered(end, token, &mut self.actions);
+            self.act(class);
+        }
     }
 
     fn abort(&mut self, index: u32) {
@@ -768,6 +809,7 @@ impl<Q: EventQueue> World<Q> {
                     }
                 }
                 Action::EndConnection { token } => self.end_connection(class, token),
+                Action::Ask { token, exchange } => self.ask(class, token, exchange),
                 Action::WakeAt { at, token } => {
                     let event = Event::source(class as u32, token);
                     self.network.push(at.max(self.now), event);
@@ -775,6 +817,38 @@ impl<Q: EventQueue> World<Q> {
             }
         }
         self.actions = actions;
+    }
+
+    /// Adds an exchange to the open script of the connection of a class with this token.
+    fn ask(&mut self, class: usize, token: u32, exchange: traffic::Exchange) {
+        let slot = self.classes[class].open_scripts.get(token as usize);
+        let Some(&index) = slot else {
+            return;
+        };
+        let connection = self.connections.get_mut(index);
+        let connection = connection.filter(|connection| {
+            usize::from(connection.class) == class
+                && connection.app.token == token
+                && !connection.aborted
+        });
+        let Some(connection) = connection else {
+            return;
+        };
+        connection.app.player.add(exchange);
+        // The server waits for the request before it can come.
+        for role in [Role::Server, Role::Client] {
+            self.play(index, role);
+            self.schedule(index, role);
+        }
+    }
+
+    /// Remembers the slot of a connection whose script is open.
+    fn note_open_script(&mut self, class: usize, token: u32, index: u32) {
+        let slots = &mut self.classes[class].open_scripts;
+        if slots.len() <= token as usize {
+            slots.resize(token as usize + 1, u32::MAX);
+        }
+        slots[token as usize] = index;
     }
 
     #[inline(never)]
@@ -808,6 +882,9 @@ impl<Q: EventQueue> World<Q> {
         let index = self.connections.take_slot(routes, &mut self.network);
         let propagation = routes.round_trip(self.hosts.link_delay(of_class.1));
         self.network.set_idle_round_trip(index, propagation, sizes);
+        if matches!(connect.script, Script::Open(_)) {
+            self.note_open_script(class, connect.token, index);
+        }
         let is_traced = self.tracer.wants(class, self.now, &connect.script);
         if is_traced {
             self.tracer.follow(index);
@@ -870,8 +947,13 @@ impl<Q: EventQueue> World<Q> {
         let rtt = routes.round_trip(self.hosts.link_delay(path));
         let hidden = self.hosts.hidden_delay(rtt, path);
         let slot = self.connections.add_slot(routes, &mut self.network);
-        self.datagrams
-            .open(slot, (flow, class), (rtt, hidden), self.now);
+        let is_heard = self.classes[class].listens;
+        self.datagrams.open(
+            (slot, is_heard, open.ecn),
+            (flow, class),
+            (rtt, hidden),
+            self.now,
+        );
     }
 
     /// [`end`](Self::end), with the hash of what reached the ports.

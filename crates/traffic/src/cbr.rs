@@ -2,7 +2,7 @@
 
 use aqmlab_declare::check::Problem;
 use aqmlab_declare::{About, Parameters};
-use aqmlab_net::{Bytes, RandomStream, Rate, Time};
+use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,9 +28,41 @@ pub struct Cbr {
     /// Distribution of the gaps between datagrams.
     #[serde(default)]
     pub gaps: Gaps,
+    /// The ECN field of the datagrams; nobody slows down for a mark.
+    #[serde(default, skip_serializing_if = "Ect::is_default")]
+    pub ect: Ect,
     /// Flows start at random within this time.
     #[serde(default = "default_start")]
     pub start_within: Time,
+}
+
+/// The ECN field of a sender's datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ect {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECN-capable, classic.
+    Ect0,
+    /// ECN-capable, as L4S senders say it (RFC 9331).
+    Ect1,
+}
+
+impl Ect {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<Ect> for Ecn {
+    fn from(ect: Ect) -> Self {
+        match ect {
+            Ect::NotEct => Self::NotEct,
+            Ect::Ect0 => Self::Ect0,
+            Ect::Ect1 => Self::Ect1,
+        }
+    }
 }
 
 /// Distribution of the gaps between the datagrams of a flow.
@@ -141,6 +173,10 @@ impl CbrSource {
                 params.start_within,
                 &mut draws,
             );
+            let open = OpenDatagrams {
+                ecn: params.ect.into(),
+                ..open
+            };
             Flow { open, start, draws }
         };
         Self {

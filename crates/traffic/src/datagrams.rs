@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use aqmlab_declare::check::{Problem, at_least_one, problem};
-use aqmlab_net::{Bytes, RandomStream, Rate, Time};
+use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
 
 use crate::script::OpenDatagrams;
 use crate::setting::Setting;
@@ -49,6 +49,19 @@ pub(crate) fn flow(
         server: pair.server,
         rtt: setting.rtt.sample(pair, draws),
         flipped: pair.flipped,
+        ecn: Ecn::NotEct,
     };
     (open, Time::from_secs_f64(start))
+}
+
+/// The other way: datagrams from the client to the server of a flow.
+pub(crate) fn back(open: &OpenDatagrams, token: u32) -> OpenDatagrams {
+    OpenDatagrams {
+        token,
+        client: open.server,
+        server: open.client,
+        rtt: open.rtt,
+        flipped: !open.flipped,
+        ecn: open.ecn,
+    }
 }

@@ -29,6 +29,8 @@ pub struct Burst {
 pub trait Watch {
     /// A connection opens, and will have played its script at `end`; what its ends send until then.
     fn connection(&mut self, at: Time, end: Time, connect: &Connect, bursts: &[Burst]);
+    /// A connection whose script is open plays one more exchange; what its ends send for it.
+    fn exchange(&mut self, _connect: &Connect, _bursts: &[Burst]) {}
     /// A datagram of a flow is sent.
     fn datagram(&mut self, at: Time, token: u32, size: u32);
     /// A connection was refused: the source had as many as it may.
@@ -39,7 +41,7 @@ pub trait Watch {
 /// takes time: one to connect, one for each exchange, and one for each `window` of bytes.
 pub fn play(source: &mut Source, end: Time, window: u64, watch: &mut impl Watch) {
     let (mut agenda, mut actions, mut order) = (BinaryHeap::new(), Vec::new(), 0_u64);
-    let mut bursts = Vec::new();
+    let (mut bursts, mut open) = (Vec::new(), Vec::new());
     let mut now = Time::ZERO;
     source.start(&mut actions);
     loop {
@@ -50,7 +52,27 @@ pub fn play(source: &mut Source, end: Time, window: u64, watch: &mut impl Watch)
                     bursts.clear();
                     let over = talk(&connect.script, now, connect.rtt, window, &mut bursts);
                     watch.connection(now, over, &connect, &bursts);
-                    (over, Event::Finished(connect.token))
+                    let token = connect.token;
+                    if matches!(connect.script, Script::Open(_)) {
+                        open.retain(|other: &Connect| other.token != token);
+                        open.push(connect);
+                        (over, Event::Answered(token))
+                    } else {
+                        (over, Event::Finished(token))
+                    }
+                }
+                Action::Ask { token, exchange } => {
+                    let connect = open.iter().find(|connect| connect.token == token);
+                    let Some(connect) = connect else {
+                        continue;
+                    };
+                    // The connection is there already.
+                    let opened = now.saturating_sub(connect.rtt);
+                    bursts.clear();
+                    let script = Script::Open(vec![exchange]);
+                    let over = talk(&script, opened, connect.rtt, window, &mut bursts);
+                    watch.exchange(connect, &bursts);
+                    (over, Event::Answered(token))
                 }
                 Action::Datagram { token, size } => {
                     watch.datagram(now, token, size);
@@ -77,6 +99,7 @@ pub fn play(source: &mut Source, end: Time, window: u64, watch: &mut impl Watch)
         match event {
             Event::Wake(token) => source.on_wake(now, token, &mut actions),
             Event::Finished(token) => source.on_finished(now, token, &mut actions),
+            Event::Answered(token) => source.on_answered(now, token, &mut actions),
         }
     }
 }
@@ -85,6 +108,7 @@ pub fn play(source: &mut Source, end: Time, window: u64, watch: &mut impl Watch)
 enum Event {
     Wake(u32),
     Finished(u32),
+    Answered(u32),
 }
 
 /// Plays a script from `start` on: when the initiator is done, and what both ends have sent.

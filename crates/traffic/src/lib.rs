@@ -9,12 +9,18 @@
 //!
 //! A [`Player`] plays the script of a connection, over whatever transport there is.
 
+mod abr_video;
 mod bulk;
 pub mod cbr;
 mod curve;
 mod datagrams;
+mod e_model;
 mod error;
+mod ftp;
+mod game;
+mod gcc;
 pub mod general_tcp;
+mod http2_web;
 pub mod ideal;
 mod long_memory;
 pub mod mah_web;
@@ -26,6 +32,7 @@ mod on_off;
 pub mod packmime;
 mod player;
 mod poisson;
+mod quality;
 mod registry;
 mod replay;
 mod rtt;
@@ -39,12 +46,17 @@ mod telnet;
 mod unc_web;
 pub mod vector;
 mod vectors;
+mod video_conference;
+mod voip;
 mod web_sessions;
 
 pub use error::{PopulationUnset, SourceError};
-pub use model::{Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
+pub use model::{
+    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, Received,
+};
 pub use offered::Offered;
 pub use player::{Answered, AppAction, Delivery, Player};
+pub use quality::{Quality, Samples, Video, Voice};
 pub use rtt::{GeneralFit, PackmimeRtt, Rtt};
 pub use script::{Action, Connect, Exchange, Limits, OpenDatagrams, Script, Step};
 pub use setting::{Direction, HostCounts, Setting};
@@ -79,4 +91,16 @@ registry::models! {
     OnOff(on_off),
     /// Keystrokes and their echoes, with the pauses of tcplib's telnet.
     Telnet(telnet),
+    /// Closed loop: users who fetch pages of many objects over HTTP/2.
+    Http2Web(http2_web),
+    /// Closed loop: viewers of streamed video who choose the bit rate of each segment.
+    AbrVideo(abr_video),
+    /// Interactive video whose bit rate follows delay and loss (GCC).
+    VideoConference(video_conference),
+    /// Voice calls, and their mean opinion score.
+    Voip(voip),
+    /// Players of a game that runs at a server: inputs up, frames down.
+    Game(game),
+    /// Files after the FTP models of the 3GPP.
+    Ftp(ftp),
 }

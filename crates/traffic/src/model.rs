@@ -1,10 +1,12 @@
 //! What every traffic model says of itself, and what its source does.
 
 use std::io;
+use std::ops::Range;
 
 use aqmlab_net::{Frequency, Time};
 
 use crate::error::SourceError;
+use crate::quality::Quality;
 use crate::script::Action;
 use crate::setting::Setting;
 use crate::sizes::Sizes;
@@ -47,6 +49,11 @@ pub trait ModelParameters {
         0.0
     }
 
+    /// Whether what it sends depends on what it hears, so that only a simulation can play it.
+    fn is_adaptive(&self) -> bool {
+        false
+    }
+
     /// Whether its connections can have round-trip times of their own, `rtt.kind = "vector"`.
     fn has_round_trips(&self) -> bool {
         false
@@ -87,6 +94,27 @@ pub trait ModelSource: Send {
     /// A connection with this token is over: its client has seen the end, or it failed.
     fn on_finished(&mut self, _now: Time, _token: u32, _actions: &mut Vec<Action>) {}
 
+    /// Whether it wants to be told of answers ([`on_answered`](Self::on_answered)) and of datagrams
+    /// that arrive ([`on_datagram`](Self::on_datagram)). Where nobody listens that costs nothing.
+    fn listens(&self) -> bool {
+        false
+    }
+
+    /// The client of a connection with this token has all of a response.
+    fn on_answered(&mut self, _now: Time, _token: u32, _actions: &mut Vec<Action>) {}
+
+    /// A datagram of one of its flows has arrived.
+    fn on_datagram(&mut self, _now: Time, _datagram: &Received, _actions: &mut Vec<Action>) {}
+
+    /// The run measures between these times: said before it begins.
+    fn measure(&mut self, _span: &Range<Time>) {}
+
+    /// What its users got within what is measured, when the run ends; `None` if it keeps no
+    /// account of that.
+    fn quality(&mut self, _end: Time) -> Option<Quality> {
+        None
+    }
+
     /// The population becomes another one at `now`; false if the model cannot do that. See
     /// [`Changing`].
     fn set_population(&mut self, _population: f64, _now: Time, _actions: &mut Vec<Action>) -> bool {
@@ -97,6 +125,17 @@ pub trait ModelSource: Send {
     fn failure(&self) -> Option<&str> {
         None
     }
+}
+
+/// A datagram that has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The token of its flow.
+    pub token: u32,
+    /// Number of the datagram in its flow, in the order of sending, from 0.
+    pub number: u32,
+    /// Time from its sending to its arrival.
+    pub delay: Time,
 }
 
 /// What makes a model open its connections.

@@ -61,6 +61,10 @@ impl Watch for Offered {
                 *bytes += SEGMENTS_WITHOUT_DATA * self.header;
             }
         }
+        self.exchange(connect, bursts);
+    }
+
+    fn exchange(&mut self, connect: &Connect, bursts: &[Burst]) {
         for burst in bursts {
             let share = self.share(burst);
             if share > 0.0 {

@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 
 use aqmlab_net::{Role, Time};
 
-use crate::script::{Script, Step};
+use crate::script::{Exchange, Script, Step};
 
 /// The applications at both ends of a connection, playing its [`Script`].
 ///
@@ -96,6 +96,15 @@ pub struct Answered {
     pub response_bytes: u64,
 }
 
+impl Player<Script> {
+    /// Adds an exchange to an open script; both ends have to be asked for their next action then.
+    pub fn add(&mut self, exchange: Exchange) {
+        if let Script::Open(exchanges) = &mut self.script {
+            exchanges.push(exchange);
+        }
+    }
+}
+
 impl<S: Borrow<Script>> Player<S> {
     /// Both ends wait for the handshake of a connection that the client asks for now.
     pub fn new(script: S, now: Time) -> Self {
@@ -111,6 +120,12 @@ impl<S: Borrow<Script>> Player<S> {
     /// Bytes that an end has received.
     pub const fn received(&self, end: Role) -> u64 {
         self.ends[end as usize].received
+    }
+
+    /// Whether an end waits for bytes that have not arrived.
+    pub fn awaits_bytes(&self, end: Role) -> bool {
+        let end = &self.ends[end as usize];
+        end.waits_for == WaitsFor::Bytes && end.received < end.expected
     }
 
     /// An end hears of something. True if that is what it has waited for.
@@ -205,7 +220,6 @@ impl<S: Borrow<Script>> Player<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::Exchange;
 
     const NOW: Time = Time::from_secs(5);
 
@@ -316,5 +330,38 @@ mod tests {
             panic!("the second response is there");
         };
         assert_eq!((second.asked_at, second.response_bytes), (NOW, 10));
+    }
+
+    #[test]
+    fn an_open_script_waits_for_more() {
+        let write = |bytes| AppAction::Write {
+            bytes,
+            close: false,
+        };
+        let mut player = Player::new(Script::Open(vec![Exchange::new(10, 20)]), NOW);
+        for role in Role::BOTH {
+            assert!(player.on_delivery(role, ESTABLISHED));
+        }
+        assert_eq!(player.next(Role::Client, NOW), write(10));
+        assert_eq!(player.next(Role::Client, NOW), AppAction::Wait);
+        assert_eq!(player.next(Role::Server, NOW), AppAction::Wait);
+        assert!(player.on_delivery(Role::Server, bytes(10)));
+        assert_eq!(player.next(Role::Server, NOW), write(20));
+        assert_eq!(player.next(Role::Server, NOW), AppAction::End);
+        assert!(player.on_delivery(Role::Client, bytes(20)));
+        let AppAction::Answered(_) = player.next(Role::Client, NOW) else {
+            panic!("the response is there");
+        };
+        assert_eq!(player.next(Role::Client, NOW), AppAction::End);
+
+        player.add(Exchange::new(30, 40));
+        assert!(!player.awaits_bytes(Role::Client));
+        assert_eq!(player.next(Role::Server, NOW), AppAction::Wait);
+        assert_eq!(player.next(Role::Client, NOW), AppAction::Asked);
+        assert_eq!(player.next(Role::Client, NOW), write(30));
+        assert_eq!(player.next(Role::Client, NOW), AppAction::Wait);
+        assert!(player.awaits_bytes(Role::Client));
+        assert!(player.on_delivery(Role::Server, bytes(30)));
+        assert_eq!(player.next(Role::Server, NOW), write(40));
     }
 }

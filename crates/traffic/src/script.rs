@@ -8,7 +8,7 @@
 
 use std::slice;
 
-use aqmlab_net::{Role, Time};
+use aqmlab_net::{Ecn, Role, Time};
 
 use crate::vector::{Adu, Body};
 
@@ -74,6 +74,9 @@ pub enum Script {
     },
     /// Anything, step by step: what the initiator does, and what the acceptor does.
     Programs(Box<[Vec<Step>; 2]>),
+    /// Exchanges to which the source adds as it hears of answers ([`Action::Ask`]); at least one to
+    /// begin with. Nobody closes.
+    Open(Vec<Exchange>),
 }
 
 /// Steps of the client for each exchange: send, receive, answered, pause, ask.
@@ -104,6 +107,7 @@ impl Script {
             Self::Single(exchange) => return single_step(exchange, party, index),
             Self::Exchanges { exchanges, closer } => (exchanges.as_slice(), *closer),
             Self::Programs(programs) => return programs[party as usize].get(index).copied(),
+            Self::Open(exchanges) => return open_step(exchanges, party, index),
         };
         match party {
             Role::Client => client_step(exchanges, closer, index),
@@ -120,7 +124,7 @@ impl Script {
     pub fn exchanges(&self) -> &[Exchange] {
         match self {
             Self::Single(exchange) => slice::from_ref(exchange),
-            Self::Exchanges { exchanges, .. } => exchanges,
+            Self::Exchanges { exchanges, .. } | Self::Open(exchanges) => exchanges,
             Self::Programs(_) => &[],
         }
     }
@@ -139,7 +143,7 @@ impl Script {
     /// Whether an exchange begins when the connection is asked for.
     pub fn asks_at_once(&self) -> bool {
         match self {
-            Self::Single(_) | Self::Exchanges { .. } => true,
+            Self::Single(_) | Self::Exchanges { .. } | Self::Open(_) => true,
             Self::Programs(programs) => {
                 let is_mark = |step: &&Step| matches!(step, Step::Ask | Step::Answered);
                 programs[Role::Client as usize].iter().find(is_mark) == Some(&Step::Answered)
@@ -161,6 +165,23 @@ fn single_step(exchange: &Exchange, party: Role, index: usize) -> Option<Step> {
         (Role::Server, 2) => Some(Step::Send(exchange.response)),
         (_, 3) => Some(Step::Close),
         _ => None,
+    }
+}
+
+/// A step of exchanges of which more may follow: behind the last one there is none, as yet.
+fn open_step(exchanges: &[Exchange], party: Role, index: usize) -> Option<Step> {
+    let per_exchange = match party {
+        Role::Client => CLIENT_STEPS,
+        Role::Server => SERVER_STEPS,
+    };
+    // The last of a client's steps asks for the next exchange.
+    let asks = usize::from(party == Role::Client);
+    if index + asks >= per_exchange * exchanges.len() {
+        return None;
+    }
+    match party {
+        Role::Client => client_step(exchanges, Role::Client, index),
+        Role::Server => server_step(exchanges, Role::Client, index),
     }
 }
 
@@ -341,6 +362,8 @@ pub struct OpenDatagrams {
     pub rtt: Time,
     /// Whether the sides are swapped, as in [`Connect`].
     pub flipped: bool,
+    /// The ECN field of its datagrams.
+    pub ecn: Ecn,
 }
 
 /// What a source wants done.
@@ -366,6 +389,14 @@ pub enum Action {
         /// Of [`Connect`].
         token: u32,
     },
+    /// Add an exchange to the open script of the connection with this token, all of whose exchanges
+    /// have been answered.
+    Ask {
+        /// Of [`Connect`].
+        token: u32,
+        /// What follows.
+        exchange: Exchange,
+    },
     /// Call [`Source::on_wake`](crate::Source::on_wake) with this token at that time.
     WakeAt {
         /// When.
@@ -383,6 +414,7 @@ impl Action {
             Self::OpenDatagrams(open) => Some(&mut open.token),
             Self::Datagram { token, .. }
             | Self::EndConnection { token }
+            | Self::Ask { token, .. }
             | Self::WakeAt { token, .. } => Some(token),
             Self::Refused | Self::EndConnections => None,
         }

@@ -1,5 +1,6 @@
 //! A source: one class of traffic at work.
 
+use std::ops::Range;
 use std::{fmt, io};
 
 use aqmlab_net::Time;
@@ -7,7 +8,8 @@ use aqmlab_net::Time;
 use crate::Model;
 use crate::error::SourceError;
 use crate::members::{Members, Recipe};
-use crate::model::{Changing, ModelSource, OpenFile, Opening};
+use crate::model::{Changing, ModelSource, OpenFile, Opening, Received};
+use crate::quality::Quality;
 use crate::script::Action;
 use crate::setting::Setting;
 use crate::starts::Starts;
@@ -147,6 +149,37 @@ impl Source {
             self.model.on_finished(now, token, actions);
             self.admit(first, now, actions);
         }
+    }
+
+    /// Whether it wants to hear of answers and of datagrams that arrive.
+    pub fn listens(&self) -> bool {
+        self.model.listens()
+    }
+
+    /// The client of a connection with this token has all of a response.
+    pub fn on_answered(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+        if now < self.activity.stop {
+            let first = actions.len();
+            self.model.on_answered(now, token, actions);
+            self.admit(first, now, actions);
+        }
+    }
+
+    /// A datagram of one of its flows has arrived.
+    pub fn on_datagram(&mut self, now: Time, datagram: &Received, actions: &mut Vec<Action>) {
+        if now < self.activity.stop {
+            self.model.on_datagram(now, datagram, actions);
+        }
+    }
+
+    /// The run measures between these times. To be called before [`start`](Self::start).
+    pub fn measure(&mut self, span: &Range<Time>) {
+        self.model.measure(span);
+    }
+
+    /// What its users got within what is measured, when the run ends.
+    pub fn quality(&mut self, end: Time) -> Option<Quality> {
+        self.model.quality(end.min(self.activity.stop))
     }
 
     /// The number of users, sessions or flows, or the rate of connections, becomes another one.

@@ -356,6 +356,7 @@ fn a_class_acts_between_its_start_and_its_stop() {
         rate: Rate::from_bps(24_000),
         packet: Bytes(210),
         gaps: Gaps::Constant,
+        ect: Default::default(),
         start_within: at(1),
     });
     for model in [unc(200), cbr] {
@@ -400,14 +401,18 @@ fn each_flow_can_begin_at_a_time_of_its_own() {
         );
         let opened = seen.connections.iter().map(|(at, _, it)| (it.token, *at));
         let sent = seen.datagrams.iter().map(|(at, token)| (*token, *at));
+        let acts: Vec<_> = opened.chain(sent).collect();
+        // Where a user has several flows, they follow each other in number.
+        let largest = acts.iter().map(|(token, _)| *token).max();
+        let flows = largest.expect("they act") / 4 + 1;
         let mut first = [Time::NEVER; 4];
-        for (token, time) in opened.chain(sent) {
-            let first = &mut first[token as usize];
+        for (token, time) in acts {
+            let first = &mut first[(token / flows) as usize];
             *first = (*first).min(time);
         }
         assert_eq!(first, [7, 3, 20, 11].map(at), "{model:?}");
     }
-    assert_eq!(tried, 7);
+    assert_eq!(tried, 12);
 }
 
 #[test]

@@ -455,6 +455,7 @@ fn datagrams(gaps: Gaps) -> Vec<(Time, u32)> {
         rate: Rate::from_bps(400_000),
         packet: Bytes(500),
         gaps,
+        ect: Default::default(),
         start_within: Time::from_millis(5),
     });
     model.check().unwrap();
@@ -543,6 +544,7 @@ fn datagrams_that_cannot_be_are_refused() {
             rate: Rate::from_bps(rate),
             packet: Bytes(packet),
             gaps: Gaps::Constant,
+            ect: Default::default(),
             start_within: Time::ZERO,
         })
     };

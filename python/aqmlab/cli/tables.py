@@ -20,6 +20,7 @@ from aqmlab.results.metrics import (
     DATAGRAMS,
     FLOWS,
     LINK,
+    QUALITY,
     RESPONSES,
     TRANSFERS,
     Metric,
@@ -31,6 +32,7 @@ from aqmlab.results.shown import (
     Shown,
     datagram_rows,
     link_rows,
+    quality_rows,
     response_rows,
     seeds_in_words,
     transfer_rows,
@@ -67,6 +69,19 @@ def run_tables(run: Run) -> list[str | Text | Table]:
         *([f"idle, not shown: {_some(idle)}"] if idle else []),
         *_class_tables(summary),
         *_datagrams(summary["flows"]),
+        *_quality(summary.get("quality", {})),
+    ]
+
+
+def _quality(quality: Mapping[str, Any]) -> list[str | Text | Table]:
+    """What users of applications got: a table for each kind of figures."""
+    by_figures: dict[tuple[str, ...], dict[str, Any]] = {}
+    for name, found in quality.items():
+        by_figures.setdefault(tuple(found), {})[name] = found
+    return [
+        part
+        for figures, rows in by_figures.items()
+        for part in ("", _grid("application", [m for m in QUALITY if m.key in figures], rows))
     ]
 
 
@@ -117,6 +132,7 @@ def compare_tables(groups: Sequence[Group]) -> list[str | Text | Table]:
     seeds = seeds_in_words(groups)
     parts = (
         (response_rows(groups), f"response times, {seeds}"),
+        *((shown, f"applications, {seeds}") for shown in quality_rows(groups)),
         (transfer_rows(groups), f"bulk transfers, {seeds}"),
         (datagram_rows(groups), f"datagrams, {seeds}"),
         (link_rows(groups), f"loaded links, {seeds}"),
@@ -155,17 +171,25 @@ def _estimate_cell(metric: Metric, found: Estimate | None) -> str:
 
 _TRANSFER_KEYS = {metric.key for metric in TRANSFERS}
 """Numbers of classes that get no responses."""
+_QUALITY_KEYS = {metric.key for metric in QUALITY}
+"""Figures of applications."""
 
 
 def difference_tables(found: Sequence[Difference]) -> list[str | Text | Table]:
     """Differences with their intervals, a table for each baseline; clear ones are bold."""
-    by_kind: dict[tuple[str, bool, bool], list[Difference]] = {}
+    by_kind: dict[tuple[str, str, bool], list[Difference]] = {}
     datagrams = {entry.traffic for entry in found if entry.metric.startswith("datagram_")}
+    own: dict[str, dict[str, None]] = {}
+    for entry in found:
+        if entry.metric in _QUALITY_KEYS:
+            own.setdefault(entry.traffic, {})[entry.metric] = None
     for entry in found:
         moved = entry.metric in _TRANSFER_KEYS
-        kind = (entry.baseline, moved, moved and entry.traffic in datagrams)
+        # Classes of one kind of application have the same figures.
+        figures = ",".join(own[entry.traffic]) if entry.metric in _QUALITY_KEYS else str(moved)
+        kind = (entry.baseline, figures, moved and entry.traffic in datagrams)
         by_kind.setdefault(kind, []).append(entry)
-    return _apart([_difference_table(own) for own in by_kind.values()])
+    return _apart([_difference_table(same) for same in by_kind.values()])
 
 
 def _difference_table(found: Sequence[Difference]) -> Table:

@@ -16,6 +16,7 @@ from aqmlab.results.shown import (
     Shown,
     datagram_rows,
     link_rows,
+    quality_rows,
     response_rows,
     seeds_in_words,
     transfer_rows,
@@ -97,6 +98,10 @@ def main_tables(groups: Sequence[Group]) -> list[Table]:
     seeds = seeds_in_words(groups)
     parts = (
         ("summary", f"Response times, {seeds}", response_rows(groups)),
+        *(
+            (f"applications-{number}", f"Applications, {seeds}", shown)
+            for number, shown in enumerate(quality_rows(groups), 1)
+        ),
         ("transfers", f"Bulk transfers, {seeds}", transfer_rows(groups)),
         ("datagrams", f"Datagrams, {seeds}", datagram_rows(groups)),
         ("loaded", f"Loaded links, {seeds}", link_rows(groups)),

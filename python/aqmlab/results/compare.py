@@ -19,7 +19,7 @@ from aqmlab.results.baseline import Baseline, comparisons
 from aqmlab.results.blocks import FEW, STATISTICS, are_paired, block_differences, block_samples
 from aqmlab.results.groups import Group, group, transfer_classes
 from aqmlab.results.labels import distinguish
-from aqmlab.results.metrics import ALL, RESPONSES, TRANSFERS, Metric, chosen, look_up
+from aqmlab.results.metrics import ALL, QUALITY, RESPONSES, TRANSFERS, Metric, chosen, look_up
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import (
     Estimate,
@@ -39,8 +39,22 @@ __all__ = [
 ]
 
 
-_BETTER_WHEN_MORE = frozenset({"le_1s", "goodput_bps", "fairness_jain"})
+_BETTER_WHEN_MORE = frozenset(
+    {
+        "le_1s",
+        "goodput_bps",
+        "fairness_jain",
+        "throughput_p5_bps",
+        "throughput_p50_bps",
+        "mos_mean",
+        "mos_min",
+        "bitrate_mean_bps",
+    }
+)
 """Statistics whose growth users like."""
+
+_QUALITY = [metric for metric in QUALITY if metric.short]
+"""Figures of applications that are compared."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +193,9 @@ def differences(
             for traffic in _common_classes(first, other):
                 found += _class_differences(kept, other, traffic)
             for traffic in transfer_classes([first, other]):
-                found += _transfer_differences(first, other, traffic)
+                found += _summary_differences(first, other, ("flows", traffic), TRANSFERS)
+            for traffic in first.first.summary.get("quality", {}):
+                found += _summary_differences(first, other, ("quality", traffic), _QUALITY)
     return found
 
 
@@ -188,14 +204,16 @@ def _common_classes(first: Group, second: Group) -> list[str]:
     return [name for name in first.classes if name in second.classes]
 
 
-def _transfer_differences(baseline: Group, other: Group, traffic: str) -> list[Difference]:
-    """The differences of one group in one class that gets no responses."""
+def _summary_differences(
+    baseline: Group, other: Group, path: tuple[str, str], metrics: Sequence[Metric]
+) -> list[Difference]:
+    """The differences of one group in numbers of one class, which have no blocks of time."""
     pairs = _pairs(baseline, other)
     if len(pairs) == 1 < max(len(baseline.runs), len(other.runs)):
         pairs = []  # one pair has no interval, all runs together have one
-    found, basis = _over_runs(baseline, other, ("flows", traffic), TRANSFERS, pairs)
+    found, basis = _over_runs(baseline, other, path, metrics, pairs)
     return [
-        Difference(other.label, baseline.label, traffic, metric, value, bool(pairs), basis)
+        Difference(other.label, baseline.label, path[1], metric, value, bool(pairs), basis)
         for metric, value in found.items()
     ]
 

@@ -20,6 +20,7 @@ __all__ = [
     "DATAGRAMS",
     "FLOWS",
     "LINK",
+    "QUALITY",
     "RENAMED",
     "RESPONSES",
     "SHORT_NAMES",
@@ -183,6 +184,36 @@ TRANSFERS = (
 )
 """Of a class that gets no responses: bulk transfers, or datagrams."""
 
+QUALITY = (
+    _metric("quality", "page_load_p50_s", 2, "page load p50 s"),
+    _metric("quality", "page_load_p75_s", 2),
+    _metric("quality", "page_load_p95_s", 2, "page load p95 s"),
+    _metric("quality", "throughput_p5_bps", 2, "user p5 Mbit/s"),
+    _metric("quality", "throughput_p50_bps", 2, "user p50 Mbit/s"),
+    _metric("quality", "throughput_p95_bps", 2),
+    _metric("quality", "stall_ratio", 2, "stalled %"),
+    _metric("quality", "stalls"),
+    _metric("quality", "startup_delay_mean_s", 2, "start-up s"),
+    _metric("quality", "mos_mean", 2, "MOS"),
+    _metric("quality", "mos_min", 2, "lowest MOS"),
+    _metric("quality", "r_factor_mean", 1),
+    _metric("quality", "mouth_to_ear_mean_s", 1, "mouth to ear ms"),
+    _metric("quality", "playout_loss_rate", 2, "lost or late %"),
+    _metric("quality", "frame_delay_p50_s", 1, "frame p50 ms"),
+    _metric("quality", "frame_delay_p95_s", 1),
+    _metric("quality", "frame_delay_p99_s", 1, "frame p99 ms"),
+    _metric("quality", "late_frame_share", 2, "late frames %"),
+    _metric("quality", "freeze_ratio", 2, "frozen %"),
+    _metric("quality", "bitrate_mean_bps", 2, "video Mbit/s"),
+    _metric("quality", "switches_per_min", 2, "switches/min"),
+    _metric("quality", "input_delay_p50_s", 1, "input p50 ms"),
+    _metric("quality", "input_delay_p95_s", 1),
+    _metric("quality", "input_delay_p99_s", 1, "input p99 ms"),
+    _metric("quality", "input_gt_60ms", 2),
+    _metric("quality", "input_gt_100ms", 2, "> 100 ms %"),
+)
+"""Of the applications of a class: what its users get."""
+
 _LINK_NAMES = {
     "loss": "loss_rate",
     "marked": "mark_rate",
@@ -216,6 +247,17 @@ _FLOW_NAMES = {
     **{f"ipdv_{rank}": f"datagram_ipdv_{rank}_s" for rank in ("p50", "p95", "p99")},
     "gap": "datagram_gap_max_s",
 }
+_QUALITY_NAMES = {
+    **{f"page_load_{rank}": f"page_load_{rank}_s" for rank in ("p50", "p75", "p95")},
+    **{f"user_throughput_{rank}": f"throughput_{rank}_bps" for rank in ("p5", "p50", "p95")},
+    "stall_ratio": "stall_ratio",
+    "bitrate": "bitrate_mean_bps",
+    "mos": "mos_mean",
+    "mos_min": "mos_min",
+    **{f"frame_delay_{rank}": f"frame_delay_{rank}_s" for rank in ("p50", "p95", "p99")},
+    "freeze_ratio": "freeze_ratio",
+    **{f"input_delay_{rank}": f"input_delay_{rank}_s" for rank in ("p50", "p95", "p99")},
+}
 _CLASS_NAMES: Mapping[str, tuple[str, str]] = {
     **{name: ("responses", key) for name, key in _RESPONSE_NAMES.items()},
     **{name: ("flows", key) for name, key in _FLOW_NAMES.items()},
@@ -223,12 +265,14 @@ _CLASS_NAMES: Mapping[str, tuple[str, str]] = {
 SHORT_NAMES: Mapping[str, str] = {
     **{name: f"links.LINK.DIRECTION.{key}" for name, key in _LINK_NAMES.items()},
     **{name: f"{part}.all.{key}" for name, (part, key) in _CLASS_NAMES.items()},
+    **{name: f"quality.CLASS.{key}" for name, key in _QUALITY_NAMES.items()},
 }
 """Keys of ``summary.json`` by short name.
 
 ``p50`` is of all classes together, ``p50.web`` of one. ``queue.reverse`` is of the bottleneck's
 reverse direction, ``queue.core-1.forward`` of another link's; ``queue`` alone stands for every
-loaded direction (see :func:`metric_keys`).
+loaded direction (see :func:`metric_keys`). ``mos.calls`` is of the class ``calls``: what users
+of an application get is of one class.
 """
 
 
@@ -238,7 +282,7 @@ RENAMED: Mapping[str, str] = json.loads(_native.result_schema())["renamed"]
 
 def metric_key(name: str) -> str:
     """The key of a metric, given by its short name or in full, such as ``responses.web.p50_s``."""
-    if re.fullmatch(r"(links|responses|flows)(\.[\w -]+){2,}", name):
+    if re.fullmatch(r"(links|responses|flows|quality)(\.[\w -]+){2,}", name):
         stem, _, last = name.rpartition(".")
         if (renamed := RENAMED.get(last)) is not None:
             raise AqmlabError(f'"{name}" is called {stem}.{renamed}')
@@ -247,6 +291,12 @@ def metric_key(name: str) -> str:
     if short in _CLASS_NAMES:
         part, key = _CLASS_NAMES[short]
         return f"{part}.{place or 'all'}.{key}"
+    if short in _QUALITY_NAMES:
+        if not place:
+            raise AqmlabError(
+                f'"{name}" does not say of which class of traffic; {short}.CLASS is of one'
+            )
+        return f"quality.{place}.{_QUALITY_NAMES[short]}"
     if short in _LINK_NAMES and dot:
         link, _, direction = place.rpartition(".")
         if direction in _DIRECTIONS:
@@ -266,7 +316,7 @@ _DIRECTIONS = ("forward", "reverse")
 
 
 def known_keys(section: str) -> list[str]:
-    """What the engine measures of ``links``, ``responses`` or ``flows``: last parts of keys."""
+    """What the engine measures of links, responses, flows or quality: last parts of keys."""
     return list(_DECLARED[section])
 
 
@@ -298,14 +348,19 @@ def chosen(metrics: Sequence[Metric], *keys: str) -> list[Metric]:
 
 def compared(key: str) -> Metric:
     """What is known of a number that comparisons are about."""
-    [metric, *_] = chosen((*TRANSFERS, *RESPONSES), key)
+    [metric, *_] = chosen((*TRANSFERS, *RESPONSES, *QUALITY), key)
     return metric
 
 
 def described(name: str) -> Metric | None:
     """What is known of a metric, given by its short name or its key; None: nothing."""
-    path = (SHORT_NAMES[name] if is_of_every_link(name) else metric_key(name)).split(".")
-    tables = {"links": LINK, "responses": RESPONSES, "flows": (*FLOWS, *DATAGRAMS)}
+    path = (SHORT_NAMES.get(name) or metric_key(name)).split(".")
+    tables = {
+        "links": LINK,
+        "responses": RESPONSES,
+        "flows": (*FLOWS, *DATAGRAMS),
+        "quality": QUALITY,
+    }
     found = (metric for metric in tables.get(path[0], RESPONSES) if metric.key == path[-1])
     if (metric := next(found, None)) is not None:
         return metric

@@ -191,7 +191,13 @@ class Run:
         """A small table, for notebooks."""
         rows = [("run directory", str(self.path)), ("seed", str(self.scenario.get("seed", "-")))]
         loaded = loaded_links([self])
-        keys = [pair for name in SHORT_NAMES for pair in metric_keys(name, loaded).items()]
+        applications = self.summary.get("quality", {})
+        names = [
+            name if place is None else f"{name}.{place}"
+            for name, key in SHORT_NAMES.items()
+            for place in (applications if key.startswith("quality.") else [None])
+        ]
+        keys = [pair for name in names for pair in metric_keys(name, loaded).items()]
         for name, key in keys:
             value = look_up(self.summary, key.split("."))
             if value is not None:

@@ -3,7 +3,8 @@
 A table about queues has a row for each loaded direction of a link (see
 :func:`~aqmlab.results.links.loaded_links`), one about users a column for each number that some of
 its rows have. Traffic that gets responses is shown by its response times, bulk transfers by
-goodput, fairness and round trips, datagrams by loss, delay and jitter.
+goodput, fairness and round trips, datagrams by loss, delay and jitter. Applications have
+figures of their own: page load times, stalls, opinion scores.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 from aqmlab.results.groups import Group, transfer_classes
 from aqmlab.results.links import LinkDirection, links_of, loaded_links
-from aqmlab.results.metrics import LINK, RESPONSES, TRANSFERS, Metric, chosen, look_up
+from aqmlab.results.metrics import LINK, QUALITY, RESPONSES, TRANSFERS, Metric, chosen, look_up
 from aqmlab.results.statistics import Estimate
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "datagram_rows",
     "idle_links",
     "link_rows",
+    "quality_rows",
     "response_rows",
     "seeds_in_words",
     "transfer_rows",
@@ -92,6 +94,28 @@ def _served(group: Group) -> list[str]:
     found = (run.summary.get("responses", {}) for run in group.runs)
     return [
         name for one in found for name, row in one.items() if name != "all" and row.get("count")
+    ]
+
+
+def quality_rows(groups: Sequence[Group]) -> list[Shown]:
+    """Of each kind of application, a row for each group and each class of it."""
+    runs = [run for group in groups for run in group.runs]
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for name in dict.fromkeys(name for run in runs for name in run.summary.get("quality", {})):
+        found = (look_up(run.summary, ("quality", name)) or {} for run in runs)
+        kinds.setdefault(tuple(dict.fromkeys(key for one in found for key in one)), []).append(name)
+    shown = [metric for metric in QUALITY if metric.short]
+    return [
+        _shown(
+            ("run", "class"),
+            shown,
+            [
+                ((group.label, name), _numbers(group, ("quality", name), shown))
+                for group in groups
+                for name in names
+            ],
+        )
+        for names in kinds.values()
     ]
 
 

@@ -80,6 +80,9 @@ impl Condition {
             } else {
                 Vec::new()
             },
+            delay_changes: Vec::new(),
+            outages: Vec::new(),
+            trace: None,
             discipline: case.discipline.clone(),
         }
     }

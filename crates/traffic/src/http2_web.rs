@@ -1,0 +1,409 @@
+//! Closed loop: users who fetch pages of many objects over one multiplexed connection each.
+//!
+//! The counts and sizes are fitted to the medians that the HTTP Archive reported for desktop pages
+//! in 2024; multiplexing is that of HTTP/2 (RFC 9113), the handshake that of TLS 1.3 (RFC 8446).
+
+use std::ops::Range;
+
+use aqmlab_declare::check::{Problem, above, at_least, at_least_one, bytes, count, problem, share};
+use aqmlab_declare::{About, Parameters};
+use aqmlab_net::{Bytes, RandomStream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{PopulationUnset, SourceError};
+use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
+use crate::quality::Quality;
+use crate::rtt::Rtt;
+use crate::script::{Action, Connect, Script, Step};
+use crate::setting::{Pair, Setting};
+
+/// Users who fetch pages of many objects, each page over a connection of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Http2Web {
+    /// Number of users; left out: calibrated from `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<u32>,
+    /// Median number of objects of a page, the HTML among them; it is log-normal, from 1 to 500.
+    #[serde(default = "default_objects")]
+    #[schemars(range(min = 1, max = 500))]
+    pub objects: u32,
+    /// Standard deviation of the logarithm of the number of objects; 0: every page has the median.
+    #[serde(default = "default_objects_sigma")]
+    pub objects_sigma: f64,
+    /// Size of the HTML.
+    #[serde(default = "default_html")]
+    pub html: Bytes,
+    /// Median size of the other objects; it is log-normal, up to `object_max`.
+    #[serde(default = "default_object")]
+    pub object: Bytes,
+    /// Standard deviation of the logarithm of the sizes; 0: every object has the median.
+    #[serde(default = "default_object_sigma")]
+    pub object_sigma: f64,
+    /// Size of the largest objects.
+    #[serde(default = "default_object_max")]
+    pub object_max: Bytes,
+    /// Share of the objects that the HTML names. The scripts and style sheets among them name the
+    /// rest.
+    #[serde(default = "default_first_wave")]
+    pub first_wave: f64,
+    /// Share of the objects that the HTML names which are scripts and style sheets: the server sends
+    /// them before the others.
+    #[serde(default = "default_critical")]
+    pub critical: f64,
+    /// Shortest time to parse what names other objects.
+    #[serde(default = "default_parse_min")]
+    pub parse_min: Time,
+    /// Longest time; between them it is uniform.
+    #[serde(default = "default_parse_max")]
+    pub parse_max: Time,
+    /// Whether a TLS 1.3 handshake follows that of TCP: one round trip more.
+    #[serde(default = "yes")]
+    pub tls: bool,
+    /// Median time that a user reads a page; it is log-normal with a sigma of 1.
+    #[serde(default = "default_think")]
+    pub think: Time,
+    /// Users begin their first page at random within this time.
+    #[serde(default = "default_start")]
+    pub start_within: Time,
+}
+
+const fn default_objects() -> u32 {
+    70
+}
+const fn default_objects_sigma() -> f64 {
+    0.8
+}
+const fn default_html() -> Bytes {
+    Bytes(30_000)
+}
+const fn default_object() -> Bytes {
+    Bytes(6_200)
+}
+const fn default_object_sigma() -> f64 {
+    1.9
+}
+const fn default_object_max() -> Bytes {
+    Bytes(5_000_000)
+}
+const fn default_first_wave() -> f64 {
+    0.3
+}
+const fn default_critical() -> f64 {
+    0.5
+}
+const fn default_parse_min() -> Time {
+    Time::from_millis(10)
+}
+const fn default_parse_max() -> Time {
+    Time::from_millis(50)
+}
+const fn yes() -> bool {
+    true
+}
+const fn default_think() -> Time {
+    Time::from_secs(15)
+}
+const fn default_start() -> Time {
+    Time::from_secs(15)
+}
+
+/// Most objects of a page.
+const MOST_OBJECTS: u32 = 500;
+/// Bytes of a client's and of a server's part of a TLS 1.3 handshake.
+const TLS: [u64; 2] = [517, 4_000];
+/// Bytes of the first request of a connection, and of those after it (HPACK).
+const REQUESTS: [u64; 2] = [450, 60];
+/// Bytes of the header of a response.
+const HEADER: u64 = 200;
+/// Sigma of the time that users read.
+const THINK_SIGMA: f64 = 1.0;
+
+impl Parameters for Http2Web {
+    const ABOUT: About = About {
+        title: "Web pages over HTTP/2",
+        paper: "M. Thomson, C. Benfield, HTTP/2, RFC 9113, 2022; HTTP Archive, Web Almanac 2024, \
+                page weight, for numbers and sizes",
+        purpose: "Closed loop: users who fetch pages of some 70 objects over one multiplexed \
+                  connection each: HTML, what it names, and what that names. The page load time, \
+                  from the first SYN to the last byte of the last object, is what they feel.",
+        departures: &[
+            "All objects come from one server; pages of 2024 have a median of 12, of which a few \
+             carry most bytes.",
+            "Every page opens a connection; real users return to open ones.",
+            "Objects of equal priority are not told apart: the last byte of a page does not depend \
+             on how their frames alternate.",
+        ],
+        memory: "one entry for each user and each page that was complete in the measured span",
+    };
+
+    fn check(&self) -> Result<(), Problem> {
+        at_least_one("users", self.users.unwrap_or(1))?;
+        count("objects", self.objects, 1, MOST_OBJECTS)?;
+        at_least("objects_sigma", self.objects_sigma, 0.0)?;
+        bytes("html", self.html)?;
+        bytes("object", self.object)?;
+        at_least("object_sigma", self.object_sigma, 0.0)?;
+        bytes("object_max", self.object_max)?;
+        share("first_wave", self.first_wave)?;
+        share("critical", self.critical)?;
+        if self.parse_max < self.parse_min {
+            let (least, most) = (self.parse_min, self.parse_max);
+            let message = format!("found {most}; it must not be below parse_min, {least}");
+            return problem("parse_max", message);
+        }
+        above("think", self.think.as_secs_f64(), 0.0)
+    }
+}
+
+impl ModelParameters for Http2Web {
+    fn example() -> &'static str {
+        r#"[[traffic]]
+kind = "http2-web"
+users = 20
+rtt = { kind = "constant", rtt = "40 ms" }
+"#
+    }
+
+    fn population_key(&self) -> PopulationKey {
+        PopulationKey::USERS
+    }
+
+    fn population(&self) -> Option<f64> {
+        self.users.map(f64::from)
+    }
+
+    fn set_population(&mut self, population: f64) {
+        self.users = Some(whole(population));
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::ClosedLoop
+    }
+
+    fn source(
+        &self,
+        setting: &Setting<'_>,
+        _files: &mut OpenFile<'_>,
+    ) -> Result<Box<dyn ModelSource>, SourceError> {
+        let users = self.users.ok_or(PopulationUnset { field: "users" })?;
+        let user = |token| User {
+            pair: setting.pair(token, users),
+            pages: setting.stream("page", token),
+            rtts: setting.stream("rtts", token),
+            asked_at: Time::ZERO,
+        };
+        Ok(Box::new(Http2WebSource {
+            users: (0..users).map(user).collect(),
+            params: self.clone(),
+            rtt: setting.rtt.clone(),
+            span: Time::NEVER..Time::NEVER,
+            quality: Quality::default(),
+        }))
+    }
+}
+
+/// All users of a class; a user's token is its number.
+#[derive(Clone, Debug)]
+struct Http2WebSource {
+    users: Vec<User>,
+    params: Http2Web,
+    rtt: Rtt,
+    span: Range<Time>,
+    quality: Quality,
+}
+
+#[derive(Clone, Debug)]
+struct User {
+    pair: Pair,
+    pages: RandomStream,
+    rtts: RandomStream,
+    /// When the page under way was asked for.
+    asked_at: Time,
+}
+
+/// Bytes of objects that are asked for together, their headers included, and how many they are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wave {
+    objects: u64,
+    bytes: u64,
+}
+
+impl Wave {
+    /// So many objects of random sizes.
+    fn draw(objects: u64, params: &Http2Web, draws: &mut RandomStream) -> Self {
+        let bytes = (0..objects).map(|_| {
+            let size = lognormal(params.object.0 as f64, params.object_sigma, draws);
+            HEADER + (size.ceil() as u64).clamp(1, params.object_max.0)
+        });
+        Self {
+            objects,
+            bytes: bytes.sum(),
+        }
+    }
+
+    const fn requests(self) -> u64 {
+        self.objects * REQUESTS[1]
+    }
+}
+
+fn lognormal(median: f64, sigma: f64, draws: &mut RandomStream) -> f64 {
+    median * libm::exp(sigma * draws.normal())
+}
+
+/// What happens on the connection of a page.
+fn page(params: &Http2Web, draws: &mut RandomStream) -> Script {
+    let objects = lognormal(f64::from(params.objects), params.objects_sigma, draws);
+    let named = (objects.round() as u64).clamp(1, MOST_OBJECTS.into()) - 1;
+    let part = |of: u64, share: f64| (of as f64 * share).round() as u64;
+    let first = part(named, params.first_wave);
+    let critical = part(first, params.critical);
+    let [critical, rest, last] = [critical, first - critical, named - first]
+        .map(|objects| Wave::draw(objects, params, draws));
+    let [least, most] = [params.parse_min, params.parse_max].map(Time::as_secs_f64);
+    let mut parse = || Time::from_secs_f64(draws.uniform_in(least, most));
+    let (mut client, mut server) = (Vec::new(), Vec::new());
+    if params.tls {
+        let [hello, certificate] = TLS;
+        client.extend([Step::Send(hello), Step::Receive(certificate)]);
+        server.extend([Step::Receive(hello), Step::Send(certificate)]);
+    }
+    let html = params.html.0 + HEADER;
+    client.extend([Step::Send(REQUESTS[0]), Step::Receive(html)]);
+    server.extend([Step::Receive(REQUESTS[0]), Step::Send(html)]);
+    let named_by_html = Wave {
+        objects: critical.objects + rest.objects,
+        bytes: critical.bytes + rest.bytes,
+    };
+    let mut waiting = 0;
+    // What is critical names the last wave; where nothing is, the HTML does.
+    for (wave, awaited) in [(named_by_html, critical.bytes), (last, last.bytes)] {
+        if wave.objects > 0 {
+            client.extend([Step::Pause(parse()), Step::Send(wave.requests())]);
+            server.extend([Step::Receive(wave.requests()), Step::Send(wave.bytes)]);
+            client.push(Step::Receive(awaited));
+            waiting += wave.bytes - awaited;
+        }
+    }
+    // The objects that nothing waited for but the page itself.
+    client.extend([Step::Receive(waiting), Step::Answered, Step::Close]);
+    server.extend([Step::ReceiveClose, Step::Close]);
+    Script::Programs(Box::new([client, server]))
+}
+
+impl ModelSource for Http2WebSource {
+    fn start(&mut self, actions: &mut Vec<Action>) {
+        let within = self.params.start_within.as_secs_f64();
+        for (user, token) in self.users.iter_mut().zip(0..) {
+            let at = Time::from_secs_f64(user.pages.uniform() * within);
+            actions.push(Action::WakeAt { at, token });
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+        let user = &mut self.users[token as usize];
+        user.asked_at = now;
+        let pair = user.pair;
+        actions.push(Action::Connect(Connect {
+            token,
+            client: pair.client,
+            server: pair.server,
+            rtt: self.rtt.sample(pair, &mut user.rtts),
+            flipped: pair.flipped,
+            script: page(&self.params, &mut user.pages),
+            limits: None,
+        }));
+    }
+
+    fn listens(&self) -> bool {
+        true
+    }
+
+    /// The page is complete.
+    fn on_answered(&mut self, now: Time, token: u32, _actions: &mut Vec<Action>) {
+        if self.span.contains(&now) {
+            let asked_at = self.users[token as usize].asked_at;
+            self.quality.page_loads.add_time(now - asked_at);
+        }
+    }
+
+    /// The user has the page, or an error, and reads.
+    fn on_finished(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+        let draws = &mut self.users[token as usize].pages;
+        let think = lognormal(self.params.think.as_secs_f64(), THINK_SIGMA, draws);
+        let at = now.saturating_add(Time::from_secs_f64(think));
+        actions.push(Action::WakeAt { at, token });
+    }
+
+    fn measure(&mut self, span: &Range<Time>) {
+        self.span = span.clone();
+    }
+
+    fn quality(&mut self, _end: Time) -> Option<Quality> {
+        Some(self.quality.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_net::Role;
+
+    use super::*;
+
+    fn params(text: &str) -> Http2Web {
+        toml::from_str(text).expect("a table")
+    }
+
+    fn sum(script: &Script, role: Role, pick: impl Fn(Step) -> Option<u64>) -> u64 {
+        script.steps(role).filter_map(pick).sum()
+    }
+
+    #[test]
+    fn a_page_waits_for_each_level_of_names() {
+        let params = params(
+            "objects = 11\nobjects_sigma = 0\nobject = '1000 bytes'\nobject_sigma = 0\n\
+             html = '5000 bytes'\nfirst_wave = 0.5\ncritical = 0.4\nparse_max = '10 ms'",
+        );
+        let script = page(&params, &mut RandomStream::new(1, "t", 0));
+        let parse = Step::Pause(Time::from_millis(10));
+        let client: Vec<_> = script.steps(Role::Client).collect();
+        let expected = [
+            Step::Send(517),
+            Step::Receive(4_000),
+            Step::Send(450),
+            Step::Receive(5_200),
+            parse,
+            Step::Send(5 * 60),
+            Step::Receive(2 * 1_200),
+            parse,
+            Step::Send(5 * 60),
+            Step::Receive(5 * 1_200),
+            Step::Receive(3 * 1_200),
+            Step::Answered,
+            Step::Close,
+        ];
+        assert_eq!(client, expected);
+    }
+
+    #[test]
+    fn both_ends_agree_on_the_bytes_of_every_page() {
+        let mut draws = RandomStream::new(7, "t", 0);
+        let (mut pages, mut bytes) = (0.0, 0.0);
+        for _ in 0..2_000 {
+            let script = page(&params(""), &mut draws);
+            let received = |step| match step {
+                Step::Receive(bytes) => Some(bytes),
+                _ => None,
+            };
+            let [asked, answered] = script.bytes();
+            assert_eq!(sum(&script, Role::Client, received), answered);
+            assert_eq!(sum(&script, Role::Server, received), asked);
+            pages += 1.0;
+            bytes += answered as f64;
+        }
+        // 96 objects on average, of 35 kB: the median page of 2.6 MB is 70 of them.
+        let mean = bytes / pages;
+        assert!((2.5e6..4.2e6).contains(&mean), "{mean}");
+    }
+}

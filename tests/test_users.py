@@ -1,0 +1,81 @@
+"""Figures of applications in tables, comparisons, reports and by their short names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from aqmlab import AqmlabError, Run
+from aqmlab.results.metrics import described, metric_key
+from conftest import Cli
+
+HOME = """\
+title = "Home"
+[measure]
+warm_up = "5 s"
+duration = "15 s"
+[topology]
+kind = "dumbbell"
+[topology.bottleneck]
+rate = "5 Mbit/s"
+discipline = { kind = "droptail", limit = "300 packets" }
+[[traffic]]
+name = "pages"
+kind = "http2-web"
+users = 2
+objects = 20
+think = "1 s"
+rtt = { kind = "constant", rtt = "40 ms" }
+[[traffic]]
+name = "call"
+kind = "voip"
+calls = 1
+rtt = { kind = "constant", rtt = "40 ms" }
+[[traffic]]
+name = "upload"
+kind = "bulk"
+flows = 2
+rtt = { kind = "constant", rtt = "40 ms" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("mos.call", "quality.call.mos_mean"),
+        ("page_load_p75.pages", "quality.pages.page_load_p75_s"),
+        ("stall_ratio.video", "quality.video.stall_ratio"),
+        ("quality.call.r_factor_mean", "quality.call.r_factor_mean"),
+    ],
+)
+def test_figures_of_applications_have_short_names(name: str, key: str) -> None:
+    """Of one class each."""
+    assert metric_key(name) == key
+    assert described(name) is not None
+
+
+def test_a_figure_of_an_application_is_of_one_class() -> None:
+    """There is no opinion score of pages."""
+    with pytest.raises(AqmlabError, match=r"which class of traffic; mos\.CLASS is of one"):
+        metric_key("mos")
+
+
+def test_runs_comparisons_and_reports_show_them(aqmlab: Cli) -> None:
+    """The call is better behind fair queues, and the tables say so."""
+    Path("home.toml").write_text(HOME)
+    shown = aqmlab("run", "home.toml").out
+    assert "page load p50 s" in shown
+    assert "lowest MOS" in shown
+    queues = '{kind="droptail",limit="300 packets"},fq-codel'
+    compared = aqmlab(
+        "compare", "home.toml", "--vary", f"topology.bottleneck.discipline={queues}"
+    ).out
+    assert "applications, one seed each" in compared
+    assert "mean MOS" in compared
+    paths = [path.parent for path in Path("runs").glob("*/summary.json")]
+    assert paths
+    assert all("<th>mos.call</th>" in Run.open(path)._repr_html_() for path in paths)
+    aqmlab("report", "runs", "-o", "report.html")
+    page = Path("report.html").read_text()
+    assert "mean MOS" in page
+    assert "median page load time" in page

@@ -95,5 +95,6 @@ fn every_kind_has_presets_and_a_small_queue() {
         })
         .collect();
     assert_eq!(small, presets);
-    assert_eq!(small.len(), Discipline::ABOUT.len());
+    // A plug-in is none before somebody writes it.
+    assert_eq!(small.len(), Discipline::ABOUT.len() - 1);
 }

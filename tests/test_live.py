@@ -670,7 +670,8 @@ def test_every_discipline_is_in_the_list() -> None:
     catalog = json.loads(_native.catalog())
     parameters = [catalog["presets"][name]["parameters"] for name in DISCIPLINES]
     kinds = {entry["value"] for preset in parameters for entry in preset if entry["name"] == "kind"}
-    assert kinds == set(catalog["disciplines"])
+    # A plug-in is none before somebody writes it.
+    assert kinds == set(catalog["disciplines"]) - {"plugin"}
 
 
 @live

@@ -73,33 +73,17 @@ impl JsonSchema for Params {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let size = generator.subschema_for::<QueueSize>();
-        json_schema!({
-            "type": "object",
-            "properties": {
-                "name": {
-                    "description": "The plug-in's name; its file is given with `--plugin`. Its \
-                                    parameters are further keys of this table.",
-                    "type": "string",
-                },
-                "sha256": {
-                    "description": "Hash of the plug-in's source, which must be this. Not given: \
-                                    any.",
-                    "type": "string",
-                },
-                "limit": {
-                    "description": "Buffer size; an arrival that would exceed it is dropped.",
-                    "allOf": [size],
-                    "default": "1000 packets",
-                },
-                "ecn": {
-                    "description": "Whether ECN-capable packets are marked instead of dropped.",
-                    "type": "boolean",
-                    "default": false,
-                },
-            },
-            "required": ["name"],
-            "additionalProperties": true,
-        })
+        let limit = json_schema!({
+            "description": "Buffer size; an arrival that would exceed it is dropped.",
+            "allOf": [size],
+            "default": "1000 packets",
+        });
+        let ecn = json_schema!({
+            "description": "Whether ECN-capable packets are marked instead of dropped.",
+            "type": "boolean",
+            "default": false,
+        });
+        Settings::schema([(LIMIT, limit), (ECN, ecn)])
     }
 }
 

@@ -1,36 +1,21 @@
 //! The ring of a network card lies behind the discipline, which cannot see it.
 
-use aqmlab_aqm::{Details, Discipline};
-use aqmlab_declare::tagged;
+mod plain;
+
+use aqmlab_aqm::Details;
 use aqmlab_link::{Port, Transmission};
-use aqmlab_net::{Ecn, FlowKey, Packet, Rate, Time};
+use aqmlab_net::{Ecn, FlowKey, Packet, Time};
 use aqmlab_record::LinkDirection;
-use aqmlab_scenario::{Framing, Link, Measure, Packets};
-use toml::{Table, Value};
+use aqmlab_scenario::{Link, Measure, Packets};
 
 fn port(
     make: fn(&LinkDirection, &Link, u64, &Measure) -> Port<usize>,
     [ring, batch]: [u32; 2],
 ) -> Port<usize> {
-    let table: Table = "kind = \"droptail\"\nlimit = \"2 packets\""
-        .parse()
-        .expect("TOML");
-    let discipline: Discipline = tagged::from_value(Value::Table(table)).expect("valid");
     let link = Link {
-        rate: Rate::from_mbps(8),
-        delay: Time::ZERO,
-        framing: Framing::NONE,
         device_ring: Packets(ring),
         device_ring_batch: Packets(batch),
-        input: None,
-        packet_time: None,
-        loss: 0.0,
-        reordering: None,
-        rate_changes: Vec::new(),
-        delay_changes: Vec::new(),
-        outages: Vec::new(),
-        trace: None,
-        discipline,
+        ..plain::link(8, 2)
     };
     let measure = Measure {
         warm_up: Time::ZERO,

@@ -1,12 +1,12 @@
 //! Sojourn times against theory, whichever way a port finds departures.
 
-use aqmlab_aqm::{Details, Discipline};
-use aqmlab_declare::tagged;
+mod plain;
+
+use aqmlab_aqm::Details;
 use aqmlab_link::{Port, Transmission};
-use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Rate, Time};
+use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 use aqmlab_record::{LinkDirection, LinkStats};
-use aqmlab_scenario::{Framing, Link, Measure, Packets};
-use toml::{Table, Value};
+use aqmlab_scenario::{Link, Measure};
 
 type Make = fn(&LinkDirection, &Link, u64, &Measure) -> Port<()>;
 
@@ -18,26 +18,7 @@ const SERVICE: Time = Time::from_millis(1);
 /// What a drop-tail port without a limit that matters counts from `warm_up` on, of packets that
 /// come at these times with these classes.
 fn stats(make: Make, warm_up: Time, arrivals: &[(Time, u16)]) -> LinkStats {
-    let table: Table = "kind = \"droptail\"\nlimit = \"1000000 packets\""
-        .parse()
-        .expect("TOML");
-    let discipline: Discipline = tagged::from_value(Value::Table(table)).expect("valid");
-    let link = Link {
-        rate: Rate::from_mbps(8),
-        delay: Time::ZERO,
-        framing: Framing::NONE,
-        device_ring: Packets(0),
-        device_ring_batch: Packets(1),
-        input: None,
-        packet_time: None,
-        loss: 0.0,
-        reordering: None,
-        rate_changes: Vec::new(),
-        delay_changes: Vec::new(),
-        outages: Vec::new(),
-        trace: None,
-        discipline,
-    };
+    let link = plain::link(8, 1_000_000);
     let (last, _) = arrivals[arrivals.len() - 1];
     let measure = Measure {
         warm_up,

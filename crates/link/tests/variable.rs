@@ -1,36 +1,17 @@
 //! Links that vary: departures and arrivals against sums by hand.
 
-use aqmlab_aqm::{Details, Discipline};
-use aqmlab_declare::tagged;
+mod plain;
+
+use aqmlab_aqm::Details;
 use aqmlab_link::{Port, Transmission};
-use aqmlab_net::{Ecn, FlowKey, Packet, Rate, Time};
+use aqmlab_net::{Ecn, FlowKey, Packet, Time};
 use aqmlab_record::LinkDirection;
-use aqmlab_scenario::{DelayChange, Framing, Link, Measure, Outage, Packets, Trace};
-use toml::{Table, Value};
+use aqmlab_scenario::{DelayChange, Link, Measure, Outage, Trace};
 
 const MS: fn(u64) -> Time = Time::from_millis;
 
 fn link() -> Link {
-    let table: Table = "kind = \"droptail\"\nlimit = \"100 packets\""
-        .parse()
-        .expect("TOML");
-    let discipline: Discipline = tagged::from_value(Value::Table(table)).expect("valid");
-    Link {
-        rate: Rate::from_mbps(12),
-        delay: Time::ZERO,
-        framing: Framing::NONE,
-        device_ring: Packets(0),
-        device_ring_batch: Packets(1),
-        input: None,
-        packet_time: None,
-        loss: 0.0,
-        reordering: None,
-        rate_changes: Vec::new(),
-        delay_changes: Vec::new(),
-        outages: Vec::new(),
-        trace: None,
-        discipline,
-    }
+    plain::link(12, 100)
 }
 
 fn traced(opportunities: &[u32], aggregate: u32) -> Link {

@@ -3,7 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use aqmlab_declare::tagged::Located;
+use schemars::{Schema, json_schema};
 use serde::ser::SerializeMap;
+use serde_json::Value as Json;
 use toml::{Table, Value as Toml};
 
 use crate::declared::{Plugin, Role, Value};
@@ -28,6 +30,34 @@ const NAME: &str = "name";
 const SHA256: &str = "sha256";
 
 impl Settings {
+    /// The schema of a scenario's table: `name`, `sha256`, any parameters, and what its owner has of
+    /// its own.
+    pub fn schema(own: impl IntoIterator<Item = (&'static str, Schema)>) -> Schema {
+        let mut schema = json_schema!({
+            "type": "object",
+            "properties": {
+                "name": {
+                    "description": "The plug-in's name; its file is given with `--plugin`. Its \
+                                    parameters are further keys of this table.",
+                    "type": "string",
+                },
+                "sha256": {
+                    "description": "Hash of the plug-in's source, which must be this. Not given: \
+                                    any.",
+                    "type": "string",
+                },
+            },
+            "required": ["name"],
+            "additionalProperties": true,
+        });
+        let properties = schema.get_mut("properties").and_then(Json::as_object_mut);
+        let own = own
+            .into_iter()
+            .map(|(key, schema)| (key.to_owned(), schema.into()));
+        properties.expect("stated above").extend(own);
+        schema
+    }
+
     /// Reads the keys of a scenario's table: `name`, `sha256` and the parameters. `others` are keys
     /// that its owner has read, for messages.
     pub fn read(kind: PluginKind, mut table: Table, others: &[&str]) -> Result<Self, Located> {

@@ -9,7 +9,7 @@ use aqmlab_net::Time;
 use aqmlab_plugin::abi::{AQMLAB_ECHO, AQMLAB_LOSS, AQMLAB_TIMEOUT, AqmlabAck};
 use aqmlab_plugin::failure::{self, Failure};
 use aqmlab_plugin::{Callback, Callbacks, Instance, Makers, PluginKind, Settings};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -52,23 +52,7 @@ impl JsonSchema for Params {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "object",
-            "properties": {
-                "name": {
-                    "description": "The plug-in's name; its file is given with `--plugin`. Its \
-                                    parameters are further keys of this table.",
-                    "type": "string",
-                },
-                "sha256": {
-                    "description": "Hash of the plug-in's source, which must be this. Not given: \
-                                    any.",
-                    "type": "string",
-                },
-            },
-            "required": ["name"],
-            "additionalProperties": true,
-        })
+        Settings::schema([])
     }
 }
 

@@ -206,12 +206,19 @@ def test_prague_starves_cubic_without_a_queue_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("depth", "least", "most"), [(1, 0.82, 1.0), (2, 0.5, 0.7), (10, 0.38, 0.68)]
+    ("depth", "modelled"),
+    [
+        (1, 0.97),
+        pytest.param(
+            2,
+            0.78,
+            marks=pytest.mark.xfail(strict=True, reason="0.60: docs/fidelity-modern.md"),
+        ),
+        (10, 0.53),
+    ],
 )
-def test_bbr_beside_cubic_gets_less_the_deeper_the_buffer(
-    depth: int, least: float, most: float
-) -> None:
-    """Ware et al. 2019: 0.97, 0.78 and 0.53 of the line; that of 2 BDP is an expected miss."""
+def test_bbr_beside_cubic_gets_what_the_model_says(depth: int, modelled: float) -> None:
+    """The model of Ware et al. 2019, within 0.15 of the line, one seed."""
     run = beside(
         "10 Mbit/s",
         "40 ms",
@@ -223,7 +230,7 @@ def test_bbr_beside_cubic_gets_less_the_deeper_the_buffer(
     )
     flows = run.summary["flows"]
     rates = [flows[name]["goodput_bps"] for name in ("sender", "beside")]
-    assert least < rates[0] / sum(rates) < most, rates
+    assert abs(rates[0] / sum(rates) - modelled) < 0.15, rates
 
 
 L4S = {"measure__warm_up": "5 s", "measure__duration": "20 s"}

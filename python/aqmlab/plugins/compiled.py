@@ -24,7 +24,7 @@ _Class = TypeVar("_Class", bound=type[Discipline] | type[Control])
 
 def compiled(plugin: _Class) -> _Class:
     """Marks a class to be compiled by numba where it is loaded."""
-    plugin._is_compiled = True  # type: ignore[union-attr]
+    plugin.plugin_is_compiled = True
     return plugin
 
 

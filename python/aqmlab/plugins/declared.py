@@ -74,6 +74,7 @@ class Discipline:
 
     plugin_kind: ClassVar[str] = "discipline"
     plugin_name: ClassVar[str] = ""
+    plugin_is_compiled: ClassVar[bool] = False
 
 
 class Control:
@@ -85,6 +86,7 @@ class Control:
 
     plugin_kind: ClassVar[str] = "control"
     plugin_name: ClassVar[str] = ""
+    plugin_is_compiled: ClassVar[bool] = False
 
 
 _FORMS = {"number": 0, "integer": 1, "boolean": 2, "time": 3, "bytes": 4, "rate": 5, "packets": 6}

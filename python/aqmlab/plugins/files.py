@@ -104,7 +104,7 @@ def _from_shared_object(source: Source) -> list[tuple[str, str]]:
 def _known(plugin: type[Discipline | Control], sha256: str) -> tuple[str, str]:
     """Makes a class known to the engine."""
     says = declared(plugin)
-    if getattr(plugin, "_is_compiled", False):
+    if plugin.plugin_is_compiled:
         functions = translated(plugin, says)
         return _native.register_compiled(
             says.kind, says.name, says.purpose, sha256, says.fields, functions

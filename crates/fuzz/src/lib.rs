@@ -10,6 +10,7 @@ mod discipline;
 mod run;
 mod scenario;
 mod segments;
+mod stack;
 mod stream;
 mod vectors;
 

@@ -3,15 +3,15 @@
 
 use std::fmt::Write;
 
-use aqmlab_net::{Bytes, Time};
+use aqmlab_net::Time;
 use aqmlab_record::{Discard, RunError, Summary};
 use aqmlab_scenario::Scenario;
 use aqmlab_sim::{Memory, Simulation};
-use aqmlab_tcp::Profile;
 use aqmlab_traffic::Model;
 use arbitrary::{Result, Unstructured};
 
 use crate::discipline::CASES;
+use crate::stack;
 
 /// More users or connections per second than this would only take time.
 const MOST: u32 = 60;
@@ -100,15 +100,8 @@ fn scenario(input: &mut Unstructured<'_>) -> Result<(Scenario, Time)> {
     for class in 0..scenario.traffic.len() {
         scenario.set_population(class, f64::from(input.int_in_range(1..=MOST)?));
         let stacks = &mut scenario.traffic[class].tcp;
-        let named = Profile::named(input.choose(&Profile::NAMES)?).expect("a name of the list");
-        let profile = Profile {
-            mss: Bytes(input.int_in_range(100..=1460)?),
-            timestamps: input.arbitrary()?,
-            ecn: input.arbitrary()?,
-            ..named
-        };
-        if profile.check().is_ok() {
-            (stacks.client, stacks.server) = (profile.clone(), profile);
+        if let Some(stack) = stack::any(input)? {
+            (stacks.client, stacks.server) = (stack.clone(), stack);
         }
     }
     // What was changed is checked as a file would be.

@@ -2,7 +2,9 @@
 //! as acknowledged or in flight what was not written, and delivers only bytes that came.
 
 use aqmlab_net::{Ecn, Time};
-use aqmlab_tcp::{Context, Endpoint, Flags, HostClock, Options, Profile, Segment};
+use aqmlab_tcp::{
+    CongestionControlKind, Context, Endpoint, Flags, HostClock, Options, Profile, Segment,
+};
 
 /// What the application writes once the handshake is done.
 const WRITTEN: u64 = 100_000;
@@ -15,7 +17,20 @@ pub(crate) fn check(input: &[u8]) {
         return;
     };
     let name = Profile::NAMES[usize::from(stack) % Profile::NAMES.len()];
-    let profile = Profile::named(name).expect("a name from the list");
+    let mut profile = Profile::named(name).expect("a name from the list");
+    // The bit says the role, the others a congestion control; 0 is the profile's own.
+    if let Some(control) = CongestionControlKind::all().get(usize::from(role >> 1).wrapping_sub(1))
+    {
+        let other = Profile {
+            congestion_control: *control,
+            ..profile.clone()
+        };
+        profile = if other.check().is_ok() {
+            other
+        } else {
+            profile
+        };
+    }
     let host = HostClock::default();
     let at = |now| Context {
         now,

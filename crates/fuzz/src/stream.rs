@@ -2,8 +2,10 @@
 //! the streams arrive exactly once and whole, or a connection gives up.
 
 use aqmlab_net::{Bytes, Time};
-use aqmlab_tcp::{CongestionControlKind, Profile, Recovery};
+use aqmlab_tcp::Profile;
 use arbitrary::{Result, Unstructured};
+
+use crate::stack;
 
 #[path = "../../tcp/tests/net/mod.rs"]
 #[allow(dead_code, reason = "tests use the rest")]
@@ -14,14 +16,6 @@ use net::{Harm, Net};
 /// No connection takes as long.
 const LONG: Time = Time::from_secs(200_000);
 
-const RECOVERIES: [Recovery; 5] = [
-    Recovery::Tahoe,
-    Recovery::Reno,
-    Recovery::NewReno,
-    Recovery::Sack,
-    Recovery::SackPipe,
-];
-
 pub(crate) fn check(input: &[u8]) {
     let mut input = Unstructured::new(input);
     // Without a byte left every choice is the first one.
@@ -29,9 +23,18 @@ pub(crate) fn check(input: &[u8]) {
 }
 
 fn transfer(input: &mut Unstructured<'_>) -> Result<()> {
-    let ours = stack(input)?;
     let same = input.arbitrary()?;
-    let theirs = if same { ours.clone() } else { stack(input)? };
+    let Some(ours) = stack::any(input)? else {
+        return Ok(());
+    };
+    let theirs = if same {
+        Some(ours.clone())
+    } else {
+        stack::any(input)?
+    };
+    let Some(theirs) = theirs else {
+        return Ok(());
+    };
     let share = |input: &mut Unstructured<'_>| Ok(f64::from(input.arbitrary::<u8>()?) / 1024.0);
     let harm = Harm {
         loss: share(input)?,
@@ -65,19 +68,4 @@ fn transfer(input: &mut Unstructured<'_>) -> Result<()> {
         assert_eq!(net.eof, [true; 2]);
     }
     Ok(())
-}
-
-fn stack(input: &mut Unstructured<'_>) -> Result<Profile> {
-    let named = Profile::named(input.choose(&Profile::NAMES)?).expect("a name from the list");
-    Ok(Profile {
-        congestion_control: *input.choose(&CongestionControlKind::all())?,
-        recovery: *input.choose(&RECOVERIES)?,
-        ecn: input.arbitrary()?,
-        limited_transmit: input.arbitrary()?,
-        timestamps: input.arbitrary()?,
-        nagle: input.arbitrary()?,
-        delayed_ack: named.delayed_ack,
-        mss: Bytes(input.int_in_range(100..=1500)?),
-        ..named
-    })
 }

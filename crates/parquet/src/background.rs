@@ -70,12 +70,14 @@ struct Batch {
 impl Batch {
     /// Hands its rows on; none are left.
     fn write_to(&mut self, records: &mut dyn Records) {
-        self.responses
-            .drain(..)
-            .for_each(|row| records.response(&row));
-        self.flows.drain(..).for_each(|row| records.flow(&row));
-        self.traces.drain(..).for_each(|row| records.trace(&row));
-        self.samples.drain(..).for_each(|it| records.queue(&it));
+        self.responses.iter().for_each(|row| records.response(row));
+        self.flows.iter().for_each(|row| records.flow(row));
+        self.traces.iter().for_each(|row| records.trace(row));
+        self.samples.iter().for_each(|it| records.queue(it));
+        self.responses.clear();
+        self.flows.clear();
+        self.traces.clear();
+        self.samples.clear();
         self.sampled = 0;
     }
 }

@@ -1,13 +1,11 @@
 //! Columns that wait to be written, and what a table says of its own.
 
-use std::sync::Arc;
-
-use arrow::array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Float64Builder, StringArray, UInt8Array,
-    UInt32Array, UInt64Array,
-};
-use arrow::datatypes::{DataType, Field};
+use arrow_schema::{DataType, Field};
+use parquet::basic::Encoding;
 use serde::Serialize;
+
+use crate::chunk::Encoded;
+use crate::encode::{deltas, hybrid, plain, plain_bits, plain_texts};
 
 /// What a table says of itself.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -26,22 +24,26 @@ pub struct TableAbout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
-    /// Space: all columns are compressed.
+    /// Space: numbers with fractions are compressed.
     Small,
-    /// Time per row: there is one for each exchange or connection.
+    /// Time per row: there is one for each exchange or connection. The nanoseconds of times look
+    /// random: zstd would save a tenth.
     Large,
-    /// Of bins: some hundred rows in every run, which must cost next to nothing.
-    Bins,
 }
 
 impl Layout {
-    /// Rows that are collected before they are encoded. The caches hold few of them. Where a row
-    /// may lack values, the encoder cuts its pages by how many it gets at a time.
-    pub(crate) const fn group(self) -> usize {
+    /// Rows that are collected before they are encoded. The caches hold few of them.
+    pub(crate) const fn page(self) -> usize {
         match self {
             Self::Large => 1 << 12,
-            Self::Small | Self::Bins => 1 << 16,
+            Self::Small => 1 << 16,
         }
+    }
+
+    /// Whether the pages of a column with this type are compressed: differences of whole numbers
+    /// are shorter than what zstd makes of the numbers, and runs of a word are short as they are.
+    pub(crate) fn compresses(self, kind: &DataType) -> bool {
+        self == Self::Small && *kind == DataType::Float64
     }
 }
 
@@ -71,8 +73,11 @@ pub(crate) trait Columns {
     /// Adds a row.
     fn push(&mut self, row: Self::Row<'_>);
 
-    /// Takes the values that wait.
-    fn finish(&mut self) -> Vec<ArrayRef>;
+    /// Takes the values that wait: a page of each column.
+    fn pages(&mut self) -> Vec<Encoded>;
+
+    /// The words that each column's pages refer to, if they do.
+    fn dictionaries(&self) -> Vec<Option<Encoded>>;
 }
 
 /// Columns that are the same in every run.
@@ -96,7 +101,13 @@ pub(crate) trait Buffer {
 
     fn data_type() -> DataType;
 
-    fn finish(&mut self) -> ArrayRef;
+    /// Takes the values.
+    fn page(&mut self) -> Encoded;
+
+    /// The words that pages refer to, if they do.
+    fn dictionary(&self) -> Option<Encoded> {
+        None
+    }
 }
 
 /// Values of a plain type.
@@ -109,15 +120,22 @@ impl<T> Values<T> {
         self.0.push(value);
     }
 
-    /// Takes them. There is room for as many again, so that nothing is copied when it fills.
-    fn take(&mut self) -> Vec<T> {
-        let room = Vec::with_capacity(self.0.len());
-        std::mem::replace(&mut self.0, room)
+    /// Takes them, as `encode` writes them.
+    fn page(&mut self, encoding: Encoding, encode: impl FnOnce(&[T], &mut Vec<u8>)) -> Encoded {
+        let mut bytes = Vec::new();
+        encode(&self.0, &mut bytes);
+        let count = self.0.len();
+        self.0.clear();
+        Encoded {
+            count,
+            encoding,
+            bytes,
+        }
     }
 }
 
 macro_rules! plain_values {
-    ($($value:ty, $name:literal, $kind:ident, $array:ident;)+) => {$(
+    ($($value:ty, $name:literal, $kind:ident, $encoding:ident, $encode:ident;)+) => {$(
         impl Buffer for Values<$value> {
             const KIND: &'static str = $name;
 
@@ -129,27 +147,34 @@ macro_rules! plain_values {
                 DataType::$kind
             }
 
-            fn finish(&mut self) -> ArrayRef {
-                Arc::new($array::from(self.take()))
+            fn page(&mut self) -> Encoded {
+                self.page(Encoding::$encoding, $encode)
             }
         }
     )+};
 }
 
 plain_values! {
-    u32, "uint32", UInt32, UInt32Array;
-    u64, "uint64", UInt64, UInt64Array;
-    f64, "float64", Float64, Float64Array;
-    bool, "bool", Boolean, BooleanArray;
+    u32, "uint32", UInt32, DELTA_BINARY_PACKED, deltas;
+    u64, "uint64", UInt64, DELTA_BINARY_PACKED, deltas;
+    f64, "float64", Float64, PLAIN, plain;
+    bool, "bool", Boolean, PLAIN, plain_bits;
 }
 
 /// Values that a row may lack.
 #[derive(Default)]
-pub(crate) struct OptionalValues(Float64Builder);
+pub(crate) struct OptionalValues {
+    values: Values<f64>,
+    /// 1 for each row that has a value, 0 for the others.
+    levels: Vec<u8>,
+}
 
 impl OptionalValues {
     pub(crate) fn push(&mut self, value: Option<f64>) {
-        self.0.append_option(value);
+        self.levels.push(u8::from(value.is_some()));
+        if let Some(value) = value {
+            self.values.push(value);
+        }
     }
 }
 
@@ -165,8 +190,17 @@ impl Buffer for OptionalValues {
         DataType::Float64
     }
 
-    fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.0.finish())
+    fn page(&mut self) -> Encoded {
+        let mut levels = Vec::new();
+        hybrid(&self.levels, 1, &mut levels);
+        let mut page = self.values.page(Encoding::PLAIN, |values, bytes| {
+            bytes.extend((levels.len() as u32).to_le_bytes());
+            bytes.extend(&levels);
+            plain(values, bytes);
+        });
+        page.count = self.levels.len();
+        self.levels.clear();
+        page
     }
 }
 
@@ -174,17 +208,48 @@ fn words() -> DataType {
     DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8))
 }
 
-/// Names of classes, by their numbers: no word is hashed for a row.
-pub(crate) struct ClassNames {
-    names: ArrayRef,
+/// Words from a set that is small, by their places in it.
+struct Dictionary {
+    words: Vec<String>,
     /// Which of them, per row.
     keys: Values<u8>,
 }
 
+impl Dictionary {
+    fn of(words: &[String]) -> Self {
+        Self {
+            words: words.to_vec(),
+            keys: Values::default(),
+        }
+    }
+
+    fn page(&mut self) -> Encoded {
+        let last = self.words.len().saturating_sub(1);
+        let width = (usize::BITS - last.leading_zeros()).max(1);
+        self.keys.page(Encoding::RLE_DICTIONARY, |keys, bytes| {
+            bytes.push(width as u8);
+            hybrid(keys, width, bytes);
+        })
+    }
+
+    fn encoded(&self) -> Encoded {
+        let mut bytes = Vec::new();
+        plain_texts(&self.words, &mut bytes);
+        Encoded {
+            count: self.words.len(),
+            encoding: Encoding::PLAIN,
+            bytes,
+        }
+    }
+}
+
+/// Names of classes, by their numbers: no word is hashed for a row.
+pub(crate) struct ClassNames(Dictionary);
+
 impl ClassNames {
     #[inline]
     pub(crate) fn push(&mut self, class: usize) {
-        self.keys.push(class as u8);
+        self.0.keys.push(class as u8);
     }
 }
 
@@ -192,45 +257,45 @@ impl Buffer for ClassNames {
     const KIND: &'static str = "text";
 
     fn new(classes: &[String]) -> Self {
-        Self {
-            names: Arc::new(StringArray::from_iter_values(classes)),
-            keys: Values::default(),
-        }
+        Self(Dictionary::of(classes))
     }
 
     fn data_type() -> DataType {
         words()
     }
 
-    fn finish(&mut self) -> ArrayRef {
-        let keys = UInt8Array::from(self.keys.take());
-        Arc::new(DictionaryArray::new(keys, self.names.clone()))
+    fn page(&mut self) -> Encoded {
+        self.0.page()
+    }
+
+    fn dictionary(&self) -> Option<Encoded> {
+        Some(self.0.encoded())
     }
 }
 
-/// Words from a set that is small. Most rows repeat the word of the row before them, so a look at
-/// it is cheaper than a hash.
+/// Words as they come. Most rows repeat the word of the row before them, so a look at it is cheaper
+/// than a hash.
 pub(crate) struct Words {
-    words: Vec<String>,
-    /// Which of them, per row.
-    keys: Values<u8>,
+    dictionary: Dictionary,
     last: usize,
 }
 
 impl Words {
     #[inline]
     pub(crate) fn push(&mut self, word: &str) {
-        if self.words.get(self.last).is_none_or(|last| last != word) {
+        let words = &self.dictionary.words;
+        if words.get(self.last).is_none_or(|last| last != word) {
             self.last = self.place(word);
         }
-        self.keys.push(self.last as u8);
+        self.dictionary.keys.push(self.last as u8);
     }
 
     fn place(&mut self, word: &str) -> usize {
-        let known = self.words.iter().position(|known| known == word);
+        let words = &mut self.dictionary.words;
+        let known = words.iter().position(|known| known == word);
         known.unwrap_or_else(|| {
-            self.words.push(word.to_owned());
-            self.words.len() - 1
+            words.push(word.to_owned());
+            words.len() - 1
         })
     }
 }
@@ -240,8 +305,7 @@ impl Buffer for Words {
 
     fn new(_classes: &[String]) -> Self {
         Self {
-            words: Vec::new(),
-            keys: Values::default(),
+            dictionary: Dictionary::of(&[]),
             last: 0,
         }
     }
@@ -250,10 +314,12 @@ impl Buffer for Words {
         words()
     }
 
-    fn finish(&mut self) -> ArrayRef {
-        let words = Arc::new(StringArray::from_iter_values(&self.words));
-        let keys = UInt8Array::from(self.keys.take());
-        Arc::new(DictionaryArray::new(keys, words))
+    fn page(&mut self) -> Encoded {
+        self.dictionary.page()
+    }
+
+    fn dictionary(&self) -> Option<Encoded> {
+        Some(self.dictionary.encoded())
     }
 }
 
@@ -295,8 +361,12 @@ macro_rules! columns {
                 $(self.$column.push($value);)+
             }
 
-            fn finish(&mut self) -> Vec<ArrayRef> {
-                vec![$(self.$column.finish(),)+]
+            fn pages(&mut self) -> Vec<Encoded> {
+                vec![$(Buffer::page(&mut self.$column),)+]
+            }
+
+            fn dictionaries(&self) -> Vec<Option<Encoded>> {
+                vec![$(self.$column.dictionary(),)+]
             }
         }
 

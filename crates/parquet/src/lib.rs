@@ -4,7 +4,9 @@
 //! `tables`: their names, types, units and meanings.
 
 mod background;
+mod chunk;
 mod column;
+mod encode;
 mod recorder;
 mod reference;
 mod table;

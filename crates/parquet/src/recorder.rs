@@ -11,6 +11,7 @@ use aqmlab_record::{
 use aqmlab_scenario::{Measure, Record};
 
 use crate::background::AtWork;
+use crate::chunk::Zstd;
 use crate::column::FixedColumns;
 use crate::table::Table;
 use crate::tables::{
@@ -27,6 +28,7 @@ pub struct ParquetRecords {
     flows: Option<Table<Flows>>,
     queue: Option<Table<Queue>>,
     traces: Option<Table<Traces>>,
+    zstd: Zstd,
     /// The first error, until it is told.
     failed: Option<RunError>,
     _at_work: AtWork,
@@ -45,6 +47,7 @@ impl ParquetRecords {
             flows: None,
             queue: None,
             traces: None,
+            zstd: Zstd::new(),
             failed: None,
             _at_work: AtWork::begin(),
         }
@@ -62,7 +65,7 @@ impl ParquetRecords {
         }
     }
 
-    fn write_distribution(&self, classes: &[ClassMetrics]) -> Result<(), RunError> {
+    fn write_distribution(&mut self, classes: &[ClassMetrics]) -> Result<(), RunError> {
         let mut table = Table::<Distribution>::create(&self.directory, &self.classes)?;
         for (number, class) in classes.iter().enumerate() {
             let mut add = |of, times: &TimeHistogram| {
@@ -73,10 +76,10 @@ impl ParquetRecords {
             add("response", class.responses().times());
             add("flow", class.flows().durations());
         }
-        table.close()
+        table.close(&mut self.zstd)
     }
 
-    fn write_delays(&self, classes: &[ClassMetrics]) -> Result<(), RunError> {
+    fn write_delays(&mut self, classes: &[ClassMetrics]) -> Result<(), RunError> {
         let mut table = Table::<Delays>::create(&self.directory, &self.classes)?;
         for (number, class) in classes.iter().enumerate() {
             let [one_way, variation] = class.flows().datagram_delays();
@@ -92,20 +95,20 @@ impl ParquetRecords {
                 }
             }
         }
-        table.close()
+        table.close(&mut self.zstd)
     }
 
-    fn write_sojourn(&self, links: &[&LinkStats]) -> Result<(), RunError> {
+    fn write_sojourn(&mut self, links: &[&LinkStats]) -> Result<(), RunError> {
         let mut table = Table::<Sojourn>::create(&self.directory, &self.classes)?;
         for link in links {
             for bin in link.sojourn().bins() {
                 table.push((link.name(), bin));
             }
         }
-        table.close()
+        table.close(&mut self.zstd)
     }
 
-    fn write_class_sojourn(&self, links: &[&LinkStats]) -> Result<(), RunError> {
+    fn write_class_sojourn(&mut self, links: &[&LinkStats]) -> Result<(), RunError> {
         let mut table = Table::<ClassSojourn>::create(&self.directory, &self.classes)?;
         for link in links {
             for (class, sojourn) in link.class_sojourn() {
@@ -114,7 +117,7 @@ impl ParquetRecords {
                 }
             }
         }
-        table.close()
+        table.close(&mut self.zstd)
     }
 }
 
@@ -142,7 +145,7 @@ impl Records for ParquetRecords {
     fn response(&mut self, row: &Exchange) {
         if let Some(table) = &mut self.responses {
             table.push(row);
-            let written = table.write_group();
+            let written = table.write_page(&mut self.zstd);
             self.note(written);
         }
     }
@@ -150,7 +153,7 @@ impl Records for ParquetRecords {
     fn flow(&mut self, row: &Flow) {
         if let Some(table) = &mut self.flows {
             table.push(row);
-            let written = table.write_group();
+            let written = table.write_page(&mut self.zstd);
             self.note(written);
         }
     }
@@ -158,7 +161,7 @@ impl Records for ParquetRecords {
     fn trace(&mut self, row: &TraceRow) {
         if let Some(table) = &mut self.traces {
             table.push(row);
-            let written = table.write_group();
+            let written = table.write_page(&mut self.zstd);
             self.note(written);
         }
     }
@@ -172,7 +175,7 @@ impl Records for ParquetRecords {
                     values,
                 });
             }
-            let written = table.write_group();
+            let written = table.write_page(&mut self.zstd);
             self.note(written);
         }
     }
@@ -192,16 +195,16 @@ impl Records for ParquetRecords {
         self.write_sojourn(links)?;
         self.write_class_sojourn(links)?;
         if let Some(table) = self.responses.take() {
-            table.close()?;
+            table.close(&mut self.zstd)?;
         }
         if let Some(table) = self.flows.take() {
-            table.close()?;
+            table.close(&mut self.zstd)?;
         }
         if let Some(table) = self.queue.take() {
-            table.close()?;
+            table.close(&mut self.zstd)?;
         }
         if let Some(table) = self.traces.take() {
-            table.close()?;
+            table.close(&mut self.zstd)?;
         }
         Ok(())
     }

@@ -6,20 +6,26 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aqmlab_record::RunError;
-use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
-use parquet::schema::types::ColumnPath;
+use arrow_schema::{Field, Schema};
+use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
+use parquet::errors::Result;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
 
-use crate::column::{Columns, FixedColumns, Layout};
+use crate::chunk::{Chunk, Zstd};
+use crate::column::{Columns, FixedColumns};
+
+/// Rows of a row group. Its pages wait in memory for their end.
+const ROW_GROUP: usize = 1 << 20;
 
 /// A Parquet file with its columns.
 pub(crate) struct Table<C> {
-    schema: Arc<Schema>,
-    writer: ArrowWriter<File>,
+    writer: SerializedFileWriter<File>,
     columns: C,
+    /// Rows whose values wait in the columns.
+    waiting: usize,
+    /// The pages of the row group that fills, and its rows.
+    chunks: Vec<Chunk>,
     rows: usize,
 }
 
@@ -39,19 +45,15 @@ impl<C: Columns> Table<C> {
         fields: Vec<Field>,
     ) -> Result<Self, RunError> {
         let path = directory.join(C::ABOUT.file);
-        let properties = match C::ABOUT.layout {
-            Layout::Small => plain().set_compression(zstd()).build(),
-            Layout::Large => large(&fields),
-            Layout::Bins => bins(&fields),
-        };
-        let schema = Arc::new(Schema::new(fields));
         let file = File::create(&path)
             .map_err(|error| RunError::Record(format!("{}: {error}", path.display())))?;
-        let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties));
+        let compressed = |field: &Field| C::ABOUT.layout.compresses(field.data_type());
+        let chunks = fields.iter().map(|it| Chunk::new(compressed(it))).collect();
         Ok(Self {
-            schema,
-            writer: writer.map_err(unwritable)?,
+            writer: writer(file, &Schema::new(fields)).map_err(unwritable)?,
             columns,
+            waiting: 0,
+            chunks,
             rows: 0,
         })
     }
@@ -60,85 +62,210 @@ impl<C: Columns> Table<C> {
     #[inline]
     pub(crate) fn push(&mut self, row: C::Row<'_>) {
         self.columns.push(row);
-        self.rows += 1;
+        self.waiting += 1;
     }
 
-    /// Writes the rows that wait, if there are enough.
+    /// Encodes the rows that wait, if there are enough.
     #[inline]
-    pub(crate) fn write_group(&mut self) -> Result<(), RunError> {
-        if self.rows < C::ABOUT.layout.group() {
+    pub(crate) fn write_page(&mut self, zstd: &mut Zstd) -> Result<(), RunError> {
+        if self.waiting < C::ABOUT.layout.page() {
             return Ok(());
         }
-        self.write()
+        self.write(zstd).map_err(unwritable)
     }
 
-    fn write(&mut self) -> Result<(), RunError> {
+    fn write(&mut self, zstd: &mut Zstd) -> Result<()> {
+        if self.waiting > 0 {
+            for (chunk, page) in self.chunks.iter_mut().zip(self.columns.pages()) {
+                chunk.push(page, zstd)?;
+            }
+        }
+        self.rows += self.waiting;
+        self.waiting = 0;
+        if self.rows >= ROW_GROUP {
+            self.end_group()?;
+        }
+        Ok(())
+    }
+
+    fn end_group(&mut self) -> Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
         self.rows = 0;
-        let batch =
-            RecordBatch::try_new(self.schema.clone(), self.columns.finish()).map_err(unwritable)?;
-        self.writer.write(&batch).map_err(unwritable)
+        let described = self.writer.schema_descr().columns().to_vec();
+        let mut group = self.writer.next_row_group()?;
+        let dictionaries = self.columns.dictionaries();
+        for ((chunk, column), words) in self.chunks.iter_mut().zip(described).zip(dictionaries) {
+            chunk.write_to(&mut group, column, words)?;
+        }
+        group.close()?;
+        Ok(())
     }
 
     /// Writes the rows that wait and ends the file.
-    pub(crate) fn close(mut self) -> Result<(), RunError> {
-        self.write()?;
-        self.writer.close().map_err(unwritable)?;
-        Ok(())
+    pub(crate) fn close(mut self, zstd: &mut Zstd) -> Result<(), RunError> {
+        let mut close = || {
+            self.write(zstd)?;
+            self.end_group()?;
+            self.writer.finish()
+        };
+        close().map(drop).map_err(unwritable)
     }
+}
+
+/// The file, which tells readers the types of Arrow that our columns stand for.
+fn writer(file: File, schema: &Schema) -> Result<SerializedFileWriter<File>> {
+    let types = ArrowSchemaConverter::new().convert(schema)?;
+    let mut properties = WriterProperties::builder()
+        .set_offset_index_disabled(true)
+        .build();
+    add_encoded_arrow_schema_to_metadata(schema, &mut properties);
+    SerializedFileWriter::new(file, types.root_schema_ptr(), Arc::new(properties))
 }
 
 fn unwritable(error: impl Display) -> RunError {
     RunError::Record(error.to_string())
 }
 
-/// How a file with a row for each exchange or connection is written.
-///
-/// Whole numbers are small or lie near those before them: differences are shorter than what zstd
-/// makes of them. The nanoseconds of times look random: zstd would save a tenth.
-fn large(fields: &[Field]) -> WriterProperties {
-    let mut properties = plain();
-    for field in fields {
-        let column = ColumnPath::from(field.name().as_str());
-        properties = match field.data_type() {
-            DataType::UInt32 | DataType::UInt64 => {
-                properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
-            }
-            DataType::Float64 => properties,
-            _ => properties.set_column_compression(column, zstd()),
-        };
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, AsArray};
+    use arrow::datatypes::{DataType, Float64Type, UInt8Type, UInt32Type, UInt64Type};
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::chunk::Encoded;
+    use crate::column::{
+        Buffer, ClassNames, Column, Layout, OptionalValues, TableAbout, Values, Words, columns,
+    };
+
+    type Row = (u32, u64, f64, bool, Option<f64>, u8, u8);
+
+    columns! {
+        /// A column of each kind.
+        Everything("everything.parquet", Small) of (&'a Row) |row| {
+            /// Whole.
+            small: Values<u32> = row.0,
+            /// Whole, wide.
+            wide: Values<u64> = row.1,
+            /// With a fraction.
+            fraction: Values<f64> = row.2,
+            /// True or not.
+            truth: Values<bool> = row.3,
+            /// May lack.
+            optional: OptionalValues = row.4,
+            /// By number.
+            class: ClassNames = usize::from(row.5),
+            /// As it comes.
+            word: Words = WORDS[usize::from(row.6)],
+        }
     }
-    properties.build()
-}
 
-/// How a file of bins is written: words as a dictionary, whole numbers as differences, their ends
-/// compressed.
-///
-/// A zstd context is 88 kB to be cleared, for every column anew. In a short run that shows, so only
-/// the column gets one that would be large without.
-fn bins(fields: &[Field]) -> WriterProperties {
-    let mut properties = plain();
-    for field in fields {
-        let column = ColumnPath::from(field.name().as_str());
-        properties = match field.data_type() {
-            DataType::UInt32 | DataType::UInt64 => {
-                properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
-            }
-            DataType::Float64 => properties.set_column_compression(column, zstd()),
-            _ => properties.set_column_dictionary_enabled(column, true),
-        };
+    const WORDS: [&str; 4] = ["", "one", "longer than one", "\u{fc}"];
+
+    fn classes() -> Vec<String> {
+        (0..5).map(|number| format!("class {number}")).collect()
     }
-    properties.build()
-}
 
-/// Nothing compressed, and nothing that costs time per value: no column statistics, no
-/// dictionaries. Words repeat so evenly that zstd does for them what a dictionary would.
-fn plain() -> WriterPropertiesBuilder {
-    WriterProperties::builder()
-        .set_compression(Compression::UNCOMPRESSED)
-        .set_statistics_enabled(EnabledStatistics::None)
-        .set_dictionary_enabled(false)
-}
+    /// Rows as they stand in the file, and its row groups. Rows are encoded whenever `page` wait.
+    fn written_and_read(rows: &[Row], page: usize, name: &str) -> (Vec<Row>, usize) {
+        let name = format!("aqmlab-table-{name}-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let mut zstd = Zstd::new();
+        let mut table = Table::<Everything>::create(&directory, &classes()).unwrap();
+        for row in rows {
+            table.push(row);
+            if table.waiting == page {
+                table.write(&mut zstd).unwrap();
+            }
+        }
+        table.close(&mut zstd).unwrap();
+        let file = File::open(directory.join("everything.parquet")).unwrap();
+        std::fs::remove_dir_all(&directory).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+        let groups = reader.metadata().num_row_groups();
+        assert!(matches!(
+            reader.schema().field(5).data_type(),
+            DataType::Dictionary(..)
+        ));
+        let mut read = Vec::new();
+        for batch in reader.build().unwrap() {
+            let batch = batch.unwrap();
+            let column = |number: usize| batch.column(number);
+            let words = |number: usize, row: usize| {
+                let words = column(number).as_dictionary::<UInt8Type>();
+                let key = usize::from(words.keys().value(row));
+                words.values().as_string::<i32>().value(key).to_owned()
+            };
+            let optional = column(4).as_primitive::<Float64Type>();
+            for row in 0..batch.num_rows() {
+                let class = classes().iter().position(|it| *it == words(5, row));
+                let word = WORDS.iter().position(|it| *it == words(6, row));
+                read.push((
+                    column(0).as_primitive::<UInt32Type>().value(row),
+                    column(1).as_primitive::<UInt64Type>().value(row),
+                    column(2).as_primitive::<Float64Type>().value(row),
+                    column(3).as_boolean().value(row),
+                    optional.is_valid(row).then(|| optional.value(row)),
+                    class.unwrap() as u8,
+                    word.unwrap() as u8,
+                ));
+            }
+        }
+        (read, groups)
+    }
 
-fn zstd() -> Compression {
-    Compression::ZSTD(ZstdLevel::try_new(1).expect("1 is a level of zstd"))
+    /// Values with the differences, runs and ends that encodings care about.
+    fn row() -> impl Strategy<Value = Row> {
+        let small = prop_oneof![Just(0), Just(7), 0..200_u32, any::<u32>()];
+        let wide = prop_oneof![Just(0), Just(u64::MAX), 0..200_u64, any::<u64>()];
+        let fraction = prop_oneof![Just(0.5), -1e9..1e9];
+        let optional = prop_oneof![Just(None), (0.0..1.0).prop_map(Some)];
+        (
+            small,
+            wide,
+            fraction,
+            any::<bool>(),
+            optional,
+            0..5_u8,
+            0..4_u8,
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            runs in vec((row(), prop_oneof![Just(1), 1..40_usize]), 0..60),
+            page in prop_oneof![Just(1), 2..300_usize],
+        ) {
+            let repeat = |(row, count): &(Row, usize)| vec![*row; *count];
+            let rows: Vec<Row> = runs.iter().flat_map(repeat).collect();
+            let (read, groups) = written_and_read(&rows, page, "any");
+            prop_assert_eq!(read, rows.clone());
+            prop_assert_eq!(groups, usize::from(!rows.is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_long_table_has_several_row_groups() {
+        let row = |number: u32| {
+            (
+                number,
+                u64::from(number % 9),
+                0.25,
+                number % 3 == 0,
+                None,
+                1,
+                2,
+            )
+        };
+        let rows: Vec<Row> = (0..ROW_GROUP as u32 + 10).map(row).collect();
+        let (read, groups) = written_and_read(&rows, 1 << 12, "long");
+        assert!(read == rows);
+        assert_eq!(groups, 2);
+    }
 }

@@ -3,9 +3,9 @@
 use aqmlab_aqm::Backlog;
 use aqmlab_net::Time;
 use aqmlab_record::{Exchange, Flow, LinkDirection, TraceRow};
-use arrow::array::ArrayRef;
-use arrow::datatypes::{DataType, Field};
+use arrow_schema::{DataType, Field};
 
+use crate::chunk::Encoded;
 use crate::column::{
     Buffer, ClassNames, Column, Columns, FixedColumns, Layout, OptionalValues, TableAbout, Values,
     Words, columns,
@@ -43,7 +43,7 @@ columns! {
 columns! {
     /// A bin of the sojourn times at one direction of a link that holds something: how long the
     /// packets that left the discipline in the measured span had been in it.
-    Sojourn("sojourn.parquet", Bins) of
+    Sojourn("sojourn.parquet", Small) of
         ((&'a LinkDirection, (f64, u64))) |(name, (below, count))|
     {
         /// The link.
@@ -60,7 +60,7 @@ columns! {
 columns! {
     /// A bin of the sojourn times of a class of traffic at one direction of a link that holds
     /// something.
-    ClassSojourn("class_sojourn.parquet", Bins) of
+    ClassSojourn("class_sojourn.parquet", Small) of
         ((&'a LinkDirection, usize, (f64, u64))) |(name, class, (below, count))|
     {
         /// The link.
@@ -78,7 +78,7 @@ columns! {
 
 columns! {
     /// A bin of a class's delays from end to end that holds something.
-    Delays("delay.parquet", Bins) of
+    Delays("delay.parquet", Small) of
         ((&'a str, usize, (f64, u64))) |(of, class, (below, count))|
     {
         /// `one-way` for the one-way delays of datagrams, `variation` for the amount of their
@@ -235,9 +235,15 @@ impl Columns for Queue {
         }
     }
 
-    fn finish(&mut self) -> Vec<ArrayRef> {
-        let mut columns = self.samples.finish();
-        columns.extend(self.probes.iter_mut().map(|(_, column)| column.finish()));
-        columns
+    fn pages(&mut self) -> Vec<Encoded> {
+        let mut pages = self.samples.pages();
+        pages.extend(self.probes.iter_mut().map(|(_, column)| column.page()));
+        pages
+    }
+
+    fn dictionaries(&self) -> Vec<Option<Encoded>> {
+        let mut dictionaries = self.samples.dictionaries();
+        dictionaries.extend(self.probes.iter().map(|_| None));
+        dictionaries
     }
 }

@@ -245,8 +245,8 @@ mod tests {
             let repeat = |(row, count): &(Row, usize)| vec![*row; *count];
             let rows: Vec<Row> = runs.iter().flat_map(repeat).collect();
             let (read, groups) = written_and_read(&rows, page, "any");
-            prop_assert_eq!(read, rows.clone());
             prop_assert_eq!(groups, usize::from(!rows.is_empty()));
+            prop_assert_eq!(read, rows);
         }
     }
 
@@ -257,7 +257,7 @@ mod tests {
                 number,
                 u64::from(number % 9),
                 0.25,
-                number % 3 == 0,
+                number.is_multiple_of(3),
                 None,
                 1,
                 2,

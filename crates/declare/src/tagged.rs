@@ -376,11 +376,11 @@ impl<'de> Deserializer<'de> for Reader {
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
-        _fields: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Located> {
         match self.0 {
-            Value::Table(table) => visitor.visit_map(Entries::new(table)),
+            Value::Table(table) => read_fields(table, fields, visitor),
             other => Err(refused(&other, &visitor)),
         }
     }
@@ -501,6 +501,7 @@ struct Items(std::iter::Enumerate<std::vec::IntoIter<Value>>);
 impl<'de> SeqAccess<'de> for &mut Items {
     type Error = Located;
 
+    #[inline(never)]
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
@@ -527,6 +528,75 @@ pub fn element_key(index: usize, element: &Value) -> String {
     }
 }
 
+/// Reads a struct that denies unknown fields. It is handed its fields in its own order, as if the
+/// table were a list: that is half the code of one that is asked which key is which field.
+fn read_fields<'de, V: Visitor<'de>>(
+    table: Table,
+    names: &'static [&'static str],
+    visitor: V,
+) -> Result<V::Value, Located> {
+    let mut fields = Fields::new(table, names)?;
+    let read = visitor.visit_seq(&mut fields);
+    read.map_err(|error| fields.error(error))
+}
+
+/// The values of a table in the order of a struct's fields. One that is missing is none: its field
+/// has a default, or the struct gives up.
+struct Fields {
+    table: Table,
+    names: std::slice::Iter<'static, &'static str>,
+    /// The last field, if it was missing.
+    missing: Option<&'static str>,
+}
+
+impl Fields {
+    fn new(table: Table, names: &'static [&'static str]) -> Result<Self, Located> {
+        if let Some(key) = table.keys().find(|key| !names.contains(&key.as_str())) {
+            return Err(Located::unknown_key(key, names));
+        }
+        Ok(Self {
+            table,
+            names: names.iter(),
+            missing: None,
+        })
+    }
+
+    #[inline(never)]
+    fn taken(&mut self) -> Option<(&'static str, Value)> {
+        let name = self.names.next()?;
+        let value = self.table.remove(*name);
+        self.missing = value.is_none().then_some(name);
+        Some((name, value?))
+    }
+
+    /// What is wrong if a struct gave up: the field that it could not do without, or the error of a
+    /// field.
+    #[cold]
+    fn error(self, error: Located) -> Located {
+        match self.missing {
+            Some(name) => Located::missing_field(name),
+            None => error,
+        }
+    }
+}
+
+impl<'de> SeqAccess<'de> for &mut Fields {
+    type Error = Located;
+
+    // Once for each type, not for each field of that type: most of a reader is that.
+    #[inline(never)]
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Located> {
+        let Some((name, value)) = self.taken() else {
+            return Ok(None);
+        };
+        let read = seed.deserialize(Reader(value)).map(Some);
+        read.map_err(|error| error.under(name))
+    }
+}
+
 struct Entries {
     entries: toml::map::IntoIter<String, Value>,
     value: Option<(String, Value)>,
@@ -538,6 +608,12 @@ impl Entries {
             entries: table.into_iter(),
             value: None,
         }
+    }
+
+    #[inline(never)]
+    fn taken(&mut self) -> (String, Value) {
+        let value = self.value.take();
+        value.expect("serde asks for a value after its key")
     }
 }
 
@@ -555,11 +631,9 @@ impl<'de> MapAccess<'de> for Entries {
         seed.deserialize(key.into_deserializer()).map(Some)
     }
 
+    #[inline(never)]
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Located> {
-        let (key, value) = self
-            .value
-            .take()
-            .expect("serde asks for a value after its key");
+        let (key, value) = self.taken();
         seed.deserialize(Reader(value))
             .map_err(|error| error.under(&key))
     }
@@ -611,20 +685,23 @@ struct Kind {
 
 impl<'de> EnumAccess<'de> for Kind {
     type Error = Located;
-    type Variant = Fields;
+    type Variant = VariantFields;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Fields), Located> {
+    fn variant_seed<V: DeserializeSeed<'de>>(
+        self,
+        seed: V,
+    ) -> Result<(V::Value, VariantFields), Located> {
         let kind = seed.deserialize(self.kind.into_deserializer());
         Ok((
             kind.map_err(|error: Located| error.under(KIND))?,
-            Fields(self.fields),
+            VariantFields(self.fields),
         ))
     }
 }
 
-struct Fields(Table);
+struct VariantFields(Table);
 
-impl<'de> VariantAccess<'de> for Fields {
+impl<'de> VariantAccess<'de> for VariantFields {
     type Error = Located;
 
     fn unit_variant(self) -> Result<(), Located> {
@@ -644,10 +721,10 @@ impl<'de> VariantAccess<'de> for Fields {
 
     fn struct_variant<V: Visitor<'de>>(
         self,
-        _fields: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Located> {
-        visitor.visit_map(Entries::new(self.0))
+        read_fields(self.0, fields, visitor)
     }
 }
 
@@ -825,6 +902,51 @@ mod tests {
             told("kind = \"nested\"\ninner = []\ncout = 1"),
             "cout: unknown key; did you mean \"count\"? (allowed: inner, count)"
         );
+    }
+
+    /// Fields that may be missing, before and behind one that may not.
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Gaps {
+        #[serde(default)]
+        first: Option<u32>,
+        #[serde(default = "seven")]
+        second: u32,
+        third: u32,
+        #[serde(skip)]
+        own: u32,
+        #[serde(default)]
+        fourth: Vec<u32>,
+    }
+
+    const fn seven() -> u32 {
+        7
+    }
+
+    #[test]
+    fn a_missing_field_has_its_default_or_is_named() {
+        let gaps = |text: &str| -> Result<Gaps, String> {
+            from_value(Value::Table(text.parse().unwrap())).map_err(|e: Located| e.to_string())
+        };
+        let read = |first, second, fourth| Gaps {
+            first,
+            second,
+            third: 3,
+            own: 0,
+            fourth,
+        };
+        assert_eq!(gaps("third = 3"), Ok(read(None, 7, Vec::new())));
+        let all = "fourth = [4]\nthird = 3\nsecond = 2\nfirst = 1";
+        assert_eq!(gaps(all), Ok(read(Some(1), 2, vec![4])));
+        for (text, message) in [
+            ("first = 1", "third: missing, and it has no default"),
+            ("third = 3\nown = 1", "own: unknown key"),
+            ("third = 3\nfourth = [\"x\"]", "fourth.0: found \"x\""),
+            ("second = true", "second: found true"),
+        ] {
+            let told = gaps(text).unwrap_err();
+            assert!(told.starts_with(message), "{told}");
+        }
     }
 
     #[test]

@@ -35,7 +35,9 @@ pub enum RunError {
 impl From<ClassError> for RunError {
     fn from(error: ClassError) -> Self {
         match error.error {
-            SourceError::PopulationUnset(_) => Self::Population(error.to_string()),
+            SourceError::PopulationUnset(_) | SourceError::NoTables => {
+                Self::Population(error.to_string())
+            }
             SourceError::File(_) => Self::Vectors(error.to_string()),
         }
     }

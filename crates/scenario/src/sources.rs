@@ -20,6 +20,7 @@ impl fmt::Display for ClassError {
         let Self { class, error } = self;
         match error {
             SourceError::PopulationUnset(_) => write!(f, "traffic.{class}: {error}"),
+            SourceError::NoTables => write!(f, "traffic.{class}.kind: {error}"),
             SourceError::File(_) => write!(f, "traffic.{class}.file: {error}"),
         }
     }

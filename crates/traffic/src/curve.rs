@@ -1,22 +1,13 @@
 //! Tables that are functions: straight lines between knots.
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-
-/// The rows of a table that ships with the crate: CSV with a header.
-pub(crate) fn rows<T: DeserializeOwned>(csv: &str) -> Vec<T> {
-    csv::Reader::from_reader(csv.as_bytes())
-        .into_deserialize()
-        .map(|row| row.expect("a table that ships with the crate is well formed"))
-        .collect()
-}
+use crate::shipped;
 
 /// A piecewise linear function. Beyond its knots the first and the last line go on: PackMime's
 /// tables mean their Pareto tails that way.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve(Vec<Knot>);
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Knot {
     x: f64,
     y: f64,
@@ -25,7 +16,8 @@ struct Knot {
 impl Curve {
     /// The knots of a CSV file with the columns x (ascending) and y.
     pub(crate) fn read(csv: &str) -> Self {
-        Self(rows(csv))
+        let rows = shipped::rows(csv).into_iter();
+        Self(rows.map(|[x, y]| Knot { x, y }).collect())
     }
 
     pub(crate) fn at(&self, x: f64) -> f64 {

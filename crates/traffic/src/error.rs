@@ -26,6 +26,8 @@ impl std::error::Error for PopulationUnset {}
 pub enum SourceError {
     /// It has to be calibrated first.
     PopulationUnset(PopulationUnset),
+    /// The model's tables are large, and builds for browsers do without them.
+    NoTables,
     /// A file that it needs cannot be opened.
     File(io::Error),
 }
@@ -34,6 +36,9 @@ impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PopulationUnset(unset) => unset.fmt(f),
+            Self::NoTables => {
+                f.write_str("found a model whose tables are not in a browser's build")
+            }
             Self::File(error) => error.fmt(f),
         }
     }

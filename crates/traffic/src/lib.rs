@@ -38,6 +38,7 @@ mod replay;
 mod rtt;
 mod script;
 mod setting;
+mod shipped;
 mod sizes;
 mod source;
 mod starts;

@@ -144,6 +144,9 @@ rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }
         setting: &Setting<'_>,
         _files: &mut OpenFile<'_>,
     ) -> Result<Box<dyn ModelSource>, SourceError> {
+        if cfg!(target_family = "wasm") {
+            return Err(SourceError::NoTables);
+        }
         Ok(Box::new(MahWebSource::new(self, setting)?))
     }
 }

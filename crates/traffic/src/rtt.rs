@@ -7,9 +7,9 @@ use aqmlab_net::{RandomStream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::curve;
 use crate::packmime::RttCurves;
 use crate::setting::{HostCounts, Pair};
+use crate::shipped;
 
 aqmlab_declare::tagged! {
     /// Minimum round-trip times, one per connection; the bottleneck's own delay is part of it.
@@ -152,13 +152,18 @@ static GENERAL: LazyLock<[Vec<Knot>; 2]> = LazyLock::new(|| {
         include_str!("../data/rtt/general_body.csv"),
         include_str!("../data/rtt/general_median.csv"),
     ]
-    .map(curve::rows)
+    .map(knots)
 });
 
 static WEIGLE2003: LazyLock<Vec<Knot>> =
-    LazyLock::new(|| curve::rows(include_str!("../data/rtt/packmime_weigle2003.csv")));
+    LazyLock::new(|| knots(include_str!("../data/rtt/packmime_weigle2003.csv")));
 
 static PACKMIME: LazyLock<RttCurves> = LazyLock::new(RttCurves::shipped);
+
+fn knots(csv: &str) -> Vec<Knot> {
+    let rows = shipped::rows(csv).into_iter();
+    rows.map(|[ms, cumulative]| (ms, cumulative)).collect()
+}
 
 fn general(fit: GeneralFit) -> &'static [Knot] {
     &GENERAL[fit as usize]

@@ -9,7 +9,6 @@ use aqmlab_net::{Bytes, RandomStream, Role, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::curve;
 use crate::error::SourceError;
 use crate::model::{
     Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole,
@@ -17,6 +16,7 @@ use crate::model::{
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{Pair, Setting};
+use crate::shipped;
 
 /// Interactive sessions with the pauses of tcplib's telnet: a keystroke, its echo, a pause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -117,6 +117,9 @@ rtt = { kind = "constant", rtt = "104 ms" }
         setting: &Setting<'_>,
         _files: &mut OpenFile<'_>,
     ) -> Result<Box<dyn ModelSource>, SourceError> {
+        if cfg!(target_family = "wasm") {
+            return Err(SourceError::NoTables);
+        }
         Ok(Box::new(TelnetSource::new(self, setting)))
     }
 }
@@ -142,6 +145,7 @@ struct Terminal {
 
 impl TelnetSource {
     fn new(params: &Telnet, setting: &Setting<'_>) -> Self {
+        let pauses = shipped::rows(include_str!("../data/tcplib/telnet_interarrival.csv"));
         let terminal = |token| Terminal {
             token,
             pair: setting.pair(token, params.sessions),
@@ -152,7 +156,7 @@ impl TelnetSource {
             terminals: (0..params.sessions).map(terminal).collect(),
             params: params.clone(),
             rtt: setting.rtt.clone(),
-            pauses_s: curve::rows(include_str!("../data/tcplib/telnet_interarrival.csv")),
+            pauses_s: pauses.into_iter().map(|[pause_s]| pause_s).collect(),
         }
     }
 }

@@ -4,6 +4,7 @@ use aqmlab_net::RandomStream;
 use serde::Deserialize;
 
 use super::Replies;
+use crate::shipped;
 use crate::sizes::{BoundedPareto, quantile};
 
 /// The place of a file in its page.
@@ -45,13 +46,8 @@ pub(super) struct Table(Vec<(f64, f64)>);
 
 impl Table {
     fn read(csv: &str) -> Self {
-        let rows = csv::Reader::from_reader(csv.as_bytes())
-            .into_deserialize()
-            .map(|row| {
-                let (value, _count, cumulative): (f64, u32, f64) =
-                    row.expect("a table that ships with the crate is well formed");
-                (value, cumulative)
-            });
+        let rows = shipped::rows(csv).into_iter();
+        let rows = rows.map(|[value, _count, cumulative]| (value, cumulative));
         Self(rows.collect())
     }
 
@@ -106,8 +102,7 @@ impl ReplySizes {
             },
             Replies::Christiansen2000 => {
                 let tails: Tails =
-                    toml::from_str(include_str!("../../data/mah1997/christiansen2000.toml"))
-                        .expect("parameters that ship with the crate are well formed");
+                    shipped::parameters(include_str!("../../data/mah1997/christiansen2000.toml"));
                 Self {
                     body: table.up_to(tails.body_maximum),
                     tails: Some(tails),

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::curve::Curve;
 use crate::long_memory::LongMemory;
 use crate::normal::{FromNormal, normal, normal_above, normal_below};
+use crate::shipped;
 use crate::sizes::ENDLESS;
 
 /// `parameters.toml`; the comments stand there.
@@ -75,8 +76,7 @@ impl Logistic {
 
 impl Numbers {
     pub(super) fn shipped() -> Self {
-        toml::from_str(include_str!("../../data/packmime/parameters.toml"))
-            .expect("parameters that ship with the crate are well formed")
+        shipped::parameters(include_str!("../../data/packmime/parameters.toml"))
     }
 }
 

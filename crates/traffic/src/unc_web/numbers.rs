@@ -3,6 +3,7 @@
 use aqmlab_net::{RandomStream, Time};
 use serde::Deserialize;
 
+use crate::shipped;
 use crate::sizes::BoundedPareto;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -68,8 +69,7 @@ pub(super) struct Think {
 
 impl Numbers {
     pub(super) fn shipped() -> Self {
-        toml::from_str(include_str!("../../data/unc2001/parameters.toml"))
-            .expect("parameters that ship with the crate are well formed")
+        shipped::parameters(include_str!("../../data/unc2001/parameters.toml"))
     }
 
     /// Objects of a page on each of its servers; the first one is the primary server, which has

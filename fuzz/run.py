@@ -37,6 +37,8 @@ FLAGS = (
 # Longer inputs than these only take time.
 LONGEST = {"scenario": 16_384, "vectors": 8_192, "pcap": 8_192, "pcapng": 8_192, "run": 512}
 LONGEST_OF_OTHERS = 4_096
+# What an input frees is kept for the next one: asking the kernel anew takes a third of the time.
+HEAP = {"MALLOC_TRIM_THRESHOLD_": str(64 << 20), "MALLOC_MMAP_THRESHOLD_": str(64 << 20)}
 # No input may take longer, nor more memory.
 SECONDS, MEGABYTES = 25, 2_048
 
@@ -52,7 +54,7 @@ class Fuzzed:
 
 
 def build() -> Path:
-    """Builds the executable of all targets."""
+    """Builds the executables of all targets; the folder that they are in."""
     if shutil.which("c++") is None and shutil.which("g++") is None:
         sys.exit("fuzz: NOTHING WAS FUZZED: there is no C++ compiler, which libFuzzer needs (g++)")
     host = re.search(r"^host: (\S+)", _said("rustc", "-vV"), re.MULTILINE)
@@ -64,7 +66,7 @@ def build() -> Path:
         command.split(), cwd=ROOT, env={**os.environ, **flags}, check=False
     ).returncode:
         sys.exit("fuzz: NOTHING WAS FUZZED: the targets cannot be built")
-    return ROOT / "target" / "fuzz" / host[1] / "release" / "target"
+    return ROOT / "target" / "fuzz" / host[1] / "release"
 
 
 def _said(*command: str) -> str:
@@ -74,11 +76,10 @@ def _said(*command: str) -> str:
 
 def targets() -> list[str]:
     """The names of all targets of `crates/fuzz`."""
-    listed = (ROOT / "crates" / "fuzz" / "src" / "lib.rs").read_text()
-    return re.findall(r'^    target\("([a-z]+)"', listed, re.MULTILINE)
+    return sorted(path.stem for path in (ROOT / "fuzz" / "src" / "bin").glob("*.rs"))
 
 
-def fuzz(executable: Path, name: str, seconds: float) -> Fuzzed:
+def fuzz(executables: Path, name: str, seconds: float) -> Fuzzed:
     """Fuzzes a target for some seconds, from what is kept of it on."""
     corpus, findings = OUT / "corpus" / name, OUT / "findings" / name
     for folder in (corpus, findings):
@@ -98,10 +99,10 @@ def fuzz(executable: Path, name: str, seconds: float) -> Fuzzed:
     if name == "scenario":
         options["dict"] = words
     given = [f"-{key}={value}" for key, value in options.items()]
-    command: list[str | Path] = [executable, *given, *kept]
+    command: list[str | Path] = [executables / name, *given, *kept]
     done = subprocess.run(
         command,
-        env={**os.environ, "AQMLAB_FUZZ": name},
+        env={**os.environ, **HEAP},
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         check=False,
@@ -150,7 +151,7 @@ def note(name: str, done: Fuzzed) -> None:
     PAGE.write_text(text)
 
 
-def smallest(executable: Path, name: str, most: int) -> None:
+def smallest(executables: Path, name: str, most: int) -> None:
     """Renews a committed corpus: few inputs that together reach what all of them do."""
     chosen = OUT / "merged" / name
     shutil.rmtree(chosen, ignore_errors=True)
@@ -158,8 +159,8 @@ def smallest(executable: Path, name: str, most: int) -> None:
     kept = [folder for folder in (COMMITTED / name, OUT / "corpus" / name) if folder.is_dir()]
     options = ["-set_cover_merge=1", f"-max_len={LONGEST.get(name, LONGEST_OF_OTHERS)}"]
     subprocess.run(
-        [executable, *options, chosen, *kept],
-        env={**os.environ, "AQMLAB_FUZZ": name},
+        [executables / name, *options, chosen, *kept],
+        env={**os.environ, **HEAP},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         check=True,
@@ -192,12 +193,12 @@ def main() -> None:
     for name in wanted:
         if name not in known:
             sys.exit(f"fuzz: there is no target {name}; there are {', '.join(known)}")
-    executable = build()
+    executables = build()
     seconds = arguments.minutes * 60 / len(wanted)
     print(f"{'':<14} {'executions':>12} {'edges':>7} {'new inputs':>11} {'findings':>9}")
     findings = 0
     for name in wanted:
-        done = expressions(seconds) if name == EXPRESSIONS else fuzz(executable, name, seconds)
+        done = expressions(seconds) if name == EXPRESSIONS else fuzz(executables, name, seconds)
         findings += done.findings
         print(
             f"{name:<14} {done.executions:>12,} {done.edges:>7,} {done.inputs:>11,} "
@@ -207,7 +208,7 @@ def main() -> None:
         if arguments.note:
             note(name, done)
         if arguments.minimise and name != EXPRESSIONS:
-            smallest(executable, name, arguments.minimise)
+            smallest(executables, name, arguments.minimise)
     if findings:
         sys.exit(f"fuzz: {findings} findings, in {OUT / 'findings'}")
 

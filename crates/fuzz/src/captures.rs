@@ -10,13 +10,15 @@ use aqmlab_traffic::vector::VectorReader;
 /// The type of a pcapng file's first block; the same from both ends.
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
-pub(crate) fn check_pcap(capture: &[u8]) {
+/// A capture in the format of pcap.
+pub fn check_pcap(capture: &[u8]) {
     if !capture.starts_with(&SECTION_HEADER) {
         check(capture);
     }
 }
 
-pub(crate) fn check_pcapng(capture: &[u8]) {
+/// A capture in the format of pcapng.
+pub fn check_pcapng(capture: &[u8]) {
     if capture.starts_with(&SECTION_HEADER) {
         check(capture);
     }

@@ -10,7 +10,8 @@ use arbitrary::{Result, Unstructured};
 /// When captures begin.
 const EPOCH: Time = Time::from_secs(1_700_000_000);
 
-pub(crate) fn check(input: &[u8]) {
+/// Segments of a few connections, in a capture without faults.
+pub fn check(input: &[u8]) {
     if let Ok(capture) = capture(&mut Unstructured::new(input)) {
         crate::captures::check(&capture);
     }

@@ -14,7 +14,8 @@ use model::{Case, Event};
 /// More events add nothing but time.
 const MOST_EVENTS: usize = 400;
 
-pub(crate) fn check(input: &[u8]) {
+/// A discipline and what happens to it.
+pub fn check(input: &[u8]) {
     let mut input = Unstructured::new(input);
     let Ok(Some(case)) = case(&mut input) else {
         return;

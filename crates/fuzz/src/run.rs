@@ -16,7 +16,8 @@ use crate::stack;
 /// More users or connections per second than this would only take time.
 const MOST: u32 = 60;
 
-pub(crate) fn check(input: &[u8]) {
+/// A short run.
+pub fn check(input: &[u8]) {
     let mut input = Unstructured::new(input);
     let Ok((scenario, step)) = scenario(&mut input) else {
         return;

@@ -12,7 +12,8 @@ const PART: &str = "\n%%\n";
 /// What overrides alone are for.
 pub(crate) const SMALL: &str = include_str!("small.toml");
 
-pub(crate) fn check(input: &[u8]) {
+/// The text of a scenario, overrides, a file that it names.
+pub fn check(input: &[u8]) {
     let Ok(input) = std::str::from_utf8(input) else {
         return;
     };

@@ -12,7 +12,8 @@ const WRITTEN: u64 = 100_000;
 /// Bytes of the input that make a segment.
 const CHUNK: usize = 16;
 
-pub(crate) fn check(input: &[u8]) {
+/// Segments to an end point.
+pub fn check(input: &[u8]) {
     let Some((&[stack, role], chunks)) = input.split_first_chunk::<2>() else {
         return;
     };

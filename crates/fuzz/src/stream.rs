@@ -16,7 +16,8 @@ use net::{Harm, Net};
 /// No connection takes as long.
 const LONG: Time = Time::from_secs(200_000);
 
-pub(crate) fn check(input: &[u8]) {
+/// Two stacks, and a network between them.
+pub fn check(input: &[u8]) {
     let mut input = Unstructured::new(input);
     // Without a byte left every choice is the first one.
     let _ = transfer(&mut input);

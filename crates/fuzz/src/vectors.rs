@@ -3,7 +3,8 @@
 
 use aqmlab_traffic::vector::{VectorReader, write_alternate, write_original};
 
-pub(crate) fn check(text: &[u8]) {
+/// Connection vectors.
+pub fn check(text: &[u8]) {
     let read: Result<Vec<_>, _> = VectorReader::new(text).collect();
     let vectors = match read {
         Ok(vectors) => vectors,

@@ -38,11 +38,13 @@ fn every_kept_input_passes() {
 }
 
 #[test]
-fn every_target_has_a_corpus_and_every_corpus_a_target() {
+fn every_target_has_a_corpus_and_an_executable_and_every_corpus_a_target() {
     let targets: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
     for target in &targets {
         let kept = names(&folder("corpus").join(target)).len();
         assert!(kept > 0, "fuzz/corpus/{target} is empty");
+        let executable = folder("src/bin").join(format!("{target}.rs"));
+        assert!(executable.is_file(), "{} is missing", executable.display());
     }
     for kind in ["corpus", "regressions"] {
         for name in names(&folder(kind)) {

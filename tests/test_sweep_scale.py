@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from array import array
 from pathlib import Path
 
 import aqmlab as package
+import pyarrow as pa
 import pytest
 from aqmlab import Run, Scenario, _native
 from aqmlab.engine.store import Store
@@ -13,7 +17,7 @@ from aqmlab.results.metrics import flattened
 from aqmlab.results.statistics import estimate
 from aqmlab.sweeps import campaign
 from aqmlab.sweeps.known import KNOWN, Known
-from aqmlab.sweeps.numbers import Numbers
+from aqmlab.sweeps.numbers import Numbers, layout_of
 from conftest import SMALL
 from test_sweep import SWEEP, Listener, digest
 
@@ -101,6 +105,30 @@ def test_the_numbers_of_a_run_take_little_room() -> None:
     assert found.layout is numbers[0].layout
     assert found.values.tobytes() == numbers[0].values.tobytes()
     assert known.find(key, second.path) is None
+
+
+def test_what_is_known_of_runs_is_written_as_it_lies(tmp_path: Path) -> None:
+    """A sweep is at its largest as it ends: no number becomes an object then."""
+    runs, layout = 3000, layout_of(tuple(f"number {place}" for place in range(200)), bytes(200))
+    known = Known(tmp_path)
+    for number in range(runs):
+        numbers = Numbers(layout, array("d", range(number, number + 200)))
+        known.note(f"{number:032x}", "signed", numbers)
+    usual, counted = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(counted)
+    try:
+        known.write()
+    finally:
+        pa.set_memory_pool(usual)
+    assert counted.max_memory() < runs * len(layout.names) * 8
+    assert Known(tmp_path)._found == known._found
+
+
+def test_a_sweep_needs_no_frames() -> None:
+    """What draws and reports is not loaded: 27 MB in the process of a sweep and its workers."""
+    command = "import sys, aqmlab.cli.commands.sweep, aqmlab.sweeps.summary; print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", command], capture_output=True, check=True)
+    assert not {b"polars", b"matplotlib", b"scipy"} & set(said.stdout.split())
 
 
 def test_progress_is_added_up_in_one_step() -> None:

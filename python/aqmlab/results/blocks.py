@@ -19,15 +19,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from aqmlab.errors import AqmlabError
 from aqmlab.results.families import users_of
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import CONFIDENCE, Estimate, Floats
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["FEW", "STATISTICS", "are_paired", "block_band", "block_differences", "block_samples"]
 
@@ -167,11 +170,15 @@ def _common_grid(times: Floats) -> Floats:
 
 def block_samples(run: Run, traffic: str) -> pl.DataFrame:
     """The responses of a class: response time in seconds and number of the block."""
+    import polars as pl
+
     return pl.concat(_samples(run, traffic))
 
 
 def _samples(run: Run, traffic: str) -> Iterator[pl.DataFrame]:
     """The same in parts, of which one is held at a time."""
+    import polars as pl
+
     if not run.has("responses"):
         raise AqmlabError(f"{run.path}: recorded no responses")
     measured = float(run.summary["measured_s"])

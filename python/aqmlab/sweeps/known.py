@@ -19,6 +19,7 @@ import os
 import time
 from array import array
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
@@ -102,9 +103,7 @@ def _written(found: dict[str, tuple[str, Numbers]]) -> bytes:
             "layout": [
                 layouts.setdefault(numbers.layout, len(layouts)) for _, numbers in found.values()
             ],
-            "values": pa.array(
-                [numbers.values for _, numbers in found.values()], pa.list_(pa.float64())
-            ),
+            "values": _lists([numbers.values for _, numbers in found.values()]),
         }
     )
     stated = json.dumps([[layout.names, layout.whole.hex()] for layout in layouts])
@@ -115,6 +114,15 @@ def _written(found: dict[str, tuple[str, Numbers]]) -> bytes:
         file.write_table(table)
     content = buffer.getvalue()
     return hashlib.sha256(content).digest() + content
+
+
+def _lists(values: list[array[float]]) -> pa.ListArray:
+    """The values of each run as a column; taken as they lie, not number by number."""
+    ends = array("i", [0, *accumulate(map(len, values))])
+    flat = b"".join(memoryview(one) for one in values)
+    numbers = pa.Array.from_buffers(pa.float64(), ends[-1], [None, pa.py_buffer(flat)])
+    offsets = pa.Array.from_buffers(pa.int32(), len(ends), [None, pa.py_buffer(ends)])
+    return pa.ListArray.from_arrays(offsets, numbers)
 
 
 def _read(content: bytes) -> dict[str, tuple[str, Numbers]]:

@@ -5,7 +5,7 @@ use aqmlab_record::RetransmittedKinds;
 use aqmlab_tcp::{Endpoint, Events, Retransmissions};
 use aqmlab_traffic::{Connect, Delivery, Player, Script};
 
-use crate::stack::Overrides;
+use crate::stack::{Overrides, Stack};
 
 /// Two end points and the application between them.
 #[derive(Debug)]
@@ -32,7 +32,35 @@ pub(crate) struct Connection {
     pub(crate) app: Application,
 }
 
+/// What a connection begins with.
+pub(crate) struct Opening {
+    pub(crate) class: u16,
+    pub(crate) is_traced: bool,
+    pub(crate) overrides: Option<Box<Overrides>>,
+    pub(crate) connect: Connect,
+}
+
 impl Connection {
+    /// Its ends wait for a SYN.
+    #[inline(always)]
+    pub(crate) fn new(opening: Opening, stack: &Stack, now: Time) -> Self {
+        let overrides = opening.overrides;
+        let listen = |role| Endpoint::listen(stack.profile(overrides.as_deref(), role));
+        Self {
+            ends: [listen(Role::Client), listen(Role::Server)],
+            timer_at: [Time::NEVER; 2],
+            in_network: 0,
+            class: opening.class,
+            aborted: false,
+            is_special: opening.is_traced || overrides.is_some(),
+            stopped: false,
+            is_traced: opening.is_traced,
+            last_event: now,
+            overrides,
+            app: Application::new(opening.connect, now),
+        }
+    }
+
     /// Nothing can happen on it any more.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
@@ -89,6 +117,7 @@ pub(crate) struct Application {
 }
 
 impl Application {
+    #[inline(always)]
     pub(crate) fn new(connect: Connect, now: Time) -> Self {
         Self {
             player: Player::new(connect.script, now),

@@ -5,7 +5,7 @@ use aqmlab_tcp::{
     Context, Endpoint, Events, HostClock, InitialRecover, Options, Predicted, Probe, Segment,
 };
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Opening};
 use crate::event::{Event, Kind};
 use crate::event_queue::EventQueue;
 use crate::hints;
@@ -114,10 +114,12 @@ impl Connections {
     pub(crate) fn open<Q: EventQueue>(
         &mut self,
         index: u32,
-        connection: Connection,
+        opening: Opening,
         now: Time,
         network: &mut Network<Q>,
     ) {
+        let stack = &self.stacks[usize::from(opening.class)];
+        let connection = Connection::new(opening, stack, now);
         let connection = self.slots[index as usize].connection.insert(connection);
         let stack = &self.stacks[usize::from(connection.class)];
         let cx = Context {

@@ -20,13 +20,13 @@ use aqmlab_record::{
     View,
 };
 use aqmlab_scenario::{DelayAt, Link, Scenario};
-use aqmlab_tcp::{Endpoint, Events, InitialRecover, Predicted};
+use aqmlab_tcp::{Events, InitialRecover, Predicted};
 use aqmlab_traffic::{
     self as traffic, Action, Answered, AppAction, Connect, OpenDatagrams, Received, Script, Source,
 };
 
 use crate::capture::Capture;
-use crate::connection::{Application, Connection};
+use crate::connection::{Application, Connection, Opening};
 use crate::connections::Connections;
 use crate::datagrams::{DatagramFlows, HEADER};
 use crate::event::{Event, Kind};
@@ -868,7 +868,6 @@ impl<Q: EventQueue> World<Q> {
         let handshake = clients.handshake;
         let send_delay = clients.random_send_delay.max(servers.random_send_delay);
         let numbers_matter = [clients, servers].map(|it| it.initial_recover) != [AT_ISN; 2];
-        let endpoints = [Endpoint::listen(clients), Endpoint::listen(servers)];
         let of_class = (class, self.classes[class].path, self.classes[class].dscp);
         let to = Ends {
             client: connect.client,
@@ -889,23 +888,16 @@ impl<Q: EventQueue> World<Q> {
         if is_traced {
             self.tracer.follow(index);
         }
-        let connection = Connection {
-            ends: endpoints,
-            timer_at: [Time::NEVER; 2],
-            in_network: 0,
+        let opening = Opening {
             class: class as u16,
-            aborted: false,
-            stopped: false,
             is_traced,
-            is_special: is_traced || overrides.is_some(),
-            last_event: self.now,
             overrides,
-            app: Application::new(connect, self.now),
+            connect,
         };
         // A source wakes at its own time: the first segment has its way to the bottleneck before
         // it, and only then the connection's clocks can be behind.
         self.connections
-            .open(index, connection, self.now, &mut self.network);
+            .open(index, opening, self.now, &mut self.network);
         if send_delay > Time::ZERO {
             let seed = self.seed.wrapping_mul(2).wrapping_add(flow << 1);
             self.connections.seed(index, [seed, seed | 1]);

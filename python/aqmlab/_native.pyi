@@ -189,5 +189,33 @@ class Stepper:
     def observe(self) -> tuple[dict[str, dict[str, Any]], dict[str, list[Any]]]:
         """Links by name and direction, and the open connections, as columns."""
 
+    def link(
+        self, name: str
+    ) -> (
+        tuple[tuple[int, int, float, int], tuple[int, int, int, int, int], dict[str, float]] | None
+    ):
+        """A direction of a link, such as ``bottleneck.forward``; nothing if there is none.
+
+        Packets and bytes that wait, delay in seconds and bits per second; arrived and departed
+        packets, departed bytes, dropped and marked packets since the start; the discipline's
+        variables.
+        """
+
+    def flows(self, class_name: str) -> list[tuple[int, int, int, int, float | None]]:
+        """The open connections of a class.
+
+        Serial number, bytes received and segments sent again since it began, window in bytes,
+        smoothed round trip in seconds.
+        """
+
     def finish(self) -> str:
         """Simulates what is left: the summary as JSON."""
+
+def step_all(
+    steppers: list[Stepper], changes: list[list[tuple[str, str]]], seconds: float, threads: int
+) -> None:
+    """Makes each run's changes, then simulates so many seconds of it.
+
+    On up to so many threads, which do not hold the interpreter's lock. Each run is stepped once,
+    and the result does not depend on the threads.
+    """

@@ -39,7 +39,7 @@ mod _native {
     #[pymodule_export]
     use super::shared_objects::load_shared_object;
     #[pymodule_export]
-    use super::stepping::Stepper;
+    use super::stepping::{Stepper, step_all};
     #[pymodule_export]
     use super::{
         available_threads, catalog, encoding_time, engine, live_missing, live_privileged,

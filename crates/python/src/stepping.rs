@@ -2,10 +2,14 @@
 
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use aqmlab_net::Time;
-use aqmlab_plugin::failure;
+use aqmlab_plugin::failure::{self, Failure};
 use aqmlab_record::LinkDirection;
+use aqmlab_scenario::ScenarioError as WrongValue;
 use aqmlab_sim::Simulation;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -175,6 +179,50 @@ impl Stepper {
         Ok((links, columns))
     }
 
+    /// A direction of a link: packets and bytes that wait, its delay and rate, then what it counted
+    /// since the start of the run, and the discipline's variables.
+    fn link<'py>(&mut self, py: Python<'py>, name: &str) -> PyResult<Option<LinkTotals<'py>>> {
+        let seen = self.simulation()?.observe();
+        let mut links = seen.links.iter();
+        let Some((_, port)) = links.find(|(link, _)| direction(link) == name) else {
+            return Ok(None);
+        };
+        let variables = PyDict::new(py);
+        for (variable, value) in &port.probes {
+            variables.set_item(variable, value)?;
+        }
+        let counters = &port.counters;
+        Ok(Some((
+            (
+                u64::from(port.backlog.packets),
+                port.backlog.bytes,
+                port.drain.as_secs_f64(),
+                port.rate.bps(),
+            ),
+            (
+                counters.arrived_packets,
+                counters.departed_packets,
+                counters.departed_bytes,
+                counters.dropped_packets(),
+                counters.marked_packets(),
+            ),
+            variables,
+        )))
+    }
+
+    /// The open connections of a class: serial number, bytes received and segments sent again since
+    /// it began, window in bytes, smoothed round trip in seconds.
+    fn flows(&mut self, class: &str) -> PyResult<Vec<FlowTotals>> {
+        let class = self.classes.iter().position(|name| name == class);
+        let seen = self.simulation()?.observe();
+        let flows = seen.flows.iter().filter(|it| Some(it.class) == class);
+        let row = |it: &aqmlab_sim::FlowState| {
+            let rtt = it.probe.round_trip.map(Time::as_secs_f64);
+            (it.flow, it.received, it.retransmitted, it.probe.cwnd, rtt)
+        };
+        Ok(flows.map(row).collect())
+    }
+
     /// Simulates what is left: the summary as JSON.
     fn finish(&mut self, py: Python<'_>) -> PyResult<String> {
         let end = self.end_time()?;
@@ -188,6 +236,118 @@ impl Stepper {
         let summary = summary.map_err(run_error)?;
         Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
     }
+}
+
+/// State, counters and variables of a link's direction.
+type LinkTotals<'py> = (
+    (u64, u64, f64, u64),
+    (u64, u64, u64, u64, u64),
+    Bound<'py, PyDict>,
+);
+
+/// An open connection.
+type FlowTotals = (u64, u64, u64, u64, Option<f64>);
+
+/// What a thread is given of a run: itself, what changes, and what came of it.
+struct Part<'a> {
+    simulation: &'a mut Simulation,
+    changes: Vec<(String, String)>,
+    done: Result<(), Wrong>,
+}
+
+/// Why a step could not be made.
+enum Wrong {
+    Value(WrongValue),
+    Run(aqmlab_record::RunError),
+    Plugin(Failure),
+}
+
+impl Part<'_> {
+    fn step(&mut self, seconds: f64) {
+        let made = self.made(seconds);
+        // Failures are those of a thread, and this one may be another run's next.
+        self.done = failure::take().map_or(made, |failure| Err(Wrong::Plugin(failure)));
+    }
+
+    fn made(&mut self, seconds: f64) -> Result<(), Wrong> {
+        for (key, value) in &self.changes {
+            self.simulation.set(key, value).map_err(Wrong::Value)?;
+        }
+        let time = Time::from_secs_f64(self.simulation.now().as_secs_f64() + seconds);
+        self.simulation.run_until(time).map_err(Wrong::Run)
+    }
+}
+
+/// What is left takes at least so long where threads are begun for it: that takes as long as some
+/// steps do.
+const WORTH_THREADS: Duration = Duration::from_micros(200);
+
+/// Makes each run's changes and then simulates `seconds` of it, on up to `threads` threads which do
+/// not hold the interpreter.
+#[pyfunction]
+pub(crate) fn step_all(
+    py: Python<'_>,
+    mut steppers: Vec<PyRefMut<'_, Stepper>>,
+    changes: Vec<Vec<(String, String)>>,
+    seconds: f64,
+    threads: usize,
+) -> PyResult<()> {
+    let holding = steppers.iter().any(|stepper| stepper.holding);
+    let mut parts = Vec::with_capacity(steppers.len());
+    for (stepper, changes) in steppers.iter_mut().zip(changes) {
+        let simulation = stepper.simulation()?;
+        parts.push(Part {
+            simulation,
+            changes,
+            done: Ok(()),
+        });
+    }
+    match holding {
+        true => parts.iter_mut().for_each(|part| part.step(seconds)),
+        false => py.detach(|| step_parts(&mut parts, seconds, threads)),
+    }
+    for part in parts {
+        match part.done {
+            Ok(()) => {}
+            Err(Wrong::Value(error)) => return Err(ScenarioError::new_err(error.to_string())),
+            Err(Wrong::Run(error)) => return Err(run_error(error)),
+            Err(Wrong::Plugin(failure)) => {
+                failure::set(failure);
+                plugins::raise(py)?;
+            }
+        }
+    }
+    py.check_signals()
+}
+
+/// The first run is stepped at once: how long that takes says whether threads are worth it.
+fn step_parts(parts: &mut [Part<'_>], seconds: f64, threads: usize) {
+    let began = Instant::now();
+    let Some((first, rest)) = parts.split_first_mut() else {
+        return;
+    };
+    first.step(seconds);
+    let left = began.elapsed() * rest.len() as u32;
+    if left < WORTH_THREADS || threads < 2 {
+        rest.iter_mut().for_each(|part| part.step(seconds));
+        return;
+    }
+    let helpers = (threads - 1).min(rest.len() - 1);
+    let rest: Vec<_> = rest.iter_mut().map(Mutex::new).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(part) = rest.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Ok(mut part) = part.lock() {
+                part.step(seconds);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..helpers {
+            scope.spawn(work);
+        }
+        work();
+    });
 }
 
 /// A link's direction as keys of changes have it.

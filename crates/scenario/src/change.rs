@@ -13,7 +13,8 @@ pub struct Change {
     /// When, from the beginning of the run; before anything else that happens then.
     pub at: Time,
     /// What: `LINK.DIRECTION.rate`, `LINK.DIRECTION.delay`, `LINK.DIRECTION.discipline.PARAMETER`,
-    /// or `traffic.CLASS.` and its `users`, `sessions`, `flows` or `rate`.
+    /// or `traffic.CLASS.` and its `users`, `sessions`, `flows` or `rate`, or
+    /// `congestion_control.PARAMETER` where the control is `external`.
     pub key: String,
     /// The value from then on, as it would stand at its place in the scenario.
     #[serde(deserialize_with = "scalar")]

@@ -3,11 +3,12 @@
 use aqmlab_aqm::Discipline;
 use aqmlab_declare::tagged::{self, Located, quoted};
 use aqmlab_net::{Frequency, Rate, Time};
+use aqmlab_tcp::CongestionControlKind;
 use aqmlab_traffic::{Changing, Model};
 use toml::{Table, Value};
 
 use crate::change::Change;
-use crate::{Link, Network, Scenario, ScenarioError, overrides};
+use crate::{Link, Network, Scenario, ScenarioError, Stacks, overrides};
 
 /// What changes, ready for the world.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +27,13 @@ pub enum Changed {
         /// How many from then on.
         population: f64,
     },
+    /// Parameters of the congestion controls of a class, of its open connections too.
+    CongestionControl {
+        /// Number of the class.
+        class: usize,
+        /// Those of clients and servers; they stay of their kinds.
+        controls: [CongestionControlKind; 2],
+    },
 }
 
 /// What can change about a direction of a link during a run.
@@ -43,11 +51,13 @@ pub enum LinkChange {
 #[derive(Clone, Debug)]
 pub struct Changes {
     network: Network,
-    classes: Vec<(String, Model)>,
+    classes: Vec<(String, Model, Stacks)>,
 }
 
 /// Where the keys of classes begin.
 const TRAFFIC: &str = "traffic";
+/// What the keys of a class's congestion control begin with.
+const CONTROL: &str = "congestion_control";
 
 impl Changes {
     /// Nothing has changed yet.
@@ -56,7 +66,7 @@ impl Changes {
         Self {
             network: scenario.topology.network(),
             classes: classes
-                .map(|class| (class.name.clone(), class.model.clone()))
+                .map(|class| (class.name.clone(), class.model.clone(), class.tcp.clone()))
                 .collect(),
         }
     }
@@ -67,7 +77,7 @@ impl Changes {
     /// wrong, and empty where the key is.
     pub fn change(&mut self, key: &str, value: &str) -> Result<Option<Changed>, ScenarioError> {
         match key.split_once('.') {
-            Some((TRAFFIC, rest)) => self.change_population(key, rest, value),
+            Some((TRAFFIC, rest)) => self.change_class(key, rest, value),
             _ => self.change_link(key, value),
         }
     }
@@ -79,20 +89,21 @@ impl Changes {
             for (direction, link) in [("forward", &link.forward), ("reverse", &link.reverse)] {
                 let parameters = link.discipline.changeable().into_iter();
                 let parameters = parameters.map(|parameter| format!("discipline.{parameter}"));
-                // A trace says when a link can send.
-                let of_link = ["rate", "delay"].into_iter();
-                let of_link = of_link.filter(|key| *key == "delay" || link.trace.is_none());
-                let of_link = of_link.map(str::to_owned);
-                let of_link = of_link.chain(parameters);
+                let of_link = ["rate", "delay"].map(str::to_owned).into_iter();
+                let of_link = of_link.chain(parameters).filter(|key| can(link, key));
                 keys.extend(of_link.map(|key| format!("{name}.{direction}.{key}")));
             }
         }
-        for (name, model) in &self.classes {
+        for (name, model, stacks) in &self.classes {
             let parameters = model.parameters();
             if parameters.changing() != Changing::Never && parameters.population().is_some() {
                 let key = parameters.population_key().name;
                 keys.push(format!("{TRAFFIC}.{name}.{key}"));
             }
+            let [client, server] = stacks.ends().map(|it| it.congestion_control.changeable());
+            let only_server = server.iter().filter(|key| !client.contains(key));
+            let of_control = client.iter().chain(only_server);
+            keys.extend(of_control.map(|key| format!("{TRAFFIC}.{name}.{CONTROL}.{key}")));
         }
         keys
     }
@@ -105,20 +116,19 @@ impl Changes {
     }
 
     fn change_link(&mut self, key: &str, value: &str) -> Result<Option<Changed>, ScenarioError> {
-        if !self.keys().iter().any(|known| known == key) {
-            return Err(self.unknown(key));
-        }
         let mut parts = key.splitn(3, '.');
         let [name, direction, of_link] = [(); 3].map(|()| parts.next().unwrap_or_default());
         let links = self.network.links.iter_mut().enumerate();
         let mut links = links.filter(|(_, (other, _))| other.as_str() == name);
-        let Some((number, (_, link))) = links.next() else {
+        let found = links
+            .next()
+            .and_then(|(number, (_, link))| match direction {
+                "forward" => Some((number, &mut link.forward)),
+                "reverse" => Some((number, &mut link.reverse)),
+                _ => None,
+            });
+        let Some((number, link)) = found.filter(|(_, link)| can(link, of_link)) else {
             return Err(self.unknown(key));
-        };
-        let is_reverse = direction == "reverse";
-        let link = match is_reverse {
-            true => &mut link.reverse,
-            false => &mut link.forward,
         };
         let changed = with(link, of_link, value).map_err(|error| at(key, of_link, &error))?;
         let checked = changed.check().map_err(ScenarioError::from);
@@ -132,8 +142,56 @@ impl Changes {
             "delay" => LinkChange::Delay(link.delay),
             _ => LinkChange::Discipline(Box::new(link.discipline.clone())),
         };
-        let port = 2 * number + usize::from(is_reverse);
+        let port = 2 * number + usize::from(direction == "reverse");
         Ok(Some(Changed::Link { port, change }))
+    }
+
+    fn change_class(
+        &mut self,
+        key: &str,
+        rest: &str,
+        value: &str,
+    ) -> Result<Option<Changed>, ScenarioError> {
+        let of_control = self.classes.iter().enumerate().find_map(|(class, it)| {
+            let rest = rest.strip_prefix(&it.0)?.strip_prefix('.')?;
+            let parameter = rest.strip_prefix(CONTROL)?.strip_prefix('.')?;
+            Some((class, parameter))
+        });
+        match of_control {
+            Some((class, parameter)) => self.change_control(key, class, parameter, value),
+            None => self.change_population(key, rest, value),
+        }
+    }
+
+    /// A parameter of the congestion control at both ends of a class's connections, where they have
+    /// one that can change.
+    fn change_control(
+        &mut self,
+        key: &str,
+        class: usize,
+        parameter: &str,
+        value: &str,
+    ) -> Result<Option<Changed>, ScenarioError> {
+        let stacks = &mut self.classes[class].2;
+        let before = stacks.ends().map(|stack| stack.congestion_control);
+        let mut controls = before;
+        let mut is_known = false;
+        for control in &mut controls {
+            if control.changeable().contains(&parameter) {
+                is_known = true;
+                *control = with_parameter(control, parameter, value)
+                    .map_err(|error| ScenarioError::new(key, error.message))?;
+            }
+        }
+        if !is_known {
+            return Err(self.unknown(key));
+        }
+        [
+            stacks.client.congestion_control,
+            stacks.server.congestion_control,
+        ] = controls;
+        let changed = Changed::CongestionControl { class, controls };
+        Ok((controls != before).then_some(changed))
     }
 
     fn change_population(
@@ -142,7 +200,7 @@ impl Changes {
         rest: &str,
         value: &str,
     ) -> Result<Option<Changed>, ScenarioError> {
-        let found = self.classes.iter().position(|(name, model)| {
+        let found = self.classes.iter().position(|(name, model, _)| {
             let parameters = model.parameters();
             let expected = format!("{name}.{}", parameters.population_key().name);
             rest == expected
@@ -175,6 +233,15 @@ impl Changes {
     }
 }
 
+/// Whether something about a link can change.
+fn can(link: &Link, key: &str) -> bool {
+    match key.split_once('.') {
+        Some(("discipline", parameter)) => link.discipline.changeable().contains(&parameter),
+        // A trace says when a link can send.
+        _ => key == "delay" || (key == "rate" && link.trace.is_none()),
+    }
+}
+
 /// A link with another value at a key of its table.
 fn with(link: &Link, key: &str, value: &str) -> Result<Link, ScenarioError> {
     let table = Table::try_from(link).expect("a link holds only what TOML can say");
@@ -182,6 +249,22 @@ fn with(link: &Link, key: &str, value: &str) -> Result<Link, ScenarioError> {
     overrides::set(&mut table, &format!("link.{key}"), value)?;
     let link = table.remove("link").unwrap_or(Value::Boolean(false));
     Ok(tagged::from_value(link)?)
+}
+
+/// A congestion control with another value of a parameter.
+fn with_parameter(
+    control: &CongestionControlKind,
+    parameter: &str,
+    value: &str,
+) -> Result<CongestionControlKind, ScenarioError> {
+    let table = Table::try_from(control).expect("a control holds only what TOML can say");
+    let mut table = Table::from_iter([(CONTROL.to_owned(), Value::Table(table))]);
+    overrides::set(&mut table, &format!("{CONTROL}.{parameter}"), value)?;
+    let control = table.remove(CONTROL).unwrap_or(Value::Boolean(false));
+    let control: CongestionControlKind = tagged::from_value(control)?;
+    let checked = control.check();
+    checked.map_err(|(_, message)| ScenarioError::new(parameter, message))?;
+    Ok(control)
 }
 
 /// An error of a link, which knows the key in the link's table, as one of the key of a change.

@@ -2,7 +2,8 @@
 
 use aqmlab_net::{RandomStream, Role, Time};
 use aqmlab_tcp::{
-    Context, Endpoint, Events, HostClock, InitialRecover, Options, Predicted, Probe, Segment,
+    CongestionControlKind, Context, Endpoint, Events, HostClock, InitialRecover, Options,
+    Predicted, Probe, Segment,
 };
 
 use crate::connection::{Connection, Opening};
@@ -97,6 +98,19 @@ impl Connections {
     /// The stack of a class, which keeps the variants that its connections need.
     pub(crate) fn stack_mut(&mut self, class: usize) -> &mut Stack {
         &mut self.stacks[class]
+    }
+
+    /// The congestion controls of a class have other parameters from now on.
+    pub(crate) fn set_controls(&mut self, class: usize, controls: [CongestionControlKind; 2]) {
+        self.stacks[class].set_controls(controls);
+        let open = self
+            .slots
+            .iter_mut()
+            .filter_map(|slot| slot.connection.as_mut());
+        let open = open.filter(|connection| usize::from(connection.class) == class);
+        for overrides in open.filter_map(|connection| connection.overrides.as_deref_mut()) {
+            self.stacks[class].renew(overrides);
+        }
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use aqmlab_net::{Bytes, RandomStream, Role};
 use aqmlab_scenario::Stacks;
-use aqmlab_tcp::{PeerCache, Profile};
+use aqmlab_tcp::{CongestionControlKind, PeerCache, Profile};
 use aqmlab_traffic::Limits;
 
 /// Segment sizes outside this are taken for its ends.
@@ -58,6 +58,33 @@ impl Stack {
     /// The profiles of clients and servers.
     pub(crate) const fn profiles(&self) -> &[Arc<Profile>; 2] {
         &self.profiles
+    }
+
+    /// The congestion controls have other parameters; connections with overrides still have the old
+    /// ones, until they are [renewed](Self::renew).
+    pub(crate) fn set_controls(&mut self, controls: [CongestionControlKind; 2]) {
+        let [client, server] = &mut self.profiles;
+        let is_one = Arc::ptr_eq(client, server);
+        for (profile, control) in [&mut *client, &mut *server].into_iter().zip(controls) {
+            Arc::make_mut(profile).congestion_control = control;
+        }
+        if is_one {
+            *server = Arc::clone(client);
+        }
+        for ((role, ..), variant) in &mut self.variants {
+            Arc::make_mut(variant).congestion_control = controls[*role as usize];
+        }
+    }
+
+    /// A connection with overrides gets the variants that are in force.
+    pub(crate) fn renew(&self, overrides: &mut Overrides) {
+        for role in Role::BOTH {
+            let profile = &mut overrides.profiles[role as usize];
+            let key = (role, profile.mss.0, profile.send_buffer.0);
+            if let Some(variant) = self.variants.get(&key) {
+                *profile = Arc::clone(variant);
+            }
+        }
     }
 
     /// Whether a connection learns from those before it.

@@ -128,6 +128,9 @@ impl<Q: EventQueue> World<Q> {
                 debug_assert!(can, "the scenario says which populations can change");
                 self.act(class);
             }
+            Changed::CongestionControl { class, controls } => {
+                self.connections.set_controls(class, controls);
+            }
         }
         Ok(())
     }

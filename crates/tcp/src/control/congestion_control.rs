@@ -215,6 +215,9 @@ pub(crate) trait ControlParameters: Parameters {
     /// It answers marks itself, by the samples that it needs.
     const ANSWERS_MARKS: bool = false;
 
+    /// Parameters that can change during a run.
+    const CHANGEABLE: &'static [&'static str] = &[];
+
     /// What Linux calls it, if its kernels have it.
     const LINUX: Option<&'static str> = None;
 }

@@ -14,6 +14,7 @@ pub mod bbr1;
 pub mod bbr3;
 pub mod cubic;
 pub mod dctcp;
+pub mod external;
 pub mod fast;
 pub mod plugin;
 pub mod prague;
@@ -53,6 +54,8 @@ registry::congestion_controls! {
     Bbr3(bbr3),
     /// DCTCP for the Internet: paced, with fractions of a segment.
     Prague(prague),
+    /// A window that somebody else sets.
+    External(external),
     ---
     /// A control of your own: a plug-in.
     Plugin(plugin),

@@ -31,6 +31,14 @@ macro_rules! congestion_controls {
                 }
             }
 
+            /// Its parameters that can change during a run.
+            pub const fn changeable(&self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$kind(_) => <$module::Params as ControlParameters>::CHANGEABLE,)+
+                    $(Self::$other(_) => <$other_module::Params as ControlParameters>::CHANGEABLE,)*
+                }
+            }
+
             /// Whether it sets the window itself, in recovery too.
             #[inline]
             pub(crate) const fn owns_window(&self) -> bool {

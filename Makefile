@@ -188,7 +188,7 @@ figures: build  ## the figure of README.md, over ten seeds
 	$(COMPARE) --seeds 1..10 -o docs/images/quickstart.svg
 	$(COMPARE) --seeds 1..10 -o docs/images/quickstart.png
 
-.PHONY: bench bench-micro bench-peers
+.PHONY: bench bench-micro bench-peers bench-plugins
 bench:  ## what the engine costs: ARGS=--quick, --memory, --save; docs/benchmarks.md
 	$(PYTHON) benches/bench.py $(ARGS)
 
@@ -197,6 +197,9 @@ bench-micro:  ## what single parts of it cost
 
 bench-peers:  ## what a packet costs here, in ns-2 and in ns-3; the table is kept in out/bench-peers.md: docs/peers.md
 	$(PYTHON) benches/peers/compare.py $(ARGS)
+
+bench-plugins: build $(STAMPS)/requirements-dev  ## what algorithms in Python, numba and C cost beside native ones, and environments for learning
+	$(BIN)/python benches/plugins.py $(ARGS)
 
 .PHONY: fidelity-modern
 fidelity-modern: build  ## the modern queues beside published figures: every line of docs/fidelity-modern.md

@@ -113,6 +113,7 @@ deny: $(STAMPS)/requirements  ## licences and origin of what we link, yanked ver
 update: $(STAMPS)/requirements-docs  ## newer crates and packages, docs/dependencies.md, then every check
 	cargo update
 	cargo update --manifest-path fuzz/Cargo.toml
+	cargo fetch --locked  # what is stated of crates below is read without a network
 	$(BIN)/python .ci/newer.py
 	$(MAKE) $(STAMPS)/requirements-docs
 	$(BIN)/python .ci/dependencies.py --write

@@ -169,6 +169,17 @@ def test_runs_that_differ_in_their_seed_alone_share_the_rest(tmp_path: Path) -> 
     assert runs[0].scenario["topology"] is runs[1].scenario["topology"]
 
 
+@pytest.mark.usefixtures("done")
+def test_runs_share_what_their_numbers_are_called() -> None:
+    first, second = (Run.open(path) for path in sorted(Path("store").glob("??/*"))[:2])
+    for one, other in zip(first.summary, second.summary, strict=True):
+        assert one is other
+    forward = (run.summary["links"]["bottleneck"]["forward"] for run in (first, second))
+    assert len({id(key) for link in forward for key in link}) == len(
+        first.summary["links"]["bottleneck"]["forward"]
+    )
+
+
 def test_an_estimate_is_made_once_of_the_same_numbers() -> None:
     numbers = [1.0, 2.5, 4.0, 3.0, 2.0, 5.5, 1.5, 2.25]
     first = estimate(numbers)

@@ -281,7 +281,7 @@ impl Endpoint {
             let flags = Flags::RST.with(Flags::ACK);
             let segment = Segment {
                 flags,
-                ..self.bare(seq)
+                ..self.bare(seq, &cx)
             };
             self.hand_over_out_of_line(segment, &cx, out);
         }
@@ -488,7 +488,7 @@ impl Endpoint {
             ack: self.receiver.next,
             len: 0,
             flags,
-            ecn: Ecn::NotEct,
+            ecn: self.code_point_of_control(active, cx),
             options,
         });
         if flags.has(Flags::ACK) {
@@ -632,7 +632,7 @@ impl Endpoint {
             Phase::Established if reset.seq == next => self.fail(),
             // In the window, but not exact: a challenge shows whether the peer means it.
             _ if (next..next + cx.profile.receive_buffer.0).contains(&reset.seq) => {
-                self.hand_over_out_of_line(self.bare(self.nxt), cx, out);
+                self.hand_over_out_of_line(self.bare(self.nxt, cx), cx, out);
                 Events::default()
             }
             _ => Events::default(),
@@ -726,7 +726,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 8257, section 3.2: where marks begin or end, what waits is acknowledged with the old state.
+    /// RFC 8257, section 3.2: where marks begin or end, what waits is acknowledged with the old state,
+    /// and this segment at once with the new one.
     fn note_change_of_marks(&mut self, segment: &Segment, cx: &Context<'_>, out: &mut impl Outbox) {
         let marked = self.ecn.agreed && segment.ecn == Ecn::Ce;
         if segment.len == 0 || marked != self.receiver.echo.is_empty() {
@@ -736,6 +737,7 @@ impl Endpoint {
             self.send_pure_ack(cx, out);
         }
         self.receiver.echo = if marked { Flags::ECE } else { Flags::default() };
+        self.receiver.ack_now = true;
     }
 
     // ---- timers ----

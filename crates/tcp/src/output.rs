@@ -376,12 +376,12 @@ impl Endpoint {
             self.ecn.cwr_pending = false;
             flags = flags.with(Flags::CWR);
         }
-        let capable = agreed && (is_new || cx.profile.ect_on == EctOn::AllData);
-        let ecn = match cx.profile.ect {
-            _ if !capable => Ecn::NotEct,
-            Ect::Ect0 => Ecn::Ect0,
-            Ect::Ect1 if self.falls_back(cx) => Ecn::Ect0,
-            Ect::Ect1 => Ecn::Ect1,
+        let ecn = if agreed && (is_new || cx.profile.ect_on != EctOn::NewData) {
+            self.code_point(cx)
+        } else if len == 0 {
+            self.code_point_of_control(false, cx)
+        } else {
+            Ecn::NotEct
         };
         let segment = Segment {
             seq,
@@ -408,6 +408,27 @@ impl Endpoint {
         }
     }
 
+    /// What data says that is ECN-capable.
+    #[inline]
+    fn code_point(&self, cx: &Context<'_>) -> Ecn {
+        match cx.profile.ect {
+            Ect::Ect0 => Ecn::Ect0,
+            Ect::Ect1 if self.falls_back(cx) => Ecn::Ect0,
+            Ect::Ect1 => Ecn::Ect1,
+        }
+    }
+
+    /// The same of a SYN, an ACK, a FIN: as a rule nothing. `asks`: it is the SYN that offers ECN.
+    #[inline]
+    pub(crate) fn code_point_of_control(&self, asks: bool, cx: &Context<'_>) -> Ecn {
+        let capable = self.ecn.agreed || (asks && cx.profile.ecn);
+        if capable && cx.profile.ect_on == EctOn::AllPackets {
+            self.code_point(cx)
+        } else {
+            Ecn::NotEct
+        }
+    }
+
     /// Accurate feedback was wanted, and the peer has classic ECN: what asks for the L4S service without
     /// it would harm others (RFC 9331, section 4.2).
     #[inline]
@@ -430,19 +451,19 @@ impl Endpoint {
 
     #[inline(never)]
     pub(crate) fn send_pure_ack(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
-        self.hand_over(self.bare(self.nxt), cx, out);
+        self.hand_over(self.bare(self.nxt, cx), cx, out);
         self.receiver.on_ack_sent();
     }
 
     /// An ACK without payload, and so far without options.
     #[inline]
-    pub(crate) fn bare(&self, seq: u64) -> Segment {
+    pub(crate) fn bare(&self, seq: u64, cx: &Context<'_>) -> Segment {
         Segment {
             seq,
             ack: self.receiver.next,
             len: 0,
             flags: self.ack_flags(),
-            ecn: Ecn::NotEct,
+            ecn: self.code_point_of_control(false, cx),
             options: Options::NONE,
         }
     }

@@ -4,7 +4,7 @@
 use aqmlab_net::{Ecn, Time};
 
 use crate::endpoint::{Context, Endpoint};
-use crate::profile::Ect;
+use crate::profile::{Ect, EctOn};
 use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Options, Outbox, Segment};
 
@@ -37,7 +37,7 @@ impl Endpoint {
             if len < mss && !fin && !self.may_send_short(seq, len, idle, cx) {
                 break;
             }
-            let is_capable = self.ecn.agreed & (len > 0);
+            let is_capable = self.ecn.agreed && (len > 0 || cx.profile.ect_on == EctOn::AllPackets);
             out.send_common(Segment {
                 seq,
                 ack: self.receiver.next,

@@ -177,20 +177,22 @@ impl Receiver {
         if fin && seq + len <= edge {
             self.fin_at = end;
         }
+        let takes_fin = fin && self.fin_at == end && profile.reports_fin();
+        let reach = end + u64::from(takes_fin);
         if profile.dsack {
-            self.note_duplicate(seq, end);
+            self.note_duplicate(seq, reach);
         }
         let had_holes = self.has_holes();
         let before = self.next;
         if seq > self.next {
-            // A lone FIN is no island: `fin_at` remembers it.
-            if end > seq {
-                self.held.get_or_insert_default().insert(seq, end);
+            // Where a lone FIN is no island, `fin_at` remembers it.
+            if reach > seq {
+                self.held.get_or_insert_default().insert(seq, reach);
             }
         } else if end > self.next {
             self.next = end;
             if had_holes && let Some(held) = &mut self.held {
-                self.next = held.absorb(end);
+                self.next = held.absorb(end).min(self.fin_at);
             }
         }
         let bytes = self.next - before;

@@ -141,6 +141,10 @@ pub struct Profile {
     /// Upper end of the random delay before each segment that a sender may send, uniform from 0
     /// (ns's `overhead_`, against synchronization of flows).
     pub random_send_delay: Time,
+    /// Whether Nagle's rule holds a small segment only while another small one is out (G. Minshall,
+    /// draft-minshall-nagle, 1999; Linux). With `recovery = "rack-tlp"`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub minshall: bool,
     /// When a flight whose end may be lost is probed: a word, or a table with its `kind` and times.
     /// With `recovery = "rack-tlp"`.
     #[serde(
@@ -176,6 +180,11 @@ pub struct Profile {
     /// The code point of ECN-capable data.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ect: Ect,
+}
+
+/// As it is written.
+fn value(value: impl Serialize) -> Value {
+    Value::try_from(value).expect("a word, a flag or a table")
 }
 
 /// Keys that a stack of before 2010 lacks are not written where they have no effect.
@@ -258,6 +267,12 @@ impl Profile {
     pub(crate) fn stamps(&self) -> Option<Stamps> {
         let own = self.congestion_control.stamps();
         own.or_else(|| self.timestamps.then_some(Stamps::Rfc7323))
+    }
+
+    /// Whether SACK blocks take the peer's FIN for a byte, as Linux's do: a sender that keeps records
+    /// learns of it as of any segment.
+    pub(crate) fn reports_fin(&self) -> bool {
+        self.recovery == Recovery::RackTlp
     }
 
     /// This stack as it is with `peer` at the other end: what both must agree on without being
@@ -402,6 +417,43 @@ impl Profile {
         checked.map_err(|(field, message)| (format!("congestion_control.{field}"), message))
     }
 
+    /// Keys that are not written where they have their default, but must be, because the profile that
+    /// is named has another value.
+    fn defaults_unlike_the_named_profile(&self) -> Table {
+        let mut defaults = Table::new();
+        let Some(named) = Self::named(&self.profile) else {
+            return defaults;
+        };
+        let mut compare = |key: &str, own: Value, named: Value, default: Value| {
+            if own != named && own == default {
+                defaults.insert(key.to_owned(), own);
+            }
+        };
+        macro_rules! compare {
+            ($($key:ident: $default:expr),+) => {
+                $(compare(
+                    stringify!($key),
+                    value(self.$key),
+                    value(named.$key),
+                    value($default),
+                );)+
+            };
+        }
+        compare!(
+            minshall: false,
+            tail_loss_probe: TailLossProbe::default(),
+            frto: Frto::default(),
+            undo: false,
+            dsack: false,
+            pacing: Pacing::default(),
+            slow_start_exit: SlowStartExit::default(),
+            ecn_echo: EcnEcho::default(),
+            accecn_option: true,
+            ect: Ect::default()
+        );
+        defaults
+    }
+
     /// The profile that the table names, with the table's other values in place of its own.
     fn from_overlay(overlay: Table) -> Result<Self, Located> {
         renamed::refuse(&overlay)?;
@@ -426,9 +478,33 @@ impl Profile {
     }
 }
 
+/// What the derive writes of a profile: without the keys that have their default.
+struct Derived<'a>(&'a Profile);
+
+impl Serialize for Derived<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Profile::serialize(self.0, serializer)
+    }
+}
+
+/// The same, and keys with their default where the profile that is named has another value: reading
+/// would take that.
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(flatten)]
+    derived: Derived<'a>,
+    #[serde(flatten)]
+    defaults: Table,
+}
+
 impl Serialize for Profile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
+        let defaults = self.defaults_unlike_the_named_profile();
+        if defaults.is_empty() {
+            return Self::serialize(self, serializer);
+        }
+        let derived = Derived(self);
+        Serialize::serialize(&Written { derived, defaults }, serializer)
     }
 }
 
@@ -480,6 +556,30 @@ mod tests {
             assert_eq!(tagged::from_value(written), Ok(profile), "{name}");
         }
         assert_eq!(Profile::named("hurd"), None);
+    }
+
+    #[test]
+    fn a_default_survives_writing_where_the_named_profile_has_another_value() {
+        for name in Profile::NAMES {
+            let profile = Profile {
+                minshall: false,
+                tail_loss_probe: TailLossProbe::Off,
+                frto: Frto::Off,
+                undo: false,
+                dsack: false,
+                pacing: Pacing::default(),
+                slow_start_exit: SlowStartExit::default(),
+                ecn_echo: EcnEcho::default(),
+                accecn_option: true,
+                ect: Ect::default(),
+                ..Profile::named(name).unwrap()
+            };
+            let written = toml::to_string(&profile).unwrap();
+            let table: Value = Value::Table(written.parse().unwrap());
+            assert_eq!(tagged::from_value(table), Ok(profile), "{name}");
+        }
+        let linux = read("tcp = { profile = \"linux\", tail_loss_probe = \"off\" }").unwrap();
+        assert_eq!(linux.defaults_unlike_the_named_profile().len(), 1);
     }
 
     #[test]

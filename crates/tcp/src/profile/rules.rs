@@ -203,6 +203,9 @@ pub enum EctOn {
     NewData,
     /// Retransmissions too (ns).
     AllData,
+    /// SYNs and ACKs as well, from the client's SYN on: hosts of data centres, whose switches drop what
+    /// is not ECN-capable where they mark the rest (Linux where the congestion control needs ECN).
+    AllPackets,
 }
 
 /// How the sender reacts to an ECN echo: at most once per window of data, as to a loss, but for

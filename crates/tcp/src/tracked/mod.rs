@@ -38,6 +38,8 @@ pub(crate) struct Tracked {
     probe: Probe,
     pace: Pace,
     hystart: HyStart,
+    /// Behind the last segment sent that was not full.
+    small_end: u64,
     /// When the retransmission timer expires, RACK's reordering timer, the probe's.
     rto_at: Time,
     reo_at: Time,
@@ -55,6 +57,7 @@ impl Default for Tracked {
             probe: Probe::default(),
             pace: Pace::default(),
             hystart: HyStart::default(),
+            small_end: 0,
             rto_at: Time::NEVER,
             reo_at: Time::NEVER,
             pto_at: Time::NEVER,

@@ -49,7 +49,7 @@ impl Endpoint {
         let (cwnd, pipe) = (self.control.window(), self.pipe(cx.profile.mss.0));
         let repairing = self.recovery_state != RecoveryState::Open;
         let in_recovery = self.recovery_state == RecoveryState::Recovery;
-        let idle = self.una == self.max;
+        let small = self.nagle_lets_go(cx);
         let tracked = self.tracked();
         let probing = match tracked.spurious {
             Spurious::Second => return false,
@@ -73,7 +73,7 @@ impl Endpoint {
         } else {
             cwnd.saturating_sub(pipe)
         };
-        if hole.is_none() && !self.may_send_new(room, idle, cx) {
+        if hole.is_none() && !self.may_send_new(room, small, cx) {
             return self.end_probing();
         }
         if let Some(next) = self.tracked().pace.wait(cx.now) {
@@ -86,7 +86,7 @@ impl Endpoint {
                 self.tracked().undo.on_resend(cx.now);
             }
             None => {
-                self.send_new_tracked(cx, out);
+                self.send_new_tracked(small, cx, out);
                 if probing > 0 {
                     self.tracked().spurious = match probing {
                         1 => Spurious::Second,
@@ -111,17 +111,29 @@ impl Endpoint {
         was != *spurious && *spurious == Spurious::Settled
     }
 
-    /// Whether a new segment may go that takes `room` bytes at most.
-    fn may_send_new(&self, room: u64, idle: bool, cx: &Context<'_>) -> bool {
-        let limit = (self.una + self.data_limit(cx)).min(self.max.saturating_add(room));
-        self.next_segment(limit, idle, cx).is_some()
+    /// Whether Nagle's rule lets a small segment go: with nothing out, or by Minshall's change with
+    /// nothing small.
+    fn nagle_lets_go(&mut self, cx: &Context<'_>) -> bool {
+        let una = self.una;
+        una == self.max || (cx.profile.minshall && self.tracked().small_end <= una)
     }
 
-    /// Sends a new segment if the peer's window allows one.
-    pub(super) fn send_new_tracked(&mut self, cx: &Context<'_>, out: &mut impl Outbox) -> bool {
+    /// Whether a new segment may go that takes `room` bytes at most; `small`: Nagle's rule does not
+    /// hold it.
+    fn may_send_new(&self, room: u64, small: bool, cx: &Context<'_>) -> bool {
+        let limit = (self.una + self.data_limit(cx)).min(self.max.saturating_add(room));
+        self.next_segment(limit, small, cx).is_some()
+    }
+
+    /// Sends a new segment if the peer's window allows one; `small`: Nagle's rule does not hold it.
+    pub(super) fn send_new_tracked(
+        &mut self,
+        small: bool,
+        cx: &Context<'_>,
+        out: &mut impl Outbox,
+    ) -> bool {
         let limit = self.una + self.data_limit(cx);
-        let idle = self.una == self.max;
-        let Some((len, fin)) = self.next_segment(limit, idle, cx) else {
+        let Some((len, fin)) = self.next_segment(limit, small, cx) else {
             return false;
         };
         let (seq, pipe) = (self.nxt, self.pipe(cx.profile.mss.0));
@@ -133,6 +145,9 @@ impl Endpoint {
         tracked.pace.on_send(bytes, cx.now);
         if in_recovery {
             tracked.prr.out += end - seq;
+        }
+        if len < cx.profile.mss.0 {
+            tracked.small_end = end;
         }
         self.nxt = end;
         self.emit_out_of_line(seq, len, fin, cx, out);

@@ -32,10 +32,10 @@ impl Endpoint {
         }
     }
 
-    /// Section 7.3: new data if there is some, else the last segment again.
+    /// Section 7.3: new data if there is some, whatever Nagle's rule says, else the last segment again.
     pub(super) fn send_probe(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         self.tracked().pto_at = Time::NEVER;
-        let is_new = self.send_new_tracked(cx, out);
+        let is_new = self.send_new_tracked(true, cx, out);
         if !is_new {
             let newest = self.tracked().flight.newest();
             if let Some((seq, end)) = newest {

@@ -334,6 +334,58 @@ def test_rack_takes_reordering_for_what_it_is() -> None:
     assert flow["goodput_bps"] > classic["goodput_bps"]
 
 
+def test_probes_repair_tails_before_the_timer_does() -> None:
+    """RFC 8985, section 7: fewer than half of the time-outs, and the late answers come sooner."""
+    stack = '{ profile = "linux", tail_loss_probe = "off" }'
+    probing, waiting = made("rack-tail"), made("rack-tail", traffic__responses__tcp=stack)
+    timeouts = [run.summary["flows"]["responses"]["span_timeouts"] for run in (probing, waiting)]
+    assert timeouts[0] < timeouts[1] / 2, timeouts
+    for rank in (0.98, 0.99):
+        times = []
+        for run in (probing, waiting):
+            assert run.responses is not None
+            times.append(float(np.quantile(run.responses["response_s"].to_numpy(), rank)))
+        assert times[0] < times[1] - 0.05, (rank, times)
+
+
+@pytest.mark.parametrize("servers", [10, 20, 35])
+def test_dctcp_answers_at_once_without_a_time_out(servers: int) -> None:
+    """DCTCP figure 18: none up to about 35 servers; with TCP from 20 on always."""
+    size = {"traffic__query__flows": str(servers), "traffic__query__size": f"{1000 // servers} kB"}
+    reno = {
+        "traffic__query__tcp": '{ profile = "linux", congestion_control = "reno", '
+        'rto_min = "10 ms", initial_window = 2 }',
+        QUEUE.replace(".", "__"): '{ kind = "droptail", limit = "67 packets" }',
+    }
+    late = {"dctcp": 0, "reno": 0}
+    for seed in range(1, 6):
+        for control, keys in (("dctcp", {}), ("reno", reno)):
+            run = made("dctcp-incast", seed=str(seed), **size, **keys)
+            late[control] += run.summary["flows"]["query"]["span_timeouts"] > 0
+    assert late["dctcp"] == 0
+    assert late["reno"] == (5 if servers > 10 else 0)
+
+
+def test_overload_costs_all_the_same_share_and_keeps_the_delays() -> None:
+    """RFC 9332 section 4.2: both queues lose as one AQM would; 10 % stay for the classic one.
+
+    CUBIC does not get those 10 %: it loses a third of its packets like all others, and a sender
+    that answers losses sends next to nothing then. Datagrams do.
+    """
+    run = made("l4s-overload")
+    flows = run.summary["flows"]
+    lost = [flows[name]["datagram_loss_rate"] for name in ("flood", "classic")]
+    assert abs(lost[0] - lost[1]) < 0.02, lost
+    assert abs(lost[0] - (1 - 100 / 160)) < 0.02, lost
+    assert flows["classic"]["goodput_bps"] > 10e6
+    assert flows["cubic"]["goodput_bps"] < 2e6
+    assert l_delay(run, "flood") < 0.015 < l_delay(run, "classic", "p50") < 0.020
+    # Without drops the buffer of 250 ms is full, and the datagrams lock the others out.
+    full = made("l4s-overload", **{f"{QUEUE.replace('.', '__')}__overload": '"overflow"'})
+    assert forward(full)["drops"]["overflow"] > 0.9 * forward(full)["dropped_packets"]
+    assert max(l_delay(full, name) for name in ("flood", "classic")) > 0.24
+
+
 def test_every_file_has_a_test() -> None:
     """No scenario of the folder without an expectation."""
     text = (ROOT / "tests/test_modern.py").read_text()

@@ -181,7 +181,8 @@ fn an_input_is_shown_a_round_trip_and_half_a_frame_later() {
 #[test]
 fn a_file_on_an_idle_link_has_its_size_over_its_time() {
     // Connect, request, and a window of 14,600 bytes: two round trips and the bytes. Those are SYN and
-    // SYN-ACK with options, an ACK each way, the request, and the file in seven packets with stamps.
+    // SYN-ACK with options, an ACK each way, the request, and the file in seven packets with stamps,
+    // and its FIN.
     let (quality, summary) = quality(
         "100 Mbit/s",
         DEEP,
@@ -189,7 +190,7 @@ fn a_file_on_an_idle_link_has_its_size_over_its_time() {
          tcp = 'linux'\n\
          rtt = { kind = 'constant', rtt = '40 ms' }",
     );
-    let bytes = 2.0 * 60.0 + 2.0 * 52.0 + 352.0 + 10_000.0 + 7.0 * 52.0;
+    let bytes = 2.0 * 60.0 + 2.0 * 52.0 + 352.0 + 10_000.0 + 8.0 * 52.0;
     let time = 0.080 + bytes * 8.0 / 100e6;
     near(quality.throughput_p50_bps, 80_000.0 / time, 1.0);
     near(Some(summary.responses["one"].count as f64), 300.0, 60.0);

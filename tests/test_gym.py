@@ -220,3 +220,16 @@ def test_what_is_wrong_with_a_congestion_control_is_named(lone: Scenario) -> Non
     with pytest.raises(AqmlabError, match="interval: found 0"):
         CongestionControlEnv(lone, interval=0)
     assert "rtt_s" in aqmlab.gym.CONTROL_OBSERVATIONS
+
+
+def test_the_wrappers_of_the_how_to_work(lone: Scenario) -> None:
+    from gymnasium.wrappers import FlattenObservation, FrameStackObservation, RescaleAction
+
+    inner = CongestionControlEnv(lone, high=200)
+    low, high = np.float32(-1), np.float32(1)
+    env = FlattenObservation(FrameStackObservation(RescaleAction(inner, low, high), 4))
+    env.reset(seed=1)
+    for _ in range(30):
+        observation, *_ = env.step(np.zeros(1, np.float32))
+    assert observation.shape == (20,)
+    assert observation[-1] == pytest.approx(100.5)  # packets, halfway between 1 and 200

@@ -278,9 +278,9 @@ impl Part<'_> {
     }
 }
 
-/// What is left takes at least so long where threads are begun for it: that takes as long as some
-/// steps do.
-const WORTH_THREADS: Duration = Duration::from_micros(200);
+/// What is left takes at least so long where threads are begun for it: to begin them takes tens of
+/// microseconds, and on a busy machine they wait for a processor.
+const WORTH_THREADS: Duration = Duration::from_millis(1);
 
 /// Makes each run's changes and then simulates `seconds` of it, on up to `threads` threads which do
 /// not hold the interpreter.

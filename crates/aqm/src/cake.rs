@@ -237,6 +237,19 @@ impl SchedulerParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, BLUE, ACK_FILTER, Reason::OVERFLOW];
 
+    const CHANGEABLE: &'static [&'static str] = &[
+        "rtt", "target", "overhead", "mpu", "memory", "ingress", "mtu", "ecn",
+    ];
+
+    /// A shaper that is there can have another rate.
+    fn changeable(&self) -> Vec<&'static str> {
+        let shaper = self.bandwidth.map(|_| "bandwidth");
+        shaper
+            .into_iter()
+            .chain(Self::CHANGEABLE.iter().copied())
+            .collect()
+    }
+
     fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> Cake<T> {
         Cake::new(self, seed)
     }

@@ -177,6 +177,10 @@ impl SchedulerParameters for Params {
 
     const CHANGEABLE: &'static [&'static str] = &["target", "interval", "limit", "mtu", "ecn"];
 
+    fn changeable(&self) -> Vec<&'static str> {
+        changeable(Self::CHANGEABLE, self.step())
+    }
+
     fn scheduler<T>(&self, link: LinkFacts, _seed: u64) -> Codel<T> {
         Codel {
             settings: Settings::new(self.target, self.interval, self.mtu, self.ecn, link)
@@ -195,6 +199,17 @@ pub(crate) fn reasons(step: CeThreshold) -> &'static [Reason] {
         true => Params::REASONS,
         false => &[Reason::EARLY, Reason::OVERFLOW],
     }
+}
+
+/// What can change of `rest` and a step: one that is there can move; one that is not has no counter.
+pub(crate) fn changeable(rest: &[&'static str], step: CeThreshold) -> Vec<&'static str> {
+    let of_step = [
+        "ce_threshold",
+        "ce_threshold_selector",
+        "ce_threshold_mask",
+    ];
+    let of_step = of_step.into_iter().filter(|_| step.is_given());
+    rest.iter().copied().chain(of_step).collect()
 }
 
 /// What CoDel aims at, in the units of the arithmetic.

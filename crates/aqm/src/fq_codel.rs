@@ -142,6 +142,10 @@ impl SchedulerParameters for Params {
         "quantum", "limit", "memory", "batch", "target", "interval", "mtu", "ecn",
     ];
 
+    fn changeable(&self) -> Vec<&'static str> {
+        codel::changeable(Self::CHANGEABLE, self.step())
+    }
+
     fn scheduler<T>(&self, link: LinkFacts, seed: u64) -> FqCodel<T> {
         let quantum = self.quantum.unwrap_or_else(|| fq::default_quantum(link));
         let codel = codel::Settings::new(self.target, self.interval, self.mtu, self.ecn, link)

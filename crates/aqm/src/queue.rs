@@ -248,9 +248,14 @@ pub trait SchedulerParameters: Parameters {
     /// Parameters that can change during a run; see [`Scheduler::adopt`].
     const CHANGEABLE: &'static [&'static str] = &[];
 
-    /// The same of these parameters, which may rule some of them out.
+    /// The reasons of these parameters, which may rule some of them out.
     fn reasons(&self) -> &'static [Reason] {
         Self::REASONS
+    }
+
+    /// Which of these parameters can change.
+    fn changeable(&self) -> Vec<&'static str> {
+        Self::CHANGEABLE.to_vec()
     }
 
     /// The empty queue in front of `link`. `seed` is for hash functions.

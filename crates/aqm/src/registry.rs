@@ -40,9 +40,7 @@ macro_rules! disciplines {
             pub fn changeable(&self) -> Vec<&'static str> {
                 match self {
                     $(Self::$aqm(_) => <$aqm_module::Params as AqmParameters>::CHANGEABLE.to_vec(),)+
-                    $(Self::$queue(_) => {
-                        <$queue_module::Params as SchedulerParameters>::CHANGEABLE.to_vec()
-                    })*
+                    $(Self::$queue(params) => params.changeable(),)*
                     $(Self::$both(params) => params.changeable().collect(),)*
                 }
             }

@@ -231,9 +231,13 @@ fn changes_of_a_link_are_repeated() {
     );
 }
 
+const CAKE: &str = "{ kind = \"cake\", bandwidth = \"6 Mbit/s\" }";
+const STEP: &str = "{ kind = \"codel\", ecn = true, ce_threshold = \"5 ms\" }";
+const STEP_FQ: &str = "{ kind = \"fq-codel\", ce_threshold = \"5 ms\" }";
+
 #[test]
 fn changes_of_parameters_are_repeated() {
-    let disciplines: [(&str, &str, &[&str]); 13] = [
+    let disciplines: [(&str, &str, &[&str]); 18] = [
         ("red-12-36", "max_p", &["0.02", "0.5"]),
         ("ared-auto", "target_delay", &["5 ms", "50 ms"]),
         ("pi-24", "q_ref", &["5 packets", "40 packets"]),
@@ -247,14 +251,23 @@ fn changes_of_parameters_are_repeated() {
         ("dualpi2", "target", &["2 ms", "60 ms"]),
         ("cobalt", "target", &["1 ms", "30 ms"]),
         ("l4s-step", "limit", &["10 packets", "60 packets"]),
+        (CAKE, "bandwidth", &["4 Mbit/s", "9 Mbit/s"]),
+        (CAKE, "target", &["20 ms", "2 ms"]),
+        (CAKE, "memory", &["30000 bytes", "200000 bytes"]),
+        (STEP, "ce_threshold", &["500 us", "40 ms"]),
+        (STEP_FQ, "ce_threshold", &["500 us", "40 ms"]),
     ];
     for (discipline, parameter, values) in disciplines {
         changes_are_repeated(
-            discipline,
+            parameter,
             "bulk.toml",
             &[
                 ("topology.bottleneck.forward.discipline", discipline),
                 ("measure.duration", "8 s"),
+                (
+                    "traffic.transfers.tcp",
+                    "{ profile = \"rfc\", ecn = true }",
+                ),
             ],
             &[(
                 &format!("bottleneck.forward.discipline.{parameter}"),

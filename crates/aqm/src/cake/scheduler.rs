@@ -83,7 +83,7 @@ struct Tin {
     delays: [f64; 3],
 }
 
-/// What does not change.
+/// What packets do not change.
 #[derive(Clone, Debug)]
 struct Settings {
     tin_of: [u8; 64],
@@ -547,6 +547,14 @@ fn uncarried<T>(queued: Queued<Carried<T>>) -> Queued<T> {
 }
 
 impl<T> Scheduler<T> for Cake<T> {
+    /// Queues, tins and the flows' deficits stay; what is due at the old rate goes then.
+    fn adopt(&mut self, fresh: Self) {
+        self.settings = fresh.settings;
+        for (tin, fresh) in self.tins.iter_mut().zip(fresh.tins) {
+            (tin.shape, tin.settings) = (fresh.shape, fresh.settings);
+        }
+    }
+
     #[inline]
     fn enqueue(
         &mut self,

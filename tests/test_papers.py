@@ -18,6 +18,7 @@ from aqmlab.papers.scoreboard import Cell, Column, Scoreboard
 from aqmlab.results import recorded
 from aqmlab.results.verdict import Verdict
 from aqmlab.scenario.scenario import Scenario
+from aqmlab.sweeps.file import Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -346,6 +347,16 @@ def test_columns_that_the_paper_does_not_print_stand_alone() -> None:
     assert board.to_json()["cells"] == {"within": 0, "by_value": 0, "total": 0}
     assert "| row | 97.25 |" in board.to_markdown()
     assert "The paper prints no numbers" in board.to_markdown()
+
+
+def test_sweeps_beside_a_paper_can_be_run() -> None:
+    sweeps = [Sweep.load(path) for path in sorted(PAPERS.glob("*/sweeps/dcn-*.toml"))]
+    assert [len(sweep.points) for sweep in sweeps] == [54, 162]
+    for sweep in sweeps:
+        for point in (sweep.points[0], sweep.points[-1]):
+            effective = sweep.scenario_of(point).effective
+            assert 'counts = "forwarded"' in effective
+            assert f"b = {point.variables['b']}" in effective
 
 
 @pytest.mark.parametrize(

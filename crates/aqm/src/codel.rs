@@ -203,11 +203,7 @@ pub(crate) fn reasons(step: CeThreshold) -> &'static [Reason] {
 
 /// What can change of `rest` and a step: one that is there can move; one that is not has no counter.
 pub(crate) fn changeable(rest: &[&'static str], step: CeThreshold) -> Vec<&'static str> {
-    let of_step = [
-        "ce_threshold",
-        "ce_threshold_selector",
-        "ce_threshold_mask",
-    ];
+    let of_step = ["ce_threshold", "ce_threshold_selector", "ce_threshold_mask"];
     let of_step = of_step.into_iter().filter(|_| step.is_given());
     rest.iter().copied().chain(of_step).collect()
 }

@@ -264,10 +264,7 @@ fn changes_of_parameters_are_repeated() {
             &[
                 ("topology.bottleneck.forward.discipline", discipline),
                 ("measure.duration", "8 s"),
-                (
-                    "traffic.transfers.tcp",
-                    "{ profile = \"rfc\", ecn = true }",
-                ),
+                ("traffic.transfers.tcp", "{ profile = \"rfc\", ecn = true }"),
             ],
             &[(
                 &format!("bottleneck.forward.discipline.{parameter}"),

@@ -7,6 +7,7 @@
 use aqmlab_net::Time;
 use aqmlab_record::{MeasuredSpan, Records, RunError, Summary};
 use aqmlab_scenario::{Change, Scenario, ScenarioError};
+use aqmlab_traffic::Quality;
 
 mod capture;
 mod connection;
@@ -149,6 +150,12 @@ impl Simulation {
     /// What links and connections are doing now.
     pub fn observe(&mut self) -> Observation {
         self.world.observe(self.now)
+    }
+
+    /// By class: what its users got so far in the measured span, where the class keeps an account of
+    /// that. Calls are rated in windows of 10 s, 3 s after their end.
+    pub fn quality(&self) -> Vec<Option<Quality>> {
+        self.world.quality(self.now)
     }
 
     /// Simulates what is left, writes what is left of the records, and sums up.

@@ -1,7 +1,9 @@
 //! Modern users: what the summary says of their applications, against sums by hand.
 
+use aqmlab_net::Time;
 use aqmlab_record::{Discard, QualitySummary, Summary};
 use aqmlab_scenario::Scenario;
+use aqmlab_sim::{Memory, Simulation};
 
 fn run(text: &str) -> Summary {
     let scenario = Scenario::parse(text, &[], &mut |name| panic!("it asks for {name}"))
@@ -200,4 +202,41 @@ fn a_file_on_an_idle_link_has_its_size_over_its_time() {
         "kind = 'ftp'\nusers = 10\nreading = '1 s'\nrtt = { kind = 'constant', rtt = '40 ms' }",
     );
     assert!(quality.throughput_p5_bps > Some(5e6), "{quality:?}");
+}
+
+#[test]
+fn who_is_looked_at_goes_on_as_if_nobody_looked() {
+    let text = "[measure]\nwarm_up = '0 s'\nduration = '60 s'\nrecord = []\n\
+         [topology]\nkind = 'dumbbell'\n\
+         [topology.bottleneck]\nrate = '2 Mbit/s'\n\
+         discipline = { kind = 'droptail', limit = '100 packets' }\n\
+         [[traffic]]\nname = 'video'\nkind = 'abr-video'\nviewers = 2\n\
+         rtt = { kind = 'constant', rtt = '40 ms' }\n\
+         [[traffic]]\nname = 'call'\nkind = 'voip'\ncalls = 1\n\
+         rtt = { kind = 'constant', rtt = '40 ms' }\n\
+         [[traffic]]\nname = 'files'\nkind = 'bulk'\nflows = 1\n\
+         rtt = { kind = 'constant', rtt = '40 ms' }\n";
+    let scenario = Scenario::parse(text, &[], &mut |_| unreachable!()).unwrap();
+    let mut simulation =
+        Simulation::start(&scenario, Box::new(Discard), Memory::UNLIMITED).unwrap();
+    let (mut rated, mut watched) = (Vec::new(), 0.0);
+    while simulation.now() < simulation.end_time() {
+        let next = simulation.now() + Time::from_millis(700);
+        simulation.run_until(next).unwrap();
+        let quality = simulation.quality();
+        let [Some(video), Some(call), None] = quality.as_slice() else {
+            panic!("{quality:?}");
+        };
+        rated.push(call.voice.scores.count());
+        let seconds = video.video.played_s + video.video.stalled_s;
+        assert!(seconds >= watched, "time does not go back");
+        watched = seconds;
+    }
+    // A window of 10 s is rated 13 s after its beginning; the last one when all is over.
+    let windows = |second: usize| rated[second * 10 / 7];
+    assert_eq!((windows(12), windows(14), windows(35)), (0, 1, 3));
+    assert_eq!(rated.last(), Some(&6));
+    assert!(watched > 100.0, "two viewers for a minute: {watched}");
+    let stepped = simulation.end().unwrap();
+    assert_eq!(stepped, run(text));
 }

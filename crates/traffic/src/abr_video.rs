@@ -420,14 +420,17 @@ impl ModelSource for AbrVideoSource {
         self.span = span.clone();
     }
 
-    fn quality(&mut self, end: Time) -> Option<Quality> {
-        for viewer in &mut self.viewers {
+    fn quality(&self, now: Time, stop: Time) -> Option<Quality> {
+        let end = now.min(stop);
+        let mut video = self.video.clone();
+        // A viewer who is looked at goes on as if nobody had looked.
+        for viewer in &self.viewers {
             if viewer.began != Time::NEVER && viewer.at < end {
-                viewer.advance(end, &self.span, &mut self.video);
+                viewer.clone().advance(end, &self.span, &mut video);
             }
         }
         Some(Quality {
-            video: self.video.clone(),
+            video,
             ..Quality::default()
         })
     }

@@ -311,7 +311,7 @@ impl ModelSource for GameSource {
         self.span = span.clone();
     }
 
-    fn quality(&mut self, _end: Time) -> Option<Quality> {
+    fn quality(&self, _now: Time, _stop: Time) -> Option<Quality> {
         Some(self.quality.clone())
     }
 }

@@ -109,9 +109,10 @@ pub trait ModelSource: Send {
     /// The run measures between these times: said before it begins.
     fn measure(&mut self, _span: &Range<Time>) {}
 
-    /// What its users got within what is measured, when the run ends; `None` if it keeps no
-    /// account of that.
-    fn quality(&mut self, _end: Time) -> Option<Quality> {
+    /// What its users got so far within what is measured, up to `now` and to `stop`, when the class
+    /// begins nothing new any more; `None` if it keeps no account of that. What can only be told
+    /// later is left out.
+    fn quality(&self, _now: Time, _stop: Time) -> Option<Quality> {
         None
     }
 

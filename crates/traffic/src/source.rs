@@ -177,9 +177,9 @@ impl Source {
         self.model.measure(span);
     }
 
-    /// What its users got within what is measured, when the run ends.
-    pub fn quality(&mut self, end: Time) -> Option<Quality> {
-        self.model.quality(end.min(self.activity.stop))
+    /// What its users got so far within what is measured.
+    pub fn quality(&self, now: Time) -> Option<Quality> {
+        self.model.quality(now, self.activity.stop)
     }
 
     /// The number of users, sessions or flows, or the rate of connections, becomes another one.

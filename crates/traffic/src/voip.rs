@@ -78,6 +78,8 @@ const HEADERS: u32 = 40;
 const WINDOW: Time = Time::from_secs(10);
 /// What is sent later than that before the end is not rated: it may still be on its way.
 const GRACE: Time = Time::from_secs(1);
+/// As long as the span lasts, a window is rated so much later.
+const SETTLED: Time = Time::from_secs(3);
 /// Seconds that an adaptive playout waits more than d + 4 v, so that an even delay is met.
 const LEAST: f64 = 1e-3;
 /// Weight of the past in the moving averages.
@@ -345,9 +347,18 @@ impl ModelSource for VoipSource {
         self.span = span.clone();
     }
 
-    fn quality(&mut self, _end: Time) -> Option<Quality> {
+    fn quality(&self, now: Time, _stop: Time) -> Option<Quality> {
         let mut quality = Quality::default();
-        let windows = self.calls.iter().flat_map(|call| &call.ear.windows);
+        // As long as the span lasts only windows count of which nothing is still on its way.
+        let told = match now >= self.span.end {
+            true => usize::MAX,
+            false => {
+                let since = now.saturating_sub(self.span.start);
+                (since.saturating_sub(SETTLED).as_nanos() / WINDOW.as_nanos()) as usize
+            }
+        };
+        let calls = self.calls.iter();
+        let windows = calls.flat_map(|call| call.ear.windows.iter().take(told));
         for window in windows.filter(|window| window.sent > 0) {
             self.rate(window, &mut quality.voice);
         }

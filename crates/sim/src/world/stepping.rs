@@ -7,6 +7,7 @@ use aqmlab_net::{Role, Time};
 use aqmlab_record::{LinkDirection, RunError};
 use aqmlab_scenario::{Change, Changed, Changes, Scenario, ScenarioError};
 use aqmlab_tcp::Probe;
+use aqmlab_traffic::Quality;
 
 use super::World;
 use crate::event::{Event, Kind};
@@ -200,6 +201,12 @@ impl<Q: EventQueue> World<Q> {
             flows,
             received: self.received(),
         }
+    }
+
+    /// By class: what its users got so far, where it keeps an account of that.
+    pub(crate) fn quality(&self, time: Time) -> Vec<Option<Quality>> {
+        let classes = self.classes.iter();
+        classes.map(|class| class.source.quality(time)).collect()
     }
 
     /// By class, of connections that have ended, of open ones, and of flows of datagrams.

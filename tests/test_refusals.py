@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import socket
 import subprocess
@@ -119,6 +120,8 @@ def local_socket(path: Path) -> None:
         ["traffic", "describe", "odd.cvec"],
         ["traffic", "describe", "odd.pcap"],
         ["traffic", "from-capture", "odd.pcap", "-o", "out.cvec"],
+        ["check", "odd.py"],
+        ["run", "small.toml", "--plugin", "odd.py"],
         ["run", "small.toml", "--set", 'traffic.fetches.rtt={kind="pairs", file="odd"}'],
         ["run", "named.toml"],
         ["run", "small.toml", "--set", 'traffic.fetches={kind = "vectors", file = "odd.cvec"}'],
@@ -129,7 +132,7 @@ def test_inputs_that_are_no_files_are_refused(
     aqmlab: Cli, small: Path, make: Callable[[Path], None], arguments: list[str]
 ) -> None:
     """Without opening them: a reader of a pipe would wait for its writer without end."""
-    for name in ("odd", "odd.toml", "odd.cvec", "odd.pcap"):
+    for name in ("odd", "odd.toml", "odd.cvec", "odd.pcap", "odd.py"):
         make(Path(name))
     Path("of-odd.toml").write_text('scenario = "odd"\n')
     rtt = 'rtt = { kind = "uniform", min = "20 ms", max = "100 ms" }'
@@ -252,6 +255,24 @@ def test_a_broken_run_directory_is_told(
     answer = aqmlab("show", "here")
     assert (answer.status, answer.out) == (2, "")
     assert one_line(answer.err).startswith(expected)
+
+
+@pytest.mark.parametrize("make", [pipe, device])
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "metadata.json", "summary.json", "flows.parquet"]
+)
+def test_a_run_directory_with_what_is_no_file_is_told(
+    aqmlab: Cli, small: Path, make: Callable[[Path], None], name: str
+) -> None:
+    aqmlab("run", small, "--out", "here", "--set", 'measure.record=["flows"]')
+    file = Path("here", name)
+    file.unlink()
+    make(file)
+    answer = aqmlab("show", "here")
+    assert (answer.status, answer.out) == (2, "")
+    message = one_line(answer.err)
+    assert name in message
+    assert re.match("here: is (damaged|not a run directory): ", message)
 
 
 def test_a_broken_run_does_not_stop_the_report_of_others(aqmlab: Cli, small: Path) -> None:

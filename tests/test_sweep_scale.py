@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from array import array
@@ -59,12 +60,14 @@ def test_only_what_has_changed_is_opened(done: list[Path]) -> None:
         done.clear()
 
 
-@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "remove", "text"])
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "remove", "text", "pipe"])
 def test_without_what_is_known_all_runs_are_opened(done: list[Path], damage: str) -> None:
     before, file = digest("out"), Path("out", KNOWN)
     content = file.read_bytes()
-    if damage == "remove":
+    if damage in ("remove", "pipe"):
         file.unlink()
+        if damage == "pipe":
+            os.mkfifo(file)
     else:
         middle = len(content) // 2
         file.write_bytes(

@@ -48,6 +48,11 @@ def size_of(path: Path, what: str) -> int:
 
 def read_text(path: Path, what: str, limit: int) -> str:
     """Text of a file of at most `limit` bytes; `what` names it in messages."""
+    return decoded(read_bytes(path, what, limit), path, what)
+
+
+def read_bytes(path: Path, what: str, limit: int) -> bytes:
+    """Bytes of a file of at most `limit` bytes; `what` names it in messages."""
     size_of(path, f"{what} file")
     try:
         with path.open("rb") as file:
@@ -56,7 +61,7 @@ def read_text(path: Path, what: str, limit: int) -> str:
         raise AqmlabError(f"{path}: cannot be read: {error.strerror}") from None
     if len(content) > limit:
         raise AqmlabError(f"{path}: is longer than {limit >> 20} MiB, too long for a {what} file")
-    return decoded(content, path, what)
+    return content
 
 
 def decoded(content: bytes, path: Path, what: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from aqmlab import _native
+from aqmlab._util.files import read_bytes
 from aqmlab.errors import AqmlabError
 from aqmlab.plugins.compiled import translated
 from aqmlab.plugins.declared import Control, Discipline, declared
@@ -23,6 +24,7 @@ from aqmlab.plugins.sources import LOADED, Source
 
 __all__ = ["ensure", "kinds_of", "load", "loaded", "register"]
 
+_MAX_BYTES = 256 * 2**20
 _Class = TypeVar("_Class", bound=type[Discipline] | type[Control])
 
 
@@ -39,11 +41,7 @@ def load(path: str | os.PathLike[str]) -> list[str]:
         AqmlabError: the file cannot be read, or holds no plug-in, or one with a mistake.
     """
     file = Path(path)
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise AqmlabError(f"{file}: cannot be read: {error.strerror}") from None
-    return ensure(Source(file.name, content), file)
+    return ensure(Source(file.name, read_bytes(file, "plug-in", _MAX_BYTES)), file)
 
 
 def ensure(source: Source, place: Path | None = None) -> list[str]:
@@ -145,5 +143,5 @@ Source.arrived = staticmethod(arrived)
 
 def kinds_of(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
     """Kinds and names of the plug-ins of a file that is loaded."""
-    content = Path(path).read_bytes()
+    content = read_bytes(Path(path), "plug-in", _MAX_BYTES)
     return LOADED[Source(Path(path).name, content).sha256][1]

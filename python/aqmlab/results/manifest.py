@@ -7,8 +7,10 @@ there is a manifest, so that a lost one is noticed; runs of earlier versions hav
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -53,6 +55,7 @@ class Manifest:
         """
         path = folder / MANIFEST
         try:
+            _length(path)
             content = json.loads(path.read_bytes())
             entries = {
                 name: _Entry(int(entry["bytes"]), str(entry["sha256"]))
@@ -94,14 +97,13 @@ class Manifest:
 
     def _small(self, name: str, entry: _Entry) -> bytes:
         """A small file; an error if it is not what it was."""
+        self._check_length(name)  # nothing is opened yet: a pipe would let its reader wait
         try:
             with (self.folder / name).open("rb") as file:
                 content = file.read(entry.length + 1)
-        except OSError:
-            content = None
-        if content is None or len(content) != entry.length:
-            self._check_length(name)  # says what is wrong
-        if content is None or hashlib.sha256(content).hexdigest() != entry.sha256:
+        except OSError as error:
+            raise self._damage(f"{name} cannot be read: {error.strerror}") from None
+        if hashlib.sha256(content).hexdigest() != entry.sha256:
             raise self._damage(f"{name} does not have the bytes that were written")
         return content
 
@@ -132,7 +134,7 @@ class Manifest:
         """Raises an error if a file is missing, or is longer or shorter than it was."""
         wanted = self.files[name].length
         try:
-            length = (self.folder / name).stat().st_size
+            length = _length(self.folder / name)
         except FileNotFoundError:
             raise self._damage(f"{name} is missing") from None
         except OSError as error:
@@ -142,6 +144,14 @@ class Manifest:
 
     def _damage(self, what: str) -> DamagedRunError:
         return DamagedRunError(f"{self.folder}: is damaged: {what}")
+
+
+def _length(path: Path) -> int:
+    """Bytes of a file. Anything else is an error: a pipe would let its reader wait without end."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is no file")
+    return found.st_size
 
 
 def seal(folder: Path, key: str) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from aqmlab import _native
-from aqmlab._util.files import write_bytes
+from aqmlab._util.files import read_bytes, write_bytes
 from aqmlab.errors import AqmlabError
 from aqmlab.sweeps.numbers import Layout, Numbers, layout_of
 
@@ -36,6 +36,7 @@ KNOWN = "known.arrow"
 """Name of the file."""
 _FORMAT = 1
 _HASH_BYTES = 32
+_MAX_BYTES = 2**30
 _COARSE_S = 2.0
 """Where file systems note whole seconds, a file that young may change without a trace."""
 _SECOND_NS = 10**9
@@ -67,8 +68,9 @@ class Known:
         self._file = folder / KNOWN
         self._found: dict[str, tuple[str, Numbers]] = {}
         self._is_new = False
-        with suppress(OSError, ValueError, KeyError, TypeError):  # Arrow's errors are among them
-            self._found = _read(self._file.read_bytes())
+        # Arrow's errors are among them.
+        with suppress(AqmlabError, OSError, ValueError, KeyError, TypeError):
+            self._found = _read(read_bytes(self._file, "sweep", _MAX_BYTES))
 
     def find(self, key: str, folder: Path) -> Numbers | None:
         """The numbers of a run whose folder is what it was; None: it must be opened."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -14,9 +16,11 @@ import polars as pl
 import pytest
 from aqmlab import plugins
 from aqmlab.errors import AqmlabError, PluginError, ScenarioError
+from aqmlab.plugins.check import Property, check_trace
 from aqmlab.plugins.sources import sources_of
 from aqmlab.scenario.catalog import Catalog
 from aqmlab.scenario.scenario import Scenario
+from conftest import ROOT
 
 HERE = Path(__file__).parent / "plugins"
 WAYS = ("python", "numba", "c")
@@ -242,7 +246,101 @@ def test_the_sources_of_a_scenario_are_those_that_it_names(tmp_path: Path) -> No
     assert sources_of(scenario().effective) == ()
 
 
-@pytest.mark.parametrize("language", ["python", "c"])
+def test_a_worked_trace_is_followed(tmp_path: Path) -> None:
+    plugins.load(HERE / "red.py")
+    text = (ROOT / "crates/aqm/tests/data/red.csv").read_text()
+    trace = tmp_path / "red.csv"
+    # Probabilities are those of the last arrival.
+    trace.write_text(re.sub(r",0,0,(sent)?$", r",,,\1", text, flags=re.MULTILINE))
+    settings = {"min_th": "2 packets", "max_th": "6 packets", "limit": "9 packets", "ecn": True}
+    settings |= {"w_q": 0.25, "max_p": 0.2}
+
+    def asked(**other: object) -> Property:
+        return check_trace("discipline", "py-red", settings | other, trace, "4 Mbit/s")
+
+    assert asked().holds, asked().found
+    wrong = asked(max_p=0.3)
+    assert not wrong.holds
+    assert wrong.found.startswith("red.csv:7: p_b: found 0.0533935546875; expected 0.035595703125;")
+    trace.write_text(trace.read_text().replace("true,500,6,3000,0.08", "true,500,6,3000,"))
+    with pytest.raises(AqmlabError, match=r"red\.csv:8: random_draw: found fewer numbers"):
+        asked()
+    trace.write_text("time_s,event\n1,arrive\n")
+    with pytest.raises(
+        AqmlabError, match=r"found nothing that is expected; a column of avg, count"
+    ):
+        asked()
+    trace.write_text("time_s,event,decision\n1,leave,\n")
+    with pytest.raises(
+        AqmlabError, match=r"red\.csv:2: event: found leave; expected one of arrive"
+    ):
+        asked()
+    with pytest.raises(AqmlabError, match="found a congestion control"):
+        check_trace("control", "py-cubic", {}, trace, "4 Mbit/s")
+
+
+def test_a_scheduler_has_no_worked_trace(tmp_path: Path) -> None:
+    plugins.load(HERE / "codel.py")
+    trace = tmp_path / "trace.csv"
+    trace.write_text("time_s,decision\n1,enqueue\n")
+    with pytest.raises(AqmlabError, match="disciplines that judge arrivals"):
+        check_trace("discipline", "py-codel", {}, trace, "4 Mbit/s")
+
+
+def test_a_source_is_begun(tmp_path: Path) -> None:
+    def call(*words: str | Path) -> str:
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    made = call("-m", "aqmlab", "new", "source", "my-users")
+    assert "vectors: python my_users.py" in made
+    call("my_users.py")
+    vectors = (tmp_path / "my_users.cvec").read_text()
+    call("my_users.py")
+    assert vectors == (tmp_path / "my_users.cvec").read_text()
+    short = {"measure.warm_up": "5 s", "measure.duration": "15 s"}
+    run = aqmlab.run(Scenario.load(tmp_path / "my_users.toml").with_overrides(short))
+    connections = vectors.count("SEQ")
+    assert 1500 < connections < 2100
+    assert run.summary["responses"]["my-users"]["count"] > 300
+    refused = subprocess.run(
+        [sys.executable, "-m", "aqmlab", "new", "source", "other", "--language", "c"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert refused.returncode == 2
+    assert "--language: found c; sources are written in python" in refused.stderr
+
+
+def compiled_rust(folder: Path) -> Path:
+    """A shared object of a crate without dependencies, whose test passes."""
+    if (cargo := shutil.which("cargo")) is None:
+        pytest.skip("NO RUST PLUG-IN RAN: no cargo")
+    environment = {key: text for key, text in os.environ.items() if not key.startswith("CARGO_")}
+    for words in (["test"], ["build", "--release"]):
+        subprocess.run(
+            [cargo, *words, "--offline", "--quiet", "--target-dir", "target"],
+            cwd=folder,
+            env=environment,
+            check=True,
+            timeout=300,
+            stdout=subprocess.DEVNULL,
+        )
+    return folder / "target" / "release" / f"lib{folder.name}.so"
+
+
+@pytest.mark.parametrize("language", ["python", "c", "rust"])
 @pytest.mark.parametrize("kind", ["discipline", "control"])
 def test_a_starting_point_works(kind: str, language: str, tmp_path: Path) -> None:
     aqmlab_command = [sys.executable, "-m", "aqmlab"]
@@ -263,6 +361,8 @@ def test_a_starting_point_works(kind: str, language: str, tmp_path: Path) -> Non
     plugin = "my_own.py"
     if language == "c":
         plugin = compiled_c(tmp_path / "my_own.c", tmp_path).name
+    if language == "rust":
+        plugin = str(compiled_rust(tmp_path / "my_own").relative_to(tmp_path))
     shown = call("check", plugin)
     assert shown.startswith("my-own\n")
     assert "FAILS" not in shown

@@ -211,6 +211,33 @@ class Stepper:
     def finish(self) -> str:
         """Simulates what is left: the summary as JSON."""
 
+class Worked:
+    """The queue of a scenario's bottleneck, towards the clients, event by event.
+
+    Times are seconds and do not go back. Ticks that are due come by themselves.
+    """
+
+    def __init__(self, effective: str) -> None: ...
+    def arrive(
+        self, seconds: float, flow: int, size: int, ect: bool, draws: list[float]
+    ) -> tuple[str, int]:
+        """A packet arrives: ``enqueue``, ``mark`` or ``drop_REASON``, and draws that are left."""
+
+    def depart(self, seconds: float) -> bool:
+        """The packet that has waited longest leaves; whether there was one."""
+
+    def idle(self, seconds: float) -> None:
+        """Nothing waits, and the wire is quiet."""
+
+    def tick(self, seconds: float) -> None:
+        """Time passes."""
+
+    def backlog(self) -> tuple[int, int]:
+        """Packets and bytes that wait."""
+
+    def variables(self) -> dict[str, float]:
+        """The discipline's variables."""
+
 def step_all(
     steppers: list[Stepper], changes: list[list[tuple[str, str]]], seconds: float, threads: int
 ) -> None:

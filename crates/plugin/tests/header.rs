@@ -77,3 +77,69 @@ fn the_header_is_current() {
         "write it anew: AQMLAB_RENEW=1 cargo test -p aqmlab-plugin"
     );
 }
+
+/// The header in Rust, which starting points get.
+#[path = "../../../python/aqmlab/plugins/starters/aqmlab.rs.txt"]
+#[allow(
+    unsafe_code,
+    missing_docs,
+    clippy::all,
+    clippy::pedantic,
+    unused,
+    unreachable_pub,
+    reason = "it is written for users"
+)]
+mod mirror;
+
+macro_rules! same_layout {
+    ($mirror:ty, $abi:ty: $($field:ident)*) => {
+        assert_eq!(size_of::<$mirror>(), size_of::<$abi>(), stringify!($abi));
+        $(assert_eq!(
+            std::mem::offset_of!($mirror, $field),
+            std::mem::offset_of!($abi, $field),
+            "{}.{}", stringify!($abi), stringify!($field),
+        );)*
+    };
+}
+
+#[test]
+fn the_header_in_rust_has_the_same_layout() {
+    use aqmlab_plugin::abi;
+    same_layout!(mirror::Event, abi::AqmlabEvent: now arrived flow size ecn dscp marks packets bytes
+        queue queue_packets queue_bytes rate framing seed math);
+    same_layout!(mirror::Ack, abi::AqmlabAck: now acked una max rtt segments flight mss cause resent
+        slow_start reno base cwnd ssthresh pacing math);
+    same_layout!(mirror::Math, abi::AqmlabMath: pow cbrt exp log);
+    same_layout!(mirror::Field, abi::AqmlabField:);
+    same_layout!(mirror::Head, abi::AqmlabHead:);
+    same_layout!(mirror::Discipline<u64>, abi::AqmlabDiscipline: head start on_arrival on_overflow
+        on_departure on_idle tick on_link on_change enqueue dequeue on_head);
+    same_layout!(mirror::Control<u64>, abi::AqmlabControl: head start on_ack on_recovery_ack on_send
+        on_loss on_timeout on_undo);
+    let numbers = [mirror::ADMIT, mirror::SIGNAL, mirror::DROP, mirror::FORCE];
+    assert_eq!(
+        numbers,
+        [
+            abi::AQMLAB_ADMIT,
+            abi::AQMLAB_SIGNAL,
+            abi::AQMLAB_DROP,
+            abi::AQMLAB_FORCE
+        ]
+    );
+    let causes = [mirror::LOSS, mirror::ECHO, mirror::TIMEOUT];
+    assert_eq!(
+        causes,
+        [abi::AQMLAB_LOSS, abi::AQMLAB_ECHO, abi::AQMLAB_TIMEOUT]
+    );
+    let forms = [
+        mirror::NUMBER,
+        mirror::INTEGER,
+        mirror::BOOLEAN,
+        mirror::TIME,
+        mirror::BYTES,
+        mirror::RATE,
+        mirror::PACKETS,
+    ];
+    assert!(forms.into_iter().eq(0..7));
+    assert_eq!(mirror::ABI, abi::AQMLAB_ABI);
+}

@@ -4,12 +4,13 @@
 //! type of the engine is mirrored in Python. Docstrings stand in `_native.pyi`.
 
 mod captures;
+mod effective;
 mod play;
 mod plugins;
 mod shared_objects;
 mod stepping;
+mod worked;
 
-use std::io;
 use std::path::Path;
 
 use aqmlab_live::LiveError;
@@ -21,6 +22,8 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::import_exception;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use effective::read_effective;
 
 import_exception!(aqmlab.errors, AqmlabError);
 import_exception!(aqmlab.errors, ScenarioError);
@@ -40,6 +43,8 @@ mod _native {
     use super::shared_objects::load_shared_object;
     #[pymodule_export]
     use super::stepping::{Stepper, step_all};
+    #[pymodule_export]
+    use super::worked::Worked;
     #[pymodule_export]
     use super::{
         available_threads, catalog, encoding_time, engine, live_missing, live_privileged,
@@ -301,13 +306,6 @@ fn with_progress<T: Send>(
         Some(error) => Err(error),
         None => result,
     }
-}
-
-/// An effective scenario names no files: they are part of it.
-fn read_effective(effective: &str) -> PyResult<Scenario> {
-    let mut read = |_: &str| Err(io::Error::other("an effective scenario names no files"));
-    Scenario::parse(effective, &[], &mut read)
-        .map_err(|error| ScenarioError::new_err(error.to_string()))
 }
 
 fn with_class(effective: &str, index: usize) -> PyResult<Scenario> {

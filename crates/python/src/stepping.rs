@@ -14,7 +14,8 @@ use aqmlab_sim::Simulation;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::{RunError, ScenarioError, bound, plugins, read_effective, run_error};
+use crate::effective::read_effective;
+use crate::{RunError, ScenarioError, bound, plugins, run_error};
 
 /// A run under way. Times are seconds since its start.
 #[pyclass(module = "aqmlab._native")]

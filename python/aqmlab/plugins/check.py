@@ -9,10 +9,12 @@ from pathlib import Path
 
 from aqmlab.engine.execute import execute
 from aqmlab.engine.simulation import Simulation
+from aqmlab.errors import AqmlabError
+from aqmlab.plugins.worked import follow
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario, inline
 
-__all__ = ["Property", "check"]
+__all__ = ["Property", "check", "check_trace"]
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,20 @@ class Property:
     """What was seen."""
 
 
+_SHOWN = 5
+"""Differences from a trace that are shown."""
 _LINK = "topology.bottleneck.forward.discipline"
 _SCENARIO = """
 title = "A check of a plug-in"
-topology = { kind = "dumbbell", bottleneck = { rate = "10 Mbit/s", delay = "10 ms", discipline = {
-    kind = "droptail", limit = "60 packets" } } }
-measure = { warm_up = "0 s", duration = "8 s" }
+[measure]
+warm_up = "0 s"
+duration = "8 s"
+[topology]
+kind = "dumbbell"
+[topology.bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+discipline = { kind = "droptail", limit = "60 packets" }
 [[traffic]]
 name = "transfers"
 kind = "bulk"
@@ -62,6 +72,31 @@ def check(kind: str, name: str, settings: Mapping[str, object]) -> list[Property
         return [*_determinism(base), _conserved(base)]
     base = Scenario.from_toml(_SCENARIO, [(_LINK, inline({"limit": "60 packets", **table}))])
     return [*_determinism(base), _conserved(base), _limited(base), *_ecn(base)]
+
+
+def check_trace(
+    kind: str, name: str, settings: Mapping[str, object], trace: Path, rate: str
+) -> Property:
+    """Plays a worked trace on a plug-in that is loaded.
+
+    Args:
+        kind: as of :func:`check`, like `name` and `settings`.
+        name: what it is called.
+        settings: values of its parameters.
+        trace: the file, as of :func:`aqmlab.plugins.worked.follow`.
+        rate: of the link, which has no framing.
+    """
+    if kind == "control":
+        raise AqmlabError(f"{name}: found a congestion control; a trace is for a discipline")
+    table = {"kind": "plugin", "name": name, "limit": "60 packets", **settings}
+    link = {"topology.bottleneck.rate": rate, "topology.bottleneck.framing": "none"}
+    found = list(
+        follow(trace, Scenario.from_toml(_SCENARIO, [(_LINK, inline(table)), *link.items()]))
+    )
+    shown = "; ".join(found[:_SHOWN]) + (
+        f"; and {more} more" if (more := len(found) - _SHOWN) > 0 else ""
+    )
+    return Property(f"follows {trace.name}", not found, shown or "every row")
 
 
 def _run(scenario: Scenario, folder: Path) -> Run:

@@ -12,7 +12,7 @@ from aqmlab import plugins
 from aqmlab._util.console import out, print_json
 from aqmlab.cli.options import Json
 from aqmlab.errors import AqmlabError, PluginError
-from aqmlab.plugins.check import check
+from aqmlab.plugins.check import check, check_trace
 from aqmlab.plugins.files import kinds_of
 
 __all__ = ["command"]
@@ -24,15 +24,27 @@ def command(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A parameter; may be repeated."),
     ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(metavar="TRACE", help="A worked trace (CSV): arrivals, expected decisions."),
+    ] = None,
+    rate: Annotated[
+        str, typer.Option(metavar="RATE", help="Rate of the trace's link, without framing.")
+    ] = "10 Mbit/s",
     as_json: Json = False,
 ) -> None:
     """Check a discipline or congestion control of your own, in small runs of it.
 
-    No packet is lost, the limit holds, ECN is obeyed, and the same seed gives the same bytes.
+    No packet is lost, the limit holds, ECN is obeyed, and the same seed gives the same bytes; and
+    it does what a worked trace says, if there is one.
     """
     names = plugins.load(file)
     settings: Mapping[str, object] = dict(_pair(text) for text in parameters or [])
-    found = {name: check(kind, name, settings) for kind, name in kinds_of(file) if name in names}
+    kinds = [(kind, name) for kind, name in kinds_of(file) if name in names]
+    found = {name: check(kind, name, settings) for kind, name in kinds}
+    if trace is not None:
+        for kind, name in kinds:
+            found[name].append(check_trace(kind, name, settings, trace, rate))
     if as_json:
         print_json({name: [vars(it) for it in asked] for name, asked in found.items()})
     else:

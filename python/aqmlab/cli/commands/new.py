@@ -1,4 +1,4 @@
-"""``aqmlab new``: a working starting point for an algorithm of one's own."""
+"""``aqmlab new``: a working starting point for an algorithm or a traffic source of one's own."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class _Kind(str, Enum):
 
     discipline = "discipline"
     control = "control"
+    source = "source"
 
 
 class _Language(str, Enum):
@@ -29,39 +30,82 @@ class _Language(str, Enum):
 
     python = "python"
     c = "c"
+    rust = "rust"
+
+
+_ALGORITHMS = {
+    _Language.python: ({"STEM.py": "KIND.py"}, ["check:   aqmlab check STEM.py"]),
+    _Language.c: (
+        {"STEM.c": "KIND.c", "aqmlab.h": ""},
+        [
+            "compile: cc -O2 -shared -fPIC -ffp-contract=off -o STEM.so STEM.c",
+            "check:   aqmlab check ./STEM.so",
+        ],
+    ),
+    _Language.rust: (
+        {
+            "STEM/Cargo.toml": "Cargo.toml",
+            "STEM/src/lib.rs": "KIND.rs",
+            "STEM/src/aqmlab.rs": "aqmlab.rs",
+        },
+        [
+            "compile: cd STEM && cargo test && cargo build --release",
+            "check:   aqmlab check STEM/target/release/libSTEM.so",
+        ],
+    ),
+}
+"""By language: files with the starting points that they are made of, and what to do with them."""
+_SOURCE = (
+    {"STEM.py": "source.py", "STEM.toml": "source.toml"},
+    [
+        "vectors: python STEM.py",
+        "look:    aqmlab traffic describe STEM.cvec",
+        "run:     aqmlab run STEM.toml",
+    ],
+)
 
 
 def command(
-    kind: Annotated[_Kind, typer.Argument(metavar="KIND", help="discipline or control.")],
+    kind: Annotated[_Kind, typer.Argument(metavar="KIND", help="discipline, control or source.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, such as my-red.")],
     language: Annotated[_Language, typer.Option(help="What it is written in.")] = _Language.python,
 ) -> None:
-    """Write a queue discipline or congestion control of your own, as a working starting point.
+    """Write a working starting point: a queue discipline, congestion control or traffic source.
 
-    Files appear in the current folder: NAME.py, or NAME.c with the header aqmlab.h.
+    Files appear in the current folder: NAME.py; NAME.c with the header aqmlab.h; or the folder
+    of a Rust crate. A source is a Python program that writes connection vectors, and a scenario
+    that replays them.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise AqmlabError(f'NAME: found {name}; expected letters, digits and hyphens, as "my-red"')
-    stem = name.replace("-", "_")
+    if kind is _Kind.source and language is not _Language.python:
+        raise AqmlabError(f"--language: found {language.value}; sources are written in python")
+    layout, next_steps = _SOURCE if kind is _Kind.source else _ALGORITHMS[language]
+    words = {
+        "KIND": kind.value,
+        "NAME": name,
+        "STEM": name.replace("-", "_"),
+        "CLASS": "".join(part.capitalize() for part in name.split("-")),
+    }
+
+    def filled(text: str) -> str:
+        return re.sub("|".join(words), lambda word: words[word[0]], text)
+
     folder = resources.files("aqmlab.plugins")
-    suffix = {"python": "py", "c": "c"}[language.value]
-    text = (folder / "starters" / f"{kind.value}.{suffix}.txt").read_text(encoding="utf-8")
-    text = text.replace("NAME", name).replace("STEM", stem).replace("CLASS", _class_name(name))
-    files = {Path(f"{stem}.{suffix}"): text}
-    if language is _Language.c and not Path("aqmlab.h").exists():
-        files[Path("aqmlab.h")] = (folder / "aqmlab.h").read_text(encoding="utf-8")
-    for file in files:
-        if file.exists():
-            raise AqmlabError(f"{file}: is there already; choose another name or folder")
-    for file, content in files.items():
-        write_text(file, content)
-        out(f"wrote {file}")
-    plugin = f"{stem}.py"
-    if language is _Language.c:
-        plugin = f"./{stem}.so"
-        out(f"compile: cc -O2 -shared -fPIC -ffp-contract=off -o {stem}.so {stem}.c")
-    out(f"check:   aqmlab check {plugin}")
-
-
-def _class_name(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("-"))
+    files = {}
+    for place, start in layout.items():
+        path = Path(filled(place))
+        if not start and path.exists():
+            continue  # the header, which other plug-ins share
+        source = folder / "starters" / f"{filled(start)}.txt" if start else folder / path.name
+        text = source.read_text(encoding="utf-8")
+        files[path] = filled(text) if start else text
+    for path in files:
+        if path.exists():
+            raise AqmlabError(f"{path}: is there already; choose another name or folder")
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, content)
+        out(f"wrote {path}")
+    for line in next_steps:
+        out(filled(line))

@@ -1,12 +1,16 @@
 """Check the wheel in dist, or `make test-wheel`: everything works without the checkout.
 
 It is installed into an empty environment with the versions of requirements.txt; then come the first
-steps of README.md, each in a folder that has nothing but what the steps before it left there.
+steps of README.md, each in a folder that has nothing but what the steps before it left there. At
+last RED in four ways, native, in Python, compiled by numba and in C, which must give the same
+numbers: nobody needs Rust for a queue of one's own.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,10 +34,26 @@ STEPS = (
     "aqmlab report runs office -o report.html",
     "aqmlab report office -o report.pdf",
     "aqmlab reproduce christiansen2000 --quick",
+    "aqmlab new discipline my-red",
+    "aqmlab new discipline my-red-in-c --language c",
+    "aqmlab new discipline my-red-in-rust --language rust",
+    "aqmlab check my_red.py",
 )
 """What a user may do who has the wheel alone."""
-LEFT = ("office.toml", "report.html", "report.pdf", "out/reproduce")
+LEFT = (
+    "office.toml",
+    "report.html",
+    "report.pdf",
+    "out/reproduce",
+    "my_red.py",
+    "my_red_in_c.c",
+    "aqmlab.h",
+    "my_red_in_rust/src/aqmlab.rs",
+)
 """What they leave."""
+RED = 'min_th = "5 packets", max_th = "15 packets", limit = "60 packets"'
+SHORT = ("--set", "measure.warm_up=0 s", "--set", "measure.duration=15 s")
+COMPILE = "cc -O2 -shared -fPIC -ffp-contract=off -I. -o red.so red.c -lm"
 
 
 def size(path: Path) -> int:
@@ -58,6 +78,38 @@ def step(command: list[str], folder: Path, environment: dict[str, str]) -> None:
     if done.returncode:
         sys.exit(f"wheel: {' '.join(command)}: status {done.returncode}\n{done.stdout}")
     print(f"wheel: {time.monotonic() - began:5.1f} s  {' '.join(command)}", flush=True)
+
+
+def four_ways(work: Path, programs: Path, environment: dict[str, str]) -> None:
+    """RED of tests/plugins in each way, with the installed header: the same numbers."""
+    plugins = ROOT / "tests" / "plugins"
+    text = (plugins / "red.py").read_text()
+    (work / "red.py").write_text(text)
+    compiled = text.replace("class Py", "@compiled\nclass Numba")
+    known = "from aqmlab.plugins import"
+    (work / "red_numba.py").write_text(compiled.replace(known, f"{known} compiled\n{known}", 1))
+    ways = {"py-red": "red.py", "numba-red": "red_numba.py"}
+    if shutil.which("cc", path=environment["PATH"]) is None:
+        print("wheel: NO C PLUG-IN RAN: no compiler cc", flush=True)
+    else:
+        shutil.copy(plugins / "red.c", work)
+        step(COMPILE.split(), work, environment)
+        ways["c-red"] = "./red.so"
+    command = [str(programs / "aqmlab"), "run", "scenarios/bulk.toml", *SHORT]
+    place = "topology.bottleneck.forward.discipline"
+
+    def summary(name: str, *more: str) -> str:
+        step([*command, "--out", f"red-{name}", *more], work, environment)
+        links = json.loads((work / f"red-{name}" / "summary.json").read_text())["links"]
+        # A plug-in may always force a drop, so its counter is there.
+        return json.dumps(links).replace('"forced": 0, ', "")
+
+    native = summary("native", "--set", f'{place}={{ kind = "red", {RED} }}')
+    for name, file in ways.items():
+        queue = f'{{ kind = "plugin", name = "{name}", {RED} }}'
+        if summary(name, "--plugin", file, "--set", f"{place}={queue}") != native:
+            sys.exit(f"wheel: {name} gives other numbers than the native RED")
+    print(f"wheel: RED is the same in {len(ways) + 1} ways: native, {', '.join(ways)}")
 
 
 def main() -> None:
@@ -91,6 +143,9 @@ def main() -> None:
         if missing:
             sys.exit(f"wheel: not written: {', '.join(missing)}")
         installed = size(packages) - before
+        dev = ["--constraint", str(ROOT / "requirements-dev.txt")]
+        step([*pip, "install", *dev, "numba"], work, environment)
+        four_ways(work, programs, environment)
     print(f"wheel: {wheel.name}: {wheel.stat().st_size / MB:.1f} MB; with all that it needs")
     print(f"wheel: an environment grows by {installed / MB:.0f} MB")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import aqmlab as package
 import pytest
-from aqmlab import _native
+from aqmlab import _native, plugins
 from aqmlab.engine import schedulers
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, NoWorkerWarning
@@ -58,6 +59,54 @@ def test_a_cluster_gives_the_same_results(small: Path, cluster: str, aqmlab: Cli
     assert answer.status == 0
     assert "4 runs to make" in answer.err
     assert "with 2 at a time; 8 in the store" in answer.err
+
+
+PLUGIN = """
+from aqmlab.plugins import ADMIT, SIGNAL, Discipline, Packets, chance
+
+class Above(Discipline):
+    above: Packets = 20
+    p: float = 0.1
+
+    def on_arrival(self, event):
+        return SIGNAL if event.packets > self.above and chance(event, self.p) else ADMIT
+"""
+PLUGIN_SWEEP = """
+scenario = "small.toml"
+seeds = "1..2"
+
+[[axes]]
+name = "p"
+values = [0.05, 0.5]
+set = { "topology.bottleneck.discipline" = { kind = "plugin", name = "above", p = "$p" } }
+"""
+
+
+def test_workers_of_sweeps_and_clusters_get_the_plug_in(
+    small: Path, cluster: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "above.py"
+    source.write_text(PLUGIN)
+    plugins.load(source)
+    source.unlink()  # a worker elsewhere has no such file
+    file = small.with_name("plugin.toml")
+    file.write_text(PLUGIN_SWEEP)
+    for name, how in (("dask", {"scheduler": cluster}), ("local", {"jobs": 2})):
+        package.sweep(file, out=name, store=f"{name}-store", **how)
+        kept = list(Path(f"{name}-store").glob("*/*/plugin-above.py"))
+        assert len(kept) == 4
+        assert all(each.read_text() == PLUGIN for each in kept)
+    assert digest("dask") == digest("local")
+    sha256 = hashlib.sha256(PLUGIN.encode()).hexdigest()
+    scenarios = list(Path("dask-store").glob("*/*/scenario.toml"))
+    assert all(sha256 in scenario.read_text() for scenario in scenarios)
+    # Another source is another run.
+    source.write_text(PLUGIN.replace("above: Packets = 20", "above: Packets = 3"))
+    plugins.load(source)
+    listener = Listener()
+    package.sweep(file, scheduler=cluster, out="other", store="dask-store", progress=listener)
+    assert listener.made == [4]
+    assert digest("other") != digest("dask")
 
 
 def test_a_worker_of_another_version_is_refused() -> None:

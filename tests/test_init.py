@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
 import sys
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aqmlab.cli.commands import init
@@ -26,7 +28,7 @@ def written(aqmlab: Cli, *arguments: object) -> Scenario:
     return Scenario.load("mine.toml")
 
 
-def classes(scenario: Scenario) -> dict[str, dict[str, object]]:
+def classes(scenario: Scenario) -> dict[str, dict[str, Any]]:
     """The classes of traffic by name."""
     return {entry["name"]: entry for entry in scenario.data["traffic"]}
 
@@ -59,13 +61,15 @@ def test_down_is_forward_and_up_is_reverse(aqmlab: Cli) -> None:
     assert (link["forward"]["rate"], link["reverse"]["rate"]) == ("100 Mbit/s", "20 Mbit/s")
     found = {name: entry["direction"] for name, entry in classes(scenario).items()}
     assert found == {
-        "people": "forward",
+        "pages": "forward",
+        "video": "forward",
+        "meetings": "both",
         "upload": "reverse",
         "call-down": "forward",
         "call-up": "reverse",
     }
-    assert classes(scenario)["people"]["rtt"] == {"kind": "uniform", "min": "15 ms", "max": "45 ms"}
-    assert classes(scenario)["people"]["sessions"] == 25
+    assert classes(scenario)["pages"]["rtt"] == {"kind": "uniform", "min": "15 ms", "max": "45 ms"}
+    assert classes(scenario)["pages"]["users"] == 25
     # 100 ms at 100 Mbit/s in frames of 1538 bytes, both ways.
     for direction in ("forward", "reverse"):
         assert link[direction]["discipline"] == {"kind": "droptail", "limit": "813 packets"}
@@ -117,7 +121,51 @@ def test_an_office_shows_what_people_know(aqmlab: Cli) -> None:
     up = [run["links"]["bottleneck"]["reverse"]["sojourn_p95_s"] for run in (tail, fair)]
     assert up[0] > 0.2
     assert up[1] < 0.02
-    assert fair["responses"]["people"]["p50_s"] < tail["responses"]["people"]["p50_s"] / 2
+    tail, fair = tail["quality"], fair["quality"]
+    assert fair["pages"]["page_load_p50_s"] < tail["pages"]["page_load_p50_s"] / 2
+    assert fair["call-up"]["mos_mean"] > 4.3 > tail["call-up"]["mos_mean"]
+    assert fair["meetings"]["late_frame_share"] < 0.01 < tail["meetings"]["late_frame_share"]
+
+
+def test_users_are_those_of_today(aqmlab: Cli) -> None:
+    """A class of each application, on the stack of a Linux kernel."""
+    kinds = {
+        kind: {entry["kind"] for entry in classes(written(aqmlab, "--kind", kind)).values()}
+        for kind in ("office", "home")
+    }
+    people = {"http2-web", "abr-video", "video-conference", "voip", "bulk"}
+    assert kinds == {"office": people, "home": people | {"game"}}
+    datagrams = {"video-conference", "voip", "game"}
+    for kind in LINKS:
+        entries = classes(written(aqmlab, "--kind", kind)).values()
+        talking = [entry for entry in entries if entry["kind"] not in datagrams]
+        assert {entry["tcp"]["profile"] for entry in talking} == {"linux"}
+
+
+@pytest.mark.parametrize(
+    ("users", "viewers", "streams"),
+    [(1, 1, 2), (25, 3, 4), (100, 12, 16), (100_000, 12_500, 16_666)],
+)
+def test_a_larger_office_has_more_of_everything(
+    aqmlab: Cli, users: int, viewers: int, streams: int
+) -> None:
+    found = classes(written(aqmlab, "--users", users))
+    assert found["pages"]["users"] == users
+    assert (found["video"]["viewers"], found["meetings"]["streams"]) == (viewers, streams)
+
+
+@pytest.mark.parametrize("kind", ["office", "home"])
+def test_the_stated_load_is_met(aqmlab: Cli, kind: str) -> None:
+    """On a line that is never the limit, in the mean of ten minutes."""
+    written(aqmlab, "--kind", kind, "--rate", 1000, "--users", 30, "--no-upload", "--no-call")
+    text = Path("mine.toml").read_text()
+    stated = re.search(r"take some (\S+) Mbit/s down and (\S+) Mbit/s up", text)
+    assert stated
+    brief = ("--set", "measure.duration=600 s", "--set", "measure.record=[]", "--json")
+    link = json.loads(aqmlab("run", "mine.toml", *brief).out)["links"]["bottleneck"]
+    for direction, expected in zip(("forward", "reverse"), stated.groups(), strict=True):
+        found = link[direction]["throughput_bps"] / 1e6
+        assert found == pytest.approx(float(expected), rel=0.12), direction
 
 
 @pytest.mark.parametrize(
@@ -191,7 +239,7 @@ def test_questions_on_a_terminal() -> None:
     assert "How many people" in screen
     scenario = Scenario.load("ours.toml")
     assert scenario.title == "A home of 3 people, 80 Mbit/s down, 8 Mbit/s up"
-    assert set(classes(scenario)) == {"people", "upload"}
+    assert set(classes(scenario)) == {"pages", "video", "meetings", "game", "upload"}
     assert classes(scenario)["upload"]["rtt"] == {"kind": "constant", "rtt": "12 ms"}
 
 

@@ -79,3 +79,26 @@ def test_runs_comparisons_and_reports_show_them(aqmlab: Cli) -> None:
     page = Path("report.html").read_text()
     assert "mean MOS" in page
     assert "median page load time" in page
+
+
+def test_responses_of_different_applications_are_not_put_together(aqmlab: Cli) -> None:
+    """What pages and segments of films take together is no number for anybody."""
+    film = '[[traffic]]\nname = "film"\nkind = "abr-video"\nviewers = 1\n'
+    film += 'rtt = { kind = "constant", rtt = "40 ms" }\n'
+    Path("home.toml").write_text(HOME + film)
+    shown = aqmlab("run", "home.toml").out
+    responses = shown.partition("responses")[2].partition("\n\n")[0]
+    assert [line.split()[0] for line in responses.splitlines()[1:]] == ["film", "pages"]
+    queues = '{kind="droptail",limit="300 packets"},fq-codel'
+    words = ("compare", "home.toml", "--vary", f"topology.bottleneck.discipline={queues}")
+    compared = aqmlab(*words).out.partition("against")[2]
+    assert {"film", "pages"} <= set(compared.split())
+    assert "all" not in compared.split()
+    film = (
+        film.replace('"film"', '"more"')
+        .replace("abr-video", "http2-web")
+        .replace("viewers", "users")
+    )
+    Path("home.toml").write_text(HOME + film)
+    shown = aqmlab("run", "home.toml").out
+    assert "\nall " in shown.partition("responses")[2].partition("\n\n")[0]

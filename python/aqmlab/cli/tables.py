@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.text import Text
@@ -108,9 +108,19 @@ def _class_tables(summary: Mapping[str, Any]) -> list[str | Text | Table]:
         for name, values in _by_class(summary["responses"]).items()
         if values.get("count")
     }
+    if _differ(responses, summary.get("quality", {})):
+        responses.pop("all", None)
     flows = _grid("class", FLOWS, _by_class(summary["flows"]))
     served = [_grid("class", RESPONSES, responses)] if responses else []
     return ["", *_apart([*served, flows])]
+
+
+def _differ(served: Iterable[str], quality: Mapping[str, Iterable[str]]) -> bool:
+    """Whether classes with responses are of different applications, such as pages and films.
+
+    Then a number of all responses together says nothing.
+    """
+    return len({tuple(quality.get(name, ())) for name in served if name != ALL}) > 1
 
 
 def _by_class(results: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,6 +181,8 @@ def _estimate_cell(metric: Metric, found: Estimate | None) -> str:
 
 _TRANSFER_KEYS = {metric.key for metric in TRANSFERS}
 """Numbers of classes that get no responses."""
+_RESPONSE_KEYS = {metric.key for metric in RESPONSES}
+"""Numbers of classes that get responses."""
 _QUALITY_KEYS = {metric.key for metric in QUALITY}
 """Figures of applications."""
 
@@ -179,17 +191,32 @@ def difference_tables(found: Sequence[Difference]) -> list[str | Text | Table]:
     """Differences with their intervals, a table for each baseline; clear ones are bold."""
     by_kind: dict[tuple[str, str, bool], list[Difference]] = {}
     datagrams = {entry.traffic for entry in found if entry.metric.startswith("datagram_")}
-    own: dict[str, dict[str, None]] = {}
+    own = _own_figures(found)
+    hidden = {ALL} if _are_mixed(found) else set()
     for entry in found:
-        if entry.metric in _QUALITY_KEYS:
-            own.setdefault(entry.traffic, {})[entry.metric] = None
-    for entry in found:
+        if entry.traffic in hidden:
+            continue
         moved = entry.metric in _TRANSFER_KEYS
         # Classes of one kind of application have the same figures.
         figures = ",".join(own[entry.traffic]) if entry.metric in _QUALITY_KEYS else str(moved)
         kind = (entry.baseline, figures, moved and entry.traffic in datagrams)
         by_kind.setdefault(kind, []).append(entry)
     return _apart([_difference_table(same) for same in by_kind.values()])
+
+
+def _own_figures(found: Iterable[Difference]) -> dict[str, dict[str, None]]:
+    """The figures of each application by its class."""
+    own: dict[str, dict[str, None]] = {}
+    for entry in found:
+        if entry.metric in _QUALITY_KEYS:
+            own.setdefault(entry.traffic, {})[entry.metric] = None
+    return own
+
+
+def _are_mixed(found: Sequence[Difference]) -> bool:
+    """Whether classes whose responses are compared are of different applications."""
+    served = {entry.traffic for entry in found if entry.metric in _RESPONSE_KEYS}
+    return _differ(served, _own_figures(found))
 
 
 def _difference_table(found: Sequence[Difference]) -> Table:
@@ -214,8 +241,16 @@ def _difference_table(found: Sequence[Difference]) -> Table:
     return table
 
 
-def distance_tables(found: Sequence[Distance]) -> list[str | Text | Table]:
-    """Kolmogorov's distances of the response times, a table for each baseline."""
+def distance_tables(
+    found: Sequence[Distance], beside: Sequence[Difference]
+) -> list[str | Text | Table]:
+    """Kolmogorov's distances of the response times, a table for each baseline.
+
+    Args:
+        found: the distances.
+        beside: the differences that are shown with them.
+    """
+    hidden = {ALL} if _are_mixed(beside) else set()
     tables = []
     for baseline in dict.fromkeys(entry.baseline for entry in found):
         table = Table(f"distance of the response times from those of {baseline}")
@@ -223,7 +258,7 @@ def distance_tables(found: Sequence[Distance]) -> list[str | Text | Table]:
             table.add_key(head)
         table.add_number("Kolmogorov")
         for entry in found:
-            if entry.baseline == baseline:
+            if entry.baseline == baseline and entry.traffic not in hidden:
                 table.add_row(entry.run, entry.traffic, f"{entry.kolmogorov:.3f}")
         tables.append(table)
     return _apart(tables)

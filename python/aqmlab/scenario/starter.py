@@ -17,6 +17,14 @@ from aqmlab.scenario.scenario import Scenario
 __all__ = ["LINKS", "Link", "comparison", "scenario_text"]
 
 
+_PAGES_BPS = 1.1e6
+"""Bits per second that a person's pages take on a fast line, packets and all."""
+_VIDEO_BPS = 4.4e6
+"""The highest rate of a film's ladder, packets and all."""
+_MEETING_BPS = 2.6e6
+"""The highest rate of a picture, packets and reports and all."""
+_ACKNOWLEDGED = 0.02
+"""Bits of acknowledgements and requests for a bit of pages and films."""
 _LEAST_BUFFER = 20
 """Packets: two initial windows of ten."""
 _MOST_PACKETS = 4_000_000
@@ -41,14 +49,18 @@ class Link:
     users: int
     """People, workers or transfers; see `traffic`."""
     traffic: str
-    """The class of traffic that they are, as TOML, with ``{users}``, ``{low}`` and ``{high}``: the
-    range of round-trip times."""
+    """The classes of traffic that they are, as TOML, with ``{users}``, ``{viewers}``,
+    ``{streams}``, ``{rtt}`` or ``{low}`` to ``{high}``, and ``{down}`` and ``{up}``."""
     duration_s: float
     """Measured, if the rates allow it."""
     buffer_s: float | None
     """The buffer holds so much at the faster rate; None: a round-trip time."""
     buffer_rule: str
     """The same in words."""
+    people_per_viewer: int = 1
+    """One of so many watches a film."""
+    people_per_meeting: int = 1
+    """One of so many is in a video call with somebody elsewhere."""
     call: bool = False
     """Whether there is a voice call."""
     upload: bool = False
@@ -62,6 +74,23 @@ class Link:
         return max(_LEAST_BUFFER, math.ceil(packets))
 
     @property
+    def viewers(self) -> int:
+        """Who watches a film; at least one does."""
+        return max(1, self.users // self.people_per_viewer)
+
+    @property
+    def streams(self) -> int:
+        """Streams of video calls: one each way for each; there is at least one call."""
+        return 2 * max(1, self.users // self.people_per_meeting)
+
+    @property
+    def asked_bps(self) -> tuple[float, float]:
+        """What people take of a fast line, down and up, without upload: pages, films, meetings."""
+        transferred = self.users * _PAGES_BPS + self.viewers * _VIDEO_BPS
+        pictures = self.streams / 2 * _MEETING_BPS
+        return transferred + pictures, _ACKNOWLEDGED * transferred + pictures
+
+    @property
     def measured_s(self) -> float:
         """The measured time: shorter on links on which much happens in it."""
         of_packets = _MOST_PACKETS * FRAME_BITS / (self.forward_bps + self.reverse_bps)
@@ -73,18 +102,46 @@ class Link:
         )
 
 
-_PEOPLE = """\
+_PAGES = """\
+# On a fast line these users take some {down} down and {up} up on average, without the
+# upload. A slow one slows their pages and lowers their bit rates; a full buffer delays everything.
+
 [[traffic]]
-name = "people"            # a class of its own in every result
-kind = "web-sessions"      # each fetches a page, reads, fetches the next: a slow link slows them
-sessions = {users}
-transfer = {{ kind = "lognormal", median = "2.6 MB", sigma = 1.0 }}   # a whole page of 2024
-think_min = "5 s"          # how long people read
-think_max = "55 s"
-start_within = "30 s"      # not all at the same instant
-tcp = "linux-classic"      # CUBIC and SACK; `aqmlab list profiles` has others
+name = "pages"             # a class of its own in every result
+kind = "http2-web"         # each person loads a page of some 70 objects, reads, loads the next
+users = {users}
+tcp = "linux"              # CUBIC, RACK, tail loss probes; `aqmlab list profiles` has others
 direction = "forward"      # the pages come over the download
-rtt = {{ kind = "uniform", min = "{low}", max = "{high}" }}   # some servers are nearer"""
+rtt = {{ kind = "uniform", min = "{low}", max = "{high}" }}   # some servers are nearer
+
+[[traffic]]
+name = "video"             # films and lessons: the player picks the bit rate, 0.3 to 4.3 Mbit/s
+kind = "abr-video"
+viewers = {viewers}
+tcp = "linux"
+direction = "forward"
+rtt = {{ kind = "uniform", min = "{low}", max = "{high}" }}
+"""
+
+_MEETINGS = """
+[[traffic]]
+name = "meetings"          # pictures of video calls, one stream each way, at most 2.5 Mbit/s
+kind = "video-conference"
+streams = {streams}
+direction = "both"
+rtt = {{ kind = "constant", rtt = "{rtt}" }}
+"""
+
+_GAME = """
+[[traffic]]
+name = "game"              # drawn by the player's machine: small packets both ways
+kind = "game"
+players = 1
+rate = "50 kbit/s"
+frame_rate = 20
+direction = "forward"
+rtt = {{ kind = "constant", rtt = "{rtt}" }}
+"""
 
 _WORKERS = """\
 [[traffic]]
@@ -95,7 +152,7 @@ transfer = {{ kind = "lognormal", median = "20 kB", sigma = 2.0 }}   # many smal
 think_min = "2 ms"         # how long they work on an answer
 think_max = "8 ms"
 start_within = "10 ms"
-tcp = "linux-classic"      # CUBIC and SACK; `aqmlab list profiles` has others
+tcp = "linux"              # CUBIC, RACK, tail loss probes; `aqmlab list profiles` has others
 direction = "forward"      # the way of the answers
 rtt = {{ kind = "uniform", min = "{low}", max = "{high}" }}"""
 
@@ -105,7 +162,7 @@ name = "transfers"         # a class of its own in every result
 kind = "bulk"              # endless transfers: TCP itself, without people
 flows = {users}
 start_within = "1 s"       # not all at the same instant
-tcp = "linux-classic"      # CUBIC and SACK; `aqmlab list profiles` has others
+tcp = "linux"              # CUBIC, RACK, tail loss probes; `aqmlab list profiles` has others
 direction = "forward"      # from the servers to the clients
 rtt = {{ kind = "uniform", min = "{low}", max = "{high}" }}"""
 
@@ -121,7 +178,9 @@ LINKS = {
         reverse_bps=20e6,
         rtt_s=0.03,
         users=25,
-        traffic=_PEOPLE,
+        traffic=_PAGES + _MEETINGS,
+        people_per_viewer=8,
+        people_per_meeting=12,
         duration_s=180.0,
         buffer_s=0.1,
         buffer_rule=_HOME_BUFFER,
@@ -134,7 +193,9 @@ LINKS = {
         reverse_bps=10e6,
         rtt_s=0.02,
         users=4,
-        traffic=_PEOPLE,
+        traffic=_PAGES + _MEETINGS + _GAME,
+        people_per_viewer=2,
+        people_per_meeting=4,
         duration_s=180.0,
         buffer_s=0.1,
         buffer_rule=_HOME_BUFFER,
@@ -230,12 +291,22 @@ rate = "{forward}"
 [topology.bottleneck.reverse]   # from the clients to the servers: the upload
 rate = "{reverse}"
 """
-    low, high = time_text(link.rtt_s / 2), time_text(link.rtt_s * 1.5)
-    yield link.traffic.format(users=link.users, low=low, high=high) + "\n"
+    down, up = (rate_text(float(f"{bps:.2g}")) for bps in link.asked_bps)
+    values = {
+        "users": link.users,
+        "viewers": link.viewers,
+        "streams": link.streams,
+        "rtt": time_text(link.rtt_s),
+        "low": time_text(link.rtt_s / 2),
+        "high": time_text(link.rtt_s * 1.5),
+        "down": down,
+        "up": up,
+    }
+    yield link.traffic.format(**values)
     if link.upload:
-        yield _UPLOAD.format(rtt=time_text(link.rtt_s))
+        yield _UPLOAD.format(**values)
     if link.call:
-        yield _CALL.format(rtt=time_text(link.rtt_s))
+        yield _CALL.format(**values)
 
 
 _UPLOAD = """\
@@ -243,27 +314,23 @@ _UPLOAD = """\
 name = "upload"            # a backup, a large file: a transfer that takes what it gets
 kind = "bulk"
 flows = 1
-tcp = "linux-classic"
+tcp = "linux"
 direction = "reverse"      # from the clients to the servers
 rtt = {{ kind = "constant", rtt = "{rtt}" }}
 """
 
 _CALL = """\
 [[traffic]]
-name = "call-down"         # what one hears of a voice call: 50 packets a second, G.711 over RTP
-kind = "cbr"
-flows = 1
-rate = "80 kbit/s"
-packet = "200 bytes"
+name = "call-down"         # what one hears of a voice call: packets every 20 ms, rated by MOS
+kind = "voip"
+calls = 1
 direction = "forward"
 rtt = {{ kind = "constant", rtt = "{rtt}" }}
 
 [[traffic]]
 name = "call-up"           # what the other side hears
-kind = "cbr"
-flows = 1
-rate = "80 kbit/s"
-packet = "200 bytes"
+kind = "voip"
+calls = 1
 direction = "reverse"
 rtt = {{ kind = "constant", rtt = "{rtt}" }}
 """

@@ -32,17 +32,17 @@ export function delays(data: LaneData, times: number[], stride: number): Column 
     if (last >= data.links.length) return null;
     let most = 0;
     for (let at = Math.max(0, last - stride + 1); at <= last; at += 1)
-      most = Math.max(most, data.links.at(at, LINK.delay));
+      most = Math.max(most, data.link(at, LINK.delay));
     return 1000 * most;
   });
 }
 
-/** How much a counter grew between a point and the one before. */
+/** How much a counter of the link grew between a point and the one before. */
 export function growths(data: LaneData, column: number, times: number[], stride: number): number[] {
   return times.map((time) => {
     const [last, before] = [row(time), row(time) - stride];
     if (last >= data.links.length) return 0;
-    return data.links.at(last, column) - (before < 0 ? 0 : data.links.at(before, column));
+    return data.link(last, column) - (before < 0 ? 0 : data.link(before, column));
   });
 }
 

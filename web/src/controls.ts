@@ -1,13 +1,14 @@
 // The form: link, traffic, lanes. What it changes in the state, it says to whoever made it.
 import { DISCIPLINES, KINDS, parametersOf, shortName } from "./catalog.js";
 import { byId, h } from "./dom.js";
-import { check, choice, parameterField, slider } from "./fields.js";
+import { check, choice, parameterField, slider, whole } from "./fields.js";
 import { mbit, ms } from "./format.js";
 import { GROUPS, stated } from "./scenario.js";
 import {
   bufferPackets,
   CONTROL_NAMES,
   CONTROLS,
+  isLimitedUp,
   lane,
   MOST_LANES,
   RANGES,
@@ -27,6 +28,7 @@ export interface Edit {
 }
 
 const LINK = "bottleneck.forward";
+const WAY_BACK = "bottleneck.reverse";
 
 export class Controls {
   constructor(
@@ -58,8 +60,12 @@ export class Controls {
         said: (value) => `${ms(value)} = ${bufferPackets({ ...state, buffer: value })} packets`,
       },
       (value) => {
-        this.state().buffer = value;
-        this.edited({ live: [[`${LINK}.discipline.limit`, `${bufferPackets(this.state())} packets`]] });
+        const now = this.state();
+        now.buffer = value;
+        const back: [string, string][] = isLimitedUp(now)
+          ? [[`${WAY_BACK}.discipline.limit`, `${bufferPackets(now, now.up)} packets`]]
+          : [];
+        this.edited({ live: [[`${LINK}.discipline.limit`, `${bufferPackets(now)} packets`], ...back] });
       },
     );
     const rate = slider("Rate", RANGES.rate, { value: state.rate, log: true, said: mbit }, (value) => {
@@ -70,7 +76,29 @@ export class Controls {
       buffer.show(now.buffer);
       this.edited({ live: [[`${LINK}.rate`, `${value} Mbit/s`]] });
     });
-    return [rate, buffer];
+    const up = slider(
+      "Rate of the way back",
+      RANGES.up,
+      { value: state.up, log: true, said: (value) => (value < RANGES.up[1] ? mbit(value) : "never full") },
+      (value) => {
+        this.state().up = value;
+        this.edited({ form: true });
+      },
+    );
+    const delay = slider(
+      "Delay of the link",
+      RANGES.delay,
+      {
+        value: state.delay,
+        whole: true,
+        said: (value) => (value === 0 ? "none" : `${ms(value)} more in every round trip`),
+      },
+      (value) => {
+        this.state().delay = value;
+        this.edited({ live: [[`${LINK}.delay`, `${value} ms`]] });
+      },
+    );
+    return [rate, buffer, delay, up];
   }
 
   #traffic(): HTMLElement[] {
@@ -94,13 +122,27 @@ export class Controls {
         this.edited({});
       },
     );
-    const call = check("A phone call: 50 packets per second", state.call, (on) => {
+    const video = slider(
+      "Viewers of video",
+      RANGES.video,
+      { value: state.video, whole: true, said: (value) => (value === 0 ? "none" : String(value)) },
+      (value) => {
+        this.state().video = value;
+        this.edited({});
+      },
+    );
+    const call = check("A phone call, heard by a user", state.call, (on) => {
       this.state().call = on;
+      this.edited({});
+    });
+    const seed = whole("Seed of the random numbers", state.seed, (value) => {
+      this.state().seed = value;
       this.edited({});
     });
     return [
       ...state.transfers.map((group, index) => this.#transfers(group, index)),
-      h("fieldset", {}, h("legend", {}, "People"), web, rtt, call),
+      h("fieldset", {}, h("legend", {}, "People"), web, rtt, video, call),
+      seed,
     ];
   }
 
@@ -138,8 +180,25 @@ export class Controls {
       group.ecn = on;
       this.edited({});
     });
-    const title = `Transfers ${index + 1}: downloads without end`;
-    return h("fieldset", {}, h("legend", {}, title), flows, control, rtt, ecn);
+    const way = choice(
+      "Direction",
+      [
+        ["down", "downloads: to the users"],
+        ["up", "uploads: from the users"],
+      ],
+      group.up ? "up" : "down",
+      (value) => {
+        group.up = value === "up";
+        this.edited({});
+      },
+    );
+    const title = `Transfers ${index + 1}, without end`;
+    return h("fieldset", {}, h("legend", {}, title), flows, control, way, rtt, ecn);
+  }
+
+  /** The directions of the link that have the lane's discipline. */
+  #directions(): string[] {
+    return isLimitedUp(this.state()) ? [LINK, WAY_BACK] : [LINK];
   }
 
   #lanes(): HTMLElement[] {
@@ -181,7 +240,10 @@ export class Controls {
         this.edited(
           now === ""
             ? { lane: index }
-            : { lane: index, live: [[`${LINK}.discipline.${parameter.name}`, now]] },
+            : {
+                lane: index,
+                live: this.#directions().map((of) => [`${of}.discipline.${parameter.name}`, now]),
+              },
         );
       });
     });

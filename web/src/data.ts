@@ -1,13 +1,16 @@
 // What a lane has shown so far: growing columns, which go back with their world.
 import {
+  DIRECTION_COLUMNS,
   FLOW,
   FLOW_COLUMNS,
   type Frame,
-  LINK,
   LINK_COLUMNS,
+  QUALITY,
+  QUALITY_COLUMNS,
   RESPONSE,
   RESPONSE_COLUMNS,
   STEP,
+  TIME,
 } from "./protocol.js";
 
 /** Rows of numbers, all in one array that grows. */
@@ -59,6 +62,9 @@ export class LaneData {
   links: Rows;
   flows = new Rows(FLOW_COLUMNS);
   responses = new Rows(RESPONSE_COLUMNS);
+  qualities = new Rows(QUALITY_COLUMNS);
+  /** The direction of the link that is looked at: 0 to the users, 1 from them. */
+  direction = 0;
 
   constructor(readonly classes: string[]) {
     this.links = new Rows(LINK_COLUMNS + classes.length);
@@ -68,13 +74,15 @@ export class LaneData {
     this.links.append(frame.samples);
     this.flows.append(frame.flows);
     this.responses.append(frame.responses);
+    this.qualities.append(frame.qualities);
   }
 
   /** Forgets what came after a moment. */
   cut(time: number): void {
-    this.links.length = this.links.after(LINK.time, time + HALF);
+    this.links.length = this.links.after(TIME, time + HALF);
     this.flows.length = this.flows.after(FLOW.time, time + HALF);
     this.responses.length = this.responses.after(RESPONSE.end, time);
+    this.qualities.length = this.qualities.after(QUALITY.time, time + HALF);
   }
 
   copy(): LaneData {
@@ -82,15 +90,22 @@ export class LaneData {
     data.links = this.links.copy();
     data.flows = this.flows.copy();
     data.responses = this.responses.copy();
+    data.qualities = this.qualities.copy();
+    data.direction = this.direction;
     return data;
+  }
+
+  /** A column of `LINK` of a sample, of the direction that is looked at. */
+  link(row: number, column: number): number {
+    return this.links.at(row, column + DIRECTION_COLUMNS * this.direction);
   }
 
   /** Numbers of the samples in a span of time. */
   span(from: number, to: number): [number, number] {
-    return [this.links.after(LINK.time, from + HALF), this.links.after(LINK.time, to + HALF)];
+    return [this.links.after(TIME, from + HALF), this.links.after(TIME, to + HALF)];
   }
 
   get time(): number {
-    return this.links.length === 0 ? 0 : this.links.at(this.links.length - 1, LINK.time);
+    return this.links.length === 0 ? 0 : this.links.at(this.links.length - 1, TIME);
   }
 }

@@ -1,6 +1,6 @@
 // A world in its engine, with copies of its memory to go back to. It runs in a worker, and in Node.
 import { type InitOutput, initSync, Lab, engine as nameOfEngine } from "../pkg/aqmlab.js";
-import { FLOW_STEP, type Frame, type Ready, STEP, type World } from "./protocol.js";
+import { FLOW_STEP, type Frame, type Pair, type Ready, STEP, type World } from "./protocol.js";
 
 /** Copies that are kept at most, and simulated seconds between two of them at first. */
 const MOST_COPIES = 16;
@@ -19,9 +19,6 @@ function pointer(lab: Lab): number {
   return (lab as unknown as { __wbg_ptr: number }).__wbg_ptr;
 }
 
-/** Milliseconds of rest that end a gesture. */
-const GESTURE = 1500;
-
 /** The same moment again: binary fractions of a second differ in their last digit. */
 const NEARLY = 1e-9;
 
@@ -32,7 +29,6 @@ export class Engine {
   #copies: World[] = [];
   #period = FIRST_PERIOD;
   #beforeChange: World | null = null;
-  #lastSet = { key: "", at: 0 };
 
   constructor(module: WebAssembly.Module) {
     this.#wasm = initSync({ module });
@@ -62,28 +58,37 @@ export class Engine {
     const begun = performance.now();
     const samples: Float64Array[] = [];
     const flows: Float64Array[] = [];
+    const qualities: Float64Array[] = [];
     let time = lab.now();
     while (time < to - NEARLY) {
       time = Math.min(to, time + STRETCH);
       lab.advance(time, STEP, FLOW_STEP);
       samples.push(lab.samples());
       flows.push(lab.flows());
+      qualities.push(lab.qualities());
       this.#copyIfDue();
       if (performance.now() - begun > budget) break;
     }
-    return { time: lab.now(), samples: joined(samples), flows: joined(flows), responses: lab.responses() };
+    return {
+      time: lab.now(),
+      samples: joined(samples),
+      flows: joined(flows),
+      responses: lab.responses(),
+      qualities: joined(qualities),
+    };
   }
 
-  /** Changes of one key that follow one another at once, as of a slider that is dragged, are one. */
-  set(key: string, value: string): void {
+  /** Gives keys other values: one change, or none if a value is wrong. */
+  set(pairs: Pair[]): void {
     const lab = this.#running();
-    const now = performance.now();
-    const goesOn =
-      this.#beforeChange !== null && key === this.#lastSet.key && now - this.#lastSet.at < GESTURE;
-    const before = goesOn ? this.#beforeChange : this.#copy();
-    lab.set(key, value);
+    const before = this.#copy();
+    try {
+      for (const [key, value] of pairs) lab.set(key, value);
+    } catch (error) {
+      this.#restore(before);
+      throw error;
+    }
     this.#beforeChange = before;
-    this.#lastSet = { key, at: now };
   }
 
   /** Goes back to `to`: to the last copy before it, and on from there. */

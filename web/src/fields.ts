@@ -7,7 +7,10 @@ const rounded = (value: number) => Number(value.toPrecision(3));
 
 let fields = 0;
 
-/** A slider; `log` ones multiply. `said` is the value with its unit. It tells while it is dragged. */
+/** A slider that rests so many milliseconds has its value, even if it is held. */
+const REST = 300;
+
+/** A slider; `log` ones multiply. `said` is the value with its unit. It tells once for each gesture. */
 export function slider(
   label: string,
   [low, high]: readonly [number, number],
@@ -28,15 +31,27 @@ export function slider(
   const input = h("input", { type: "range", min: 0, max: 1, step: "any", "aria-label": label });
   const show = (now: number) => {
     input.value = String(place(now));
+    last = now;
     input.setAttribute("aria-valuetext", said(now));
     say(output, said(now));
+  };
+  let resting: ReturnType<typeof setTimeout> | undefined;
+  let last = options.value;
+  const tell = () => {
+    clearTimeout(resting);
+    const now = value(Number(input.value));
+    if (now === last) return;
+    last = now;
+    told(now);
   };
   input.addEventListener("input", () => {
     const now = value(Number(input.value));
     input.setAttribute("aria-valuetext", said(now));
     say(output, said(now));
-    told(now);
+    clearTimeout(resting);
+    resting = setTimeout(tell, REST);
   });
+  input.addEventListener("change", tell);
   // "any" has no step for the keyboard: a hundredth of the way.
   input.addEventListener("keydown", (event) => {
     const way = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
@@ -63,6 +78,20 @@ export function choice(
   for (const [name, said] of options)
     select.append(h("option", { value: name, selected: name === value }, said));
   return h("label", { class: "field" }, h("span", {}, label), select);
+}
+
+/** A whole number from 0. */
+export function whole(label: string, value: number, told: (value: number) => void): HTMLElement {
+  const input = h("input", {
+    type: "number",
+    min: 0,
+    step: 1,
+    value,
+    change: () => {
+      if (input.validity.valid && input.value !== "") told(Number(input.value));
+    },
+  });
+  return h("label", { class: "field" }, h("span", {}, label), input);
 }
 
 export function check(label: string, value: boolean, told: (value: boolean) => void): HTMLElement {

@@ -6,6 +6,7 @@ import { byId, h, say } from "./dom.js";
 import { clock } from "./format.js";
 import { drawNetwork, Numbers } from "./numbers.js";
 import { Player } from "./player.js";
+import type { Pair } from "./protocol.js";
 import { laneNames } from "./scenario.js";
 import { saveLanes } from "./share.js";
 import { fromAddress, lane, MOST_LANES, type State, toAddress } from "./state.js";
@@ -33,8 +34,8 @@ class Page {
   #drawnAt = -1;
   #toldAt = -1;
   #restart: ReturnType<typeof setTimeout> | undefined;
-  /** Changes on their way to the lanes: of a slider that is dragged the newest. */
-  #pending = new Map<string, { value: string; lane: number | undefined }>();
+  /** Changes on their way to the lanes. */
+  #pending: { pairs: Pair[]; lane: number | undefined }[] = [];
   #sending = false;
 
   constructor(module: WebAssembly.Module) {
@@ -81,6 +82,11 @@ class Page {
       },
     );
     byId<HTMLSelectElement>("seconds").value = "30";
+    byId<HTMLSelectElement>("direction").addEventListener("change", (event) => {
+      this.state.showUp = this.begun.showUp = (event.target as HTMLSelectElement).value === "up";
+      this.#build();
+      this.#address();
+    });
     byId("play").addEventListener("click", () => this.play(!this.player.isPlaying));
     byId("step").addEventListener("click", () => {
       this.play(false);
@@ -131,6 +137,8 @@ class Page {
   #build(): void {
     const first = this.player.lanes[0];
     if (first === undefined) return;
+    byId<HTMLSelectElement>("direction").value = this.begun.showUp ? "up" : "down";
+    for (const { data } of this.player.lanes) data.direction = Number(this.begun.showUp);
     const names = laneNames(this.begun);
     byId("cards").replaceChildren(
       ...names.map((name, index) =>
@@ -143,8 +151,16 @@ class Page {
       ),
     );
     this.numbers.build(this.begun, first.data.classes);
-    this.view.build(names, first.data.classes, this.state.rate);
+    this.view.build(names, first.data.classes, this.#top());
     this.#draw(true);
+  }
+
+  /** The most that the classes may receive: the top of the axis of throughput, Mbit/s. */
+  #top(): number {
+    const { rate, up, transfers } = this.state;
+    return transfers.some((group) => group.up && group.flows > 0)
+      ? Math.max(rate, Math.min(up, 10 * rate))
+      : rate;
   }
 
   edited({ live, lane: only, form = false }: Edit): void {
@@ -158,20 +174,15 @@ class Page {
       this.#restart = setTimeout(() => void this.begin(form), form ? 0 : 200);
       return;
     }
-    for (const [key, value] of keys) this.#pending.set(`${only ?? ""} ${key}`, { value, lane: only });
+    this.#pending.push({ pairs: keys, lane: only });
     if (!this.#sending) void this.#send();
   }
 
   async #send(): Promise<void> {
     this.#sending = true;
     try {
-      while (this.#pending.size > 0) {
-        const [[name, { value, lane: only }]] = this.#pending as unknown as [
-          [string, { value: string; lane: number | undefined }],
-        ];
-        this.#pending.delete(name);
-        await this.player.change([[name.split(" ")[1] ?? "", value]], only);
-      }
+      for (let next = this.#pending.shift(); next !== undefined; next = this.#pending.shift())
+        await this.player.change(next.pairs, next.lane);
       this.complain("");
     } catch (error) {
       this.complain(error instanceof Error ? error.message : String(error));
@@ -181,7 +192,7 @@ class Page {
       const of = this.begun.lanes[index];
       if (of !== undefined) of.changes = changes;
     });
-    this.view.build(laneNames(this.begun), this.player.lanes[0]?.data.classes ?? [], this.state.rate);
+    this.view.build(laneNames(this.begun), this.player.lanes[0]?.data.classes ?? [], this.#top());
     this.#address();
     this.#draw(true);
   }

@@ -4,7 +4,7 @@ import { mbit, ms, percent } from "./format.js";
 import type { Player } from "./player.js";
 import { LINK } from "./protocol.js";
 import { CLASSES, laneNames } from "./scenario.js";
-import { CONTROL_NAMES, type State } from "./state.js";
+import { CONTROL_NAMES, isLimitedUp, type State } from "./state.js";
 import { Span } from "./stats.js";
 import { LETTERS } from "./view.js";
 
@@ -22,6 +22,27 @@ const ROWS: Row[] = [
   ["Web response, median so far", (span) => so(span, 0.5)],
   ["Web response, 95 % so far", (span) => so(span, 0.95)],
 ];
+
+/** What the users of a call and of a video get. */
+const QUALITIES: Record<string, Row[]> = {
+  call: [
+    [
+      "Call: opinion score, 1 to 4.5",
+      (span) => said(lately(span, 14).opinion("call"), (score) => score.toFixed(1)),
+    ],
+  ],
+  video: [
+    ["Video: bit rate", (span) => said(span.videoRate("video"), mbit)],
+    ["Video: stands still", (span) => said(span.stalled("video"), percent)],
+  ],
+};
+
+const said = (value: number | null, say: (value: number) => string) => (value === null ? "–" : say(value));
+
+/** A call is rated in windows of 10 s: this many seconds hold at least one that is known. */
+function lately(span: Span, seconds: number): Span {
+  return new Span(span.data, Math.max(0, span.to - seconds), span.to);
+}
 
 /** A response time since the run began. */
 function so(span: Span, share: number): string {
@@ -42,7 +63,7 @@ export class Numbers {
         (span) => mbit(span.throughput(name)),
       ],
     );
-    this.#rows = [...ROWS, ...ofClass];
+    this.#rows = [...ROWS, ...ofClass, ...classes.flatMap((name) => QUALITIES[name] ?? [])];
     this.#cells = this.#rows.map(() => names.map(() => h("td", {}, "–")));
     const head = h(
       "tr",
@@ -87,9 +108,9 @@ export class Numbers {
       const gauge = this.#gauges[index];
       const last = data.span(0, player.time)[1] - 1;
       if (gauge === undefined || last < 0) continue;
-      const delay = data.links.at(last, LINK.delay);
+      const delay = data.link(last, LINK.delay);
       gauge.fill.style.width = `${Math.min(100, (100 * delay) / most)}%`;
-      say(gauge.now, `${ms(1000 * delay)}, ${data.links.at(last, LINK.packets)} packets`);
+      say(gauge.now, `${ms(1000 * delay)}, ${data.link(last, LINK.packets)} packets`);
     }
   }
 
@@ -106,12 +127,34 @@ export class Numbers {
   }
 }
 
-/** The link and its users in the drawing of the network. */
-export function drawNetwork({ rate, transfers, web, call }: State): void {
-  say(byId("rate-now"), mbit(rate));
-  const senders = transfers.map(({ flows, control }) =>
-    flows > 0 ? `${flows} × ${CONTROL_NAMES[control]}` : "",
+/** The link and its users in the drawing of the network: data and queue of the direction that is shown. */
+export function drawNetwork(state: State): void {
+  const { rate, up, transfers, web, call, video, showUp } = state;
+  const of = (way: boolean) =>
+    transfers.map(({ flows, control, up }) =>
+      up === way && flows > 0 ? `${flows} × ${CONTROL_NAMES[control]}` : "",
+    );
+  const people = [
+    web > 0 ? `${web} web users` : "",
+    video > 1 ? `${video} viewers of video` : video > 0 ? "a viewer of video" : "",
+    call ? "a phone call" : "",
+  ];
+  const down = [...of(false), ...people].filter(Boolean).join(", ") || "nothing but acknowledgements";
+  const uploads = of(true).filter(Boolean).join(", ");
+  const wayBack =
+    uploads === "" ? "acknowledgements and requests" : `${uploads}, acknowledgements and requests`;
+  const limited = isLimitedUp(state) ? `at ${mbit(up)}` : "on a way that is never full";
+  say(
+    byId("numbers-of"),
+    `of the last 10 s and of one run: other seeds than ${state.seed} give other numbers`,
   );
-  const people = [web > 0 ? `${web} web users` : "", call ? "a phone call" : ""];
-  say(byId("senders"), [...senders, ...people].filter(Boolean).join(", "));
+  say(byId("rate-now"), showUp ? mbit(up) : mbit(rate));
+  say(byId("delay-of"), showUp ? "from" : "to");
+  say(byId("from"), showUp ? "Users" : "Servers");
+  say(byId("to"), showUp ? "Servers" : "Users");
+  say(byId("senders"), showUp ? wayBack : down);
+  say(
+    byId("receivers"),
+    showUp ? `the other way: ${down}, at ${mbit(rate)}` : `the other way: ${wayBack}, ${limited}`,
+  );
 }

@@ -2,7 +2,7 @@
 
 import { LaneData } from "./data.js";
 import { LaneClient } from "./lane_client.js";
-import type { Frame, Ready } from "./protocol.js";
+import type { Frame, Pair, Ready } from "./protocol.js";
 import { LONGEST, scenario } from "./scenario.js";
 import type { Change, State } from "./state.js";
 
@@ -114,16 +114,15 @@ export class Player {
   }
 
   /** Changes values from now on: of one lane, or of all. Keys that a lane has not are left out. */
-  change(pairs: [key: string, value: string][], only?: number): Promise<void> {
+  change(pairs: Pair[], only?: number): Promise<void> {
     return this.#alone(async () => {
       const at = await this.#together();
       for (const [index, lane] of this.lanes.entries()) {
         if (only !== undefined && only !== index) continue;
-        for (const [key, value] of pairs) {
-          if (!lane.changeable.has(key)) continue;
-          await lane.client.ask("set", { key, value });
-          lane.changes.push({ at, key, value });
-        }
+        const own = pairs.filter(([key]) => lane.changeable.has(key));
+        if (own.length === 0) continue;
+        await lane.client.ask("set", { pairs: own });
+        lane.changes.push(...own.map(([key, value]) => ({ at, key, value })));
       }
     });
   }

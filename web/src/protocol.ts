@@ -10,6 +10,8 @@ export interface Frame {
   flows: Float64Array;
   /** Rows of `Lab.responses`. */
   responses: Float64Array;
+  /** Rows of `Lab.qualities`. */
+  qualities: Float64Array;
 }
 
 /** What a lane is when it begins, or goes on from the copy of another. */
@@ -27,6 +29,9 @@ export interface World {
   ready: Ready;
 }
 
+/** A key and its value from some moment on. */
+export type Pair = [key: string, value: string];
+
 export interface Requests {
   /** Compiles the engine. */
   engine: { ask: { module: WebAssembly.Module }; answer: string };
@@ -34,8 +39,8 @@ export interface Requests {
   load: { ask: { scenario: string }; answer: Ready };
   /** Simulates up to `to`, or as far as `budget` milliseconds last. */
   advance: { ask: { to: number; budget: number }; answer: Frame };
-  /** Gives a key another value from now on. */
-  set: { ask: { key: string; value: string }; answer: null };
+  /** Gives keys other values from now on: one change. */
+  set: { ask: { pairs: Pair[] }; answer: null };
   /** Goes back to a moment. What was seen until then need not be said again. */
   back: { ask: { to: number }; answer: { time: number } };
   /** A copy of the world before its last change. */
@@ -57,9 +62,8 @@ export type Answer = { id: number; answer: unknown } | { id: number; error: stri
 export const STEP = 0.01;
 export const FLOW_STEP = 0.05;
 
-/** Columns of a row of `Lab.samples`; those of the classes follow. */
+/** Columns of a row of `Lab.samples`: time, then these for each direction, then those of the classes. */
 export const LINK = {
-  time: 0,
   delay: 1,
   packets: 2,
   bytes: 3,
@@ -69,9 +73,26 @@ export const LINK = {
   dropped: 7,
   marked: 8,
 } as const;
-export const LINK_COLUMNS = 9;
+export const TIME = 0;
+export const DIRECTION_COLUMNS = 8;
+export const LINK_COLUMNS = 1 + 2 * DIRECTION_COLUMNS;
 /** Columns of a row of `Lab.flows`, and of `Lab.responses`. */
 export const FLOW = { time: 0, flow: 1, class: 2, cwnd: 3, rtt: 4, received: 5 } as const;
 export const FLOW_COLUMNS = 6;
 export const RESPONSE = { end: 0, class: 1, seconds: 2 } as const;
 export const RESPONSE_COLUMNS = 3;
+/** Columns of a row of `Lab.qualities`: all but time and class grow. */
+export const QUALITY = {
+  time: 0,
+  class: 1,
+  scores: 2,
+  scoreSum: 3,
+  packets: 4,
+  lost: 5,
+  played: 6,
+  stalled: 7,
+  stalls: 8,
+  segments: 9,
+  rateSum: 10,
+} as const;
+export const QUALITY_COLUMNS = 11;

@@ -1,6 +1,6 @@
 // A lane's scenario: the same text for the engine in the page and for `aqmlab run`.
 import { parametersOf, shortName, starting } from "./catalog.js";
-import { bufferPackets, type Control, type Lane, type State, type Transfers } from "./state.js";
+import { bufferPackets, type Control, isLimitedUp, type Lane, type State, type Transfers } from "./state.js";
 
 /** The page's runs end after so many simulated seconds. */
 export const LONGEST = 1800;
@@ -11,6 +11,7 @@ export const CLASSES = {
   "transfers-2": "Transfers 2",
   web: "Web",
   call: "Call",
+  video: "Video",
 };
 
 /** The class of each group of transfers. */
@@ -21,21 +22,30 @@ function toml(value: string): string {
   return /^(true|false|[-+]?[\d.]+(e[-+]?\d+)?|[[{].*)$/i.test(value) ? value : JSON.stringify(value);
 }
 
-/** All parameters of a lane's discipline that the scenario states. */
-export function stated(state: State, lane: Lane): Record<string, string> {
-  return { ...starting(lane.kind, bufferPackets(state)), ...lane.parameters };
+/** All parameters of a lane's discipline that the scenario states, of a direction with this rate. */
+export function stated(state: State, lane: Lane, rate = state.rate): Record<string, string> {
+  return { ...starting(lane.kind, bufferPackets(state, rate)), ...lane.parameters };
 }
 
-function discipline(state: State, lane: Lane): string {
+/** The way from the users: never full, or with the lane's discipline and a buffer as long in time. */
+function wayBack(state: State, lane: Lane): string {
+  const kind = isLimitedUp(state)
+    ? discipline(lane, stated(state, lane, state.up))
+    : '{ kind = "droptail", limit = "10000 packets" }';
+  const never = isLimitedUp(state) ? "" : "# The way back is never the bottleneck.\n";
+  return `${never}[topology.bottleneck.reverse]\nrate = "${state.up} Mbit/s"\ndiscipline = ${kind}`;
+}
+
+function discipline(lane: Lane, values: Record<string, string>): string {
   const known = new Set(parametersOf(lane.kind).map(({ name }) => name));
-  const pairs = Object.entries(stated(state, lane)).filter(([name]) => known.has(name));
+  const pairs = Object.entries(values).filter(([name]) => known.has(name));
   const fields = [["kind", lane.kind], ...pairs].map(([name, value]) => `${name} = ${toml(value ?? "")}`);
   return `{ ${fields.join(", ")} }`;
 }
 
 /** Controls that count marks: what they need of their stack. */
 const COUNTING: Partial<Record<Control, string[]>> = {
-  prague: ["ecn = true", 'ect = "ect1"', 'ect_on = "all-data"', 'ecn_echo = "each-change"'],
+  prague: ["ecn = true", 'ect = "ect1"', 'ect_on = "all-data"', 'ecn_echo = "accurate"'],
   dctcp: ["ecn = true", 'ect_on = "all-data"', 'ecn_echo = "each-change"'],
 };
 
@@ -45,22 +55,24 @@ function tcp({ control, ecn }: Transfers): string {
 }
 
 function classes(state: State): string[] {
-  const constant = (rtt: number) => `rtt = { kind = "constant", rtt = "${rtt} ms" }`;
+  // The link's delay is part of a round trip.
+  const constant = (rtt: number) => `rtt = { kind = "constant", rtt = "${rtt + state.delay} ms" }`;
   const parts = state.transfers.flatMap((group, index) =>
     group.flows === 0
       ? []
       : [
           `name = "${GROUPS[index]}"\nkind = "bulk"\nflows = ${group.flows}\nstart_within = "2 s"\n` +
-            `tcp = ${tcp(group)}\n${constant(group.rtt)}`,
+            `${group.up ? 'direction = "reverse"\n' : ""}tcp = ${tcp(group)}\n${constant(group.rtt)}`,
         ],
   );
   if (state.web > 0)
     parts.push(
       `name = "web"\nkind = "unc-web"\nusers = ${state.web}\ntcp = "linux"\n${constant(state.webRtt)}`,
     );
-  if (state.call)
+  if (state.call) parts.push(`name = "call"\nkind = "voip"\ncalls = 1\n${constant(40)}`);
+  if (state.video > 0)
     parts.push(
-      `name = "call"\nkind = "cbr"\nflows = 1\nrate = "80 kbit/s"\npacket = "200 bytes"\n${constant(40)}`,
+      `name = "video"\nkind = "abr-video"\nviewers = ${state.video}\ntcp = "linux"\n${constant(40)}`,
     );
   return parts.map((part) => `[[traffic]]\n${part}\n`);
 }
@@ -82,12 +94,12 @@ kind = "dumbbell"
 
 [topology.bottleneck]
 rate = "${state.rate} Mbit/s"
-discipline = ${discipline(state, lane)}
+discipline = ${discipline(lane, stated(state, lane))}
 
-# The way back is never the bottleneck.
-[topology.bottleneck.reverse]
-rate = "1 Gbit/s"
-discipline = { kind = "droptail", limit = "10000 packets" }
+[topology.bottleneck.forward]
+delay = "${state.delay} ms"
+
+${wayBack(state, lane)}
 
 ${[...classes(state), ...changes].join("\n")}`;
 }

@@ -22,6 +22,8 @@ export interface Transfers {
   /** Round trip without queues, ms. */
   rtt: number;
   ecn: boolean;
+  /** Data go from the users to the servers. */
+  up: boolean;
 }
 
 export const CONTROLS = ["reno", "cubic", "prague", "dctcp", "bbr1", "bbr3", "vegas"] as const;
@@ -41,15 +43,23 @@ export const CONTROL_NAMES: Readonly<Record<Control, string>> = {
 export interface State {
   /** Mbit/s. */
   rate: number;
+  /** The rate of the way back, from the users: Mbit/s; the highest is never full. */
+  up: number;
   /** Longest wait in the buffer, ms. */
   buffer: number;
+  /** Delay of the link, ms: it makes every round trip longer. */
+  delay: number;
+  /** Whether what is shown of the link is the way from the users. */
+  showUp: boolean;
   /** Two groups of transfers; one may be empty. */
   transfers: [Transfers, Transfers];
   /** Web users, and the round trip to their servers in ms. */
   web: number;
   webRtt: number;
-  /** Whether somebody talks: small packets at a constant rate. */
+  /** Whether somebody calls: the listener is one of the users. */
   call: boolean;
+  /** Viewers of video who choose the bit rate of each segment. */
+  video: number;
   lanes: Lane[];
   seed: number;
   /** Simulated seconds per second; 0: as fast as it goes. */
@@ -60,6 +70,9 @@ export interface State {
 
 export const RANGES = {
   rate: [0.5, 200],
+  up: [0.1, 1000],
+  delay: [0, 300],
+  video: [0, 20],
   buffer: [5, 2000],
   rtt: [1, 400],
   flows: [0, 50],
@@ -72,14 +85,18 @@ export const MOST_LANES = 3;
 export function start(): State {
   return {
     rate: 10,
+    up: RANGES.up[1],
     buffer: 500,
+    delay: 0,
+    showUp: false,
     transfers: [
-      { flows: 2, control: "cubic", rtt: 40, ecn: false },
-      { flows: 0, control: "reno", rtt: 40, ecn: false },
+      { flows: 2, control: "cubic", rtt: 40, ecn: false, up: false },
+      { flows: 0, control: "reno", rtt: 40, ecn: false, up: false },
     ],
     web: 20,
     webRtt: 40,
     call: true,
+    video: 0,
     lanes: [lane("droptail"), lane("fq-codel")],
     seed: 1,
     speed: 5,
@@ -91,9 +108,14 @@ export function lane(kind: string, parameters: Record<string, string> = {}): Lan
   return { kind, parameters, changes: [] };
 }
 
-/** Packets of 1500 bytes that a buffer holds. */
-export function bufferPackets(state: State): number {
-  return Math.max(2, Math.round((state.rate * 1e6 * state.buffer) / 1000 / (1500 * 8)));
+/** Whether the way from the users can be full. */
+export function isLimitedUp(state: State): boolean {
+  return state.up < RANGES.up[1];
+}
+
+/** Packets of 1500 bytes that the buffer holds of a direction whose rate this is. */
+export function bufferPackets(state: State, rate = state.rate): number {
+  return Math.max(2, Math.round((rate * 1e6 * state.buffer) / 1000 / (1500 * 8)));
 }
 
 const number = (text: string | null, [low, high]: readonly [number, number], otherwise: number) => {
@@ -101,18 +123,19 @@ const number = (text: string | null, [low, high]: readonly [number, number], oth
   return Number.isFinite(value) ? Math.min(high, Math.max(low, value)) : otherwise;
 };
 
-function writeTransfers({ flows, control, rtt, ecn }: Transfers): string {
-  return [flows, control, rtt, ...(ecn ? ["ecn"] : [])].join(",");
+function writeTransfers({ flows, control, rtt, ecn, up }: Transfers): string {
+  return [flows, control, rtt, ...(ecn ? ["ecn"] : []), ...(up ? ["up"] : [])].join(",");
 }
 
 function readTransfers(text: string | undefined, otherwise: Transfers): Transfers {
   if (text === undefined) return otherwise;
-  const [flows, control, rtt, ecn] = text.split(",");
+  const [flows, control, rtt, ...flags] = text.split(",");
   return {
     flows: Math.round(number(flows ?? null, RANGES.flows, otherwise.flows)),
     control: CONTROLS.find((known) => known === control) ?? otherwise.control,
     rtt: number(rtt ?? null, RANGES.rtt, otherwise.rtt),
-    ecn: ecn === "ecn",
+    ecn: flags.includes("ecn"),
+    up: flags.includes("up"),
   };
 }
 
@@ -132,17 +155,21 @@ function readLane(text: string, kinds: readonly string[]): Lane | null {
 export function toAddress(state: State): string {
   const fields = new URLSearchParams();
   fields.set("rate", String(state.rate));
+  fields.set("up", String(state.up));
   fields.set("buffer", String(state.buffer));
+  fields.set("delay", String(state.delay));
   for (const group of state.transfers) fields.append("transfers", writeTransfers(group));
   fields.set("web", String(state.web));
   fields.set("web-rtt", String(state.webRtt));
   fields.set("call", state.call ? "1" : "0");
+  fields.set("video", String(state.video));
   for (const one of state.lanes) fields.append("lane", writeLane(one));
   state.lanes.forEach((one, index) => {
     for (const { at, key, value } of one.changes) fields.append("change", [index, at, key, value].join(";"));
   });
   fields.set("seed", String(state.seed));
   fields.set("speed", String(state.speed));
+  if (state.showUp) fields.set("show", "up");
   if (state.story !== "") fields.set("story", state.story);
   return fields.toString();
 }
@@ -157,11 +184,15 @@ export function fromAddress(text: string, kinds: readonly string[]): State {
   const lanes = fields.getAll("lane").flatMap((one) => readLane(one, kinds) ?? []);
   const read: State = {
     rate: ranged("rate", RANGES.rate, state.rate),
+    up: ranged("up", RANGES.up, state.up),
     buffer: ranged("buffer", RANGES.buffer, state.buffer),
+    delay: ranged("delay", RANGES.delay, state.delay),
+    showUp: fields.get("show") === "up",
     transfers: [readTransfers(first, state.transfers[0]), readTransfers(second, state.transfers[1])],
     web: Math.round(ranged("web", RANGES.web, state.web)),
     webRtt: ranged("web-rtt", RANGES.rtt, state.webRtt),
     call: fields.has("call") ? fields.get("call") === "1" : state.call,
+    video: Math.round(ranged("video", RANGES.video, state.video)),
     lanes: lanes.length > 0 ? lanes.slice(0, MOST_LANES) : state.lanes,
     seed: Math.round(ranged("seed", [0, 2 ** 53 - 1], state.seed)),
     speed: ranged("speed", [0, 1000], state.speed),

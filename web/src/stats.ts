@@ -1,6 +1,6 @@
 // Numbers of a lane over a span of time: those in the table, and those in the stories.
 import type { LaneData } from "./data.js";
-import { FLOW, LINK, LINK_COLUMNS, RESPONSE } from "./protocol.js";
+import { FLOW, LINK, LINK_COLUMNS, QUALITY, RESPONSE, TIME } from "./protocol.js";
 
 /** The value below which a share of the values lies; none of no values. */
 export function quantile(values: Float64Array | number[], share: number): number | null {
@@ -26,21 +26,20 @@ export class Span {
     return this.#last <= this.#first;
   }
 
-  /** How much a counter grew from the first sample to the last. */
+  /** How much a counter of the link grew from the first sample to the last. */
   #growth(column: number): number {
     if (this.isEmpty) return 0;
-    const { links } = this.data;
-    return links.at(this.#last, column) - links.at(this.#first, column);
+    return this.data.link(this.#last, column) - this.data.link(this.#first, column);
   }
 
   /** Seconds from the first sample to the last. */
   get seconds(): number {
-    return this.#growth(LINK.time);
+    return this.isEmpty ? 0 : this.data.links.at(this.#last, TIME) - this.data.links.at(this.#first, TIME);
   }
 
   column(column: number): Float64Array {
     const length = Math.max(0, this.#last - this.#first + 1);
-    return Float64Array.from({ length }, (_, row) => this.data.links.at(this.#first + row, column));
+    return Float64Array.from({ length }, (_, row) => this.data.link(this.#first + row, column));
   }
 
   /** Queueing delay that an arriving packet meets, ms. */
@@ -96,7 +95,10 @@ export class Span {
   /** Application data that the clients of a class received, Mbit/s. */
   throughput(name: string): number {
     const index = this.data.classes.indexOf(name);
-    return index < 0 || this.seconds === 0 ? 0 : (8e-6 * this.#growth(LINK_COLUMNS + index)) / this.seconds;
+    if (index < 0 || this.seconds === 0) return 0;
+    const { links } = this.data;
+    const column = LINK_COLUMNS + index;
+    return (8e-6 * (links.at(this.#last, column) - links.at(this.#first, column))) / this.seconds;
   }
 
   /** Mean of the smoothed round trips that the connections of a class saw, ms. */
@@ -130,5 +132,38 @@ export class Span {
 
   responseQuantile(name: string, share: number): number {
     return 1000 * (quantile(this.responses(name), share) ?? 0);
+  }
+
+  /** How much columns of `QUALITY` of a class grew in the span. */
+  #grown(name: string, columns: number[]): number[] {
+    const index = this.data.classes.indexOf(name);
+    const { qualities } = this.data;
+    const of = (time: number) => {
+      for (let row = qualities.after(QUALITY.time, time + 1e-6) - 1; row >= 0; row -= 1)
+        if (qualities.at(row, QUALITY.class) === index) return row;
+      return -1;
+    };
+    const [first, last] = [of(this.from), of(this.to)];
+    return columns.map(
+      (column) => (last < 0 ? 0 : qualities.at(last, column)) - (first < 0 ? 0 : qualities.at(first, column)),
+    );
+  }
+
+  /** Mean opinion score of the windows of 10 s of a class of calls that were rated in the span. */
+  opinion(name: string): number | null {
+    const [count = 0, sum = 0] = this.#grown(name, [QUALITY.scores, QUALITY.scoreSum]);
+    return count > 0 ? sum / count : null;
+  }
+
+  /** Mean bit rate of the segments of video that arrived, Mbit/s. */
+  videoRate(name: string): number | null {
+    const [count = 0, sum = 0] = this.#grown(name, [QUALITY.segments, QUALITY.rateSum]);
+    return count > 0 ? (1e-6 * sum) / count : null;
+  }
+
+  /** The share of the time, from their first picture on, in which videos stood still. */
+  stalled(name: string): number | null {
+    const [played = 0, stalled = 0] = this.#grown(name, [QUALITY.played, QUALITY.stalled]);
+    return played + stalled > 0 ? stalled / (played + stalled) : null;
   }
 }

@@ -27,7 +27,11 @@ export interface Story {
   statements: Statement[];
 }
 
-const none = { flows: 0, control: "cubic", rtt: 40, ecn: false } as const;
+/** The opinion of the call's listener; 0 if there is none yet. */
+const opinion = (span: Span) => span.opinion("call") ?? 0;
+const score = (span: Span) => opinion(span).toFixed(1);
+
+const none = { flows: 0, control: "cubic", rtt: 40, ecn: false, up: false } as const;
 
 export const STORIES: Story[] = [
   {
@@ -40,7 +44,7 @@ export const STORIES: Story[] = [
       ...start(),
       rate: 10,
       buffer: 1000,
-      transfers: [{ flows: 2, control: "cubic", rtt: 40, ecn: false }, none],
+      transfers: [{ flows: 2, control: "cubic", rtt: 40, ecn: false, up: false }, none],
       web: 10,
       call: true,
       lanes: [lane("droptail"), lane("codel"), lane("fq-codel")],
@@ -64,6 +68,14 @@ export const STORIES: Story[] = [
         holds: ([a, b]) => a.use() > 0.97 && b.use() > 0.9,
       },
       {
+        from: 10,
+        to: 60,
+        part: "numbers",
+        text: ([a, b, c]) =>
+          `A listener would give the call ${score(a)} of 4.5 points behind the plain buffer, ${score(b)} behind CoDel and ${score(c)} behind FQ-CoDel (the E-model's opinion score).`,
+        holds: ([a, b, c]) => opinion(a) < 3.5 && opinion(b) > opinion(a) + 0.5 && opinion(c) > 4,
+      },
+      {
         from: 0,
         to: 60,
         part: "responses",
@@ -85,7 +97,7 @@ export const STORIES: Story[] = [
       ...start(),
       rate: 20,
       buffer: 100,
-      transfers: [{ flows: 12, control: "reno", rtt: 100, ecn: false }, none],
+      transfers: [{ flows: 12, control: "reno", rtt: 100, ecn: false, up: false }, none],
       web: 0,
       call: false,
       lanes: [
@@ -174,8 +186,8 @@ export const STORIES: Story[] = [
       rate: 20,
       buffer: 100,
       transfers: [
-        { flows: 2, control: "reno", rtt: 20, ecn: false },
-        { flows: 2, control: "reno", rtt: 200, ecn: false },
+        { flows: 2, control: "reno", rtt: 20, ecn: false, up: false },
+        { flows: 2, control: "reno", rtt: 200, ecn: false, up: false },
       ],
       web: 0,
       call: false,
@@ -213,7 +225,7 @@ export const STORIES: Story[] = [
       ...start(),
       rate: 10,
       buffer: 500,
-      transfers: [{ flows: 4, control: "cubic", rtt: 40, ecn: true }, none],
+      transfers: [{ flows: 4, control: "cubic", rtt: 40, ecn: true, up: false }, none],
       web: 0,
       call: false,
       lanes: [lane("codel", { ecn: "false" }), lane("codel", { ecn: "true" })],
@@ -249,8 +261,8 @@ export const STORIES: Story[] = [
       rate: 40,
       buffer: 200,
       transfers: [
-        { flows: 1, control: "prague", rtt: 20, ecn: true },
-        { flows: 1, control: "cubic", rtt: 20, ecn: false },
+        { flows: 1, control: "prague", rtt: 20, ecn: true, up: false },
+        { flows: 1, control: "cubic", rtt: 20, ecn: false, up: false },
       ],
       web: 0,
       call: false,

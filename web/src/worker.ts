@@ -19,7 +19,7 @@ function answer(request: Ask): unknown {
     case "advance":
       return running().advance(request.ask.to, request.ask.budget);
     case "set":
-      return running().set(request.ask.key, request.ask.value) ?? null;
+      return running().set(request.ask.pairs) ?? null;
     case "back":
       return running().back(request.ask.to);
     case "fork":
@@ -33,9 +33,14 @@ function answer(request: Ask): unknown {
 
 /** Frames are handed over; everything else is copied. */
 function handedOver(value: unknown): Transferable[] {
-  const frame = value as { samples?: Float64Array; flows?: Float64Array; responses?: Float64Array } | null;
+  const frame = value as {
+    samples?: Float64Array;
+    flows?: Float64Array;
+    responses?: Float64Array;
+    qualities?: Float64Array;
+  } | null;
   if (!(frame?.samples instanceof Float64Array)) return [];
-  const parts = [frame.samples, frame.flows, frame.responses];
+  const parts = [frame.samples, frame.flows, frame.responses, frame.qualities];
   return parts.flatMap((part) => (part && part.length > 0 ? [part.buffer as ArrayBuffer] : []));
 }
 

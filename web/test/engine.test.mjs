@@ -23,7 +23,7 @@ test("a world goes on from a copy without its last change", () => {
   to(5);
   const without = to(15);
   engine.back(5);
-  engine.set("bottleneck.forward.rate", "2 Mbit/s");
+  engine.set([["bottleneck.forward.rate", "2 Mbit/s"]]);
   assert.notDeepEqual(to(15), without);
   const world = engine.fork();
   assert.equal(world.time, 5);
@@ -45,5 +45,13 @@ test("a report leaves the world as it is", () => {
 test("what is wrong is said", () => {
   assert.throws(() => engine.load(text.replace('rate = "10 Mbit/s"', 'rate = "10 apples"')), /rate/);
   engine.load(text);
-  assert.throws(() => engine.set("bottleneck.forward.rate", "apples"), /bottleneck.forward.rate/);
+  const wrong = [
+    ["bottleneck.forward.delay", "5 ms"],
+    ["bottleneck.forward.rate", "apples"],
+  ];
+  assert.throws(() => engine.set(wrong), /bottleneck.forward.rate/);
+  // None of them is made.
+  const untouched = to(8);
+  engine.load(text);
+  assert.deepEqual(to(8), untouched);
 });

@@ -82,9 +82,13 @@ test("a slider that is dragged changes the running lanes", { skip }, async (cont
   const box = await slider.boundingBox();
   await page.mouse.move(box.x + box.width * 0.5, box.y + box.height / 2);
   await page.mouse.down();
-  await page.mouse.move(box.x + box.width * 0.3, box.y + box.height / 2, { steps: 5 });
+  await page.mouse.move(box.x + box.width * 0.3, box.y + box.height / 2, { steps: 25 });
   await page.mouse.up();
   await page.waitForFunction(() => globalThis.playground.begun.lanes[0].changes.length > 0);
+  const changes = await page.evaluate(() =>
+    globalThis.playground.begun.lanes.map((lane) => lane.changes.length),
+  );
+  assert.deepEqual(changes, [1, 1], "a gesture is one change");
   assert.ok((await time(page)) >= 2, "it went on");
   await pause(page);
   assert.match(await page.evaluate(() => location.hash), /change=0%3B/);
@@ -103,10 +107,44 @@ test("the keyboard moves sliders and plays", { skip }, async (context) => {
   const before = await page.evaluate(() => globalThis.playground.state.rate);
   await page.getByLabel("Rate", { exact: true }).focus();
   await page.keyboard.press("ArrowRight");
-  assert.ok((await page.evaluate(() => globalThis.playground.state.rate)) > before);
+  await page.waitForFunction((rate) => globalThis.playground.state.rate > rate, before);
   await page.getByRole("button", { name: "Play" }).focus();
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate(() => globalThis.playground.player.isPlaying), true);
+});
+
+test("the round trip changes while it runs", { skip }, async (context) => {
+  const page = await open(context);
+  await reach(page, 1);
+  await page.getByLabel("Delay of the link", { exact: true }).focus();
+  for (let step = 0; step < 20; step += 1) await page.keyboard.press("ArrowRight");
+  await page.waitForFunction(() => globalThis.playground.begun.lanes[1].changes.length > 0);
+  const { key, value, at } = await page.evaluate(() => globalThis.playground.begun.lanes[1].changes[0]);
+  assert.deepEqual([key, value, at > 0.9], ["bottleneck.forward.delay", "60 ms", true]);
+});
+
+test("uploads fill the way back, which can be looked at, and a call is rated", { skip }, async (context) => {
+  const hash =
+    "#rate=20&up=2&buffer=500&speed=0&transfers=2,cubic,40,up&web=0&call=1&video=1&lane=droptail&lane=codel";
+  const page = await open(context, { hash });
+  await reach(page, 20);
+  await pause(page);
+  const gauge = () =>
+    page.evaluate(() =>
+      globalThis.playground.player.lanes.map(({ data }) => data.link(data.links.length - 1, 1)),
+    );
+  const [down] = await gauge();
+  await page.selectOption("#direction", "up");
+  const [up, cured] = await gauge();
+  assert.ok(down < 0.1 && up > 0.2 && cured < 0.15, `${down} ${up} ${cured} s`);
+  assert.match(await page.textContent("#from"), /Users/);
+  assert.match(await page.evaluate(() => location.hash), /show=up/);
+  const row = page.locator("#numbers tr", { hasText: "opinion score" });
+  await page.waitForFunction(() =>
+    /score, 1 to 4.5\d\.\d/.test(document.querySelector("#numbers").textContent),
+  );
+  assert.match(await row.textContent(), /[1-4]\.\d/);
+  assert.match(await page.locator("#numbers tr", { hasText: "Video: bit rate" }).textContent(), /bit\/s/);
 });
 
 test("another discipline begins with the same seed", { skip }, async (context) => {

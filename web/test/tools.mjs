@@ -26,6 +26,12 @@ export function scenarios() {
     Object.assign(first, { flows: 3, control: CONTROLS[index % CONTROLS.length], ecn: index % 2 === 0 });
     Object.assign(second, { flows: index % 3, control: "cubic", rtt: 15 + index });
     Object.assign(state, { rate: 4 + index, buffer: 150, web: 60, seed: index + 1, lanes: [lane(kind)] });
+    Object.assign(state, {
+      video: index % 4,
+      delay: 2 * (index % 3),
+      up: index % 5 === 0 ? state.rate : 1000,
+    });
+    second.up = index % 5 === 0;
     if (index % 2 === 1)
       state.lanes[0].changes.push({ at: 5, key: "bottleneck.forward.rate", value: `${2 + index} Mbit/s` });
     return { name: kind, text: scenario(state, state.lanes[0], 12) };

@@ -10,12 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 use aqmlab_sim::{Memory, Observation, Simulation};
+use aqmlab_traffic::Samples;
 use wasm_bindgen::prelude::*;
 
 use records::{Kept, MemoryRecords};
 
-/// Columns of [`Lab::samples`] before those of the classes.
-const LINK_COLUMNS: usize = 9;
+/// Columns of [`Lab::samples`] for each direction of the link.
+const LINK_COLUMNS: usize = 8;
+/// How often users are asked what they get.
+const QUALITY_STEP: Time = Time::from_secs(1);
 
 /// A run under way. Times are seconds since its start.
 #[wasm_bindgen]
@@ -25,10 +28,9 @@ pub struct Lab {
     simulation: Option<Simulation>,
     kept: Arc<Mutex<Kept>>,
     classes: Vec<String>,
-    /// Number of the direction of a link that is looked at.
-    port: usize,
     samples: Vec<f64>,
     flows: Vec<f64>,
+    qualities: Vec<f64>,
 }
 
 #[wasm_bindgen]
@@ -49,9 +51,9 @@ impl Lab {
             simulation: Some(started.map_err(told)?),
             kept,
             classes: classes.collect(),
-            port: 0,
             samples: Vec::new(),
             flows: Vec::new(),
+            qualities: Vec::new(),
         })
     }
 
@@ -70,24 +72,13 @@ impl Lab {
         self.classes.clone()
     }
 
-    /// The directions of links, as `LINK.DIRECTION`.
-    pub fn directions(&mut self) -> Result<Vec<String>, String> {
-        let links = self.running_mut()?.observe().links.into_iter();
-        let names = links.map(|(name, _)| format!("{}.{}", name.link, name.direction));
-        Ok(names.collect())
-    }
-
-    /// Which of the [directions](Self::directions) [`samples`](Self::samples) are of.
-    pub fn look_at(&mut self, direction: usize) {
-        self.port = direction;
-    }
-
-    /// Simulates up to `until`, and takes a sample of the link every `step` seconds and one of the
-    /// first connections every `flow_step`, all multiples of their period. Samples of before are
-    /// forgotten.
+    /// Simulates up to `until`, and takes a sample of the link every `step` seconds, one of the
+    /// first connections every `flow_step` and one of what users get every second, all at multiples
+    /// of their period. Samples of before are forgotten.
     pub fn advance(&mut self, until: f64, step: f64, flow_step: f64) -> Result<(), String> {
         self.samples.clear();
         self.flows.clear();
+        self.qualities.clear();
         let [step, flow_step] = [step, flow_step].map(|it| Time::from_secs_f64(it).as_nanos());
         if step == 0 || flow_step == 0 {
             return Err("found a step of 0 s; expected more".to_owned());
@@ -107,26 +98,28 @@ impl Lab {
             if next.as_nanos().is_multiple_of(flow_step) {
                 self.sample_flows(&seen);
             }
+            if next.as_nanos().is_multiple_of(QUALITY_STEP.as_nanos()) {
+                self.sample_qualities(next)?;
+            }
         }
     }
 
     fn sample(&mut self, seen: &Observation) {
-        let Some((_, port)) = seen.links.get(self.port) else {
-            return;
-        };
-        let counters = &port.counters;
-        let row: [f64; LINK_COLUMNS] = [
-            seen.time.as_secs_f64(),
-            port.drain.as_secs_f64(),
-            f64::from(port.backlog.packets),
-            port.backlog.bytes as f64,
-            port.rate.bps() as f64,
-            counters.departed_bytes as f64,
-            counters.departed_packets as f64,
-            counters.dropped_packets() as f64,
-            counters.marked_packets() as f64,
-        ];
-        self.samples.extend(row);
+        self.samples.push(seen.time.as_secs_f64());
+        for (_, port) in seen.links.iter().take(2) {
+            let counters = &port.counters;
+            let columns: [f64; LINK_COLUMNS] = [
+                port.drain.as_secs_f64(),
+                f64::from(port.backlog.packets),
+                port.backlog.bytes as f64,
+                port.rate.bps() as f64,
+                counters.departed_bytes as f64,
+                counters.departed_packets as f64,
+                counters.dropped_packets() as f64,
+                counters.marked_packets() as f64,
+            ];
+            self.samples.extend(columns);
+        }
         let received = seen.received.iter();
         self.samples.extend(received.map(|&bytes| bytes as f64));
     }
@@ -149,9 +142,34 @@ impl Lab {
         }
     }
 
-    /// Samples of the link since the last step began, row by row: time, delay of an arrival in s,
-    /// packets and bytes that wait, rate in bit/s, bytes and packets that departed, packets dropped
-    /// and marked since the run began, and for each class application bytes received so far.
+    /// What users of calls and videos got so far: sums and counts that grow.
+    fn sample_qualities(&mut self, now: Time) -> Result<(), String> {
+        let classes = self.running()?.quality().into_iter().enumerate();
+        for (class, quality) in classes {
+            let Some(quality) = quality else { continue };
+            let (voice, video) = (quality.voice, quality.video);
+            let sum = |samples: &Samples| samples.mean().unwrap_or(0.0) * samples.count() as f64;
+            self.qualities.extend([
+                now.as_secs_f64(),
+                class as f64,
+                voice.scores.count() as f64,
+                sum(&voice.scores),
+                voice.packets as f64,
+                voice.lost as f64,
+                video.played_s,
+                video.stalled_s,
+                video.stalls as f64,
+                video.bitrates.count() as f64,
+                sum(&video.bitrates),
+            ]);
+        }
+        Ok(())
+    }
+
+    /// Samples of the first link since the last step began, row by row: time; for each direction,
+    /// forward first, delay of an arrival in s, packets and bytes that wait, rate in bit/s, bytes and
+    /// packets that departed, packets dropped and marked since the run began; for each class
+    /// application bytes received so far.
     pub fn samples(&self) -> Vec<f64> {
         self.samples.clone()
     }
@@ -160,6 +178,15 @@ impl Lab {
     /// class, congestion window in bytes, smoothed round trip in s (or NaN), bytes received.
     pub fn flows(&self) -> Vec<f64> {
         self.flows.clone()
+    }
+
+    /// What users of calls and videos got, at each whole second since the last step began, row by
+    /// row: time, class; windows of calls that were rated, and the sum of their opinion scores; their
+    /// packets, and those that came too late or never; seconds of video that were played and in which
+    /// it stood still, and how often it stopped; segments that arrived, and the sum of their bit
+    /// rates. All since the run began.
+    pub fn qualities(&self) -> Vec<f64> {
+        self.qualities.clone()
     }
 
     /// Response times since this was called last, row by row: end, class, s.

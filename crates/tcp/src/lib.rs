@@ -13,6 +13,7 @@ mod accecn;
 mod ack;
 pub mod control;
 mod endpoint;
+mod handshake;
 mod output;
 mod peer_metrics;
 mod plain;

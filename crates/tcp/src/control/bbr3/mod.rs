@@ -1,6 +1,8 @@
 //! BBR, version 3. N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control",
 //! draft-ietf-ccwg-bbr, 2025; google/bbr, branch v3. Departures: [`Parameters::ABOUT`].
 
+mod numbers;
+
 use aqmlab_declare::{About, Parameters, Problem};
 use aqmlab_net::Time;
 use schemars::JsonSchema;
@@ -17,6 +19,8 @@ use crate::profile::Profile;
 use crate::recovery::RecoveryState;
 use crate::tracked::filter::Largest;
 use crate::tracked::flight::{Loss, Rate};
+pub use numbers::Constants;
+use numbers::Numbers;
 
 /// Parameters of BBR, version 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,59 +28,6 @@ use crate::tracked::flight::{Loss, Rate};
 pub struct Params {
     /// Whose constants.
     pub constants: Constants,
-}
-
-/// Whose constants BBR has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Constants {
-    /// Those of draft-ietf-ccwg-bbr.
-    #[default]
-    Draft,
-    /// Those of google/bbr, branch v3.
-    Google,
-}
-
-/// What differs between the draft and the branch.
-#[derive(Clone, Copy, Debug)]
-struct Numbers {
-    startup_gain: f64,
-    drain_gain: f64,
-    /// Rounds after which Drain ends at the latest.
-    drain_rounds: u64,
-    down_gain: f64,
-    loss_threshold: f64,
-    beta: f64,
-    headroom: f64,
-    /// Any ACK may raise the bandwidth that Startup has to outgrow, not only the first of a round.
-    any_ack: bool,
-}
-
-impl Constants {
-    const fn numbers(self) -> Numbers {
-        match self {
-            Self::Draft => Numbers {
-                startup_gain: 2.77,
-                drain_gain: 0.5,
-                drain_rounds: 3,
-                down_gain: 0.90,
-                loss_threshold: 0.02,
-                beta: 0.7,
-                headroom: 0.15,
-                any_ack: false,
-            },
-            Self::Google => Numbers {
-                startup_gain: 710.0 / 256.0,
-                drain_gain: 88.0 / 256.0,
-                drain_rounds: u64::MAX,
-                down_gain: 232.0 / 256.0,
-                loss_threshold: 5.0 / 256.0,
-                beta: 180.0 / 256.0,
-                headroom: 38.0 / 256.0,
-                any_ack: true,
-            },
-        }
-    }
 }
 
 impl Parameters for Params {

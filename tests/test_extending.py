@@ -41,7 +41,7 @@ SECONDS = 1200
 
 KINDS = {
     "A queue discipline": ("disciplines", "every-nth", "Every n-th"),
-    "A congestion control": ("congestion-controls", "scalable", "Scalable TCP"),
+    "A congestion control": ("congestion-controls", "mimd", "MIMD"),
     "A traffic model": ("traffic", "polling", "Polling"),
 }
 """Sections of the page: the folder of the kind's pages, the name of the example, its title."""
@@ -321,7 +321,7 @@ def test_each_client_polls_once_per_period(extended: Extended) -> None:
     assert goodput == pytest.approx(20 * 20_000 * 8 / 2, rel=0.02)
 
 
-def test_the_window_follows_the_rule_of_scalable_tcp(extended: Extended) -> None:
+def test_the_window_follows_the_rule_of_mimd(extended: Extended) -> None:
     mss = 1448
     rows = [row for row in extended.trace if row["class"] == 1]
     steps, shares = [], []

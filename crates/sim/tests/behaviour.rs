@@ -183,6 +183,11 @@ fn cases() -> Vec<Case> {
             "dctcp",
             "congestion_control = \"dctcp\", ecn = true, ecn_echo = \"each-change\"",
         ),
+        ("scalable", "congestion_control = \"scalable\""),
+        (
+            "ledbat-plus-plus",
+            "congestion_control = \"ledbat-plus-plus\"",
+        ),
         ("bbr1", "congestion_control = \"bbr1\""),
         ("bbr3", "congestion_control = \"bbr3\""),
         (

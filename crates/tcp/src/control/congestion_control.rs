@@ -215,6 +215,9 @@ pub(crate) trait ControlParameters: Parameters {
     /// It answers marks itself, by the samples that it needs.
     const ANSWERS_MARKS: bool = false;
 
+    /// It goes by samples, though it leaves window and marks to the stack.
+    const NEEDS_RECORDS: bool = false;
+
     /// Parameters that can change during a run.
     const CHANGEABLE: &'static [&'static str] = &[];
 

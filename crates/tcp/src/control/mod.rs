@@ -16,10 +16,12 @@ pub mod cubic;
 pub mod dctcp;
 pub mod external;
 pub mod fast;
+pub mod ledbat_plus_plus;
 pub mod plugin;
 pub mod prague;
 pub mod reno;
 pub mod santa_cruz;
+pub mod scalable;
 pub mod sync_tcp;
 pub mod vegas;
 
@@ -54,6 +56,10 @@ registry::congestion_controls! {
     Bbr3(bbr3),
     /// DCTCP for the Internet: paced, with fractions of a segment.
     Prague(prague),
+    /// Growth by a share of the window, for large ones.
+    Scalable(scalable),
+    /// Background traffic: a queueing delay of its own, and way for others.
+    LedbatPlusPlus(ledbat_plus_plus),
     /// A window that somebody else sets.
     External(external),
     ---

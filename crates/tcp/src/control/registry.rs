@@ -57,6 +57,15 @@ macro_rules! congestion_controls {
                 }
             }
 
+            /// Whether it needs a record of each segment, for its samples.
+            pub(crate) const fn needs_records(&self) -> bool {
+                let own = match self {
+                    $(Self::$kind(_) => <$module::Params as ControlParameters>::NEEDS_RECORDS,)+
+                    $(Self::$other(_) => <$other_module::Params as ControlParameters>::NEEDS_RECORDS,)*
+                };
+                own || self.owns_window() || self.answers_marks()
+            }
+
             /// Time stamps that the segments of both ends carry for it, if any.
             #[inline]
             pub(crate) const fn stamps(&self) -> Option<Stamps> {

@@ -403,7 +403,7 @@ impl Profile {
 
     fn check_control(&self) -> Result<(), Problem> {
         let control = &self.congestion_control;
-        if (control.owns_window() || control.answers_marks()) && !self.keeps_records() {
+        if control.needs_records() && !self.keeps_records() {
             let message = "found one that needs a record of each segment; expected recovery = \
                            \"rack-tlp\" with it";
             return problem("congestion_control", message);

@@ -2,7 +2,9 @@
 //! fills the peer's window, those that look at delays stop where they mean to.
 
 use aqmlab_net::{Bytes, RandomStream, Rate, Time};
-use aqmlab_tcp::control::{bbr1, bbr3, fast, prague, reno, santa_cruz, sync_tcp, vegas};
+use aqmlab_tcp::control::{
+    bbr1, bbr3, fast, ledbat_plus_plus, prague, reno, santa_cruz, sync_tcp, vegas,
+};
 use aqmlab_tcp::{CongestionControlKind, DelayedAck, EcnEcho, EctOn, HostClock, Profile, Recovery};
 
 use crate::pair::{Fate, Pair, Way};
@@ -175,6 +177,17 @@ fn bbr_fills_the_path_and_hardly_any_queue() {
         assert!(largest < 2.0 * PATH, "{name:?}: {largest}");
         assert!(received > 46_000, "{name:?}: the link is busy: {received}");
     }
+}
+
+/// The draft's target is 60 ms, here 50 segments; slowdowns cost a tenth of the rate at most.
+#[test]
+fn ledbat_plus_plus_keeps_its_delay_and_fills_the_link() {
+    let params = ledbat_plus_plus::Params::default();
+    let stack = tracked(CongestionControlKind::LedbatPlusPlus(params));
+    let (mean, largest, received) = in_flight(&stack, SAME);
+    assert!((PATH + 40.0..PATH + 54.0).contains(&mean), "{mean}");
+    assert!(largest < PATH + 60.0, "{largest}");
+    assert!(received > 45_000, "the link is busy: {received}");
 }
 
 #[test]

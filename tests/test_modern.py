@@ -386,6 +386,111 @@ def test_overload_costs_all_the_same_share_and_keeps_the_delays() -> None:
     assert max(l_delay(full, name) for name in ("flood", "classic")) > 0.24
 
 
+DCTCP_STEP = """
+seed = 1
+[measure]
+warm_up = "1 s"
+duration = "2 s"
+queue_sample = "20 us"
+record = ["queue"]
+flow_trace = { flows = 2 }
+[topology]
+kind = "dumbbell"
+[topology.bottleneck]
+rate = "1 Gbit/s"
+framing = "none"
+discipline = { kind = "step", threshold = "20 packets", limit = "1000 packets" }
+[topology.bottleneck.reverse]
+discipline = { kind = "droptail", limit = "10000 packets" }
+[[traffic]]
+name = "flows"
+kind = "bulk"
+flows = 1
+start_within = "10 ms"
+rtt = { kind = "constant", rtt = "200 us" }
+[traffic.tcp]
+profile = "linux"
+congestion_control = "dctcp"
+ecn = true
+ecn_echo = "each-change"
+ect_on = "all-packets"
+"""
+
+
+def stepped(rate: str, rtt: str, threshold: int, flows: int) -> tuple[Run, np.ndarray[Any, Any]]:
+    """DCTCP flows over a step of marking: the run, and the queue's samples in packets."""
+    overrides = {
+        "topology.bottleneck.rate": rate,
+        f"{QUEUE}.threshold": f"{threshold} packets",
+        "traffic.flows.flows": str(flows),
+        "traffic.flows.rtt.rtt": rtt,
+    }
+    run = aqmlab.run(Scenario.from_toml(DCTCP_STEP).with_overrides(overrides))
+    table = run.queue
+    assert table is not None
+    rows = table.filter(
+        (pc.field("link").cast("string") == "bottleneck")
+        & (pc.field("direction").cast("string") == "forward")
+    )
+    return run, rows.column("packets").to_numpy()
+
+
+@pytest.mark.parametrize("flows", [1, 2])
+def test_dt07_a_step_at_a_seventh_of_the_path_keeps_the_link_busy(flows: int) -> None:
+    """DCTCP section 3.3: K = 20 at 1 Gbit/s and 200 us, where C R / 7 is 2.4 packets."""
+    run, queue = stepped("1 Gbit/s", "200 us", 20, flows)
+    assert run.summary["flows"]["flows"]["goodput_bps"] > 0.94e9
+    assert 0 < np.quantile(queue, 0.001) <= np.quantile(queue, 0.999) <= 25
+    if flows > 1:
+        assert run.summary["flows"]["flows"]["fairness_jain"] > 0.99
+
+
+@pytest.mark.parametrize(
+    ("rate", "rtt", "threshold", "flows"),
+    [
+        (1, 200, 20, 1),
+        (1, 1000, 20, 2),
+        (1, 1000, 40, 4),
+        (10, 100, 65, 2),
+        (10, 500, 65, 2),
+    ],
+)
+def test_the_queue_of_dctcp_swings_as_the_model_says(
+    rate: int, rtt: int, threshold: int, flows: int
+) -> None:
+    """Section 3.3: up to K + N, and down by half of the root of 2 N (C R + K), to four packets."""
+    _, queue = stepped(f"{rate} Gbit/s", f"{rtt} us", threshold, flows)
+    path = rate * 1e9 / 12_000 * rtt * 1e-6
+    most = threshold + flows
+    least = most - 0.5 * np.sqrt(2 * flows * (path + threshold))
+    assert abs(np.quantile(queue, 0.999) - most) <= 4
+    assert abs(np.quantile(queue, 0.001) - least) <= 4
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_ledbat_plus_plus_takes_what_others_leave(beside: bool) -> None:
+    """Alone it has nine tenths of 10 Mbit/s; beside CUBIC in a buffer of one BDP a tenth."""
+    page = (ROOT / "docs/how-to/l4s.md").read_text()
+    text = page.split("```toml\n", 1)[1].split("```", 1)[0]
+    stack = '{ profile = "linux", congestion_control = "ledbat-plus-plus", initial_window = 2 }'
+    constant = '{ kind = "constant", rtt = "100 ms" }'
+    overrides = {
+        "topology.bottleneck.rate": "10 Mbit/s",
+        QUEUE: '{ kind = "droptail", limit = "84 packets" }',
+        "traffic.sender.tcp": stack,
+        "traffic.sender.rtt": constant,
+        "measure.warm_up": "20 s",
+        "measure.duration": "60 s",
+    }
+    if beside:
+        overrides |= {"traffic.beside.tcp": '"linux"', "traffic.beside.rtt": constant}
+    else:
+        text = "[[traffic]]".join(text.split("[[traffic]]")[:2])
+    run = aqmlab.run(Scenario.from_toml(text).with_overrides(overrides))
+    share = run.summary["flows"]["sender"]["goodput_bps"] / (10e6 * 1448 / 1500)
+    assert share < 0.1 if beside else share > 0.9, share
+
+
 def test_every_file_has_a_test() -> None:
     """No scenario of the folder without an expectation."""
     text = (ROOT / "tests/test_modern.py").read_text()

@@ -431,7 +431,7 @@ mod tests {
 
     use super::*;
     use crate::control::tests::{Feed, segments};
-    use crate::tracked::flight::Rate;
+    use crate::tracked::flight::{Loss, Rate};
 
     /// bbr_startup.csv: bandwidths in Mbit/s, an ACK per row.
     #[test]
@@ -569,6 +569,46 @@ mod tests {
         bbr.on_sample(&params, &mut window, &feed.acks(1, 0));
         assert_eq!(bbr.mode, Mode::ProbeBw);
         assert!(window.cwnd > 10.0 * Feed::MSS as f64, "{window:?}");
+    }
+
+    #[test]
+    fn b106_the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window() {
+        let params = Params::default();
+        let mut bbr = steady(Mode::ProbeBw, 2);
+        bbr.min_rtt_at = Time::from_secs(1);
+        let mut window = segments(20.0);
+        let mut feed = Feed::default();
+        feed.send(12);
+        let congestion = Congestion {
+            now: Time::ZERO,
+            profile: &feed.profile,
+            flight: 12_000,
+            window: 20_000,
+            cause: Cause::Loss,
+        };
+        let _ = bbr.on_congestion(&params, &window, &congestion);
+        let loss = [Loss {
+            len: Feed::MSS,
+            in_flight: 12_000,
+            lost: 1000,
+            app_limited: false,
+        }];
+        let mut sample = feed.acks_of_what_is_out(1, 0);
+        (sample.losses, sample.state) = (&loss, RecoveryState::Recovery);
+        sample.in_flight -= Feed::MSS;
+        bbr.on_sample(&params, &mut window, &sample);
+        assert_eq!(
+            window,
+            segments(11.0),
+            "what is in flight, and what has come"
+        );
+        let mut sample = feed.acks_of_what_is_out(1, 0);
+        sample.state = RecoveryState::Recovery;
+        sample.in_flight -= Feed::MSS;
+        bbr.on_sample(&params, &mut window, &sample);
+        assert_eq!(window, segments(11.0), "it takes no more");
+        bbr.on_sample(&params, &mut window, &feed.acks_of_what_is_out(1, 0));
+        assert!(window.cwnd >= 20.0 * Feed::MSS as f64, "{window:?}");
     }
 
     #[test]

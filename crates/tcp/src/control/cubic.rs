@@ -622,6 +622,66 @@ mod tests {
         assert_eq!(left, Decrease::Bytes(85_000.0));
     }
 
+    /// Far beyond the plateau a window of data adds half of it; far below nothing.
+    #[test]
+    fn cb03_the_target_is_between_the_window_and_half_as_much_again() {
+        for (origin, k, expected) in [(100.0, 0.0, 0.5), (50.0, 60.0, 0.0)] {
+            let mut cubic = Cubic {
+                epoch: Some(at(0.0)),
+                origin,
+                k,
+                w_max: 100.0,
+                ..Cubic::default()
+            };
+            let grown = cubic.avoid(&Params::default(), 100.0, 1.0, at(60.0));
+            assert!((grown - expected).abs() < 1e-9, "{grown}, not {expected}");
+        }
+    }
+
+    /// With a loss every 1 / p segments the mean window is that of RFC 9438, section 5.1.
+    #[test]
+    fn cb11_regular_losses_hold_the_mean_window_of_the_formula() {
+        let (rtt, period) = (0.1, 10_000_u64);
+        let (mut cubic, mut window, profile) = (Cubic::default(), window(150.0), profile());
+        let (mut now, mut una, mut left) = (0.0, 1, period);
+        let (mut sum, mut rounds) = (0.0, 0.0);
+        while now < 4000.0 {
+            let round = (window.cwnd / MSS as f64) as u64;
+            cubic.on_send(una, una + MSS, false, at(now));
+            now += rtt;
+            if now > 1000.0 {
+                (sum, rounds) = (sum + window.cwnd / MSS as f64, rounds + 1.0);
+            }
+            for _ in 0..round {
+                una += MSS;
+                let ack = Ack {
+                    now: at(now),
+                    profile: &profile,
+                    acked: MSS,
+                    una,
+                    max: una,
+                };
+                cubic.on_ack(&Params::default(), &mut window, &ack);
+            }
+            if left > round {
+                left -= round;
+                continue;
+            }
+            left = period;
+            let cut = Congestion {
+                flight: window.cwnd as u64,
+                window: window.cwnd as u64,
+                ..congestion(&profile, 1)
+            };
+            if let Decrease::Bytes(bytes) = cubic.on_congestion(&Params::default(), &window, &cut) {
+                (window.cwnd, window.ssthresh) = (bytes, bytes);
+            }
+        }
+        let mean = sum / rounds;
+        let formula = 1.054 * (rtt * period as f64).powf(0.75);
+        assert!((mean / formula - 1.0).abs() < 0.1, "{mean}, not {formula}");
+    }
+
     #[test]
     fn hystart_ends_slow_start_when_round_trips_grow() {
         let profile = profile();

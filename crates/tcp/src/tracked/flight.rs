@@ -468,3 +468,38 @@ impl Flight {
         self.holes = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments of 1,000 bytes; the last two are sent 100 ms apart, and their ACKs come together.
+    #[test]
+    fn b301_a_rate_is_of_the_longer_interval_and_of_a_round_trip_at_least() {
+        let ms = Time::from_millis;
+        let mut flight = Flight::default();
+        let mut rack = Rack::default();
+        let mut acknowledge = |flight: &mut Flight, ack, at| {
+            flight.begin();
+            flight.acknowledge(ack, 0, ms(at), &mut rack);
+            flight
+                .rate(None)
+                .map(|rate| (rate.delivered, rate.interval))
+        };
+        flight.on_send(0, 1000, 0, ms(0));
+        flight.on_send(1000, 2000, 1000, ms(50));
+        assert_eq!(acknowledge(&mut flight, 1000, 150), Some((1000, ms(150))));
+        assert_eq!(acknowledge(&mut flight, 2000, 151), Some((2000, ms(151))));
+        flight.on_send(2000, 3000, 1000, ms(152));
+        flight.on_send(3000, 4000, 2000, ms(252));
+        let _ = acknowledge(&mut flight, 3000, 300);
+        let sending = ms(252 - 50);
+        assert_eq!(
+            acknowledge(&mut flight, 4000, 301),
+            Some((2000, sending)),
+            "compressed ACKs make no rate beyond that of sending"
+        );
+        assert!(flight.rate(Some(sending)).is_some());
+        assert_eq!(flight.rate(Some(sending + ms(1))), None);
+    }
+}

@@ -158,3 +158,201 @@ fn b304_b305_the_gains_are_those_of_the_draft_and_of_the_branch() {
     assert_eq!(gains(Constants::Google, State::Drain).0, 0.343_75);
     assert_eq!(gains(Constants::Google, State::Down).0, 0.906_25);
 }
+
+/// A connection at 200 segments/s and 100 ms, whose pipe is full.
+fn steady(state: State) -> Bbr3 {
+    let mut bbr = Bbr3 {
+        state,
+        full_reached: true,
+        min_rtt: Some(Time::from_millis(100)),
+        ..Bbr3::default()
+    };
+    bbr.max_bw.add(0, 200.0 * MSS, BW_CYCLES);
+    bbr
+}
+
+/// A sample of that rate, of a segment that was sent with so many others in flight.
+fn rate(in_flight: u64, prior_delivered: u64) -> Rate {
+    Rate {
+        delivered: 20_000,
+        interval: Time::from_millis(100),
+        prior_delivered,
+        in_flight: in_flight * Feed::MSS,
+        lost: 0,
+        app_limited: false,
+    }
+}
+
+#[test]
+fn b303_losses_end_startup_after_a_round_of_recovery() {
+    let numbers = Constants::Draft.numbers();
+    for (in_recovery, lost, events, leaves) in [
+        (true, 3, 6, true),
+        (true, 3, 5, false),
+        (true, 2, 6, false),
+        (false, 3, 6, false),
+    ] {
+        let mut bbr = Bbr3 {
+            round_start: true,
+            round_in_recovery: in_recovery,
+            loss_events: events,
+            inflight_latest: 25_000.0,
+            full_reached: false,
+            ..steady(State::Startup)
+        };
+        let mut feed = Feed::default();
+        let mut sample = feed.acks(1, 0);
+        sample.lost = lost * Feed::MSS;
+        bbr.check_startup(&numbers, &rate(100, 0), &sample);
+        let case = (in_recovery, lost, events);
+        assert_eq!(bbr.state == State::Drain, leaves, "{case:?}");
+        let bound = if leaves { 25_000.0 } else { f64::INFINITY };
+        assert_eq!(bbr.bounds.inflight_longterm, bound, "{case:?}");
+    }
+}
+
+#[test]
+fn b306_the_next_probe_comes_after_2_to_3_s_or_as_many_rounds_as_reno_needs() {
+    let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+    for n in 0..200 {
+        let mut feed = Feed {
+            now: Time::from_micros(1_000_003 * n),
+            ..Feed::default()
+        };
+        let mut bbr = steady(State::Up);
+        bbr.start_down(&feed.acks(1, 0));
+        assert!(bbr.rounds_since_probe < 2);
+        let wait = bbr.probe_wait.as_secs_f64();
+        (least, most) = (least.min(wait), most.max(wait));
+        feed.now = bbr.cycle_at + bbr.probe_wait - Time::from_nanos(1);
+        bbr.rounds_since_probe = 0;
+        assert!(!bbr.is_time_to_probe(&segments(40.0), &feed.acks(1, 0)));
+        feed.now += Time::from_nanos(1);
+        assert!(bbr.is_time_to_probe(&segments(40.0), &feed.acks(1, 0)));
+    }
+    assert!((2.0..2.05).contains(&least) && (2.95..3.0).contains(&most));
+    // A BDP of 20 segments, and one of 500.
+    for (bandwidth, rounds) in [(200.0, 20), (5000.0, 63)] {
+        let mut feed = Feed::default();
+        let mut bbr = steady(State::Cruise);
+        bbr.probe_wait = Time::from_secs(3);
+        bbr.max_bw.add(0, bandwidth * MSS, BW_CYCLES);
+        for (passed, due) in [(rounds - 1, false), (rounds, true)] {
+            bbr.rounds_since_probe = passed;
+            let found = bbr.is_time_to_probe(&segments(1000.0), &feed.acks(1, 0));
+            assert_eq!(found, due, "{bandwidth} {passed}");
+        }
+    }
+}
+
+#[test]
+fn b310_refill_lifts_the_short_term_bounds_and_lasts_a_round() {
+    let numbers = Constants::Draft.numbers();
+    let mut feed = Feed::default();
+    let mut bbr = steady(State::Cruise);
+    (bbr.bounds.bw_shortterm, bbr.bounds.inflight_shortterm) = (1e5, 1e4);
+    bbr.start_refill(&feed.acks(1, 0));
+    assert_eq!(bbr.bounds, Bounds::default());
+    let window = segments(40.0);
+    bbr.update_cycle(&numbers, &window, &rate(20, 0), &feed.acks(1, 0));
+    assert_eq!(bbr.state, State::Refill, "within the round");
+    bbr.round_start = true;
+    bbr.update_cycle(&numbers, &window, &rate(20, 1000), &feed.acks(1, 0));
+    assert_eq!(bbr.state, State::Up);
+}
+
+#[test]
+fn b311_the_round_trip_is_probed_every_5_s_with_half_a_bdp_for_200_ms() {
+    let params = Params::default();
+    let mut bbr = steady(State::Cruise);
+    (bbr.round_count, bbr.cycle_at) = (1, Time::from_secs(5));
+    (bbr.probe_wait, bbr.probe_rtt_min) = (Time::from_secs(3), bbr.min_rtt);
+    let mut window = segments(40.0);
+    let mut feed = Feed {
+        rtt: Some(Time::from_millis(150)),
+        ..Feed::default()
+    };
+    feed.send(4);
+    let mut hear = |bbr: &mut Bbr3, window: &mut Window, millis, prior: Option<u64>| {
+        feed.now = Time::from_millis(millis);
+        feed.rate = prior.map(|prior| rate(10, prior));
+        bbr.on_sample(&params, window, &feed.acks(1, 0));
+    };
+    hear(&mut bbr, &mut window, 5000, None);
+    assert_eq!(bbr.state, State::Cruise, "five seconds have not passed");
+    hear(&mut bbr, &mut window, 5001, None);
+    assert_eq!((bbr.state, bbr.limits_samples()), (State::ProbeRtt, true));
+    assert_eq!(window.cwnd, 10_000.0, "half of 20 segments");
+    hear(&mut bbr, &mut window, 5150, Some(u64::MAX));
+    assert_eq!(bbr.state, State::ProbeRtt, "a round, but not yet 200 ms");
+    hear(&mut bbr, &mut window, 5202, None);
+    assert_eq!(bbr.state, State::Cruise);
+    assert!(window.cwnd > 30_000.0, "{window:?}");
+}
+
+#[test]
+fn b313_the_pace_only_rises_until_the_pipe_is_full() {
+    let numbers = Constants::Draft.numbers();
+    let mut bbr = Bbr3 {
+        full_reached: false,
+        ..steady(State::Startup)
+    };
+    bbr.update_pacing(&numbers);
+    assert_eq!(bbr.pacing, 2.77 * 200.0 * MSS * 0.99);
+    bbr.bounds.bw_shortterm = 100.0 * MSS;
+    bbr.update_pacing(&numbers);
+    assert_eq!(bbr.pacing, 2.77 * 200.0 * MSS * 0.99, "it does not fall");
+    (bbr.full_reached, bbr.state) = (true, State::Down);
+    bbr.update_pacing(&numbers);
+    assert_eq!(bbr.pacing, 0.9 * 100.0 * MSS * 0.99);
+}
+
+#[test]
+fn b314_a_probe_stops_at_a_bound_of_losses_and_refills_if_a_round_shows_none() {
+    let numbers = Constants::Draft.numbers();
+    let mut feed = Feed::default();
+    let mut bbr = Bbr3 {
+        prev_probe_too_high: true,
+        ..steady(State::Up)
+    };
+    bbr.bounds.inflight_longterm = 100.0 * MSS;
+    let window = segments(100.0);
+    bbr.check_up(99.0 * MSS, &window, &feed.acks(1, 0));
+    assert_eq!(bbr.state, State::Up, "below the bound");
+    bbr.check_up(100.0 * MSS, &window, &feed.acks(1, 0));
+    assert_eq!((bbr.state, bbr.stopped_early), (State::Down, true));
+    bbr.round_start = true;
+    bbr.update_cycle(&numbers, &window, &rate(90, 0), &feed.acks(1, 0));
+    assert_eq!((bbr.state, bbr.stopped_early), (State::Refill, false));
+}
+
+#[test]
+fn b316_a_loss_that_was_none_leaves_the_bounds_and_startup_as_they_were() {
+    let params = Params::default();
+    let mut window = segments(40.0);
+    let feed = Feed::default();
+    let congestion = Congestion {
+        now: Time::ZERO,
+        profile: &feed.profile,
+        flight: 40_000,
+        window: 40_000,
+        cause: Cause::Loss,
+    };
+    for (state, then) in [(State::Startup, State::Startup), (State::Up, State::Down)] {
+        let mut bbr = steady(state);
+        let before = bbr.bounds;
+        let _ = bbr.on_congestion(&params, &window, &congestion);
+        let low = Bounds {
+            bw_shortterm: 1e5,
+            inflight_shortterm: 1e4,
+            inflight_longterm: 2e4,
+        };
+        (bbr.bounds, bbr.state) = (low, State::Down);
+        bbr.on_undo(&params, &mut window);
+        assert_eq!((bbr.bounds, bbr.state), (before, then));
+        // Once.
+        bbr.bounds = low;
+        bbr.on_undo(&params, &mut window);
+        assert_eq!(bbr.bounds, low);
+    }
+}

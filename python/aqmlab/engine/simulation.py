@@ -215,7 +215,8 @@ class Simulation:
         Args:
             key: ``LINK.DIRECTION.rate``, ``LINK.DIRECTION.delay``,
                 ``LINK.DIRECTION.discipline.PARAMETER``, or ``traffic.CLASS.`` and its ``users``,
-                ``sessions``, ``flows`` or ``rate``; see :attr:`changeable`.
+                ``sessions``, ``flows``, ``rate`` or ``congestion_control.PARAMETER``; see
+                :attr:`changeable`.
             value: as it would stand in a scenario.
 
         Raises:

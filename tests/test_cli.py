@@ -231,6 +231,18 @@ def test_everything_listed_is_explained(aqmlab: Cli) -> None:
     assert "0.002" in aqmlab("explain", "red").out
 
 
+def test_a_transport_is_explained_by_its_last_word(aqmlab: Cli) -> None:
+    """As scenarios and people say it."""
+    for name in json.loads(aqmlab("list", "transports", "--json").out):
+        answer = aqmlab("explain", name.rpartition(".")[2])
+        assert answer.status == 0
+        assert name in answer.out
+    answer = aqmlab("explain", "l4s")
+    assert (answer.status, answer.out) == (2, "")
+    assert "did you mean" in answer.err
+    assert "l4s-marking" in answer.err
+
+
 def test_the_schema_is_json(aqmlab: Cli) -> None:
     assert "topology" in json.loads(aqmlab("schema").out)["properties"]
 

@@ -10,6 +10,7 @@ import pytest
 from aqmlab.scenario.catalog import Catalog
 from aqmlab.traffic.describe import (
     EXAMPLES,
+    FOLLOWERS,
     Description,
     Memory,
     Quantity,
@@ -121,6 +122,16 @@ def test_kinds_with_an_example_exist() -> None:
     assert set(EXAMPLES) <= set(Catalog.load().summaries("traffic"))
 
 
+def test_every_other_kind_says_why_it_is_not(aqmlab: Cli) -> None:
+    """Recorded connections are named by their file; the others ask for what they are given."""
+    others = set(Catalog.load().summaries("traffic")) - set(EXAMPLES)
+    assert others == FOLLOWERS | {"vectors"}
+    for kind in FOLLOWERS:
+        answer = aqmlab("traffic", "describe", kind)
+        assert (answer.status, answer.out) == (2, "")
+        assert "asks for what the network allows" in answer.err
+
+
 def test_the_command(aqmlab: Cli) -> None:
     arguments = ("traffic", "describe", "telnet", "--seconds", "100", "-o", "telnet.svg")
     answer = aqmlab(*arguments)
@@ -161,7 +172,7 @@ def test_what_comes_after_the_last_recorded_connection_is_no_silence(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["packmim"], 'telnet; did you mean "packmime"?'),
+        (["packmim"], 'ftp; did you mean "packmime"?'),
         (["nonsense"], "SOURCE: found 'nonsense'; expected a scenario (.toml), connection vectors"),
         (["missing.toml"], "missing.toml"),
         (["packmime", "--set", "traffic.0.rate=0 /s"], "traffic.packmime.rate"),

@@ -17,6 +17,10 @@ from aqmlab.results.metrics import SHORT_NAMES
 __all__ = ["Catalog", "Entry", "scenario_files"]
 
 
+_DOTTED = {"metrics", "transports"}
+"""Kinds whose names say where they belong before the last dot: ``congestion_control.bbr3``."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One thing that a scenario can name."""
@@ -66,7 +70,6 @@ class Catalog:
     def find(self, name: str) -> list[Entry]:
         """What has a name; an error with the nearest names if nothing has."""
         wanted = name.lower()
-        # A metric is also found by the last part of its key.
         found = self._called(wanted)
         if not found:
             # The short name of a metric, which tables of sweeps and comparisons have.
@@ -76,6 +79,7 @@ class Catalog:
             last = {entry.name.rpartition(".")[2] for entry in self.entries}
             names = sorted({entry.name for entry in self.entries} | last | {*SHORT_NAMES})
             close = difflib.get_close_matches(wanted, names, n=3)
+            close = close or [one for one in names if len(wanted) > 2 and wanted in one][:3]
             hint = (
                 f"did you mean {' or '.join(close)}?"
                 if close
@@ -86,12 +90,12 @@ class Catalog:
         return found
 
     def _called(self, name: str) -> list[Entry]:
-        """What has a name, or, of a metric, ends with it."""
+        """What has a name; of a metric or a transport its last part will do: ``bbr3``."""
         return [
             entry
             for entry in self.entries
             if entry.name == name
-            or (entry.kind == "metrics" and entry.name.rpartition(".")[2] == name)
+            or (entry.kind in _DOTTED and entry.name.rpartition(".")[2] == name)
         ]
 
 

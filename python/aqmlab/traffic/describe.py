@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BIN_S",
     "EXAMPLES",
+    "FOLLOWERS",
     "PROBABILITIES",
     "SECONDS",
     "Description",
@@ -72,8 +73,14 @@ EXAMPLES = {
     "cbr": 'flows = 10\nrate = "24 kbit/s"\npacket = "210 bytes"',
     "on-off": 'flows = 100\nrate = "24 kbit/s"',
     "telnet": "sessions = 100",
+    "http2-web": "users = 100",
+    "voip": "calls = 10",
+    "game": 'players = 1\nrate = "50 kbit/s"\nframe_rate = 20',
+    "ftp": 'rate = "10 /s"',
 }
 """What a kind needs beside its name to be described by itself."""
+FOLLOWERS = {"abr-video", "video-conference"}
+"""Kinds that ask for as much as the network gives: an ideal one tells nothing of them."""
 _VECTOR_RTT = 'rtt = { kind = "vector" }'
 _OWN_RTT = {"packmime": 'rtt = { kind = "packmime" }', "general-tcp": _VECTOR_RTT}
 _ANY_RTT = 'rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }'

@@ -18,7 +18,7 @@ from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
 from aqmlab.traffic.captures import from_capture
-from aqmlab.traffic.describe import EXAMPLES, SECONDS, describe, example, recorded
+from aqmlab.traffic.describe import EXAMPLES, FOLLOWERS, SECONDS, describe, example, recorded
 
 __all__ = ["app"]
 
@@ -127,6 +127,12 @@ def _opened(source: str, overrides: list[Override]) -> Scenario:
     if source.endswith(".cvec"):
         return recorded(Path(source), overrides)
     if not Path(source).exists() and not source.endswith(".toml"):
+        if source in FOLLOWERS:
+            raise ScenarioError(
+                f"SOURCE: found {source!r}, which asks for what the network allows: nothing can be "
+                f"said without one; `aqmlab explain {source}` says how; expected a scenario, a "
+                f"capture or one of {', '.join(EXAMPLES)}"
+            )
         raise ScenarioError(
             f"SOURCE: found {source!r}; expected a scenario (.toml), connection vectors (.cvec), "
             f"a capture ({', '.join(_CAPTURES)}) or one of {', '.join(EXAMPLES)}"

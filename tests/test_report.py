@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from aqmlab.reports import write as report
 from aqmlab.reports.content import compose
 from aqmlab.reports.data import CURVE_POINTS, TRACE_BINS, axis_limits, binned, distributions, traces
 from aqmlab.reports.fidelity import published_numbers
+from aqmlab.reports.playground import _RANGES, fragment
 from aqmlab.reports.sheet import Strip, paged
 from aqmlab.reports.sources import gather
 from aqmlab.results.blocks import block_differences
@@ -537,3 +539,89 @@ def test_runs_of_a_folder_come_by_label_and_drop_tail_first(tmp_path: Path) -> N
     ]
     chosen = [tmp_path / "runs" / name for name in "abc"]
     assert [run.path.name for run in gather(chosen)] == ["a", "b", "c"]
+
+
+SHOWN = """
+seed = 3
+[measure]
+warm_up = "0 s"
+duration = "3 s"
+[topology]
+kind = "dumbbell"
+[topology.bottleneck]
+rate = "5 Mbit/s"
+discipline = { kind = "codel", limit = "100 packets", target = "7 ms" }
+[topology.bottleneck.forward]
+delay = "5 ms"
+[topology.bottleneck.reverse]
+rate = "1 Gbit/s"
+discipline = { kind = "droptail", limit = "10000 packets" }
+[[traffic]]
+name = "transfers-1"
+kind = "bulk"
+flows = 2
+start_within = "2 s"
+direction = "reverse"
+[traffic.tcp]
+profile = "linux"
+congestion_control = "prague"
+ecn = true
+ect = "ect1"
+ect_on = "all-data"
+ecn_echo = "accurate"
+[traffic.rtt]
+kind = "constant"
+rtt = "25 ms"
+[[traffic]]
+name = "call"
+kind = "voip"
+calls = 1
+rtt = { kind = "constant", rtt = "45 ms" }
+[[changes]]
+at = "1.5 s"
+key = "bottleneck.forward.rate"
+value = "2 Mbit/s"
+"""
+"""As the playground saves it."""
+
+
+def test_the_playground_opens_what_it_can_show(aqmlab: Cli, tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(SHOWN)
+    fields = parse_qs(fragment(scenario.data) or "")
+    assert fields["transfers"] == ["2,prague,20,ecn,up", "0,reno,40"]
+    assert fields["change"] == ["0;1.5;bottleneck.forward.rate;2 Mbit/s"]
+    assert {"target=7 ms", "codel"} <= set(fields["lane"][0].split(";"))
+    expected = {"rate": "5", "buffer": "240", "delay": "5", "call": "1", "web": "0", "seed": "3"}
+    assert {name: fields[name][0] for name in expected} == expected
+    for other in (
+        [("topology.bottleneck.forward.loss", "0.01")],
+        [("topology.bottleneck.forward.rate", "500 Mbit/s")],
+        [("traffic.transfers-1.tcp.initial_window", "4")],
+        [("traffic.call.name", "phone")],
+    ):
+        assert fragment(scenario.with_overrides(other).data) is None, other
+    execute(scenario, tmp_path / "run")
+    site = tmp_path / "a site"
+    site.mkdir()
+    (site / "index.html").touch()
+    page = tmp_path / "report.html"
+    for place, link in (
+        ("https://example.org/p/", "https://example.org/p/#rate=5&amp;"),
+        (str(site), "a%20site/index.html#rate=5&amp;"),
+    ):
+        aqmlab("report", "run", "-o", page, "--playground", place)
+        assert f'<a href="{link}' in page.read_text()
+    aqmlab("report", "run", "-o", page)
+    assert "Open in the playground" not in page.read_text()
+    before = page.read_text()
+    failed = aqmlab("report", "run", "-o", page, "--playground", "nowhere")
+    assert (failed.status, page.read_text()) == (2, before)
+    assert failed.err.startswith('aqmlab: --playground: found "nowhere", where there is no page')
+
+
+def test_the_sliders_of_the_playground_are_known() -> None:
+    source = (Path(__file__).parents[1] / "web" / "src" / "state.ts").read_text()
+    ranges = re.search(r"RANGES = \{(.*?)\}", source, re.DOTALL)
+    assert ranges is not None
+    found = re.findall(r"(\w+): \[([\d.]+), ([\d.]+)\]", ranges[1])
+    assert {name: (float(low), float(high)) for name, low, high in found} == dict(_RANGES)

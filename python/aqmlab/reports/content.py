@@ -12,6 +12,7 @@ from urllib.parse import quote
 from aqmlab.reports.data import MOST_DRAWN, Distributions, Traces, distributions, traces
 from aqmlab.reports.fidelity import PublishedNumber, published_numbers
 from aqmlab.reports.pictures import Picture, pictures
+from aqmlab.reports.playground import fragment
 from aqmlab.reports.tables import (
     Table,
     class_table,
@@ -75,6 +76,8 @@ class _Scenario:
     text: str
     cut: bool
     """Whether it is too long to be shown in full."""
+    fragment: str | None
+    """Of the playground's address, if the playground can show it."""
 
 
 @dataclass(frozen=True)
@@ -403,7 +406,7 @@ def _scenarios(groups: Sequence[Group]) -> list[_Scenario]:
         cut = len(text) > min(_SCENARIO_BYTES, room)
         text = text[: min(_SCENARIO_BYTES, room)]
         if text:
-            shown.append(_Scenario(entry.label, text, cut))
+            shown.append(_Scenario(entry.label, text, cut, fragment(entry.first.scenario)))
         room -= len(text)
     return shown
 

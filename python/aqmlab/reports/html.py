@@ -23,8 +23,8 @@ _TIP_LINES = 12
 """Most curves that a tooltip lists."""
 
 
-def page(report: Report) -> str:
-    """The report as HTML."""
+def page(report: Report, playground: str | None = None) -> str:
+    """The report as HTML; scenarios that fit are linked to the playground at this address."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("aqmlab.reports"),
         autoescape=True,
@@ -51,6 +51,7 @@ def page(report: Report) -> str:
         report=report,
         parts=parts,
         prefix="",
+        playground=playground,
         sections=_sections(report),
         strokes=_strokes(report),
         charts=live,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from aqmlab._util.files import check_output_file
 from aqmlab.errors import AqmlabError
@@ -58,6 +59,7 @@ def write(
     question: str | None = None,
     baseline: Baseline = None,
     ordered: bool = True,
+    playground: str | None = None,
 ) -> Path:
     """Writes a report about some runs and returns where it is.
 
@@ -72,22 +74,41 @@ def write(
             by its own; None: the drop-tail queue.
         ordered: Whether somebody chose the order of the runs: without a drop-tail queue the first
             one is the baseline.
+        playground: Where the playground is: an address, or its folder or page on this machine. The
+            web page links the scenarios to it that it can show.
     """
     if not runs:
         raise AqmlabError("a report needs at least one run")
     place, chosen = target(None if path is None else Path(path), kind)
     check_output_file(place, "a report")
+    link = _playground(playground, place.parent)
     content = compose(runs, place.parent, title, question, baseline, ordered=ordered)
-    _WRITERS[chosen](content, place)
+    if chosen == "html":
+        _write_html(content, place, link)
+    else:
+        _WRITERS[chosen](content, place)
     return place
 
 
-def _write_html(report: Report, path: Path) -> None:
+def _playground(place: str | None, folder: Path) -> str | None:
+    """The playground's address, seen from the folder of the report."""
+    if place is None or place.startswith(("https://", "http://", "file://")):
+        return place
+    page = Path(place) / "index.html" if Path(place).is_dir() else Path(place)
+    if not page.is_file():
+        raise AqmlabError(
+            f'--playground: found "{place}", where there is no page; expected an address that '
+            "begins with https://, or the folder that make playground has built"
+        )
+    return quote(Path(os.path.relpath(page.resolve(), folder.resolve())).as_posix())
+
+
+def _write_html(report: Report, path: Path, playground: str | None) -> None:
     """Writes the web page."""
     from aqmlab._util.files import write_text
     from aqmlab.reports.html import page
 
-    write_text(path, page(report))
+    write_text(path, page(report, playground))
 
 
 def _write_markdown(report: Report, path: Path) -> None:
@@ -112,9 +133,8 @@ def _write_png(report: Report, path: Path) -> None:
 
 
 _WRITERS: Mapping[str, Callable[[Report, Path], None]] = {
-    "html": _write_html,
     "md": _write_markdown,
     "pdf": _write_pdf,
     "png": _write_png,
 }
-"""By format."""
+"""By format, but for the web page."""

@@ -39,6 +39,13 @@ def command(
             "sweep's baseline, or drop-tail.",
         ),
     ] = None,
+    playground: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS_OR_FOLDER",
+            help="Where the playground is; a web page links the scenarios to it that it can show.",
+        ),
+    ] = None,
 ) -> None:
     """Write a report about runs: one file that needs no network.
 
@@ -61,6 +68,7 @@ def command(
         question=question,
         baseline=baseline or stated_baselines(sources),
         ordered=False,
+        playground=playground,
     )
     out(f"report: {place}")
     if broken:

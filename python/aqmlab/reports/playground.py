@@ -1,0 +1,174 @@
+"""Addresses of the playground that open a run in it.
+
+The playground is a page that shows some scenarios, not all. What it would simulate for an address
+is written here, too, and compared with the run: an address opens the same packets, or there is
+none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from aqmlab.errors import ScenarioError
+from aqmlab.scenario.quantities import parsed_rate, parsed_time
+from aqmlab.scenario.scenario import Scenario
+
+__all__ = ["fragment"]
+
+_GROUPS = ("transfers-1", "transfers-2")
+_NEVER_FULL = 1000.0
+"""Mbit/s of a way back that is never full."""
+_NEVER_FULL_QUEUE = {"kind": "droptail", "limit": "10000 packets"}
+_MARKS: Mapping[str, dict[str, object]] = {
+    "prague": {"ecn": True, "ect": "ect1", "ect_on": "all-data", "ecn_echo": "accurate"},
+    "dctcp": {"ecn": True, "ect_on": "all-data", "ecn_echo": "each-change"},
+}
+"""Congestion controls that count marks, and what they need of their stack."""
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "rate": (0.5, 200),
+    "up": (0.1, _NEVER_FULL),
+    "delay": (0, 300),
+    "buffer": (5, 2000),
+    "rtt": (1, 400),
+    "flows": (0, 50),
+    "web": (0, 2000),
+    "video": (0, 20),
+}
+"""What the page's sliders reach."""
+_PACKET_BITS = 12_000
+_CALL_RTT_MS = 40.0
+
+
+def fragment(data: Mapping[str, Any]) -> str | None:
+    """What follows the ``#`` of the playground's address for an effective scenario, if it fits."""
+    try:
+        state = _state(data)
+        same = Scenario.from_dict(_shown(state)).data
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, ScenarioError):
+        return None
+    fits = all(same[part] == data[part] for part in ("topology", "traffic"))
+    return _address(state) if fits and _is_in_range(state) else None
+
+
+def _is_in_range(state: Mapping[str, Any]) -> bool:
+    """Whether the page's sliders reach every value: it takes the nearest one else."""
+    values = [(name, state[name]) for name in _RANGES if name in state]
+    for group in state["transfers"].values():
+        values += [("rtt", group["rtt"]), ("flows", group["flows"])]
+    values.append(("rtt", state["web_rtt"]))
+    return all(_RANGES[name][0] <= value <= _RANGES[name][1] for name, value in values)
+
+
+def _state(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page would have to show; an error if it has no place for it."""
+    link = data["topology"]["bottleneck"]
+    forward, reverse = link["forward"], link["reverse"]
+    classes = {one["name"]: one for one in data["traffic"]}
+    delay = 1000 * parsed_time(forward["delay"])
+    rtt = {name: 1000 * parsed_time(one["rtt"]["rtt"]) - delay for name, one in classes.items()}
+    rate = parsed_rate(forward["rate"]) / 1e6
+    limit = float(forward["discipline"]["limit"].removesuffix(" packets"))
+    return {
+        "rate": rate,
+        "up": parsed_rate(reverse["rate"]) / 1e6,
+        "buffer": limit * _PACKET_BITS / (1000 * rate),
+        "delay": delay,
+        "discipline": forward["discipline"],
+        "way_back": reverse["discipline"],
+        "transfers": {
+            name: {**classes[name], "rtt": rtt[name]} for name in _GROUPS if name in classes
+        },
+        "web": classes.get("web", {"users": 0})["users"],
+        "web_rtt": rtt.get("web", _CALL_RTT_MS),
+        "call": "call" in classes,
+        "video": classes.get("video", {"viewers": 0})["viewers"],
+        "changes": data.get("changes", []),
+        "seed": data["seed"],
+    }
+
+
+def _shown(state: Mapping[str, Any]) -> dict[str, object]:
+    """The scenario of a state, as the page has it."""
+
+    def rtt(ms: float) -> dict[str, str]:
+        return {"kind": "constant", "rtt": f"{ms + state['delay']:.12g} ms"}
+
+    traffic: list[dict[str, object]] = []
+    for name, group in state["transfers"].items():
+        control = group["tcp"]["congestion_control"]["kind"]
+        marks = _MARKS.get(control, {"ecn": group["tcp"]["ecn"]})
+        traffic.append(
+            {
+                "name": name,
+                "kind": "bulk",
+                "flows": group["flows"],
+                "start_within": "2 s",
+                "direction": group["direction"],
+                "tcp": {"profile": "linux", "congestion_control": control, **marks},
+                "rtt": rtt(group["rtt"]),
+            }
+        )
+    if state["web"]:
+        web = {"kind": "unc-web", "users": state["web"], "rtt": rtt(state["web_rtt"])}
+        traffic.append({"name": "web", "tcp": "linux", **web})
+    if state["call"]:
+        traffic.append({"name": "call", "kind": "voip", "calls": 1, "rtt": rtt(_CALL_RTT_MS)})
+    if state["video"]:
+        video = {"kind": "abr-video", "viewers": state["video"], "rtt": rtt(_CALL_RTT_MS)}
+        traffic.append({"name": "video", "tcp": "linux", **video})
+    limited = state["up"] < _NEVER_FULL
+    back = round(state["up"] * 1000 * state["buffer"] / _PACKET_BITS)
+    way_back = {**state["discipline"], "limit": f"{max(2, back)} packets"}
+    return {
+        "topology": {
+            "kind": "dumbbell",
+            "bottleneck": {
+                "rate": f"{state['rate']:.12g} Mbit/s",
+                "discipline": state["discipline"],
+                "forward": {"delay": f"{state['delay']:.12g} ms"},
+                "reverse": {
+                    "rate": f"{state['up']:.12g} Mbit/s",
+                    "discipline": way_back if limited else _NEVER_FULL_QUEUE,
+                },
+            },
+        },
+        "traffic": traffic,
+    }
+
+
+def _address(state: Mapping[str, Any]) -> str:
+    """The fields of the address, as the page reads them."""
+    fields: list[tuple[str, object]] = [
+        (name, f"{state[name]:.12g}") for name in ("rate", "up", "buffer", "delay")
+    ]
+    fields += [("transfers", _transfers(state["transfers"].get(name))) for name in _GROUPS]
+    fields += [("web", state["web"]), ("web-rtt", f"{state['web_rtt']:.12g}")]
+    fields += [("call", int(state["call"])), ("video", state["video"])]
+    fields.append(("lane", ";".join(_lane(state["discipline"]))))
+    fields += [
+        ("change", f"0;{parsed_time(one['at']):.12g};{one['key']};{one['value']}")
+        for one in state["changes"]
+    ]
+    return urlencode([*fields, ("seed", state["seed"])])
+
+
+def _transfers(group: Mapping[str, Any] | None) -> str:
+    """A group of transfers; without one none."""
+    if group is None:
+        return "0,reno,40"
+    tcp = group["tcp"]
+    flags = [*(["ecn"] if tcp["ecn"] else []), *(["up"] if group["direction"] == "reverse" else [])]
+    values = (group["flows"], tcp["congestion_control"]["kind"], f"{group['rtt']:.12g}", *flags)
+    return ",".join(map(str, values))
+
+
+def _lane(discipline: Mapping[str, Any]) -> Iterable[str]:
+    """A discipline and its parameters; those that are no single values are an error."""
+    yield discipline["kind"]
+    for name, value in discipline.items():
+        if isinstance(value, dict | list):
+            raise TypeError(name)
+        if name not in ("kind", "limit"):
+            yield f"{name}={str(value).lower() if isinstance(value, bool) else value}"

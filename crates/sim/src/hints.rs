@@ -10,8 +10,12 @@
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Vectors below this size need no large pages. Where there are large pages, each has 2 MiB.
+/// Vectors below this size need no large pages.
 const LARGE: usize = 8 << 20;
+
+/// Bytes of a large page, where there are any; a multiple of what other pages have.
+#[cfg(all(target_os = "linux", not(miri)))]
+const LARGE_PAGE: usize = 2 << 20;
 
 /// Has a value brought into the nearest cache.
 #[inline(always)]
@@ -49,11 +53,10 @@ pub(crate) fn use_large_pages<T>(values: &mut Vec<T>) {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
         use rustix::mm::{Advice, madvise};
-        use rustix::param::page_size;
         let start = values.as_mut_ptr().cast::<u8>();
-        let before = start.align_offset(page_size());
-        let pages = (bytes - before) & !(page_size() - 1);
-        // SAFETY: these are whole pages of the vector's own memory, and what they hold stays. A kernel
+        let before = start.align_offset(LARGE_PAGE);
+        let pages = (bytes - before) & !(LARGE_PAGE - 1);
+        // SAFETY: these are whole large pages of the vector's own memory, and what they hold stays. A kernel
         // without large pages refuses, which is as well.
         _ = unsafe {
             madvise(

@@ -458,7 +458,10 @@ def test_dt07_a_step_at_a_seventh_of_the_path_keeps_the_link_busy(flows: int) ->
 def test_the_queue_of_dctcp_swings_as_the_model_says(
     rate: int, rtt: int, threshold: int, flows: int
 ) -> None:
-    """Section 3.3: up to K + N, and down by half of the root of 2 N (C R + K), to four packets."""
+    """Section 3.3: up to K + N, and down by half of the root of 2 N (C R + K).
+
+    Four packets were chosen with the runs in view: a guard against changes, not a score.
+    """
     _, queue = stepped(f"{rate} Gbit/s", f"{rtt} us", threshold, flows)
     path = rate * 1e9 / 12_000 * rtt * 1e-6
     most = threshold + flows

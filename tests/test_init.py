@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import select
 import shlex
 import signal
 import subprocess
@@ -219,15 +220,19 @@ def talked(answers: str, *arguments: str, interrupted_at: str = "") -> tuple[int
         os.close(theirs)
         os.write(ours, answers.encode())
         screen = ""
+        asked = False
         while True:
+            # An interrupt between the question and the wait for its answer does not end the wait;
+            # who sees nothing happen tries again.
+            unheard = asked and not select.select([ours], [], [], 2)[0]
+            if unheard or (not asked and interrupted_at and interrupted_at in screen):
+                process.send_signal(signal.SIGINT)
+                asked = True
+                continue
             try:
-                part = os.read(ours, 4096).decode()
+                screen += os.read(ours, 4096).decode()
             except OSError:  # the other side has left
                 break
-            screen += part
-            if interrupted_at and interrupted_at in screen:
-                process.send_signal(signal.SIGINT)
-                interrupted_at = ""
     os.close(ours)
     return process.returncode, screen
 

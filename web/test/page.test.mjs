@@ -84,7 +84,10 @@ test("a slider that is dragged changes the running lanes", { skip }, async (cont
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.3, box.y + box.height / 2, { steps: 25 });
   await page.mouse.up();
-  await page.waitForFunction(() => globalThis.playground.begun.lanes[0].changes.length > 0);
+  // Each lane has a worker of its own, which takes the change when it gets to it.
+  await page.waitForFunction(() =>
+    globalThis.playground.begun.lanes.every((lane) => lane.changes.length > 0),
+  );
   const changes = await page.evaluate(() =>
     globalThis.playground.begun.lanes.map((lane) => lane.changes.length),
   );

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import venv
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -112,12 +113,28 @@ def four_ways(work: Path, programs: Path, environment: dict[str, str]) -> None:
     print(f"wheel: RED is the same in {len(ways) + 1} ways: native, {', '.join(ways)}")
 
 
+def not_shipped(wheel: Path) -> list[str]:
+    """The files of scenarios and papers that a wheel lacks."""
+    with zipfile.ZipFile(wheel) as archive:
+        inside = set(archive.namelist())
+    files = subprocess.run(
+        ["git", "ls-files", "scenarios", "papers"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    return [name for name in files if f"aqmlab/shipped/{name}" not in inside]
+
+
 def main() -> None:
     """Install and try it."""
     wheels = sorted(DIST.glob("aqmlab-*.whl"), key=lambda file: file.stat().st_mtime)
     if not wheels:
         sys.exit(f"wheel: {DIST} holds none; make wheel makes it")
     wheel = wheels[-1]
+    if lost := not_shipped(wheel):
+        sys.exit(f"wheel: {wheel.name} lacks {', '.join(lost)}")
     with tempfile.TemporaryDirectory(prefix="aqmlab-wheel-") as name:
         place = Path(name)
         venv.create(place / "environment", with_pip=True)

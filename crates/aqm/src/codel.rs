@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::{self, Problem};
 use crate::context::Context;
 use crate::counters::{Reason, ReasonText};
-use crate::link::{Backlog, Limit, LinkFacts};
+use crate::link::{Backlog, Limit, LinkFacts, Room};
 use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
 use aqmlab_declare::{About, Parameters};
 
@@ -492,12 +492,11 @@ impl<T> Scheduler<T> for Codel<T> {
         }
     }
 
-    #[inline]
-    fn has_room_behind(&self, ahead: Backlog, size: u32) -> bool {
-        self.limit.admits(ahead, size)
+    fn room(&self) -> Room {
+        self.limit.and(self.limit)
     }
 
-    fn set_ahead(&mut self, ahead: Backlog) {
+    fn set_ahead(&mut self, ahead: Backlog, _head: Option<Time>) {
         self.ahead = ahead;
     }
 

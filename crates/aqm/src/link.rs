@@ -1,6 +1,6 @@
 //! The link that a discipline serves, and what waits for it.
 
-use aqmlab_net::{Bytes, QueueSize, Rate};
+use aqmlab_net::{Bytes, Ecn, QueueSize, Rate};
 
 /// The link that a discipline serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,28 @@ impl LinkFacts {
     /// Packets of `mean` bytes that the wire carries per second.
     pub fn packets_per_second(&self, mean: Bytes) -> f64 {
         self.rate.bps() as f64 / (8 * (mean.0 + self.framing.0)) as f64
+    }
+}
+
+/// The ECN fields that packets may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EcnFields(u8);
+
+impl EcnFields {
+    /// Any.
+    pub const ALL: Self = Self(0b1111);
+    /// Nothing that comes is ECN-capable.
+    pub const NOT_CAPABLE: Self = Self(1 << Ecn::NotEct as u8);
+
+    /// These, and another one.
+    #[must_use]
+    pub const fn with(self, field: Ecn) -> Self {
+        Self(self.0 | 1 << field as u8)
+    }
+
+    /// Whether this is one of them.
+    pub const fn contains(self, field: Ecn) -> bool {
+        self.0 & 1 << field as u8 != 0
     }
 }
 
@@ -60,6 +82,29 @@ impl Backlog {
     }
 }
 
+/// What a buffer holds at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Packets.
+    pub packets: u32,
+    /// IP bytes.
+    pub bytes: u64,
+}
+
+impl Room {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        packets: 0,
+        bytes: 0,
+    };
+
+    /// Whether a packet of `size` bytes still fits.
+    #[inline(always)]
+    pub fn admits(self, queue: Backlog, size: u32) -> bool {
+        (queue.packets < self.packets) & (queue.bytes + u64::from(size) <= self.bytes)
+    }
+}
+
 /// A buffer size in the unit in which it was given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Limit {
@@ -82,6 +127,18 @@ impl Limit {
         match self {
             Self::Packets(limit) => queue.packets < limit,
             Self::Bytes(limit) => queue.bytes + u64::from(size) <= limit,
+        }
+    }
+
+    /// The same, and no more than `other`.
+    pub(crate) fn and(self, other: Self) -> Room {
+        let parts = [self, other].map(|limit| match limit {
+            Self::Packets(packets) => (packets, u64::MAX),
+            Self::Bytes(bytes) => (u32::MAX, bytes),
+        });
+        Room {
+            packets: parts[0].0.min(parts[1].0),
+            bytes: parts[0].1.min(parts[1].1),
         }
     }
 

@@ -222,13 +222,29 @@ macro_rules! disciplines {
                 with_scheduler!(self, it => it.passes_below())
             }
 
-            #[inline]
-            fn has_room_behind(&self, ahead: Backlog, size: u32) -> bool {
-                with_scheduler!(self, it => it.has_room_behind(ahead, size))
+            fn room(&self) -> Room {
+                with_scheduler!(self, it => it.room())
             }
 
-            fn set_ahead(&mut self, ahead: Backlog) {
-                with_scheduler!(self, it => it.set_ahead(ahead));
+            fn set_ahead(&mut self, ahead: Backlog, head: Option<Time>) {
+                with_scheduler!(self, it => it.set_ahead(ahead, head));
+            }
+
+            fn expect(&mut self, fields: EcnFields) {
+                with_scheduler!(self, it => it.expect(fields));
+            }
+
+            fn foresees(&self) -> bool {
+                with_scheduler!(self, it => it.foresees())
+            }
+
+            fn prospect(&self) -> Prospect {
+                with_scheduler!(self, it => it.prospect())
+            }
+
+            #[inline]
+            fn foresee(&self, now: Time, begin: Time, head: Time) -> Foreseen {
+                with_scheduler!(self, it => it.foresee(now, begin, head))
             }
 
             fn next_tick(&self) -> Time {

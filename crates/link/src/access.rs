@@ -1,15 +1,18 @@
 //! The hosts' own links.
 
-use aqmlab_net::{Rate, Time};
+use aqmlab_aqm::LinkFacts;
+use aqmlab_net::{Bytes, Time};
 use aqmlab_scenario::Hosts;
+
+use crate::wire::{transmission_time, transmission_times};
 
 /// The hosts' own links in one direction, up or down. Each serves its packets in the order of
 /// their arrival, at the same rate, and drops none.
 #[derive(Clone, Debug)]
 pub struct AccessLinks {
-    rate: Rate,
-    /// Bytes of framing of each packet.
-    framing: u64,
+    facts: LinkFacts,
+    /// How long packets occupy a link, by their size.
+    times: Box<[Time]>,
     /// When the link of each host falls free.
     free: Box<[Time]>,
 }
@@ -17,9 +20,13 @@ pub struct AccessLinks {
 impl AccessLinks {
     /// The links of `count` hosts; nothing if their rate is unlimited.
     pub fn new(hosts: &Hosts, count: usize) -> Option<Self> {
-        Some(Self {
+        let facts = LinkFacts {
             rate: hosts.rate?,
-            framing: u64::from(hosts.framing.0),
+            framing: Bytes(u64::from(hosts.framing.0)),
+        };
+        Some(Self {
+            facts,
+            times: transmission_times(facts, None),
             free: vec![Time::ZERO; count].into(),
         })
     }
@@ -27,7 +34,10 @@ impl AccessLinks {
     /// How long a packet of `size` IP bytes occupies a link.
     #[inline]
     pub fn transmission_time(&self, size: u32) -> Time {
-        self.rate.transmission_time(u64::from(size) + self.framing)
+        match self.times.get(size as usize) {
+            Some(time) => *time,
+            None => transmission_time(self.facts, size as usize),
+        }
     }
 
     /// A packet of `size` IP bytes arrives at the link of `host` at `now`: when its transmission
@@ -47,6 +57,7 @@ impl AccessLinks {
 
 #[cfg(test)]
 mod tests {
+    use aqmlab_net::Rate;
     use aqmlab_scenario::Framing;
 
     use super::*;
@@ -68,6 +79,7 @@ mod tests {
         assert_eq!(links.transmit(0, us(300), 962), us(2000));
         assert_eq!(links.transmit(1, us(300), 462), us(800));
         assert_eq!(links.transmit(0, us(5000), 962), us(6000));
+        assert_eq!(links.transmit(0, us(6000), 65_462), us(71_500));
     }
 
     #[test]

@@ -163,11 +163,15 @@ impl AnalyticService {
     #[inline(never)]
     fn keep(&mut self, now: Time, begin: Time, packet: &Packet, stats: &mut LinkStats) -> Time {
         let leaves = self.leave_time(now, begin);
+        let is_hooked = self.fifo.wants_departures();
         if leaves > now {
             stats.on_length(now, self.fifo.backlog().packets);
+        } else if !is_hooked {
+            self.fifo.release(packet.size);
+            return leaves;
         }
         self.wait(leaves, packet.size);
-        if self.fifo.wants_departures() {
+        if is_hooked {
             self.hooked.push_back((now, *packet));
         }
         leaves

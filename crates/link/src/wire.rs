@@ -23,13 +23,15 @@ pub enum Transmission {
 /// Packets of so many IP bytes and more are rare.
 const COMMON_SIZES: usize = 1 << 11;
 
-fn transmission_times(facts: LinkFacts, fixed: Option<Time>) -> Box<[Time]> {
+/// How long packets occupy a link, by their size; `fixed` if that does not matter.
+pub(crate) fn transmission_times(facts: LinkFacts, fixed: Option<Time>) -> Box<[Time]> {
     (0..COMMON_SIZES)
         .map(|size| fixed.unwrap_or_else(|| transmission_time(facts, size)))
         .collect()
 }
 
-fn transmission_time(facts: LinkFacts, size: usize) -> Time {
+/// How long a packet of `size` IP bytes occupies a link.
+pub(crate) fn transmission_time(facts: LinkFacts, size: usize) -> Time {
     facts.rate.transmission_time(size as u64 + facts.framing.0)
 }
 

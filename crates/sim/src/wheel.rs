@@ -1,33 +1,41 @@
-//! The event queue: a two-level timing wheel with a heap beyond, FIFO among equal times.
+//! The event queue: a timing wheel of three rings with a tree beyond, FIFO among equal times.
 //!
-//! With fine buckets of 16.4 us they hold the next 268 ms, coarse buckets (1.05 ms) the 4.3 s
-//! behind that, a heap the rest. Buckets are unsorted lists. Coarse ones move over whole as time reaches
-//! them; a fine one is sorted, stably, when its turn comes. Most hold one event then.
+//! With fine buckets of 16.4 us the finest ring holds the next 268 ms, coarse buckets (1.05 ms) the
+//! 4.3 s behind that, distant ones (67 ms) 4.6 minutes, a tree the rest. A coarse or distant bucket moves
+//! over whole as time reaches it; a fine one is sorted, stably, when its turn comes. Most hold one
+//! event then.
 //!
-//! Why equal times stay in order of insertion: an event goes to the finest level that covers its
-//! time *now*; a level's cover only grows, and whatever waited in the coarser level for the newly
+//! Why equal times stay in order of insertion: an event goes to the finest ring that covers its
+//! time *now*; a ring's cover only grows, and whatever waited in the coarser ring for the newly
 //! covered span moves over, in order, at the moment the cover grows. So of two events with equal
 //! times the earlier one is never behind the later one in a bucket, and sorting keeps them so.
+//!
+//! Only what the finest ring covers has a node. So nodes are few, are used again soon, and stay in the
+//! processor's caches, however many timers and pauses wait.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 use aqmlab_net::Time;
 
 use crate::hints;
 
-/// Fine buckets per coarse bucket, as a power of two.
+mod ring;
+
+use ring::{Occupied, Ring};
+
+/// The least fine buckets per coarse bucket, as a power of two.
 const FINE_PER_COARSE: u32 = 6;
+/// The least width of a coarse bucket, as a power of two of nanoseconds.
+const COARSE_SHIFT: u32 = 20;
+/// Coarse buckets per distant bucket, as a power of two.
+const COARSE_PER_DISTANT: u32 = 6;
+/// Coarse buckets, and distant ones, as a power of two.
+const COARSE_BUCKETS: u32 = 12;
 /// The fine wheel covers this span at least, as a power of two of nanoseconds (268 ms): most round
 /// trips, so that most events are handled once.
 const FINE_SPAN: u32 = 28;
 /// The least and the most fine buckets, as powers of two.
 const FINE_BUCKETS: (u32, u32) = (14, 20);
-/// The coarse wheel covers this span at least, as a power of two of nanoseconds (4.3 s). Few
-/// events wait for longer, and a heap is slow.
-const COARSE_SPAN: u32 = 32;
-/// The least coarse buckets, as a power of two.
-const COARSE_BUCKETS: u32 = 12;
 /// Width of a fine bucket, as a power of two of nanoseconds.
 const FINE_SHIFT: u32 = 14;
 
@@ -50,16 +58,19 @@ pub struct Wheel<E> {
     /// (or before it) goes here.
     current: u32,
     fine_shift: u32,
+    /// Fine buckets per coarse bucket, as a power of two.
+    per_coarse: u32,
     /// The fine bucket behind the current one (counted from time 0). Those before are empty.
     cursor: u64,
     /// The fine wheel covers fine buckets below this one, the first of a coarse bucket.
     horizon: u64,
     /// With this bucket, the first of a coarse one, the cover moves.
     advances_at: u64,
-    fine: Level,
-    coarse: Level,
-    far: BinaryHeap<Reverse<(Time, u64, u32)>>,
-    /// Orders equal times in the heap.
+    fine: Fine,
+    coarse: Ring<E>,
+    distant: Ring<E>,
+    /// What no ring covers; among equal times by the order in which it came.
+    far: BTreeMap<(Time, u64), E>,
     pushed_far: u64,
     /// The cursor at the last [`look_ahead`](Self::look_ahead).
     looked: u64,
@@ -74,18 +85,20 @@ struct Node<E> {
     event: E,
 }
 
-/// One ring of buckets: linked lists, newest first, and a bitmap of those that are not empty.
+/// The finest ring: linked lists, newest first, and which of them are not empty.
 #[derive(Debug)]
-struct Level {
+struct Fine {
     heads: Vec<u32>,
-    occupied: Vec<u64>,
+    occupied: Occupied,
 }
 
-impl Level {
+impl Fine {
     fn new(buckets: u32) -> Self {
+        let mut heads = vec![NIL; 1 << buckets];
+        hints::use_large_pages(&mut heads);
         Self {
-            heads: vec![NIL; 1 << buckets],
-            occupied: vec![0; 1 << (buckets - 6)],
+            heads,
+            occupied: Occupied::new(buckets),
         }
     }
 
@@ -97,46 +110,25 @@ impl Level {
         bucket as usize & (self.heads.len() - 1)
     }
 
-    /// Puts a node before all others of a bucket.
-    fn add<E>(&mut self, nodes: &mut [Node<E>], node: u32, bucket: u64) {
-        let slot = self.slot(bucket);
-        nodes[node as usize].next = self.heads[slot];
-        self.put(slot, node);
-    }
-
     /// Makes a node, which knows what was first so far, the first of the bucket in this slot.
     #[inline(always)]
     fn put(&mut self, slot: usize, node: u32) {
         self.heads[slot] = node;
-        self.occupied[slot / 64] |= 1 << (slot % 64);
+        self.occupied.set(slot);
     }
 
-    /// Empties a bucket; returns the newest of its nodes.
-    #[inline]
-    fn take(&mut self, bucket: u64) -> u32 {
-        let slot = self.slot(bucket);
-        self.occupied[slot / 64] &= !(1 << (slot % 64));
+    /// Empties the bucket in this slot; returns the newest of its nodes.
+    #[inline(always)]
+    fn take(&mut self, slot: usize) -> u32 {
+        self.occupied.clear(slot);
         std::mem::replace(&mut self.heads[slot], NIL)
     }
 
     /// The first bucket that is not empty, from `bucket` on and less than a turn away.
     #[inline]
     fn next_occupied(&self, bucket: u64) -> Option<u64> {
-        let start = self.slot(bucket);
-        let first = self.occupied[start / 64] >> (start % 64);
-        if first != 0 {
-            return Some(bucket + u64::from(first.trailing_zeros()));
-        }
-        let words = self.occupied.len();
-        let mut ahead = (64 - start % 64) as u64;
-        for step in 1..=words {
-            let word = self.occupied[(start / 64 + step) & (words - 1)];
-            if word != 0 {
-                return Some(bucket + ahead + u64::from(word.trailing_zeros()));
-            }
-            ahead += 64;
-        }
-        None
+        let distance = self.occupied.distance(self.slot(bucket))?;
+        Some(bucket + distance)
     }
 }
 
@@ -151,20 +143,28 @@ impl<E: Copy> Wheel<E> {
     /// depend on it, only the speed.
     pub fn with_bucket_shift(shift: u32) -> Self {
         let (least, most) = FINE_BUCKETS;
-        let mut fine = Level::new(FINE_SPAN.saturating_sub(shift).clamp(least, most));
-        hints::use_large_pages(&mut fine.heads);
-        let coarse = COARSE_SPAN.saturating_sub(shift + FINE_PER_COARSE);
+        let fine = Fine::new(FINE_SPAN.saturating_sub(shift).clamp(least, most));
+        let coarse_shift = COARSE_SHIFT.max(shift + FINE_PER_COARSE);
+        let per_coarse = coarse_shift - shift;
+        let mut coarse = Ring::new(COARSE_BUCKETS, coarse_shift, COARSE_PER_DISTANT);
+        let distant_shift = coarse_shift + COARSE_PER_DISTANT;
+        let mut distant = Ring::new(COARSE_BUCKETS, distant_shift, 0);
+        let horizon = fine.len();
+        coarse.advance(Time::from_nanos(horizon << shift));
+        distant.advance(coarse.end());
         Self {
             nodes: Vec::with_capacity(1 << 12),
             free: NIL,
             current: NIL,
             fine_shift: shift,
+            per_coarse,
             cursor: 0,
-            horizon: fine.len(),
-            advances_at: 1 << FINE_PER_COARSE,
+            horizon,
+            advances_at: 1 << per_coarse,
             fine,
-            coarse: Level::new(coarse.max(COARSE_BUCKETS)),
-            far: BinaryHeap::new(),
+            coarse,
+            distant,
+            far: BTreeMap::new(),
             pushed_far: 0,
             looked: 0,
         }
@@ -172,7 +172,8 @@ impl<E: Copy> Wheel<E> {
 
     /// Events that wait. They are not counted as they come and go: this takes time.
     pub fn len(&self) -> usize {
-        self.nodes.len() - self.list(self.free).count()
+        let in_nodes = self.nodes.len() - self.list(self.free).count();
+        in_nodes + self.coarse.len() + self.distant.len() + self.far.len()
     }
 
     /// Whether none wait.
@@ -187,21 +188,50 @@ impl<E: Copy> Wheel<E> {
         if bucket < self.cursor || bucket >= self.horizon {
             return self.push_apart(time, &{ event });
         }
+        self.push_fine(bucket, time, event);
+    }
+
+    /// Adds an event to a fine bucket that the finest ring covers.
+    #[inline(always)]
+    fn push_fine(&mut self, bucket: u64, time: Time, event: E) {
         let slot = self.fine.slot(bucket);
         let next = self.fine.heads[slot];
         let node = self.allocate(Node { time, next, event });
         self.fine.put(slot, node);
     }
 
-    /// Adds an event to the current bucket, or where the fine wheel does not reach.
+    /// Adds an event to the current bucket, or where the finest ring does not reach.
     #[inline(never)]
     fn push_apart(&mut self, time: Time, event: &E) {
+        if self.fine_bucket(time) >= self.cursor {
+            return self.push_beyond(time, event);
+        }
         let (next, event) = (NIL, *event);
         let node = self.allocate(Node { time, next, event });
-        if self.fine_bucket(time) < self.cursor {
-            self.insert(node);
+        self.insert(node);
+    }
+
+    /// Adds an event where the finest ring does not reach.
+    #[inline]
+    fn push_beyond(&mut self, time: Time, event: &E) {
+        if self.coarse.covers(time) {
+            self.coarse.add(time, *event);
+        } else if self.distant.covers(time) {
+            self.distant.add(time, *event);
         } else {
-            self.add_beyond(node);
+            self.pushed_far += 1;
+            self.far.insert((time, self.pushed_far), *event);
+        }
+    }
+
+    /// Adds an event to the finest ring that covers it; its bucket is not the current one.
+    #[inline]
+    fn place(&mut self, time: Time, event: &E) {
+        let bucket = self.fine_bucket(time);
+        if bucket < self.horizon {
+            self.push_fine(bucket, time, *event);
+        } else {
+            self.push_beyond(time, event);
         }
     }
 
@@ -272,8 +302,7 @@ impl<E: Copy> Wheel<E> {
     #[inline(always)]
     fn open_bucket(&mut self, limit: Time) -> bool {
         let start = self.fine.slot(self.cursor);
-        let word = &mut self.fine.occupied[start / 64];
-        let occupied = *word >> (start % 64);
+        let occupied = self.fine.occupied.near(start);
         if occupied == 0 {
             return self.open_far_bucket(limit);
         }
@@ -283,9 +312,7 @@ impl<E: Copy> Wheel<E> {
         if bucket > limit.as_nanos() >> self.fine_shift {
             return false;
         }
-        *word ^= 1 << (start % 64 + ahead as usize);
-        let head = &mut self.fine.heads[start + ahead as usize];
-        let newest = std::mem::replace(head, NIL);
+        let newest = self.fine.take(start + ahead as usize);
         self.open(bucket, newest)
     }
 
@@ -294,7 +321,7 @@ impl<E: Copy> Wheel<E> {
     fn open_far_bucket(&mut self, limit: Time) -> bool {
         match self.next_bucket(limit) {
             Some(bucket) if bucket <= self.fine_bucket(limit) => {
-                let newest = self.fine.take(bucket);
+                let newest = self.fine.take(self.fine.slot(bucket));
                 self.open(bucket, newest)
             }
             _ => false,
@@ -320,7 +347,7 @@ impl<E: Copy> Wheel<E> {
         if next != NIL {
             self.current = self.ordered(newest, time, next);
         }
-        let horizon = (bucket >> FINE_PER_COARSE << FINE_PER_COARSE) + self.fine.len();
+        let horizon = (bucket >> self.per_coarse << self.per_coarse) + self.fine.len();
         if horizon > self.horizon {
             self.advance(horizon);
         }
@@ -331,10 +358,12 @@ impl<E: Copy> Wheel<E> {
     /// `limit`.
     #[inline]
     fn next_bucket(&mut self, limit: Time) -> Option<u64> {
-        match self.fine.next_occupied(self.cursor) {
-            Some(bucket) => Some(bucket),
-            None if self.jump(limit) => self.fine.next_occupied(self.cursor),
-            None => None,
+        loop {
+            let next = self.fine.next_occupied(self.cursor);
+            // What a distant bucket held may be coarse still.
+            if next.is_some() || !self.jump(limit) {
+                return next;
+            }
         }
     }
 
@@ -433,32 +462,16 @@ impl<E: Copy> Wheel<E> {
         }
     }
 
-    /// Puts a node where the fine wheel does not reach.
-    #[inline(never)]
-    fn add_beyond(&mut self, node: u32) {
-        let time = self.nodes[node as usize].time;
-        let bucket = self.fine_bucket(time) >> FINE_PER_COARSE;
-        if bucket < (self.horizon >> FINE_PER_COARSE) + self.coarse.len() {
-            self.coarse.add(&mut self.nodes, node, bucket);
-        } else {
-            self.pushed_far += 1;
-            self.far.push(Reverse((time, self.pushed_far, node)));
-        }
-    }
-
-    /// Nothing is left in the fine wheel: moves its cover to where the next event is, if that is
+    /// Nothing is left in the finest ring: moves its cover to where the next event is, if that is
     /// not behind `limit`.
     #[inline(never)]
     fn jump(&mut self, limit: Time) -> bool {
-        let near = self.coarse.next_occupied(self.horizon >> FINE_PER_COARSE);
-        let far = self
-            .far
-            .peek()
-            .map(|Reverse((time, ..))| self.fine_bucket(*time) >> FINE_PER_COARSE);
-        let Some(next) = near.into_iter().chain(far).min() else {
+        // Rings hold what comes before all that coarser ones do.
+        let coarse = self.coarse.next().or_else(|| self.distant.next());
+        let Some(next) = coarse.or_else(|| Some(self.far.first_key_value()?.0.0)) else {
             return false;
         };
-        let first = next << FINE_PER_COARSE;
+        let first = self.fine_bucket(next) >> self.per_coarse << self.per_coarse;
         if first > self.fine_bucket(limit) {
             return false;
         }
@@ -467,53 +480,47 @@ impl<E: Copy> Wheel<E> {
         true
     }
 
-    /// Lets the fine wheel cover fine buckets below `horizon`.
+    /// Lets the finest ring cover fine buckets below `horizon`, and the others what follows.
     #[inline(never)]
     fn advance(&mut self, horizon: u64) {
-        let covered = horizon >> FINE_PER_COARSE;
-        while let Some(bucket) = self.coarse.next_occupied(self.horizon >> FINE_PER_COARSE) {
-            if bucket >= covered {
-                break;
-            }
-            let newest = self.coarse.take(bucket);
-            let mut node = self.reversed(newest);
-            while node != NIL {
-                let Node { time, next, .. } = self.nodes[node as usize];
-                let bucket = self.fine_bucket(time);
-                self.fine.add(&mut self.nodes, node, bucket);
-                node = next;
-            }
-        }
+        let covered = Time::from_nanos(horizon << self.fine_shift);
         self.horizon = horizon;
-        self.advances_at = horizon - self.fine.len() + (1 << FINE_PER_COARSE);
-        while let Some(&Reverse((time, _, node))) = self.far.peek() {
-            let bucket = self.fine_bucket(time) >> FINE_PER_COARSE;
-            if bucket >= covered + self.coarse.len() {
-                break;
+        self.advances_at = horizon - self.fine.len() + (1 << self.per_coarse);
+        while let Some(list) = self.coarse.take_before(covered) {
+            for &(time, event) in &list {
+                self.push_fine(self.fine_bucket(time), time, event);
             }
-            self.far.pop();
-            if bucket < covered {
-                let bucket = self.fine_bucket(time);
-                self.fine.add(&mut self.nodes, node, bucket);
-            } else {
-                self.coarse.add(&mut self.nodes, node, bucket);
-            }
+            self.coarse.reuse(list);
+        }
+        if self.coarse.advance(covered) {
+            self.advance_distant();
         }
     }
 
-    /// Turns a list round; its new beginning.
-    fn reversed(&mut self, first: u32) -> u32 {
-        let (mut node, mut turned) = (first, NIL);
-        while node != NIL {
-            let next = std::mem::replace(&mut self.nodes[node as usize].next, turned);
-            (node, turned) = (next, node);
+    /// The coarse ring has moved its end.
+    #[inline(never)]
+    fn advance_distant(&mut self) {
+        while let Some(list) = self.distant.take_before(self.coarse.end()) {
+            for (time, event) in &list {
+                self.place(*time, event);
+            }
+            self.distant.reuse(list);
         }
-        turned
+        self.distant.advance(self.coarse.end());
+        while let Some(first) = self.far.first_entry()
+            && self.distant.covers(first.key().0)
+        {
+            let ((time, _), event) = first.remove_entry();
+            self.place(time, &event);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
     use proptest::prelude::*;
 
     use super::*;

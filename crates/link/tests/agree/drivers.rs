@@ -29,6 +29,8 @@ pub(crate) struct Outcome {
     pub(crate) fates: Vec<Fate>,
     /// The statistics at the end of the measured span, samples included.
     pub(crate) stats: String,
+    /// Departures until then for which the port was not woken though it can be.
+    pub(crate) computed: u64,
 }
 
 impl Outcome {
@@ -50,6 +52,7 @@ struct Driven<'a> {
     fates: Vec<Option<Fate>>,
     dropped: Vec<(Time, usize)>,
     stats: Option<String>,
+    computed: u64,
 }
 
 impl<'a> Driven<'a> {
@@ -60,6 +63,7 @@ impl<'a> Driven<'a> {
             fates: vec![None; arrivals.len()],
             dropped: Vec::new(),
             stats: None,
+            computed: 0,
         }
     }
 
@@ -109,6 +113,7 @@ impl<'a> Driven<'a> {
 
     fn close(&mut self, end: Time) {
         self.port.close(end);
+        self.computed = self.port.computed_departures(end);
         self.stats = Some(format!("{:#?}", self.port.stats()));
     }
 
@@ -122,6 +127,7 @@ impl<'a> Driven<'a> {
                 .map(|fate| fate.expect("every packet has a fate"))
                 .collect(),
             stats: self.stats.expect("the measured span has ended"),
+            computed: self.computed,
         }
     }
 }

@@ -1,4 +1,4 @@
-/* CUBIC (RFC 9438) with HyStart, as docs/congestion-controls/cubic.md has it. */
+/* CUBIC with HyStart as Linux has it, see docs/congestion-controls/cubic.md. */
 #include <math.h>
 
 #include "aqmlab.h"
@@ -6,7 +6,7 @@
 #define FAR 1e300
 
 typedef struct {
-  double w_max, cwnd_prior, origin, k, w_est;
+  double w_max, origin, k, w_est;
   int64_t epoch, from_plateau;
 } Curve;
 
@@ -43,9 +43,7 @@ static double avoid(Cubic *cubic, double cwnd, double acked, AqmlabAck *ack) {
   double t = (double)(ack->now - curve->epoch) / 1e9;
   double rtt = cubic->min_rtt < FAR ? cubic->min_rtt : 0.0;
   double target = fmin(fmax(cube(cubic, t + rtt), cwnd), 1.5 * cwnd);
-  double alpha = 3.0 * (1.0 - cubic->beta) / (1.0 + cubic->beta);
-  if (curve->w_est >= curve->cwnd_prior) alpha = 1.0;
-  curve->w_est += alpha * acked / cwnd;
+  curve->w_est += 3.0 * (1.0 - cubic->beta) / (1.0 + cubic->beta) * acked / cwnd;
   if (cube(cubic, t) < curve->w_est) return fmax(curve->w_est - cwnd, 0.0);
   double step = (target - cwnd) / cwnd * acked;
   return curve->w_max == 0.0 ? fmax(step, 0.05 * acked) : step;
@@ -106,10 +104,9 @@ static int64_t on_loss(void *own, AqmlabAck *ack) {
   Curve *curve = &cubic->now;
   double cwnd = ack->cwnd / (double)ack->mss;
   curve->w_max = cwnd < curve->w_max ? cwnd * (1.0 + cubic->beta) / 2.0 : cwnd;
-  curve->cwnd_prior = cwnd;
   curve->epoch = -1;
   curve->from_plateau = ack->cause == AQMLAB_TIMEOUT;
-  ack->ssthresh = cubic->beta * ack->base;
+  ack->ssthresh = (double)((int64_t)(cubic->beta * ack->base) / ack->mss * ack->mss);
   return 0;
 }
 

@@ -1,4 +1,4 @@
-"""CUBIC (RFC 9438) with HyStart, as docs/congestion-controls/cubic.md has it."""
+"""CUBIC with HyStart as Linux has it, see docs/congestion-controls/cubic.md."""
 
 from aqmlab.plugins import TIMEOUT, Control, Variable, cbrt
 
@@ -21,10 +21,7 @@ def avoid(self, cwnd, acked, now):
     rtt = self.min_rtt if self.min_rtt < FAR else 0.0
     x = t + rtt - self.k
     target = min(max(self.c * x * x * x + self.origin, cwnd), 1.5 * cwnd)
-    alpha = 3.0 * (1.0 - self.beta) / (1.0 + self.beta)
-    if self.w_est >= self.cwnd_prior:
-        alpha = 1.0
-    self.w_est += alpha * acked / cwnd
+    self.w_est += 3.0 * (1.0 - self.beta) / (1.0 + self.beta) * acked / cwnd
     x = t - self.k
     if self.c * x * x * x + self.origin < self.w_est:
         return max(self.w_est - cwnd, 0.0)
@@ -61,7 +58,6 @@ class PyCubic(Control):
     beta: float = 0.7
     min_rtt: Variable[float] = FAR
     w_max: Variable[float] = 0.0
-    cwnd_prior: Variable[float] = 0.0
     epoch: Variable[int] = -1
     origin: Variable[float] = 0.0
     k: Variable[float] = 0.0
@@ -75,7 +71,6 @@ class PyCubic(Control):
     round_rtt: Variable[float] = FAR
     was_kept: Variable[int] = 0
     was_w_max: Variable[float] = 0.0
-    was_prior: Variable[float] = 0.0
     was_epoch: Variable[int] = -1
     was_origin: Variable[float] = 0.0
     was_k: Variable[float] = 0.0
@@ -109,7 +104,6 @@ class PyCubic(Control):
     def on_loss(self, event):
         self.was_kept = 1
         self.was_w_max = self.w_max
-        self.was_prior = self.cwnd_prior
         self.was_epoch = self.epoch
         self.was_origin = self.origin
         self.was_k = self.k
@@ -118,17 +112,15 @@ class PyCubic(Control):
         self.was_at = event.now
         cwnd = event.cwnd / event.mss
         self.w_max = cwnd * (1.0 + self.beta) / 2.0 if cwnd < self.w_max else cwnd
-        self.cwnd_prior = cwnd
         self.epoch = -1
         self.from_plateau = 1 if event.cause == TIMEOUT else 0
-        event.ssthresh = self.beta * event.base
+        event.ssthresh = float(int(self.beta * event.base) // event.mss * event.mss)
 
     def on_undo(self, event):
         if not self.was_kept:
             return
         self.was_kept = 0
         self.w_max = self.was_w_max
-        self.cwnd_prior = self.was_prior
         self.origin = self.was_origin
         self.k = self.was_k
         self.w_est = self.was_est

@@ -363,7 +363,14 @@ impl Endpoint {
 
     /// Sends `[seq, seq + len)` and perhaps a FIN.
     #[inline(always)]
-    fn emit(&mut self, seq: u64, len: u64, fin: bool, cx: &Context<'_>, out: &mut impl Outbox) {
+    pub(crate) fn emit(
+        &mut self,
+        seq: u64,
+        len: u64,
+        fin: bool,
+        cx: &Context<'_>,
+        out: &mut impl Outbox,
+    ) {
         let end = seq + len + u64::from(fin);
         let is_new = seq >= self.max;
         let mut flags = self.ack_flags();

@@ -76,14 +76,23 @@ impl Endpoint {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::segment::{RoundTrip, SegmentKind};
 
     /// Hands everything on, and keeps a copy of the segments.
-    struct Copying<'a, O> {
+    pub(crate) struct Copying<'a, O> {
         out: &'a mut O,
-        sent: Vec<Segment>,
+        pub(crate) sent: Vec<Segment>,
+    }
+
+    impl<'a, O> Copying<'a, O> {
+        pub(crate) const fn new(out: &'a mut O) -> Self {
+            Self {
+                out,
+                sent: Vec::new(),
+            }
+        }
     }
 
     impl<O: Outbox> Outbox for Copying<'_, O> {
@@ -112,10 +121,7 @@ mod tests {
         ) {
             let (mut other, mut expected) = (self.clone(), Vec::new());
             other.send_anything(idle, cx, &mut expected);
-            let mut copying = Copying {
-                out,
-                sent: Vec::new(),
-            };
+            let mut copying = Copying::new(out);
             self.send_plainly(idle, cx, &mut copying);
             assert_eq!(copying.sent, expected);
             assert_eq!(format!("{self:?}"), format!("{other:?}"));

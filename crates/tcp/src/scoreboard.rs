@@ -36,7 +36,11 @@ impl Scoreboard {
     }
 
     /// Everything below `una` is acknowledged.
+    #[inline]
     pub(crate) fn advance(&mut self, una: u64) {
+        if self.sacked.is_empty() {
+            return; // Nearly always.
+        }
         let gone = self.sacked.partition_point(|&(_, to)| to <= una);
         self.sacked.drain(..gone);
         if let Some((from, _)) = self.sacked.first_mut() {
@@ -69,6 +73,19 @@ impl Scoreboard {
             Some(&(from, to)) if from <= seq => to,
             _ => seq,
         }
+    }
+
+    /// The same for numbers that ascend from one call to the next: `island` is the first that may
+    /// matter, at first 0.
+    #[inline]
+    pub(crate) fn skip_from(&self, island: &mut usize, seq: u64) -> u64 {
+        while let Some(&(from, to)) = self.sacked.get(*island) {
+            if to > seq {
+                return if from <= seq { to } else { seq };
+            }
+            *island += 1;
+        }
+        seq
     }
 
     /// Where the first island at or behind `seq` begins.

@@ -381,6 +381,18 @@ impl CongestionControl for Bbr1 {
         self.update_cwnd(params, window, sample);
     }
 
+    /// Phases end with time, and a probe of the round trip begins with it, once there is a model. Such a
+    /// probe waits for a round.
+    fn heeds_silence(&self, params: &Params, now: Time) -> bool {
+        let is_old = now > self.min_rtt_at + params.min_rtt_window;
+        self.round_start
+            || match self.mode {
+                Mode::Startup => is_old && self.round > 0,
+                Mode::ProbeRtt => self.probe_rtt_until.is_none() || self.probe_rtt_round_done,
+                Mode::Drain | Mode::ProbeBw => true,
+            }
+    }
+
     /// Neither a loss nor a time-out changes the model; the window of before comes back.
     fn on_congestion(
         &mut self,

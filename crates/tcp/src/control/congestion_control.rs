@@ -170,6 +170,14 @@ pub(crate) trait CongestionControl: Default {
         let _ = (params, window, sample);
     }
 
+    /// Whether it wants a sample of data that comes in order while nothing is out. Else the sample, which
+    /// tells of nothing, would change nothing.
+    #[inline]
+    fn heeds_silence(&self, params: &Self::Params, now: Time) -> bool {
+        let _ = (params, now);
+        false
+    }
+
     /// The last congestion was none: the window and ssthresh of before it are in force again.
     #[inline]
     fn on_undo(&mut self, params: &Self::Params, window: &mut Window) {

@@ -37,6 +37,22 @@ pub struct Params {
     /// clock.
     #[serde(skip_serializing_if = "is_true")]
     pub counts_unused_time: bool,
+    /// How the window that Reno would have is estimated (section 4.3).
+    #[serde(skip_serializing_if = "is_default")]
+    pub reno_estimate: RenoEstimate,
+}
+
+/// How CUBIC estimates the window that Reno would have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RenoEstimate {
+    /// It grows by 3 (1 - beta) / (1 + beta) segments per round trip always (RFC 8312, section 4.2;
+    /// Linux).
+    #[default]
+    Rfc8312,
+    /// By that below the window before the last congestion, by one segment from there on (RFC 9438,
+    /// section 4.3).
+    Rfc9438,
 }
 
 /// Which round trip CUBIC looks ahead by.
@@ -74,6 +90,7 @@ impl Default for Params {
             beta_ecn: None,
             search_growth: SEARCH_GROWTH,
             counts_unused_time: true,
+            reno_estimate: RenoEstimate::Rfc8312,
         }
     }
 }
@@ -87,13 +104,15 @@ impl Parameters for Params {
                   window that was lost, steep away from it. The default of Linux.",
         departures: &[
             "By default the round trip of the target (section 4.2) is the smallest one seen, unused time \
-             counts, and the window grows by a twentieth per round trip at least before the first \
-             congestion, as in Linux. `rtt = \"smoothed\"`, `counts_unused_time = false` and \
-             `search_growth = 0.0` are the RFC's rules.",
+             counts, the window grows by a twentieth per round trip at least before the first \
+             congestion, and the estimate of Reno's window grows by 0.53 segments per round trip also \
+             above the window of the last congestion (RFC 8312), as in Linux. `rtt = \"smoothed\"`, \
+             `counts_unused_time = false`, `search_growth = 0.0` and `reno_estimate = \"rfc9438\"` \
+             are the RFC's rules.",
             "HyStart as Linux words it: slow start ends at a train of ACKs that lasts longer than half \
              of the smallest round trip, or at round trips that have grown by an eighth of it.",
             "Section 4.6 asks for a share of FlightSize; `multiplicative_decrease_base` of the stack \
-             says what it is a share of, as for Reno.",
+             says what it is a share of, as for Reno. Of `\"cwnd\"` whole segments are left.",
         ],
         memory: "when each segment in flight was sent",
     };
@@ -290,10 +309,9 @@ impl Cubic {
             _ => 0.0,
         };
         let target = curve(t.as_secs_f64() + rtt).clamp(cwnd, 1.5 * cwnd);
-        let alpha = if self.w_est >= self.cwnd_prior {
-            1.0
-        } else {
-            3.0 * (1.0 - beta) / (1.0 + beta)
+        let alpha = match params.reno_estimate {
+            RenoEstimate::Rfc9438 if self.w_est >= self.cwnd_prior => 1.0,
+            _ => 3.0 * (1.0 - beta) / (1.0 + beta),
         };
         self.w_est += alpha * acked / cwnd;
         if curve(t.as_secs_f64()) < self.w_est {
@@ -367,11 +385,14 @@ impl CongestionControl for Cubic {
         self.epoch = None;
         self.from_plateau = congestion.cause == Cause::Timeout;
         // RFC 9438, section 4.6: flight_size, or cwnd, as implementations do.
-        let before = match congestion.profile.multiplicative_decrease_base {
-            DecreaseBase::FlightSize => congestion.flight,
-            DecreaseBase::Cwnd | DecreaseBase::FractionalCwnd => congestion.window,
-        };
-        Decrease::Bytes(beta * before as f64)
+        Decrease::Bytes(match congestion.profile.multiplicative_decrease_base {
+            DecreaseBase::FlightSize => beta * congestion.flight as f64,
+            DecreaseBase::FractionalCwnd => beta * congestion.window as f64,
+            DecreaseBase::Cwnd => {
+                let mss = congestion.profile.mss.0;
+                ((beta * congestion.window as f64) as u64 / mss * mss) as f64
+            }
+        })
     }
 
     fn on_sample(&mut self, params: &Params, _: &mut Window, sample: &Sample<'_>) {
@@ -383,6 +404,10 @@ impl CongestionControl for Cubic {
             let since = self.last_ack.max(epoch);
             self.epoch = Some(epoch + sample.now.saturating_sub(since));
         }
+    }
+
+    fn heeds_silence(&self, params: &Params, _: Time) -> bool {
+        !params.counts_unused_time || self.smoothed.is_none()
     }
 
     /// Section 4.9: what a spurious congestion has changed is as before; the time since then does
@@ -524,7 +549,11 @@ mod tests {
             cases.last_mut().unwrap().push(numbers);
         }
         assert!(cases.len() >= 3);
-        let (profile, params) = (profile(), Params::default());
+        let profile = profile();
+        let params = Params {
+            reno_estimate: RenoEstimate::Rfc9438,
+            ..Params::default()
+        };
         for case in cases {
             let (before, rtt) = (case[0][0], case[0][1]);
             let mut cubic = Cubic::default();
@@ -551,6 +580,51 @@ mod tests {
                 }
             }
             assert_eq!(expected.next(), None);
+        }
+    }
+
+    /// 2,749 round trips of a kernel's CUBIC: the same growth below and above the last window.
+    #[test]
+    fn the_estimate_of_renos_window_grows_as_chosen() {
+        for (reno_estimate, above) in [
+            (RenoEstimate::Rfc8312, 0.9 / 1.7),
+            (RenoEstimate::Rfc9438, 1.0),
+        ] {
+            let params = Params {
+                reno_estimate,
+                ..Params::default()
+            };
+            for (cwnd, expected) in [(30.0, 0.9 / 1.7), (50.0, above)] {
+                let mut cubic = Cubic {
+                    w_max: 40.0,
+                    cwnd_prior: 40.0,
+                    ..Cubic::default()
+                };
+                cubic.begin_epoch(cwnd, params.c, Time::ZERO);
+                let grown = cubic.avoid(&params, cwnd, cwnd, at(0.001));
+                assert!((grown - expected).abs() < 1e-9, "{grown}, not {expected}");
+            }
+        }
+    }
+
+    /// 0.7 of 25.5 segments, by what it is a share of.
+    #[test]
+    fn congestion_leaves_whole_segments_of_a_whole_window() {
+        for (base, expected) in [
+            (DecreaseBase::Cwnd, 17_000.0),
+            (DecreaseBase::FractionalCwnd, 17_850.0),
+            (DecreaseBase::FlightSize, 17_500.0),
+        ] {
+            let profile = Profile {
+                multiplicative_decrease_base: base,
+                ..profile()
+            };
+            let cut = Congestion {
+                window: 25_500,
+                ..congestion(&profile, 25)
+            };
+            let left = Cubic::default().on_congestion(&Params::default(), &window(25.5), &cut);
+            assert_eq!(left, Decrease::Bytes(expected));
         }
     }
 

@@ -69,6 +69,11 @@ impl CongestionControl for External {
         window.ssthresh = window.cwnd;
     }
 
+    /// Somebody may have set another window.
+    fn heeds_silence(&self, _: &Params, _: Time) -> bool {
+        true
+    }
+
     fn on_congestion(&mut self, _: &Params, window: &Window, _: &Congestion<'_>) -> Decrease {
         Decrease::Bytes(window.cwnd)
     }

@@ -214,6 +214,11 @@ impl CongestionControl for LedbatPlusPlus {
         self.keep_time(params, window, sample.now, sample.profile.mss.0 as f64);
     }
 
+    /// Slowdowns begin and end with time.
+    fn heeds_silence(&self, _: &Params, _: Time) -> bool {
+        true
+    }
+
     fn on_congestion(&mut self, _: &Params, _: &Window, _: &Congestion<'_>) -> Decrease {
         // What follows is no ramp of a slowdown any more: the next one has its gap from here.
         if let Slowdown::Frozen { since, .. } = self.slowdown {

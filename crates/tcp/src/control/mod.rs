@@ -52,7 +52,7 @@ registry::congestion_controls! {
     Dctcp(dctcp),
     /// Paced at the largest delivery rate of late, whatever is lost.
     Bbr1(bbr1),
-    /// The same, with bounds of what is in flight that losses set.
+    /// Paced at the largest delivery rate of late, within bounds that losses set.
     Bbr3(bbr3),
     /// DCTCP for the Internet: paced, with fractions of a segment.
     Prague(prague),
@@ -210,6 +210,12 @@ impl Control {
         with_control!(&mut self.state, sample.profile, control, params => {
             control.on_sample(params, &mut self.window, sample);
         });
+    }
+
+    /// Whether data that comes in order while nothing is out matters to it.
+    #[inline]
+    pub(crate) fn heeds_silence(&self, profile: &Profile, now: Time) -> bool {
+        with_control!(&self.state, profile, control, params => control.heeds_silence(params, now))
     }
 
     /// The last congestion was none: the window and ssthresh of before it, in bytes.

@@ -223,6 +223,11 @@ impl CongestionControl for Prague {
         self.end_round(params, window, sample);
     }
 
+    /// Rounds go on without anything out.
+    fn heeds_silence(&self, _: &Params, _: Time) -> bool {
+        true
+    }
+
     fn on_congestion(
         &mut self,
         _: &Params,

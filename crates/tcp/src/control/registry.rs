@@ -66,6 +66,12 @@ macro_rules! congestion_controls {
                 own || self.owns_window() || self.answers_marks()
             }
 
+            /// Whether it is nothing without marks: it answers them, and what it does for losses is
+            /// Reno's.
+            pub(crate) const fn goes_by_marks(&self) -> bool {
+                self.answers_marks() && !self.owns_window()
+            }
+
             /// Time stamps that the segments of both ends carry for it, if any.
             #[inline]
             pub(crate) const fn stamps(&self) -> Option<Stamps> {

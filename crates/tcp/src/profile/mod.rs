@@ -408,6 +408,11 @@ impl Profile {
                            \"rack-tlp\" with it";
             return problem("congestion_control", message);
         }
+        if control.goes_by_marks() && !self.ecn {
+            let message = "found one that goes by ECN marks, and there are none; expected ecn = true \
+                           with it";
+            return problem("congestion_control", message);
+        }
         if self.ecn_echo == EcnEcho::Accurate && !self.keeps_records() {
             let message = "found \"accurate\", which counts segments; expected recovery = \
                            \"rack-tlp\" with it";
@@ -722,6 +727,14 @@ mod tests {
             ),
             ("connect_timeout", "connect_timeout = \"0 s\""),
             ("congestion_control", "congestion_control = \"bbr1\""),
+            (
+                "congestion_control",
+                "profile = \"linux\", congestion_control = \"prague\"",
+            ),
+            (
+                "congestion_control",
+                "profile = \"linux\", congestion_control = \"dctcp\"",
+            ),
             ("ecn_echo", "ecn_echo = \"accurate\""),
         ] {
             let profile = read(&format!("tcp = {{ {text} }}")).unwrap();

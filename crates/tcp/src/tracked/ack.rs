@@ -16,18 +16,21 @@ const DUP_THRESH: u32 = 3;
 
 /// What was so before an ACK.
 #[derive(Clone, Copy, Debug)]
-struct Before {
-    una: u64,
-    pipe: u64,
+pub(super) struct Before {
+    pub(super) una: u64,
+    pub(super) pipe: u64,
     /// The window was used.
-    window_limited: bool,
-    state: RecoveryState,
+    pub(super) window_limited: bool,
+    pub(super) state: RecoveryState,
 }
 
 impl Endpoint {
-    /// The records of a connection that keeps some.
+    /// The records of a connection that keeps some: it has them from its establishment on.
+    #[inline(always)]
     pub(super) fn tracked(&mut self) -> &mut Tracked {
-        self.cold_mut().tracked.get_or_insert_default()
+        let cold = self.cold.as_mut();
+        let tracked = cold.and_then(|cold| cold.tracked.as_mut());
+        tracked.expect("who keeps records has some")
     }
 
     /// Bytes on their way. Without SACK each duplicate ACK tells of a segment that has arrived.
@@ -51,10 +54,11 @@ impl Endpoint {
         cx: &Context<'_>,
         out: &mut impl Outbox,
     ) {
+        let pipe = self.pipe(cx.profile.mss.0);
         let before = Before {
             una: self.una,
-            pipe: self.pipe(cx.profile.mss.0),
-            window_limited: self.uses_window(self.pipe(cx.profile.mss.0), cx),
+            pipe,
+            window_limited: self.uses_window(pipe, cx),
             state: self.recovery_state,
         };
         let dsack = self.take_arrivals(segment, cx);
@@ -128,7 +132,12 @@ impl Endpoint {
     }
 
     /// The round trip of this ACK, for the retransmission timer.
-    fn measure_arrivals(&mut self, segment: &Segment, cx: &Context<'_>, out: &mut impl Outbox) {
+    pub(super) fn measure_arrivals(
+        &mut self,
+        segment: &Segment,
+        cx: &Context<'_>,
+        out: &mut impl Outbox,
+    ) {
         let advances = segment.ack > self.una;
         let tracked = self.tracked();
         let echoed = tracked.rack.echoed.filter(|_| advances);
@@ -296,7 +305,13 @@ impl Endpoint {
 
     // ---- the window ----
 
-    fn move_window(&mut self, before: &Before, advances: bool, marks: Marks, cx: &Context<'_>) {
+    pub(super) fn move_window(
+        &mut self,
+        before: &Before,
+        advances: bool,
+        marks: Marks,
+        cx: &Context<'_>,
+    ) {
         let news = &self.tracked().flight.news;
         let (delivered, lost) = (news.delivered, !news.losses.is_empty());
         if self.recovery_state == RecoveryState::Recovery {
@@ -346,7 +361,7 @@ impl Endpoint {
     }
 
     /// What the congestion control, and what paces, hears of an ACK.
-    fn tell_control(&mut self, before: &Before, marks: Marks, cx: &Context<'_>) {
+    pub(super) fn tell_control(&mut self, before: &Before, marks: Marks, cx: &Context<'_>) {
         let in_flight = self.pipe(cx.profile.mss.0);
         let srtt = self.rto.smoothed(cx.profile);
         let (una, max, state) = (self.una, self.max, self.recovery_state);
@@ -388,7 +403,7 @@ impl Endpoint {
         self.tracked().rto_at = at;
     }
 
-    fn restart_timers(&mut self, advances: bool, cx: &Context<'_>) {
+    pub(super) fn restart_timers(&mut self, advances: bool, cx: &Context<'_>) {
         if advances {
             self.restart_rto(cx);
             self.schedule_probe(cx);

@@ -168,6 +168,12 @@ impl Flight {
         self.sacked > 0 || self.resent_end > una
     }
 
+    /// Whether nothing is lost, beyond a gap, or sent again among what is out.
+    #[inline]
+    pub(crate) fn is_in_order(&self, una: u64) -> bool {
+        (self.sacked | self.holes) == 0 && self.resent_end <= una
+    }
+
     /// Whether the peer has told of anything beyond a gap.
     pub(crate) fn has_gaps(&self) -> bool {
         self.sacked > 0
@@ -181,6 +187,24 @@ impl Flight {
     /// The newest segment that is out: where it begins, and where it ends.
     pub(crate) fn newest(&self) -> Option<(u64, u64)> {
         self.sent.back().map(|sent| (sent.start(), sent.end))
+    }
+
+    /// How many of the segments end at or below `seq`. Nearly all are of one length, so that the answer
+    /// is guessed.
+    fn below(&self, seq: u64) -> usize {
+        let (Some(first), Some(second)) = (self.sent.front(), self.sent.get(1)) else {
+            return usize::from(self.sent.front().is_some_and(|sent| sent.end <= seq));
+        };
+        if seq < first.end {
+            return 0;
+        }
+        if let Some(more) = (seq - first.end).checked_div(second.len) {
+            let guess = more as usize + 1;
+            if self.sent.get(guess).is_some_and(|sent| sent.start() == seq) {
+                return guess;
+            }
+        }
+        self.sent.partition_point(|sent| sent.end <= seq)
     }
 
     // ---- sending ----
@@ -217,7 +241,9 @@ impl Flight {
 
     /// The segment that ends at `end` is sent again.
     pub(crate) fn on_resend(&mut self, end: u64, pipe: u64, now: Time) {
-        let index = self.sent.partition_point(|sent| sent.end < end);
+        let behind = self.below(end);
+        let is_last = |&before: &usize| self.sent.get(before).is_some_and(|sent| sent.end == end);
+        let index = behind.checked_sub(1).filter(is_last).unwrap_or(behind);
         let Some(len) = self.sent.get(index).map(|sent| sent.len) else {
             return;
         };
@@ -237,8 +263,7 @@ impl Flight {
         if self.holes == 0 {
             return None;
         }
-        let low = self.no_hole_below;
-        let first = self.sent.partition_point(|sent| sent.end <= low);
+        let first = self.below(self.no_hole_below);
         let hole = self.sent.range(first..).find(|sent| sent.is_hole());
         hole.map(|sent| (sent.start(), sent.end))
     }
@@ -253,12 +278,12 @@ impl Flight {
 
     /// An ACK begins.
     pub(crate) fn begin(&mut self) {
-        let mut losses = std::mem::take(&mut self.news.losses);
-        losses.clear();
-        self.news = News {
-            losses,
-            ..News::default()
-        };
+        let news = &mut self.news;
+        (news.delivered, news.segments) = (0, 0);
+        (news.rtt, news.longest_rtt) = (None, None);
+        news.original = false;
+        news.newest = None;
+        news.losses.clear();
     }
 
     /// Everything below `ack` has arrived.
@@ -316,7 +341,10 @@ impl Flight {
     }
 
     fn take_sacked(&mut self, from: u64, to: u64, recover: u64, now: Time, rack: &mut Rack) {
-        let mut index = self.sent.partition_point(|sent| sent.start() < from);
+        let mut index = self.below(from);
+        if self.sent.get(index).is_some_and(|sent| sent.start() < from) {
+            index += 1; // Told of in part.
+        }
         while let Some(sent) = self.sent.get_mut(index)
             && sent.end <= to
         {
@@ -412,17 +440,16 @@ impl Flight {
     /// Marks the segments lost that were sent before the newest one delivered, and longer ago than
     /// `patience`. The time at which the next one will be, if any.
     pub(crate) fn detect(&mut self, rack: &Rack, patience: Time, now: Time) -> Option<Time> {
-        let mut next = None;
-        let mut index = 0;
-        while let Some(&sent) = self.sent.get(index) {
+        let mut next: Option<Time> = None;
+        let (mut index, mut island) = (0, 0);
+        while let Some(sent) = self.sent.get(index) {
             let is_before = (sent.at, sent.end) < (rack.at, rack.end);
             if !is_before && sent.end > self.resent_end {
                 break;
             }
             if sent.sacked {
-                let to = self.board.skip(sent.start());
-                let behind = self.sent.partition_point(|sent| sent.end <= to);
-                index = behind.max(index + 1);
+                let to = self.board.skip_from(&mut island, sent.start());
+                index = self.below(to).max(index + 1);
                 continue;
             }
             if is_before && !sent.is_hole() {
@@ -430,7 +457,7 @@ impl Flight {
                 if due <= now {
                     self.mark_lost(index);
                 } else {
-                    next = Some(next.map_or(due, |other: Time| other.min(due)));
+                    next = Some(next.map_or(due, |other| other.min(due)));
                 }
             }
             index += 1;

@@ -6,6 +6,7 @@
 //! is sent. Congestion controls see all of it in a [`Sample`] per ACK.
 
 mod ack;
+mod expected;
 pub(crate) mod filter;
 pub(crate) mod flight;
 mod hystart;

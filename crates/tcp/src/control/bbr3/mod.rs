@@ -184,6 +184,8 @@ pub(crate) struct Bbr3 {
     prior_cwnd: f64,
     recovering: bool,
     before: Option<(Bounds, State)>,
+    /// A probe that a loss ended, which was none, is to begin anew.
+    probes_anew: bool,
     /// Bytes of payload per second; 0: not set yet.
     pacing: f64,
 }
@@ -695,6 +697,9 @@ impl CongestionControl for Bbr3 {
 
     fn on_sample(&mut self, params: &Params, window: &mut Window, sample: &Sample<'_>) {
         let numbers = &params.constants.numbers();
+        if std::mem::take(&mut self.probes_anew) {
+            self.start_refill(sample);
+        }
         self.take_losses(numbers, window, sample);
         if let Some(rate) = &sample.rate {
             self.update_latest(rate, sample);
@@ -722,6 +727,19 @@ impl CongestionControl for Bbr3 {
         }
     }
 
+    /// Phases end with time, and a probe of the round trip begins with it. Such a probe waits for a
+    /// round.
+    fn heeds_silence(&self, _: &Params, now: Time) -> bool {
+        let expired = now > self.probe_rtt_min_at + PROBE_RTT_INTERVAL;
+        let is_old = now > self.min_rtt_at + MIN_RTT_WINDOW;
+        (self.round_start | self.probes_anew | is_old)
+            || match self.state {
+                State::Startup => expired,
+                State::ProbeRtt => self.probe_rtt_until.is_none() || self.probe_rtt_round_done,
+                _ => true,
+            }
+    }
+
     fn on_congestion(
         &mut self,
         _: &Params,
@@ -736,9 +754,11 @@ impl CongestionControl for Bbr3 {
         Decrease::Bytes(window.ssthresh)
     }
 
-    /// Section 5.5.11: the bounds are at least those of before, and probing begins anew.
+    /// Section 5.5.11: the bounds are at least those of before, and probing begins anew: with the
+    /// sample of the same ACK.
     fn on_undo(&mut self, _: &Params, _: &mut Window) {
         self.loss_in_round = false;
+        self.full = FullPipe::default();
         let Some((before, state)) = self.before.take() else {
             return;
         };
@@ -746,11 +766,14 @@ impl CongestionControl for Bbr3 {
         bounds.bw_shortterm = bounds.bw_shortterm.max(before.bw_shortterm);
         bounds.inflight_shortterm = bounds.inflight_shortterm.max(before.inflight_shortterm);
         bounds.inflight_longterm = bounds.inflight_longterm.max(before.inflight_longterm);
-        if state == State::Startup && self.state != State::ProbeRtt {
-            self.full = FullPipe::default();
+        if self.state == State::ProbeRtt || self.state == state {
+            return;
+        }
+        if state == State::Startup {
             self.full_reached = false;
             self.state = State::Startup;
         }
+        self.probes_anew = state == State::Up;
     }
 
     fn pacing_rate(

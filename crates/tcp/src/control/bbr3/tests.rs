@@ -327,18 +327,26 @@ fn b314_a_probe_stops_at_a_bound_of_losses_and_refills_if_a_round_shows_none() {
 }
 
 #[test]
-fn b316_a_loss_that_was_none_leaves_the_bounds_and_startup_as_they_were() {
+fn b316_a_loss_that_was_none_leaves_the_bounds_as_they_were_and_probing_begins_anew() {
     let params = Params::default();
     let mut window = segments(40.0);
-    let feed = Feed::default();
+    let mut feed = Feed {
+        delivered: 5000,
+        ..Feed::default()
+    };
+    let profile = feed.profile.clone();
     let congestion = Congestion {
         now: Time::ZERO,
-        profile: &feed.profile,
+        profile: &profile,
         flight: 40_000,
         window: 40_000,
         cause: Cause::Loss,
     };
-    for (state, then) in [(State::Startup, State::Startup), (State::Up, State::Down)] {
+    for (state, then, after) in [
+        (State::Startup, State::Startup, State::Startup),
+        (State::Up, State::Down, State::Refill),
+        (State::Cruise, State::Down, State::Down),
+    ] {
         let mut bbr = steady(state);
         let before = bbr.bounds;
         let _ = bbr.on_congestion(&params, &window, &congestion);
@@ -350,6 +358,16 @@ fn b316_a_loss_that_was_none_leaves_the_bounds_and_startup_as_they_were() {
         (bbr.bounds, bbr.state) = (low, State::Down);
         bbr.on_undo(&params, &mut window);
         assert_eq!((bbr.bounds, bbr.state), (before, then));
+        assert_eq!(bbr.full, FullPipe::default());
+        // The ACK that shows it has a sample, from which a probe begins.
+        bbr.probe_wait = Time::from_secs(2);
+        let silent = feed.acks(0, 0);
+        bbr.on_sample(&params, &mut window, &silent);
+        assert_eq!(bbr.state, after, "{state:?}");
+        assert_eq!(
+            bbr.next_round_delivered == feed.delivered,
+            after == State::Refill
+        );
         // Once.
         bbr.bounds = low;
         bbr.on_undo(&params, &mut window);

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from aqmlab.errors import AqmlabError
+from aqmlab.papers.measured import rank
 from aqmlab.papers.paper import Paper, column
-from aqmlab.papers.reproduce import rank
 from aqmlab.papers.scoreboard import Cell, Scoreboard
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.run import Run

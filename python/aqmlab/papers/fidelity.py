@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab import _native
 from aqmlab._util.files import write_text
 from aqmlab.papers.claims import CONTRADICTED
+from aqmlab.papers.measured import FILE
 from aqmlab.papers.paper import names
 from aqmlab.papers.reproduce import reproduce
 from aqmlab.papers.scoreboard import markdown, power_words, score_words
@@ -77,6 +78,16 @@ def reproduce_all(out: Path | None = None, **options: Any) -> _Result:  # noqa: 
         },
         "papers": results,
     }
+    taken = [result["measured"] for result in results.values() if "measured" in result]
+    if taken:
+        whole["measured"] = {
+            "runs": sum(found["runs"] for found in taken),
+            "figures_lacking": [
+                f"{name} {figure}"
+                for name, result in results.items()
+                for figure in result.get("measured", {}).get("figures_lacking", [])
+            ],
+        }
     whole["files"] = _write(folder, whole)
     return whole
 
@@ -135,6 +146,9 @@ def _page(whole: _Result) -> str:
         f"Engine {whole['engine']}, {whole['runs']} runs, {whole['cpu_s'] / 3600:.1f} hours of CPU "
         "time."
     )
+    if "measured" in whole:
+        taken = whole["measured"]["runs"]
+        made += f" {taken} of the runs were taken from the `{FILE}` of the papers."
     if not whole["scored"]:
         made += " Quick runs: cells are not scored."
     return (

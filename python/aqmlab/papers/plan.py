@@ -57,10 +57,15 @@ class Plan:
             for name, label in figure.places(tables):
                 self._add_row(tables[name], tables[name].row(label))
 
-    def keep(self, names: Container[str]) -> None:
-        """Forgets every row one of whose runs is not among these; recorded runs too."""
+    def keep(self, names: Container[str], answered: Container[str] = ()) -> None:
+        """Forgets every row one of whose runs is not among these; recorded runs too.
+
+        Rows may also have runs that are answered without being there.
+        """
         self.rows = {
-            row: runs for row, runs in self.rows.items() if all(name in names for name in runs)
+            row: runs
+            for row, runs in self.rows.items()
+            if all(name in names or name in answered for name in runs)
         }
         self.recorded = {row: name for row, name in self.recorded.items() if name in names}
         used = {name for runs in self.rows.values() for name in runs}

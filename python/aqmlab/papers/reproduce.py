@@ -15,27 +15,24 @@ from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import claims, noise, readings, signatures
 from aqmlab.papers import figures as paper_figures
-from aqmlab.papers.paper import Fit, Paper, Row, Table, product
+from aqmlab.papers import measured as kept
+from aqmlab.papers.measured import Answers, Question, asked, measure, questions
+from aqmlab.papers.paper import Fit, Paper, Table, product
 from aqmlab.papers.plan import Plan
-from aqmlab.papers.scoreboard import Cell, Column, Scoreboard, markdown
-from aqmlab.results.distributions import Distribution
-from aqmlab.results.recorded import numbers
+from aqmlab.papers.scoreboard import Cell, Scoreboard, markdown
 from aqmlab.results.run import Run
-from aqmlab.results.terms import Rank, total
 from aqmlab.results.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
-__all__ = ["measure", "rank", "reproduce", "table_cells", "with_references"]
+    from aqmlab.papers.paper import Figure
+
+__all__ = ["reproduce", "table_cells", "with_references"]
 
 
-_Asked: TypeAlias = tuple[Column, str]
-"""What a row asks of a run: a column's number, and where the published one lies among ours."""
-_Answer: TypeAlias = "tuple[float, Rank | None]"
-"""Ours; where the published number lies, if that is asked and known."""
-_Measured: TypeAlias = "Mapping[str, Mapping[_Asked, _Answer]]"
-"""What runs answered, by run name."""
+_Runs: TypeAlias = "Mapping[str, Run | AqmlabError]"
+"""What became of runs, by name."""
 
 
 def reproduce(
@@ -45,6 +42,7 @@ def reproduce(
     quick: bool = False,
     full: bool = False,
     finished_only: bool = False,
+    measured: bool = False,
     out: Path | None = None,
     jobs: int | None = None,
     seeds: Sequence[int] | None = None,
@@ -59,8 +57,11 @@ def reproduce(
         full: Runs of the published length, where the paper's usual ones are shorter.
         finished_only: Nothing is run: rows whose runs are not all finished are left out, and so
             are signatures that look at single connections of such a run.
-        out: Where ``cells.csv``, ``report.md``, ``scoreboard.json`` and the runs go; None:
-            ``out/reproduce/PAPER``. Finished runs found there are not run again.
+        measured: Runs that are not in ``out`` are taken from ``measured.json`` in the paper's
+            folder, as far as it answers what the tables and fits ask of them. Figures that are not
+            named lack them.
+        out: Where ``cells.csv``, ``report.md``, ``scoreboard.json``, ``measured.json`` and the runs
+            go; None: ``out/reproduce/PAPER``. Finished runs found there are not run again.
         jobs: Runs at a time; None: as many as there are processors.
         seeds: One run per row and seed; cells are judged by their mean; None: the paper's.
         progress: Called, from several threads, with a run's name and the share of it that is done.
@@ -80,14 +81,24 @@ def reproduce(
     planned = len(plan.rows)
     if tables is None and not quick:
         plan.add_recorded()
+    wanted_of_runs = questions(plan, chosen, fits)
+    shipped = kept.read(source.folder / kept.FILE, source) if measured else {}
+    present = {path.name for path in (folder / "runs").glob("*") if path.is_dir()}
+    # What the file cannot give, unless nothing is run.
+    whole = set() if finished_only else _needed_whole(plan, wanted, tables or ())
+    taken = _taken(shipped, wanted_of_runs, present | whole)
     if finished_only:
-        plan.keep({path.name for path in (folder / "runs").glob("*") if path.is_dir()})
-    runs = parallel.execute_all(list(plan.scenarios.items()), folder / "runs", jobs, progress)
+        plan.keep(present, taken)
+    taken = {name: taken[name] for name in plan.scenarios if name in taken}
+    scenarios = [(name, plan.scenarios[name]) for name in plan.scenarios if name not in taken]
+    runs = parallel.execute_all(scenarios, folder / "runs", jobs, progress)
+    ended = taken.keys() | {name for name, run in runs.items() if isinstance(run, Run)}
 
-    measured = measure(plan, chosen, runs)
-    cells = [cell for table in chosen for cell in table_cells(table, plan, measured)]
+    given = measure(runs, wanted_of_runs)
+    answers = {**taken, **given}
+    cells = [cell for table in chosen for cell in table_cells(table, plan, answers)]
     cells = with_references(cells, plan.paper)
-    cells += [cell for fit in fits for cell in _fit_cells(fit, plan, runs)]
+    cells += [cell for fit in fits for cell in _fit_cells(fit, plan, answers)]
     titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
     board = Scoreboard(titles, not quick, cells)
     found = [] if quick else _signature_verdicts(plan, cells, runs)
@@ -101,7 +112,10 @@ def reproduce(
         "seeds": used,
         **({"quick": _why_quick(source)} if quick else {}),
         "length": "quick" if quick else "usual" if source.full and not full else "published",
-        "rows": {"run": _rows_that_ended(plan, runs), "total": planned},
+        "rows": {
+            "run": sum(ended.issuperset(names) for names in plan.rows.values()),
+            "total": planned,
+        },
         **board.to_json(),
         "signatures": [signatures.to_json(verdict) for verdict in found],
         "claims": {
@@ -111,9 +125,13 @@ def reproduce(
         },
         "readings": [readings.to_json(one) for one in read],
         "failed": {name: str(run) for name, run in runs.items() if isinstance(run, AqmlabError)},
-        "runs": len(runs),
-        "cpu_s": sum(run.metadata["cpu_s"] for run in runs.values() if isinstance(run, Run)),
+        "runs": len(plan.scenarios),
+        "cpu_s": sum(run.metadata["cpu_s"] for run in runs.values() if isinstance(run, Run))
+        + sum(entry.cpu_s for entry in taken.values()),
     }
+    if measured:
+        lacking = _lacking(source, plan, wanted, taken)
+        result["measured"] = {"runs": len(taken), "figures_lacking": lacking}
     result["figures"] = paper_figures.draw(
         wanted,
         {table.id: table for table in source.tables},
@@ -121,13 +139,56 @@ def reproduce(
         folder / "figures",
         quick=quick,
     )
-    result["files"] = _write(folder, _report(board, result, judged, decidable, read), board, result)
+    texts = {
+        "cells": ("cells.csv", board.to_csv()),
+        "report": ("report.md", _report(board, result, judged, decidable, read)),
+        "measured": (kept.FILE, kept.to_text(source, kept.merged(shipped, given))),
+    }
+    result["files"] = _write(folder, texts, result)
     return result
 
 
-def _rows_that_ended(plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> int:
-    """How many rows have all their runs."""
-    return sum(len(_finished(names, runs)) == len(names) for names in plan.rows.values())
+def _needed_whole(plan: Plan, figures: Sequence[Figure], names: Sequence[str]) -> set[str]:
+    """The runs of which more than numbers is needed: of signatures and of figures of these names.
+
+    Other figures come with their tables, and do without.
+    """
+    named = {name.lower() for name in names}
+    tables = {table.id: table for table in plan.paper.tables}
+    places = [
+        place for figure in figures if figure.id.lower() in named for place in figure.places(tables)
+    ]
+    return {*plan.recorded.values(), *(name for place in places for name in plan.rows[place])}
+
+
+def _taken(
+    shipped: Mapping[str, Answers],
+    wanted: Mapping[str, set[Question]],
+    others: Container[str],
+) -> dict[str, Answers]:
+    """What stands in place of runs, but not of others: of this engine, and all that is asked."""
+    return {
+        name: shipped[name]
+        for name, of_run in wanted.items()
+        if name in shipped
+        and name not in others
+        and shipped[name].engine == _native.engine()
+        and shipped[name].know(of_run)
+    }
+
+
+def _lacking(
+    paper: Paper, plan: Plan, figures: Sequence[Figure], taken: Container[str]
+) -> list[str]:
+    """Ids of the figures without some of their curves, because numbers draw none."""
+    tables = {table.id: table for table in paper.tables}
+    return [
+        figure.id
+        for figure in figures
+        if any(
+            name in taken for place in figure.places(tables) for name in plan.rows.get(place, ())
+        )
+    ]
 
 
 def _why_quick(paper: Paper) -> str:
@@ -137,9 +198,7 @@ def _why_quick(paper: Paper) -> str:
     return "of full length, but of one seed"
 
 
-def _signature_verdicts(
-    plan: Plan, cells: Sequence[Cell], runs: Mapping[str, Run | AqmlabError]
-) -> list[Verdict]:
+def _signature_verdicts(plan: Plan, cells: Sequence[Cell], runs: _Runs) -> list[Verdict]:
     """What became of the signatures that the runs can answer."""
     recorded = {row: runs[name] for row, name in plan.recorded.items()}
     return [
@@ -148,63 +207,16 @@ def _signature_verdicts(
     ]
 
 
-def measure(
-    plan: Plan, tables: Sequence[Table], runs: Mapping[str, Run | AqmlabError]
-) -> _Measured:
-    """What the tables take from the runs that ended well.
-
-    Every run is read once and let go, so memory does not grow with the number of runs.
-    """
-    wanted: dict[str, set[_Asked]] = {}
-    for table in tables:
-        for row in table.rows:
-            for name in plan.rows.get((table.id, row.label), ()):
-                wanted.setdefault(name, set()).update(_asked(table, row))
-    return {
-        name: _answers(run.afresh(), wanted[name])
-        for name, run in runs.items()
-        if isinstance(run, Run) and name in wanted
-    }
-
-
-def _asked(table: Table, row: Row) -> list[_Asked]:
-    """What a row asks of its runs: nothing of columns that the paper has, but not in this row."""
-    published = ((column, row.published.get(column.name)) for column in table.columns)
-    return [(column, number or "") for column, number in published if number != ""]
-
-
-def _answers(run: Run, questions: Iterable[_Asked]) -> dict[_Asked, _Answer]:
-    """What a run answers to what is asked of it."""
-    summary = numbers(run)
-    return {
-        (column, published): (total(column.terms, summary), rank(column, published, run))
-        for column, published in questions
-    }
-
-
-def rank(column: Column, published: str, run: Run) -> Rank | None:
-    """Where a published percentile lies in a run, if the column is judged by rank.
-
-    None, too, when the run has nothing of the kind.
-    """
-    percentile, tolerance = column.percentile, column.tolerance
-    if percentile is None or tolerance is None or not published:
-        return None
-    time_s, points = float(published) / column.terms[0].factor, tolerance.rank or 0.0
-    times = Distribution.of_run(run, percentile.what, percentile.traffic_class)
-    return times.rank(time_s, points)
-
-
-def table_cells(table: Table, plan: Plan, measured: _Measured) -> list[Cell]:
+def table_cells(table: Table, plan: Plan, answers: Mapping[str, Answers]) -> list[Cell]:
     """A table's published cells beside ours; ours alone in columns that the paper has not."""
     cells = []
     for row in table.rows:
         if (table.id, row.label) not in plan.rows:
             continue
         names = plan.rows[table.id, row.label]
-        done = [measured[name] for name in names if name in measured]
-        for column, published in _asked(table, row):
-            given = [of_run[column, published] for of_run in done]
+        done = [answers[name] for name in names if name in answers]
+        for column, published in asked(table, row):
+            given = [of_run[Question.of(column, published)] for of_run in done]
             ranks = tuple(rank for _, rank in given if rank is not None)
             cells.append(
                 Cell(
@@ -243,7 +255,7 @@ def with_references(cells: Sequence[Cell], paper: Paper) -> list[Cell]:
     return found
 
 
-def _fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> list[Cell]:
+def _fit_cells(fit: Fit, plan: Plan, answers: Mapping[str, Answers]) -> list[Cell]:
     """A fit's published cells beside ours: one least-squares line per seed.
 
     There are none where some of its rows are left out.
@@ -252,11 +264,11 @@ def _fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> l
     if any((fit.over, row.label) not in plan.rows for row in rows):
         return []
     x = [product(fit.x, row.published) for row in rows]
-    lines = []
-    for of_seed in zip(*(plan.rows[fit.over, row.label] for row in rows), strict=True):
-        done = _finished(of_seed, runs)
-        if len(done) == len(rows):
-            lines.append(np.polyfit(x, [total(fit.terms, run.summary) for run in done], 1))
+    lines = [
+        np.polyfit(x, [answers[name].numbers[fit.terms] for name in of_seed], 1)
+        for of_seed in zip(*(plan.rows[fit.over, row.label] for row in rows), strict=True)
+        if all(name in answers for name in of_seed)
+    ]
     return [
         Cell(
             table=fit.id,
@@ -272,21 +284,35 @@ def _fit_cells(fit: Fit, plan: Plan, runs: Mapping[str, Run | AqmlabError]) -> l
     ]
 
 
-def _finished(names: Sequence[str], runs: Mapping[str, Run | AqmlabError]) -> list[Run]:
+def _finished(names: Sequence[str], runs: _Runs) -> list[Run]:
     """Those of some runs that ended well."""
-    return [run for run in (runs[name] for name in names) if isinstance(run, Run)]
+    return [run for run in map(runs.get, names) if isinstance(run, Run)]
 
 
-def _write(folder: Path, page: str, board: Scoreboard, result: Mapping[str, Any]) -> dict[str, str]:
-    """Writes the cells, the report and the scoreboard, and returns where they are."""
-    texts = {
-        "cells": ("cells.csv", board.to_csv()),
-        "report": ("report.md", page),
-        "scoreboard": ("scoreboard.json", json.dumps(result, indent=2, ensure_ascii=False) + "\n"),
-    }
-    for name, text in texts.values():
+def _write(
+    folder: Path, texts: Mapping[str, tuple[str, str]], result: Mapping[str, Any]
+) -> dict[str, str]:
+    """Writes files, the scoreboard last, and returns where they are.
+
+    Args:
+        folder: Where they go.
+        texts: Name and text of the files, by what they are.
+        result: The scoreboard.
+    """
+    board = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
+    files = {**texts, "scoreboard": ("scoreboard.json", board)}
+    for name, text in files.values():
         write_text(folder / name, text)
-    return {kind: str(folder / name) for kind, (name, _) in texts.items()}
+    return {kind: str(folder / name) for kind, (name, _) in files.items()}
+
+
+def _taken_words(result: Mapping[str, Any]) -> str:
+    """How many runs were taken from the paper's file, and which figures lack them."""
+    taken, lacking = result["measured"]["runs"], result["measured"]["figures_lacking"]
+    words = f"{taken} of them were taken from the paper's `{kept.FILE}`."
+    if lacking:
+        words += f" It draws no curves: they are missing in {len(lacking)} figures."
+    return words
 
 
 def _report(
@@ -309,6 +335,8 @@ def _report(
     else:
         head.append(f"Quick runs: {result['quick']}, so nothing is scored.")
     head.append(f"Engine {result['engine']}, {result['runs']} runs.")
+    if "measured" in result:
+        head.append(_taken_words(result))
     rows = result["rows"]
     if rows["run"] < rows["total"]:
         head.append(f"{rows['run']} of {rows['total']} rows have been run; the others are missing.")

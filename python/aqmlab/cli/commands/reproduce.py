@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from aqmlab._util.pool import available_cpus
 from aqmlab.cli import tables
 from aqmlab.cli.options import Jobs, Json, Memory, Plugins, Seed, Seeds, chosen_seeds
 from aqmlab.errors import AqmlabError, RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["command"]
 
@@ -36,6 +39,12 @@ def command(
     ] = False,
     finished: Annotated[
         bool, typer.Option("--finished", help="Run nothing: leave out what has not been run.")
+    ] = False,
+    measured: Annotated[
+        bool,
+        typer.Option(
+            "--measured", help="Take from the paper's measured.json what it has in place of runs."
+        ),
     ] = False,
     seed: Seed = None,
     seeds: Seeds = None,
@@ -63,6 +72,7 @@ def command(
             "quick": quick,
             "full": full,
             "finished_only": finished,
+            "measured": measured,
             "jobs": jobs or available_cpus(),
             "seeds": wanted,
             "progress": progress.update,
@@ -76,6 +86,8 @@ def command(
         print_json(result)
     else:
         show(tables.score_table(result))
+        if measured:
+            out(_taken(result))
         for name, path in result["figures"].items():
             out(f"figure {name}: {path}")
         for kind, path in result["files"].items():
@@ -85,3 +97,11 @@ def command(
         raise RunError(
             f"{len(failed)} of {result['runs']} runs failed; the first, {name}: {reason}"
         )
+
+
+def _taken(result: Mapping[str, Any]) -> str:
+    """How many runs were taken from files, and what is missing for that."""
+    found = result["measured"]
+    words = f"taken from measured.json: {found['runs']} of {result['runs']} runs"
+    lacking = len(found["figures_lacking"])
+    return f"{words}; without their curves: {lacking} figures" if lacking else words

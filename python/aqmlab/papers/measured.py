@@ -1,0 +1,323 @@
+"""What the tables took from each run of a paper, kept in a small file.
+
+``measured.json`` has a line per run, by run name: the numbers that columns and fits are made of,
+and where the published percentiles lie among ours. The name of a run holds the key of its scenario,
+and so the name of the engine. ``quantities`` says which terms of a summary each number is the sum
+of: an answer counts for the same terms only, whatever the column is called.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from aqmlab import _native
+from aqmlab._util.files import read_text
+from aqmlab.errors import AqmlabError
+from aqmlab.results.distributions import Distribution
+from aqmlab.results.recorded import numbers
+from aqmlab.results.run import Run
+from aqmlab.results.terms import Percentile, Rank, Term, total
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from aqmlab.papers.paper import Fit, Paper, Row, Table
+    from aqmlab.papers.plan import Plan
+    from aqmlab.papers.scoreboard import Column
+
+__all__ = [
+    "FILE",
+    "Answers",
+    "Question",
+    "asked",
+    "measure",
+    "merged",
+    "questions",
+    "rank",
+    "read",
+    "to_text",
+]
+
+
+FILE = "measured.json"
+"""The file's name, in a paper's folder and beside ``cells.csv``."""
+
+_FORMAT = 1
+"""What the file's ``format`` is; another number means that its fields are others."""
+_MAX_BYTES = 64 * 2**20
+"""Largest file that is read."""
+_PLAIN = Term("")
+"""The fields of a term that are not written because they say nothing."""
+
+_Terms: TypeAlias = "tuple[Term, ...]"
+
+
+class Question(NamedTuple):
+    """What a cell or a fit asks of a run."""
+
+    terms: _Terms
+    """The number: the sum of these."""
+    published: str = ""
+    """The printed percentile whose rank is asked for; empty: no rank is."""
+    points: float = 0.0
+    """The tolerance of that rank."""
+
+    @classmethod
+    def of(cls, column: Column, published: str) -> Question:
+        """What a cell asks."""
+        points = _points(column, published)
+        return cls(column.terms) if points is None else cls(column.terms, published, points)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one run answered."""
+
+    engine: str
+    """The name of the engine that made the run."""
+    cpu_s: float
+    """CPU time of the run."""
+    numbers: Mapping[_Terms, float]
+    ranks: Mapping[Question, Rank | None]
+    """None: the run has no percentile of the kind."""
+
+    def know(self, asked: Iterable[Question]) -> bool:
+        """Whether all of these are answered."""
+        return all(
+            one.terms in self.numbers and (not one.published or one in self.ranks) for one in asked
+        )
+
+    def __getitem__(self, question: Question) -> tuple[float, Rank | None]:
+        """The number, and the rank if that is asked for and there is one."""
+        rank = self.ranks[question] if question.published else None
+        return self.numbers[question.terms], rank
+
+
+def asked(table: Table, row: Row) -> list[tuple[Column, str]]:
+    """Columns of a row and what is published in them: none that the paper leaves out of this row.
+
+    Of columns that the paper has not, the published number is empty.
+    """
+    published = ((column, row.published.get(column.name)) for column in table.columns)
+    return [(column, number or "") for column, number in published if number != ""]
+
+
+def questions(
+    plan: Plan, tables: Sequence[Table], fits: Sequence[Fit] = ()
+) -> dict[str, set[Question]]:
+    """What some tables and fits ask of runs, by run name."""
+    wanted: dict[str, set[Question]] = {}
+    for table in tables:
+        for row in table.rows:
+            of_row = {Question.of(column, published) for column, published in asked(table, row)}
+            for name in plan.rows.get((table.id, row.label), ()):
+                wanted.setdefault(name, set()).update(of_row)
+    for fit in fits:
+        for row in plan.paper.table(fit.over).rows:
+            for name in plan.rows.get((fit.over, row.label), ()):
+                wanted.setdefault(name, set()).add(Question(fit.terms))
+    return wanted
+
+
+def measure(
+    runs: Mapping[str, Run | AqmlabError], wanted: Mapping[str, Iterable[Question]]
+) -> dict[str, Answers]:
+    """What the runs that ended well answer to what is asked of them.
+
+    Every run is read once and let go, so memory does not grow with the number of runs.
+    """
+    return {
+        name: _answers(run.afresh(), wanted[name])
+        for name, run in runs.items()
+        if isinstance(run, Run) and name in wanted
+    }
+
+
+def _answers(run: Run, wanted: Iterable[Question]) -> Answers:
+    """What a run answers."""
+    summary = numbers(run)
+    return Answers(
+        engine=_native.engine(),  # runs of another one are not used
+        cpu_s=run.metadata["cpu_s"],
+        numbers={question.terms: total(question.terms, summary) for question in wanted},
+        ranks={question: _rank(question, run) for question in wanted if question.published},
+    )
+
+
+def rank(column: Column, published: str, run: Run) -> Rank | None:
+    """Where a published percentile lies in a run, if the column is judged by rank.
+
+    None, too, when the run has nothing of the kind.
+    """
+    question = Question.of(column, published)
+    return _rank(question, run) if question.published else None
+
+
+def _points(column: Column, published: str) -> float | None:
+    """The tolerance of a cell's rank; None: the cell is not judged by rank."""
+    if column.percentile is None or column.tolerance is None or not published:
+        return None
+    return column.tolerance.rank or 0.0
+
+
+def _rank(question: Question, run: Run) -> Rank | None:
+    """Where the published percentile of a question lies in a run."""
+    [term] = question.terms
+    of = Percentile.named(term.key)
+    times = Distribution.of_run(run, of.what, of.traffic_class)
+    return times.rank(float(question.published) / term.factor, question.points)
+
+
+def merged(old: Mapping[str, Answers], new: Mapping[str, Answers]) -> dict[str, Answers]:
+    """What both hold; old answers of other engines are left out, for no run can take them."""
+    kept = {name: entry for name, entry in old.items() if entry.engine == _native.engine()}
+    both = {
+        name: Answers(
+            entry.engine,
+            entry.cpu_s,
+            {**kept[name].numbers, **entry.numbers},
+            {**kept[name].ranks, **entry.ranks},
+        )
+        for name, entry in new.items()
+        if name in kept
+    }
+    return {**kept, **new, **both}
+
+
+def to_text(paper: Paper, runs: Mapping[str, Answers]) -> str:
+    """The file: sorted, a line per run and per quantity, so that versions can be compared.
+
+    Numbers that neither a column nor a fit of the paper asks for are left out.
+    """
+    names = _names(paper)
+    specs = {name: [_term_spec(term) for term in terms] for terms, name in names.items()}
+    lines = {name: _entry_json(runs[name], names) for name in runs}
+    return (
+        f'{{\n"format": {_FORMAT},\n"paper": {json.dumps(paper.name)},\n'
+        f'"quantities": {_by_line(specs)},\n"runs": {_by_line(lines)}\n}}\n'
+    )
+
+
+def _by_line(entries: Mapping[str, Any]) -> str:
+    """A JSON object with a line per entry, in the order of their names."""
+    lines = (f"{json.dumps(name)}: {_compact(entries[name])}" for name in sorted(entries))
+    return "{\n" + ",\n".join(lines) + "\n}" if entries else "{}"
+
+
+def _compact(value: object) -> str:
+    """JSON without spaces."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def _names(paper: Paper) -> dict[_Terms, str]:
+    """A name for all that a paper's tables and fits ask: that of the first column that does.
+
+    Other terms whose column is called the same get a number behind it.
+    """
+    columns = [(column.name, column.terms) for table in paper.tables for column in table.columns]
+    found: dict[_Terms, str] = {}
+    taken: set[str] = set()
+    for name, terms in [*columns, *((fit.id, fit.terms) for fit in paper.fits)]:
+        if terms in found:
+            continue
+        free = (free for free in _numbered(name) if free not in taken)
+        found[terms] = next(free)
+        taken.add(found[terms])
+    return found
+
+
+def _numbered(name: str) -> Iterator[str]:
+    """The name, and behind it 2, 3 and so on."""
+    yield name
+    number = 2
+    while True:
+        yield f"{name}_{number}"
+        number += 1
+
+
+def _term_spec(term: Term) -> dict[str, Any]:
+    """A term as ``tables.toml`` writes it."""
+    fields = {"factor": term.factor, "per": term.per, "empty": term.empty}
+    plain = {name: getattr(_PLAIN, name) for name in fields}
+    return {"key": term.key} | {
+        name: value for name, value in fields.items() if value != plain[name]
+    }
+
+
+def _entry_json(entry: Answers, names: Mapping[_Terms, str]) -> dict[str, Any]:
+    """The line of a run."""
+    ranks: dict[str, list[Any]] = {}
+    for question in sorted(entry.ranks, key=lambda one: (float(one.published), one[1:])):
+        if question.terms in names:
+            rank = entry.ranks[question]
+            place = None if rank is None else [rank.at, rank.span_s]
+            given = [question.published, question.points, place]
+            ranks.setdefault(names[question.terms], []).append(given)
+    return {
+        "engine": entry.engine,
+        "cpu_s": entry.cpu_s,
+        "numbers": {
+            names[terms]: number for terms, number in entry.numbers.items() if terms in names
+        },
+        **({"ranks": ranks} if ranks else {}),
+    }
+
+
+def read(path: Path, paper: Paper) -> dict[str, Answers]:
+    """What a file holds, by run name; nothing if there is none.
+
+    Raises:
+        AqmlabError: it is damaged, of another paper or of a later version.
+    """
+    if not path.exists():
+        return {}
+    text = read_text(path, "measured numbers", _MAX_BYTES)
+    try:
+        content = json.loads(text)
+        version, name = content["format"], content["paper"]
+        if version != _FORMAT:
+            raise AqmlabError(f"{path}: is of format {version}; this aqmlab reads format {_FORMAT}")
+        if name != paper.name:
+            raise AqmlabError(f"{path}: holds what runs of {name} gave, not of {paper.name}")
+        terms = {
+            quantity: tuple(Term(**spec) for spec in specs)
+            for quantity, specs in content["quantities"].items()
+        }
+        return {run: _entry(line, terms) for run, line in content["runs"].items()}
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        what = str(error) if isinstance(error, ValueError) else repr(error)
+        raise AqmlabError(f"{path}: is damaged: {what}") from None
+
+
+def _entry(line: Mapping[str, Any], terms: Mapping[str, _Terms]) -> Answers:
+    """What the line of a run says."""
+    ranks = {
+        Question(terms[name], _text(published), _number(points)): (
+            None if place is None else Rank(*(_number(value) for value in place))
+        )
+        for name, given in line.get("ranks", {}).items()
+        for published, points, place in given
+    }
+    return Answers(
+        engine=_text(line["engine"]),
+        cpu_s=_number(line["cpu_s"]),
+        numbers={terms[name]: _number(value) for name, value in line["numbers"].items()},
+        ranks=ranks,
+    )
+
+
+def _number(value: object) -> float:
+    """A number that was read."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"found {value!r} where a number stands")  # noqa: TRY004 - like the others
+    return float(value)
+
+
+def _text(value: object) -> str:
+    """A text that was read."""
+    if not isinstance(value, str):
+        raise ValueError(f"found {value!r} where a text stands")  # noqa: TRY004 - like the others
+    return value

@@ -26,7 +26,12 @@ def case(**within: float) -> Case:
 
 def made(seed: int, loss: float, times: Any) -> Run:
     """A run with a loss rate and response times."""
-    link = {"utilization": 0.9, "loss_rate": loss, "queue_mean_packets": 10.0}
+    link = {
+        "utilization": 0.9,
+        "loss_rate": loss,
+        "mark_rate": loss / 2,
+        "queue_mean_packets": 10.0,
+    }
     quantiles = {f"p{rank}_s": float(np.quantile(times, rank / 100)) for rank in (50, 90, 99)}
     summary = {"links": {"bottleneck": {"forward": link}}, "responses": {"all": quantiles}}
     table = pa.table({"response_s": np.asarray(times, dtype=float)})
@@ -40,8 +45,12 @@ def test_the_cases_load() -> None:
         assert len(entry.seeds) >= 3
         bottleneck = entry.scenario.data["topology"]["bottleneck"]
         assert bottleneck["forward"]["rate"] == "10 Mbit/s"
-        wanted = {"p50", "p90", "distance"} if "web" in entry.name else {"loss", "queue"}
+        signal = "marked" if "ecn" in entry.name else "loss"
+        wanted = {"p50", "p90", "distance"} if "web" in entry.name else {signal, "queue"}
         assert wanted <= set(entry.within) <= set(live_compare.SHOWN)
+        discipline = bottleneck["forward"]["discipline"]
+        assert discipline.get("ecn", False) is ("marked" in entry.within)
+        assert ("share" in entry.within) is (len(entry.scenario.data["traffic"]) > 1)
 
 
 def test_means_over_the_seeds_are_judged() -> None:
@@ -68,8 +77,37 @@ def test_without_responses_only_the_link_is_compared() -> None:
     assert metrics == ["utilization", "loss", "queue"]
 
 
-def test_nothing_lost_in_the_simulator_is_no_agreement() -> None:
+def test_nothing_lost_in_the_simulator_alone_is_no_agreement() -> None:
     assert Score("loss", (0.0,), (0.01,), 0.15).holds is False
+    assert Score("loss", (0.0,), (0.0,), 0.15).holds is True
+
+
+def test_marks_and_shares_are_judged_where_a_case_asks() -> None:
+    def shared(seed: int, cubic: float, bbr: float) -> Run:
+        run = replace(made(seed, 0.02, [1.0]), tables={})
+        flows = {name: {"goodput_bps": bps} for name, bps in (("cubic", cubic), ("bbr", bbr))}
+        flows["all"] = {"goodput_bps": cubic + bbr}
+        return replace(run, summary={**run.summary, "flows": flows})
+
+    scenario = Scenario.load(ROOT / CASES.parent / "cubic-and-bbr.toml")
+    asked = replace(case(marked=0.1, share=0.15), scenario=scenario)
+    simulated = [shared(1, 2e6, 6e6), shared(2, 3e6, 5e6)]
+    live = [shared(1, 2.5e6, 5.5e6), shared(2, 3.5e6, 4.5e6)]
+    scores = judge(asked, simulated, live)
+    assert [(score.metric, score.of_class) for score in scores] == [
+        ("utilization", ""),
+        ("loss", ""),
+        ("marked", ""),
+        ("queue", ""),
+        ("share", "cubic"),
+        ("share", "bbr"),
+    ]
+    cubic, bbr = scores[-2:]
+    assert cubic.deviation == pytest.approx(0.2)
+    assert cubic.holds is False
+    assert bbr.deviation == pytest.approx(-0.0909, abs=1e-4)
+    assert bbr.holds is True
+    assert row(cubic).startswith("| share of the goodput %, cubic | 31.2 (25.0 to 37.5) |")
 
 
 def test_the_page_counts_what_holds() -> None:

@@ -30,7 +30,7 @@ from aqmlab.engine.execute import World, execute
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.papers.paper import read_toml
 from aqmlab.results.compare import kolmogorov_distance
-from aqmlab.results.metrics import metric_keys
+from aqmlab.results.metrics import metric_key, metric_keys
 from aqmlab.results.run import Run
 from aqmlab.results.terms import Tolerance, number_at
 from aqmlab.scenario.catalog import Catalog
@@ -61,16 +61,22 @@ TRIES = 4
 """Live runs of a case and seed before the machine is called too busy."""
 _DISTANCE = "distance"
 """The metric that is no number of a run."""
+_SHARE = "share"
+"""The metric of each class."""
 SHOWN = {
     "utilization": ("utilization", 1, 3),
     "loss": ("loss %", 100, 2),
+    "marked": ("marked %", 100, 2),
     "queue": ("mean queue, packets", 1, 1),
+    "share": ("share of the goodput %", 100, 1),
     "p50": ("p50 s", 1, 3),
     "p90": ("p90 s", 1, 3),
     "p99": ("p99 s", 1, 2),
     _DISTANCE: ("Kolmogorov distance", 1, 3),
 }
 """Rows of a case: title, factor, decimals."""
+_WHERE_JUDGED = {"marked", "share"}
+"""Rows that only the cases with a bound for them have."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +104,18 @@ class Score:
     live: tuple[float, ...]
     bound: float | None
     """None: shown, not judged."""
+    of_class: str = ""
+    """The class of traffic; empty: all together."""
 
     @property
     def deviation(self) -> float:
         """The relative difference of the means, or the distance."""
         if self.metric == _DISTANCE:
             return self.live[0]
-        mean = fmean(self.simulated)
-        return fmean(self.live) / mean - 1 if mean else float("inf")
+        simulated, live = fmean(self.simulated), fmean(self.live)
+        if not simulated:
+            return float("inf") if live else 0.0
+        return live / simulated - 1
 
     @property
     def holds(self) -> bool | None:
@@ -249,10 +259,23 @@ def judge(case: Case, simulated: Sequence[Run], live: Sequence[Run]) -> list[Sco
             continue
         if metric.startswith("p") and min(map(len, times)) == 0:
             continue
+        if metric in _WHERE_JUDGED and bound is None:
+            continue
+        if metric == _SHARE:
+            for name in (entry["name"] for entry in case.scenario.data["traffic"]):
+                shares = [tuple(_share(run, name) for run in runs) for runs in (simulated, live)]
+                scores.append(Score(metric, shares[0], shares[1], bound, name))
+            continue
         [key] = metric_keys(metric, [("bottleneck", "forward")]).values()
         both = [tuple(number_at(run.summary, key) for run in runs) for runs in (simulated, live)]
         scores.append(Score(metric, both[0], both[1], bound))
     return scores
+
+
+def _share(run: Run, name: str) -> float:
+    """What a class gets of the goodput of all classes."""
+    goodput, whole = (number_at(run.summary, metric_key(f"goodput{of}")) for of in (f".{name}", ""))
+    return goodput / whole
 
 
 def _response_times(runs: Sequence[Run]) -> np.ndarray:
@@ -277,6 +300,7 @@ def _to_json(case: Case, scores: Sequence[Score], live: Sequence[Run]) -> dict[s
         "scores": [
             {
                 "metric": score.metric,
+                "class": score.of_class,
                 "simulated": list(score.simulated),
                 "live": list(score.live),
                 "deviation": score.deviation,
@@ -300,6 +324,8 @@ def _lines(case: Case, scores: Sequence[Score]) -> str:
 def row(score: Score) -> str:
     """A metric as a row: means, in parentheses the smallest and the largest of the seeds."""
     title, factor, digits = SHOWN[score.metric]
+    if score.of_class:
+        title = f"{title}, {score.of_class}"
 
     def shown(values: Sequence[float]) -> str:
         mean, low, high = (

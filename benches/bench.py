@@ -56,6 +56,24 @@ OPEN_ONLY = (
 )
 # Simulated seconds of each run that compares disciplines.
 LAWS_S = 30
+# Fifty endless transfers. The deep buffer loses nothing, so that no sender pays for repairs that
+# another one need not make. Packets that may be lost on the wire, however rarely, are stored, as
+# DualPI2 stores those of L4S senders.
+DEEP = 'topology.bottleneck.discipline={kind = "droptail", limit = "20000 packets"}'
+STORED = ("topology.bottleneck.discipline=dualpi2", "topology.bottleneck.loss=1e-12")
+L4S = 'ecn = true, ecn_echo = "accurate", ect = "ect1", ect_on = "all-data"'
+BURSTS = 'pacing_burst = "linux"'
+SENDERS = [
+    ("CUBIC", "cubic", "", (DEEP,)),
+    ("BBR, version 1", "bbr1", "", (DEEP,)),
+    ("BBR, version 1, bursts of Linux", "bbr1", BURSTS, (DEEP,)),
+    ("BBR, version 3", "bbr3", "", (DEEP,)),
+    ("BBR, version 3, bursts of Linux", "bbr3", BURSTS, (DEEP,)),
+    ("CUBIC with ECN, DualPI2", "cubic", "ecn = true", STORED),
+    ("Prague, DualPI2", "prague", L4S, STORED),
+    ("Prague, DualPI2, bursts of Linux", "prague", f"{L4S}, {BURSTS}", STORED),
+]
+SENDERS_S = 5
 
 
 @dataclass(frozen=True)
@@ -207,6 +225,22 @@ def print_laws(runner: Path, runs: int) -> None:
         print(f"{name:<24} {median:>10.1f} {median - drop_tail:>+15.1f} {counted:>13}")
 
 
+def print_senders(runner: Path) -> None:
+    """Prints instructions per packet of today's senders, and times those of CUBIC."""
+    if shutil.which("valgrind") is None:
+        sys.exit("bench: --senders counts instructions and needs valgrind")
+    print(f"\nInstructions per packet on bulk-50, profile linux, {SENDERS_S} s")
+    cubic = 0.0
+    for name, control, more, bottleneck in SENDERS:
+        keys = ['profile = "linux"', f'congestion_control = "{control}"', more]
+        tcp = ", ".join(key for key in keys if key)
+        settings = (f"traffic.transfers.tcp={{{tcp}}}", *bottleneck)
+        total, count = instructions(runner, Case(name, "bulk-50", settings, 0, 0, SENDERS_S))
+        each = total / count
+        cubic = each if control == "cubic" else cubic
+        print(f"{name:<34} {each:>7,.0f} {each / cubic:>6.2f}")
+
+
 def per_packet(runner: Path, name: str, settings: tuple[str, ...]) -> str:
     """Instructions per packet of web-100mbit with some settings."""
     total, count = instructions(runner, Case(name, "web-100mbit", settings, 0, 0))
@@ -303,11 +337,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one run of each scenario, not five")
     parser.add_argument("--memory", action="store_true", help="peak memory of a two-hour run")
     parser.add_argument("--laws", action="store_true", help="what each discipline costs")
+    parser.add_argument("--senders", action="store_true", help="what today's senders cost")
     parser.add_argument("--save", action="store_true", help="make benches/baseline.json anew")
     chosen = parser.parse_args()
     runner = build()
     if chosen.memory:
         print_memory(runner)
+        return
+    if chosen.senders:
+        print_senders(runner)
         return
     if chosen.laws:
         print_laws(runner, 1 if chosen.quick else 5)

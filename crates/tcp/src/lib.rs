@@ -35,8 +35,9 @@ pub use predicted::Predicted;
 pub use profile::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
     EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, InitialRecover, NewRenoExit,
-    NewRenoVariant, Pacing, PeerCache, Profile, RateReduction, Recovery, RepeatedTimeout,
-    RtoMinBounds, SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe, WindowGrowth,
+    NewRenoVariant, Pacing, PacingBurst, PeerCache, Profile, RateReduction, Recovery,
+    RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe,
+    WindowGrowth,
 };
 pub use recovery::RecoveryState;
 pub use rto::HostClock;

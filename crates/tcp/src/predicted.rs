@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
     use crate::control::CongestionControlKind;
-    use crate::profile::{EcnEcho, Profile, Recovery};
+    use crate::profile::{EcnEcho, Pacing, PacingBurst, Profile, Recovery};
     use crate::rto::HostClock;
 
     /// Two end points that write to each other over a network that loses, marks and reorders.
@@ -238,6 +238,10 @@ mod tests {
                 Recovery::RackTlp,
             ]),
             (ecn, timestamps, accurate) in any::<(bool, bool, bool)>(),
+            (pacing, pacing_burst) in (
+                select(vec![Pacing::Control, Pacing::Linux]),
+                select(vec![PacingBurst::Segment, PacingBurst::Linux]),
+            ),
             control in select(CongestionControlKind::all()),
             bytes in (1..200_000_u64, 1..20_000_u64),
             (loss, jitter) in (0.0..0.1_f64, 0.0..0.02_f64),
@@ -258,6 +262,8 @@ mod tests {
                 ecn,
                 ecn_echo,
                 timestamps,
+                pacing,
+                pacing_burst,
                 ..named
             };
             let pair = Pair::run(profile, bytes.into(), loss, jitter, seed);

@@ -21,7 +21,7 @@ const LARGEST_BURST: f64 = 65_536.0;
 const BURST_TIME: f64 = 0.001;
 
 /// The burst that a rate in bytes per second allows, in bytes: a millisecond of it, two segments at least.
-/// Segments are paced one by one here; three bursts are what the window leaves room for.
+/// Three bursts are what the window leaves room for.
 pub(super) fn quantum(rate: f64, mss: f64) -> f64 {
     let least = if rate < SLOW { mss } else { 2.0 * mss };
     (rate * BURST_TIME).clamp(least, LARGEST_BURST.max(least))

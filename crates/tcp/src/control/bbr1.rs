@@ -47,7 +47,8 @@ impl Parameters for Params {
         departures: &[
             "The detector of policers (lt_bw) is left out.",
             "Exact arithmetic where Linux has fixed point.",
-            "Segments are paced one by one; the window has room for three bursts, as in Linux.",
+            "Segments are paced one by one unless `pacing_burst` says otherwise; the window has room \
+             for three bursts, as in Linux.",
             "The phase in which the cycle begins is drawn from the time of the ACK.",
         ],
         memory: "filters of bandwidth (10 rounds), round trip and aggregation",

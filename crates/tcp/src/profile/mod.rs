@@ -13,8 +13,8 @@ use toml::{Table, Value};
 pub use rules::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
     EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, InitialRecover, NewRenoExit,
-    NewRenoVariant, Pacing, PeerCache, RateReduction, Recovery, RepeatedTimeout, RtoMinBounds,
-    SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe, WindowGrowth,
+    NewRenoVariant, Pacing, PacingBurst, PeerCache, RateReduction, Recovery, RepeatedTimeout,
+    RtoMinBounds, SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe, WindowGrowth,
 };
 
 use crate::control::CongestionControlKind;
@@ -167,6 +167,9 @@ pub struct Profile {
     /// What sets the rate at which segments leave. With `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pacing: Pacing,
+    /// What leaves at once where segments are paced. With `recovery = "rack-tlp"`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pacing_burst: PacingBurst,
     /// What ends the first slow start beside congestion. With `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub slow_start_exit: SlowStartExit,
@@ -451,6 +454,7 @@ impl Profile {
             undo: false,
             dsack: false,
             pacing: Pacing::default(),
+            pacing_burst: PacingBurst::default(),
             slow_start_exit: SlowStartExit::default(),
             ecn_echo: EcnEcho::default(),
             accecn_option: true,
@@ -573,6 +577,7 @@ mod tests {
                 undo: false,
                 dsack: false,
                 pacing: Pacing::default(),
+                pacing_burst: PacingBurst::default(),
                 slow_start_exit: SlowStartExit::default(),
                 ecn_echo: EcnEcho::default(),
                 accecn_option: true,

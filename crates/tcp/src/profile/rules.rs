@@ -355,6 +355,19 @@ pub enum Pacing {
     Linux,
 }
 
+/// What leaves at once where segments are paced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PacingBurst {
+    /// A segment.
+    #[default]
+    Segment,
+    /// What Linux hands down at once (TCP segmentation offload): a 1,024th of a second at the pacing rate, and
+    /// more where the smallest round trip is a few milliseconds at most; two segments at least, or one from BBR
+    /// below 1.2 Mbit/s; 64 KiB at most. Prague's: a 4,096th of a second, one segment at least.
+    Linux,
+}
+
 /// How a receiver echoes marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -25,11 +25,28 @@ impl<T, const MAX: bool> Default for Windowed<T, MAX> {
 
 impl<T: PartialOrd + Copy, const MAX: bool> Windowed<T, MAX> {
     /// Adds a value; those of epochs `length` and more before this one are forgotten.
+    #[inline]
     pub(crate) fn add(&mut self, epoch: u64, value: T, length: u64) {
+        // Most values are no news: their epoch has had a better one.
+        if let (Some(&(oldest, _)), Some(&(at, last))) = (self.kept.front(), self.kept.back())
+            && oldest + length > epoch
+            && at == epoch
+            && !Self::is_as_good(value, last)
+        {
+            return;
+        }
+        self.add_news(epoch, value, length);
+    }
+
+    fn is_as_good(value: T, other: T) -> bool {
+        if MAX { value >= other } else { value <= other }
+    }
+
+    #[inline(never)]
+    fn add_news(&mut self, epoch: u64, value: T, length: u64) {
         self.forget(epoch, length);
         while let Some(&(at, last)) = self.kept.back() {
-            let worse = if MAX { last <= value } else { last >= value };
-            if !worse {
+            if !Self::is_as_good(value, last) {
                 if at == epoch {
                     return;
                 }

@@ -377,6 +377,7 @@ impl Flight {
     }
 
     /// A segment has arrived.
+    #[inline(never)]
     fn arrive(&mut self, sent: Sent, recover: u64, now: Time, rack: &mut Rack) {
         if sent.is_hole() {
             self.holes -= sent.len;

@@ -7,8 +7,34 @@ use aqmlab_net::Time;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
     /// Bytes per second, headers included; none: whenever the window allows.
-    pub(super) rate: Option<f64>,
+    rate: Option<f64>,
     next: Time,
+    /// Segments that may leave with the first one of a burst.
+    followers: u32,
+    /// When the last burst began, and how many may still leave with it.
+    burst_at: Time,
+    left: u32,
+}
+
+/// Linux's largest segment before it is cut into those of the path.
+const MOST: f64 = 65_536.0;
+
+/// How many segments of `len` bytes Linux's Prague lets go at once: a 4,096th of a second of them.
+pub(super) fn prague_burst(rate: f64, len: u64) -> u32 {
+    ((rate / 4096.0).min(MOST) / len as f64).max(1.0) as u32
+}
+
+/// How many segments of `len` bytes leave at once at a rate, where no less than `least` do: `min_rtt` is the
+/// smallest round trip (Linux, `tcp_tso_autosize`).
+pub(super) fn linux_burst(rate: f64, min_rtt: Time, len: u64, least: u32) -> u32 {
+    let halvings = min_rtt.as_nanos() / 512_000;
+    let more = if halvings < 32 {
+        MOST / f64::from(1_u32 << halvings)
+    } else {
+        0.0
+    };
+    let bytes = (rate / 1024.0 + more).min(MOST);
+    least.max((bytes / len as f64) as u32)
 }
 
 impl Pace {
@@ -17,17 +43,32 @@ impl Pace {
         self.rate.is_some()
     }
 
+    /// Bytes per second, and how many segments leave with the first one of a burst.
+    pub(super) fn set(&mut self, rate: Option<f64>, followers: u32) {
+        (self.rate, self.followers) = (rate, followers);
+    }
+
     /// When a segment may leave that could do so now; none: at once.
     pub(super) fn wait(&self, now: Time) -> Option<Time> {
-        (self.rate.is_some() && self.next > now).then_some(self.next)
+        if self.rate.is_none() || self.next <= now {
+            return None;
+        }
+        let is_in_burst = self.left > 0 && self.burst_at == now;
+        (!is_in_burst).then_some(self.next)
     }
 
     /// A segment of `bytes` leaves now. After an idle time the spacing starts afresh.
     pub(super) fn on_send(&mut self, bytes: u64, now: Time) {
-        if let Some(rate) = self.rate {
-            let gap = Time::from_secs_f64(bytes as f64 / rate);
-            self.next = self.next.max(now) + gap;
+        let Some(rate) = self.rate else {
+            return;
+        };
+        if self.next > now && self.burst_at == now {
+            self.left = self.left.saturating_sub(1);
+        } else {
+            (self.burst_at, self.left) = (now, self.followers);
         }
+        let gap = Time::from_secs_f64(bytes as f64 / rate);
+        self.next = self.next.max(now) + gap;
     }
 }
 
@@ -40,7 +81,7 @@ mod tests {
         let ms = Time::from_millis;
         let mut pace = Pace {
             rate: Some(100_000.0),
-            next: Time::ZERO,
+            ..Pace::default()
         };
         assert_eq!(pace.wait(ms(5)), None);
         pace.on_send(1000, ms(5));
@@ -49,5 +90,43 @@ mod tests {
         assert_eq!(pace.wait(ms(1025)), None, "no more than one after a second");
         pace.on_send(1000, ms(1025));
         assert_eq!(pace.wait(ms(1025)), Some(ms(1035)));
+    }
+
+    #[test]
+    fn a_burst_leaves_at_once_and_is_waited_for_as_a_whole() {
+        let ms = Time::from_millis;
+        let mut pace = Pace::default();
+        pace.set(Some(100_000.0), 2);
+        for _ in 0..3 {
+            assert_eq!(pace.wait(ms(5)), None);
+            pace.on_send(1000, ms(5));
+        }
+        assert_eq!(pace.wait(ms(5)), Some(ms(35)));
+        pace.on_send(1000, ms(35));
+        // What did not leave with the first one is the next burst's.
+        assert_eq!(pace.wait(ms(36)), Some(ms(45)));
+        pace.set(None, 0);
+        assert_eq!(pace.wait(ms(36)), None);
+    }
+
+    #[test]
+    fn bursts_have_the_sizes_of_linux() {
+        let mbps = |rate: f64| rate * 1e6 / 8.0;
+        let ms = Time::from_millis;
+        for (rate, min_rtt, least, expected) in [
+            (1.0, ms(50), 1, 1),
+            (10.0, ms(50), 2, 2),  // 1,220 bytes: less than two segments
+            (100.0, ms(50), 2, 8), // 12,207 bytes
+            (100.0, ms(2), 2, 13), // and 64 KiB halved three times
+            (1_000_000.0, ms(50), 2, 43),
+        ] {
+            assert_eq!(
+                linux_burst(mbps(rate), min_rtt, 1514, least),
+                expected,
+                "{rate} Mbit/s, {min_rtt:?}"
+            );
+        }
+        assert_eq!(prague_burst(mbps(20.0), 1514), 1);
+        assert_eq!(prague_burst(mbps(1000.0), 1514), 20);
     }
 }

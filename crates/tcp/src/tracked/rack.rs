@@ -66,6 +66,7 @@ impl Rack {
     }
 
     /// Steps 1 to 3 of section 6.2: a segment has arrived.
+    #[inline]
     pub(crate) fn on_delivered(&mut self, sent: &Sent, now: Time) {
         if sent.end > self.fack {
             self.fack = sent.end;

@@ -38,7 +38,8 @@ impl Parameters for Params {
         purpose: "Paces at the largest delivery rate of late, and bounds what is in flight by what earlier \
                   probes found to cost more than 2 % of loss. Needs `recovery = \"rack-tlp\"`.",
         departures: &[
-            "Segments are paced one by one; the window has room for three bursts.",
+            "Segments are paced one by one unless `pacing_burst` says otherwise; the window has room \
+             for three bursts.",
             "Losses of a round are counted as runs of segments found lost by different ACKs.",
             "The ECN of the branch (marks in data centres) is left out: data is not ECN-capable.",
             "Random numbers are drawn from the time of the ACK.",
@@ -278,9 +279,9 @@ impl Bbr3 {
         }
     }
 
-    fn update_latest(&mut self, rate: &Rate, sample: &Sample<'_>) {
+    fn update_latest(&mut self, rate: &Rate, bw: f64, sample: &Sample<'_>) {
         self.loss_round_start = false;
-        self.bw_latest = self.bw_latest.max(rate.bytes_per_second());
+        self.bw_latest = self.bw_latest.max(bw);
         self.inflight_latest = self.inflight_latest.max(rate.delivered as f64);
         if rate.prior_delivered >= self.loss_round_delivered {
             self.loss_round_delivered = sample.delivered;
@@ -288,16 +289,15 @@ impl Bbr3 {
         }
     }
 
-    fn advance_latest(&mut self, rate: &Rate) {
+    fn advance_latest(&mut self, rate: &Rate, bw: f64) {
         if self.loss_round_start {
-            self.bw_latest = rate.bytes_per_second();
+            self.bw_latest = bw;
             self.inflight_latest = rate.delivered as f64;
         }
     }
 
-    fn update_max_bw(&mut self, rate: &Rate) {
-        let bw = rate.bytes_per_second();
-        if bw >= self.max_bw() || !rate.app_limited {
+    fn update_max_bw(&mut self, bw: f64, app_limited: bool) {
+        if bw >= self.max_bw() || !app_limited {
             self.max_bw.add(self.cycle_count, bw, BW_CYCLES);
         }
     }
@@ -701,13 +701,14 @@ impl CongestionControl for Bbr3 {
             self.start_refill(sample);
         }
         self.take_losses(numbers, window, sample);
-        if let Some(rate) = &sample.rate {
-            self.update_latest(rate, sample);
+        let rate = sample.rate.as_ref();
+        let rate = rate.map(|rate| (rate, rate.bytes_per_second()));
+        if let Some((rate, bw)) = rate {
+            self.update_latest(rate, bw, sample);
             self.update_round(rate, sample);
-            self.update_max_bw(rate);
+            self.update_max_bw(bw, rate.app_limited);
             self.adapt_lower_bounds(numbers, window);
             self.update_aggregation(sample, window);
-            let bw = rate.bytes_per_second();
             self.full
                 .check(bw, self.round_start, rate.app_limited, numbers.any_ack);
             self.full_reached |= self.full.now;
@@ -718,8 +719,8 @@ impl CongestionControl for Bbr3 {
             self.round_start = false;
         }
         self.update_min_rtt(numbers, window, sample);
-        if let Some(rate) = &sample.rate {
-            self.advance_latest(rate);
+        if let Some((rate, bw)) = rate {
+            self.advance_latest(rate, bw);
         }
         self.update_pacing(numbers);
         if sample.acked > 0 || !sample.losses.is_empty() {

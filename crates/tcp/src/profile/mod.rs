@@ -421,6 +421,16 @@ impl Profile {
                            \"rack-tlp\" with it";
             return problem("ecn_echo", message);
         }
+        for (field, is_linux) in [
+            ("pacing", self.pacing == Pacing::Linux),
+            ("pacing_burst", self.pacing_burst == PacingBurst::Linux),
+        ] {
+            if is_linux && !self.keeps_records() {
+                let message = "found \"linux\", which paces by a record of each segment; expected \
+                               recovery = \"rack-tlp\" with it";
+                return problem(field, message);
+            }
+        }
         let checked = control.check();
         checked.map_err(|(field, message)| (format!("congestion_control.{field}"), message))
     }
@@ -741,6 +751,8 @@ mod tests {
                 "profile = \"linux\", congestion_control = \"dctcp\"",
             ),
             ("ecn_echo", "ecn_echo = \"accurate\""),
+            ("pacing", "pacing = \"linux\""),
+            ("pacing_burst", "pacing_burst = \"linux\""),
         ] {
             let profile = read(&format!("tcp = {{ {text} }}")).unwrap();
             assert_eq!(profile.check().unwrap_err().0, field, "{text}");

@@ -67,7 +67,10 @@ impl Time {
 
     /// A time of `s` seconds, rounded to the nearest nanosecond; negative values become zero.
     pub fn from_secs_f64(s: f64) -> Self {
-        Self((s * 1e9).round() as u64)
+        let nanos = s * 1e9;
+        let whole = nanos as u64;
+        // What `round` does, in fewer instructions than its call takes.
+        Self(whole.saturating_add(u64::from(nanos - whole as f64 >= 0.5)))
     }
 
     /// Nanoseconds.

@@ -11,7 +11,6 @@ use crate::event::{Event, Kind};
 use crate::event_queue::EventQueue;
 use crate::hints;
 use crate::network::Network;
-use crate::options::NO_OPTIONS;
 use crate::outgoing::Outgoing;
 use crate::peer_cache::PeerCache;
 use crate::route::Routes;
@@ -189,7 +188,7 @@ impl Connections {
     ) -> Option<(&mut Connection, Time, Predicted)> {
         let receiver = sender.other();
         let connection = self.slots[event.conn as usize].connection.as_mut()?;
-        if (connection.aborted | connection.is_special) || event.options != NO_OPTIONS {
+        if (connection.aborted | connection.is_special) || event.has_options() {
             return None;
         }
         let (host, now) = network.at_host(time, event.conn, receiver);
@@ -244,7 +243,7 @@ impl Connections {
         }
         let mut out = Outgoing::new(network, now, event.conn, receiver);
         // Others have been asked already whether they are predicted.
-        let events = if connection.is_special || event.options != NO_OPTIONS {
+        let events = if connection.is_special || event.has_options() {
             end.on_segment(&segment, cx, &mut out)
         } else {
             end.on_any_segment(&segment, &cx, &mut out)

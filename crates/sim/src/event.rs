@@ -4,7 +4,7 @@
 use aqmlab_net::{Ecn, Role};
 use aqmlab_tcp::{Flags, Segment};
 
-use crate::options::{HAS_AE, Ticket};
+use crate::options::{HAS_AE, NO_OPTIONS, Ticket};
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +174,12 @@ impl Event {
     /// Who sent the packet.
     pub(crate) const fn sender(&self) -> Role {
         Role::from_bit(self.kind)
+    }
+
+    /// Whether a segment has any options.
+    #[inline]
+    pub(crate) const fn has_options(&self) -> bool {
+        self.options & !HAS_AE != NO_OPTIONS
     }
 
     pub(crate) const fn flags(&self) -> Flags {

@@ -316,6 +316,12 @@ impl Endpoint {
 
     // ---- what arrives ----
 
+    /// Whether these are the flags of a segment that tells of the counter, and of nothing else.
+    #[inline]
+    pub(crate) fn counts_marks_by(&self, flags: Flags) -> bool {
+        self.ecn.accurate && flags.without(ace(ACE_MASK)) == Flags::ACK
+    }
+
     /// A segment has arrived: counts its mark, and asks for an ACK where the rules do (section 3.2.2.5).
     pub(crate) fn accecn_count(&mut self, segment: &Segment) {
         let len = u64::from(segment.len);
@@ -382,6 +388,15 @@ impl Endpoint {
     }
 
     // ---- what leaves ----
+
+    /// Whether accurate feedback is all that options are for, and the last segment has told all of it.
+    #[inline]
+    pub(crate) fn has_told_all_marks(&self) -> bool {
+        let accecn = self.cold.as_ref().and_then(|cold| cold.accecn.as_ref());
+        !self.stamping
+            && accecn.is_some_and(|it| it.options_due == 0 && it.received == it.told)
+            && self.ecn.accurate
+    }
 
     /// A segment leaves: the option, if it is wanted and the counters of bytes have moved. SACK blocks,
     /// if there are any, find room for two.

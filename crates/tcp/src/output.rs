@@ -483,7 +483,8 @@ impl Endpoint {
     /// A segment leaves, with the options that both ends agreed on.
     #[inline(always)]
     fn hand_over(&mut self, segment: Segment, cx: &Context<'_>, out: &mut impl Outbox) {
-        if self.optioned || (self.sacking && self.receiver.has_reports()) {
+        let optioned = self.optioned && !self.has_told_all_marks();
+        if optioned || (self.sacking && self.receiver.has_reports()) {
             let options = self.agreed_options(cx);
             out.send(Segment { options, ..segment });
         } else {

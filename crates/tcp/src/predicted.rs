@@ -40,7 +40,8 @@ impl Endpoint {
         out: &mut impl Outbox,
     ) -> Option<Predicted> {
         let fin = segment.flags.has(Flags::FIN);
-        if segment.flags.without(Flags::FIN) != Flags::ACK
+        let flags = segment.flags.without(Flags::FIN);
+        if (flags != Flags::ACK && !self.counts_marks_by(flags))
             || !self.is_established()
             || self.ecn.hold
             || !segment.options.is_empty()

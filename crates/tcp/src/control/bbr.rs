@@ -34,6 +34,7 @@ pub(super) fn draw(now: Time, delivered: u64, name: &str) -> f64 {
 }
 
 /// Bytes on the wire for a byte of payload.
+#[inline]
 pub(super) fn wire(profile: &Profile) -> f64 {
     (profile.mss.0 + profile.header.0) as f64 / profile.mss.0 as f64
 }

@@ -384,7 +384,7 @@ impl CongestionControl for Bbr1 {
 
     /// Phases end with time, and a probe of the round trip begins with it, once there is a model. Such a
     /// probe waits for a round.
-    fn heeds_silence(&self, params: &Params, now: Time) -> bool {
+    fn heeds_silence(&self, params: &Params, _: &Window, _: &Profile, now: Time) -> bool {
         let is_old = now > self.min_rtt_at + params.min_rtt_window;
         self.round_start
             || match self.mode {

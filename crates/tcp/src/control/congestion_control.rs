@@ -173,8 +173,14 @@ pub(crate) trait CongestionControl: Default {
     /// Whether it wants a sample of data that comes in order while nothing is out. Else the sample, which
     /// tells of nothing, would change nothing.
     #[inline]
-    fn heeds_silence(&self, params: &Self::Params, now: Time) -> bool {
-        let _ = (params, now);
+    fn heeds_silence(
+        &self,
+        params: &Self::Params,
+        window: &Window,
+        profile: &Profile,
+        now: Time,
+    ) -> bool {
+        let _ = (params, window, profile, now);
         false
     }
 

@@ -11,7 +11,7 @@ use super::congestion_control::{
 };
 use super::history::History;
 use super::window::Window;
-use crate::profile::DecreaseBase;
+use crate::profile::{DecreaseBase, Profile};
 
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -406,7 +406,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn heeds_silence(&self, params: &Params, _: Time) -> bool {
+    fn heeds_silence(&self, params: &Params, _: &Window, _: &Profile, _: Time) -> bool {
         !params.counts_unused_time || self.smoothed.is_none()
     }
 

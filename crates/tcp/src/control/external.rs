@@ -70,7 +70,7 @@ impl CongestionControl for External {
     }
 
     /// Somebody may have set another window.
-    fn heeds_silence(&self, _: &Params, _: Time) -> bool {
+    fn heeds_silence(&self, _: &Params, _: &Window, _: &Profile, _: Time) -> bool {
         true
     }
 

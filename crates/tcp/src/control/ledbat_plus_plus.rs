@@ -13,6 +13,7 @@ use super::congestion_control::{
     Ack, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
 };
 use super::window::Window;
+use crate::profile::Profile;
 use crate::recovery::RecoveryState;
 use crate::tracked::filter::Smallest;
 
@@ -215,7 +216,7 @@ impl CongestionControl for LedbatPlusPlus {
     }
 
     /// Slowdowns begin and end with time.
-    fn heeds_silence(&self, _: &Params, _: Time) -> bool {
+    fn heeds_silence(&self, _: &Params, _: &Window, _: &Profile, _: Time) -> bool {
         true
     }
 

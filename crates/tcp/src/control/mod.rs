@@ -215,7 +215,9 @@ impl Control {
     /// Whether data that comes in order while nothing is out matters to it.
     #[inline]
     pub(crate) fn heeds_silence(&self, profile: &Profile, now: Time) -> bool {
-        with_control!(&self.state, profile, control, params => control.heeds_silence(params, now))
+        with_control!(&self.state, profile, control, params => {
+            control.heeds_silence(params, &self.window, profile, now)
+        })
     }
 
     /// The last congestion was none: the window and ssthresh of before it, in bytes.

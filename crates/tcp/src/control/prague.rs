@@ -87,6 +87,7 @@ pub(crate) struct Prague {
     /// No cut until this is acknowledged.
     cut_until: u64,
     cut_at: Time,
+    /// Since it is independent of the round trip: when the last round was over.
     renewed_at: Time,
     /// Growth per round trip, in 2^-20 segments.
     increase: u64,
@@ -112,6 +113,11 @@ impl Default for Prague {
             srtt: None,
         }
     }
+}
+
+/// The window in segments, to the nearest one.
+fn whole(window: &Window, mss: f64) -> u64 {
+    (window.cwnd / mss + 0.5) as u64
 }
 
 impl Prague {
@@ -152,12 +158,12 @@ impl Prague {
 
     /// The whole window follows the exact one, a segment per ACK.
     fn follow(&self, window: &mut Window, mss: f64) {
-        let (target, whole) = (self.rounded_up() as f64, (window.cwnd / mss).round());
+        let (target, whole) = (self.rounded_up(), whole(window, mss));
         if whole > target {
-            window.cwnd = (whole - 1.0) * mss;
+            window.cwnd = (whole - 1) as f64 * mss;
             window.ssthresh = window.cwnd;
         } else if whole < target {
-            window.cwnd = (whole + 1.0) * mss;
+            window.cwnd = (whole + 1) as f64 * mss;
         }
     }
 
@@ -172,12 +178,14 @@ impl Prague {
             self.alpha = (self.alpha - (self.alpha >> GAIN_SHIFT) + share).min(ONE << GAIN_SHIFT);
         }
         (self.delivered, self.marked) = (0, 0);
-        self.renewed_at = sample.now;
         self.next_seq = sample.max;
         if !window.in_slow_start(sample.profile) {
             self.round += 1;
         }
         self.scale(params);
+        if self.independent {
+            self.renewed_at = sample.now;
+        }
     }
 
     /// The rate grows by as much as it does with the round trip that is the target.
@@ -223,9 +231,11 @@ impl CongestionControl for Prague {
         self.end_round(params, window, sample);
     }
 
-    /// Rounds go on without anything out.
-    fn heeds_silence(&self, _: &Params, _: Time) -> bool {
-        true
+    /// Rounds go on without anything out, and count once slow start is over; the whole window follows the
+    /// exact one.
+    fn heeds_silence(&self, _: &Params, window: &Window, profile: &Profile, _: Time) -> bool {
+        let is_settled = window.cwnd == (self.rounded_up() * profile.mss.0) as f64;
+        !is_settled || self.cwnd == 0 || self.independent || !window.in_slow_start(profile)
     }
 
     fn on_congestion(

@@ -23,8 +23,9 @@ impl Tracked {
 }
 
 impl Endpoint {
-    /// Takes a segment without options whose only flags are ACK and perhaps FIN, if nothing unusual
-    /// is going on: what that told the application. Else nothing has changed.
+    /// Takes a segment without options whose only flags are ACK and perhaps FIN, and with accurate ECN
+    /// those of the counter, if nothing unusual is going on: what that told the application. Else nothing
+    /// has changed.
     #[inline(never)]
     pub(crate) fn on_expected(
         &mut self,
@@ -36,17 +37,20 @@ impl Endpoint {
         let received = u64::from(segment.len);
         let carries = (segment.len > 0) | eof;
         let advances = segment.ack > self.una;
-        let is_plain = (self.keeps_records & self.sacking & !self.optioned)
+        let accurate = self.ecn.accurate;
+        let has_options = self.optioned && (self.stamping || !accurate);
+        let is_plain = (self.keeps_records & self.sacking & !has_options)
             && self.recovery_state == RecoveryState::Open
             && cx.profile.ecn_echo != EcnEcho::EachChange
             && (self.una..=self.max).contains(&segment.ack)
             && segment.seq <= NO_NUMBER;
-        if !(is_plain & (advances | carries)) {
+        // With accurate ECN the counter of what acknowledges nothing tells nothing.
+        if !(is_plain & (advances | carries)) || (accurate && advances) {
             return None;
         }
         if carries {
             let is_next = self.receiver.is_next(segment.seq, received, cx.profile);
-            if !is_next || segment.ecn == Ecn::Ce {
+            if !is_next || (segment.ecn == Ecn::Ce && !accurate) {
                 return None;
             }
         }
@@ -57,6 +61,9 @@ impl Endpoint {
         }
         self.last_received = cx.now;
         self.take_expected_ack(segment, advances, cx, out);
+        if accurate {
+            self.accecn_count(segment);
+        }
         if eof {
             self.receiver.on_next_and_fin(received);
         } else if carries {

@@ -62,7 +62,7 @@ impl Pace {
         let Some(rate) = self.rate else {
             return;
         };
-        if self.next > now && self.burst_at == now {
+        if self.burst_at == now {
             self.left = self.left.saturating_sub(1);
         } else {
             (self.burst_at, self.left) = (now, self.followers);

@@ -730,7 +730,7 @@ impl CongestionControl for Bbr3 {
 
     /// Phases end with time, and a probe of the round trip begins with it. Such a probe waits for a
     /// round.
-    fn heeds_silence(&self, _: &Params, now: Time) -> bool {
+    fn heeds_silence(&self, _: &Params, _: &Window, _: &Profile, now: Time) -> bool {
         let expired = now > self.probe_rtt_min_at + PROBE_RTT_INTERVAL;
         let is_old = now > self.min_rtt_at + MIN_RTT_WINDOW;
         (self.round_start | self.probes_anew | is_old)

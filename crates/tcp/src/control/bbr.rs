@@ -3,6 +3,7 @@
 use aqmlab_net::{RandomStream, Time};
 
 use crate::profile::Profile;
+use crate::tracked::pace::LARGEST_BURST;
 
 /// Share of the estimated bandwidth that is paced: 1 % less, so that queues drain.
 pub(super) const PACING_MARGIN: f64 = 0.99;
@@ -16,14 +17,18 @@ pub(super) const PROBE_RTT_TIME: Time = Time::from_millis(200);
 
 /// Below this rate single segments leave, in bytes per second (1.2 Mbit/s).
 const SLOW: f64 = 150_000.0;
-/// The largest burst, and the time that one takes.
-const LARGEST_BURST: f64 = 65_536.0;
+/// The time that a burst takes.
 const BURST_TIME: f64 = 0.001;
+
+/// The smallest burst at a rate in bytes per second, in segments.
+pub(super) fn least_burst(rate: f64) -> u32 {
+    if rate < SLOW { 1 } else { 2 }
+}
 
 /// The burst that a rate in bytes per second allows, in bytes: a millisecond of it, two segments at least.
 /// Three bursts are what the window leaves room for.
 pub(super) fn quantum(rate: f64, mss: f64) -> f64 {
-    let least = if rate < SLOW { mss } else { 2.0 * mss };
+    let least = f64::from(least_burst(rate)) * mss;
     (rate * BURST_TIME).clamp(least, LARGEST_BURST.max(least))
 }
 

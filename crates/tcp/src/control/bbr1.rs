@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bbr::{
-    FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS, PACING_MARGIN, PROBE_RTT_TIME, draw, quantum, wire,
+    FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS, PACING_MARGIN, PROBE_RTT_TIME, draw, least_burst,
+    quantum, wire,
 };
 use super::congestion_control::{
     Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
@@ -17,6 +18,7 @@ use super::window::Window;
 use crate::profile::Profile;
 use crate::recovery::RecoveryState;
 use crate::tracked::filter::Largest;
+use crate::tracked::pace;
 
 /// Parameters of BBR, version 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -431,6 +433,10 @@ impl CongestionControl for Bbr1 {
 
     fn limits_samples(&self) -> bool {
         self.mode == Mode::ProbeRtt
+    }
+
+    fn linux_burst(&self, rate: f64, min_rtt: Option<Time>, len: u64) -> u32 {
+        pace::linux_burst(rate, min_rtt, len, least_burst(rate))
     }
 
     fn metrics(&self) -> ControlMetrics {

@@ -8,6 +8,7 @@ use crate::profile::Profile;
 use crate::recovery::RecoveryState;
 use crate::segment::{Stamps, Timestamps};
 use crate::tracked::flight::{Loss, Rate};
+use crate::tracked::pace;
 
 /// An ACK of new data outside of loss recovery.
 #[derive(Clone, Copy, Debug)]
@@ -207,6 +208,12 @@ pub(crate) trait CongestionControl: Default {
     #[inline]
     fn limits_samples(&self) -> bool {
         false
+    }
+
+    /// How many segments of `len` bytes, headers included, Linux lets go at once at a pacing rate in bytes
+    /// per second. `min_rtt`: the smallest round trip.
+    fn linux_burst(&self, rate: f64, min_rtt: Option<Time>, len: u64) -> u32 {
+        pace::linux_burst(rate, min_rtt, len, 2)
     }
 
     /// For traces.

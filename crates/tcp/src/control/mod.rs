@@ -235,6 +235,11 @@ impl Control {
         with_control!(&self.state, control => control.limits_samples())
     }
 
+    /// How many segments of `len` bytes leave at once as Linux paces.
+    pub(crate) fn linux_burst(&self, rate: f64, min_rtt: Option<Time>, len: u64) -> u32 {
+        with_control!(&self.state, control => control.linux_burst(rate, min_rtt, len))
+    }
+
     /// Bytes per second at which segments are to leave.
     pub(crate) fn pacing_rate(&self, profile: &Profile, srtt: Option<Time>) -> Option<f64> {
         with_control!(&self.state, profile, control, params => {

@@ -14,6 +14,7 @@ use super::congestion_control::{
 use super::window::Window;
 use crate::profile::Profile;
 use crate::recovery::RecoveryState;
+use crate::tracked::pace::LARGEST_BURST;
 
 /// Parameters of TCP Prague.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -254,6 +255,11 @@ impl CongestionControl for Prague {
         Decrease::Share(0.5)
     }
 
+    /// A 4,096th of a second (`prague_burst_shift`).
+    fn linux_burst(&self, rate: f64, _: Option<Time>, len: u64) -> u32 {
+        ((rate / 4096.0).min(LARGEST_BURST) / len as f64).max(1.0) as u32
+    }
+
     fn on_undo(&mut self, _: &Params, _: &mut Window) {
         self.cwnd = 0; // It is that of before, which the stack has restored.
     }
@@ -288,6 +294,12 @@ impl CongestionControl for Prague {
 mod tests {
     use super::*;
     use crate::control::tests::{Feed, segments};
+
+    #[test]
+    fn bursts_take_a_4096th_of_a_second() {
+        let burst = |mbps: f64| Prague::default().linux_burst(mbps * 1e6 / 8.0, None, 1514);
+        assert_eq!((burst(20.0), burst(1000.0)), (1, 20));
+    }
 
     /// prague_acks.csv: each ACK covers two segments.
     fn follow_trace(rows: &str, round: u64) {

@@ -11,7 +11,7 @@ pub(crate) mod filter;
 pub(crate) mod flight;
 mod hystart;
 mod judge;
-mod pace;
+pub(crate) mod pace;
 mod probe;
 mod rack;
 mod send;

@@ -16,24 +16,19 @@ pub(super) struct Pace {
     left: u32,
 }
 
-/// Linux's largest segment before it is cut into those of the path.
-const MOST: f64 = 65_536.0;
-
-/// How many segments of `len` bytes Linux's Prague lets go at once: a 4,096th of a second of them.
-pub(super) fn prague_burst(rate: f64, len: u64) -> u32 {
-    ((rate / 4096.0).min(MOST) / len as f64).max(1.0) as u32
-}
+/// The largest burst in bytes: what Linux hands down at most before it is cut into segments.
+pub(crate) const LARGEST_BURST: f64 = 65_536.0;
 
 /// How many segments of `len` bytes leave at once at a rate, where no less than `least` do: `min_rtt` is the
 /// smallest round trip (Linux, `tcp_tso_autosize`).
-pub(super) fn linux_burst(rate: f64, min_rtt: Time, len: u64, least: u32) -> u32 {
-    let halvings = min_rtt.as_nanos() / 512_000;
+pub(crate) fn linux_burst(rate: f64, min_rtt: Option<Time>, len: u64, least: u32) -> u32 {
+    let halvings = min_rtt.unwrap_or(Time::NEVER).as_nanos() / 512_000;
     let more = if halvings < 32 {
-        MOST / f64::from(1_u32 << halvings)
+        LARGEST_BURST / f64::from(1_u32 << halvings)
     } else {
         0.0
     };
-    let bytes = (rate / 1024.0 + more).min(MOST);
+    let bytes = (rate / 1024.0 + more).min(LARGEST_BURST);
     least.max((bytes / len as f64) as u32)
 }
 
@@ -121,12 +116,10 @@ mod tests {
             (1_000_000.0, ms(50), 2, 43),
         ] {
             assert_eq!(
-                linux_burst(mbps(rate), min_rtt, 1514, least),
+                linux_burst(mbps(rate), Some(min_rtt), 1514, least),
                 expected,
                 "{rate} Mbit/s, {min_rtt:?}"
             );
         }
-        assert_eq!(prague_burst(mbps(20.0), 1514), 1);
-        assert_eq!(prague_burst(mbps(1000.0), 1514), 20);
     }
 }

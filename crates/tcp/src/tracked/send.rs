@@ -3,9 +3,7 @@
 
 use aqmlab_net::Time;
 
-use super::pace;
 use super::undo::Spurious;
-use crate::control::CongestionControlKind;
 use crate::endpoint::{Context, Endpoint};
 use crate::profile::{Pacing, PacingBurst};
 use crate::recovery::RecoveryState;
@@ -14,8 +12,6 @@ use crate::segment::Outbox;
 /// Linux's factors of the pacing rate: while the window is below half of ssthresh, and later.
 const EARLY: f64 = 2.0;
 const LATER: f64 = 1.2;
-/// Below this rate BBR sends single segments, in bytes per second (1.2 Mbit/s).
-const SLOW: f64 = 150_000.0;
 
 impl Endpoint {
     /// Whether such a sender repairs losses: even if all was sent that was written.
@@ -269,23 +265,14 @@ impl Endpoint {
             _ => None,
         });
         let followers = match (rate, cx.profile.pacing_burst) {
-            (Some(rate), PacingBurst::Linux) => self.linux_burst(rate, cx) - 1,
+            (Some(rate), PacingBurst::Linux) => {
+                let len = cx.profile.mss.0 + cx.profile.header.0;
+                let min_rtt = self.tracked().rack.min_rtt();
+                self.control.linux_burst(rate, min_rtt, len) - 1
+            }
             _ => 0,
         };
         self.tracked().pace.set(rate, followers);
-    }
-
-    #[inline(never)]
-    fn linux_burst(&mut self, rate: f64, cx: &Context<'_>) -> u32 {
-        use CongestionControlKind::{Bbr1, Bbr3, Prague};
-        let len = cx.profile.mss.0 + cx.profile.header.0;
-        let least = match cx.profile.congestion_control {
-            Prague(_) => return pace::prague_burst(rate, len),
-            Bbr1(_) | Bbr3(_) if rate < SLOW => 1,
-            _ => 2,
-        };
-        let min_rtt = self.tracked().rack.min_rtt();
-        pace::linux_burst(rate, min_rtt.unwrap_or(Time::NEVER), len, least)
     }
 }
 

@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::bbr::{
-    FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS, PACING_MARGIN, PROBE_RTT_TIME, draw, quantum, wire,
+    FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS, PACING_MARGIN, PROBE_RTT_TIME, draw, least_burst,
+    quantum, wire,
 };
 use crate::control::congestion_control::{
     Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
@@ -19,6 +20,7 @@ use crate::profile::Profile;
 use crate::recovery::RecoveryState;
 use crate::tracked::filter::Largest;
 use crate::tracked::flight::{Loss, Rate};
+use crate::tracked::pace;
 pub use numbers::Constants;
 use numbers::Numbers;
 
@@ -795,6 +797,10 @@ impl CongestionControl for Bbr3 {
 
     fn limits_samples(&self) -> bool {
         self.state == State::ProbeRtt
+    }
+
+    fn linux_burst(&self, rate: f64, min_rtt: Option<Time>, len: u64) -> u32 {
+        pace::linux_burst(rate, min_rtt, len, least_burst(rate))
     }
 
     fn metrics(&self) -> ControlMetrics {

@@ -236,6 +236,7 @@ impl Control {
     }
 
     /// How many segments of `len` bytes leave at once as Linux paces.
+    #[inline(never)]
     pub(crate) fn linux_burst(&self, rate: f64, min_rtt: Option<Time>, len: u64) -> u32 {
         with_control!(&self.state, control => control.linux_burst(rate, min_rtt, len))
     }

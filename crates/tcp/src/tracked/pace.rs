@@ -21,6 +21,7 @@ pub(crate) const LARGEST_BURST: f64 = 65_536.0;
 
 /// How many segments of `len` bytes leave at once at a rate, where no less than `least` do: `min_rtt` is the
 /// smallest round trip (Linux, `tcp_tso_autosize`).
+#[inline(never)]
 pub(crate) fn linux_burst(rate: f64, min_rtt: Option<Time>, len: u64, least: u32) -> u32 {
     let halvings = min_rtt.unwrap_or(Time::NEVER).as_nanos() / 512_000;
     let more = if halvings < 32 {

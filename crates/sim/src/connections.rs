@@ -343,13 +343,17 @@ impl Connections {
         };
         let end = &mut connection.ends[role as usize];
         let mut out = Outgoing::new(network, now, index, role);
-        // Two calls, as applications make them: what the window lets out at once goes before
-        // the FIN, which then travels alone.
-        if bytes > 0 {
-            end.write(bytes, cx, &mut out);
-        }
-        if close {
-            end.close(cx, &mut out);
+        if bytes > 0 && close && cx.profile.closes_with_write {
+            end.write_last(bytes, cx, &mut out);
+        } else {
+            // Two calls, as applications make them: what the window lets out at once goes before
+            // the FIN, which then travels alone.
+            if bytes > 0 {
+                end.write(bytes, cx, &mut out);
+            }
+            if close {
+                end.close(cx, &mut out);
+            }
         }
         connection.in_network += out.sent();
     }

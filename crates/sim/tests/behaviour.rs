@@ -230,7 +230,7 @@ impl Hash {
 
 /// Hash of an effective scenario, wherever its files lie.
 fn asked(scenario: &Scenario) -> u64 {
-    let here = root().canonicalize().unwrap();
+    let here = root();
     let text = scenario.to_toml();
     let mut hash = Hash::new();
     hash.add(text.replace(&*here.to_string_lossy(), "").as_bytes());

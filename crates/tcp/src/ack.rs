@@ -13,7 +13,7 @@ use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Outbox, RoundTrip, Segment, Stamps, Timestamps};
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 3.2).
-const DUP_THRESH: u32 = 3;
+pub(crate) const DUP_THRESH: u32 = 3;
 
 impl Endpoint {
     /// Takes the acknowledgement of a segment; whether the segment's data may be taken too.
@@ -43,6 +43,8 @@ impl Endpoint {
         // still contains what this ACK covers.
         if echo {
             self.on_echo(ack, cx);
+        } else if ack > self.una && cx.profile.ecn_reaction == EcnReaction::Fractional {
+            self.ecn.hold = false;
         }
         let pure = segment.len == 0 && !segment.flags.has(Flags::FIN);
         if ack > self.una {
@@ -89,6 +91,10 @@ impl Endpoint {
         let ack = segment.ack;
         let (acked, flight) = (self.newly_acked(ack, cx), self.in_flight());
         let predicted = self.is_predicted(segment, cx);
+        let armed_before = cx.profile.backoff_ends_with == BackoffEnd::NewAckOnceArmed;
+        if armed_before {
+            self.arm(cx);
+        }
         self.measure(segment, cx, out);
         self.una = ack;
         self.nxt = self.nxt.max(ack);
@@ -104,7 +110,8 @@ impl Endpoint {
                 self.on_partial_ack(acked, cx, out);
                 return;
             }
-            opens &= cx.profile.recovery_exit_opens_window && !self.sacking;
+            opens &= cx.profile.recovery_exit_opens_window
+                && (!self.sacking || cx.profile.sack_in_recovery_only);
             self.leave_recovery(self.in_flight(), cx);
         } else if self.recovery_state == RecoveryState::Loss && ack >= self.recover {
             self.recovery_state = RecoveryState::Open;
@@ -119,7 +126,9 @@ impl Endpoint {
         if self.una == self.max {
             self.retransmit_at = Time::NEVER;
         } else {
-            self.arm(cx);
+            if !armed_before {
+                self.arm(cx);
+            }
             if self.control.is_overdue(self.una, cx.now, true) && self.may_repair(cx) {
                 self.fast_retransmit(cx, out);
             }
@@ -201,7 +210,7 @@ impl Endpoint {
                 cwnd: self.cwnd(),
             });
         }
-        if cx.profile.backoff_ends_with == BackoffEnd::NewAck {
+        if cx.profile.backoff_ends_with != BackoffEnd::Sample {
             self.rto.end_backoff(cx.profile);
         }
     }
@@ -361,7 +370,9 @@ impl Endpoint {
         self.timed_at = Time::NEVER;
         self.partial = false;
         self.recovery_state = RecoveryState::Recovery;
-        self.control.set_window(cwnd);
+        let lone = cx.profile.lone_fast_retransmit && scheme == Recovery::Reno;
+        let window = if lone { self.ssthresh() } else { cwnd };
+        self.control.set_window(window);
         match scheme {
             Recovery::Tahoe => {
                 self.recovery_state = RecoveryState::Loss;
@@ -417,7 +428,8 @@ impl Endpoint {
         if reaction == EcnReaction::Kame && window < 2 * mss {
             return;
         }
-        if window <= mss {
+        let fractional = reaction == EcnReaction::Fractional;
+        if window <= mss && !fractional {
             self.ecn.hold = reaction == EcnReaction::Rfc3168;
             self.ecn.cut_until = self.max;
             self.ecn.cwr_pending = !self.ecn.accurate;
@@ -425,6 +437,7 @@ impl Endpoint {
         }
         let cwnd = self.cut(self.in_flight(), Cause::Echo, cx);
         self.ecn.cut_by_echo = true;
+        self.ecn.hold = fractional && window < 2 * mss;
         self.control.set_window(cwnd);
     }
 
@@ -506,9 +519,16 @@ impl Endpoint {
         if cx.profile.sack_at_timeout == SackAtTimeout::Forget || cold.board.skip(una) > una {
             cold.board.clear();
         }
+        if cx.profile.lone_fast_retransmit {
+            let inflated = self.control.window() as i64 + self.inflation;
+            self.control.set_window(inflated as u64);
+        }
         self.inflation = 0;
         if !repeated || cx.profile.ssthresh_at_repeated_timeout == RepeatedTimeout::Reduced {
             self.cut(outstanding, Cause::Timeout, cx);
+        }
+        if cx.profile.ecn_reaction == EcnReaction::Fractional {
+            self.ecn.cut_until = una;
         }
         self.control.set_window(cx.profile.mss.0);
         self.recovery_state = RecoveryState::Loss;

@@ -4,7 +4,7 @@ use aqmlab_net::{Ecn, RandomStream, Time};
 
 use crate::accecn::AccEcn;
 use crate::control::{Control, ControlMetrics};
-use crate::profile::{EcnEcho, Profile};
+use crate::profile::{EcnEcho, EcnReaction, Profile};
 use crate::prr::Prr;
 use crate::receive::Receiver;
 use crate::recovery::RecoveryState;
@@ -263,6 +263,14 @@ impl Endpoint {
         self.output(&cx, out);
     }
 
+    /// The application writes its last `bytes`, and closes, in one call. The connection is
+    /// established.
+    pub fn write_last(&mut self, bytes: u64, cx: Context<'_>, out: &mut impl Outbox) {
+        self.end += bytes;
+        self.closed = true;
+        self.output(&cx, out);
+    }
+
     /// The application has nothing more to write. A connection that nobody has answered yet is
     /// forgotten (RFC 9293, section 3.10.4).
     pub fn close(&mut self, cx: Context<'_>, out: &mut impl Outbox) {
@@ -419,6 +427,10 @@ impl Endpoint {
                 return self.on_timeout(&cx, out);
             }
             self.retransmit_at = Time::NEVER; // It ran for an echo at a window of one segment.
+            if cx.profile.ecn_reaction == EcnReaction::Fractional {
+                let initial = u64::from(cx.profile.initial_window) * cx.profile.mss.0;
+                self.control.set_window(initial);
+            }
         }
         self.output(&cx, out);
         Events::default()

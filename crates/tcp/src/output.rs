@@ -2,8 +2,9 @@
 
 use aqmlab_net::{Ecn, RandomStream, Time};
 
+use crate::ack::DUP_THRESH;
 use crate::endpoint::{Context, Endpoint};
-use crate::profile::{EcnEcho, Ect, EctOn, Profile, Recovery, SackAtTimeout};
+use crate::profile::{CwndArithmetic, EcnEcho, Ect, EctOn, Profile, Recovery, SackAtTimeout};
 use crate::recovery::RecoveryState;
 use crate::segment::{Flags, Options, Outbox, Segment, SegmentKind};
 
@@ -62,7 +63,12 @@ impl Endpoint {
     /// [`send_what_is_allowed`](Self::send_what_is_allowed), whatever goes on.
     #[inline(never)]
     pub(crate) fn send_anything(&mut self, idle: bool, cx: &Context<'_>, out: &mut impl Outbox) {
-        if self.recovery_state == RecoveryState::Recovery && self.sacking {
+        let in_recovery = self.recovery_state == RecoveryState::Recovery;
+        let lone = cx.profile.lone_fast_retransmit && !self.sacking;
+        if in_recovery && lone && self.dup_acks == DUP_THRESH {
+            return;
+        }
+        if in_recovery && self.sacking {
             self.sack_output(cx, out);
         } else if cx.profile.random_send_delay > Time::ZERO {
             self.delay_output(cx);
@@ -143,6 +149,9 @@ impl Endpoint {
     #[inline]
     pub(crate) fn send_limit(&self, cx: &Context<'_>) -> u64 {
         let mut window = (self.control.window() as i64 + self.inflation) as u64;
+        if cx.profile.cwnd_arithmetic == CwndArithmetic::WholeSegments {
+            window -= window % cx.profile.mss.0;
+        }
         if self.transmits_limited(cx) {
             window += u64::from(self.dup_acks) * cx.profile.mss.0;
         }
@@ -189,12 +198,12 @@ impl Endpoint {
         let len = self.end.min(limit).saturating_sub(self.nxt).min(mss);
         // The common cases: a full segment of new data, and a window that is full.
         if len == mss && self.nxt >= self.max && !self.ecn.hold {
-            return Some((len, self.closed && self.nxt + len == self.end));
+            return Some((len, self.ends_at(self.nxt + len, cx)));
         }
         if len == 0 && self.nxt < self.end {
             return None;
         }
-        let fin = self.closed && self.nxt + len == self.end;
+        let fin = self.ends_at(self.nxt + len, cx);
         let resending = self.nxt < self.max;
         if self.ecn.hold && !resending {
             return None;
@@ -207,11 +216,19 @@ impl Endpoint {
             return None;
         }
         let last = self.nxt + len == self.end.min(self.una + cx.profile.send_buffer.0);
+        let idle = idle && !(cx.profile.strict_nagle && self.una != self.max);
         let may = len == mss
             || (last && (idle || !cx.profile.nagle))
             || 2 * len >= self.peer_window(cx)
             || resending;
         may.then_some((len, fin))
+    }
+
+    /// Whether the segment at `nxt`, which ends at `end`, may carry the FIN.
+    #[inline(always)]
+    fn ends_at(&self, end: u64, cx: &Context<'_>) -> bool {
+        let waits = cx.profile.strict_nagle && self.una != self.max && self.max <= self.end;
+        self.closed && end == self.end && !waits
     }
 
     /// Sends the segment at `nxt`. When going back, what the peer has told by SACK is left out.
@@ -222,6 +239,7 @@ impl Endpoint {
         self.limited |= self.transmits_limited(cx);
         if self.nxt < self.max
             && self.sacking
+            && !cx.profile.sack_in_recovery_only
             && let Some(cold) = &self.cold
         {
             self.nxt = cold.board.skip(self.nxt);

@@ -22,6 +22,7 @@ impl Endpoint {
             && self.recovery_state == RecoveryState::Open
             && !(self.sacking && self.receiver.has_reports())
             && cx.profile.random_send_delay == Time::ZERO
+            && !cx.profile.strict_nagle
     }
 
     /// What [`send_anything`](Self::send_anything) does where [`sends_plainly`](Self::sends_plainly)

@@ -53,7 +53,7 @@ impl Window {
         let step = increase * mss * mss / self.cwnd;
         self.cwnd += match profile.cwnd_arithmetic {
             CwndArithmetic::Integer => ((step as i64) as f64).max(1.0),
-            CwndArithmetic::Real => step,
+            CwndArithmetic::Real | CwndArithmetic::WholeSegments => step,
         };
     }
 }

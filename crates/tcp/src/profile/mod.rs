@@ -145,6 +145,24 @@ pub struct Profile {
     /// draft-minshall-nagle, 1999; Linux). With `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub minshall: bool,
+    /// Whether Nagle's rule is asked before each segment and holds a FIN as well, so that both wait
+    /// until all before them is acknowledged (ns's two-way TCP). BSD asks once for all that it sends
+    /// in a row, and a FIN lets the last small segment go.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub strict_nagle: bool,
+    /// Whether Reno's fast retransmit leaves ssthresh as the window, in whole segments, and lets
+    /// nothing new go before the next duplicate ACK, even where the inflated window has room; a
+    /// time-out in fast recovery halves the inflated window (ns's two-way TCP).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lone_fast_retransmit: bool,
+    /// Whether SACK counts in fast recovery only: the ACK that ends it opens the window, and after a
+    /// time-out what has arrived goes again (ns's two-way TCP).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sack_in_recovery_only: bool,
+    /// Whether an application says with its last data that it closes (ns's `MSG_EOF`), so that the
+    /// FIN can ride on data that goes at once. With two calls what goes at once goes before the FIN.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub closes_with_write: bool,
     /// When a flight whose end may be lost is probed: a word, or a table with its `kind` and times.
     /// With `recovery = "rack-tlp"`.
     #[serde(
@@ -459,6 +477,10 @@ impl Profile {
         }
         compare!(
             minshall: false,
+            strict_nagle: false,
+            lone_fast_retransmit: false,
+            sack_in_recovery_only: false,
+            closes_with_write: false,
             tail_loss_probe: TailLossProbe::default(),
             frto: Frto::default(),
             undo: false,
@@ -582,6 +604,10 @@ mod tests {
         for name in Profile::NAMES {
             let profile = Profile {
                 minshall: false,
+                strict_nagle: false,
+                lone_fast_retransmit: false,
+                sack_in_recovery_only: false,
+                closes_with_write: false,
                 tail_loss_probe: TailLossProbe::Off,
                 frto: Frto::Off,
                 undo: false,

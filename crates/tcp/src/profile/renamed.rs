@@ -75,7 +75,7 @@ const KEYS: [(&str, &str); 24] = [
     ),
     (
         "ecn_at_one_segment",
-        "ecn_reaction = \"rfc3168\", \"no-wait\" or \"kame\"",
+        "ecn_reaction = \"rfc3168\", \"no-wait\", \"fractional\" or \"kame\"",
     ),
     (
         "ecn_echo_opens_window",

@@ -102,6 +102,8 @@ pub enum CwndArithmetic {
     Integer,
     /// Not at all (ns).
     Real,
+    /// Not at all; of a fraction of a segment nothing goes, old data neither (ns's two-way TCP).
+    WholeSegments,
 }
 
 /// When the window may grow.
@@ -217,8 +219,12 @@ pub enum EcnReaction {
     /// the restarted retransmission timer fires (RFC 3168, section 6.1.2).
     Rfc3168,
     /// The same, but at a window of one segment the window stays, and the peer is told that it has
-    /// been reduced (ns, Linux).
+    /// been reduced (ns's one-way TCP, Linux).
     NoWait,
+    /// The window may fall below one segment: nothing new goes until an ACK without an echo opens it
+    /// again, or the restarted timer fires, which makes it the initial window. The first echo behind
+    /// a time-out counts, whatever it acknowledges (two-way TCP of ns-2.35).
+    Fractional,
     /// ssthresh falls to one segment at least; below two segments the echo is passed over; ACKs that
     /// echo may open the window (KAME).
     Kame,
@@ -228,7 +234,7 @@ impl EcnReaction {
     /// The least ssthresh, in segments, that an echo leaves; a loss leaves 2.
     pub(crate) const fn least_ssthresh(self) -> u32 {
         match self {
-            Self::Rfc3168 | Self::NoWait => 2,
+            Self::Rfc3168 | Self::NoWait | Self::Fractional => 2,
             Self::Kame => 1,
         }
     }
@@ -253,6 +259,9 @@ pub enum BackoffEnd {
     Sample,
     /// Any ACK of new data, also one of a retransmission (ns, Linux with time stamps).
     NewAck,
+    /// The same, once the timer has been restarted: it runs the backed-off time once more (ns's
+    /// two-way TCP).
+    NewAckOnceArmed,
 }
 
 aqmlab_declare::tagged! {

@@ -152,7 +152,7 @@ impl Endpoint {
                 cwnd: self.cwnd(),
             });
         }
-        if advances && cx.profile.backoff_ends_with == BackoffEnd::NewAck {
+        if advances && cx.profile.backoff_ends_with != BackoffEnd::Sample {
             self.rto.end_backoff(cx.profile);
         }
     }

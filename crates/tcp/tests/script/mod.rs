@@ -123,6 +123,13 @@ impl Player {
                     Events::default()
                 })
             }
+            "write-last" => {
+                let bytes = number(rest)?;
+                self.act(|end, cx, out| {
+                    end.write_last(bytes, cx, out);
+                    Events::default()
+                })
+            }
             "close" => self.act(|end, cx, out| {
                 end.close(cx, out);
                 Events::default()

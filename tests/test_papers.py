@@ -145,7 +145,8 @@ def test_the_experiments_are_those_of_table_1() -> None:
                     1000 * float(printed["target_delay_s"])
                 )
         exchanges = number(traffic["rate"]) * number(data["measure"]["duration"])
-        assert exchanges == pytest.approx(250_000, rel=1e-3)
+        # The paper's 250,000, and not many more.
+        assert 250_000 <= exchanges <= 1.01 * 250_000
 
 
 def number(quantity: str) -> float:

@@ -382,6 +382,27 @@ def test_datagrams_overload_a_link_as_in_the_simulator(tmp_path: Path) -> None:
     assert played["datagrams_lost"] == pytest.approx(link["dropped_packets"], abs=2)
 
 
+@live
+def test_a_slow_processor_is_before_the_queue_as_in_the_simulator(tmp_path: Path) -> None:
+    # 3,000 datagrams a second meet a processor for 2,000, and a link for 2,300.
+    processor = {"packet_time": "500 us", "limit": "20 packets"}
+    scenario = Scenario.from_toml(DATAGRAMS).with_overrides(
+        {"topology.bottleneck.forward.input": processor}
+    )
+    worlds = comparable(scenario, tmp_path)
+    links = [world["links"] for world in worlds]
+    assert set(keys(links[0])) == set(keys(links[1]))
+    simulated, played = (link["bottleneck-input"]["forward"] for link in links)
+    assert simulated["utilization"] > 0.99
+    assert played["utilization"] == pytest.approx(simulated["utilization"], rel=0.005)
+    assert played["dropped_packets"] == pytest.approx(simulated["dropped_packets"], rel=0.03)
+    # The queue behind it has nothing to drop, and nothing came the other way.
+    assert links[1]["bottleneck"]["forward"]["dropped_packets"] == 0
+    assert links[1]["bottleneck-input"]["reverse"]["arrived_packets"] == 0
+    lost = worlds[1]["flows"]["datagrams"]["datagrams_lost"]
+    assert lost == pytest.approx(played["dropped_packets"], abs=2)
+
+
 # ---- endings ----
 
 

@@ -6,7 +6,7 @@ use aqmlab_aqm::{Ack, Details};
 use aqmlab_net::Ecn;
 
 const TCP: u8 = 6;
-const UDP: u8 = 17;
+pub(crate) const UDP: u8 = 17;
 /// Bytes of an IPv4 header without options.
 const IP_HEADER: usize = 20;
 /// Bytes of a TCP header without options.

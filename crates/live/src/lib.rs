@@ -81,7 +81,7 @@ pub fn run(
     raise_file_limit();
     let routes = Arc::new(Routes::default());
     let paths = Side::BOTH.map(|from| Path::new(scenario, dumbbell, from, routes.clone()));
-    let links = paths.iter().map(Path::stats);
+    let links = paths.iter().flat_map(Path::stats);
     let metrics = Metrics::new(scenario, View::Sockets, links, records)?;
     let sources = scenario.sources().map_err(RunError::from)?;
     let (bed, devices) = Bed::new(&stack)?;

@@ -1,5 +1,6 @@
 //! One way through the router, without the reading and writing: the hosts' own links, the delay of
-//! each connection, the port, and the packets that wait for their moment to go out.
+//! each connection, the router's processor if the scenario has one, the port, and the packets that
+//! wait for their moment to go out.
 //!
 //! What becomes of a packet is decided in the time at which things should happen. Nothing here
 //! reads a clock: however late the router is told of a packet, it is treated as if it had come in
@@ -130,6 +131,16 @@ impl Exit {
     }
 }
 
+/// The processor that the scenario puts before the port: a limited queue, and a time that each packet
+/// takes.
+#[derive(Debug)]
+struct Input {
+    arriving: EventQueue<(Packet, Frame)>,
+    port: Port<Frame>,
+    /// Of a router with a processor for one direction results have both: nothing crosses the other.
+    is_crossed: bool,
+}
+
 /// One way through the router.
 #[derive(Debug)]
 pub(crate) struct Path {
@@ -139,6 +150,8 @@ pub(crate) struct Path {
     hosts: [usize; 2],
     /// The links of the senders.
     links: Option<AccessLinks>,
+    input: Option<Input>,
+    /// What is on its way to the port, and when it gets there.
     delayed: EventQueue<(Packet, Frame)>,
     port: Port<Frame>,
     /// What the discipline has dropped, and when; empty between calls.
@@ -162,15 +175,31 @@ impl Path {
             Side::Clients => (&dumbbell.bottleneck.reverse, [hosts.clients, hosts.servers]),
         };
         let [senders, receivers] = [senders, receivers].map(|count| count as usize);
-        let names = LinkDirection::all(&scenario.topology.network());
-        let name = &names[from as usize];
+        // Of each link two directions: first those of the bottleneck, then those of its input.
+        let network = scenario.topology.network();
+        let names = LinkDirection::all(&network);
+        let links = network.links.values();
+        let links = links.flat_map(|link| [&link.forward, &link.reverse]);
+        let mut ports = names
+            .iter()
+            .zip(links)
+            .skip(from as usize)
+            .step_by(2)
+            .map(|(name, link)| Port::new(name, link, scenario.seed, &scenario.measure));
+        let port = ports.next().expect("a dumbbell has a bottleneck");
+        let input = ports.next().map(|port| Input {
+            arriving: EventQueue::new(),
+            port,
+            is_crossed: link.input.is_some(),
+        });
         Self {
             routes,
             from,
             hosts: [senders, receivers],
             links: AccessLinks::new(hosts, senders),
+            input,
             delayed: EventQueue::new(),
-            port: Port::new(name, link, scenario.seed, &scenario.measure),
+            port,
             dropped: Vec::new(),
             exit: Exit {
                 links: AccessLinks::new(hosts, receivers),
@@ -181,8 +210,13 @@ impl Path {
         }
     }
 
-    pub(crate) const fn stats(&self) -> &LinkStats {
-        self.port.stats()
+    /// What is counted of the link, and of its input if it has one.
+    pub(crate) fn stats(&self) -> impl Iterator<Item = &LinkStats> {
+        let input = self.input.as_ref().map(|input| &input.port);
+        [Some(&self.port), input]
+            .into_iter()
+            .flatten()
+            .map(Port::stats)
     }
 
     pub(crate) const fn strays(&self) -> u64 {
@@ -224,11 +258,16 @@ impl Path {
             route,
         };
         let reaches = leaves + frame.route.access_delays[sender as usize];
-        self.delayed.push(reaches, (packet, frame));
+        let arriving = match &mut self.input {
+            Some(input) if input.is_crossed => &mut input.arriving,
+            _ => &mut self.delayed,
+        };
+        arriving.push(reaches, (packet, frame));
     }
 
     /// Does what had to be done by `now`, in its order: departures before arrivals.
     pub(crate) fn advance(&mut self, now: Time) {
+        self.pass_input(now);
         loop {
             let departure = self.port.next_departure();
             if departure <= now.min(self.delayed.next()) {
@@ -254,6 +293,24 @@ impl Path {
         self.port.catch_up(now);
     }
 
+    /// The input takes what has reached it by `now`. It depends on nothing behind it, so that it may
+    /// go ahead of the port: what it lets through gets there later than it came.
+    fn pass_input(&mut self, now: Time) {
+        let Some(input) = &mut self.input else {
+            return;
+        };
+        while let Some((at, (packet, frame))) = input.arriving.pop(now) {
+            match input.port.arrive(at, packet, frame.route.class as u16) {
+                // A drop-tail queue leaves the ECN field as it is.
+                Transmission::Arrives(reaches, _) => self.delayed.push(reaches, (packet, frame)),
+                Transmission::Dropped => self.exit.count_loss(at, &frame),
+                Transmission::Lost(_) | Transmission::Waits => {
+                    unreachable!("an input is drop-tail, and nothing is lost behind it")
+                }
+            }
+        }
+    }
+
     /// The port has sent a packet, and dropped others.
     fn pass(&mut self, now: Time, sent: Option<(Frame, Transmission)>) {
         if let Some((frame, transmission)) = sent {
@@ -266,8 +323,10 @@ impl Path {
 
     /// When [`advance`](Self::advance) or [`pop`](Self::pop) has something to do next.
     pub(crate) fn next(&self) -> Time {
+        let input = self.input.as_ref();
+        let arrival = input.map_or(Time::NEVER, |input| input.arriving.next());
         let inside = self.port.next_departure().min(self.delayed.next());
-        inside.min(self.exit.leaving.next())
+        arrival.min(inside).min(self.exit.leaving.next())
     }
 
     /// A packet that should be out by `now`, and since when.
@@ -275,11 +334,17 @@ impl Path {
         self.exit.leaving.pop(now)
     }
 
-    /// The run is over at `end`, which is not part of it.
-    pub(crate) fn close(mut self, end: Time) -> LinkStats {
+    /// The run is over at `end`, which is not part of it. What was counted, as in
+    /// [`stats`](Self::stats).
+    pub(crate) fn close(mut self, end: Time) -> Vec<LinkStats> {
         self.advance(end.saturating_sub(Time::from_nanos(1)));
-        self.port.close(end);
-        self.port.into_stats()
+        let input = self.input.map(|input| input.port);
+        let ports = [Some(self.port), input].into_iter().flatten();
+        let closed = ports.map(|mut port| {
+            port.close(end);
+            port.into_stats()
+        });
+        closed.collect()
     }
 }
 
@@ -302,6 +367,7 @@ mod tests {
         scenario: Scenario,
         path: Path,
         client: SocketAddrV4,
+        route: Arc<Route>,
     }
 
     impl Bench {
@@ -318,18 +384,19 @@ mod tests {
             };
             let routes = Arc::new(Routes::default());
             let client = SocketAddrV4::new(Side::Clients.address(1), 2000);
-            let route = Route::new(
+            let route = Arc::new(Route::new(
                 7,
                 0,
                 Time::from_millis(26),
                 [Time::from_millis(10); 2],
                 None,
-            );
-            routes.insert(client, Arc::new(route));
+            ));
+            routes.insert(client, route.clone());
             Self {
                 path: Path::new(&scenario, dumbbell, Side::Servers, routes),
                 scenario: scenario.clone(),
                 client,
+                route,
             }
         }
 
@@ -338,6 +405,23 @@ mod tests {
             let server = SocketAddrV4::new(Side::Servers.address(2), 80);
             let packet = tcp(server, self.client, tos, (1, 16, size - 40));
             self.path.enter(now, &packet);
+        }
+
+        /// A server sends a datagram with so many IP bytes.
+        fn send_datagram(&mut self, now: Time, size: usize) {
+            let server = SocketAddrV4::new(Side::Servers.address(2), 80);
+            let mut packet = tcp(server, self.client, 0, (1, 0, size - 40));
+            packet[9] = ip::UDP;
+            self.path.enter(now, &packet);
+        }
+
+        /// How many packets came to the input, and to the port, and how many were dropped there.
+        fn counted(&mut self, now: Time) -> [(u64, u64); 2] {
+            let input = self.path.input.as_mut().expect("its scenario has one");
+            [&mut input.port, &mut self.path.port].map(|port| {
+                let counters = port.observe(now).counters;
+                (counters.arrived_packets, counters.dropped.iter().sum())
+            })
         }
 
         /// When packets leave, in microseconds, and their ECN fields, if the router looks up every
@@ -403,13 +487,109 @@ mod tests {
         assert_eq!(marks, [2, 2, 2, 3]);
     }
 
-    /// What a port does that is told of every packet in time: when packets are out, in
-    /// nanoseconds, their ECN fields, and the statistics.
+    const INPUT: &str = "input = { packet_time = \"1 ms\", limit = \"2 packets\" }";
+
+    #[test]
+    fn the_input_takes_its_time_and_counts_its_own_drops() {
+        for step in [
+            Time::from_micros(7),
+            Time::from_millis(1),
+            Time::from_millis(50),
+        ] {
+            let link = format!("rate = \"80 Mbit/s\"\ndelay = \"3 ms\"\n{DROPTAIL}\n{INPUT}");
+            let mut bench = Bench::new(&format!("{link}\nframing = \"none\""), "");
+            for size in [1000, 40, 500, 1000] {
+                bench.send(Time::ZERO, 0, size);
+            }
+            bench.send_datagram(Time::ZERO, 1000);
+            bench.send(Time::from_millis(20), 0, 1000);
+            // 10 ms to the input, 1 ms there for each packet of any size, 100 us on the wire for
+            // 1000 bytes, 3 ms behind it; one in work and two waiting leave no room for more.
+            let expected = [14_100, 15_004, 16_050, 34_100].map(|at| (at, 0));
+            assert_eq!(bench.out(step), expected);
+            assert_eq!(bench.counted(Time::from_secs(1)), [(6, 2), (4, 0)]);
+            assert_eq!(bench.route.lost(), 1);
+            assert_eq!(bench.path.next(), Time::NEVER);
+        }
+    }
+
+    #[test]
+    fn the_router_is_told_of_an_arrival_at_the_input() {
+        let link = format!("{LINK}framing = \"none\"\n{DROPTAIL}\n{INPUT}");
+        let mut bench = Bench::new(&link, "");
+        bench.send(Time::ZERO, 0, 1000);
+        // At the input, at the port, out.
+        for due in [10, 11, 15].map(Time::from_millis) {
+            assert_eq!(bench.path.next(), due);
+            bench.path.advance(due);
+        }
+    }
+
+    #[test]
+    fn a_packet_leaves_the_port_before_another_comes_from_the_input() {
+        let room = "discipline = { kind = \"droptail\", limit = \"1 packets\" }";
+        // Departures that are computed, and those for which the port is woken.
+        for stored in [
+            "",
+            "\nrate_changes = [{ at = \"9 s\", rate = \"8 Mbit/s\" }]",
+        ] {
+            let link = format!("{LINK}framing = \"none\"\n{room}\n{INPUT}{stored}");
+            let mut bench = Bench::new(&link, "");
+            for size in [2000, 1000, 1000] {
+                bench.send(Time::ZERO, 0, size);
+            }
+            // The third finds room, because the first has been sent in that moment.
+            let expected = [16_000, 17_000, 18_000].map(|at| (at, 0));
+            assert_eq!(bench.out(Time::from_millis(50)), expected, "{stored}");
+        }
+    }
+
+    #[test]
+    fn results_have_both_directions_of_an_input_and_packets_cross_the_stated_ones() {
+        for (at, crossed) in [
+            ("", [true, true]),
+            ("[topology.bottleneck.forward]\n", [true, false]),
+            ("[topology.bottleneck.reverse]\n", [false, true]),
+        ] {
+            let bench = Bench::new(&format!("{LINK}{DROPTAIL}\n{at}{INPUT}"), "");
+            let Topology::Dumbbell(dumbbell) = &bench.scenario.topology else {
+                unreachable!("it says so above");
+            };
+            for from in Side::BOTH {
+                let path = Path::new(&bench.scenario, dumbbell, from, Arc::default());
+                let names = ["bottleneck", "bottleneck-input"].map(|link| LinkDirection {
+                    link: link.to_owned(),
+                    direction: from.direction(),
+                });
+                assert!(path.stats().map(LinkStats::name).eq(&names));
+                let input = path.input.expect("results have it");
+                assert_eq!(input.is_crossed, crossed[from as usize], "{at}");
+            }
+        }
+        let bench = Bench::new(&format!("{LINK}{DROPTAIL}"), "");
+        assert_eq!(bench.path.stats().count(), 1);
+    }
+
+    /// What ports do that are told of every packet in time: when packets are out, in nanoseconds,
+    /// their ECN fields, and the statistics.
     fn in_time(scenario: &Scenario, sent: &[(Time, Packet)]) -> (Vec<(u64, u8)>, String) {
         let network = scenario.topology.network();
-        let name = &LinkDirection::all(&network)[0];
-        let link = &network.links[&name.link].forward;
-        let mut port = Port::new(name, link, scenario.seed, &scenario.measure);
+        let names = LinkDirection::all(&network);
+        let port_of = |name: &LinkDirection| -> Port<()> {
+            let link = &network.links[&name.link].forward;
+            Port::new(name, link, scenario.seed, &scenario.measure)
+        };
+        let mut port = port_of(&names[0]);
+        // The forward direction of the input, if there is one.
+        let mut input = names.get(2).map(port_of);
+        let through_input = |&(at, packet): &(Time, Packet)| match &mut input {
+            None => Some((at, packet)),
+            Some(input) => match input.arrive(at, packet, 0) {
+                Transmission::Arrives(reaches, _) => Some((reaches, packet)),
+                _ => None,
+            },
+        };
+        let sent: Vec<_> = sent.iter().filter_map(through_input).collect();
         let (mut out, mut dropped) = (Vec::new(), Vec::new());
         let mut note = |sent: Option<((), Transmission)>| {
             if let Some(((), Transmission::Arrives(at, ecn))) = sent {
@@ -434,9 +614,13 @@ mod tests {
                 break;
             }
         }
-        port.close(MeasuredSpan::of(&scenario.measure).end);
         out.sort_unstable();
-        (out, format!("{:?}", port.stats()))
+        let ports = [Some(port), input].into_iter().flatten();
+        let stats = ports.map(|mut port| {
+            port.close(MeasuredSpan::of(&scenario.measure).end);
+            port.into_stats()
+        });
+        (out, format!("{:?}", stats.collect::<Vec<_>>()))
     }
 
     #[test]
@@ -450,6 +634,7 @@ mod tests {
             for changes in [
                 "",
                 "\nrate_changes = [{ at = \"300 ms\", rate = \"5 Mbit/s\" }]",
+                "\ninput = { packet_time = \"500 us\", limit = \"3 packets\" }",
             ] {
                 let mut bench = Bench::new(&format!("{link}{changes}"), "");
                 let mut draws = RandomStream::new(5, "sent", 0);

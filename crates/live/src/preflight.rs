@@ -125,13 +125,6 @@ pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
         );
     }
     let link = &dumbbell.bottleneck;
-    if link.forward.input.is_some() || link.reverse.input.is_some() {
-        return refuse(
-            "topology.bottleneck.input: found one, but the live bed's router is this machine, which \
-             has a processor of its own; leave it out"
-                .to_owned(),
-        );
-    }
     if let Some(key) = [&link.forward, &link.reverse]
         .iter()
         .find_map(|link| varying(link))

@@ -40,7 +40,7 @@ pub(crate) struct Direction<'a> {
 
 impl Direction<'_> {
     /// Works until the run ends.
-    pub(crate) fn run(mut self) -> (LinkStats, PacingReport) {
+    pub(crate) fn run(mut self) -> (Vec<LinkStats>, PacingReport) {
         // Without it the kernel may wake the thread 50 us late to save power.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let (start, end) = self.measured;

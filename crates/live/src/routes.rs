@@ -53,6 +53,14 @@ impl Side {
         }
     }
 
+    /// The direction of the packets that its hosts send, as results call it.
+    pub(crate) const fn direction(self) -> &'static str {
+        match self {
+            Self::Servers => "forward",
+            Self::Clients => "reverse",
+        }
+    }
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Servers => "servers",

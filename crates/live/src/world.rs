@@ -53,7 +53,7 @@ pub(crate) struct World<'a> {
 
 /// What the links saw, how well the run went, what the connections did, and how many events the
 /// load generator had.
-type Outcome = ([LinkStats; 2], Health, (Metrics, u64));
+type Outcome = (Vec<LinkStats>, Health, (Metrics, u64));
 
 /// What the load generator's thread has to say.
 type Loaded = (
@@ -128,7 +128,7 @@ impl<'a> World<'a> {
             let routed = routers
                 .into_iter()
                 .map(|router| router.join().expect("routers do not panic"));
-            outcome(loaded?, routed.collect(), harm)
+            Ok(outcome(loaded?, routed.collect(), harm))
         })
     }
 
@@ -180,7 +180,7 @@ impl<'a> World<'a> {
         path: Path,
         from: Side,
         ids: &Sender<(&'static str, Pid)>,
-    ) -> (LinkStats, PacingReport) {
+    ) -> (Vec<LinkStats>, PacingReport) {
         let name = match from {
             Side::Servers => "router forward",
             Side::Clients => "router reverse",
@@ -251,16 +251,19 @@ fn await_ready(
 
 fn outcome(
     ((metrics, load, events), (threads, machine_busy_share)): Loaded,
-    routed: Vec<(LinkStats, PacingReport)>,
+    routed: Vec<(Vec<LinkStats>, PacingReport)>,
     harm: Vec<String>,
-) -> Result<Outcome, LiveError> {
+) -> Outcome {
     let (links, pacing): (Vec<_>, Vec<_>) = routed.into_iter().unzip();
-    let names = links.iter().map(|link| link.name().direction.to_owned());
+    let mut links: Vec<LinkStats> = links.into_iter().flatten().collect();
+    // As the simulator records them.
+    links.sort_by_cached_key(|link| (link.name().link.clone(), link.name().direction));
+    let directions = Side::BOTH.map(|from| from.direction().to_owned());
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let health = Health {
         valid: false,
         reasons: Vec::new(),
-        router: names.zip(pacing).collect(),
+        router: directions.into_iter().zip(pacing).collect(),
         load,
         threads,
         machine_busy_share,
@@ -268,7 +271,5 @@ fn outcome(
         harm,
         kernel: kernel.trim().to_owned(),
     };
-    let links: Result<[LinkStats; 2], _> = links.try_into();
-    let links = links.map_err(|_| LiveError::Bed("a direction is missing".to_owned()))?;
-    Ok((links, health, (metrics, events)))
+    (links, health, (metrics, events))
 }

@@ -130,7 +130,7 @@ impl<T> Port<T> {
         let random = |purpose: &str| name.random_stream(seed, purpose);
         let wire = Wire::new(link, random("loss"), random("reordering"));
         let hashes = random("hash").uniform().to_bits();
-        let ring = [link.device_ring, link.device_ring_batch].map(|it| it.0 as usize);
+        let ring = link.hidden_ring();
         let (service, probes) = match fifo(&wire, hashes) {
             Some(fifo) => {
                 let probes = fifo.probe_names();

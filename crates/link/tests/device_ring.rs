@@ -15,6 +15,7 @@ fn port(
     let link = Link {
         device_ring: Packets(ring),
         device_ring_batch: Packets(batch),
+        device_ring_counted: false,
         ..plain::link(8, 2)
     };
     let measure = Measure {

@@ -28,6 +28,10 @@ pub struct Link {
     /// left out: one. Cards that interrupt once for a chain of packets refill in chains.
     #[serde(default = "one_packet", skip_serializing_if = "is_one_packet")]
     pub device_ring_batch: Packets,
+    /// Whether the discipline counts the packets in the ring as its own, as some drivers let it: its
+    /// queue then ends where the wire begins. Only with an AQM that decides on arrival.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub device_ring_counted: bool,
     /// The router's processor, which every packet passes before the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,
@@ -86,6 +90,10 @@ fn is_one_packet(batch: &Packets) -> bool {
     *batch == one_packet()
 }
 
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 /// The rate of a link becomes another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -117,6 +125,7 @@ impl Link {
             framing: Framing::NONE,
             device_ring: Packets(0),
             device_ring_batch: one_packet(),
+            device_ring_counted: false,
             input: None,
             packet_time: Some(packet_time),
             loss: 0.0,
@@ -127,6 +136,18 @@ impl Link {
             trace: None,
             discipline: Discipline::Droptail(droptail::Params { limit }),
         })
+    }
+
+    /// Places in the device ring that the discipline does not see, and how many of them must be free
+    /// before it is filled again.
+    ///
+    /// A ring whose packets are counted changes nothing that an AQM sees or does: packets leave in
+    /// their order whatever holds them, and count until their transmission begins.
+    pub fn hidden_ring(&self) -> [usize; 2] {
+        match self.device_ring_counted {
+            true => [0, 1],
+            false => [self.device_ring, self.device_ring_batch].map(|it| it.0 as usize),
+        }
     }
 
     /// Whether it cannot always send.
@@ -164,6 +185,11 @@ impl Link {
             let message =
                 format!("found {batch} packets; expected 1 to {most}, what device_ring has");
             return wrong("device_ring_batch", message);
+        }
+        if self.device_ring_counted && !self.discipline.is_aqm() {
+            let message = "found true; only an AQM that decides on arrival, such as \"red\" or \"pi\", \
+                           counts what is in the ring";
+            return wrong("device_ring_counted", message.to_owned());
         }
         if let Some(Input { packet_time, limit }) = self.input {
             let under = |key: &str, message: String| {

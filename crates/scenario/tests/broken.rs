@@ -176,6 +176,10 @@ const CASES: &[(&str, &str)] = &[
     ("rate = \"10 Mbit/s\"\ndelay", "rate = \"10 Mbps\"\ndelay"),
     ("delay = \"1 ms\"", "device_ring = \"1.5 packets\""),
     ("delay = \"1 ms\"", "device_ring_batch = \"2 packets\""),
+    (
+        "loss = 0.0\ndiscipline = { kind = \"red\", min_th = \"30 packets\", max_th = \"90 packets\", limit = \"480 packets\" }",
+        "device_ring_counted = true\ndiscipline = { kind = \"sfq\" }",
+    ),
     ("delay = \"1 ms\"", "input = { packet_time = \"0 s\" }"),
     (
         "delay = \"1 ms\"",

@@ -288,6 +288,58 @@ fn a_device_ring_hides_packets_from_the_discipline() {
 }
 
 #[test]
+fn a_device_ring_whose_packets_are_counted_hides_nothing() {
+    let queue = |ring: &str, discipline: &str| {
+        let text = format!(
+            r#"
+            [measure]
+            warm_up = "20 s"
+            duration = "60 s"
+            [topology]
+            kind = "dumbbell"
+            [topology.bottleneck]
+            rate = "10 Mbit/s"
+            {ring}
+            discipline = {discipline}
+            [[traffic]]
+            kind = "bulk"
+            flows = 30
+            tcp = "rfc"
+            rtt = {{ kind = "constant", rtt = "40 ms" }}
+            "#
+        );
+        run(&text).links["bottleneck"]["forward"].clone()
+    };
+    let red = "{ kind = \"red\", min_th = \"5 packets\", max_th = \"15 packets\", limit = \"60 packets\" }";
+    let counted = queue(
+        "device_ring = \"10 packets\"\ndevice_ring_counted = true",
+        red,
+    );
+    let none = queue("", red);
+    let hidden = queue("device_ring = \"10 packets\"", red);
+    // RED sees all that waits, as if the wire were next to it.
+    assert_eq!(
+        (
+            counted.departed_packets,
+            counted.dropped_packets,
+            counted.queue_mean_packets
+        ),
+        (
+            none.departed_packets,
+            none.dropped_packets,
+            none.queue_mean_packets
+        )
+    );
+    // Ten more that wait where it does not look make the round trip longer, so that fewer drops do.
+    assert!(
+        hidden.loss_rate < counted.loss_rate,
+        "{} against {}",
+        hidden.loss_rate,
+        counted.loss_rate
+    );
+}
+
+#[test]
 fn a_router_without_processing_power_drops_before_its_queue() {
     // 1,000 packets a second, each of which takes the processor 2 ms.
     let run_with = |input: &str| {

@@ -68,6 +68,7 @@ impl Condition {
             framing: Framing::NONE,
             device_ring: Packets(self.ring),
             device_ring_batch: Packets(self.batch),
+            device_ring_counted: false,
             input: None,
             packet_time: None,
             loss: if self.loss { 0.02 } else { 0.0 },

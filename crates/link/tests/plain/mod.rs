@@ -17,6 +17,7 @@ pub(crate) fn link(mbps: u64, limit: u32) -> Link {
         framing: Framing::NONE,
         device_ring: Packets(0),
         device_ring_batch: Packets(1),
+        device_ring_counted: false,
         input: None,
         packet_time: None,
         loss: 0.0,

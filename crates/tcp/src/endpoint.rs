@@ -391,7 +391,10 @@ impl Endpoint {
         if segment.flags.has(Flags::RST) {
             return self.on_reset(segment, cx, out);
         }
-        self.last_received = cx.now;
+        let is_ack = segment.len == 0 || segment.ack > self.una;
+        if is_ack || !cx.profile.idle_since_ack {
+            self.last_received = cx.now;
+        }
         match self.phase {
             Phase::Listen => self.on_syn(segment, cx, out),
             Phase::SynSent if !segment.flags.has(Flags::ACK) => {

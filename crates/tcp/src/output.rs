@@ -96,7 +96,7 @@ impl Endpoint {
         }
     }
 
-    /// RFC 5681, section 4.1; BSD counts from the last segment received, as here.
+    /// RFC 5681, section 4.1. Idle time counts as [`Profile::idle_since_ack`] says.
     #[inline(never)]
     pub(crate) fn restart_after_idle(&mut self, cx: &Context<'_>) {
         let idle_for = cx.now.saturating_sub(self.last_received);
@@ -131,14 +131,17 @@ impl Endpoint {
         self.hold_until = cx.now + Time::from_secs_f64(draws.uniform() * longest);
     }
 
-    /// The delay is over: one segment goes.
+    /// The delay is over: one segment goes, or all that the window allows.
     pub(crate) fn send_delayed(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         if self.keeps_records {
             return; // It was a paced segment's: what goes next is looked at anew.
         }
         let idle = self.una == self.max;
-        if let Some(candidate) = self.next_segment(self.send_limit(cx), idle, cx) {
+        while let Some(candidate) = self.next_segment(self.send_limit(cx), idle, cx) {
             self.send_next_out_of_line(candidate, cx, out);
+            if !cx.profile.delayed_send_fills_window {
+                break;
+            }
         }
     }
 

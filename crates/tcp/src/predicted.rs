@@ -75,8 +75,9 @@ impl Endpoint {
                 }
                 self.last_received = cx.now;
                 self.on_other_new_ack(segment, false, cx, out);
+            } else if received == 0 || !cx.profile.idle_since_ack {
+                self.last_received = cx.now;
             }
-            self.last_received = cx.now;
             self.dup_acks = 0;
             if fin {
                 self.receiver.on_next_and_fin(received);

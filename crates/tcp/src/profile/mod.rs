@@ -141,6 +141,14 @@ pub struct Profile {
     /// Upper end of the random delay before each segment that a sender may send, uniform from 0
     /// (ns's `overhead_`, against synchronization of flows).
     pub random_send_delay: Time,
+    /// Whether, when that delay is over, all goes that the window allows (ns: its timer forces
+    /// `send_much`); otherwise one segment goes, and the next one draws a delay of its own.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub delayed_send_fills_window: bool,
+    /// Whether idle time counts from the last ACK, so that a request does not end it (ns's one-way
+    /// TCP, whose senders get nothing but ACKs). BSD counts from the last segment of any kind.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub idle_since_ack: bool,
     /// Whether Nagle's rule holds a small segment only while another small one is out (G. Minshall,
     /// draft-minshall-nagle, 1999; Linux). With `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -476,6 +484,8 @@ impl Profile {
             };
         }
         compare!(
+            delayed_send_fills_window: false,
+            idle_since_ack: false,
             minshall: false,
             strict_nagle: false,
             lone_fast_retransmit: false,
@@ -603,6 +613,8 @@ mod tests {
     fn a_default_survives_writing_where_the_named_profile_has_another_value() {
         for name in Profile::NAMES {
             let profile = Profile {
+                delayed_send_fills_window: false,
+                idle_since_ack: false,
                 minshall: false,
                 strict_nagle: false,
                 lone_fast_retransmit: false,

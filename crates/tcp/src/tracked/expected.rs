@@ -59,7 +59,9 @@ impl Endpoint {
         if !tracked.is_calm(self.una, cx.profile.undo) {
             return None;
         }
-        self.last_received = cx.now;
+        if received == 0 || advances || !cx.profile.idle_since_ack {
+            self.last_received = cx.now;
+        }
         self.take_expected_ack(segment, advances, cx, out);
         if accurate {
             self.accecn_count(segment);

@@ -330,10 +330,12 @@ fn a_small_last_segment_of_an_idle_connection_goes_at_once_and_the_fin_alone() {
     assert_eq!(fins[0].segment.len, 0);
 }
 
-/// When a sender of eight segments with this seed sends them, in nanoseconds.
-fn delayed_sends(seed: u64) -> Vec<u64> {
+/// When a sender of eight segments with this seed sends them, in nanoseconds, if a delay is for one
+/// of them or, as in ns, for all that the window allows.
+fn delayed_sends(seed: u64, fills_window: bool) -> Vec<u64> {
     let ns = Profile {
         initial_window: 8,
+        delayed_send_fills_window: fills_window,
         ..profile("ns-one-way")
     };
     let host = HostClock::default();
@@ -351,22 +353,32 @@ fn delayed_sends(seed: u64) -> Vec<u64> {
     while times.len() < 8 {
         let now = sender.wake_at();
         sender.on_timer(at(now), &mut out);
-        assert!(out.len() == 1, "one segment at a time");
-        assert_eq!(out.remove(0).seq, 1 + 460 * times.len() as u64);
-        times.push(now.as_nanos());
+        assert_eq!(out.len(), if fills_window { 8 } else { 1 });
+        for segment in out.drain(..) {
+            assert_eq!(segment.seq, 1 + 460 * times.len() as u64);
+            times.push(now.as_nanos());
+        }
     }
     times
 }
 
 #[test]
-fn ns_delays_each_segment_at_random() {
-    let times = delayed_sends(1);
+fn a_random_delay_comes_before_each_segment() {
+    let times = delayed_sends(1, false);
     let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
     assert!(gaps.chain([times[0]]).all(|gap| gap < 2_590_000));
     // Eight uniform delays: between 1/4 and 3/4 of their largest sum.
     assert!((5_000_000..16_000_000).contains(&times[7]), "{times:?}");
-    assert_eq!(times, delayed_sends(1));
-    assert_ne!(times, delayed_sends(2));
+    assert_eq!(times, delayed_sends(1, false));
+    assert_ne!(times, delayed_sends(2, false));
+}
+
+#[test]
+fn in_ns_a_random_delay_comes_before_all_that_the_window_allows() {
+    assert!(profile("ns-one-way").delayed_send_fills_window);
+    let times = delayed_sends(1, true);
+    assert!(times.iter().all(|&at| at == times[0] && at < 2_590_000));
+    assert_ne!(times, delayed_sends(2, true));
 }
 
 /// Padhye, Firoiu, Towsley, Kurose 1998, equation 32: segments per second of a Reno sender.

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from aqmlab.papers import claims, noise
 from aqmlab.papers.paper import Paper
+from aqmlab.papers.scoreboard import Cell
 
 PAPERS = Path(__file__).parents[1] / "papers"
 KEYS = ("christiansen2000", "le2005", "synctcp2005")
@@ -82,6 +83,27 @@ def test_the_print_decides_less_than_half_of_the_claims_of_le_2005() -> None:
     # A wide difference survives, an equality to the last digit does not.
     assert shares["L4-03"] == 1.0
     assert noise.shares(Paper.load(str(PAPERS / "weigle2003"))) == {}
+
+
+def test_noise_on_our_numbers_tells_what_one_run_leaves_to_chance() -> None:
+    """A wide difference is decided by one run, two numbers that are nearly the same are not."""
+    paper = Paper.load(str(PAPERS / "le2005"))
+
+    def shares(droptail: float, pi: float) -> dict[str, float]:
+        ours = {"droptail_240 at 90": droptail, "pi_24_ecn at 90": pi, "pi_24 at 90": 1.2 * pi}
+        cells = [
+            Cell("4.2", row, column, "", (number,))
+            for row, number in ours.items()
+            for column in paper.table("4.2").columns
+        ]
+        return noise.shares_of_ours(paper, cells)
+
+    # L4-51 asks that PI without ECN is a little better than drop-tail, with ECN considerably.
+    assert shares(1.5, 1.1)["L4-51"] > 0.95
+    assert shares(0.5, 1.1)["L4-51"] < 0.05
+    assert 0.05 < shares(1.32, 1.1)["L4-51"] < 0.95
+    assert "L4-03" not in shares(1.5, 1.1)  # a row is missing
+    assert noise.shares_of_ours(Paper.load(str(PAPERS / "weigle2003")), []) == {}
 
 
 def test_noise_is_what_was_printed_twice() -> None:
@@ -202,4 +224,4 @@ def test_readings_of_sentences(
                     number for wanted, number in given.items() if all(map(fnmatchcase, at, wanted))
                 ]
                 values[at] = [fitting[-1] if fitting else 100.0]
-    assert claims.decide(spec, paper, values, 1).outcome == word
+    assert claims.decide(spec, paper, values).outcome == word

@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from conftest import Cli
 
 
-def verdict(name: str, word: str, own_tables: str = "agrees") -> dict[str, str]:
+def verdict(name: str, word: str, own_tables: str = "agrees") -> dict[str, Any]:
     claim = {"id": name, "text": f"what {name} says", "verdict": word}
-    return {**claim, "because": f"numbers of {name}", "own_tables": own_tables}
+    numbers = {"because": f"numbers of {name}", "own_tables": own_tables}
+    return {**claim, **numbers, "counts": own_tables == "agrees"}
 
 
 ONE = {
     "title": "Paper one",
     "seeds": [1, 2, 3],
+    "further": {"seeds": [4, 5], "runs": 2},
     "scored": True,
     "length": "usual",
     "rows": {"run": 6, "total": 8},
@@ -51,7 +53,11 @@ ONE = {
             "ordering": {"holds": 3, "fails": 0, "undecided": 1},
             "equality": {"holds": 0, "fails": 1, "undecided": 1},
         },
-        "verdicts": [verdict("A1", "fails"), verdict("A2", "fails", "disagrees")],
+        "verdicts": [
+            verdict("A1", "fails"),
+            verdict("A2", "fails", "disagrees"),
+            {**verdict("A3", "fails"), "counts": False},
+        ],
     },
     "readings": [
         {
@@ -69,6 +75,7 @@ ONE = {
 TWO = {
     "title": "Paper two",
     "seeds": [4, 7],
+    "further": {"seeds": [], "runs": 0},
     "scored": True,
     "length": "published",
     "rows": {"run": 2, "total": 2},
@@ -163,12 +170,15 @@ def test_the_page_counts_and_links(asked: list[Any], tmp_path: Path) -> None:
         "| one | Table 1 | 3 of 4 | 75 % | 2 |",
         "| one | **all** | 5 of 8 | 62 % | 4 |",
         "| **all** |  | 5 of 8 | 62 % | 4 |",
+        "| 3 (75 %) | 1 | 2 | 5 | 1 | 1 to 3; some rows 1 to 5 | partly shorter |",
         "| one A1 | what A1 says (hangs on sizes) | numbers of A1 |",
         "| one | small packets count less | 1 | 3 of 4 (75 %) | 4 of 4 (100 %) | 1 | 0 |",
     ):
         assert line in page
     assert "A plot" not in page
     assert "A2" not in page  # contradicted by the paper's own tables: not counted as failed
+    # What the print cannot decide stands apart from what fails.
+    assert page.index("one A1") < page.index("Not counted, because") < page.index("one A3")
 
 
 def test_a_paper_with_missing_runs_keeps_its_earlier_page(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -164,7 +165,7 @@ def judged(rule: str, low: Sequence[float], high: Sequence[float]) -> Verdict:
         Cell("table1", "reno", loss, "3.9", tuple(high)),
     ]
     values = {(cell.table, cell.row, cell.column.name): cell.ours or None for cell in cells}
-    return claims.decide({**SPEC, "rule": rule}, source, values, len(low))
+    return claims.decide({**SPEC, "rule": rule}, source, values)
 
 
 ORDER = "sync.loss_rate_pct < reno.loss_rate_pct"
@@ -188,6 +189,43 @@ def test_seeds_decide(low: list[float], high: list[float], word: str) -> None:
 
 def test_a_missing_run_decides_nothing() -> None:
     assert judged(ORDER, [1.0], []).measured == "a run is missing"
+
+
+def test_a_claim_is_judged_over_the_seeds_that_all_its_rows_have() -> None:
+    """The third seed, which only one row has, would say otherwise."""
+    assert judged(ORDER, [1.0, 2.0, 90.0], [2.0, 3.0]).outcome == "holds"
+    assert judged(ORDER, [1.0, 4.0], [2.0, 3.0, 9.0]).outcome == "undecided"
+
+
+def test_a_row_that_lacks_a_run_decides_nothing() -> None:
+    """Its other runs are of other seeds than those of the rows beside it."""
+    source = paper("synctcp2005")
+    cells = every_cell(source, [1.0, 1.0])
+    lacking = [
+        replace(cell, ours=(1.0,), lacks_runs=True) if cell.row == "sync_tcp" else cell
+        for cell in cells
+    ]
+    verdicts = {found.id: found for found in claims.judge(source, lacking)}
+    assert verdicts["S07"].measured == "a run is missing"
+
+
+def test_claims_within_noise_give_their_rows_further_seeds() -> None:
+    """And every row that is the same experiment; a paper of several seeds has no such claims."""
+    source = paper("le2005")
+    spec = {"seeds": [2, 3], "claims": ["L4-06"]}
+    source = replace(source, claims={**source.claims, "further": [spec]})
+    found = claims.further_seeds(source)
+    assert {label for _, label in found} == {"droptail_24 at 90", "droptail_240 at 90"}
+    assert {table for table, _ in found} == {"4.1", "4.2"}
+    assert set(found.values()) == {(2, 3)}
+    plan = Plan(source, [1], further=found)
+    plan.add_tables([source.table("4.2")])
+    names = plan.rows["4.2", "droptail_24 at 90"]
+    assert [plan.scenarios[name].data["seed"] for name in names] == [1, 2, 3]
+    assert len(plan.rows["4.2", "droptail_24 at 98"]) == 1
+    ours = {"L4-06": 0.5, "L4-07": 0.5, "L4-08": 0.97}
+    assert claims.within_noise(source, ours) == {"L4-07"}
+    assert claims.within_noise(paper("weigle2003"), ours) == set()
 
 
 def test_the_numbers_behind_a_verdict_are_named() -> None:
@@ -219,9 +257,9 @@ def test_a_rule_of_several_cases_is_true_where_it_is_true_of_all() -> None:
     ]
     source = paper("synctcp2005")
     values = {("table1", name, "p50_s"): [1.5, 2.5] for name in ("uncongested", "sync_tcp")}
-    found = claims.decide(spec, source, {**values, ("table1", "reno", "p50_s"): [2.0, 3.0]}, 2)
+    found = claims.decide(spec, source, {**values, ("table1", "reno", "p50_s"): [2.0, 3.0]})
     assert found.outcome == "holds"
-    found = claims.decide(spec, source, {**values, ("table1", "reno", "p50_s"): [1.0, 2.0]}, 2)
+    found = claims.decide(spec, source, {**values, ("table1", "reno", "p50_s"): [1.0, 2.0]})
     assert found.outcome == "fails"
     assert found.measured == (
         "free.p50_s 2; reno.p50_s 1.5; sync.p50_s 2; not true in 2 of 6 cases"

@@ -4,14 +4,15 @@
 with replacement (all draws of up to four seeds, else :data:`_DRAWS` at random), the predicate is
 asked of each draw's means, and it *holds* when it is true of at least 95 % of the draws, *fails*
 when it is true of at most 5 %, else it is *undecided*. Rows keep their seeds together: the same
-seed means the same users in all of them. A single seed is a single draw. A predicate with ``each``
-is true where it is true of every case.
+seed means the same users in all of them. A claim is judged over the seeds that all of its rows
+have: some may have more than others (``[[further]]``). A single seed is a single draw. A predicate
+with ``each`` is true where it is true of every case.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
@@ -32,6 +33,7 @@ __all__ = [
     "FUNCTIONS",
     "case",
     "decide",
+    "further_seeds",
     "judge",
     "of_signatures",
     "place",
@@ -41,6 +43,7 @@ __all__ = [
     "score_by_type",
     "to_json",
     "to_markdown",
+    "within_noise",
 ]
 
 
@@ -112,11 +115,26 @@ def _undecidable(verdict: Verdict, decidable: Mapping[str, float]) -> bool:
     return not _contradicted(verdict) and decidable.get(verdict.id, 1.0) < DECIDABLE
 
 
-def to_json(verdict: Verdict, decidable: Mapping[str, float]) -> dict[str, Any]:
+def within_noise(paper: Paper, ours: Mapping[str, float]) -> set[str]:
+    """The claims that one run of each row decides, and whose verdict may be chance.
+
+    `ours` has the share of noisy copies of our numbers of which a rule is true.
+    """
+    if len(paper.seeds) > 1:
+        return set()
+    further = {name for entry in paper.claims.get("further", []) for name in entry["claims"]}
+    open_ones = {name for name, share in ours.items() if 1 - _CONFIDENCE < share < _CONFIDENCE}
+    return open_ones - further
+
+
+def to_json(
+    verdict: Verdict, decidable: Mapping[str, float], ours: Mapping[str, float]
+) -> dict[str, Any]:
     """What became of a claim, for ``scoreboard.json``.
 
-    ``noisy_copies``: of which share of the noisy copies of the paper's tables its rule is true; see
-    :mod:`aqmlab.papers.noise`.
+    ``noisy_copies``, ``noisy_runs``: of which share of the noisy copies of the paper's tables, and
+    of our numbers, its rule is true; see :mod:`aqmlab.papers.noise`. ``counts``: it is among those
+    that the print decides.
     """
     return {
         "id": verdict.id,
@@ -125,6 +143,8 @@ def to_json(verdict: Verdict, decidable: Mapping[str, float]) -> dict[str, Any]:
         "because": verdict.measured,
         "own_tables": verdict.caveat,
         "noisy_copies": decidable.get(verdict.id),
+        "noisy_runs": ours.get(verdict.id),
+        "counts": not (_contradicted(verdict) or _undecidable(verdict, decidable)),
     }
 
 
@@ -145,9 +165,8 @@ def judge(
     Reproduced are these ``tables``, though some of their rows may not have been run; None: those
     that have cells.
     """
-    seeds = max((len(cell.ours) for cell in cells), default=0)
     values: _Values = {
-        (cell.table, cell.row, cell.column.name): cell.ours if len(cell.ours) == seeds else None
+        (cell.table, cell.row, cell.column.name): None if cell.lacks_runs else cell.ours
         for cell in cells
     }
     done = {cell.table for cell in cells} if tables is None else set(tables)
@@ -160,7 +179,7 @@ def judge(
         elif quick and spec["type"] not in paper.claims["quick"]:
             verdicts.append(_verdict(spec, UNDECIDED, "quick runs decide orderings only"))
         elif {place.table for rule in rules(spec) for place in _places(rule, paper)} <= done:
-            verdicts.append(decide(spec, paper, values, seeds))
+            verdicts.append(decide(spec, paper, values))
     return verdicts
 
 
@@ -179,23 +198,35 @@ def of_signatures(spec: Mapping[str, Any], signatures: Sequence[Verdict]) -> Ver
     return _verdict(spec, HOLDS if all(answers) else FAILS, because)
 
 
-def decide(spec: Mapping[str, Any], paper: Paper, values: _Values, seeds: int) -> Verdict:
-    """Judges a claim that has a rule."""
-    cases = []
-    for rule in rules(spec):
-        try:
-            found = case(rule, paper, values, seeds)
-        except AqmlabError as error:
-            where = f"{paper.folder / 'claims.toml'}: {spec['id']}"
-            raise AqmlabError(f"{where}: rule {error}") from None
-        if found is None:
-            return _verdict(spec, UNDECIDED, "a run is missing")
-        cases.append(found)
+def decide(spec: Mapping[str, Any], paper: Paper, values: _Values) -> Verdict:
+    """Judges a claim that has a rule, over the seeds that all of its rows have."""
+    try:
+        seeds = _common_seeds(spec, paper, values)
+        found = [case(rule, paper, values, seeds) for rule in rules(spec)]
+    except AqmlabError as error:
+        where = f"{paper.folder / 'claims.toml'}: {spec['id']}"
+        raise AqmlabError(f"{where}: rule {error}") from None
+    cases = [one for one in found if one is not None]
+    if len(cases) < len(found):
+        return _verdict(spec, UNDECIDED, "a run is missing")
     answers = [all(case.true_of(draw) for case in cases) for draw in _draws(seeds)]
     share = float(np.mean(answers))
     word = HOLDS if share >= _CONFIDENCE else FAILS if share <= 1 - _CONFIDENCE else UNDECIDED
+    more = f" ({seeds} seeds)" if seeds > len(paper.seeds) else ""
     doubt = f" (true of {100 * share:.0f} % of the draws of seeds)" if word == UNDECIDED else ""
-    return _verdict(spec, word, _reason(cases, seeds) + doubt)
+    return _verdict(spec, word, _reason(cases, seeds) + more + doubt)
+
+
+def _common_seeds(spec: Mapping[str, Any], paper: Paper, values: _Values) -> int:
+    """How many seeds all rows have that a claim's rules need; at least one."""
+    lines = (
+        values.get((place.table, row.label, place.column))
+        for rule in rules(spec)
+        for place in _places(rule, paper)
+        if place.measured
+        for row in place.rows
+    )
+    return min((len(line) for line in lines if line), default=1)
 
 
 @dataclass(frozen=True)
@@ -255,6 +286,37 @@ def rows_of(spec: Mapping[str, Any], paper: Paper) -> set[tuple[str, str]]:
         if place.measured
         for row in place.rows
     }
+
+
+def further_seeds(paper: Paper) -> dict[tuple[str, str], tuple[int, ...]]:
+    """The seeds that rows have beside the paper's, by table and label.
+
+    ``[[further]]`` names claims; the rows that they need have its seeds, and so has every row of
+    another table that is the same experiment.
+    """
+    specs = {spec["id"]: spec for spec in paper.claims.get("claims", [])}
+    tables = {table.id: table for table in paper.tables}
+    found: dict[Hashable, list[int]] = {}
+    for entry in paper.claims.get("further", []):
+        for name in entry["claims"]:
+            if name not in specs:
+                file = paper.folder / "claims.toml"
+                raise AqmlabError(f"{file}: further: found {name}, which is none of its claims")
+            for table, label in rows_of(specs[name], paper):
+                if table in tables:
+                    experiment = _experiment(tables[table], tables[table].row(label))
+                    found.setdefault(experiment, []).extend(entry["seeds"])
+    return {
+        (table.id, row.label): tuple(sorted(set(more)))
+        for table in paper.tables
+        for row in table.rows
+        if (more := found.get(_experiment(table, row)))
+    }
+
+
+def _experiment(table: Table, row: Row) -> Hashable:
+    """What makes the runs of a row."""
+    return table.scenario, row.overrides
 
 
 @dataclass(frozen=True)
@@ -320,7 +382,7 @@ def _samples(place: _Place, values: _Values, seeds: int) -> np.ndarray | None:
         else:
             line = values.get((place.table, row.label, place.column))
         if line:
-            lines.append(line)
+            lines.append(line[:seeds])
         elif printed != "" or len(place.rows) == 1:
             return None
     return np.array(lines, dtype=float) if lines else None

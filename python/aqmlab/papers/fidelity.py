@@ -173,7 +173,7 @@ def _papers_table(papers: Mapping[str, _Result], whole: _Result) -> str:
         [
             f"[{name}](fidelity-{name}.md)",
             *_state(result),
-            _listed(result["seeds"]),
+            _seeds(result),
             _LENGTHS[result["length"]],
         ]
         for name, result in papers.items()
@@ -274,16 +274,28 @@ def _types_table(papers: Mapping[str, _Result]) -> str:
 
 
 def _claims_table(papers: Mapping[str, _Result]) -> str:
-    """The claims that fail, with what was measured."""
-    failed = [
-        [f"{name} {found['id']}", _text(found, result), found["because"]]
-        for name, result in papers.items()
-        for found in result["claims"]["verdicts"]
-        if found["verdict"] == FAILS and found["own_tables"] not in CONTRADICTED
-    ]
-    if not failed:
-        return "None of the decided claims fails."
-    return "Those that fail:\n\n" + markdown(["claim", "text", "measured"], failed, left=3)
+    """The claims that fail, with what was measured; those that the print cannot decide apart."""
+    failed = {
+        counts: [
+            [f"{name} {found['id']}", _text(found, result), found["because"]]
+            for name, result in papers.items()
+            for found in result["claims"]["verdicts"]
+            if found["verdict"] == FAILS
+            and found["own_tables"] not in CONTRADICTED
+            and found["counts"] is counts
+        ]
+        for counts in (True, False)
+    }
+    head = ["claim", "text", "measured"]
+    parts = ["None of the decided claims fails."]
+    if failed[True]:
+        parts = ["Those that fail:\n\n" + markdown(head, failed[True], left=3)]
+    if failed[False]:
+        parts.append(
+            "Not counted, because the print cannot decide them, and false of ours:\n\n"
+            + markdown(head, failed[False], left=3)
+        )
+    return "\n\n".join(parts)
 
 
 def _text(found: Mapping[str, Any], result: _Result) -> str:
@@ -323,6 +335,13 @@ def _readings_table(papers: Mapping[str, _Result]) -> str:
         "\n\nWhat a paper leaves open is read in one way for the counts above, and in another way "
         "here. The reports say what is open, and give both verdicts of each claim."
     )
+
+
+def _seeds(result: _Result) -> str:
+    """The seeds of a paper's rows, and those that some have beside them."""
+    further = result["further"]["seeds"]
+    first = _listed(result["seeds"])
+    return f"{first}; some rows {_listed([*result['seeds'], *further])}" if further else first
 
 
 def _listed(numbers: Sequence[int]) -> str:

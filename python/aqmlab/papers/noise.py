@@ -3,7 +3,8 @@
 Each printed number is one experiment. Another run of the same laboratory would have printed others:
 ``[noise]`` in ``claims.toml`` says by how much, and where that is known from. A claim whose rule is
 true of less than :data:`aqmlab.papers.claims.DECIDABLE` of the copies would often be contradicted
-by the laboratory that made it; whether ours satisfies it tells nothing.
+by the laboratory that made it; whether ours satisfies it tells nothing. The same noise on our own
+numbers tells which verdicts a single run of each row leaves to chance.
 """
 
 from __future__ import annotations
@@ -11,18 +12,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from aqmlab.papers import claims
 from aqmlab.papers.paper import Paper, Table
 
-__all__ = ["as_printed", "shares"]
+if TYPE_CHECKING:
+    from aqmlab.papers.scoreboard import Cell
 
-
-_Copies: TypeAlias = "Mapping[tuple[str, str, str], list[float]]"
-"""Copies of the printed numbers, by table, row and column."""
+__all__ = ["as_printed", "shares", "shares_of_ours"]
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,46 @@ def shares(paper: Paper) -> dict[str, float]:
     about their noise. Experiments vary independently of each other; their numbers are rounded as
     printed.
     """
-    spec = paper.claims.get("noise")
-    if spec is None:
-        return {}
-    copies = int(spec["copies"])
     printed = replace(paper, tables=tuple(map(as_printed, paper.tables)))
-    values = _copies(printed, spec, copies)
+    texts = {
+        (table.id, row.label, column.name): row.published[column.name]
+        for table in printed.tables
+        for row in table.rows
+        for column in table.columns
+    }
+    noisy = {
+        place: np.round(float(texts[place]) * factor, len(texts[place].partition(".")[2]))
+        for place, factor in _factors(printed).items()
+        if texts[place]
+    }
+    return _shares(printed, noisy)
+
+
+def shares_of_ours(paper: Paper, cells: Sequence[Cell]) -> dict[str, float]:
+    """The same of noisy copies of our numbers, by claim: by how much its verdict may be chance.
+
+    Where it is neither near 0 nor near 1, a single run of each row does not decide the claim.
+    """
+    means = {(cell.table, cell.row, cell.column.name): cell.mean for cell in cells}
+    noisy = {
+        place: mean * factor
+        for place, factor in _factors(paper).items()
+        if (mean := means.get(place)) is not None
+    }
+    return _shares(paper, noisy)
+
+
+def _shares(paper: Paper, noisy: Mapping[tuple[str, str, str], np.ndarray]) -> dict[str, float]:
+    """Of which share of the copies the rule of each claim is true whose numbers are all there."""
+    if not noisy:
+        return {}
+    copies = int(paper.claims["noise"]["copies"])
+    values = {place: numbers.tolist() for place, numbers in noisy.items()}
     found = {}
     for claim in paper.claims["claims"]:
         if "rule" not in claim:
             continue
-        cases = [claims.case(rule, printed, values, copies) for rule in claims.rules(claim)]
+        cases = [claims.case(rule, paper, values, copies) for rule in claims.rules(claim)]
         known = [case for case in cases if case is not None]
         if len(known) == len(cases):
             answers = [all(case.true_of([copy]) for case in known) for copy in range(copies)]
@@ -86,10 +115,14 @@ def as_printed(table: Table) -> Table:
     )
 
 
-def _copies(paper: Paper, spec: Mapping[str, Any], copies: int) -> _Copies:
-    """Noisy copies of every printed number."""
+def _factors(paper: Paper) -> dict[tuple[str, str, str], np.ndarray]:
+    """What the number at a table, row and column is multiplied by in each copy; empty: no noise."""
+    spec = paper.claims.get("noise")
+    if spec is None:
+        return {}
+    copies = int(spec["copies"])
     draws = np.random.default_rng(int(spec["seed"]))
-    found: dict[tuple[str, str, str], list[float]] = {}
+    found = {}
     kinds = [_noise(paper, entry) for entry in spec["of"]]
     noisy = {name for kind in kinds for name in kind.tables}
     kinds.append(_Noise(tuple({table.id for table in paper.tables} - noisy), {}, {}))
@@ -101,11 +134,8 @@ def _copies(paper: Paper, spec: Mapping[str, Any], copies: int) -> _Copies:
         for table in tables:
             for row in table.rows:
                 for column in table.columns:
-                    if text := row.published[column.name]:
-                        drawn = float(text) * factors[row.label][column.name]
-                        decimals = len(text.partition(".")[2])
-                        at = (table.id, row.label, column.name)
-                        found[at] = np.round(drawn, decimals).tolist()
+                    place = (table.id, row.label, column.name)
+                    found[place] = factors[row.label][column.name]
     return found
 
 

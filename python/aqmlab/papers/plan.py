@@ -11,7 +11,7 @@ from aqmlab.papers.paper import Paper, Row, Table
 from aqmlab.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from aqmlab.papers.paper import Figure
 
@@ -32,10 +32,13 @@ class Plan:
     """Only the rows that quick runs have, as short as quick runs are."""
     full: bool = False
     """As long as the paper's runs, where the usual ones are shorter."""
+    further: Mapping[tuple[str, str], Sequence[int]] = field(default_factory=dict)
+    """The seeds that rows have beside these, by table and label."""
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     """By run name. Rows that are the same experiment share their runs."""
     rows: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    """Names of the runs, one per seed, of a table's row, by table and label."""
+    """Names of the runs, one per seed, of a table's row, by table and label; the further seeds come
+    last."""
     recorded: dict[tuple[str, str], str] = field(default_factory=dict)
     """Name of the run that records connections for the signatures, by table and label."""
 
@@ -48,7 +51,9 @@ class Plan:
     def _add_row(self, table: Table, row: Row) -> None:
         """Plans a row, unless quick runs do without it."""
         if not self.quick or fnmatchcase(row.label, table.quick_rows):
-            self.rows[table.id, row.label] = [self._add(table, row, seed) for seed in self.seeds]
+            more = self.further.get((table.id, row.label), ())
+            seeds = dict.fromkeys([*self.seeds, *more])
+            self.rows[table.id, row.label] = [self._add(table, row, seed) for seed in seeds]
 
     def add_figures(self, wanted: Sequence[Figure]) -> None:
         """Plans the rows that some figures show."""

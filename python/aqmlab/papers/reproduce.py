@@ -63,7 +63,8 @@ def reproduce(
         out: Where ``cells.csv``, ``report.md``, ``scoreboard.json``, ``measured.json`` and the runs
             go; None: ``out/reproduce/PAPER``. Finished runs found there are not run again.
         jobs: Runs at a time; None: as many as there are processors.
-        seeds: One run per row and seed; cells are judged by their mean; None: the paper's.
+        seeds: One run per row and seed; cells are judged by their mean; None: the paper's, with
+            those that some of its rows have beside them.
         progress: Called, from several threads, with a run's name and the share of it that is done.
 
     Returns:
@@ -75,7 +76,8 @@ def reproduce(
     used = list(dict.fromkeys(seeds or (source.seeds[:1] if quick else source.seeds)))
     lines = {fit.over for fit in fits}
 
-    plan = Plan(source, used, quick=quick, full=full)
+    more = {} if quick or seeds else claims.further_seeds(source)
+    plan = Plan(source, used, quick=quick, full=full, further=more)
     plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
     plan.add_figures(wanted)
     planned = len(plan.rows)
@@ -104,12 +106,14 @@ def reproduce(
     found = [] if quick else _signature_verdicts(plan, cells, runs)
     judged = claims.judge(source, cells, found, tables=titles, quick=quick)
     decidable = noise.shares(source)
+    chance = {} if quick else noise.shares_of_ours(source, cells)
     read = [] if quick else readings.judge(source, cells, judged, decidable, titles)
     result = {
         "paper": source.name,
         "title": source.title,
         "engine": _native.engine(),
         "seeds": used,
+        "further": _further(plan),
         **({"quick": _why_quick(source)} if quick else {}),
         "length": "quick" if quick else "usual" if source.full and not full else "published",
         "rows": {
@@ -121,7 +125,8 @@ def reproduce(
         "claims": {
             **claims.score(judged, decidable),
             "types": claims.score_by_type(source, judged, decidable),
-            "verdicts": [claims.to_json(verdict, decidable) for verdict in judged],
+            "within_noise": sorted(claims.within_noise(source, chance)),
+            "verdicts": [claims.to_json(verdict, decidable, chance) for verdict in judged],
         },
         "readings": [readings.to_json(one) for one in read],
         "failed": {name: str(run) for name, run in runs.items() if isinstance(run, AqmlabError)},
@@ -146,6 +151,16 @@ def reproduce(
     }
     result["files"] = _write(folder, texts, result)
     return result
+
+
+def _further(plan: Plan) -> dict[str, Any]:
+    """The seeds that some rows have beside the others', and how many runs these are."""
+    first = {name for names in plan.rows.values() for name in names[: len(plan.seeds)]}
+    more = {name for names in plan.rows.values() for name in names} - first
+    return {
+        "seeds": sorted({seed for row in plan.rows for seed in plan.further.get(row, ())}),
+        "runs": len(more),
+    }
 
 
 def _needed_whole(plan: Plan, figures: Sequence[Figure], names: Sequence[str]) -> set[str]:
@@ -228,6 +243,7 @@ def table_cells(table: Table, plan: Plan, answers: Mapping[str, Answers]) -> lis
                     ranks=ranks if len(ranks) == len(given) else (),
                     excluded=plan.paper.why_excluded(table.id, row, column.name),
                     fitted=plan.paper.why_fitted(table.id, row, column.name),
+                    lacks_runs=len(done) < len(names),
                 )
             )
     return cells
@@ -266,7 +282,8 @@ def _fit_cells(fit: Fit, plan: Plan, answers: Mapping[str, Answers]) -> list[Cel
     x = [product(fit.x, row.published) for row in rows]
     lines = [
         np.polyfit(x, [answers[name].numbers[fit.terms] for name in of_seed], 1)
-        for of_seed in zip(*(plan.rows[fit.over, row.label] for row in rows), strict=True)
+        # Some rows may have further seeds.
+        for of_seed in zip(*(plan.rows[fit.over, row.label] for row in rows), strict=False)
         if all(name in answers for name in of_seed)
     ]
     return [
@@ -325,6 +342,13 @@ def _report(
     """The reproduction as a Markdown page."""
     seeds = ", ".join(str(seed) for seed in result["seeds"])
     head = [f"# {result['title']}", f"Ours / published; mean over seeds {seeds}."]
+    if result["further"]["runs"]:
+        further = result["further"]["seeds"]
+        more = ", ".join(str(seed) for seed in further)
+        head.append(
+            f"Rows of claims whose verdict lies within noise have seed{'s'[: len(further) > 1]} "
+            f"{more} as well, in {result['further']['runs']} further runs."
+        )
     if board.scored:
         head.append("A star marks a cell outside its tolerance.")
         if board.ranked:
@@ -349,9 +373,11 @@ def _report(
         ]
         parts.append("## Signatures\n\n" + markdown(["effect", "holds", "measured"], lines, 3))
     if judged:
-        marks = {
-            first.id: one.reading.mark for one in read if one.reading.mark for first, _ in one.pairs
-        }
+        marks = dict.fromkeys(result["claims"]["within_noise"], "within the noise of one run")
+        for one in read:
+            for first, _ in one.pairs if one.reading.mark else ():
+                known = marks.get(first.id)
+                marks[first.id] = f"{known}; {one.reading.mark}" if known else one.reading.mark
         parts.append(f"## Claims\n\n{claims.to_markdown(judged, decidable, marks)}")
     parts += [
         f"## Claims in a second reading: {one.reading.title}\n\n{readings.to_markdown(one)}"

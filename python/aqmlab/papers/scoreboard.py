@@ -66,6 +66,8 @@ class Cell:
     reference: Cell | None = None
     """The same number of the row without active queue management at the same load, if there is
     one; see :attr:`informative`."""
+    lacks_runs: bool = False
+    """A run of the row is missing: ours is the mean over the others."""
 
     @property
     def target(self) -> float | None:

@@ -251,33 +251,41 @@ fn bulk_transfers_fill_the_link_up_to_the_framing() {
     assert!(flows.fairness_jain.unwrap() > 0.6);
 }
 
+/// Mean queue in packets, loss rate and departed packets of thirty transfers through a link with such
+/// a device ring and discipline.
+fn behind_ring(ring: &str, discipline: &str) -> (f64, f64, u64) {
+    let text = format!(
+        r#"
+        [measure]
+        warm_up = "20 s"
+        duration = "60 s"
+        [topology]
+        kind = "dumbbell"
+        [topology.bottleneck]
+        rate = "10 Mbit/s"
+        {ring}
+        discipline = {discipline}
+        [[traffic]]
+        kind = "bulk"
+        flows = 30
+        tcp = "rfc"
+        rtt = {{ kind = "constant", rtt = "40 ms" }}
+        "#
+    );
+    let summary = run(&text);
+    let forward = &summary.links["bottleneck"]["forward"];
+    (
+        forward.queue_mean_packets,
+        forward.loss_rate,
+        forward.departed_packets,
+    )
+}
+
 #[test]
 fn a_device_ring_hides_packets_from_the_discipline() {
-    let queue = |ring: u32| {
-        let text = format!(
-            r#"
-            [measure]
-            warm_up = "20 s"
-            duration = "60 s"
-            [topology]
-            kind = "dumbbell"
-            [topology.bottleneck]
-            rate = "10 Mbit/s"
-            device_ring = "{ring} packets"
-            discipline = {{ kind = "droptail", limit = "100 packets" }}
-            [[traffic]]
-            kind = "bulk"
-            flows = 30
-            tcp = "rfc"
-            rtt = {{ kind = "constant", rtt = "40 ms" }}
-            "#
-        );
-        let summary = run(&text);
-        let forward = summary.links["bottleneck"]["forward"].clone();
-        (forward.queue_mean_packets, forward.loss_rate)
-    };
-    let (without, loss_without) = queue(0);
-    let (with, loss_with) = queue(100);
+    let droptail = "{ kind = \"droptail\", limit = \"100 packets\" }";
+    let (without, loss_without, _) = behind_ring("", droptail);
+    let (with, loss_with, _) = behind_ring("device_ring = \"100 packets\"", droptail);
     // The buffer is 100 packets larger than the discipline knows: fewer losses, and what waits
     // in the ring is not part of its queue.
     assert!(
@@ -289,54 +297,14 @@ fn a_device_ring_hides_packets_from_the_discipline() {
 
 #[test]
 fn a_device_ring_whose_packets_are_counted_hides_nothing() {
-    let queue = |ring: &str, discipline: &str| {
-        let text = format!(
-            r#"
-            [measure]
-            warm_up = "20 s"
-            duration = "60 s"
-            [topology]
-            kind = "dumbbell"
-            [topology.bottleneck]
-            rate = "10 Mbit/s"
-            {ring}
-            discipline = {discipline}
-            [[traffic]]
-            kind = "bulk"
-            flows = 30
-            tcp = "rfc"
-            rtt = {{ kind = "constant", rtt = "40 ms" }}
-            "#
-        );
-        run(&text).links["bottleneck"]["forward"].clone()
-    };
     let red = "{ kind = \"red\", min_th = \"5 packets\", max_th = \"15 packets\", limit = \"60 packets\" }";
-    let counted = queue(
-        "device_ring = \"10 packets\"\ndevice_ring_counted = true",
-        red,
-    );
-    let none = queue("", red);
-    let hidden = queue("device_ring = \"10 packets\"", red);
+    let ring = "device_ring = \"10 packets\"";
+    let counted = behind_ring(&format!("{ring}\ndevice_ring_counted = true"), red);
     // RED sees all that waits, as if the wire were next to it.
-    assert_eq!(
-        (
-            counted.departed_packets,
-            counted.dropped_packets,
-            counted.queue_mean_packets
-        ),
-        (
-            none.departed_packets,
-            none.dropped_packets,
-            none.queue_mean_packets
-        )
-    );
+    assert_eq!(counted, behind_ring("", red));
     // Ten more that wait where it does not look make the round trip longer, so that fewer drops do.
-    assert!(
-        hidden.loss_rate < counted.loss_rate,
-        "{} against {}",
-        hidden.loss_rate,
-        counted.loss_rate
-    );
+    let hidden = behind_ring(ring, red);
+    assert!(hidden.1 < counted.1, "{} against {}", hidden.1, counted.1);
 }
 
 #[test]

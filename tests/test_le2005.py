@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aqmlab.papers import claims
+from aqmlab.errors import AqmlabError
+from aqmlab.papers import claims, measured, noise
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan
 from aqmlab.papers.reproduce import table_cells, with_references
@@ -184,3 +185,21 @@ def test_configurations_without_published_percentiles_are_measured_all_the_same(
 
 def test_a_row_that_did_not_run_decides_no_claim_by_its_published_number() -> None:
     assert claims.case("c4_pi_24_90.loss_pct > 0", SOURCE, {}, 1) is None
+
+
+def test_claims_with_further_seeds_are_those_that_one_run_leaves_to_chance() -> None:
+    """By the numbers of seed 1 that the paper's file holds."""
+    made = Plan(SOURCE, [1])
+    made.add_tables(SOURCE.tables)
+    runs = measured.read(SOURCE.folder / measured.FILE, SOURCE)
+    cells = [cell for table in SOURCE.tables for cell in table_cells(table, made, runs)]
+    assert not any(cell.lacks_runs for cell in cells)
+    ours = noise.shares_of_ours(SOURCE, cells)
+    [entry] = SOURCE.claims["further"]
+    assert set(entry["claims"]) <= claims.within_noise(SOURCE, ours, 1, with_further=False)
+
+
+def test_further_seeds_of_an_unknown_claim_are_refused() -> None:
+    wrong = {**SOURCE.claims, "further": [{"seeds": [2], "claims": ["L9-99"]}]}
+    with pytest.raises(AqmlabError, match="further: found L9-99, which is none of its claims"):
+        claims.further_seeds(replace(SOURCE, claims=wrong))

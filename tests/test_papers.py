@@ -224,8 +224,10 @@ def test_claims_within_noise_give_their_rows_further_seeds() -> None:
     assert [plan.scenarios[name].data["seed"] for name in names] == [1, 2, 3]
     assert len(plan.rows["4.2", "droptail_24 at 98"]) == 1
     ours = {"L4-06": 0.5, "L4-07": 0.5, "L4-08": 0.97}
-    assert claims.within_noise(source, ours) == {"L4-07"}
-    assert claims.within_noise(paper("weigle2003"), ours) == set()
+    assert claims.within_noise(source, ours, 1, with_further=True) == {"L4-07"}
+    # Seeds that somebody names leave out the further ones; several decide all.
+    assert claims.within_noise(source, ours, 1, with_further=False) == {"L4-06", "L4-07"}
+    assert claims.within_noise(source, ours, 2, with_further=False) == set()
 
 
 def test_the_numbers_behind_a_verdict_are_named() -> None:

@@ -115,14 +115,18 @@ def _undecidable(verdict: Verdict, decidable: Mapping[str, float]) -> bool:
     return not _contradicted(verdict) and decidable.get(verdict.id, 1.0) < DECIDABLE
 
 
-def within_noise(paper: Paper, ours: Mapping[str, float]) -> set[str]:
+def within_noise(
+    paper: Paper, ours: Mapping[str, float], seeds: int, *, with_further: bool
+) -> set[str]:
     """The claims that one run of each row decides, and whose verdict may be chance.
 
-    `ours` has the share of noisy copies of our numbers of which a rule is true.
+    `ours` has the share of noisy copies of our numbers of which a rule is true; `seeds` is how many
+    every row has, and `with_further` says whether some have further ones.
     """
-    if len(paper.seeds) > 1:
+    if seeds > 1:
         return set()
-    further = {name for entry in paper.claims.get("further", []) for name in entry["claims"]}
+    entries = paper.claims.get("further", []) if with_further else []
+    further = {name for entry in entries for name in entry["claims"]}
     open_ones = {name for name, share in ours.items() if 1 - _CONFIDENCE < share < _CONFIDENCE}
     return open_ones - further
 

@@ -125,7 +125,9 @@ def reproduce(
         "claims": {
             **claims.score(judged, decidable),
             "types": claims.score_by_type(source, judged, decidable),
-            "within_noise": sorted(claims.within_noise(source, chance)),
+            "within_noise": sorted(
+                claims.within_noise(source, chance, len(used), with_further=bool(more))
+            ),
             "verdicts": [claims.to_json(verdict, decidable, chance) for verdict in judged],
         },
         "readings": [readings.to_json(one) for one in read],

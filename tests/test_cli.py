@@ -140,6 +140,12 @@ def test_a_run_of_another_scenario_is_not_overwritten(aqmlab: Cli, small: Path) 
     assert Path("here/summary.json").read_bytes() == before
 
 
+def test_list_alone_names_what_can_be_listed(aqmlab: Cli) -> None:
+    rows = aqmlab("list").out.splitlines()[1:]
+    assert [row.split()[0] for row in rows][:3] == ["disciplines", "presets", "transports"]
+    assert "17: " in next(row for row in rows if row.startswith("traffic"))
+
+
 def test_compare_runs_what_is_missing(aqmlab: Cli, small: Path) -> None:
     answer = aqmlab("compare", small, "--vary", TWO_QUEUES)
     assert (answer.status, answer.err) == (0, "")

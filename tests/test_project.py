@@ -1,9 +1,16 @@
 """What several files say of the project is the same in all of them."""
 
+import importlib
+import json
 import re
+import shlex
 import sys
+from functools import cache
+from typing import Any
 
 import pytest
+from aqmlab import _native
+from aqmlab.cli.loading import load, names
 from conftest import ROOT
 
 if sys.version_info >= (3, 11):
@@ -46,3 +53,110 @@ def test_named_targets_and_files_exist(name: str) -> None:
         assert (ROOT / link).exists(), link
     for path in re.findall(r"`((?:crates|tests|docs|benches|fuzz|scenarios)/[\w./-]*)`", text):
         assert (ROOT / path).exists(), path
+
+
+PAGES = [
+    path
+    for pattern in ("*.md", "docs/**/*.md", "papers/**/*.md", "scenarios/**/*.md")
+    for path in sorted(ROOT.glob(pattern))
+    if path.name != "CHANGELOG.md"  # it names what is gone, too
+]
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+@cache
+def inline_code() -> list[tuple[str, str]]:
+    """Pages, and what stands between backquotes in their sentences."""
+    found = []
+    for page in PAGES:
+        text = FENCE.sub("", page.read_text())
+        name = page.relative_to(ROOT).as_posix()
+        found += [(name, " ".join(code.split())) for code in re.findall(r"`([^`]+)`", text)]
+    return found
+
+
+def test_commands_in_sentences_exist() -> None:
+    wrong = []
+    seen = 0
+    for page, code in inline_code():
+        if not re.match(r"(\.venv/bin/)?aqmlab [a-z]", code):
+            continue
+        seen += 1
+        words = shlex.split(code.replace("'", ""))[1:]
+        command: Any = load(words[0]) if words[0] in names() else None
+        if command is not None and hasattr(command, "commands") and len(words) > 1:
+            command = command.commands.get(words[1]) if words[1].islower() else command
+        if command is None:
+            wrong.append(f"{page}: {code}")
+            continue
+        known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+        known |= {"--help", "-h"}
+        options = [word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)]
+        if not hasattr(command, "commands"):
+            wrong += [f"{page}: {code}: {option}" for option in options if option not in known]
+    assert seen > 50
+    assert wrong == []
+
+
+def test_python_names_in_sentences_exist() -> None:
+    wrong = []
+    seen = 0
+    for page, code in inline_code():
+        for name in re.findall(r"^aqmlab(?:\.\w+)+(?<!\.h)\b", code):
+            seen += 1
+            if not _exists(name):
+                wrong.append(f"{page}: {name}")
+    assert seen > 10
+    assert wrong == []
+
+
+def _exists(name: str) -> bool:
+    """Whether a dotted name can be reached by imports and attributes."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:length]))
+        except ImportError:
+            continue
+        for part in parts[length:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+def test_security_lists_the_files_with_unsafe_code() -> None:
+    code = re.compile(r"^[^/]*\bunsafe (\{|fn|impl|extern)", re.MULTILINE)
+    found = {
+        file.relative_to(ROOT).as_posix()
+        for folder in ("crates", "benches", "fuzz")
+        for file in (ROOT / folder).rglob("*.rs")
+        if "target" not in file.parts and code.search(file.read_text())
+    }
+    table = (ROOT / "SECURITY.md").read_text().partition("`unsafe`")[2].partition("\n\nReaders")[0]
+    assert set(re.findall(r"`(\S+\.rs)`", table)) == found
+
+
+def test_pages_state_how_many_there_are() -> None:
+    scripts = sum(1 for file in (ROOT / "crates/tcp/tests/scripts").rglob("*.script"))
+    (stated,) = re.findall(r"(\d+) packet scripts", (ROOT / "docs/transports.md").read_text())
+    assert int(stated) == scripts
+    disciplines = set(json.loads(_native.catalog())["disciplines"]) - {"plugin"}
+    (stated,) = re.findall(r"# (\d+) queues", (ROOT / "README.md").read_text())
+    assert int(stated) == len(disciplines)
+
+
+def test_the_design_page_lists_the_python_packages() -> None:
+    text = (ROOT / "docs/design.md").read_text().partition("## Python")[2]
+    stated = {
+        name
+        for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row)
+    }
+    packages = {
+        path.parent.name
+        for path in (ROOT / "python/aqmlab").glob("*/__init__.py")
+        if path.parent.name != "shipped"
+    }
+    assert stated == packages

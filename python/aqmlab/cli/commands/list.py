@@ -16,6 +16,10 @@ from aqmlab.scenario.scenario import Scenario
 __all__ = ["command"]
 
 
+_SHOWN = 3
+"""Names that stand for the others of their kind."""
+
+
 class _Kind(str, Enum):
     """What `aqmlab list` lists."""
 
@@ -30,14 +34,23 @@ class _Kind(str, Enum):
 
 def command(
     kind: Annotated[
-        _Kind,
+        _Kind | None,
         typer.Argument(
-            metavar="KIND", help=f"What to list: {', '.join(kind.value for kind in _Kind)}."
+            metavar="KIND",
+            show_default=False,
+            help=f"What to list: {', '.join(kind.value for kind in _Kind)}; default: these kinds.",
         ),
-    ],
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """List what there is."""
+    if kind is None:
+        kinds = {each.value: _overview(_listed(each)) for each in _Kind}
+        if as_json:
+            print_json(kinds)
+        else:
+            show(tables.list_table("kind", kinds))
+        return
     entries = _listed(kind)
     if as_json:
         print_json(entries)
@@ -54,3 +67,8 @@ def _listed(kind: _Kind) -> dict[str, str]:
 
         return {name: Paper.load(name).title for name in names()}
     return Catalog.load().summaries(kind.value)
+
+
+def _overview(entries: dict[str, str]) -> str:
+    """How many entries there are, and the first of them."""
+    return f"{len(entries)}: {', '.join(list(entries)[:_SHOWN])}, ..."

@@ -14,11 +14,12 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f -not -path '*/tests/*')
 
-QUICKSTART := scenarios/quickstart.toml
-# The two queues that `make run` compares. What differs from the scenario is the forward queue.
-QUEUES := {kind = "droptail", limit = "120 packets"}, \
-	{kind = "red", min_th = "30 packets", max_th = "90 packets", max_p = 0.1, limit = "480 packets", gap = "altq"}
-COMPARE := $(BIN)/aqmlab compare $(QUICKSTART) --vary 'topology.bottleneck.forward.discipline=$(QUEUES)'
+# What `make run` compares: an office behind the plain buffer of its modem and three active queues.
+OFFICE := scenarios/office.toml
+QUEUES := {kind="droptail",limit="407 packets"},codel,pie,fq-codel
+COMPARE := $(BIN)/aqmlab compare $(OFFICE) --seeds 1..5 --out out/office \
+	--vary 'topology.bottleneck.discipline=$(QUEUES)'
+DRAW := $(BIN)/aqmlab plot cdf out/office --class pages
 
 .PHONY: help
 help:  ## this list
@@ -57,8 +58,14 @@ $(STAMPS)/extension: pyproject.toml $(RUST_SOURCES) $(STAMPS)/requirements
 	@mv $@.begun $@
 
 .PHONY: run
-run: build  ## build, then compare drop-tail with RED under the same web users
+run: build  ## build, then compare four queues in the same office: README's table and figure
 	$(COMPARE)
+	$(DRAW) -o out/office.svg
+	@printf '%s\n' '' 'Next:' \
+		'  $(BIN)/aqmlab                            examples' \
+		'  $(BIN)/aqmlab init my.toml --kind home   a scenario of your own link' \
+		'  $(BIN)/aqmlab report out/office          one page for everybody else' \
+		'  docs/tutorial.md                               to a decision about this office, in ten minutes'
 
 .PHONY: test test-rust test-python
 test: test-rust test-python  ## every test; under 15 minutes on two cores from a clean checkout
@@ -184,10 +191,9 @@ validate: build  ## what each discipline's paper promises: docs/validation.md; A
 	$(BIN)/python -m aqmlab.validation.disciplines $(ARGS)
 
 .PHONY: figures
-figures: build  ## the figure of README.md, over ten seeds
-	mkdir -p docs/images
-	$(COMPARE) --seeds 1..10 -o docs/images/quickstart.svg
-	$(COMPARE) --seeds 1..10 -o docs/images/quickstart.png
+figures: build  ## the figure of README.md
+	$(COMPARE) >/dev/null
+	$(DRAW) -o docs/images/office.svg
 
 .PHONY: bench bench-micro bench-peers bench-plugins
 bench:  ## what the engine costs: ARGS=--quick, --memory, --save; docs/benchmarks.md

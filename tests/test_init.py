@@ -19,7 +19,7 @@ import pytest
 from aqmlab.cli.commands import init
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.scenario.starter import LINKS
-from conftest import Cli
+from conftest import ROOT, Cli
 
 
 def written(aqmlab: Cli, *arguments: object) -> Scenario:
@@ -268,3 +268,14 @@ def test_who_leaves_in_the_middle_leaves_nothing(elsewhere: Path) -> None:
 
 def test_the_kinds_of_the_option_are_those_of_the_links() -> None:
     assert [kind.value for kind in init._Kind] == list(LINKS)
+
+
+def test_the_shipped_office_is_what_init_writes(
+    tmp_path: Path, aqmlab: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scenarios").mkdir()
+    office = ["--kind=office", "--rate=50/10", "--rtt=30", "--users=12", "--call", "--upload"]
+    assert aqmlab("init", "scenarios/office.toml", *office).status == 0
+    written = (tmp_path / "scenarios/office.toml").read_text()
+    assert (ROOT / "scenarios/office.toml").read_text() == written

@@ -142,9 +142,6 @@ def test_pages_state_how_many_there_are() -> None:
     scripts = sum(1 for file in (ROOT / "crates/tcp/tests/scripts").rglob("*.script"))
     (stated,) = re.findall(r"(\d+) packet scripts", (ROOT / "docs/transports.md").read_text())
     assert int(stated) == scripts
-    disciplines = set(json.loads(_native.catalog())["disciplines"]) - {"plugin"}
-    (stated,) = re.findall(r"# (\d+) queues", (ROOT / "README.md").read_text())
-    assert int(stated) == len(disciplines)
 
 
 def test_the_design_page_lists_the_python_packages() -> None:
@@ -160,3 +157,40 @@ def test_the_design_page_lists_the_python_packages() -> None:
         if path.parent.name != "shipped"
     }
     assert stated == packages
+
+
+RECORDS = (
+    ("docs/live-comparison.md", r"(\d+) of (\d+) bounds are kept", "{} of {} bounds hold"),
+    ("docs/peers-fidelity.md", r"(\d+) of (\d+) cells are within", "{} of {}"),
+    ("docs/validation.md", r"(\d+) of (\d+) checks hold", "{} of {} checks hold"),
+    ("docs/tcp-conformance.md", r"Of (\d+) rules (\d+) are met", "{0} "),
+    ("docs/tcp-conformance.md", r"Of (\d+) rules (\d+) are met", "{1} "),
+    ("docs/tcp-conformance.md", r", (\d+) by profile, \d+ are not", "{} depend on the"),
+    ("docs/tcp-conformance.md", r"by profile, (\d+) are not", "{} "),
+    ("docs/fidelity.md", r"\*\*all\*\* \| 1965 .*? \| .*? \| \d+ \((\d+) %\)", "{} %"),
+    ("docs/fidelity.md", r"\*\*all\*\* \| (\d+) \| \d+ \((\d+) %\)", "{} "),
+    ("docs/fidelity.md", r"\*\*all\*\* \| \d+ \| \d+ \((\d+) %\)", "{} %"),
+    ("docs/fidelity.md", r"\*\*all\*\* \| \d+ \| \d+ .*? \| \d+ \((\d+) %\)", "{} %"),
+)
+"""Pages that commands write, a number in each, and how other pages state it."""
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/trust.md"])
+def test_numbers_of_trust_are_those_of_record(page: str) -> None:
+    text = (ROOT / page).read_text()
+    for source, pattern, stated in RECORDS:
+        found = re.search(pattern, (ROOT / source).read_text())
+        assert found, f"{source} has no {pattern}"
+        assert stated.format(*found.groups()) in text, f"{page} against {source}: {found[0]}"
+
+
+def test_readme_counts_what_there_is() -> None:
+    text = " ".join((ROOT / "README.md").read_text().split())
+    catalog = json.loads(_native.catalog())
+    disciplines = set(catalog["disciplines"]) - {"plugin"}
+    assert f"{len(disciplines)} queue disciplines" in text
+    assert f"{len(catalog['traffic'])} traffic models" in text
+    control = "congestion_control."
+    controls = {name for name in catalog["transports"] if name.startswith(control)}
+    controls -= {f"{control}plugin", f"{control}external"}
+    assert f"{len(controls)} congestion controls" in text

@@ -1,6 +1,6 @@
 """The pages of the documentation site, made from the repository's Markdown.
 
-``docs/*.md`` are plain Markdown that a forge shows as it is. The site needs a little more, and gets
+``docs/*.md`` are plain Markdown that a forge shows. The site needs a little more, and gets
 it here, in a copy:
 
 - links to files outside ``docs`` become downloads, links to folders lead to a list of their pages;
@@ -142,7 +142,7 @@ class Site:
         def link(found: re.Match[str]) -> str:
             return f"]({self._address(found[1], source, page)})"
 
-        # Blocks of code stay as they are.
+        # Blocks of code stay unchanged.
         parts = _FENCE.split(text)
         return "".join(
             part if number % 2 else _LINK.sub(link, part) for number, part in enumerate(parts)

@@ -256,7 +256,9 @@ def scenario_around(text: str) -> str:
         (path,) = re.findall(r"^\[topology\.paths\.(\w+)\]", text, re.MULTILINE)
         return f'{MEASURE}{text}{TRAFFIC}path = "{path}"\n'
     if text.startswith("[topology.bottleneck]"):
-        return f'{MEASURE}[topology]\nkind = "dumbbell"\n{text}{DISCIPLINE}{TRAFFIC}'
+        queue = "" if "discipline = " in text else DISCIPLINE
+        users = "" if has_traffic else TRAFFIC
+        return f'{MEASURE}[topology]\nkind = "dumbbell"\n{text}{queue}{users}'
     if text.startswith("[measure]"):
         return text + TOPOLOGY + DISCIPLINE + TRAFFIC
     if text.startswith("discipline"):

@@ -20,7 +20,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 """The repository."""
-INDEXES = ("index.md", "how-to/index.md", "reference.md", "explanation.md", "project.md")
+INDEXES = (
+    "index.md",
+    "how-to/index.md",
+    "labs/index.md",
+    "traffic/index.md",
+    "congestion-controls/index.md",
+    "reference.md",
+    "explanation.md",
+    "project.md",
+)
 """Pages whose lists of links are the navigation."""
 OUTSIDE = {
     "README.md": "index.md",

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 """The repository."""
 INDEXES = (
     "index.md",
+    "start.md",
     "how-to/index.md",
     "labs/index.md",
     "traffic/index.md",

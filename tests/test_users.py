@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from aqmlab import AqmlabError, Run
+from aqmlab.figures.findings import shown as figure_number
+from aqmlab.figures.kinds.comparison import comparison
 from aqmlab.results.metrics import described, metric_key
 from conftest import Cli
 
@@ -102,3 +105,25 @@ def test_responses_of_different_applications_are_not_put_together(aqmlab: Cli) -
     Path("home.toml").write_text(HOME + film)
     shown = aqmlab("run", "home.toml").out
     assert "\nall " in shown.partition("responses")[2].partition("\n\n")[0]
+
+
+def test_headlines_speak_of_one_class(aqmlab: Cli) -> None:
+    """Picture, table, report and differences state the pages' number, not one of pages and film."""
+    film = '[[traffic]]\nname = "film"\nkind = "abr-video"\nviewers = 1\n'
+    film += 'rtt = { kind = "constant", rtt = "40 ms" }\n'
+    Path("home.toml").write_text(HOME + film)
+    queues = '{kind="droptail",limit="300 packets"},fq-codel'
+    words = ("compare", "home.toml", "--vary", f"topology.bottleneck.discipline={queues}")
+    content = json.loads(aqmlab(*words, "--json").out)
+    assert {entry["class"] for entry in content["differences"]} >= {"film", "pages"}
+    assert "all" not in {entry["class"] for entry in content["differences"]}
+    medians = [run["summary"]["responses"]["pages"]["p50_s"] for run in content["runs"]]
+    runs = [Run.open(run["path"]) for run in content["runs"]]
+    spec = json.dumps(comparison(runs).to_dict())
+    assert "median response time of pages" in spec.replace('", "', " ")
+    shown = [figure_number(1000 * value if max(medians) < 1 else value) for value in medians]
+    assert f"from {shown[0]} to {shown[1]}" in spec.replace('", "', " ")
+    aqmlab("report", "runs", "-o", "report.md")
+    page = Path("report.md").read_text()
+    assert "Half of the responses of pages ended within" in page
+    assert "class pages" in page

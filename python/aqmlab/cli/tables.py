@@ -13,7 +13,7 @@ from aqmlab._util.console import strong
 from aqmlab._util.table import Table
 from aqmlab._util.words import printable
 from aqmlab.results.compare import Difference, Distance
-from aqmlab.results.groups import Group
+from aqmlab.results.groups import Group, stated_classes
 from aqmlab.results.links import links_of, loaded_links
 from aqmlab.results.metrics import (
     ALL,
@@ -108,19 +108,11 @@ def _class_tables(summary: Mapping[str, Any]) -> list[str | Text | Table]:
         for name, values in _by_class(summary["responses"]).items()
         if values.get("count")
     }
-    if _differ(responses, summary.get("quality", {})):
-        responses.pop("all", None)
+    if ALL not in stated_classes(summary):
+        responses.pop(ALL, None)
     flows = _grid("class", FLOWS, _by_class(summary["flows"]))
     served = [_grid("class", RESPONSES, responses)] if responses else []
     return ["", *_apart([*served, flows])]
-
-
-def _differ(served: Iterable[str], quality: Mapping[str, Iterable[str]]) -> bool:
-    """Whether classes with responses are of different applications, such as pages and films.
-
-    Then a number of all responses together says nothing.
-    """
-    return len({tuple(quality.get(name, ())) for name in served if name != ALL}) > 1
 
 
 def _by_class(results: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,8 +173,6 @@ def _estimate_cell(metric: Metric, found: Estimate | None) -> str:
 
 _TRANSFER_KEYS = {metric.key for metric in TRANSFERS}
 """Numbers of classes that get no responses."""
-_RESPONSE_KEYS = {metric.key for metric in RESPONSES}
-"""Numbers of classes that get responses."""
 _QUALITY_KEYS = {metric.key for metric in QUALITY}
 """Figures of applications."""
 
@@ -192,10 +182,7 @@ def difference_tables(found: Sequence[Difference]) -> list[str | Text | Table]:
     by_kind: dict[tuple[str, str, bool], list[Difference]] = {}
     datagrams = {entry.traffic for entry in found if entry.metric.startswith("datagram_")}
     own = _own_figures(found)
-    hidden = {ALL} if _are_mixed(found) else set()
     for entry in found:
-        if entry.traffic in hidden:
-            continue
         moved = entry.metric in _TRANSFER_KEYS
         # Classes of one kind of application have the same figures.
         figures = ",".join(own[entry.traffic]) if entry.metric in _QUALITY_KEYS else str(moved)
@@ -211,12 +198,6 @@ def _own_figures(found: Iterable[Difference]) -> dict[str, dict[str, None]]:
         if entry.metric in _QUALITY_KEYS:
             own.setdefault(entry.traffic, {})[entry.metric] = None
     return own
-
-
-def _are_mixed(found: Sequence[Difference]) -> bool:
-    """Whether classes whose responses are compared are of different applications."""
-    served = {entry.traffic for entry in found if entry.metric in _RESPONSE_KEYS}
-    return _differ(served, _own_figures(found))
 
 
 def _difference_table(found: Sequence[Difference]) -> Table:
@@ -241,16 +222,8 @@ def _difference_table(found: Sequence[Difference]) -> Table:
     return table
 
 
-def distance_tables(
-    found: Sequence[Distance], beside: Sequence[Difference]
-) -> list[str | Text | Table]:
-    """Kolmogorov's distances of the response times, a table for each baseline.
-
-    Args:
-        found: the distances.
-        beside: the differences that are shown with them.
-    """
-    hidden = {ALL} if _are_mixed(beside) else set()
+def distance_tables(found: Sequence[Distance]) -> list[str | Text | Table]:
+    """Kolmogorov's distances of the response times, a table for each baseline."""
     tables = []
     for baseline in dict.fromkeys(entry.baseline for entry in found):
         table = Table(f"distance of the response times from those of {baseline}")
@@ -258,7 +231,7 @@ def distance_tables(
             table.add_key(head)
         table.add_number("Kolmogorov")
         for entry in found:
-            if entry.baseline == baseline and entry.traffic not in hidden:
+            if entry.baseline == baseline:
                 table.add_row(entry.run, entry.traffic, f"{entry.kolmogorov:.3f}")
         tables.append(table)
     return _apart(tables)

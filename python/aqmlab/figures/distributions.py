@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import altair as alt
@@ -19,8 +19,9 @@ from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
 from aqmlab.figures.theme import Data, Heading, Look, View
 from aqmlab.results.distributions import Distribution
-from aqmlab.results.groups import band
+from aqmlab.results.groups import band, headline_class
 from aqmlab.results.links import LinkDirection
+from aqmlab.results.metrics import ALL
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Floats
 
@@ -69,6 +70,8 @@ class _Curve:
     seeds: Sequence[int]
     recorded: Run | None
     """The run whose recorded responses give the band, if it is the only one."""
+    traffic: str
+    """The class whose times these are, or "all"."""
 
     @property
     def together(self) -> Distribution:
@@ -77,7 +80,8 @@ class _Curve:
 
     def band(self, grid: Floats) -> tuple[Floats, Floats, Floats]:
         """Mean share up to each time, and the ends of its interval."""
-        return band(self.times, grid, None if self.recorded is None else self.recorded.afresh())
+        run = None if self.recorded is None else self.recorded.afresh()
+        return band(self.times, grid, run, self.traffic)
 
     def quantile(self, share: float) -> Finding:
         """A quantile by seed, in seconds."""
@@ -109,6 +113,7 @@ def view(
         asked: Which times.
         published: Points to draw beside ours, by the configuration's label.
     """
+    asked = _of_one_kind(found, asked)
     panels = _panels(found, asked)
     names = [case.label for case in found]
     what, counted = _WORDS[asked.of]
@@ -147,6 +152,14 @@ def view(
         return plots[0] if len(plots) == 1 else alt.vconcat(*plots, spacing=look.size.text)
 
     return View(heading, build)
+
+
+def _of_one_kind(found: Sequence[Case], asked: Asked) -> Asked:
+    """What was asked for; of responses of different kinds those that headlines speak of."""
+    if asked.of != "response" or asked.traffic is not None:
+        return asked
+    traffic = headline_class([case.group for case in found])
+    return asked if traffic == ALL else replace(asked, traffic=traffic)
 
 
 def _of_whom(found: Sequence[Case]) -> str:
@@ -211,9 +224,10 @@ def _curves(found: Sequence[Case], asked: Asked, at: LinkDirection | None) -> li
         if not known:
             continue
         only = case.runs[0] if len(case.runs) == 1 else None
-        blocks = asked.of == "response" and asked.traffic is None
-        recorded = only if blocks and only is not None and only.has("responses") else None
-        drawn.append(_Curve(case.label, list(known.values()), list(known), recorded))
+        blocks = asked.of == "response" and only is not None and only.has("responses")
+        recorded = only if blocks else None
+        traffic = asked.traffic or ALL
+        drawn.append(_Curve(case.label, list(known.values()), list(known), recorded, traffic))
     return drawn
 
 

@@ -18,7 +18,6 @@ from aqmlab.figures.axes import linear, logarithmic
 from aqmlab.figures.files import Chart, svg
 from aqmlab.figures.theme import PATTERNS, THEMES, Look, configured
 from aqmlab.reports.data import PACKETS, Distributions, Trace, Traces, rows
-from aqmlab.results.compare import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,11 +137,13 @@ def _distribution(
         .transform_filter("datum['class'] === traffic && indexof(hidden, datum.run) < 0")
         .transform_flatten(["time", "share"])
         .add_params(
-            alt.param(name="traffic", value=ALL), alt.param(name="hidden", value=[]), *parameters
+            alt.param(name="traffic", value=found.traffic),
+            alt.param(name="hidden", value=[]),
+            *parameters,
         )
     )
     if not style.live:
-        data = [row for row in data if row["run"] in style.names and row["class"] == ALL]
+        data = [row for row in data if row["run"] in style.names and row["class"] == found.traffic]
     return style.spec(chart, data)
 
 

@@ -30,7 +30,7 @@ from aqmlab.results.baseline import Baseline, scenarios_of
 from aqmlab.results.certainty import doubts
 from aqmlab.results.compare import ALL, Difference, differences
 from aqmlab.results.families import family_titles
-from aqmlab.results.groups import Group, group, transfer_classes
+from aqmlab.results.groups import Group, group, headline_class, transfer_classes
 from aqmlab.results.links import BUSY, LinkDirection, loaded_links
 from aqmlab.results.metrics import look_up
 from aqmlab.results.queues import link_at
@@ -284,7 +284,6 @@ def _facts(groups: Sequence[Group], *, links: bool = True) -> list[tuple[str, st
     """How much was measured, on what, by which version."""
     runs = [run for entry in groups for run in entry.runs]
     seeds = sorted({run.seed for run in runs})
-    count = sum(look_up(run.summary, ("responses", ALL, "count")) or 0 for run in runs)
     measured = {float(run.summary["measured_s"]) for run in runs}
     loaded = loaded_links(runs) if links else []
     loads = {float(run.metadata["load"]) for run in runs if run.metadata.get("load")}
@@ -294,7 +293,7 @@ def _facts(groups: Sequence[Group], *, links: bool = True) -> list[tuple[str, st
         ("configurations", f"{len(groups):,}"),
         ("seeds", _listed(seeds)),
         ("measured", f"{_spread(measured)} s each"),
-        ("responses", f"{count:,}"),
+        *_responses(groups),
     ]
     for at in loaded[:_MOST_LINKS]:
         stated = (link_at(run.scenario, at) for run in runs)
@@ -303,6 +302,17 @@ def _facts(groups: Sequence[Group], *, links: bool = True) -> list[tuple[str, st
     if loads:
         found.append(("load", _spread({f"{100 * load:g} %" for load in loads})))
     return [*found, ("aqmlab", _spread(engines))] if engines else found
+
+
+def _responses(groups: Sequence[Group]) -> list[tuple[str, str]]:
+    """How many responses there are: of all classes, or of each where they are of several kinds."""
+    names = list(dict.fromkeys(name for entry in groups for name in entry.classes))
+    found = []
+    for name in [ALL] if ALL in names else names:
+        rows = [look_up(run.summary, ("responses", name)) for one in groups for run in one.runs]
+        if count := sum(row.get("count") or 0 for row in rows if row):
+            found.append(("responses" if name == ALL else f"responses of {name}", f"{count:,}"))
+    return found
 
 
 def _spread(values: set[Any]) -> str:
@@ -320,16 +330,18 @@ def _listed(seeds: Sequence[int]) -> str:
 
 def _in_words(entry: Group, changes: Sequence[Difference]) -> str:
     """What a configuration did to its users, in sentences."""
-    response = [entry.estimate("responses", ALL, key) for key in ("p50_s", "p90_s", "le_1s")]
     parts = [
         f"Invalid, because this machine did not keep the bounds of the live bed: {reason}."
         for run in entry.runs
         for reason in run.invalid
     ]
+    traffic = headline_class([entry])
+    whose = "" if traffic == ALL else f" of {traffic}"
+    response = [entry.estimate("responses", traffic, key) for key in ("p50_s", "p90_s", "le_1s")]
     if all(response):
         parts.append(
-            f"Half of the responses ended within {_of(response[0], 3)} s, nine of ten within "
-            f"{_of(response[1], 3)} s; {_of(response[2], 1, 100)} % took at most a second."
+            f"Half of the responses{whose} ended within {_of(response[0], 3)} s, nine of ten "
+            f"within {_of(response[1], 3)} s; {_of(response[2], 1, 100)} % took at most a second."
         )
     parts += [_transfer_in_words(entry, name) for name in transfer_classes([entry])]
     loaded = loaded_links(entry.runs)
@@ -339,10 +351,10 @@ def _in_words(entry: Group, changes: Sequence[Difference]) -> str:
     own = {
         change.metric: change
         for change in changes
-        if (change.run, change.traffic) == (entry.label, ALL)
+        if (change.run, change.traffic) == (entry.label, traffic)
     }
     if "p50_s" in own and "le_1s" in own:
-        parts.append(_against(own["p50_s"], own["le_1s"]))
+        parts.append(_against(own["p50_s"], own["le_1s"], whose))
     return " ".join(parts) or "Nothing was recorded about responses or queue."
 
 
@@ -378,15 +390,16 @@ def _of(estimate: Estimate | None, decimals: int, scale: float = 1.0) -> str:
     return "-" if estimate is None else f"{scale * estimate.mean:,.{decimals}f}"
 
 
-def _against(median: Difference, second: Difference) -> str:
+def _against(median: Difference, second: Difference, whose: str) -> str:
     """The difference to the baseline, in words, as far as it is clear."""
     if median.interval is None:
-        return f"Against {median.baseline}, the median changes by {median.difference:+.3f} s."
+        change = f"{median.difference:+.3f} s"
+        return f"Against {median.baseline}, the median{whose} changes by {change}."
     word = "longer" if median.difference > 0 else "shorter"
     what = (
-        f"the median is {abs(median.difference):.3f} s {word}"
+        f"the median{whose} is {abs(median.difference):.3f} s {word}"
         if median.clear
-        else "the median does not clearly differ"
+        else f"the median{whose} does not clearly differ"
     )
     points = abs(100 * second.difference)
     more = "more" if second.difference > 0 else "fewer"

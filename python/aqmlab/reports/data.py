@@ -12,7 +12,7 @@ import polars as pl
 
 from aqmlab.figures.curves import ccdf_points, cdf_points
 from aqmlab.results.distributions import Distribution, is_exact
-from aqmlab.results.groups import Group
+from aqmlab.results.groups import Group, headline_class
 from aqmlab.results.links import LinkDirection, loaded_links, main_link
 from aqmlab.results.metrics import ALL
 from aqmlab.results.run import Run
@@ -100,6 +100,11 @@ class Distributions:
     """Whether some of the times are known to the width of a bin only."""
 
     @property
+    def traffic(self) -> str:
+        """The class whose curves are shown at first."""
+        return self.curves[0].traffic
+
+    @property
     def marks(self) -> list[float]:
         """Times at which the table beside the curves states the share, in seconds."""
         return self.limits[-8:]
@@ -136,7 +141,10 @@ def _with_table(groups: Sequence[Group], *names: str) -> list[Group]:
 
 def axis_limits(groups: Sequence[Group]) -> tuple[list[float], float]:
     """Ends of the time axis: from the fastest median to the slowest 99th percentile."""
-    summaries = [run.summary["responses"].get(ALL, {}) for group in groups for run in group.runs]
+    traffic = headline_class(groups) if groups else ALL
+    summaries = [
+        run.summary["responses"].get(traffic, {}) for group in groups for run in group.runs
+    ]
     found = [
         [float(summary[key]) for key in ("p50_s", "p90_s", "p99_s")]
         for summary in summaries

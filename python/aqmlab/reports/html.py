@@ -111,7 +111,7 @@ def _live_charts(report: Report) -> dict[str, Any]:
     style = Style(report.drawn, live=True)
     content: dict[str, Any] = {}
     if found := report.distributions:
-        content["limit"] = found.limit
+        content |= {"limit": found.limit, "traffic": found.traffic}
         for spec, name, steps in (
             (charts.cdf(found, style), "cdf", "after"),
             (charts.ccdf(found, style), "ccdf", "before"),

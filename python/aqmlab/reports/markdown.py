@@ -10,6 +10,7 @@ from aqmlab._util.files import write_text
 from aqmlab.papers.scoreboard import markdown
 from aqmlab.reports.charts import stills
 from aqmlab.reports.sections import SECTIONS
+from aqmlab.results.metrics import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,13 @@ def write(report: Report, path: Path) -> None:
     for number, part in enumerate(parts, 1):
         prefix = f"{number}-" if report.parts else ""
         pictures = stills(part) | {one.name: one.still for one in part.pictures}
-        titles = {**_CAPTIONS, **{one.name: _plain(one.title) for one in part.pictures}}
+        found = part.distributions
+        whose = f", class {found.traffic}" if found and found.traffic != ALL else ""
+        captions = {
+            name: text + (whose if name in ("cdf", "ccdf") else "")
+            for name, text in _CAPTIONS.items()
+        }
+        titles = {**captions, **{one.name: _plain(one.title) for one in part.pictures}}
         for name, picture in pictures.items():
             write_text(folder / f"{prefix}{name}.svg", picture)
         shown.append(

@@ -147,8 +147,9 @@ def _by_class(
     rows = []
     for group in groups:
         names = list(look_up(group.first.summary, (part,)) or ())
+        mixed = part == "responses" and ALL not in group.classes
         for traffic in names:
-            if traffic != ALL or len(names) != 2:
+            if traffic != ALL or not (len(names) == 2 or mixed):
                 cells = [_metric_cell(metric, group, (part, traffic)) for metric in metrics]
                 rows.append([Cell(group.label), Cell(traffic), *cells])
     head = ["configuration", "class", *(metric.head for metric in metrics)]

@@ -219,12 +219,12 @@ def _distribution(counts: Floats, weights: Floats) -> Floats:
     return cdf
 
 
-def block_band(run: Run, grid: Floats) -> tuple[Floats, Floats]:
-    """Interval of a run's distribution at each time, from blocks of its measured time."""
+def block_band(run: Run, grid: Floats, traffic: str = "all") -> tuple[Floats, Floats]:
+    """Interval of a class's distribution at each time, from blocks of a run's measured time."""
     nothing = np.full(len(grid), np.nan)
     # The last column counts all: it has to lie beyond the slowest response.
     beyond = np.append(grid, np.inf)
-    counts = reduce(np.add, (_block_counts(part, beyond) for part in _samples(run, "all")))
+    counts = reduce(np.add, (_block_counts(part, beyond) for part in _samples(run, traffic)))
     if counts[:, -1].sum() < FEW:
         return nothing, nothing
     weights = _draw_blocks(np.random.default_rng(1))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.blocks import block_band
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.labels import distinguish
-from aqmlab.results.metrics import Metric, flattened, look_up, metric_key
+from aqmlab.results.metrics import ALL, Metric, flattened, look_up, metric_key
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Estimate, Floats, estimate, estimates
 
-__all__ = ["Group", "band", "group", "transfer_classes"]
+__all__ = ["Group", "band", "group", "headline_class", "stated_classes", "transfer_classes"]
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,8 @@ class Group:
 
     @property
     def classes(self) -> list[str]:
-        """All classes of traffic together, then each that has responses if there are several."""
-        responses = self.first.summary.get("responses", {})
-        names = [name for name, row in responses.items() if name != "all" and row.get("count")]
-        return ["all", *names] if len(names) > 1 else ["all"]
+        """Whose responses are stated; see :func:`stated_classes`."""
+        return stated_classes(self.first.summary)
 
     def number(self, path: Sequence[str], metric: Metric) -> Estimate | None:
         """A number of a class or of a link over the runs; None if no run has it."""
@@ -69,8 +68,33 @@ class Group:
         return estimate(values) if values else None
 
 
+def stated_classes(summary: Mapping[str, Any]) -> list[str]:
+    """Whose responses are stated: the first is the class that headlines speak of.
+
+    Classes of one kind of application are stated together ("all"), then each if there are several.
+    Classes of different kinds, such as pages and the segments of a film, have no number in common:
+    each stands alone, and pages come first, because people wait for them.
+    """
+    rows = {name: row for name, row in summary.get("responses", {}).items() if name != ALL}
+    quality = summary.get("quality", {})
+    begun = [name for name, row in rows.items() if row.get("started") or row.get("count")]
+    ended = [name for name in begun if rows[name].get("count")]
+    if len({tuple(quality.get(name, ())) for name in begun}) > 1:
+        return sorted(ended, key=lambda name: "page_load_p50_s" not in quality.get(name, ()))
+    return [ALL, *ended] if len(ended) > 1 else [ALL]
+
+
+def headline_class(groups: Sequence[Group]) -> str:
+    """The class whose responses stand for all groups in a title; "all" if they are alike."""
+    shared = [name for name in groups[0].classes if all(name in one.classes for one in groups)]
+    return shared[0] if shared else next((name for one in groups for name in one.classes), ALL)
+
+
 def band(
-    times: Sequence[Distribution], grid: Floats, recorded: Run | None = None
+    times: Sequence[Distribution],
+    grid: Floats,
+    recorded: Run | None = None,
+    traffic: str = ALL,
 ) -> tuple[Floats, Floats, Floats]:
     """Share of what took up to each time of `grid`, and the ends of its interval.
 
@@ -82,6 +106,7 @@ def band(
         times: The distribution of each run.
         grid: Times in seconds.
         recorded: The run, if it is the only one and recorded its responses.
+        traffic: The class whose times they are.
     """
     shares = np.stack([distribution.shares(grid) for distribution in times])
     mean, low, high, _ = estimates(shares)
@@ -89,7 +114,7 @@ def band(
     vague = np.mean((shares > 0) & (shares < 1), axis=0) < 0.5
     low[vague] = high[vague] = np.nan
     if recorded is not None:
-        low, high = block_band(recorded, grid)
+        low, high = block_band(recorded, grid, traffic)
     return mean, np.clip(low, 0, mean), np.clip(high, mean, 1)
 
 

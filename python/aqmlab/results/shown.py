@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from aqmlab.results.groups import Group, transfer_classes
 from aqmlab.results.links import LinkDirection, links_of, loaded_links
-from aqmlab.results.metrics import LINK, QUALITY, RESPONSES, TRANSFERS, Metric, chosen, look_up
+from aqmlab.results.metrics import ALL, LINK, QUALITY, RESPONSES, TRANSFERS, Metric, chosen, look_up
 from aqmlab.results.statistics import Estimate
 
 __all__ = [
@@ -78,23 +78,23 @@ def response_rows(groups: Sequence[Group]) -> Shown:
     """A row for each group, and each class if there is traffic without responses beside it."""
     others = transfer_classes(groups)
     served = [name for group in groups for name in _served(group) if name not in others]
-    names = dict.fromkeys(served) if others else ["all"] if served else []
+    alike = all(ALL in group.classes for group in groups)
+    names = dict.fromkeys(served) if others or not alike else [ALL] if served else []
     rows = [
         ((group.label, name), _numbers(group, ("responses", name), _RESPONSES))
         for group in groups
         for name in names
     ]
-    if not others:
+    if not others and alike:
         return _shown(("run",), _RESPONSES, [(label[:1], values) for label, values in rows])
     return _shown(("run", "class"), _RESPONSES, rows)
 
 
 def _served(group: Group) -> list[str]:
-    """Classes that get responses."""
+    """Classes that get responses; the one that headlines speak of comes first."""
     found = (run.summary.get("responses", {}) for run in group.runs)
-    return [
-        name for one in found for name, row in one.items() if name != "all" and row.get("count")
-    ]
+    every = [name for one in found for name, row in one.items() if name != ALL and row.get("count")]
+    return [*(name for name in group.classes if name in every), *every]
 
 
 def quality_rows(groups: Sequence[Group]) -> list[Shown]:

@@ -213,4 +213,4 @@ def _show(part: _Part) -> None:
         )
     show(*doubts(part.differences, part.groups))
     if part.distances:
-        show("", *tables.distance_tables(part.distances, part.differences))
+        show("", *tables.distance_tables(part.distances))

@@ -5,7 +5,7 @@ const page = document.documentElement;
 const data = JSON.parse(document.getElementById("charts").textContent);
 const element = (id) => document.getElementById(id);
 const order = new Map(data.names.map((name, number) => [name, number]));
-const state = { hidden: new Set(), traffic: "all", limit: data.limit, direction: data.traces?.rows[0]?.direction ?? "", variable: "" };
+const state = { hidden: new Set(), traffic: data.traffic ?? "all", limit: data.limit, direction: data.traces?.rows[0]?.direction ?? "", variable: "" };
 const charts = [];
 
 /** A new element with attributes and children; text is never taken as markup. */

@@ -81,8 +81,8 @@ _PLACES = {
 }
 """The module of each public name."""
 _PACKAGES = (
-    *("engine", "figures", "papers", "reports", "results", "scenario", "sweeps", "traffic"),
-    "tuning",
+    *("engine", "figures", "papers", "plugins", "reports", "results", "scenario", "sweeps"),
+    *("traffic", "tuning"),
 )
 
 

@@ -149,6 +149,15 @@ def register_compiled(
 ) -> tuple[str, str]:
     """Makes compiled callbacks known as a plug-in, by their addresses in the engine's order."""
 
+def check_plugin_name(name: str) -> None:
+    """An error if a name is that of a built-in algorithm or of a preset."""
+
+def plugins() -> str:
+    """What the plug-ins that are loaded declare, as a JSON list."""
+
+def plugin_value(form: int, text: str) -> float:
+    """The number that a text stands for in a field of a form; an error if it stands for none."""
+
 def load_shared_object(path: str, sha256: str) -> list[tuple[str, str]]:
     """Makes the plug-ins of a shared object known: kinds and names."""
 

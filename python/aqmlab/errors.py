@@ -38,7 +38,7 @@ class RunError(AqmlabError, RuntimeError):
 
 
 class PluginError(AqmlabError):
-    """A plug-in raised an exception, or returned what means nothing; the run has ended."""
+    """A plug-in raised an exception or returned what means nothing; no run goes on with it."""
 
 
 class DamagedRunError(AqmlabError):

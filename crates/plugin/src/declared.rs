@@ -122,6 +122,16 @@ impl Form {
         }
     }
 
+    /// Reads a text, such as the default of a parameter.
+    ///
+    /// # Errors
+    ///
+    /// What was found, and what would be right.
+    pub fn read_text(self, text: &str) -> Result<Value, String> {
+        let read = self.read(&toml::Value::from(text));
+        read.map_err(|error| error.message())
+    }
+
     /// Reads what a scenario has.
     pub(crate) fn read(self, value: &toml::Value) -> Result<Value, Located> {
         use toml::Value as Toml;

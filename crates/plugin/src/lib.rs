@@ -14,10 +14,12 @@ mod declared;
 pub mod failure;
 pub mod foreign;
 mod instance;
+mod recorded;
 mod registry;
 mod settings;
 
 pub use declared::{Field, Form, Makers, Plugin, Role, Value};
 pub use instance::{Callback, Callbacks, Instance, Maker};
+pub use recorded::reading_a_record;
 pub use registry::{PluginKind, find, register, registered};
 pub use settings::Settings;

@@ -2,6 +2,8 @@
 
 use std::sync::{PoisonError, RwLock};
 
+use aqmlab_declare::tagged::quoted;
+
 use crate::declared::{Makers, Plugin, Role};
 
 /// What a plug-in is.
@@ -11,6 +13,16 @@ pub enum PluginKind {
     Discipline,
     /// A congestion control.
     Control,
+}
+
+impl PluginKind {
+    /// As a word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Discipline => "discipline",
+            Self::Control => "control",
+        }
+    }
 }
 
 impl Plugin {
@@ -28,21 +40,25 @@ static PLUGINS: RwLock<Vec<&'static Plugin>> = RwLock::new(Vec::new());
 /// Names that parameters cannot have: those that every plug-in has in a scenario.
 const TAKEN: [&str; 6] = ["kind", "name", "sha256", "limit", "ecn", "preset"];
 
+/// The longest name of a plug-in or a field, in letters.
+const LONGEST: usize = 60;
+
 /// Makes a plug-in known by its name; it takes the place of one of that kind and name.
 pub fn register(plugin: Plugin) -> Result<&'static Plugin, String> {
     let name = plugin.name;
     if !is_word(name, '-') {
         return Err(format!(
-            "name: found {name:?}; expected letters, digits and hyphens, as \"my-red\""
+            "name: found {}; expected at most {LONGEST} letters, digits and hyphens, as \"my-red\"",
+            quoted(name)
         ));
     }
     let mut seen: Vec<&str> = Vec::new();
     for field in &plugin.fields {
         if !is_word(field.name, '_') || TAKEN.contains(&field.name) || seen.contains(&field.name) {
             return Err(format!(
-                "{name}: found a field {:?}; expected letters, digits and underscores, once, and \
-                 none of {}",
-                field.name,
+                "{name}: found a field {}; expected at most {LONGEST} letters, digits and \
+                 underscores, once, and none of {}",
+                quoted(field.name),
                 TAKEN.join(", ")
             ));
         }
@@ -64,7 +80,8 @@ pub fn register(plugin: Plugin) -> Result<&'static Plugin, String> {
 }
 
 fn is_word(text: &str, joint: char) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic())
+    text.len() <= LONGEST
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || c == joint)

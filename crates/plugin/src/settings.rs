@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value as Toml};
 
 use crate::declared::{Plugin, Role, Value};
+use crate::recorded;
 use crate::registry::{PluginKind, find, registered};
 
 /// A plug-in and its parameters.
@@ -61,7 +62,10 @@ impl Settings {
     /// Reads the keys of a scenario's table: `name`, `sha256` and the parameters. `others` are keys
     /// that its owner has read, for messages.
     pub fn read(kind: PluginKind, mut table: Table, others: &[&str]) -> Result<Self, Located> {
-        let plugin = named(kind, table.remove(NAME)).map_err(|error| error.under(NAME))?;
+        let plugin = match of_a_record(kind, &mut table) {
+            Some(plugin) => plugin,
+            None => named(kind, table.remove(NAME)).map_err(|error| error.under(NAME))?,
+        };
         match table.remove(SHA256) {
             None => {}
             Some(Toml::String(hash)) if hash == plugin.sha256 => {}
@@ -111,6 +115,18 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+/// The plug-in of a finished run, whose scenario states all of it.
+fn of_a_record(kind: PluginKind, table: &mut Table) -> Option<&'static Plugin> {
+    if !recorded::is_reading_a_record() {
+        return None;
+    }
+    let text = |key: &str| table.get(key).and_then(Toml::as_str).map(str::to_owned);
+    let (name, sha256) = (text(NAME)?, text(SHA256)?);
+    table.remove(NAME);
+    table.remove(SHA256);
+    Some(recorded::plugin(kind, &name, &sha256, table))
 }
 
 /// The plug-in that a scenario names.

@@ -13,3 +13,8 @@ pub(crate) fn read_effective(effective: &str) -> PyResult<Scenario> {
     Scenario::parse(effective, &[], &mut read)
         .map_err(|error| ScenarioError::new_err(error.to_string()))
 }
+
+/// The effective scenario of a finished run: its plug-ins need not be loaded.
+pub(crate) fn read_record(effective: &str) -> PyResult<Scenario> {
+    aqmlab_plugin::reading_a_record(|| read_effective(effective))
+}

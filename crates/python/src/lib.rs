@@ -23,7 +23,7 @@ use pyo3::import_exception;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use effective::read_effective;
+use effective::{read_effective, read_record};
 
 import_exception!(aqmlab.errors, AqmlabError);
 import_exception!(aqmlab.errors, ScenarioError);
@@ -37,7 +37,8 @@ mod _native {
     use super::captures::{capture_arrivals, vectors_from_capture};
     #[pymodule_export]
     use super::plugins::{
-        AckRecord, EventRecord, plugin_records, register_class, register_compiled,
+        AckRecord, EventRecord, check_plugin_name, plugin_records, plugin_value, plugins,
+        register_class, register_compiled,
     };
     #[pymodule_export]
     use super::shared_objects::load_shared_object;
@@ -77,7 +78,7 @@ fn parse(text: &str, base_dir: &str, overrides: Vec<(String, String)>) -> PyResu
 
 #[pyfunction]
 fn to_json(effective: &str) -> PyResult<String> {
-    let scenario = read_effective(effective)?;
+    let scenario = read_record(effective)?;
     Ok(serde_json::to_string(&scenario).expect("a scenario holds only what JSON can say"))
 }
 

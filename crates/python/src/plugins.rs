@@ -17,8 +17,7 @@ use aqmlab_plugin::abi::{
 };
 use aqmlab_plugin::failure::{self, Failure};
 use aqmlab_plugin::{
-    Callback, Callbacks, Field, Form, Instance, Maker, Makers, Plugin, PluginKind, Role, Value,
-    foreign,
+    Callback, Callbacks, Field, Form, Instance, Maker, Makers, Plugin, Role, Value, foreign,
 };
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -28,12 +27,36 @@ use crate::{AqmlabError, PluginError};
 
 /// Makes a plug-in known: its kind and name.
 pub(crate) fn registered(plugin: Plugin) -> PyResult<(String, String)> {
+    check_plugin_name(plugin.name)?;
     let plugin = aqmlab_plugin::register(plugin).map_err(AqmlabError::new_err)?;
-    let kind = match plugin.kind() {
-        PluginKind::Discipline => "discipline",
-        PluginKind::Control => "control",
+    Ok((plugin.kind().word().to_owned(), plugin.name.to_owned()))
+}
+
+/// An error if a name stands for something else already: results would be taken for its own.
+#[pyfunction]
+pub(crate) fn check_plugin_name(name: &str) -> PyResult<()> {
+    let Some(what) = aqmlab_scenario::built_in(name) else {
+        return Ok(());
     };
-    Ok((kind.to_owned(), plugin.name.to_owned()))
+    let other = format!("my-{}", name.to_ascii_lowercase());
+    Err(AqmlabError::new_err(format!(
+        "name: found {name:?}, which is {what}; choose another name, such as {other:?}"
+    )))
+}
+
+/// What the plug-ins that are loaded declare, as JSON.
+#[pyfunction]
+pub(crate) fn plugins() -> String {
+    serde_json::Value::from(aqmlab_scenario::plugins()).to_string()
+}
+
+/// The number that a text stands for in a field of a form; an error if it stands for none.
+#[pyfunction]
+pub(crate) fn plugin_value(form: usize, text: &str) -> PyResult<f64> {
+    let value = Form::ALL[form]
+        .read_text(text)
+        .map_err(AqmlabError::new_err)?;
+    Ok(value.number())
 }
 
 /// Whether an effective scenario has plug-ins that need the interpreter.

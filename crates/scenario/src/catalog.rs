@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use aqmlab_declare::About;
-use aqmlab_declare::schema::{Described, Parameter};
+use aqmlab_declare::schema::{Described, Kind, Parameter};
 
 /// Everything that a scenario can name, by section and name.
 ///
@@ -28,8 +28,17 @@ pub fn catalog() -> Value {
         "traffic": traffic(),
         "rtt": kinds::<Rtt>(),
         "sizes": kinds::<Sizes>(),
-        "plugins": plugins(),
+        "plugins": by_name(plugins()),
     })
+}
+
+/// The same entries by their names.
+fn by_name(entries: Vec<Value>) -> Map<String, Value> {
+    let name = |entry: &Value| entry["name"].as_str().unwrap_or_default().to_owned();
+    entries
+        .into_iter()
+        .map(|entry| (name(&entry), entry))
+        .collect()
 }
 
 fn kinds<T: JsonSchema>() -> Map<String, Value> {
@@ -37,8 +46,29 @@ fn kinds<T: JsonSchema>() -> Map<String, Value> {
     kinds.map(|kind| (kind.name.clone(), json!(kind))).collect()
 }
 
-/// The plug-ins that are loaded: queue disciplines and congestion controls.
-fn plugins() -> Map<String, Value> {
+/// What a name stands for already, if it is that of an algorithm or a preset of this program.
+pub fn built_in(name: &str) -> Option<&'static str> {
+    let is_it = |other: &str| other.eq_ignore_ascii_case(name);
+    let has = |kinds: Vec<Kind>| kinds.iter().any(|kind| is_it(&kind.name));
+    if has(Described::of::<Discipline>().kinds()) {
+        Some("a built-in queue discipline")
+    } else if has(Described::of::<CongestionControlKind>().kinds()) {
+        Some("a built-in congestion control")
+    } else if Discipline::presets()
+        .iter()
+        .any(|preset| is_it(&preset.name))
+    {
+        Some("a preset of a built-in queue discipline")
+    } else {
+        None
+    }
+}
+
+/// What the plug-ins that are loaded declare.
+///
+/// Each has its `kind` (`discipline` or `control`), `name` and `sha256`, and what an entry of
+/// [`catalog`] has.
+pub fn plugins() -> Vec<Value> {
     let entries = aqmlab_plugin::registered().into_iter().map(|plugin| {
         let parameters = plugin.parameters().map(|field| Parameter {
             name: field.name.to_owned(),
@@ -51,12 +81,13 @@ fn plugins() -> Map<String, Value> {
             },
             words: Vec::new(),
         });
-        let entry = json!({
+        json!({
+            "kind": plugin.kind().word(),
+            "name": plugin.name,
             "summary": plugin.purpose,
             "parameters": parameters.collect::<Vec<_>>(),
             "sha256": plugin.sha256,
-        });
-        (plugin.name.to_owned(), entry)
+        })
     });
     entries.collect()
 }

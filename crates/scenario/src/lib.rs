@@ -32,7 +32,7 @@ mod vector_files;
 pub use aqmlab_traffic::Direction;
 pub use bottleneck::Bottleneck;
 pub use capture::{Capture, Checksums};
-pub use catalog::{LIVE_KEYS, catalog};
+pub use catalog::{LIVE_KEYS, built_in, catalog, plugins};
 pub use change::Change;
 pub use changes::{Changed, Changes, LinkChange};
 pub use error::ScenarioError;

@@ -87,11 +87,17 @@ Memory = Annotated[
 
 def _load_plugins(files: list[Path] | None) -> list[Path] | None:
     """Loads the plug-ins of files, before anything that names them is read."""
-    try:
-        for file in files or []:
-            plugins.load(file)
-    except AqmlabError as error:
-        raise AqmlabError(f"--plugin: {error}") from None
+    seen: dict[str, Path] = {}
+    for file in files or []:
+        try:
+            names = plugins.load(file)
+        except AqmlabError as error:
+            raise type(error)(f"--plugin: {error}") from None
+        for name in names:
+            if (other := seen.setdefault(name, file)) != file:
+                raise AqmlabError(
+                    f"--plugin: {other} and {file}: both have a plug-in called {name}"
+                )
     return files
 
 

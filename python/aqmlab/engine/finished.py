@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from aqmlab import _native
+from aqmlab.plugins.declarations import declared_by
 from aqmlab.plugins.sources import sources_of
 from aqmlab.results.manifest import MANIFEST, seal
 from aqmlab.scenario.scenario import Scenario
@@ -57,11 +58,17 @@ def write_run(
         "cpu_s": round(cpu_s, 3),
     }
     sources = sources_of(scenario.effective)
-    for source in sources:
-        (folder / f"plugin-{source.file}").write_bytes(source.content)
     if sources:
-        hashes = {f"plugin-{source.file}": source.sha256 for source in sources}
-        metadata["plugins"] = hashes
+        files = {f"plugin-{source.file}": source for source in sources}
+        if len(files) < len(sources):
+            files = {f"plugin-{source.sha256[:8]}-{source.file}": source for source in sources}
+        for file, source in files.items():
+            (folder / file).write_bytes(source.content)
+        metadata["plugins"] = [
+            {"file": file, **entry}
+            for file, source in files.items()
+            for entry in declared_by(source.sha256)
+        ]
     (folder / "scenario.toml").write_text(scenario.effective, encoding="utf-8")
     for name, content in (("summary.json", summary), ("metadata.json", metadata)):
         text = json.dumps(content, indent=2, ensure_ascii=False)

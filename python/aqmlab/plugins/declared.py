@@ -47,13 +47,13 @@ TIMEOUT = 2
 """The retransmission timer has expired."""
 
 Time = Annotated[int, "time"]
-"""A parameter in whole nanoseconds, in scenarios ``"5 ms"``."""
+"""A parameter in whole nanoseconds; its default and its value in scenarios may be ``"5 ms"``."""
 Bytes = Annotated[int, "bytes"]
-"""A parameter in bytes, in scenarios ``"1500 bytes"``."""
+"""A parameter in bytes; its default and its value in scenarios may be ``"1500 bytes"``."""
 Rate = Annotated[int, "rate"]
-"""A parameter in bits per second, in scenarios ``"10 Mbit/s"``."""
+"""A parameter in bits per second; its default may be ``"10 Mbit/s"``, as in scenarios."""
 Packets = Annotated[float, "packets"]
-"""A parameter in packets, in scenarios ``"5 packets"``."""
+"""A parameter in packets; its default and its value in scenarios may be ``"5 packets"``."""
 
 
 _Kind = TypeVar("_Kind")
@@ -90,6 +90,24 @@ class Control:
 
 
 _FORMS = {"number": 0, "integer": 1, "boolean": 2, "time": 3, "bytes": 4, "rate": 5, "packets": 6}
+_QUANTITIES = {
+    "time": 'nanoseconds or text such as "50 ms"',
+    "bytes": 'bytes or text such as "1500 bytes"',
+    "rate": 'bits per second or text such as "10 Mbit/s"',
+    "packets": 'packets or text such as "5 packets"',
+}
+_EXPECTED = {
+    "integer": "a whole number",
+    "boolean": "True or False",
+    **{
+        form: words if form == "packets" else f"whole {words}"
+        for form, words in _QUANTITIES.items()
+    },
+}
+_REAL = ("number", "packets")
+"""Forms whose values need not be whole."""
+_LONGEST_VALUE = 60
+"""Letters of a value that a message repeats."""
 _PLAIN = {float: "number", int: "integer", bool: "boolean"}
 _REQUIRED, _OPTIONAL, _VARIABLE = range(3)
 
@@ -110,13 +128,15 @@ class Declared:
     @property
     def is_number(self) -> list[bool]:
         """Whether each field is a double; the others are whole numbers."""
-        return [form in (0, 6) for _, _, form, _, _ in self.fields]
+        return [form in map(_FORMS.get, _REAL) for _, _, form, _, _ in self.fields]
 
 
 def declared(plugin: type[Discipline | Control]) -> Declared:
     """What a class says of itself; an error if that is not what a plug-in can say."""
     known = _native.plugin_records()[plugin.plugin_kind]
-    name = plugin.plugin_name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", plugin.__name__).lower()
+    name = (
+        str(plugin.plugin_name) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", plugin.__name__).lower()
+    )
     text = inspect.getdoc(plugin) if plugin.__doc__ else ""
     return Declared(
         kind=plugin.plugin_kind,
@@ -141,11 +161,40 @@ def _fields(plugin: type[Discipline | Control]) -> Iterator[Field]:
                 f"{plugin.__name__}.{name}: found the type {hint}; expected float, int, bool, "
                 "Time, Bytes, Rate, Packets or a Variable of one"
             )
-        value = getattr(plugin, name, None)
-        if value is not None and (not isinstance(value, int | float) or not math.isfinite(value)):
-            raise AqmlabError(f"{plugin.__name__}.{name}: found {value!r}; expected a number")
+        value = _default(plugin, name, word)
         role = _VARIABLE if "variable" in marks else _REQUIRED if value is None else _OPTIONAL
+        if role != _VARIABLE and word in _QUANTITIES and value is not None and value < 0:
+            raise AqmlabError(f"{plugin.__name__}.{name}: found {value}; expected no less than 0")
         yield name, meanings.get(name, ""), _FORMS[word], role, float(value or 0)
+
+
+def _default(plugin: type[Discipline | Control], name: str, form: str) -> float | None:
+    """The default of a field as a number, which the class has from now on; None: it has none."""
+    value = getattr(plugin, name, None)
+    if isinstance(value, str) and form in _QUANTITIES:
+        try:
+            number = _native.plugin_value(_FORMS[form], value)
+        except AqmlabError as error:
+            raise AqmlabError(f"{plugin.__name__}.{name}: {error}") from None
+        value = number if form == "packets" else int(number)
+        setattr(plugin, name, value)
+    if isinstance(value, float) and value.is_integer() and form not in _REAL:
+        value = int(value)
+        setattr(plugin, name, value)
+    if form in _REAL:
+        is_right = isinstance(value, int | float) and math.isfinite(value)
+    else:
+        is_right = isinstance(value, int) and -(2**63) <= value < 2**63
+    if value is not None and not is_right:
+        what = _EXPECTED.get(form, "a number")
+        raise AqmlabError(f"{plugin.__name__}.{name}: found {shortened(value)}; expected {what}")
+    return value
+
+
+def shortened(value: object) -> str:
+    """A value as a message has it."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
 def _meanings(plugin: type) -> dict[str, str]:

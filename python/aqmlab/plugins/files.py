@@ -12,14 +12,16 @@ import sys
 import tempfile
 import traceback
 import types
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from aqmlab import _native
 from aqmlab._util.files import read_bytes
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, PluginError
 from aqmlab.plugins.compiled import translated
-from aqmlab.plugins.declared import Control, Discipline, declared
+from aqmlab.plugins.declarations import note_loaded
+from aqmlab.plugins.declared import Control, Discipline, declared, shortened
 from aqmlab.plugins.sources import LOADED, Source
 
 __all__ = ["ensure", "kinds_of", "load", "loaded", "register"]
@@ -39,6 +41,7 @@ def load(path: str | os.PathLike[str]) -> list[str]:
 
     Raises:
         AqmlabError: the file cannot be read, or holds no plug-in, or one with a mistake.
+        PluginError: its code raises an exception; the message ends with the traceback.
     """
     file = Path(path)
     return ensure(Source(file.name, read_bytes(file, "plug-in", _MAX_BYTES)), file)
@@ -55,6 +58,7 @@ def ensure(source: Source, place: Path | None = None) -> list[str]:
         else:
             raise AqmlabError(f"{place or source.file}: expected a file .py or .so")
         LOADED[source.sha256] = source, found
+        note_loaded()
     return [name for _, name in LOADED[source.sha256][1]]
 
 
@@ -71,10 +75,11 @@ def _from_python(source: Source, place: Path | None) -> list[tuple[str, str]]:
     linecache.cache[shown] = len(text), None, text.splitlines(keepends=True), shown
     try:
         exec(compile(source.content, shown, "exec"), vars(module))
-    except Exception:  # noqa: BLE001 - whatever the user's module raises
-        raise AqmlabError(
-            f"{shown}: raised an exception\n{traceback.format_exc().strip()}"
-        ) from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's module raises
+        del sys.modules[module.__name__]
+        raised = _as_raised(error)
+        reason = raised.rpartition("\n")[2]
+        raise PluginError(f"{shown}: cannot be loaded: {reason}\n{raised}") from None
     classes = [
         item
         for item in vars(module).values()
@@ -88,7 +93,30 @@ def _from_python(source: Source, place: Path | None) -> list[tuple[str, str]]:
             f"{shown}: found no plug-in; expected a subclass of aqmlab.plugins.Discipline or "
             "aqmlab.plugins.Control"
         )
-    return [_known(plugin, source.sha256) for plugin in classes]
+    try:
+        _refuse_twins(classes)
+        return [_known(plugin, source.sha256) for plugin in classes]
+    except AqmlabError as error:
+        raise AqmlabError(f"{shown}: {error}") from None
+
+
+def _as_raised(error: BaseException) -> str:
+    """A traceback of the user's code, from its first line on: it begins in this module."""
+    behind = error.__traceback__ and error.__traceback__.tb_next
+    return "".join(traceback.format_exception(type(error), error, behind)).rstrip()
+
+
+def _refuse_twins(classes: Sequence[type[Discipline | Control]]) -> None:
+    """An error if two classes have one name: the later one would take the place of the other."""
+    seen: dict[str, str] = {}
+    for plugin in classes:
+        name = declared(plugin).name
+        if name in seen:
+            raise AqmlabError(
+                f"{seen[name]} and {plugin.__name__}: are both called {shortened(name)}; give one "
+                "of them another plugin_name"
+            )
+        seen[name] = plugin.__name__
 
 
 def _from_shared_object(source: Source) -> list[tuple[str, str]]:
@@ -102,6 +130,10 @@ def _from_shared_object(source: Source) -> list[tuple[str, str]]:
 def _known(plugin: type[Discipline | Control], sha256: str) -> tuple[str, str]:
     """Makes a class known to the engine."""
     says = declared(plugin)
+    try:
+        _native.check_plugin_name(says.name)
+    except AqmlabError as error:
+        raise AqmlabError(f"{plugin.__name__}: {error}") from None
     if plugin.plugin_is_compiled:
         functions = translated(plugin, says)
         return _native.register_compiled(
@@ -123,6 +155,7 @@ def register(plugin: _Class) -> _Class:
         text = f"# {plugin.__qualname__}: its source is not known\n"
     source = Source(f"{plugin.__name__}.txt", text.encode())
     LOADED[source.sha256] = source, [_known(plugin, source.sha256)]
+    note_loaded()
     return plugin
 
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.errors import AqmlabError
 from aqmlab.results.families import families
 from aqmlab.results.links import loaded_links
-from aqmlab.results.queues import discipline_name, listed, names_at, short_value
+from aqmlab.results.queues import (
+    discipline_name,
+    listed,
+    names_at,
+    plugin_name,
+    short_value,
+)
 
 if TYPE_CHECKING:
     from aqmlab.results.run import Run
@@ -89,18 +95,36 @@ def _described(run: Run) -> Mapping[str, Any]:
 
 
 def _with_names(value: Any) -> Any:  # noqa: ANN401 - whatever a scenario holds
-    """Nested tables in which the name of a discipline stands before its parameters."""
+    """Nested tables in which the name of an algorithm stands before its parameters."""
     if isinstance(value, list):
         return [_with_names(inner) for inner in value]
     if not isinstance(value, Mapping):
         return value
     found = {}
     for key, inner in value.items():
-        if key == "discipline" and isinstance(inner, Mapping) and "kind" in inner:
-            found[key] = {"": discipline_name(inner), **inner}
+        if key in _NAMED and isinstance(inner, Mapping) and "kind" in inner:
+            found[key] = {"": _NAMED[key](inner), **dict(_beside_the_name(inner))}
         else:
             found[key] = _with_names(inner)
     return found
+
+
+def _control_name(control: Mapping[str, Any]) -> str:
+    """What people call a congestion control."""
+    return plugin_name(control) if control["kind"] == "plugin" else str(control["kind"])
+
+
+def _beside_the_name(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What an algorithm's name leaves open; two versions of a plug-in differ in their source."""
+    for key, value in table.items():
+        if key == "sha256":
+            yield "source", str(value)[:8]
+        elif key != "kind" and not (key == "name" and table["kind"] == "plugin"):
+            yield key, value
+
+
+_NAMED = {"discipline": discipline_name, "congestion_control": _control_name}
+"""Tables that are called by a name, by their keys."""
 
 
 _Path = tuple[str, ...]
@@ -126,7 +150,10 @@ def _field_name(path: _Path, columns: Mapping[_Path, Sequence[object]], runs: Se
         before += [key for key in path if key in _DIRECTIONS]
     if path[:1] == ("traffic",) and len(runs[0].classes) > 1:
         before.append(runs[0].classes[int(path[1])])
-    return " ".join([*before, path[-1]]).strip()
+        if path[-2:] == ("congestion_control", ""):
+            return f"{' '.join(before)}:"  # "new cubic" would be a control of that name
+    last = path[-2] if path[-1] == "kind" and not path[-2].isdigit() else path[-1]
+    return " ".join([*before, last]).strip()
 
 
 def _leaves(value: object, path: _Path = ()) -> Iterator[tuple[_Path, str]]:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from aqmlab import _native
+from aqmlab.plugins.declarations import defaults_of
 from aqmlab.results.links import LinkDirection
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "link_at",
     "listed",
     "names_at",
+    "plugin_name",
     "short_value",
 ]
 
@@ -25,6 +27,8 @@ _MOST_PLACES = 3
 """Links with disciplines of their own that a label names."""
 _MOST_DEPARTURES = 2
 """Parameters in which a discipline departs from a preset whose name it still has."""
+_MOST_OF_A_PLUGIN = 3
+"""Parameters of a plug-in that its name has."""
 _LONGEST_VALUE = 40
 """Longest text of a value in a label."""
 
@@ -36,6 +40,8 @@ def discipline_name(discipline: Mapping[str, Any]) -> str:
         discipline: as an effective scenario has it, with all defaults.
     """
     kind = str(discipline["kind"])
+    if kind == "plugin":
+        return plugin_name(discipline)
     ecn = " ECN" if discipline.get("ecn") else ""
     departures = {
         name: [key for key in discipline if discipline[key] != of.get(key)]
@@ -55,6 +61,28 @@ def discipline_name(discipline: Mapping[str, Any]) -> str:
         return f"{near if near == kind else kind}{ecn} ({own})"
     limit = discipline.get("limit")
     return f"{kind}{ecn}" + (f" (limit {_short(limit)})" if limit is not None else "")
+
+
+_EVERY_PLUGIN = {"limit": "1000 packets", "ecn": False}
+"""Parameters that every discipline of one's own has beside those that it declares."""
+_MARKED = frozenset(["kind", "name", "sha256", "ecn"])
+"""Keys of a plug-in that its name says, or that are no parameters."""
+
+
+def plugin_name(table: Mapping[str, Any]) -> str:
+    """A plug-in by its name, and the parameters that are not at their defaults.
+
+    Args:
+        table: a discipline or a congestion control, as an effective scenario has it.
+    """
+    name = str(table["name"]) + (" ECN" if table.get("ecn") else "")
+    own = defaults_of(table)
+    known = {**(own if own is not None else table), **_EVERY_PLUGIN}
+    keys = [key for key in table if key not in _MARKED and table[key] != known.get(key)]
+    shown = [f"{key} {short_value(table[key])}" for key in keys[:_MOST_OF_A_PLUGIN]]
+    if len(keys) > len(shown):
+        shown.append("...")
+    return f"{name} ({', '.join(shown)})" if shown else name
 
 
 @cache

@@ -26,6 +26,7 @@ from aqmlab import _native
 from aqmlab._util.effective import split_at_seed
 from aqmlab._util.files import decoded, read_text
 from aqmlab.errors import AqmlabError, LaterRunError, ScenarioError
+from aqmlab.plugins.declarations import note
 from aqmlab.results.check import check_summary
 from aqmlab.results.links import loaded_links
 from aqmlab.results.manifest import Manifest
@@ -139,6 +140,9 @@ class Run:
             scenario = _scenario_of(_text(file, checked))
         except ScenarioError as error:
             raise AqmlabError(f"{file}: {error}") from None
+        plugins = metadata.get("plugins")
+        if isinstance(plugins, list):  # earlier versions kept the hashes of their files alone
+            note(plugins)
         run = cls._called_by_queue(folder, summary, scenario, metadata)
         return replace(run, manifest=manifest)
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from aqmlab import _native
 from aqmlab._util.console import out
 from aqmlab._util.files import write_text
 from aqmlab.errors import AqmlabError
@@ -33,6 +34,7 @@ class _Language(str, Enum):
     rust = "rust"
 
 
+_LONGEST_NAME = 60
 _ALGORITHMS = {
     _Language.python: ({"STEM.py": "KIND.py"}, ["check:   aqmlab check STEM.py"]),
     _Language.c: (
@@ -76,8 +78,17 @@ def command(
     of a Rust crate. A source is a Python program that writes connection vectors, and a scenario
     that replays them.
     """
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
-        raise AqmlabError(f'NAME: found {name}; expected letters, digits and hyphens, as "my-red"')
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or len(name) > _LONGEST_NAME:
+        found = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+        raise AqmlabError(
+            f"NAME: found {found}; expected at most {_LONGEST_NAME} small letters, digits and "
+            'hyphens, as "my-red"'
+        )
+    if kind is not _Kind.source:
+        try:
+            _native.check_plugin_name(name)
+        except AqmlabError as error:
+            raise AqmlabError(f"NAME: {str(error).removeprefix('name: ')}") from None
     if kind is _Kind.source and language is not _Language.python:
         raise AqmlabError(f"--language: found {language.value}; sources are written in python")
     layout, next_steps = _SOURCE if kind is _Kind.source else _ALGORITHMS[language]

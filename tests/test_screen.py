@@ -204,3 +204,20 @@ def test_progress_names_a_few(
             progress.update(name, 0.5)
     last = capsys.readouterr().err.splitlines()[-1]
     assert last == "aqmlab: running: a 50%, b 50%, c 50%, 2 more"
+
+
+def test_lines_of_progress_name_fields_and_seeds(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console, "LINE_EVERY_S", 0.0)
+    varied = "topology.bottleneck.discipline.limit=10 packets,20 packets"
+    assert cli.main(["compare", str(small), "--vary", varied, "--seeds", "1..2"]) == 0
+    told = capsys.readouterr().err
+    assert re.search(r"^aqmlab: running: .*limit = 10 packets, seed 2", told, re.MULTILINE)
+    sweep = small.with_name("limits.toml")
+    axis = 'field = "discipline.limit"\nvalues = ["10 packets", "30 packets"]\n'
+    sweep.write_text(f'scenario = "small.toml"\nseeds = "1..2"\n[[axes]]\n{axis}')
+    assert cli.main(["sweep", str(sweep)]) == 0
+    told = capsys.readouterr().err
+    assert re.search(r"^aqmlab: sweep: .*limit = 30 packets, seed 1", told, re.MULTILINE)
+    assert not re.search(r"[0-9a-f]{8}", told)

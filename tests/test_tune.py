@@ -23,7 +23,7 @@ from aqmlab.scenario.scenario import Scenario
 from aqmlab.tuning import goals, outcome, space
 from aqmlab.tuning.plan import Plan
 from aqmlab.tuning.study import MEASURED, Study, Trial
-from conftest import Cli
+from conftest import SMALL, Cli
 
 pytest.importorskip("optuna")
 sqlalchemy = pytest.importorskip("sqlalchemy")
@@ -78,7 +78,8 @@ def plan(file: Path, **options: Any) -> Plan:
 def test_ranges_have_the_words_of_sweeps() -> None:
     found = space.read_variables(
         ["discipline.target=1 ms..50 ms:log", "n=5..60:whole", "topology.x.y=0.1 .. 2e3", "k=a,b"],
-        ["topology"],
+        SMALL,
+        [],
     )
     target, whole, plain, choice = found
     assert (target.name, target.path) == ("target", "topology.bottleneck.discipline.target")
@@ -88,8 +89,15 @@ def test_ranges_have_the_words_of_sweeps() -> None:
     assert (plain.path, plain.low, plain.high, plain.is_log) == ("topology.x.y", 0.1, 2000, False)
     assert choice.choices == ("a", "b")
     assert str(target) == "topology.bottleneck.discipline.target=1 ms..50 ms:log"
-    [load] = space.read_variables(["load=0.5..0.9"], ["load"])
+    [load] = space.read_variables(["load=0.5..0.9"], SMALL, [])
     assert load.path == "load"
+
+
+def test_a_short_field_may_be_a_variable_instead() -> None:
+    [queue] = space.read_variables(["discipline=pie,fq-codel"], SMALL, [])
+    assert queue.path == "topology.bottleneck.discipline"
+    [rate] = space.read_variables(["rate=1..5"], SMALL, ["rate"])
+    assert (rate.name, rate.path) == ("rate", "")
 
 
 @pytest.mark.parametrize(
@@ -109,14 +117,14 @@ def test_ranges_have_the_words_of_sweeps() -> None:
 )
 def test_ranges_that_make_no_sense(text: str, message: str) -> None:
     with pytest.raises(AqmlabError) as error:
-        space.read_variables([text], [])
+        space.read_variables([text], SMALL, [])
     assert message in str(error.value)
     assert str(error.value).startswith("--vary")
 
 
 def test_fields_are_named_once() -> None:
     with pytest.raises(AqmlabError, match="has the name limit already"):
-        space.read_variables([LIMIT, "topology.x.limit=1..2"], ["topology"])
+        space.read_variables([LIMIT, "topology.x.limit=1..2"], SMALL, [])
 
 
 def test_bounds_have_the_unit_of_the_results_or_of_tables() -> None:

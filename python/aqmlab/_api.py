@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import overload
 
 from aqmlab._util.bars import OnProgress, bar
+from aqmlab._util.places import RUNS_ROOT
 from aqmlab.engine.calibrate import calibrate
-from aqmlab.engine.execute import RUNS_ROOT, default_path, execute
+from aqmlab.engine.execute import default_path, execute
 from aqmlab.engine.memory import limited
 from aqmlab.engine.parallel import execute_all
 from aqmlab.errors import AqmlabError

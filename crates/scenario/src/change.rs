@@ -14,7 +14,8 @@ pub struct Change {
     pub at: Time,
     /// What: `LINK.DIRECTION.rate`, `LINK.DIRECTION.delay`, `LINK.DIRECTION.discipline.PARAMETER`,
     /// or `traffic.CLASS.` and its `users`, `sessions`, `flows` or `rate`, or
-    /// `congestion_control.PARAMETER` where the control is `external`.
+    /// `congestion_control.PARAMETER` where the control is `external`. The end of a key, such as
+    /// `discipline.PARAMETER`, is enough where no other key ends so.
     pub key: String,
     /// The value from then on, as it would stand at its place in the scenario.
     #[serde(deserialize_with = "scalar")]

@@ -73,8 +73,8 @@ impl Changes {
 
     /// Gives `key` a new value: what that changes, or nothing if it has this value already.
     ///
-    /// Keys and values are those of [`Change`]. The error's path is the key where the value is
-    /// wrong, and empty where the key is.
+    /// Keys and values are those of [`Change`]; a short key is to be made [`full`](Self::full). The
+    /// error's path is the key where the value is wrong, and empty where the key is.
     pub fn change(&mut self, key: &str, value: &str) -> Result<Option<Changed>, ScenarioError> {
         match key.split_once('.') {
             Some((TRAFFIC, rest)) => self.change_class(key, rest, value),
@@ -108,8 +108,29 @@ impl Changes {
         keys
     }
 
-    /// No such key: which there are.
+    /// The key that a short one stands for: the only one that ends with it, as
+    /// `bottleneck.forward.discipline.target` ends with `discipline.target`.
+    pub fn full(&self, key: &str) -> Option<String> {
+        match &mut self.ending_with(key)[..] {
+            [one] => Some(std::mem::take(one)),
+            _ => None,
+        }
+    }
+
+    fn ending_with(&self, key: &str) -> Vec<String> {
+        let ending = format!(".{key}");
+        let keys = self.keys().into_iter();
+        keys.filter(|known| known.ends_with(&ending)).collect()
+    }
+
+    /// No such key: which there are, or which it is short for.
     fn unknown(&self, key: &str) -> ScenarioError {
+        let several = self.ending_with(key);
+        if several.len() > 1 {
+            let (key, full) = (quoted(key), several.join(", "));
+            let message = format!("found {key}, which is short for several; expected {full}");
+            return ScenarioError::new("", message);
+        }
         let keys = self.keys();
         let words: Vec<&str> = keys.iter().map(String::as_str).collect();
         ScenarioError::from(Located::unknown_word(key, &words))
@@ -300,6 +321,19 @@ impl Scenario {
             planned.push((*at, changed));
         }
         Ok(planned)
+    }
+}
+
+/// Spells out the keys of changes that are short; those that are wrong stay for [`check`].
+pub(crate) fn spell_out(scenario: &mut Scenario) {
+    if scenario.changes.is_empty() {
+        return;
+    }
+    let known = Changes::new(scenario);
+    for change in &mut scenario.changes {
+        if let Some(key) = known.full(&change.key) {
+            change.key = key;
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use aqmlab_declare::tagged::{self, quoted};
 use toml::{Table, Value};
 
 use crate::tables::{self, MAX_SCENARIO_BYTES, MAX_TABLE_BYTES, ReadFile};
-use crate::{Scenario, ScenarioError, check, overrides, vector_files};
+use crate::{Scenario, ScenarioError, changes, check, overrides, vector_files};
 
 impl Scenario {
     /// Reads a scenario file, and the files that it names from its folder: tables become part of
@@ -61,6 +61,7 @@ impl Scenario {
         let mut scenario: Self = tagged::from_value(Value::Table(table))?;
         check::names(&scenario)?;
         tables::inline(&mut scenario, read)?;
+        changes::spell_out(&mut scenario);
         check::scenario(&scenario)?;
         Ok(scenario)
     }

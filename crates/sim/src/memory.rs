@@ -16,6 +16,12 @@ use crate::event::Event;
 /// The part of what is free that a run may take if nothing else is said: others need some, too.
 const SHARE_OF_FREE: f64 = 0.9;
 
+/// Memory of a run with hardly any traffic, about.
+const OWN: f64 = 800.0 * 1024.0;
+
+/// Where a run that needs less is refused, the bound is what is wrong, not the scenario.
+const MODEST: f64 = 256.0 * 1024.0 * 1024.0;
+
 /// Memory of a flow, session or user in its source, about: its random streams, its hosts, what it
 /// does next.
 const MEMBER: f64 = 220.0;
@@ -38,8 +44,10 @@ impl Memory {
 
     /// So many bytes more than the process has now.
     pub fn bytes(most: u64) -> Self {
-        let before = resident().unwrap_or(0);
-        Self { most, before }
+        Self {
+            most,
+            before: resident().unwrap_or(0),
+        }
     }
 
     /// Most of what the machine has free, within the limits of the process and of its control
@@ -63,7 +71,7 @@ impl Memory {
             .iter()
             .map(|it| need(it, scenario))
             .collect();
-        let all: f64 = needs.iter().map(|need| need.bytes).sum();
+        let all: f64 = OWN + needs.iter().map(|need| need.bytes).sum::<f64>();
         let largest = needs.iter().max_by(|a, b| a.bytes.total_cmp(&b.bytes));
         let Need { field, found, .. } = largest.expect("no classes need no memory");
         self.check_bytes(all, field, found)
@@ -75,9 +83,17 @@ impl Memory {
             return Ok(());
         }
         let (least, most) = (shown(bytes), shown(self.most as f64));
-        Err(RunError::TooLarge(format!(
-            "{field}: found {found}; such a run takes {least} of memory or more, and may take {most}"
-        )))
+        Err(RunError::TooLarge(if bytes < MODEST {
+            format!(
+                "memory: {most} is too little; this run needs about {least} or more, most of it \
+                 for {field}: found {found}"
+            )
+        } else {
+            format!(
+                "{field}: found {found}; such a run takes {least} of memory or more, and may take \
+                 {most}"
+            )
+        }))
     }
 
     /// Refuses to go on where the process has grown by more than the bound.
@@ -151,14 +167,14 @@ fn need(class: &Traffic, scenario: &Scenario) -> Need {
 
 /// Bytes, for people.
 fn shown(bytes: f64) -> String {
-    const UNITS: [&str; 5] = ["MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut value = bytes / f64::from(1 << 20);
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = bytes / 1024.0;
     let mut unit = 0;
     while value >= 1000.0 && unit + 1 < UNITS.len() {
         value /= 1024.0;
         unit += 1;
     }
-    let decimals = usize::from(value < 100.0);
+    let decimals = usize::from(value < 100.0 && value.fract() != 0.0);
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
@@ -255,6 +271,7 @@ mod tests {
 
     #[test]
     fn bytes_are_shown_for_people() {
+        assert_eq!(shown(1024.0), "1 KiB");
         assert_eq!(shown(1.5 * 1048576.0), "1.5 MiB");
         assert_eq!(shown(512.0 * 1073741824.0), "512 GiB");
         assert_eq!(shown(1e18), "888 PiB");

@@ -152,6 +152,11 @@ class Progress:
             self._tasks[name] = self._bars.add_task(task, total=1.0)
         self._bars.update(self._tasks[name], completed=done, visible=done < 1.0)
 
+    def detail(self, name: str, done: float) -> None:
+        """Notes the share of a part of something: it has no bar, and is forgotten when it ends."""
+        if self._lines is not None:
+            self._lines.update(name, done, is_kept=False)
+
     def task(self, name: str) -> Callable[[float], None]:
         """:meth:`update` for one thing."""
         return lambda done: self.update(name, done)
@@ -166,10 +171,15 @@ class _Lines:
         self._told = monotonic()
         self._lock = threading.Lock()  # runs report from threads of their own
 
-    def update(self, name: str, done: float) -> None:
-        """Notes a share, and says the shares of all that is unfinished if it is time to."""
+    def update(self, name: str, done: float, *, is_kept: bool = True) -> None:
+        """Notes a share, and says the shares of all that is unfinished if it is time to.
+
+        What is not kept does not count as finished when it ends: there may be a million of it.
+        """
         with self._lock:
             self._shares[name] = done
+            if done >= 1 and not is_kept:
+                del self._shares[name]
             if monotonic() - self._told < LINE_EVERY_S:
                 return
             self._told = monotonic()

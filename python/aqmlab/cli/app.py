@@ -153,9 +153,12 @@ def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 def _traced(error: AqmlabError) -> str:
     """What an error says; a plug-in's exception shows its traceback before."""
+    text = str(error)
+    if text.startswith("memory: "):  # the argument of the functions is an option here
+        return f"--{text}"
     if not isinstance(error, PluginError):
-        return str(error)
-    first, _, traceback = str(error).partition("\n")
+        return text
+    first, _, traceback = text.partition("\n")
     sys.stderr.write(f"{traceback}\n" if traceback else "")
     return first
 

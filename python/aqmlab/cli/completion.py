@@ -8,13 +8,14 @@ __all__ = ["assigned", "catalog_names", "disciplines"]
 
 
 _FIELDS = (
+    "discipline",
     "load",
     "measure.duration",
     "measure.warm_up",
+    "rate",
     "seed",
     "topology.bottleneck.discipline",
     "topology.bottleneck.forward.discipline",
-    "topology.bottleneck.rate",
     "topology.bottleneck.reverse.discipline",
 )
 """The fields that are varied and set most, of the many that can be."""

@@ -19,6 +19,7 @@ __all__ = [
     "Json",
     "Memory",
     "Plugins",
+    "Runs",
     "ScenarioFile",
     "Seed",
     "Seeds",
@@ -32,6 +33,15 @@ __all__ = [
 
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).")]
+Runs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUNS",
+        help="Run directories, folders of them, patterns such as 'runs/bulk-*', or sweeps: the "
+        "folder of the results, or the file.",
+        show_default=False,
+    ),
+]
 Sets = Annotated[
     list[str] | None,
     typer.Option(

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Sequence
 from pathlib import Path
 
 from aqmlab._util.console import Progress, say
+from aqmlab._util.filekinds import file_kind
 from aqmlab._util.files import check_output_folder
+from aqmlab._util.shipped import found as shipped
 from aqmlab.engine import parallel
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import default_path
 from aqmlab.errors import AqmlabError
+from aqmlab.reports.sources import gather
 from aqmlab.results.run import Run
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
 
-__all__ = ["calibrated", "load", "made", "opened_or_varied"]
+__all__ = ["calibrated", "load", "made", "planned_runs"]
 
 
 def load(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scenario:
@@ -48,19 +52,45 @@ def calibrated(scenarios: Sequence[Scenario], jobs: int | None) -> list[Scenario
     return ready
 
 
-def opened_or_varied(
-    source: Path,
+def planned_runs(
+    sources: Sequence[Path],
     varied: Sequence[str],
     overrides: Sequence[str] | None,
     seeds: Sequence[int] | None,
 ) -> list[Run | Scenario]:
-    """A run directory as it is; a scenario file in all its variations, with every seed."""
-    if source.is_dir():
-        return [Run.open(source)]
+    """Runs as they are; scenario files in all their variations, with every seed."""
+    found: list[Run | Scenario] = []
+    for source in sources:
+        found += (
+            _varied(source, varied, overrides, seeds)
+            if _is_scenario(source)
+            else (gather([source], needs_tables=False))
+        )
+    if not any(map(_is_scenario, sources)):
+        given = {"--vary": varied, "--set": overrides, "--seeds": seeds}
+        for option in (name for name, value in given.items() if value):
+            raise AqmlabError(f"{option}: needs a scenario; {sources[0]} is finished runs")
+    return found
+
+
+def _is_scenario(source: Path) -> bool:
+    """Whether something is to be run; what is no file at all is an error about a scenario."""
+    if source.is_dir() or (glob.has_magic(str(source)) and not source.exists()):
+        return False
+    return file_kind(shipped(source)) != "sweep"
+
+
+def _varied(
+    source: Path,
+    varied: Sequence[str],
+    overrides: Sequence[str] | None,
+    seeds: Sequence[int] | None,
+) -> list[Scenario]:
+    """A scenario file in all its variations, with every seed."""
     wanted: Sequence[int | None] = seeds or [None]
     bases = [load(source, overrides, seed) for seed in wanted]
     if not varied:
-        return list(bases)
+        return bases
     made = [vary.variations(base, varied) for base in bases]
     _tell_outvoted(made[0])
     return [scenario for scenarios in zip(*made, strict=True) for scenario in scenarios]
@@ -72,8 +102,11 @@ def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> lis
     named = {default_path(entry, root).name: entry for entry in scenarios}
     if any(not (root / name).exists() for name in named):
         check_output_folder(root)
+    names = dict(zip(named, _names(list(named.values())), strict=True))
     with Progress("running") as progress:
-        results = parallel.execute_all(list(named.items()), root, jobs, progress.update)
+        results = parallel.execute_all(
+            list(named.items()), root, jobs, lambda run, done: progress.update(names[run], done)
+        )
     # A scenario that is named twice is run once.
     fresh = iter([results[default_path(entry, root).name] for entry in scenarios])
     found = []
@@ -82,4 +115,23 @@ def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> lis
         if isinstance(result, AqmlabError):
             raise result
         found.append(result)
+    return found
+
+
+def _names(scenarios: Sequence[Scenario]) -> list[str]:
+    """What tells scenarios apart, for people: file, replaced fields, seed."""
+    own = [[pair for pair in one.overrides if pair[0] != "seed"] for one in scenarios]
+    common = set.intersection(*map(set, own)) if own else set()
+    several_files = len({one.name for one in scenarios}) > 1
+    several_seeds = len({one.seed for one in scenarios}) > 1
+    found = []
+    for scenario, pairs in zip(scenarios, own, strict=True):
+        parts = [
+            f"{path.rpartition('.')[2]} = {text}"
+            for path, text in pairs
+            if (path, text) not in common
+        ]
+        if several_files or not parts:
+            parts.insert(0, scenario.name)
+        found.append(", ".join([*parts, *([f"seed {scenario.seed}"] * several_seeds)]))
     return found

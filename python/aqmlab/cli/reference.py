@@ -33,6 +33,35 @@ of their 95 % intervals as `KEY.low` and `KEY.high`. `--json` prints everything.
 by bars on a terminal, elsewhere by a line on standard error every 10 s. Where the environment has
 `NO_COLOR`, nothing is bold or coloured. Control characters in titles, labels and files are printed
 as text such as `\\u001b`.
+
+## Short paths of fields
+
+A field of the bottleneck needs no `topology.bottleneck.` before it: `--set rate=20Mbit/s`,
+`--vary discipline=droptail-240,fq-codel`, `--vary 'discipline.target=1 ms..50 ms:log'`. A path is
+short if it begins with a key of a link, such as `rate`, `delay`, `discipline`, `forward` or
+`reverse`. Short paths work in every option that takes a field, in the axes and settings of a sweep,
+in the tables of a paper and in `Scenario.with_overrides`.
+
+| topology | `discipline` is short for |
+| --- | --- |
+| `dumbbell`, `parking-lot` | `topology.bottleneck.discipline` |
+| `network` with one link | `topology.links.LINK.discipline` |
+| `network` with several links | an error, which lists the full paths |
+
+The key of a [change](how-to/step.md) names one direction of a link. There the end of a key is
+enough if no other key has the same end: `forward.rate` for `bottleneck.forward.rate`.
+
+## Places with runs
+
+Commands that take `RUNS` open runs from any of these places:
+
+| place | runs |
+| --- | --- |
+| a run directory | that run |
+| a folder of run directories, a store | all of them |
+| the folder of a sweep's results | the runs of the sweep, by the names of its points |
+| a sweep file | the same, if the results are in `runs/sweeps/NAME` |
+| a pattern in quotes, such as `'runs/bulk-*'` | those at all places that fit it |
 """
 
 

@@ -59,6 +59,10 @@ class TerminalProgress(SweepProgress):
         """See :class:`SweepProgress`."""
         self._progress.update(_number(total, "run"), done / total)
 
+    def running(self, label: str, done: float) -> None:
+        """See :class:`SweepProgress`."""
+        self._progress.detail(label, done)
+
 
 def _number(count: int, thing: str) -> str:
     """A number of things in words."""

@@ -61,7 +61,8 @@ def run_tables(run: Run) -> list[str | Text | Table]:
     every, loaded = links_of(run), loaded_links([run])
     links = {str(at): values for at, values in every.items() if at in loaded}
     idle = [str(at) for at in every if at not in loaded]
-    head = f"{title}: {run.label}, seed {summary['seed']}, {span}"
+    seed = f", seed {summary['seed']}"
+    head = f"{title}: {run.label.removesuffix(seed)}{seed}, {span}"
     return [
         head,
         *(strong(f"invalid: {reason}") for reason in run.invalid),

@@ -14,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from aqmlab import _native
+from aqmlab._util.places import RUNS_ROOT
 from aqmlab.engine import memory, threads
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.finished import write_run
@@ -22,11 +23,7 @@ from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["RUNS_ROOT", "World", "default_path", "execute", "existing_run"]
-
-
-RUNS_ROOT = Path("runs")
-"""Where run directories go by default."""
+__all__ = ["World", "default_path", "execute", "existing_run"]
 
 
 class World(str, Enum):

@@ -15,9 +15,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from aqmlab import _native
+from aqmlab._util.places import RUNS_ROOT
 from aqmlab.engine import memory
 from aqmlab.engine.calibrate import calibrate
-from aqmlab.engine.execute import RUNS_ROOT, World, default_path
+from aqmlab.engine.execute import World, default_path
 from aqmlab.engine.finished import write_run
 from aqmlab.engine.workspace import workspace
 from aqmlab.errors import AqmlabError

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.pool import OnProgress
-from aqmlab.engine.execute import RUNS_ROOT, execute
+from aqmlab.engine.execute import execute
 from aqmlab.engine.workspace import remove_abandoned, workspace
 from aqmlab.errors import AqmlabError, DamagedRunError, DamagedRunWarning, LaterRunError
 from aqmlab.results.run import Run

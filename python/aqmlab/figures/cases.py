@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pyarrow.parquet as pq
 
 from aqmlab.errors import AqmlabError
-from aqmlab.reports.sources import gather
+from aqmlab.reports.sources import gather, sweep_folder
 from aqmlab.results.groups import Group, group
 from aqmlab.results.links import LinkDirection, links_of, loaded_links, main_link
 from aqmlab.results.queues import label_of
@@ -22,7 +22,7 @@ __all__ = ["Case", "Source", "Sources", "cases", "chosen_links", "seeds_in_words
 
 
 Source: TypeAlias = Run | str | os.PathLike[str]
-"""A run, a run directory, a folder of them, or the folder of a sweep."""
+"""A run, or a place that :func:`aqmlab.reports.sources.gather` knows."""
 Sources: TypeAlias = Source | Sequence[Source]
 _TABLE = "results.parquet"
 
@@ -60,7 +60,7 @@ def cases(sources: Sources) -> list[Case]:
             runs.append(source)
             continue
         runs += [run for run in gather([source]) if run.path not in {one.path for one in runs}]
-        variables |= _variables(Path(source))
+        variables |= _variables(sweep_folder(Path(source)) or Path(source))
     if not runs:
         raise AqmlabError("a figure needs at least one run")
     groups = group(runs)

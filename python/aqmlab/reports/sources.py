@@ -1,41 +1,47 @@
-"""The runs that a report is about, wherever they are."""
+"""The runs at some places: what every command that takes runs opens them with."""
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from aqmlab._util.filekinds import file_kind, run_with
+from aqmlab._util.files import similar
+from aqmlab._util.places import SWEEPS_ROOT
+from aqmlab._util.shipped import found as shipped
 from aqmlab._util.words import natural
 from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run, read_json
 
-if TYPE_CHECKING:
-    import os
-
-__all__ = ["gather", "stated_baselines"]
+__all__ = ["gather", "matching", "stated_baselines", "sweep_folder"]
 
 
 def gather(
     paths: Iterable[str | os.PathLike[str]],
     on_broken: Callable[[AqmlabError], None] | None = None,
+    *,
+    needs_tables: bool = True,
 ) -> list[Run]:
     """The runs at some places.
 
-    A place is a run directory, a folder of them (such as a paper's ``runs``, or the folder that
-    holds it), or the folder of a sweep, whose runs keep the labels that the sweep gave them. A run
-    that is reached twice counts once. The runs of a folder, whose names say nothing, come in the
-    order of their labels, those behind drop-tail first. Anything else is an error, and so is a run
-    directory that lacks a table which its scenario records.
+    A place is a run directory, a folder of them (such as a paper's ``runs``, the folder that holds
+    it, or a store), a sweep, or a pattern such as ``runs/bulk-*`` that such places fit. A sweep is
+    the folder of its results, or its file if the results are in the usual folder; its runs keep
+    the labels that it gave them. A run that is reached twice counts once. The runs of a folder,
+    whose names say nothing, come in the order of their labels, those behind drop-tail first.
+    Anything else is an error.
 
     Args:
         paths: the places; one that does not exist is an error.
         on_broken: is given the error of each place that holds no whole run, and the others are
             returned; None: the first of these errors is raised. It is also raised if no run is
             whole.
+        needs_tables: whether a run that lacks a table which its scenario records is broken.
     """
     found: dict[Path, Run] = {}
     order: dict[Path, tuple[object, ...]] = {}
@@ -46,7 +52,8 @@ def gather(
             continue
         try:
             run = Run.open(folder)
-            _check_records(run)
+            if needs_tables:
+                _check_records(run)
         except AqmlabError as error:
             broken.append(error)
             continue
@@ -65,24 +72,74 @@ def _all_places(
     paths: Iterable[str | os.PathLike[str]], broken: list[AqmlabError]
 ) -> Iterator[tuple[int, Path, str]]:
     """The number of each place and its run directories; what is wrong with it is noted."""
-    for number, path in enumerate(map(Path, paths)):
-        if not path.exists():
-            raise AqmlabError(f"{path}: there is no such run directory")
-        try:
-            yield from ((number, folder, label) for folder, label in _places(path))
-        except AqmlabError as error:
-            broken.append(error)
+    every = [place for path in paths for place in matching(path)]
+    for number, path in enumerate(every):
+        yield from ((number, folder, label) for folder, label in _noting(path, broken))
+
+
+def _noting(path: Path, broken: list[AqmlabError]) -> list[tuple[Path, str]]:
+    """The run directories at a place; none if something is wrong with it, which is noted."""
+    try:
+        return _places(path)
+    except AqmlabError as error:
+        broken.append(error)
+        return []
+
+
+def matching(path: str | os.PathLike[str]) -> list[Path]:
+    """A place, or all places with runs that a pattern fits; an error if there is none."""
+    place = shipped(Path(path))
+    if place.exists():
+        return [place]
+    if not glob.has_magic(str(path)):
+        raise AqmlabError(f"{path}: there is no such run directory{similar(place)}")
+    fitting = map(Path, sorted(glob.glob(str(path))))  # noqa: PTH207 - any pattern
+    # Other files and folders may lie beside the runs.
+    found = [one for one in fitting if _is_run(one) or (one.is_dir() and _places(one)[0][0] != one)]
+    if not found:
+        raise AqmlabError(f"{path}: no run directory fits this pattern")
+    return found
+
+
+def _is_run(folder: Path) -> bool:
+    """Whether a folder is a run directory, or was one."""
+    return (folder / "summary.json").exists()
 
 
 def _places(path: Path) -> list[tuple[Path, str]]:
     """The run directories at a place, with the label of each if the place gives it one."""
-    if (path / "summary.json").exists() or not path.is_dir():
+    if path.is_file():
+        return _places_of_file(path)
+    if _is_run(path) or not path.is_dir():
         return [(path, "")]
     if (path / _SWEEP).is_file():
         return _sweep_places(path)
     folder = path / "runs" if (path / "runs").is_dir() else path
-    inside = sorted(file.parent for file in folder.glob("[!.]*/summary.json"))
+    # In a store a run lies in a folder that is called by the first two letters of its key.
+    patterns = ("[!.]*/summary.json", "[0-9a-f][0-9a-f]/[!.]*/summary.json")
+    inside = sorted(file.parent for pattern in patterns for file in folder.glob(pattern))
     return [(folder, "") for folder in inside] or [(path, "")]
+
+
+def _places_of_file(file: Path) -> list[tuple[Path, str]]:
+    """The run directories of a sweep that is named by its file; an error for other files."""
+    kind = file_kind(file)
+    if kind != "sweep":
+        raise AqmlabError(
+            f"{file}: {run_with(file, kind) if kind else 'is a file, not a run directory'}"
+        )
+    folder = SWEEPS_ROOT / file.stem
+    if not (folder / _SWEEP).is_file():
+        raise AqmlabError(
+            f"{file}: {run_with(file, kind)}, or name the folder of its results: {folder} has none"
+        )
+    return _sweep_places(folder)
+
+
+def sweep_folder(place: Path) -> Path | None:
+    """The folder of a sweep's results, where the place is one or the file of one."""
+    folder = SWEEPS_ROOT / place.stem if place.is_file() else place
+    return folder if (folder / _SWEEP).is_file() else None
 
 
 _SWEEP = "sweep.json"
@@ -93,7 +150,7 @@ def _sweep_places(folder: Path) -> list[tuple[Path, str]]:
     """The run directories of a sweep, with the labels of their points."""
     about = read_json(folder, _SWEEP)
     try:
-        store = folder / about["store"]
+        store = _plain(folder / about["store"])
         named = [(str(entry["key"]), str(entry["label"])) for entry in about["runs"]]
     except (KeyError, TypeError):
         raise AqmlabError(f"{folder / _SWEEP}: does not name the runs of a sweep") from None
@@ -102,13 +159,19 @@ def _sweep_places(folder: Path) -> list[tuple[Path, str]]:
     return [(store / key[:2] / key, re.sub(r", seed \d+$", "", label)) for key, label in named]
 
 
+def _plain(folder: Path) -> Path:
+    """The same folder without ``..`` in its name, unless a link on the way makes it another one."""
+    plain = Path(os.path.normpath(folder))
+    return plain if plain.resolve() == folder.resolve() else folder
+
+
 def stated_baselines(paths: Iterable[str | os.PathLike[str]]) -> dict[str, str]:
     """What the sweeps among some places compare each of their points with, by label."""
-    folders = (Path(path) for path in paths)
     found: dict[str, str] = {}
-    for folder in folders:
-        if (folder / _SWEEP).is_file():
-            found |= read_json(folder, _SWEEP).get("baselines", {})
+    for path in paths:
+        for place in matching(path):
+            if (folder := sweep_folder(place)) is not None:
+                found |= read_json(folder, _SWEEP).get("baselines", {})
     return found
 
 

@@ -14,18 +14,21 @@ from typing import Any
 
 from aqmlab import _native
 from aqmlab._util.effective import split_at_seed
+from aqmlab._util.filekinds import file_kind, run_with
 from aqmlab._util.files import read_text
 from aqmlab._util.shipped import found
 from aqmlab.errors import ScenarioError
 from aqmlab.plugins.sources import sources_of
 from aqmlab.scenario.effect import Outvoted, outvoted, refuse_without_effect
 from aqmlab.scenario.named_files import check_named_files
+from aqmlab.scenario.short import spelled_out
 
 __all__ = ["Override", "Scenario", "content_key", "inline", "toml_value"]
 
 
 Override = tuple[str, str]
-"""Path of a field, such as ``traffic.browsers.users``, and its new value as TOML (or a string)."""
+"""Path of a field, such as ``traffic.browsers.users`` or short as ``discipline``, and its new value
+as TOML (or a string)."""
 
 _MAX_BYTES = 16 * 2**20
 """Largest scenario file that is read."""
@@ -57,7 +60,7 @@ class Scenario:
     folder: Path
     """Where the files are that it names."""
     overrides: tuple[Override, ...]
-    """What replaces or adds to the source."""
+    """What replaces or adds to the source; short paths are spelled out."""
     name: str
     """Short name: the stem of its file."""
     populations: tuple[tuple[int, float], ...] = ()
@@ -66,6 +69,7 @@ class Scenario:
     """The scenario with every default spelled out and every file it names inlined, as TOML."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "overrides", spelled_out(self.source, self.overrides))
         check_named_files(self.source, self.folder, self.overrides)
         text = _native.parse(self.source, os.fspath(self.folder), self.overrides)
         for index, population in self.populations:
@@ -97,12 +101,13 @@ class Scenario:
             overrides: pairs of a field's path and its value.
         """
         file = found(Path(path))
-        return cls(
-            source=read_text(file, "scenario", _MAX_BYTES),
-            folder=file.parent,
-            overrides=tuple(overrides),
-            name=file.stem,
-        )
+        source = read_text(file, "scenario", _MAX_BYTES)
+        try:
+            return cls(source, file.parent, tuple(overrides), file.stem)
+        except ScenarioError:
+            if file_kind(file) == "sweep":
+                raise ScenarioError(f"{file}: {run_with(file, 'sweep')}") from None
+            raise
 
     @classmethod
     def from_toml(

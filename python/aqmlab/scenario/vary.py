@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise, product
 
 from aqmlab.errors import AqmlabError
@@ -11,8 +11,9 @@ from aqmlab.scenario.scenario import Override, Scenario
 __all__ = ["assignment", "combinations", "seeds", "split", "variations"]
 
 
-_OPENING = {"[": "]", "{": "}"}
 _QUOTES = "\"'"
+_CLOSING = {"[": "]", "{": "}", '"': '"', "'": "'"}
+_NAMES = {"[": "bracket", "{": "brace", '"': "quotation mark", "'": "quotation mark"}
 _MOST_SEEDS = 10_000
 
 
@@ -21,6 +22,15 @@ def assignment(text: str, option: str) -> Override:
     field, equals, value = text.partition("=")
     if not equals or not field.strip():
         raise AqmlabError(f'{option}: found "{text[:80]}"; expected FIELD=VALUE')
+    _, unclosed = _scanned(value)
+    for position in unclosed[:1]:
+        # Elsewhere such a character may be a part of plain text.
+        if value[:position].rstrip()[-1:] in {"", ","}:
+            what = _NAMES[value[position]]
+            raise AqmlabError(
+                f'{option} {field.strip()}: found "{value.strip()[:80]}", where the {what} '
+                f"{value[position]} is not closed"
+            )
     return field.strip(), value.strip()
 
 
@@ -74,24 +84,26 @@ def seeds(text: str) -> list[int]:
 
 def split(text: str) -> list[str]:
     """Values between commas; commas inside quotes, brackets and braces belong to a value."""
-    ends = [-1, *_outer_commas(text), len(text)]
+    commas, _ = _scanned(text)
+    ends = [-1, *commas, len(text)]
     values = [text[left + 1 : right].strip() for left, right in pairwise(ends)]
     if not all(values):
         raise AqmlabError(f'--vary: found "{text[:80]}", where a value between commas is empty')
     return values
 
 
-def _outer_commas(text: str) -> Iterator[int]:
-    """Positions of the commas outside of quotes, brackets and braces."""
-    closing: list[str] = []
+def _scanned(text: str) -> tuple[list[int], list[int]]:
+    """Positions of the commas outside of quotes, brackets and braces, and of what stays open."""
+    commas: list[int] = []
+    opened: list[tuple[int, str]] = []
     for position, character in enumerate(text):
-        if closing and character == closing[-1]:
-            closing.pop()
-        elif closing and closing[-1] in _QUOTES:
+        closing = opened[-1][1] if opened else ""
+        if character == closing:
+            opened.pop()
+        elif closing and closing in _QUOTES:
             continue
-        elif character in _QUOTES:
-            closing.append(character)
-        elif character in _OPENING:
-            closing.append(_OPENING[character])
-        elif character == "," and not closing:
-            yield position
+        elif character in _CLOSING:
+            opened.append((position, _CLOSING[character]))
+        elif character == "," and not opened:
+            commas.append(position)
+    return commas, [position for position, _ in opened]

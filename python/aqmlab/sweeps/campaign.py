@@ -21,10 +21,10 @@ import pyarrow as pa
 from aqmlab import _native
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.files import check_output_folder
+from aqmlab._util.places import SWEEPS_ROOT
 from aqmlab._util.renamed import renamed
 from aqmlab.engine import schedulers
 from aqmlab.engine.calibrate import calibrate
-from aqmlab.engine.execute import RUNS_ROOT
 from aqmlab.engine.memory import bound, limited
 from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
@@ -35,16 +35,14 @@ from aqmlab.results.run import Run
 from aqmlab.results.statistics import estimate
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps import results as sweep_results
-from aqmlab.sweeps.file import Precision, Sweep
+from aqmlab.sweeps.file import Point, Precision, Sweep
 from aqmlab.sweeps.known import Known, signature
 from aqmlab.sweeps.numbers import Numbers
 from aqmlab.sweeps.results import Outcome, Row
 
-__all__ = ["SWEEPS_ROOT", "SweepProgress", "sweep"]
+__all__ = ["SweepProgress", "sweep"]
 
 
-SWEEPS_ROOT = RUNS_ROOT / "sweeps"
-"""Where the results of sweeps go by default."""
 _PROBES = 3
 """Runs that are begun to learn how long they take."""
 _PROBE_S = 0.4
@@ -74,6 +72,9 @@ class SweepProgress:
 
     def progress(self, done: float, total: int) -> None:
         """How many of the runs to be made are done; parts of a run count."""
+
+    def running(self, label: str, done: float) -> None:
+        """The share of one run that is done; its label names the point and the seed."""
 
 
 @renamed(watcher="progress")
@@ -223,7 +224,7 @@ class _Campaign:
             check_output_folder(self.store.root)
             seconds = _time_of(missing) / min(pool.jobs, len(missing))
             self.progress.making(len(missing), len(outcomes), seconds, pool.jobs)
-            total = _TotalProgress(len(missing), self.progress)
+            total = _TotalProgress(missing, self.points, self.progress)
             made = pool.run(missing, self.store, total.on_progress, self._numbers)
             outcomes |= zip((key for key in distinct if key not in outcomes), made, strict=True)
         return [
@@ -271,10 +272,11 @@ class _Missing(Sequence[Scenario]):
 
     def __init__(self, points: Sequence[Scenario], wanted: Sequence[tuple[int, int]]) -> None:
         self._points = points
-        self._wanted = wanted
+        self.wanted = wanted
+        """The number of the point and the seed of each."""
 
     def __len__(self) -> int:
-        return len(self._wanted)
+        return len(self.wanted)
 
     @overload
     def __getitem__(self, place: int) -> Scenario: ...
@@ -284,16 +286,18 @@ class _Missing(Sequence[Scenario]):
 
     def __getitem__(self, place: int | slice) -> Scenario | _Missing:
         if isinstance(place, slice):
-            return _Missing(self._points, self._wanted[place])
-        index, seed = self._wanted[place]
+            return _Missing(self._points, self.wanted[place])
+        index, seed = self.wanted[place]
         return self._points[index].with_seed(seed)
 
 
 class _TotalProgress:
     """Adds up the shares of several runs."""
 
-    def __init__(self, total: int, progress: SweepProgress) -> None:
-        self._shares = array("q", bytes(8 * total))
+    def __init__(self, missing: _Missing, points: Sequence[Point], progress: SweepProgress) -> None:
+        self._missing = missing
+        self._points = points
+        self._shares = array("q", bytes(8 * len(missing)))
         self._done = 0
         self._lock = Lock()
         self._progress = progress
@@ -305,6 +309,8 @@ class _TotalProgress:
             self._done += share - self._shares[index]
             self._shares[index] = share
             total = self._done / _ONE
+        point, seed = self._missing.wanted[index]
+        self._progress.running(f"{self._points[point].label}, seed {seed}", done)
         self._progress.progress(total, len(self._shares))
 
 

@@ -14,12 +14,15 @@ from typing import Any
 
 from aqmlab._util.expressions import Expression
 from aqmlab._util.fields import Field, Scalar, read_toml
-from aqmlab._util.shipped import found
+from aqmlab._util.filekinds import run_with, table_kind
+from aqmlab._util.files import read_text
+from aqmlab._util.shipped import found as shipped
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.results.metrics import is_of_every_link, metric_key
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario, toml_value
+from aqmlab.scenario.short import full_path, is_short
 from aqmlab.sweeps.axes import (
     Axis,
     filled,
@@ -131,8 +134,11 @@ class Sweep:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Sweep:
         """Reads a sweep file; those that come with aqmlab are found from everywhere."""
-        file = found(Path(path))
-        return cls.read(read_toml(file, "sweep", _MAX_BYTES), file.parent, file.stem)
+        file = shipped(Path(path))
+        content = read_toml(file, "sweep", _MAX_BYTES)
+        if table_kind(content.value) == "scenario":
+            raise AqmlabError(f"{file}: {run_with(file, 'scenario')}")
+        return cls.read(content, file.parent, file.stem)
 
     @classmethod
     def read(cls, field: Field, folder: Path, name: str) -> Sweep:
@@ -173,7 +179,7 @@ class Sweep:
         added = tuple(overrides)
         for path, _ in added:
             for axis in self.axes:
-                if (lost := _replaced_field(axis, path)) is not None:
+                if (lost := self._replaced_field(axis, path)) is not None:
                     raise AqmlabError(
                         f"{path}: replaces {lost} in every run, which {axis.path} varies; leave "
                         "the one or the other out"
@@ -247,6 +253,25 @@ class Sweep:
                 found[point.label] = by_steps[steps].label
         return found
 
+    def _replaced_field(self, axis: Axis, path: str) -> str | None:
+        """A field that an axis varies and that is lost if another path is set later."""
+        fields = dict.fromkeys(field for step in axis.steps for field in step.settings)
+        later = self._full_path(path)
+        lost = (one for one in fields if f"{self._full_path(one)}.".startswith(f"{later}."))
+        return next(lost, None)
+
+    def _full_path(self, path: str) -> str:
+        """The path that a short one stands for in the scenario."""
+        return full_path(self._source, path) if is_short(path) else path
+
+    @cached_property
+    def _source(self) -> str:
+        """The text of the scenario; nothing if it cannot be read: what runs it says so."""
+        try:
+            return read_text(shipped(self.scenario), "scenario", _MAX_BYTES)
+        except AqmlabError:
+            return ""
+
     def refuse_the_useless(self) -> None:
         """Raises an error for names that no variable has, and for axes that change nothing."""
         known = self.variables
@@ -265,7 +290,7 @@ class Sweep:
         for index, axis in enumerate(self.axes):
             for later in self.axes[index + 1 :]:
                 for field in later.steps[0].settings:
-                    if (lost := _replaced_field(axis, field)) is not None:
+                    if (lost := self._replaced_field(axis, field)) is not None:
                         raise AqmlabError(
                             f"{axis.path}: varies {lost}, which {later.path} replaces with {field};"
                             " give each axis a field of its own"
@@ -275,12 +300,6 @@ class Sweep:
                     f"{axis.path}: changes nothing; give it a field, or use "
                     f"${axis.variables[0]} in set"
                 )
-
-
-def _replaced_field(axis: Axis, path: str) -> str | None:
-    """A field that an axis varies and that is lost if another path is set later."""
-    fields = dict.fromkeys(field for step in axis.steps for field in step.settings)
-    return next((one for one in fields if f"{one}.".startswith(f"{path}.")), None)
 
 
 def _computed(path: str, expression: Expression, variables: Mapping[str, Scalar]) -> Scalar:
@@ -337,10 +356,11 @@ def _read_seeds(field: Field) -> tuple[int, ...]:
     if isinstance(field.value, list):
         found = [item.whole("a whole number from 0") for item in field.items(what)]
     else:
+        text = field.text(what)
         try:
-            found = vary.seeds(field.text(what))
-        except AqmlabError:
-            field.expected(what)
+            found = vary.seeds(text)
+        except AqmlabError as error:
+            field.wrong(str(error).removeprefix("--seeds: "))
     if len(set(found)) < len(found):
         field.wrong("holds a seed twice")
     return tuple(found)

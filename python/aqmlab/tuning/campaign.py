@@ -10,9 +10,9 @@ from pathlib import Path
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.fields import Scalar
 from aqmlab._util.files import check_output_folder
+from aqmlab._util.places import RUNS_ROOT
 from aqmlab.engine import schedulers
 from aqmlab.engine.calibrate import calibrate
-from aqmlab.engine.execute import RUNS_ROOT
 from aqmlab.engine.memory import limited
 from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store

@@ -83,11 +83,17 @@ class Plan:
             raise AqmlabError(
                 f"two of the scenarios are called {twice}; give each a name of its own"
             )
+        derived = {name: _expression(name, text) for name, text in derive.items()}
+        filled = [pair for pair in settings if names_in(pair[1])]
+        used = set().union(
+            *(names_in(text) for _, text in filled),
+            *(expression.names for expression in derived.values()),
+        )
         found = cls(
             scenarios=tuple(loaded),
-            variables=tuple(read_variables(vary, [*loaded[0].data, "title", "load"])),
-            derived={name: _expression(name, text) for name, text in derive.items()},
-            settings=tuple(pair for pair in settings if names_in(pair[1])),
+            variables=tuple(read_variables(vary, loaded[0].source, used)),
+            derived=derived,
+            settings=tuple(filled),
             goals=tuple(read_goals(goal)),
             constraints=tuple(read_constraints(constraints)),
             seeds=tuple(dict.fromkeys(seeds)),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
 from aqmlab._util.fields import Field, Scalar
 from aqmlab._util.words import nearest
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import inline
+from aqmlab.scenario.short import TOP, full_path, is_short
 from aqmlab.sweeps.axes import plain, variable_name
 
 __all__ = ["Variable", "read_variables"]
@@ -26,8 +27,6 @@ _RANGE = re.compile(
 """``LOW..HIGH``, the unit behind both or behind the second, then words."""
 _WORDS = ("log", "linear", "whole")
 """How a range is searched, in the words of a sweep."""
-_BOTTLENECK = "topology.bottleneck"
-"""Where a field is that the scenario has not at its top, such as ``discipline.target``."""
 
 
 @dataclass(frozen=True)
@@ -83,33 +82,40 @@ class Variable:
         return f"{self.path or self.name}={ends}{words}"
 
 
-def read_variables(texts: Sequence[str], top: Sequence[str]) -> list[Variable]:
+def read_variables(texts: Sequence[str], source: str, used: Collection[str]) -> list[Variable]:
     """The variables of some ``--vary`` options.
 
     Args:
-        texts: ``FIELD=RANGE`` or ``FIELD=A,B,C``; a name without a dot that is no key at the top of
-            the scenario is a variable that ``$name`` in other fields uses.
-        top: keys at the top of the scenario; a field that begins with another one is sought at
-            ``topology.bottleneck``.
+        texts: ``FIELD=RANGE`` or ``FIELD=A,B,C``; a name without a dot that is no field of the
+            scenario is a variable that ``$name`` in other fields uses.
+        source: the scenario as TOML, in which short paths are sought.
+        used: names that are used so; a short path of a single key may be one of them.
     """
     found: dict[str, Variable] = {}
     for text in texts:
         path, content = vary.assignment(text, "--vary")
-        head, dot, _ = path.partition(".")
         name = variable_name(Field(f"--vary {path}", path.rpartition(".")[2]))
-        if dot and head not in top:
-            path = f"{_BOTTLENECK}.{path}"
+        is_field = "." in path or path in TOP or (is_short(path) and path not in used)
+        if is_field:
+            path = _full_path(source, path)
         if name in found:
             raise AqmlabError(
                 f"--vary {path}: {found[name].path or name} has the name {name} already; name each "
                 "field once"
             )
-        is_field = bool(dot) or path in top
         made = _read(Field(f"--vary {path}", content), name, path if is_field else "")
         found[name] = made
     if not found:
         raise AqmlabError(f"--vary: is missing; expected FIELD=RANGE with {_WHAT}")
     return list(found.values())
+
+
+def _full_path(source: str, path: str) -> str:
+    """The path that a short one stands for; an error names the option."""
+    try:
+        return full_path(source, path)
+    except ScenarioError as error:
+        raise AqmlabError(f"--vary {error}") from None
 
 
 def _read(field: Field, name: str, path: str) -> Variable:

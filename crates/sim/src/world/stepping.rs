@@ -107,9 +107,16 @@ impl<Q: EventQueue> World<Q> {
     }
 
     /// Changes something, at a time before which everything has happened, and nothing of it.
-    pub(crate) fn change(&mut self, change: Change) -> Result<(), ScenarioError> {
-        let changed = self.schedule.state.change(&change.key, &change.value)?;
-        let Some(changed) = changed else {
+    pub(crate) fn change(&mut self, mut change: Change) -> Result<(), ScenarioError> {
+        let state = &mut self.schedule.state;
+        let mut changed = state.change(&change.key, &change.value);
+        if changed.as_ref().is_err_and(|error| error.path.is_empty())
+            && let Some(full) = state.full(&change.key)
+        {
+            change.key = full;
+            changed = state.change(&change.key, &change.value);
+        }
+        let Some(changed) = changed? else {
             return Ok(());
         };
         let now = change.at;

@@ -10,6 +10,7 @@ import typer
 
 from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.files import check_output_file
+from aqmlab._util.places import RUNS_ROOT
 from aqmlab.cli import tables
 from aqmlab.cli.completion import assigned
 from aqmlab.cli.options import (
@@ -24,10 +25,10 @@ from aqmlab.cli.options import (
     check_format,
     chosen_seeds,
 )
-from aqmlab.cli.planning import made, opened_or_varied
-from aqmlab.engine.execute import RUNS_ROOT
+from aqmlab.cli.planning import made, planned_runs
 from aqmlab.errors import AqmlabError
-from aqmlab.results.baseline import scenarios_of
+from aqmlab.reports.sources import stated_baselines
+from aqmlab.results.baseline import Baseline, scenarios_of
 from aqmlab.results.certainty import doubts
 from aqmlab.results.compare import (
     Difference,
@@ -40,6 +41,7 @@ from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
+from aqmlab.scenario.scenario import Scenario
 
 __all__ = ["command"]
 
@@ -47,7 +49,11 @@ __all__ = ["command"]
 def command(
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN_OR_SCENARIO", help="Run directories or scenario files."),
+        typer.Argument(
+            metavar="RUNS_OR_SCENARIO",
+            help="Scenario files, run directories, folders of them, patterns such as "
+            "'runs/bulk-*', or sweeps.",
+        ),
     ],
     varied: Annotated[
         list[str] | None,
@@ -97,11 +103,7 @@ def command(
     check_suffix(target)
     check_output_file(target, "a figure")
     wanted = chosen_seeds(seed, seeds)
-    planned = [
-        entry
-        for source in sources
-        for entry in opened_or_varied(source, varied or [], overrides, wanted)
-    ]
+    planned = planned_runs(sources, varied or [], overrides, wanted)
     if len(planned) < 2:
         raise AqmlabError("a comparison needs two runs at least; add one, or --vary FIELD=A,B")
     curves = len(planned) // len(wanted or [None])
@@ -110,8 +112,8 @@ def command(
     opened = made(planned, root, jobs)
     groups = compared_groups(opened)
     # Runs from folders come in the order of their names, which is nobody's choice.
-    ordered = any(not source.is_dir() for source in sources)
-    parts = _compared(groups, baseline, target, ordered=ordered)
+    ordered = any(isinstance(entry, Scenario) for entry in planned)
+    parts = _compared(groups, baseline or stated_baselines(sources), target, ordered=ordered)
     found = distinguish(opened)
     for part in parts:
         if part.figure is not None:
@@ -152,7 +154,7 @@ class _Part:
 
 
 def _compared(
-    groups: list[Group], baseline: str | None, target: Path, *, ordered: bool
+    groups: list[Group], baseline: Baseline, target: Path, *, ordered: bool
 ) -> list[_Part]:
     """The parts of a comparison: one for each scenario, with a figure of its own."""
     from aqmlab.figures.theme import MOST_SERIES

@@ -11,18 +11,11 @@ import typer
 from typer.core import TyperGroup
 
 from aqmlab._util.console import out
+from aqmlab.cli.options import Runs
 
 __all__ = ["app"]
 
 
-_Runs = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="RUN_OR_SWEEP",
-        help="Run directories, folders of them, or folders of sweeps.",
-        show_default=False,
-    ),
-]
 _Output = Annotated[
     Path | None,
     typer.Option("-o", "--output", help="Figure (.svg, .png, .pdf, .html); default: KIND.svg."),
@@ -112,7 +105,7 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
     kind = kinds.kind(name)
 
     def draw(
-        runs: _Runs,
+        runs: Runs,
         output: _Output = None,
         width: _Width = "screen",
         theme: _Theme = "light",

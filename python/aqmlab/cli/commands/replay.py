@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from aqmlab._util.console import Progress, say
+from aqmlab._util.places import RUNS_ROOT
 from aqmlab.cli.commands import compare
 from aqmlab.cli.completion import disciplines
 from aqmlab.cli.options import Jobs, Json, Seed, Seeds, Sets
-from aqmlab.engine.execute import RUNS_ROOT
 from aqmlab.scenario import vary
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt
 from aqmlab.traffic.replay import replay

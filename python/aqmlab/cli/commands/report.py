@@ -8,16 +8,14 @@ from typing import Annotated
 import typer
 
 from aqmlab._util.console import out, say
+from aqmlab.cli.options import Runs
 from aqmlab.errors import AqmlabError, RunError
 
 __all__ = ["command"]
 
 
 def command(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN_OR_FOLDER", help="Run directories, or folders of them."),
-    ],
+    sources: Runs,
     output: Annotated[
         Path | None,
         typer.Option(

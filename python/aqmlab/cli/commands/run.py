@@ -11,6 +11,7 @@ import typer
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
 from aqmlab._util.files import check_output_folder
+from aqmlab._util.places import RUNS_ROOT
 from aqmlab.cli import tables
 from aqmlab.cli.options import (
     Jobs,
@@ -28,7 +29,7 @@ from aqmlab.cli.options import (
 )
 from aqmlab.cli.planning import calibrated, load, made
 from aqmlab.engine import privileges
-from aqmlab.engine.execute import RUNS_ROOT, World, default_path, execute, existing_run
+from aqmlab.engine.execute import World, default_path, execute, existing_run
 from aqmlab.engine.workspace import remove_abandoned
 from aqmlab.errors import AqmlabError
 from aqmlab.results.groups import Group

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aqmlab._util.console import out, print_json, print_tsv, show
 from aqmlab.cli import sweep_tables, tables
-from aqmlab.cli.options import Json, Tsv, check_format
+from aqmlab.cli.options import Json, Runs, Tsv, check_format
+from aqmlab.reports.sources import gather
 from aqmlab.results.labels import distinguish
-from aqmlab.results.run import Run
 
 __all__ = ["command"]
 
 
 def command(
-    directories: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run directories.")],
+    places: Runs,
     batches: Annotated[
         int | None,
         typer.Option(
@@ -31,7 +30,7 @@ def command(
     from aqmlab.results import warm_up
 
     check_format(as_json=as_json, as_tsv=as_tsv)
-    found = distinguish([Run.open(path) for path in directories])
+    found = distinguish(gather(places, needs_tables=False))
     if as_json:
         print_json(found[0].summary if len(found) == 1 else [run.summary for run in found])
         return

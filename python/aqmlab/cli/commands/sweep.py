@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
+from aqmlab._util.places import SWEEPS_ROOT
 from aqmlab.cli import sweep_tables
 from aqmlab.cli.options import (
     Jobs,
@@ -24,7 +25,7 @@ from aqmlab.cli.options import (
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import RunError
 from aqmlab.scenario import vary
-from aqmlab.sweeps.campaign import SWEEPS_ROOT, sweep
+from aqmlab.sweeps.campaign import sweep
 
 __all__ = ["command"]
 

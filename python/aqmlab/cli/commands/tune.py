@@ -26,8 +26,8 @@ def command(
             "--vary",
             metavar="FIELD=RANGE",
             help='What is searched: "discipline.target=1 ms..50 ms:log", "...limit=10..500:whole", '
-            "or values between commas. A name without a dot is a variable for $name in --set. May "
-            "be repeated.",
+            "or values between commas. A name that is no field is a variable for $name in --set. "
+            "May be repeated.",
         ),
     ] = None,
     goals: Annotated[

@@ -1,0 +1,104 @@
+"""Places with runs: every command that takes runs takes the same ones, and names what is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from aqmlab.reports.sources import gather
+from conftest import Cli
+from test_cli import TWO_QUEUES, one_line
+
+SWEEP = """
+scenario = "small.toml"
+seeds = "1..2"
+baseline = { limit = "10 packets" }
+set = { "measure.duration" = "4 s" }
+[[axes]]
+field = "topology.bottleneck.discipline.limit"
+values = ["10 packets", "40 packets"]
+"""
+COMMANDS = (["show"], ["compare"], ["report"], ["plot", "delay"])
+
+
+@pytest.fixture
+def swept(aqmlab: Cli, small: Path) -> Path:
+    """The file of a sweep that has been run."""
+    file = small.with_name("limits.toml")
+    file.write_text(SWEEP)
+    assert aqmlab("sweep", file, "--jobs", "1").status == 0
+    return file
+
+
+@pytest.mark.usefixtures("swept")
+def test_a_sweep_is_its_folder_its_file_or_its_store() -> None:
+    by_folder = gather(["runs/sweeps/limits"])
+    assert [(run.label, run.seed) for run in by_folder] == [
+        ("limit = 10 packets", 1),
+        ("limit = 10 packets", 2),
+        ("limit = 40 packets", 1),
+        ("limit = 40 packets", 2),
+    ]
+    assert gather(["limits.toml"]) == by_folder
+    assert {run.path.resolve() for run in gather(["runs/store"])} == {
+        run.path.resolve() for run in by_folder
+    }
+
+
+@pytest.mark.usefixtures("swept")
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_takes_every_place(aqmlab: Cli, small: Path, command: list[str]) -> None:
+    assert aqmlab("compare", small, "--vary", TWO_QUEUES, "--out", "pair").status == 0
+    for place in ("limits.toml", "runs/sweeps/limits", "runs/store", "pair", "pair/sm*", "p*"):
+        answer = aqmlab(*command, place)
+        assert (answer.status, answer.err) == (0, ""), (place, answer.err)
+
+
+def test_a_sweep_is_compared_with_its_baseline(aqmlab: Cli, swept: Path) -> None:
+    answer = aqmlab("compare", swept)
+    assert "limit = 10 packets" in answer.out
+    assert "limit = 40 packets against limit = 10 packets" in answer.out
+
+
+def test_show_names_the_seed_once(aqmlab: Cli, swept: Path) -> None:
+    assert "limit = 10 packets, seed 2, 4 s measured" in aqmlab("show", swept).out
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_places_without_runs_are_named(aqmlab: Cli, small: Path, command: list[str]) -> None:
+    small.with_name("limits.toml").write_text(SWEEP)
+    Path("notes.txt").write_text("Buy milk.\n")
+    scenario = "small.toml: is a scenario; run it with `aqmlab run small.toml`"
+    found = {
+        "limits.toml": "limits.toml: is a sweep; run it with `aqmlab sweep limits.toml`, or name "
+        "the folder of its results: runs/sweeps/limits has none",
+        "runs/sm*": "runs/sm*: no run directory fits this pattern",
+    }
+    if command != ["compare"]:  # which runs scenarios itself
+        found |= {
+            "small.toml": scenario,
+            "notes.txt": "notes.txt: is a file, not a run directory",
+            "smal.toml": "smal.toml: there is no such run directory; did you mean small.toml?",
+        }
+    for place, message in found.items():
+        answer = aqmlab(*command, place)
+        assert (answer.status, answer.out) == (2, "")
+        assert one_line(answer.err) == message
+
+
+def test_options_for_scenarios_are_not_ignored(aqmlab: Cli, swept: Path) -> None:
+    for option in (["--vary", "a=1,2"], ["--set", "a=1"], ["--seeds", "1..2"]):
+        answer = aqmlab("compare", swept, *option)
+        assert answer.status == 2
+        assert one_line(answer.err) == f"{option[0]}: needs a scenario; {swept} is finished runs"
+
+
+def test_files_of_the_other_kind_name_their_command(aqmlab: Cli, small: Path) -> None:
+    sweep = small.with_name("limits.toml")
+    sweep.write_text(SWEEP)
+    answer = aqmlab("run", sweep)
+    assert answer.status == 2
+    assert one_line(answer.err) == f"{sweep}: is a sweep; run it with `aqmlab sweep {sweep}`"
+    answer = aqmlab("sweep", small)
+    assert answer.status == 2
+    assert one_line(answer.err) == f"{small}: is a scenario; run it with `aqmlab run {small}`"

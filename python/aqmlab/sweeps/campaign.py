@@ -10,7 +10,7 @@ import math
 import os
 import time
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -35,7 +35,7 @@ from aqmlab.results.run import Run
 from aqmlab.results.statistics import estimate
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps import results as sweep_results
-from aqmlab.sweeps.file import Point, Precision, Sweep
+from aqmlab.sweeps.file import Precision, Sweep
 from aqmlab.sweeps.known import Known, signature
 from aqmlab.sweeps.numbers import Numbers
 from aqmlab.sweeps.results import Outcome, Row
@@ -224,7 +224,12 @@ class _Campaign:
             check_output_folder(self.store.root)
             seconds = _time_of(missing) / min(pool.jobs, len(missing))
             self.progress.making(len(missing), len(outcomes), seconds, pool.jobs)
-            total = _TotalProgress(missing, self.points, self.progress)
+
+            def label(place: int) -> str:
+                index, seed = missing.wanted[place]
+                return f"{self.points[index].label}, seed {seed}"
+
+            total = _TotalProgress(len(missing), self.progress, label)
             made = pool.run(missing, self.store, total.on_progress, self._numbers)
             outcomes |= zip((key for key in distinct if key not in outcomes), made, strict=True)
         return [
@@ -294,10 +299,11 @@ class _Missing(Sequence[Scenario]):
 class _TotalProgress:
     """Adds up the shares of several runs."""
 
-    def __init__(self, missing: _Missing, points: Sequence[Point], progress: SweepProgress) -> None:
-        self._missing = missing
-        self._points = points
-        self._shares = array("q", bytes(8 * len(missing)))
+    def __init__(
+        self, total: int, progress: SweepProgress, label: Callable[[int], str] = str
+    ) -> None:
+        self._label = label
+        self._shares = array("q", bytes(8 * total))
         self._done = 0
         self._lock = Lock()
         self._progress = progress
@@ -309,8 +315,7 @@ class _TotalProgress:
             self._done += share - self._shares[index]
             self._shares[index] = share
             total = self._done / _ONE
-        point, seed = self._missing.wanted[index]
-        self._progress.running(f"{self._points[point].label}, seed {seed}", done)
+        self._progress.running(self._label(index), done)
         self._progress.progress(total, len(self._shares))
 
 

@@ -179,7 +179,7 @@ test-playground: playground  ## its engine beside the native one, its stories, a
 .PHONY: reproduce reproduce-quick
 reproduce: build  ## every paper: run what is missing, write docs/fidelity.md and its reports
 	$(BIN)/aqmlab reproduce all $(ARGS)
-	cp out/reproduce/pages/*.md docs
+	cp -r out/reproduce/pages/. .
 
 # Orderings only, under a quarter of an hour on two cores: docs stay as they are.
 reproduce-quick: build  ## the same with short runs and one seed

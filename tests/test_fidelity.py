@@ -150,17 +150,21 @@ def test_the_page_counts_and_links(asked: list[Any], tmp_path: Path) -> None:
     fidelity.reproduce_all(tmp_path)
     pages = tmp_path / "pages"
     assert len(asked) == 2
-    assert sorted(page.name for page in pages.iterdir()) == [
+    assert sorted(page.name for page in pages.rglob("*.md")) == [
         "fidelity-one.md",
         "fidelity-two.md",
         "fidelity.md",
     ]
-    assert (pages / "fidelity-two.md").read_text().startswith("# Report of two\n\n<!-- Generated")
-    page = (pages / "fidelity.md").read_text()
+    assert (
+        (pages / "records" / "fidelity-two.md")
+        .read_text()
+        .startswith("# Report of two\n\n<!-- Generated")
+    )
+    page = (pages / "docs" / "fidelity.md").read_text()
     for line in (
         "- one: Paper one",
-        "| [one](fidelity-one.md) | 6 of 8 (75 %) | 5 of 8 (62 %) | 3 (75 %) | 1 | 2 | 5 | 1 |",
-        "| [two](fidelity-two.md) | 2 of 2 (100 %) | - | 0 | 0 | 1 | 0 | 0 | 4, 7 | as published |",
+        "(../records/fidelity-one.md) | 6 of 8 (75 %) | 5 of 8 (62 %) | 3 (75 %) | 1 | 2 | 5 | 1 |",
+        "fidelity-two.md) | 2 of 2 (100 %) | - | 0 | 0 | 1 | 0 | 0 | 4, 7 | as published |",
         "| **all** | 8 of 10 (80 %) | 5 of 8 (62 %) | 3 (75 %) | 1 | 3 | 5 | 1 |  |  |",
         "30 runs, 1.5 hours of CPU time",
         "| one | 4 | 1 (25 %) | 3 (75 %) | 4 of 8 | 3 of 6 (50 %) |",
@@ -188,33 +192,35 @@ def test_a_paper_with_missing_runs_keeps_its_earlier_page(
     fidelity.reproduce_all(tmp_path)
     assert len(asked) == 2
     pages = tmp_path / "pages"
-    assert sorted(page.name for page in pages.iterdir()) == ["fidelity-two.md", "fidelity.md"]
-    page = (pages / "fidelity.md").read_text()
+    assert sorted(page.name for page in pages.rglob("*.md")) == ["fidelity-two.md", "fidelity.md"]
+    page = (pages / "docs" / "fidelity.md").read_text()
     assert "**Not all rows of one have been run**" in page
-    assert "| [one](fidelity-one.md) | 6 of 8 (75 %) |" in page
+    assert "| [one](../records/fidelity-one.md) | 6 of 8 (75 %) |" in page
 
 
 def test_a_page_that_was_edited_tells_it(asked: list[Any], tmp_path: Path) -> None:
     fidelity.reproduce_all(tmp_path)
     assert len(asked) == 2
-    page = (tmp_path / "pages" / "fidelity.md").read_text()
+    page = (tmp_path / "pages" / "docs" / "fidelity.md").read_text()
     assert fidelity.intact(page)
     assert not fidelity.intact(page.replace("5 of 8", "6 of 8"))
     assert not fidelity.intact(page + "\nMore.\n")
     assert not fidelity.intact(page.replace("fit its hash", "fit"))
 
 
-@pytest.mark.parametrize("name", ["fidelity.md", *(f"fidelity-{key}.md" for key in names())])
+@pytest.mark.parametrize(
+    "name", ["docs/fidelity.md", *(f"records/fidelity-{key}.md" for key in names())]
+)
 def test_the_committed_pages_are_as_they_were_generated(name: str) -> None:
     """They are mended by `make reproduce`, not by hand; what we know of them is in the notes."""
-    assert fidelity.intact((ROOT / "docs" / name).read_text(encoding="utf-8"))
+    assert fidelity.intact((ROOT / name).read_text(encoding="utf-8"))
 
 
 def test_quick_runs_are_not_scored(asked: list[Any], tmp_path: Path) -> None:
     result = fidelity.reproduce_all(tmp_path, quick=True)
     assert all(call["quick"] for call in asked)
     assert (result["scored"], result["cells"]["within"]) == (False, None)
-    assert "cells are not scored" in (tmp_path / "pages" / "fidelity.md").read_text()
+    assert "cells are not scored" in (tmp_path / "pages" / "docs" / "fidelity.md").read_text()
 
 
 def test_the_command_says_what_failed(asked: list[Any], aqmlab: Cli, tmp_path: Path) -> None:

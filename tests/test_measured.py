@@ -343,7 +343,7 @@ def test_the_page_of_all_papers_says_what_was_taken(
     assert result["measured"] == {"runs": 6, "figures_lacking": ["one times"]}
     page = Path(result["files"]["report"]).read_text()
     assert "6 of the runs were taken from the `measured.json` of the papers." in page
-    assert (tmp_path / "out" / "pages" / "fidelity-one.md").is_file()
+    assert (tmp_path / "out" / "pages" / "records" / "fidelity-one.md").is_file()
 
 
 def test_the_files_of_the_papers_are_what_their_tables_ask() -> None:

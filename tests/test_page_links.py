@@ -17,6 +17,7 @@ PAGES = sorted(
     for pattern in (
         "*.md",
         "docs/**/*.md",
+        "records/**/*.md",
         "scenarios/**/*.md",
         "papers/**/*.md",
         "crates/**/README.md",

@@ -32,7 +32,7 @@ PAGES = (
     "search",
 )
 """One of each kind."""
-WIDE_PAGES = ("cli", "metrics", "scenario/discipline", "fidelity-le2005")
+WIDE_PAGES = ("cli", "metrics", "scenario/discipline", "fidelity")
 """Pages with wide tables."""
 
 

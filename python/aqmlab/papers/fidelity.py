@@ -99,7 +99,7 @@ def _added(results: Mapping[str, _Result], part: str, keys: Sequence[str]) -> di
 
 
 def _write(folder: Path, whole: _Result) -> dict[str, str]:
-    """Writes the scoreboard, and side by side the pages that it links.
+    """Writes the scoreboard, its page for ``docs``, and the reports that it links for ``records``.
 
     A paper some of whose rows have not been run gets none, so that an earlier page of it stays.
     """
@@ -108,13 +108,13 @@ def _write(folder: Path, whole: _Result) -> dict[str, str]:
         if _unfinished(result):
             continue
         report = Path(result["files"]["report"]).read_text(encoding="utf-8")
-        write_text(pages / f"fidelity-{name}.md", _sealed(report))
-    write_text(pages / "fidelity.md", _sealed(_page(whole)))
+        write_text(pages / "records" / f"fidelity-{name}.md", _sealed(report))
+    write_text(pages / "docs" / "fidelity.md", _sealed(_page(whole)))
     text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
     write_text(folder / "scoreboard.json", text)
     return {
         "scoreboard": str(folder / "scoreboard.json"),
-        "report": str(pages / "fidelity.md"),
+        "report": str(pages / "docs" / "fidelity.md"),
     }
 
 
@@ -171,7 +171,7 @@ def _papers_table(papers: Mapping[str, _Result], whole: _Result) -> str:
     """The state of each paper in a line."""
     lines = [
         [
-            f"[{name}](fidelity-{name}.md)",
+            f"[{name}](../records/fidelity-{name}.md)",
             *_state(result),
             _seeds(result),
             _LENGTHS[result["length"]],

@@ -149,9 +149,17 @@ def test_list_alone_names_what_can_be_listed(aqmlab: Cli) -> None:
 def test_compare_runs_what_is_missing(aqmlab: Cli, small: Path) -> None:
     answer = aqmlab("compare", small, "--vary", TWO_QUEUES)
     assert (answer.status, answer.err) == (0, "")
-    words = ("droptail 20", "red (5,15)", "against droptail 20", "Kolmogorov")
-    for word in (*words, "figure: runs/compare.svg"):
+    words = ("droptail 20", "red (5,15)", "against droptail 20", "figure: runs/compare.svg")
+    for word in words:
         assert word in answer.out
+    assert "Kolmogorov" not in answer.out
+    every = aqmlab("compare", small, "--vary", TWO_QUEUES, "--all").out
+    assert "Kolmogorov" in every
+    for shown in (answer.out, every):
+        head, *lines = shown.partition("\nverdict\n")[2].splitlines()
+        assert head == "red (5,15) against droptail 20 (one seed: another may differ)"
+        assert lines[0].startswith("  better: ")
+        assert len(lines) <= 4
     assert Path("runs/compare.svg").read_text().startswith("<svg")
     directories = sorted(path for path in Path("runs").iterdir() if path.is_dir())
     assert len(directories) == 2

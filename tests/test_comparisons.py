@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,8 @@ import aqmlab
 import pytest
 from aqmlab import AqmlabError, Run, Scenario
 from aqmlab.results.baseline import comparisons, scenarios_of
-from aqmlab.results.certainty import doubts
 from aqmlab.results.compare import Difference, differences
+from aqmlab.results.conclusion import conclusion
 from aqmlab.results.groups import Group
 from aqmlab.results.shown import (
     Shown,
@@ -55,6 +57,14 @@ def change(run: str, metric: str, low: float, high: float, basis: str = "") -> D
     return Difference(run, "droptail 20", "all", metric, found, True, basis)
 
 
+def answered() -> tuple[Run, ...]:
+    """A run with responses."""
+    row = {"count": 500, "p50_s": 1.0, "p90_s": 3.0}
+    run = made().first
+    summary = {**run.summary, "responses": {"all": row, "fetches": row}}
+    return (Run.in_memory(run.scenario, summary, path="b"),)
+
+
 def test_the_trap(aqmlab: Cli) -> None:
     """The upload is full: its queue is shown, its discipline names the rows, and it is varied."""
     Path("office.toml").write_text(UPLOADS)
@@ -72,7 +82,8 @@ def test_the_trap(aqmlab: Cli) -> None:
     ]
     queue = "queue_mean_packets"
     assert longer["reverse"][queue] > shorter["reverse"][queue] > longer["forward"][queue]
-    shown = [line.split() for line in answer.out.splitlines() if " bottleneck reverse " in line]
+    every = aqmlab("compare", "office.toml", "--all", "--vary", f"{OWN}=droptail-240,fq-codel")
+    shown = [line.split() for line in every.out.splitlines() if " bottleneck reverse " in line]
     assert [row[0] for row in shown] == ["droptail-240", "fq-codel"]
     assert f"{longer['reverse'][queue]:.1f}" in shown[0]
     single = aqmlab("run", "office.toml")
@@ -233,21 +244,36 @@ def test_compare_takes_a_baseline(aqmlab: Cli, small: Path) -> None:
     assert aqmlab("compare", *folders, "--baseline", "nobody").status == 2
 
 
-def test_what_may_be_chance_is_said() -> None:
-    """Over seeds, and inside the one run."""
-    runs = made().runs
+def test_the_verdict_says_what_is_better_worse_and_unclear() -> None:
+    """Over seeds, and in one run, where a number without an interval has a star."""
+    runs = answered()
     several = [Group("droptail 20", runs * 3), Group("red", runs * 3)]
-    changes = [change("red", "p50_s", -0.1, 0.2), change("red", "p99_s", 0.1, 0.3)]
-    [unclear] = doubts(changes, several)
-    assert unclear.startswith("red against droptail 20: no clear difference of median (")
-    assert "from seed to seed" in unclear
+    changes = [change("red", "p50_s", -0.1, 0.2), change("red", "p90_s", 0.1, 0.3)]
+    head, better, worse, unclear = conclusion(changes, several)
+    assert head == "red against droptail 20 (3 seeds)"
+    assert better == "  better: nothing"
+    assert worse.startswith("  worse: 90 % ")
+    assert unclear == "  cannot be told: median"
     alone = [Group("droptail 20", runs), Group("red", runs)]
-    unclear, one_seed = doubts(changes, alone)
-    assert "(smaller than what varies within the one run)" in unclear
-    assert one_seed.startswith("One run is one seed")
-    assert doubts(changes[1:], several) == []
-    assert doubts([change("red", "p50_s", 0.0, 0.0)], several) == []
-    assert doubts([], alone) == []
+    assert "one seed: another may differ" in conclusion(changes, alone)[0]
+    sure = replace(changes[1], estimate=Estimate(0.6, math.nan, math.nan, 1, "none"))
+    assert conclusion([sure], alone)[2].endswith("s*")
+    assert conclusion([], alone) == []
+
+
+def test_a_verdict_has_five_lines_of_eighty_characters() -> None:
+    """However many configurations there are, and however long their names."""
+    runs = answered()
+    for count in (1, 2, 4, 9):
+        names = [
+            f"a queue with a name that is far too long for one line, {n}" for n in range(count)
+        ]
+        groups = [Group(name, runs * 2) for name in ("droptail 20", *names)]
+        changes = [change(name, key, 0.1, 0.3) for name in names for key in ("p50_s", "p90_s")]
+        lines = conclusion(changes, groups)
+        assert 1 < len(lines) <= 5
+        assert max(map(len, lines)) <= 80
+        assert "worse" in "".join(lines)
 
 
 def test_tables_say_how_many_seeds() -> None:

@@ -30,7 +30,8 @@ def drawn(folder: Path, seed: int, mean_s: float = 0.5) -> Run:
 
 
 def test_compare_takes_seeds_together(aqmlab: Cli, small: Path) -> None:
-    answer = aqmlab("compare", small, "--vary", TWO_QUEUES, "--seeds", "1..3", "-o", "figure.html")
+    words = ("--vary", TWO_QUEUES, "--seeds", "1..3")
+    answer = aqmlab("compare", small, *words, "--all", "-o", "figure.html")
     assert (answer.status, answer.err) == (0, "")
     lines = answer.out.splitlines()
     assert lines[0] == "response times, 3 seeds each"

@@ -136,7 +136,7 @@ def test_a_report_is_about_the_loaded_link(tmp_path: Path) -> None:
     # The baseline is drop-tail, though it is the second.
     assert [row[0] for row in page.tables["table-differences"][1:]] == ["ared-auto"]
     assert "Differences to droptail-240, with 95 % intervals" in page.text
-    assert "One run is one seed" in page.text
+    assert "one seed: another may differ" in page.text
     found = traces(group(made))
     assert found is not None
     assert found.directions[0] == "bottleneck reverse"

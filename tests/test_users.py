@@ -71,7 +71,7 @@ def test_runs_comparisons_and_reports_show_them(aqmlab: Cli) -> None:
     assert "lowest MOS" in shown
     queues = '{kind="droptail",limit="300 packets"},fq-codel'
     compared = aqmlab(
-        "compare", "home.toml", "--vary", f"topology.bottleneck.discipline={queues}"
+        "compare", "home.toml", "--all", "--vary", f"topology.bottleneck.discipline={queues}"
     ).out
     assert "applications, one seed each" in compared
     assert "mean MOS" in compared
@@ -94,7 +94,7 @@ def test_responses_of_different_applications_are_not_put_together(aqmlab: Cli) -
     assert [line.split()[0] for line in responses.splitlines()[1:]] == ["film", "pages"]
     queues = '{kind="droptail",limit="300 packets"},fq-codel'
     words = ("compare", "home.toml", "--vary", f"topology.bottleneck.discipline={queues}")
-    compared = aqmlab(*words).out.partition("against")[2]
+    compared = aqmlab(*words).out.partition("against")[2].partition("\nrun directory")[0]
     assert {"film", "pages"} <= set(compared.split())
     assert "all" not in compared.split()
     film = (

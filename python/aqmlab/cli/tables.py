@@ -13,6 +13,7 @@ from aqmlab._util.console import strong
 from aqmlab._util.table import Table
 from aqmlab._util.words import printable
 from aqmlab.results.compare import Difference, Distance
+from aqmlab.results.conclusion import key_numbers
 from aqmlab.results.groups import Group, stated_classes
 from aqmlab.results.links import links_of, loaded_links
 from aqmlab.results.metrics import (
@@ -45,6 +46,7 @@ __all__ = [
     "difference_tables",
     "distance_tables",
     "explanation",
+    "key_tables",
     "list_table",
     "run_tables",
     "runs_tsv",
@@ -141,6 +143,36 @@ def compare_tables(groups: Sequence[Group]) -> list[str | Text | Table]:
         (link_rows(groups), f"loaded links, {seeds}"),
     )
     return _apart([_shown_table(shown, title) for shown, title in parts if shown.rows])
+
+
+def key_tables(groups: Sequence[Group], changes: Sequence[Difference]) -> list[str | Text | Table]:
+    """The few numbers that matter, a column for each group; of two groups their differences.
+
+    A star marks what clearly differs from the baseline.
+    """
+    seeds = seeds_in_words(groups)
+    bases = list(dict.fromkeys(one.baseline for one in changes))
+    whose = bases[0] if len(bases) == 1 else "its baseline"
+    table = Table(f"{seeds}; *: clearly differs from {whose}" if changes else seeds)
+    table.add_key("number")
+    for group in groups:
+        table.add_number(group.label)
+    apart = Table(f"against {whose}, with 95 % intervals")
+    apart.add_key("number")
+    apart.add_number("difference")
+    apart.add_text("interval from")
+    by_key = {(one.run, one.traffic, one.metric): one for one in changes}
+    for number in key_numbers(groups):
+        cells = []
+        for group in groups:
+            key = (group.label, number.path[1], number.metric.key)
+            entry = by_key.get(key) if number.of_users else None
+            text = _estimate_cell(number.metric, number.of(group))
+            cells.append(f"{text} *" if entry and entry.clear else text)
+            if entry and len(groups) == 2:
+                apart.add_row(number.change_head, _shown_difference(entry), entry.basis)
+        table.add_row(number.head, *cells)
+    return _apart([table, *([apart] if len(groups) == 2 and changes else [])])
 
 
 def _apart(tables: Sequence[Table]) -> list[str | Text | Table]:

@@ -27,8 +27,8 @@ from aqmlab.reports.tables import (
     within_table,
 )
 from aqmlab.results.baseline import Baseline, scenarios_of
-from aqmlab.results.certainty import doubts
 from aqmlab.results.compare import ALL, Difference, differences
+from aqmlab.results.conclusion import conclusion
 from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group, group, headline_class, transfer_classes
 from aqmlab.results.links import BUSY, LinkDirection, loaded_links
@@ -103,8 +103,8 @@ class Report:
     """Further figures that the runs have something for."""
     compared: list[Difference]
     differences: Table | None
-    doubts: list[str]
-    """Which differences may be chance, in sentences."""
+    verdict: list[str]
+    """What is better, what is worse, what cannot be told."""
     published: list[PublishedNumber]
     fidelity: Table | None
     within: Table | None
@@ -203,7 +203,7 @@ def compose(
         pictures=[],
         compared=[],
         differences=None,
-        doubts=[],
+        verdict=[],
         published=(published := published_numbers(runs)),
         fidelity=fidelity_table(published) if published else None,
         within=None,
@@ -243,7 +243,7 @@ def _of_scenario(
         pictures=pictures(runs, len(groups)),
         compared=changes,
         differences=difference_table(changes) if changes else None,
-        doubts=doubts(changes, groups),
+        verdict=conclusion(changes, groups),
         published=published,
         fidelity=fidelity_table(published) if published else None,
         within=within_table(curves) if curves else None,

@@ -80,6 +80,7 @@ def _opening(report: Report) -> Iterator[str]:
 def _results(report: Report, shown: dict[str, str]) -> Iterator[str]:
     """What the runs of one scenario say."""
     yield _heading("summary")
+    yield "\n".join(f"- {_plain(line)}" for line in report.verdict)
     for label, words in report.words:
         yield f"**{_plain(label)}.** {_plain(words)}"
     for part in report.summary:
@@ -89,7 +90,6 @@ def _results(report: Report, shown: dict[str, str]) -> Iterator[str]:
         yield _heading("differences")
         yield _plain(report.differences.caption + ". " + report.differences.note)
         yield _table(report.differences)
-        yield from map(_plain, report.doubts)
     if report.distributions:
         yield _heading("responses")
         yield from (shown["cdf"], shown["ccdf"])

@@ -103,6 +103,9 @@ def _main_strips(report: Report) -> Iterator[Strip]:
 def _result_strips(report: Report) -> Iterator[Strip]:
     """What the runs of one scenario say."""
     yield from _heading("summary")
+    for line in report.verdict:
+        yield from _text(line, 12, bold=not line.startswith(" "))
+    yield _gap(6)
     for label, words in report.words:
         yield from _text(f"{label}: {words}", 12)
     yield _gap(6)
@@ -112,8 +115,6 @@ def _result_strips(report: Report) -> Iterator[Strip]:
         yield from _heading("differences")
         yield from _text(report.differences.note, 11, colour=_COLOURS["--soft"])
         yield from _table(report, report.differences)
-        for sentence in report.doubts:
-            yield from _text(sentence, 11)
     pictures = stills(report)
     if report.distributions:
         yield from _heading("responses", below=300)

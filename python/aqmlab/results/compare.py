@@ -115,8 +115,11 @@ class Difference:
     @property
     def tone(self) -> str:
         """``better`` or ``worse`` for users if the difference is clear, else nothing."""
-        if not self.clear:
-            return ""
+        return self.direction if self.clear else ""
+
+    @property
+    def direction(self) -> str:
+        """``better`` or ``worse`` for users, clear or not."""
         more = self.difference > 0
         return "better" if more == (self.metric in _BETTER_WHEN_MORE) else "worse"
 

@@ -29,7 +29,6 @@ from aqmlab.cli.planning import made, planned_runs
 from aqmlab.errors import AqmlabError
 from aqmlab.reports.sources import stated_baselines
 from aqmlab.results.baseline import Baseline, scenarios_of
-from aqmlab.results.certainty import doubts
 from aqmlab.results.compare import (
     Difference,
     Distance,
@@ -37,6 +36,7 @@ from aqmlab.results.compare import (
     differences,
     distances,
 )
+from aqmlab.results.conclusion import conclusion
 from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
@@ -75,6 +75,10 @@ def command(
     overrides: Sets = None,
     seed: Seed = None,
     seeds: Seeds = None,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Show the tables of all numbers, with every difference."),
+    ] = False,
     figure: Annotated[
         Path | None,
         typer.Option(
@@ -89,6 +93,9 @@ def command(
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
 ) -> None:
     """Compare runs: the same users under different queues.
+
+    Shows the few numbers that matter and ends with a verdict: what is better, what is worse, what
+    cannot be told. A difference is clear if its 95 % interval leaves out zero.
 
     Scenario files are run first, unless their finished runs are found. Runs that differ in their
     seed alone are taken together: means over the seeds, and differences seed by seed. Runs of
@@ -127,7 +134,7 @@ def command(
         return
     for number, part in enumerate(parts):
         show(*([""] if number else []), *([part.title] if len(parts) > 1 else []))
-        _show(part)
+        _show(part, every=every)
     if len(parts) > 1:
         show(f"\nThese are runs of {len(parts)} scenarios: each is compared for itself.")
     out("")
@@ -137,6 +144,9 @@ def command(
         out(f"run directory: {run.path} ({run.label})")
     for part in parts:
         out(f"no figure: {part.no_figure}" if part.figure is None else f"figure: {part.figure}")
+    if not every:
+        out("all numbers and differences: --all")
+    _show_verdicts(parts)
 
 
 @dataclass(frozen=True)
@@ -196,23 +206,34 @@ def _content(found: list[Run], parts: list[_Part]) -> dict[str, Any]:
         ],
         "differences": [entry.to_json() for part in parts for entry in part.differences],
         "distances": [entry.to_json() for part in parts for entry in part.distances],
-        "doubts": [text for part in parts for text in doubts(part.differences, part.groups)],
+        "verdict": [line for part in parts for line in conclusion(part.differences, part.groups)],
         "figure": figures[0] if figures else None,
         "figures": figures,
     }
 
 
-def _show(part: _Part) -> None:
-    """Tables of one scenario, and what they do not tell."""
-    show(*tables.compare_tables(part.groups))
-    if part.differences:
-        show("", *tables.difference_tables(part.differences))
-    elif len(part.groups) > 1:
+def _show(part: _Part, *, every: bool) -> None:
+    """The few numbers of one scenario, or all of them."""
+    if every:
+        show(*tables.compare_tables(part.groups))
+        if part.differences:
+            show("", *tables.difference_tables(part.differences))
+    else:
+        show(*tables.key_tables(part.groups, part.differences))
+    if not part.differences and len(part.groups) > 1:
         names = ", ".join(group.label for group in part.groups)
         show(
             "\nnothing is compared: none of them is drop-tail, and no --baseline LABEL names one "
             f"of {names}"
         )
-    show(*doubts(part.differences, part.groups))
-    if part.distances:
+    if every and part.distances:
         show("", *tables.distance_tables(part.distances))
+
+
+def _show_verdicts(parts: list[_Part]) -> None:
+    """What each scenario's comparison comes to."""
+    for part in parts:
+        if verdict := conclusion(part.differences, part.groups):
+            out("\nverdict" + (f" on {part.title}" if len(parts) > 1 else ""))
+            for line in verdict:
+                out(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -21,7 +22,7 @@ from aqmlab.figures.theme import Look
 from aqmlab.results.families import families
 from aqmlab.results.run import Run
 
-__all__ = ["MOST_CONFIGURATIONS", "Picture", "pictures"]
+__all__ = ["MOST_CONFIGURATIONS", "Picture", "drawn", "pictures"]
 
 
 MOST_CONFIGURATIONS = 8
@@ -56,14 +57,17 @@ def pictures(runs: Sequence[Run], configurations: int) -> list[Picture]:
         return []
     found = []
     for name, draw in _fitting(runs, configurations):
-        try:
-            spec = draw(runs, look=Look()).to_dict()
-        except AqmlabError:
-            continue  # recorded, but nothing that the figure could show
-        page = draw(runs, look=Look(theme="page")).to_dict()
-        title = " ".join(spec["title"]["text"])
-        found.append(Picture(name, title, svg(spec), _inline(name, title, page)))
+        with suppress(AqmlabError):  # recorded, but nothing that the figure could show
+            found.append(drawn(name, draw, runs))
     return found
+
+
+def drawn(name: str, draw: Callable[..., Chart], runs: Sequence[Run]) -> Picture:
+    """A figure of some runs; an error if they have nothing that it could show."""
+    spec = draw(runs, look=Look()).to_dict()
+    page = draw(runs, look=Look(theme="page")).to_dict()
+    title = " ".join(spec["title"]["text"])
+    return Picture(name, title, svg(spec), _inline(name, title, page))
 
 
 def _fitting(runs: Sequence[Run], configurations: int) -> Iterator[_Drawing]:

@@ -28,7 +28,19 @@ if TYPE_CHECKING:
     from aqmlab.reports.content import Report
     from aqmlab.reports.tables import Cell, Table
 
-__all__ = ["Strip", "paged", "write_pdf", "write_png"]
+__all__ = [
+    "Strip",
+    "clean",
+    "gap",
+    "label",
+    "paged",
+    "sheet",
+    "size_of",
+    "table",
+    "text",
+    "write_pdf",
+    "write_png",
+]
 
 
 _WIDTH = 1123.0
@@ -44,11 +56,13 @@ _GLYPH = 0.56
 """Mean width of a character, in font sizes."""
 _SERIFLESS = "'Liberation Sans', Arial, Helvetica, sans-serif"
 _MONO = "'Liberation Mono', 'DejaVu Sans Mono', monospace"
-_LEAST_SCALE = 0.5
-"""Tables that do not fit are made smaller, down to this."""
+_SIZE = 11.0
+"""Font size of tables."""
+_PAD = 12.0
+"""Room beside a cell."""
+_LEAST_SCALE = 0.8
+"""Tables that do not fit are made smaller, down to this; wider ones are split."""
 _COLOURS = PALETTE["light"]
-_SCENARIO_LINES = 150
-"""Most lines of the scenario."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +85,12 @@ def write_pdf(report: Report, path: Path) -> None:
     book = pypdf.PdfWriter()
     for number, content in enumerate(pages, 1):
         foot = f"{report.title}, page {number} of {len(pages)}"
-        drawn = vl_convert.svg_to_pdf(_sheet(content, _HEIGHT, foot))
+        drawn = vl_convert.svg_to_pdf(sheet(content, _HEIGHT, foot))
         for page in pypdf.PdfReader(io.BytesIO(drawn)).pages:
             book.add_page(page).scale_by(_POINT)
-    book.add_metadata({"/Title": _clean(report.title), "/Creator": "aqmlab"})
+    book.add_metadata({"/Title": clean(report.title), "/Creator": "aqmlab"})
+    for number, scenario in enumerate(report.scenarios, 1):
+        book.add_attachment(f"scenario-{number}.toml", scenario.text.encode())
     written = io.BytesIO()
     book.write(written)
     write_bytes(path, written.getvalue())
@@ -84,19 +100,19 @@ def write_png(report: Report, path: Path) -> None:
     """Writes summary, differences, charts and drops as one picture."""
     [content] = paged(list(_main_strips(report)), float("inf"))
     height = 2 * _MARGIN + sum(strip.height for strip in content)
-    write_bytes(path, vl_convert.svg_to_png(_sheet(content, height, ""), scale=1.5))
+    write_bytes(path, vl_convert.svg_to_png(sheet(content, height, ""), scale=1.5))
 
 
 def _main_strips(report: Report) -> Iterator[Strip]:
     """What a reader wants to see first."""
-    yield from _text(report.title, 24, bold=True)
-    yield from _text(report.question, 14, colour=_COLOURS["--soft"])
-    yield from _text("; ".join(filter(None, report.subjects[:4])), 11, colour=_COLOURS["--soft"])
-    yield from _text("   ".join(f"{name}: {value}" for name, value in report.facts), 11)
+    yield from text(report.title, 24, bold=True)
+    yield from text(report.question, 14, colour=_COLOURS["--soft"])
+    yield from text("; ".join(filter(None, report.subjects[:4])), 11, colour=_COLOURS["--soft"])
+    yield from text("   ".join(f"{name}: {value}" for name, value in report.facts), 11)
     for part in report.parts or [report]:
         if report.parts:
-            yield _gap(24)
-            yield from _text(part.title, 20, bold=True)
+            yield gap(24)
+            yield from text(part.title, 20, bold=True)
         yield from _result_strips(part)
 
 
@@ -104,17 +120,17 @@ def _result_strips(report: Report) -> Iterator[Strip]:
     """What the runs of one scenario say."""
     yield from _heading("summary")
     for line in report.verdict:
-        yield from _text(line, 12, bold=not line.startswith(" "))
-    yield _gap(6)
+        yield from text(line, 12, bold=not line.startswith(" "))
+    yield gap(6)
     for label, words in report.words:
-        yield from _text(f"{label}: {words}", 12)
-    yield _gap(6)
+        yield from text(f"{label}: {words}", 12)
+    yield gap(6)
     for one in report.summary:
-        yield from _table(report, one)
+        yield from table(report.drawn, one)
     if report.differences:
         yield from _heading("differences")
-        yield from _text(report.differences.note, 11, colour=_COLOURS["--soft"])
-        yield from _table(report, report.differences)
+        yield from text(report.differences.note, 11, colour=_COLOURS["--soft"])
+        yield from table(report.drawn, report.differences)
     pictures = stills(report)
     if report.distributions:
         yield from _heading("responses", below=300)
@@ -130,58 +146,64 @@ def _result_strips(report: Report) -> Iterator[Strip]:
             yield from _pair([picture.still])
     if report.reasons:
         yield from _heading("reasons")
-        yield from _table(report, report.reasons)
+        yield from table(report.drawn, report.reasons)
 
 
 def _detail_strips(report: Report) -> Iterator[Strip]:
     """The rest, for readers who check."""
     if report.fidelity:
         yield from _heading("fidelity")
-        yield from _table(report, report.fidelity)
+        yield from table(report.drawn, report.fidelity)
     yield from _heading("details")
     for part in report.parts or [report]:
         if report.parts:
-            yield from _text(part.title, 14, bold=True)
+            yield from text(part.title, 14, bold=True)
         for one in (*part.details, part.within, part.tail, part.traced):
             if one is not None and one.rows:
-                yield from _table(part, one)
+                yield from table(part.drawn, one)
     yield from _heading("method")
     for note in report.notes:
-        yield from _text(f"- {note}", 11)
-    for scenario in report.scenarios[:1]:
-        yield _gap(8)
-        yield from _text(f"Scenario of {scenario.label}", 13, bold=True)
-        lines = scenario.text.splitlines()
-        for line in lines[:_SCENARIO_LINES]:
-            yield from _text(line, 9, mono=True)
-        if len(lines) > _SCENARIO_LINES or scenario.cut or len(report.groups) > 1:
-            yield from _text("All scenarios are in the run directories, in full.", 11)
+        yield from text(f"- {note}", 11)
+    yield from text(
+        "The scenarios are attached to this file, and complete: aqmlab run repeats a run from its "
+        "scenario and seed, byte for byte.",
+        11,
+    )
 
 
 def _heading(section: str, below: float = 90) -> Iterator[Strip]:
     """The heading of a section."""
-    yield _gap(18)
-    *lines, last = _text(SECTIONS[section], 17, bold=True)
+    yield gap(18)
+    *lines, last = text(SECTIONS[section], 17, bold=True)
     yield from lines
     yield replace(last, below=below)
 
 
-def _gap(height: float) -> Strip:
+def gap(height: float) -> Strip:
     """White space."""
     return Strip(height, "")
 
 
-def _text(
-    words: str, size: float, *, bold: bool = False, mono: bool = False, colour: str = ""
+def text(
+    words: str,
+    size: float,
+    *,
+    bold: bool = False,
+    mono: bool = False,
+    colour: str = "",
+    room: float = _ROOM,
+    lines: int | None = None,
 ) -> Iterator[Strip]:
-    """A paragraph, a strip a line."""
-    most = int(_ROOM / (size * (0.62 if mono or bold else 0.53)))
-    for line in textwrap.wrap(words, most, drop_whitespace=not mono) or ([""] if mono else []):
-        drawn = _label(line, 0, 1.1 * size, size, bold=bold, mono=mono, colour=colour)
+    """A paragraph, a strip a line; at most so many lines if that is given."""
+    most = int(room / (size * (0.62 if mono or bold else 0.53)))
+    for line in textwrap.wrap(
+        words, most, drop_whitespace=not mono, max_lines=lines, placeholder=" …"
+    ) or ([""] if mono else []):
+        drawn = label(line, 0, 1.1 * size, size, bold=bold, mono=mono, colour=colour)
         yield Strip(1.5 * size, drawn)
 
 
-def _label(
+def label(
     words: str,
     x: float,
     y: float,
@@ -204,10 +226,10 @@ def _label(
         "xml:space": "preserve",
     }
     given = " ".join(f'{name}="{value}"' for name, value in attributes.items())
-    return f"<text {given}>{escape(_clean(words))}</text>"
+    return f"<text {given}>{escape(clean(words))}</text>"
 
 
-def _clean(words: str) -> str:
+def clean(words: str) -> str:
     """Text without the characters that XML cannot hold."""
     return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "", words)
 
@@ -217,7 +239,7 @@ def _pair(pictures: Sequence[str]) -> Iterator[Strip]:
     room = (_ROOM - 20 * (len(pictures) - 1)) / len(pictures)
     drawn, height = [], 0.0
     for number, picture in enumerate(pictures):
-        wide, tall = _size_of(picture)
+        wide, tall = size_of(picture)
         scale = min(room / wide, (_HEIGHT - 2 * _MARGIN - 60) / tall, 1.25)
         height = max(height, scale * tall)
         drawn.append(
@@ -227,21 +249,62 @@ def _pair(pictures: Sequence[str]) -> Iterator[Strip]:
     yield Strip(height + 8, "".join(drawn))
 
 
-def _size_of(picture: str) -> tuple[float, float]:
+def size_of(picture: str) -> tuple[float, float]:
     """Width and height of an SVG."""
     found = dict(re.findall(r'\s(width|height)="([\d.]+)"', picture.partition(">")[0]))
     return float(found["width"]), float(found["height"])
 
 
-def _table(report: Report, one: Table) -> Iterator[Strip]:
-    """A table: its caption, its head, a strip for each row."""
-    size, pad = 11.0, 12.0
-    columns = list(zip(one.head, *([cell.text for cell in row] for row in one.rows), strict=True))
-    natural = [max(map(len, column)) * _GLYPH * size + pad for column in columns]
-    natural[0] += 30  # the line in the configuration's colour
-    scale = max(min(1.0, _ROOM / sum(natural)), _LEAST_SCALE)
+def table(drawn: Sequence[str], one: Table, room: float = _ROOM) -> Iterator[Strip]:
+    """A table: its caption, its head, a strip for each row; in parts where it is too wide.
+
+    Args:
+        drawn: Labels of the configurations that have curves, in their order.
+        one: The table.
+        room: Width that there is.
+    """
+    parts = _parts(one, room)
+    for number, part in enumerate(parts, 1):
+        caption = one.caption + (f" ({number} of {len(parts)})" if len(parts) > 1 else "")
+        yield from _fitting_table(drawn, replace(part, caption=caption), room)
+
+
+def _natural(one: Table) -> list[float]:
+    """The width that each column needs at full size."""
+    columns = zip(one.head, *([cell.text for cell in row] for row in one.rows), strict=True)
+    widths = [max(map(len, column)) * _GLYPH * _SIZE + _PAD for column in columns]
+    widths[0] += 30  # the line in the configuration's colour
+    return widths
+
+
+def _parts(one: Table, room: float) -> list[Table]:
+    """A table's columns in groups that stay readable, each beside the columns of words."""
+    widths = _natural(one)
+    most = room / _LEAST_SCALE
+    names = list(range(one.words))
+    kept = sum(widths[: one.words])
+    groups: list[list[int]] = [[]]
+    for column in range(one.words, len(widths)):
+        if groups[-1] and kept + sum(widths[k] for k in groups[-1]) + widths[column] > most:
+            groups.append([])
+        groups[-1].append(column)
+    return [
+        replace(
+            one,
+            head=[one.head[k] for k in (*names, *group)],
+            rows=[[row[k] for k in (*names, *group)] for row in one.rows],
+        )
+        for group in groups
+    ]
+
+
+def _fitting_table(labels: Sequence[str], one: Table, room: float) -> Iterator[Strip]:
+    """A table that fits: its caption, its head, a strip for each row."""
+    size, pad = _SIZE, _PAD
+    natural = _natural(one)
+    scale = min(1.0, room / sum(natural))
     ends = [sum(natural[: k + 1]) for k in range(len(natural))]
-    strokes = {name: stroke(k) for k, name in enumerate(report.drawn)}
+    strokes = {name: stroke(k) for k, name in enumerate(labels)}
     line = 1.75 * size
 
     def row(cells: Sequence[tuple[str, str]], *, bold: bool, mark: str = "") -> str:
@@ -250,7 +313,7 @@ def _table(report: Report, one: Table) -> Iterator[Strip]:
             left = ends[k] - natural[k] + (26 if k == 0 else 0)
             place = left if k < one.words else ends[k] - pad
             parts.append(
-                _label(words, place, 1.2 * size, size, bold=bold, end=k >= one.words, colour=colour)
+                label(words, place, 1.2 * size, size, bold=bold, end=k >= one.words, colour=colour)
             )
         return f'<g transform="scale({scale:.4f})">{"".join(parts)}</g>'
 
@@ -259,7 +322,7 @@ def _table(report: Report, one: Table) -> Iterator[Strip]:
     shade = f'<rect width="{width:.1f}" height="{tall}" fill="{_COLOURS["--shade"]}"/>'
     head = Strip(scale * line, shade + row([(name, "") for name in one.head], bold=True))
     rule = f'<path d="M0 {tall}H{width:.1f}" stroke="{_COLOURS["--line"]}"/>'
-    *words, last = _text(one.caption, 12, bold=True)
+    *words, last = text(one.caption, 12, bold=True, room=room)
     yield from words
     yield replace(last, below=3 * scale * line)
     yield replace(head, below=scale * line)
@@ -267,7 +330,7 @@ def _table(report: Report, one: Table) -> Iterator[Strip]:
         mark = _key(strokes.get(cells[0].text), size)
         drawn = row([(cell.text, _tone(cell)) for cell in cells], bold=False, mark=mark)
         yield Strip(scale * line, drawn + rule, head=head)
-    yield _gap(12)
+    yield gap(12)
 
 
 def _tone(cell: Cell) -> str:
@@ -300,7 +363,7 @@ def paged(strips: Iterable[Strip], height: float) -> list[list[Strip]]:
     return pages
 
 
-def _sheet(strips: Sequence[Strip], height: float, foot: str) -> str:
+def sheet(strips: Sequence[Strip], height: float, foot: str, width: float = _WIDTH) -> str:
     """A page as SVG."""
     y, parts = _MARGIN, []
     for strip in strips:
@@ -308,10 +371,10 @@ def _sheet(strips: Sequence[Strip], height: float, foot: str) -> str:
         y += strip.height
     if foot:
         parts.append(
-            _label(foot, _WIDTH - _MARGIN, height - 20, 9, end=True, colour=_COLOURS["--soft"])
+            label(foot, width - _MARGIN, height - 20, 9, end=True, colour=_COLOURS["--soft"])
         )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH:g}" height="{height:g}" '
-        f'viewBox="0 0 {_WIDTH:g} {height:g}"><rect width="100%" height="100%" fill="#fff"/>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+        f'viewBox="0 0 {width:g} {height:g}"><rect width="100%" height="100%" fill="#fff"/>'
         f"{''.join(parts)}</svg>"
     )

@@ -33,6 +33,8 @@ __all__ = [
     "link_table",
     "main_tables",
     "reason_table",
+    "shown_difference",
+    "shown_estimate",
     "tail_table",
     "trace_table",
     "within_table",
@@ -86,6 +88,11 @@ def _shown(estimate: Estimate | None, scale: float = 1.0, decimals: int = 0) -> 
     text = _number(scale * estimate.mean, decimals)
     half = estimate.half_width
     return text if math.isnan(half) else f"{text} ± {_number(scale * half, decimals)}"
+
+
+def shown_estimate(estimate: Estimate | None, metric: Metric) -> str:
+    """An estimate in the metric's unit with its interval, or a dash."""
+    return _shown(estimate, metric.scale, metric.decimals)
 
 
 def _metric_cell(metric: Metric, group: Group, place: Sequence[str]) -> Cell:
@@ -262,13 +269,20 @@ def _span(changes: Sequence[Difference]) -> float:
     return max([*ends, *(abs(change.difference) for change in changes)], default=0.0) or 1.0
 
 
-def _difference_cell(change: Difference, reach: float) -> Cell:
-    """A difference, its interval, and where both lie about zero."""
+def shown_difference(change: Difference) -> str:
+    """A difference and its interval in the metric's unit."""
     metric = compared(change.metric)
     text = metric.shown(change.difference, "+")
+    if change.interval is None:
+        return text
+    low, high = (metric.shown(end, "+") for end in change.interval)
+    return f"{text} ({low} to {high})"
+
+
+def _difference_cell(change: Difference, reach: float) -> Cell:
+    """A difference, its interval, and where both lie about zero."""
+    text = shown_difference(change)
     low, high = change.interval or (change.difference, change.difference)
-    if change.interval:
-        text += f" ({metric.shown(low, '+')} to {metric.shown(high, '+')})"
     begin, end, middle = (50 + 50 * value / reach for value in (low, high, change.difference))
     return Cell(text, change.tone, _Bar(begin, end, middle, 50))
 

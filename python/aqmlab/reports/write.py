@@ -60,6 +60,7 @@ def write(
     baseline: Baseline = None,
     ordered: bool = True,
     playground: str | None = None,
+    brief: bool = False,
 ) -> Path:
     """Writes a report about some runs and returns where it is.
 
@@ -76,14 +77,23 @@ def write(
             one is the baseline.
         playground: Where the playground is: an address, or its folder or page on this machine. The
             web page links the scenarios to it that it can show.
+        brief: One page (A4) instead of the whole report: a picture, five numbers, the verdict, the
+            setting and how to repeat it; ``html`` or ``pdf``.
     """
     if not runs:
         raise AqmlabError("a report needs at least one run")
     place, chosen = target(None if path is None else Path(path), kind)
+    if brief and chosen not in ("html", "pdf"):
+        raise AqmlabError(f"--brief: found a page as {chosen}; it is written as html or pdf")
     check_output_file(place, "a report")
     link = _playground(playground, place.parent)
     content = compose(runs, place.parent, title, question, baseline, ordered=ordered)
-    if chosen == "html":
+    if brief:
+        from aqmlab.reports import brief as page
+
+        written = page.write_html if chosen == "html" else page.write_pdf
+        written(page.brief(content, place.parent), place)
+    elif chosen == "html":
         _write_html(content, place, link)
     else:
         _WRITERS[chosen](content, place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from aqmlab.results.compare import Difference
 from aqmlab.results.groups import Group, stated_classes, transfer_classes
@@ -22,7 +22,7 @@ from aqmlab.results.metrics import (
 )
 from aqmlab.results.statistics import Estimate
 
-__all__ = ["Effect", "KeyNumber", "conclusion", "effects", "key_numbers"]
+__all__ = ["Effect", "KeyNumber", "conclusion", "effects", "key_numbers", "ranked"]
 
 
 MOST_LINES = 5
@@ -248,19 +248,26 @@ def _of_one(found: Sequence[Effect]) -> Iterator[str]:
     lines = {}
     for outcome in ("worse", "better", "unclear"):
         items = [one for one in found if one.outcome == outcome]
-        # The first number of every class comes before the second of any.
-        places: dict[str, int] = {}
-        ranked = []
-        for one in items:
-            rank = places[one.number.place] = places.get(one.number.place, -1) + 1
-            ranked.append((rank, one))
-        ordered = [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
+        ordered = ranked(items, [one.number.place for one in items])
         texts = [one.number.name if outcome == "unclear" else one.words for one in ordered]
         name = _OUTCOMES[outcome]
         lines[outcome] = _filled(f"  {name}: ", texts, 1 + spare) if texts else []
         spare -= max(0, len(lines[outcome]) - 1)
     for outcome, name in _OUTCOMES.items():
         yield from lines[outcome] or [f"  {name}: nothing"]
+
+
+_T = TypeVar("_T")
+
+
+def ranked(items: Sequence[_T], places: Sequence[str]) -> list[_T]:
+    """The first of every place, then the second of each, and so on."""
+    seen: dict[str, int] = {}
+    ranks = []
+    for place in places:
+        seen[place] = seen.get(place, -1) + 1
+        ranks.append(seen[place])
+    return [items[k] for k in sorted(range(len(items)), key=ranks.__getitem__)]
 
 
 def _filled(head: str, texts: Sequence[str], most: int) -> list[str]:

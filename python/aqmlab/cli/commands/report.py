@@ -25,6 +25,14 @@ def command(
     kind: Annotated[
         str | None, typer.Option("--format", metavar="html|md|pdf|png", help="What is written.")
     ] = None,
+    brief: Annotated[
+        bool,
+        typer.Option(
+            "--brief",
+            help="Write one page (A4, .html or .pdf): picture, five numbers, verdict, setting, how "
+            "to repeat it.",
+        ),
+    ] = False,
     title: Annotated[str | None, typer.Option(help="Title; default: the scenario's.")] = None,
     question: Annotated[
         str | None, typer.Option(help="What the runs are to answer; default: made from them.")
@@ -67,6 +75,7 @@ def command(
         baseline=baseline or stated_baselines(sources),
         ordered=False,
         playground=playground,
+        brief=brief,
     )
     out(f"report: {place}")
     if broken:

@@ -27,7 +27,7 @@ from aqmlab.reports.pictures import MOST_CONFIGURATIONS, Picture, drawn
 from aqmlab.reports.sheet import Strip, clean, gap, label, sheet, size_of, table, text
 from aqmlab.reports.tables import Cell, Table, shown_difference, shown_estimate
 from aqmlab.results.compare import Difference
-from aqmlab.results.conclusion import KeyNumber, key_numbers, ranked
+from aqmlab.results.conclusion import KeyNumber, effects, key_numbers, ranked
 from aqmlab.results.groups import Group
 from aqmlab.results.links import loaded_links
 from aqmlab.results.metrics import look_up
@@ -62,7 +62,8 @@ class Brief:
     """What stands on the page."""
 
     title: str
-    question: str
+    about: str
+    """The scenario's title and the question."""
     verdict: Sequence[str]
     numbers: Table
     setting: Sequence[tuple[str, str]]
@@ -86,9 +87,10 @@ def brief(report: Report, folder: Path) -> Brief:
             "one of them"
         )
     groups = report.groups
+    subjects = report.subjects[:1] if report.subjects[:1] != [report.title] else []
     return Brief(
         title=report.title,
-        question=report.question,
+        about=". ".join([*(one for one in subjects if one), report.question]),
         verdict=report.verdict or ["Nothing is compared: there is no baseline."],
         numbers=_numbers(groups, report.compared),
         setting=_setting(groups),
@@ -102,7 +104,7 @@ def _numbers(groups: Sequence[Group], changes: Sequence[Difference]) -> Table:
     """Five numbers with their intervals; between two configurations their differences."""
     every = key_numbers(groups)
     users = [number for number in every if number.of_users]
-    users = ranked(users, [number.place for number in users])
+    users = _telling(ranked(users, [number.place for number in users]), groups, changes)
     links = [number for number in every if not number.of_users]
     chosen = [*users, *links][:_NUMBERS]
     columns = groups[:_MOST_COLUMNS]
@@ -123,6 +125,21 @@ def _numbers(groups: Sequence[Group], changes: Sequence[Difference]) -> Table:
         caption += f"; the first {len(columns)} of {len(groups)} configurations"
     head = ["", *(group.label for group in columns), *(["difference"] if lone else [])]
     return Table("brief", caption, head, rows)
+
+
+def _telling(
+    numbers: Sequence[KeyNumber], groups: Sequence[Group], changes: Sequence[Difference]
+) -> list[KeyNumber]:
+    """The first number, then what is worse for users, what else differs, and what is the same."""
+    outcomes: dict[str, set[str]] = {}
+    for one in effects(changes, groups):
+        outcomes.setdefault(one.number.head, set()).add(one.outcome)
+
+    def rank(number: KeyNumber) -> int:
+        found = outcomes.get(number.head, set())
+        return 0 if "worse" in found else 2 if found <= {"same"} else 1
+
+    return [*numbers[:1], *sorted(numbers[1:], key=rank)]
 
 
 def _change(number: KeyNumber, changes: Sequence[Difference]) -> Cell:
@@ -244,7 +261,7 @@ def _above(page: Brief) -> Iterator[Strip]:
     """What stands above the picture."""
     soft = PALETTE["light"]["--soft"]
     yield from text(page.title, 21, bold=True, room=_ROOM, lines=2)
-    yield from text(page.question, 12, colour=soft, room=_ROOM, lines=2)
+    yield from text(page.about, 12, colour=soft, room=_ROOM, lines=2)
     yield gap(10)
     for line in page.verdict:
         bold = not line.startswith(" ")

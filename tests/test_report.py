@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import numpy as np
+import pypdf
 import pytest
 from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
@@ -625,3 +626,26 @@ def test_the_sliders_of_the_playground_are_known() -> None:
     assert ranges is not None
     found = re.findall(r"(\w+): \[([\d.]+), ([\d.]+)\]", ranges[1])
     assert {name: (float(low), float(high)) for name, low, high in found} == dict(_RANGES)
+
+
+def test_a_brief_is_one_page_of_a4(tmp_path: Path, aqmlab: Cli) -> None:
+    """With long names and many configurations too; it has the verdict and how to repeat it."""
+    long = "A title that goes on and on, about users and lines and queues, " * 6
+    queues = [DROPTAIL, RED, "fq-codel", "pie", "codel", "sfq", "drr"]
+    folder = tmp_path / ("a folder with a long name " * 6)
+    runs = real_runs(folder, queues, title=long)
+    for chosen in (runs, runs[:2], runs[:1]):
+        made = report.write(chosen, tmp_path / "brief.pdf", brief=True)
+        [page] = pypdf.PdfReader(made).pages
+        assert [round(float(side)) for side in page.mediabox[2:]] == [596, 842]
+        words = page.extract_text()
+        assert "Setting" in words
+        assert "To repeat it" in words
+        assert "engine" in words
+    text = report.write(runs[:2], tmp_path / "brief.html", brief=True).read_text()
+    assert "red (5,15) against droptail 20 (one seed: another may differ)" in text
+    assert "aqmlab compare" in text
+    assert text.count('<th scope="row">') == 5
+    refused = aqmlab("report", folder, "--brief", "-o", "brief.md")
+    assert refused.status == 2
+    assert "--brief: found a page as md" in refused.err

@@ -22,7 +22,6 @@ from aqmlab.errors import AqmlabError
 from aqmlab.figures.kinds.cdf import cdf
 from aqmlab.figures.kinds.delay import delay
 from aqmlab.reports.charts import PALETTE, address
-from aqmlab.reports.content import Report
 from aqmlab.reports.pictures import MOST_CONFIGURATIONS, Picture, drawn
 from aqmlab.reports.sheet import Strip, clean, gap, label, sheet, size_of, table, text
 from aqmlab.reports.tables import Cell, Table, shown_difference, shown_estimate
@@ -34,6 +33,7 @@ from aqmlab.results.metrics import look_up
 from aqmlab.results.queues import link_at
 
 if TYPE_CHECKING:
+    from aqmlab.reports.content import Report
     from aqmlab.results.run import Run
 
 __all__ = ["Brief", "brief", "write_html", "write_pdf"]

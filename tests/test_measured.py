@@ -13,7 +13,7 @@ from aqmlab import _native
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import fidelity
-from aqmlab.papers.measured import FILE, Answers, Question, merged, read, to_text
+from aqmlab.papers.measured import FILE, Answers, Question, merged, read, sealed, to_text
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.reproduce import reproduce
 from aqmlab.results.terms import Rank, Term
@@ -94,7 +94,9 @@ def edited(paper: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Changes what the file of a paper holds."""
     content = json.loads((paper / FILE).read_text())
     change(content)
-    (paper / FILE).write_text(json.dumps(content))
+    version, _ = content.pop("format"), content.pop("sha256")
+    text = sealed(json.dumps(content)[1:])
+    (paper / FILE).write_text(text.replace('"format": 2', f'"format": {version}', 1))
 
 
 MEDIAN = Question((Term("responses.all.p50_s"),), "0.30", 6.0)
@@ -297,7 +299,7 @@ def corrupted(place: str, value: object) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        ("format", 2, "is of format 2; this aqmlab reads format 1"),
+        ("format", 3, "is of format 3; this aqmlab reads format 2"),
         ("paper", "le2005", "holds what runs of le2005 gave, not of small"),
         ("runs", [], "is damaged: "),
         ("quantities", {}, "is damaged: KeyError"),
@@ -316,10 +318,18 @@ def test_a_wrong_file_is_one_sentence(
     assert answer.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": 1}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": 2}', "[" * 100_000])
 def test_a_damaged_file_is_one_sentence(shipped: Path, text: str) -> None:
     (shipped / FILE).write_text(text)
     with pytest.raises(AqmlabError, match=r"measured\.json: is damaged: "):
+        reproduce(str(shipped), finished_only=True, measured=True)
+
+
+def test_a_changed_digit_is_noticed(shipped: Path) -> None:
+    text = (shipped / FILE).read_text()
+    place = next(place for place in range(len(text) // 2, len(text)) if text[place] in "1234")
+    (shipped / FILE).write_text(f"{text[:place]}5{text[place + 1 :]}")
+    with pytest.raises(AqmlabError, match=r"measured\.json: is damaged: it was changed after"):
         reproduce(str(shipped), finished_only=True, measured=True)
 
 

@@ -13,6 +13,7 @@ import pytest
 from aqmlab.engine import schedulers
 from aqmlab.engine.store import Store
 from aqmlab.errors import DamagedRunError, DamagedRunWarning, RunError
+from aqmlab.results.manifest import seal
 from aqmlab.scenario.scenario import Scenario
 from conftest import SMALL, Cli
 from test_sweep import SWEEP, digest, stored
@@ -153,6 +154,31 @@ def test_a_run_under_the_key_of_another_is_not_taken_for_it(sweep_file: Path) ->
     shutil.rmtree(one)
     shutil.copytree(other, one)
     with pytest.warns(DamagedRunWarning, match="it holds the run of another key"):
+        package.sweep(sweep_file, jobs=1, out="again", store="store")
+    assert digest("again") == digest("whole")
+
+
+def test_a_manifest_of_brackets_is_damage_like_any_other(aqmlab: Cli, sweep_file: Path) -> None:
+    path = sorted(Path("store").glob("??/*"))[0]
+    (path / "manifest.json").write_text("[" * 100_000)
+    answer = aqmlab("store", "check", "--store", "store")
+    assert answer.status == 1
+    assert f"{path}: is damaged: manifest.json cannot be read" in answer.err
+    with pytest.warns(DamagedRunWarning, match="manifest.json cannot be read"):
+        package.sweep(sweep_file, jobs=1, out="again", store="store")
+    assert digest("again") == digest("whole")
+
+
+def test_a_scenario_that_does_not_give_the_key_is_damage(aqmlab: Cli, sweep_file: Path) -> None:
+    """Even if all hashes are made anew."""
+    path = sorted(Path("store").glob("??/*"))[0]
+    text = (path / "scenario.toml").read_text()
+    (path / "scenario.toml").write_text(text.replace("20 packets", "21 packets") + "\n")
+    seal(path, path.name)
+    answer = aqmlab("store", "check", "--store", "store")
+    assert answer.status == 1
+    assert f"{path}: is damaged: scenario.toml does not give the run's key" in answer.err
+    with pytest.warns(DamagedRunWarning, match="does not give the run's key"):
         package.sweep(sweep_file, jobs=1, out="again", store="store")
     assert digest("again") == digest("whole")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
-__all__ = ["split_at_seed"]
+__all__ = ["key_of", "split_at_seed"]
 
 
 _HEAD = re.compile(
@@ -18,3 +19,8 @@ def split_at_seed(text: str) -> tuple[str, int, str] | None:
     """What stands before the seed, the seed, what stands after it; None where that is not clear."""
     head = _HEAD.match(text)
     return None if head is None else (head[1], int(head[2]), text[head.end() :])
+
+
+def key_of(text: str, engine: str) -> str:
+    """Hexadecimal hash of an effective scenario, or of a part of one, and of an engine's name."""
+    return hashlib.sha256(f"{engine}\n{text}".encode()).hexdigest()

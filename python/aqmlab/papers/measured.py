@@ -3,11 +3,13 @@
 ``measured.json`` has a line per run, by run name: the numbers that columns and fits are made of,
 and where the published percentiles lie among ours. The name of a run holds the key of its scenario,
 and so the name of the engine. ``quantities`` says which terms of a summary each number is the sum
-of: an answer counts for the same terms only, whatever the column is called.
+of: an answer counts for the same terms only, whatever the column is called. ``sha256`` is the hash
+of all that follows it: a digit that was changed by hand or on the disk is noticed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +40,7 @@ __all__ = [
     "questions",
     "rank",
     "read",
+    "sealed",
     "to_text",
 ]
 
@@ -45,7 +48,7 @@ __all__ = [
 FILE = "measured.json"
 """The file's name, in a paper's folder and beside ``cells.csv``."""
 
-_FORMAT = 1
+_FORMAT = 2
 """What the file's ``format`` is; another number means that its fields are others."""
 _MAX_BYTES = 64 * 2**20
 """Largest file that is read."""
@@ -195,10 +198,17 @@ def to_text(paper: Paper, runs: Mapping[str, Answers]) -> str:
     names = _names(paper)
     specs = {name: [_term_spec(term) for term in terms] for terms, name in names.items()}
     lines = {name: _entry_json(runs[name], names) for name in runs}
-    return (
-        f'{{\n"format": {_FORMAT},\n"paper": {json.dumps(paper.name)},\n'
+    body = (
+        f'"paper": {json.dumps(paper.name)},\n'
         f'"quantities": {_by_line(specs)},\n"runs": {_by_line(lines)}\n}}\n'
     )
+    return sealed(body)
+
+
+def sealed(body: str) -> str:
+    """The whole file: its format and the hash of the rest, then the rest."""
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    return f'{{\n"format": {_FORMAT},\n"sha256": "{digest}",\n{body}'
 
 
 def _by_line(entries: Mapping[str, Any]) -> str:
@@ -280,6 +290,12 @@ def read(path: Path, paper: Paper) -> dict[str, Answers]:
         version, name = content["format"], content["paper"]
         if version != _FORMAT:
             raise AqmlabError(f"{path}: is of format {version}; this aqmlab reads format {_FORMAT}")
+        _, _, body = text.partition(f'"sha256": "{content["sha256"]}",\n')
+        if text != sealed(body):
+            raise AqmlabError(
+                f"{path}: is damaged: it was changed after it was written, as its hash shows; take "
+                "the file as it was, or make the runs again"
+            )
         if name != paper.name:
             raise AqmlabError(f"{path}: holds what runs of {name} gave, not of {paper.name}")
         terms = {

@@ -66,7 +66,7 @@ class Manifest:
             if metadata.get("manifest") is None:
                 return None
             raise DamagedRunError(f"{folder}: is damaged: {MANIFEST} is missing") from None
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise DamagedRunError(f"{folder}: is damaged: {MANIFEST} cannot be read") from None
 
     def check(self, metadata: Mapping[str, Any]) -> dict[str, bytes]:

@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aqmlab import _native
-from aqmlab._util.effective import split_at_seed
+from aqmlab._util.effective import key_of, split_at_seed
 from aqmlab._util.files import decoded, read_text
-from aqmlab.errors import AqmlabError, LaterRunError, ScenarioError
+from aqmlab.errors import AqmlabError, DamagedRunError, LaterRunError, ScenarioError
 from aqmlab.plugins.declarations import note
 from aqmlab.results.check import check_summary
 from aqmlab.results.links import loaded_links
@@ -136,8 +136,11 @@ class Run:
         summary = of_version(read_json(folder, "summary.json", checked), version)
         check_summary(folder / "summary.json", summary)
         file = folder / "scenario.toml"
+        text = _text(file, checked)
+        if manifest is not None:
+            _check_key(folder, text, metadata)
         try:
-            scenario = _scenario_of(_text(file, checked))
+            scenario = _scenario_of(text)
         except ScenarioError as error:
             raise AqmlabError(f"{file}: {error}") from None
         plugins = metadata.get("plugins")
@@ -314,6 +317,17 @@ class Run:
 
     def _file(self, table: str) -> Path:
         return self.path / f"{table}.parquet"
+
+
+def _check_key(folder: Path, text: str, metadata: Mapping[str, Any]) -> None:
+    """Raises an error if a scenario is not the one that the run's key was made of.
+
+    Whoever writes files and their hashes anew does not find a scenario that gives the same key.
+    """
+    key, _, _ = str(metadata.get("key")).partition("-")  # that of a live run says so
+    engine = metadata.get("versions", {}).get("engine")
+    if key_of(text, str(engine)) != key:
+        raise DamagedRunError(f"{folder}: is damaged: scenario.toml does not give the run's key")
 
 
 def _scenario_of(text: str) -> Mapping[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import _native
-from aqmlab._util.effective import split_at_seed
+from aqmlab._util.effective import key_of, split_at_seed
 from aqmlab._util.filekinds import file_kind, run_with
 from aqmlab._util.files import read_text
 from aqmlab._util.shipped import found
@@ -252,7 +251,7 @@ def _carrying(effective: str) -> dict[str, set[str]]:
 
 def content_key(text: str) -> str:
     """Hexadecimal hash of a text and the engine's name."""
-    return hashlib.sha256(f"{_native.engine()}\n{text}".encode()).hexdigest()
+    return key_of(text, _native.engine())
 
 
 def toml_value(value: object) -> str:

@@ -43,6 +43,17 @@ def test_every_page_states_the_same_rust(name: str) -> None:
     assert set(stated) == {PACKAGE["rust-version"]}
 
 
+def test_the_build_installs_what_the_pages_show() -> None:
+    """Whoever builds a checkout never reads that a package for `tune` or numba is missing."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    pinned = re.findall(r"^([\w-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    for extra in ("tune", "numba"):
+        for needed in extras[extra]:
+            assert re.split(r"[<>=]", needed)[0] in pinned, needed
+
+
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_named_targets_and_files_exist(name: str) -> None:
     text = (ROOT / name).read_text()

@@ -17,9 +17,32 @@ export const CLASSES = {
 /** The class of each group of transfers. */
 export const GROUPS = ["transfers-1", "transfers-2"] as const;
 
-/** A value as TOML has it: what is no number, truth value or list is text. */
+const NUMBER = String.raw`(?:true|false|[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)`;
+const SCALAR = String.raw`(?:${NUMBER}|"[^"\\\u0000-\u001f\u007f]*")`;
+const PAIR = String.raw`[\w-]+ *= *${SCALAR}`;
+/** What is no text: a number, a truth value, and lists and tables of such values and of texts. */
+const LITERAL = new RegExp(
+  String.raw`^(?:${NUMBER}|\[ *(?:${SCALAR}(?: *, *${SCALAR})*)? *\]|\{ *(?:${PAIR}(?: *, *${PAIR})*)? *\})$`,
+  "i",
+);
+
+/** A value as TOML has it. It may come from an address: whatever it holds, it is one value. */
 function toml(value: string): string {
-  return /^(true|false|[-+]?[\d.]+(e[-+]?\d+)?|[[{].*)$/i.test(value) ? value : JSON.stringify(value);
+  return LITERAL.test(value) ? value : JSON.stringify(value).replaceAll("\u007f", "\\u007f");
+}
+
+/** Whether a key is one that the page can change in a lane: an address may name any. */
+function isChangeable(lane: Lane, key: string): boolean {
+  const link = /^bottleneck\.(?:forward|reverse)\.(?:rate|delay|discipline\.(\w+))$/.exec(key);
+  if (link !== null) {
+    return (
+      link[1] === undefined ||
+      link[1] === "limit" ||
+      parametersOf(lane.kind).some(({ name }) => name === link[1])
+    );
+  }
+  const traffic = /^traffic\.([\w-]+)\.(?:flows|users|calls|viewers)$/.exec(key);
+  return traffic !== null && Object.hasOwn(CLASSES, traffic[1] ?? "");
 }
 
 /** All parameters of a lane's discipline that the scenario states, of a direction with this rate. */
@@ -80,8 +103,8 @@ function classes(state: State): string[] {
 /** The scenario of a lane, up to `end` seconds, with its changes. */
 export function scenario(state: State, lane: Lane, end: number = LONGEST): string {
   const changes = lane.changes
-    .filter(({ at }) => at < end)
-    .map(({ at, key, value }) => `[[changes]]\nat = "${at} s"\nkey = "${key}"\nvalue = ${toml(value)}\n`);
+    .filter(({ at, key }) => at < end && isChangeable(lane, key))
+    .map(({ at, key, value }) => `[[changes]]\nat = "${at} s"\nkey = ${toml(key)}\nvalue = ${toml(value)}\n`);
   return `title = "${shortName(lane.kind)} at ${state.rate} Mbit/s, from the playground"
 seed = ${state.seed}
 

@@ -29,6 +29,7 @@ INDEXES = (
     "congestion-controls/index.md",
     "reference.md",
     "explanation.md",
+    "not-reproduced/index.md",
     "project.md",
 )
 """Pages whose lists of links are the navigation."""

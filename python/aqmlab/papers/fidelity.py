@@ -28,7 +28,7 @@ _Result = dict[str, Any]
 _HEAD = """# Fidelity
 
 How close aqmlab comes to what others published: every cell that a paper prints, and every claim.
-This page is written by `aqmlab reproduce all`, not by hand. The [findings](fidelity-findings.md)
+This page is written by `aqmlab reproduce all`, not by hand. The [findings](not-reproduced/index.md)
 say what is missed and what we know of why, [reproduce](reproduce.md) how cells and claims are
 judged."""
 _POWER = (

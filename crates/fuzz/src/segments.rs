@@ -58,9 +58,17 @@ pub fn check(input: &[u8]) {
         if chunk[2] & 2 == 2 {
             options.push_sack_block(u64::from(word(11)), u64::from(word(13)));
         }
+        // Numbers near the edges of what was received and sent: data and FINs below the window, too.
+        let near = |at: usize, edge: u64| edge.saturating_add_signed(i64::from(word(at) as i16));
         let segment = Segment {
-            seq: u64::from(word(3)),
-            ack: u64::from(word(6)),
+            seq: match chunk[1] & 16 {
+                0 => u64::from(word(3)),
+                _ => near(3, end.next_expected()),
+            },
+            ack: match chunk[1] & 32 {
+                0 => u64::from(word(6)),
+                _ => near(6, end.oldest_unacknowledged()),
+            },
             len: word(9) & 0x7ff,
             flags: Flags(chunk[2] >> 2),
             ecn: if chunk[1] & 8 == 8 {

@@ -173,10 +173,11 @@ impl Receiver {
             self.ack_now = true;
             return Delivered::default();
         }
-        let end = (seq + len).min(edge);
-        if fin && seq + len <= edge {
-            self.fin_at = end;
+        // A FIN below what has arrived is none, and the first one stays: what lies behind it is cut off.
+        if fin && self.fin_at == u64::MAX && (self.next..=edge).contains(&(seq + len)) {
+            self.fin_at = seq + len;
         }
+        let end = (seq + len).min(edge).min(self.fin_at);
         let takes_fin = fin && self.fin_at == end && profile.reports_fin();
         let reach = end + u64::from(takes_fin);
         if profile.dsack {
@@ -369,5 +370,53 @@ mod tests {
         let again = r.on_data(101, 50, true, Time::ZERO, &p, &host);
         assert_eq!(again, Delivered::default());
         assert!(r.ack_now);
+    }
+
+    /// Segments, each with whether a FIN is behind it; the bytes delivered, `next`, and whether it is over.
+    fn take(segments: &[(u64, u64, bool)], profile: &str) -> (u64, u64, bool) {
+        let (mut r, host) = (Receiver::new(), HostClock::default());
+        r.on_syn(0);
+        let p = Profile::named(profile).unwrap();
+        let (mut bytes, mut next) = (0, r.next);
+        for &(seq, len, fin) in segments {
+            bytes += r.on_data(seq, len, fin, Time::ZERO, &p, &host).bytes;
+            assert!(r.next >= next, "{segments:?}: {} after {next}", r.next);
+            next = r.next;
+        }
+        (bytes, next, r.eof)
+    }
+
+    #[test]
+    fn a_fin_that_contradicts_what_has_arrived_takes_nothing_back() {
+        for profile in ["freebsd-2.2.8", "linux"] {
+            for (segments, left) in [
+                // A FIN below what has arrived.
+                (&[(1, 100, false), (1, 50, true)][..], (100, 101, false)),
+                // The same, with a hole that is filled afterwards.
+                (
+                    &[
+                        (1, 100, false),
+                        (201, 100, false),
+                        (1, 50, true),
+                        (101, 100, false),
+                    ],
+                    (300, 301, false),
+                ),
+                // A second FIN, earlier and later than the first.
+                (
+                    &[(201, 50, true), (1, 100, true), (101, 100, false)],
+                    (250, 252, true),
+                ),
+                (&[(101, 50, true), (1, 300, true)], (150, 152, true)),
+                // Data behind the FIN, that came before it and after it.
+                (
+                    &[(201, 100, false), (1, 100, true), (102, 100, false)],
+                    (100, 102, true),
+                ),
+                (&[(1, 100, true), (102, 100, false)], (100, 102, true)),
+            ] {
+                assert_eq!(take(segments, profile), left, "{profile}: {segments:?}");
+            }
+        }
     }
 }

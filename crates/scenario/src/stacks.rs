@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use aqmlab_declare::check::{Problem, problem};
 use aqmlab_declare::tagged::{self, Located};
-use aqmlab_tcp::Profile;
+use aqmlab_tcp::{EcnEcho, Profile, Recovery};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
@@ -12,6 +12,7 @@ use toml::Value;
 
 const CLIENT: &str = "client";
 const SERVER: &str = "server";
+const ECHO: &str = "ecn_echo";
 
 /// The stacks of the ends of a class's connections.
 ///
@@ -62,6 +63,20 @@ impl Stacks {
         (self.client == self.server).then_some(&self.client)
     }
 
+    /// The echo of marks of an end that states none: what the congestion controls of both ends need. An
+    /// end without records has no accurate one.
+    fn echo_of(&self, stack: &Profile) -> EcnEcho {
+        let needed = self.ends().map(|end| end.congestion_control.echo());
+        let has = |echo| needed.contains(&echo);
+        if has(EcnEcho::Accurate) && stack.recovery == Recovery::RackTlp {
+            EcnEcho::Accurate
+        } else if has(EcnEcho::EachChange) {
+            EcnEcho::EachChange
+        } else {
+            EcnEcho::default()
+        }
+    }
+
     /// Refuses stacks that mean nothing, and those that cannot talk to each other. The error is
     /// the field and the message.
     pub fn check(&self) -> Result<(), Problem> {
@@ -92,6 +107,12 @@ impl Stacks {
                 );
                 return problem(&format!("{end}.congestion_control"), message);
             }
+            if stack.congestion_control.goes_by_marks() && !peer.ecn {
+                let message = format!(
+                    "goes by ECN marks, and the {other} has no ECN; expected ecn = true at both ends"
+                );
+                return problem(&format!("{end}.congestion_control"), message);
+            }
         }
         Ok(())
     }
@@ -108,17 +129,36 @@ impl Serialize for Stacks {
         /// A stack for each end, as a file has it.
         #[derive(Serialize)]
         struct Each<'a> {
-            client: &'a Profile,
-            server: &'a Profile,
+            client: End<'a>,
+            server: End<'a>,
         }
-        match self.same() {
-            Some(stack) => Serialize::serialize(stack, serializer),
-            None => Each {
-                client: &self.client,
-                server: &self.server,
+        /// A stack, and its echo where reading would take another one.
+        #[derive(Serialize)]
+        struct End<'a> {
+            #[serde(flatten)]
+            stack: &'a Profile,
+            #[serde(flatten)]
+            echo: toml::Table,
+        }
+        if let Some(stack) = self.same() {
+            return Serialize::serialize(stack, serializer);
+        }
+        let echo = |stack: &Profile| {
+            let mut echo = toml::Table::new();
+            // What the end's own control does not need is not written of it.
+            let classic = EcnEcho::default();
+            let is_classic = [stack.ecn_echo, stack.congestion_control.echo()] == [classic; 2];
+            if is_classic && self.echo_of(stack) != classic {
+                let word = Value::try_from(classic).expect("a word");
+                echo.insert(ECHO.to_owned(), word);
             }
-            .serialize(serializer),
-        }
+            echo
+        };
+        let [client, server] = self.ends().map(|stack| End {
+            stack,
+            echo: echo(stack),
+        });
+        Each { client, server }.serialize(serializer)
     }
 }
 
@@ -128,7 +168,23 @@ impl<'de> Deserialize<'de> for Stacks {
         let is_each =
             |table: &toml::Table| [CLIENT, SERVER].iter().any(|end| table.contains_key(*end));
         let read = if value.as_table().is_some_and(is_each) {
-            tagged::from_value(value).map(|Each { client, server }| Self { client, server })
+            let states = |end| {
+                value
+                    .get(end)
+                    .is_some_and(|stack| stack.get(ECHO).is_some())
+            };
+            let (client_states, server_states) = (states(CLIENT), states(SERVER));
+            tagged::from_value(value).map(|Each { client, server }| {
+                let mut each = Self { client, server };
+                let (client, server) = (each.echo_of(&each.client), each.echo_of(&each.server));
+                if !client_states {
+                    each.client.ecn_echo = client;
+                }
+                if !server_states {
+                    each.server.ecn_echo = server;
+                }
+                each
+            })
         } else {
             tagged::from_value(value).map(Self::both)
         };
@@ -202,6 +258,36 @@ mod tests {
     }
 
     #[test]
+    fn an_end_echoes_as_the_control_of_the_other_needs_it() {
+        let with = |client: &str, server: &str| {
+            let end = |control: &str| {
+                format!("{{ profile = \"linux\", ecn = true, congestion_control = {control} }}")
+            };
+            format!("{{ client = {}, server = {} }}", end(client), end(server))
+        };
+        let dctcp = "\"dctcp\"";
+        let stated = "\"cubic\", ecn_echo = \"until-cwr\"";
+        for (client, server, echoes) in [
+            ("\"cubic\"", "\"reno\"", [EcnEcho::UntilCwr; 2]),
+            ("\"cubic\"", dctcp, [EcnEcho::EachChange; 2]),
+            (dctcp, "\"prague\"", [EcnEcho::Accurate; 2]),
+            (stated, dctcp, [EcnEcho::UntilCwr, EcnEcho::EachChange]),
+            (
+                "\"reno\", recovery = \"reno\", tail_loss_probe = \"off\"",
+                "\"prague\"",
+                [EcnEcho::UntilCwr, EcnEcho::Accurate],
+            ),
+        ] {
+            let stacks = read(&with(client, server)).unwrap();
+            assert_eq!(stacks.check(), Ok(()), "{client} {server}");
+            let found = stacks.ends().map(|end| end.ecn_echo);
+            assert_eq!(found, echoes, "{client} {server}");
+            let written = Value::try_from(&stacks).unwrap();
+            assert_eq!(tagged::from_value(written), Ok(stacks));
+        }
+    }
+
+    #[test]
     fn mistakes_are_told_with_their_place() {
         for (text, message) in [
             (
@@ -235,6 +321,11 @@ mod tests {
             ),
             (
                 "{ client = \"rfc\", server = { congestion_control = \"sync-tcp\" } }",
+                "server.congestion_control",
+            ),
+            (
+                "{ client = \"linux\", server = { profile = \"linux\", ecn = true, \
+                 congestion_control = \"dctcp\" } }",
                 "server.congestion_control",
             ),
         ] {

@@ -441,6 +441,16 @@ impl Endpoint {
         self.control.set_window(cwnd);
     }
 
+    /// The congestion control answers the echo itself, and the next new data says so once per window of
+    /// data: a classic receiver echoes until then (RFC 8257, section 3.3, which leaves CWR as it is in
+    /// RFC 3168).
+    pub(crate) fn answer_echo(&mut self, ack: u64) {
+        if !self.ecn.accurate && ack > self.ecn.cut_until {
+            self.ecn.cut_until = self.max;
+            self.ecn.cwr_pending = true;
+        }
+    }
+
     /// Whether the new ACK ends fast recovery: any does for Reno, for the others one that covers
     /// all that was out at its start.
     fn ends_recovery(&self, cx: &Context<'_>) -> bool {

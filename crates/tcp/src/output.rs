@@ -457,11 +457,16 @@ impl Endpoint {
         }
     }
 
-    /// Accurate feedback was wanted, and the peer has classic ECN: what asks for the L4S service without
-    /// it would harm others (RFC 9331, section 4.2).
+    /// Accurate feedback was wanted, or is what the congestion control is made for, and the peer has
+    /// classic ECN: what asks for the L4S service without it would harm others (RFC 9331, section 4.2).
     #[inline]
     pub(crate) fn falls_back(&self, cx: &Context<'_>) -> bool {
-        cx.profile.ecn_echo == EcnEcho::Accurate && !self.ecn.accurate
+        let wanted = match cx.profile.ecn_echo {
+            EcnEcho::Accurate => true,
+            EcnEcho::EachChange => false,
+            EcnEcho::UntilCwr => cx.profile.congestion_control.echo() == EcnEcho::Accurate,
+        };
+        wanted && !self.ecn.accurate
     }
 
     #[inline(never)]

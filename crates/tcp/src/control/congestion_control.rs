@@ -4,7 +4,7 @@ use aqmlab_declare::Parameters;
 use aqmlab_net::Time;
 
 use super::window::Window;
-use crate::profile::Profile;
+use crate::profile::{EcnEcho, Ect, Profile};
 use crate::recovery::RecoveryState;
 use crate::segment::{Stamps, Timestamps};
 use crate::tracked::flight::{Loss, Rate};
@@ -235,6 +235,12 @@ pub(crate) trait ControlParameters: Parameters {
 
     /// It answers marks itself, by the samples that it needs.
     const ANSWERS_MARKS: bool = false;
+
+    /// The echo of marks that it is made for: what a scenario has that states none.
+    const ECHO: EcnEcho = EcnEcho::UntilCwr;
+
+    /// The code point of its data, likewise.
+    const ECT: Ect = Ect::Ect0;
 
     /// It goes by samples, though it leaves window and marks to the stack.
     const NEEDS_RECORDS: bool = false;

@@ -10,6 +10,7 @@ use super::congestion_control::{
     Ack, CongestionControl, ControlMetrics, ControlParameters, Sample,
 };
 use super::window::Window;
+use crate::profile::EcnEcho;
 
 /// Parameters of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,8 +40,8 @@ impl Parameters for Params {
         paper: "S. Bensley, D. Thaler, P. Balasubramanian, L. Eggert, G. Judd, Data Center TCP (DCTCP), \
                 RFC 8257, 2017; M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010",
         purpose: "Cuts the window in proportion to the share of marks, once per window: a short queue at \
-                  a step of marking, for data centres. Needs `ecn`, `recovery = \"rack-tlp\"` and \
-                  `ecn_echo = \"each-change\"` or `\"accurate\"`.",
+                  a step of marking, for data centres. Needs `ecn` and `recovery = \"rack-tlp\"`. Both \
+                  ends have `ecn_echo = \"each-change\"` unless the scenario states another echo.",
         departures: &[
             "Marks are counted by the bytes that ACKs with an echo deliver; Linux counts segments, as \
              `integer` does.",
@@ -63,6 +64,7 @@ impl ControlParameters for Params {
     type Control = Dctcp;
 
     const ANSWERS_MARKS: bool = true;
+    const ECHO: EcnEcho = EcnEcho::EachChange;
     const LINUX: Option<&'static str> = Some("dctcp");
 }
 

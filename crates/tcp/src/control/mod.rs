@@ -32,7 +32,7 @@ pub(crate) use congestion_control::{Ack, Cause, Congestion, Marks, Sample};
 use congestion_control::{CongestionControl, ControlParameters, Decrease};
 use window::Window;
 
-use crate::profile::{DecreaseBase, Profile, WindowGrowth};
+use crate::profile::{DecreaseBase, EcnEcho, Ect, Profile, WindowGrowth};
 use crate::segment::{Stamps, Timestamps};
 
 registry::congestion_controls! {

@@ -12,7 +12,7 @@ use super::congestion_control::{
     Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
 };
 use super::window::Window;
-use crate::profile::Profile;
+use crate::profile::{EcnEcho, Ect, Profile};
 use crate::recovery::RecoveryState;
 use crate::tracked::pace::LARGEST_BURST;
 
@@ -41,8 +41,9 @@ impl Parameters for Params {
         paper: "K. De Schepper, O. Tilmans, B. Briscoe, V. Goel, Prague Congestion Control, \
                 draft-briscoe-iccrg-prague-congestion-control; tcp_prague.c of L4STeam/linux, 0.6",
         purpose: "DCTCP for the Internet: paced, with fractions of a segment, growth of short round trips \
-                  as of longer ones, and half of the window for a loss. Needs `ecn`, \
-                  `recovery = \"rack-tlp\"`, `ect = \"ect1\"` and `ecn_echo = \"accurate\"`.",
+                  as of longer ones, and half of the window for a loss. Needs `ecn` and \
+                  `recovery = \"rack-tlp\"`. Not stated, `ect` is `\"ect1\"` and `ecn_echo` is \
+                  `\"accurate\"`.",
         departures: &[
             "With `ecn_echo = \"each-change\"` marks are told by DCTCP's echo (RFC 8257, section 3.2): an \
              ACK that is lost takes its marks along.",
@@ -62,6 +63,8 @@ impl ControlParameters for Params {
     type Control = Prague;
 
     const ANSWERS_MARKS: bool = true;
+    const ECHO: EcnEcho = EcnEcho::Accurate;
+    const ECT: Ect = Ect::Ect1;
 }
 
 /// A segment, and the share 1, in fixed point.

@@ -57,6 +57,22 @@ macro_rules! congestion_controls {
                 }
             }
 
+            /// The echo of marks that it is made for.
+            pub const fn echo(&self) -> EcnEcho {
+                match self {
+                    $(Self::$kind(_) => <$module::Params as ControlParameters>::ECHO,)+
+                    $(Self::$other(_) => <$other_module::Params as ControlParameters>::ECHO,)*
+                }
+            }
+
+            /// The code point of the data that it sends.
+            pub(crate) const fn ect(&self) -> Ect {
+                match self {
+                    $(Self::$kind(_) => <$module::Params as ControlParameters>::ECT,)+
+                    $(Self::$other(_) => <$other_module::Params as ControlParameters>::ECT,)*
+                }
+            }
+
             /// Whether it needs a record of each segment, for its samples.
             pub(crate) const fn needs_records(&self) -> bool {
                 let own = match self {
@@ -68,7 +84,7 @@ macro_rules! congestion_controls {
 
             /// Whether it is nothing without marks: it answers them, and what it does for losses is
             /// Reno's.
-            pub(crate) const fn goes_by_marks(&self) -> bool {
+            pub const fn goes_by_marks(&self) -> bool {
                 self.answers_marks() && !self.owns_window()
             }
 

@@ -2,12 +2,13 @@
 
 mod renamed;
 mod rules;
+mod written;
 
 use aqmlab_declare::check::{self, Problem, problem};
 use aqmlab_declare::tagged::{self, Located, Reader, WordOrTable};
 use aqmlab_net::{Bytes, Time};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use toml::{Table, Value};
 
 pub use rules::{
@@ -199,21 +200,17 @@ pub struct Profile {
     /// What ends the first slow start beside congestion. With `recovery = "rack-tlp"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub slow_start_exit: SlowStartExit,
-    /// How marks are echoed.
+    /// How marks are echoed; not stated: as the congestion control needs it, until CWR if it needs none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ecn_echo: EcnEcho,
     /// Whether ACKs also count marked bytes, in the option of Accurate ECN. With
     /// `ecn_echo = "accurate"`.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub accecn_option: bool,
-    /// The code point of ECN-capable data.
+    /// The code point of ECN-capable data; not stated: that of the congestion control, ECT(0) if it has
+    /// none of its own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ect: Ect,
-}
-
-/// As it is written.
-fn value(value: impl Serialize) -> Value {
-    Value::try_from(value).expect("a word, a flag or a table")
 }
 
 /// Keys that a stack of before 2010 lacks are not written where they have no effect.
@@ -461,50 +458,6 @@ impl Profile {
         checked.map_err(|(field, message)| (format!("congestion_control.{field}"), message))
     }
 
-    /// Keys that are not written where they have their default, but must be, because the profile that
-    /// is named has another value.
-    fn defaults_unlike_the_named_profile(&self) -> Table {
-        let mut defaults = Table::new();
-        let Some(named) = Self::named(&self.profile) else {
-            return defaults;
-        };
-        let mut compare = |key: &str, own: Value, named: Value, default: Value| {
-            if own != named && own == default {
-                defaults.insert(key.to_owned(), own);
-            }
-        };
-        macro_rules! compare {
-            ($($key:ident: $default:expr),+) => {
-                $(compare(
-                    stringify!($key),
-                    value(self.$key),
-                    value(named.$key),
-                    value($default),
-                );)+
-            };
-        }
-        compare!(
-            delayed_send_fills_window: false,
-            idle_since_ack: false,
-            minshall: false,
-            strict_nagle: false,
-            lone_fast_retransmit: false,
-            sack_in_recovery_only: false,
-            closes_with_write: false,
-            tail_loss_probe: TailLossProbe::default(),
-            frto: Frto::default(),
-            undo: false,
-            dsack: false,
-            pacing: Pacing::default(),
-            pacing_burst: PacingBurst::default(),
-            slow_start_exit: SlowStartExit::default(),
-            ecn_echo: EcnEcho::default(),
-            accecn_option: true,
-            ect: Ect::default()
-        );
-        defaults
-    }
-
     /// The profile that the table names, with the table's other values in place of its own.
     fn from_overlay(overlay: Table) -> Result<Self, Located> {
         renamed::refuse(&overlay)?;
@@ -525,37 +478,16 @@ impl Profile {
                 .expect("shipped profiles are TOML: a test reads them"),
         );
         table.extend(overlay);
-        Self::deserialize(Reader(Value::Table(table)))
-    }
-}
-
-/// What the derive writes of a profile: without the keys that have their default.
-struct Derived<'a>(&'a Profile);
-
-impl Serialize for Derived<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Profile::serialize(self.0, serializer)
-    }
-}
-
-/// The same, and keys with their default where the profile that is named has another value: reading
-/// would take that.
-#[derive(Serialize)]
-struct Written<'a> {
-    #[serde(flatten)]
-    derived: Derived<'a>,
-    #[serde(flatten)]
-    defaults: Table,
-}
-
-impl Serialize for Profile {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let defaults = self.defaults_unlike_the_named_profile();
-        if defaults.is_empty() {
-            return Self::serialize(self, serializer);
+        let states = |key| table.contains_key(key);
+        let (states_echo, states_ect) = (states("ecn_echo"), states("ect"));
+        let mut read = Self::deserialize(Reader(Value::Table(table)))?;
+        if !states_echo {
+            read.ecn_echo = read.congestion_control.echo();
         }
-        let derived = Derived(self);
-        Serialize::serialize(&Written { derived, defaults }, serializer)
+        if !states_ect {
+            read.ect = read.congestion_control.ect();
+        }
+        Ok(read)
     }
 }
 
@@ -607,37 +539,6 @@ mod tests {
             assert_eq!(tagged::from_value(written), Ok(profile), "{name}");
         }
         assert_eq!(Profile::named("hurd"), None);
-    }
-
-    #[test]
-    fn a_default_survives_writing_where_the_named_profile_has_another_value() {
-        for name in Profile::NAMES {
-            let profile = Profile {
-                delayed_send_fills_window: false,
-                idle_since_ack: false,
-                minshall: false,
-                strict_nagle: false,
-                lone_fast_retransmit: false,
-                sack_in_recovery_only: false,
-                closes_with_write: false,
-                tail_loss_probe: TailLossProbe::Off,
-                frto: Frto::Off,
-                undo: false,
-                dsack: false,
-                pacing: Pacing::default(),
-                pacing_burst: PacingBurst::default(),
-                slow_start_exit: SlowStartExit::default(),
-                ecn_echo: EcnEcho::default(),
-                accecn_option: true,
-                ect: Ect::default(),
-                ..Profile::named(name).unwrap()
-            };
-            let written = toml::to_string(&profile).unwrap();
-            let table: Value = Value::Table(written.parse().unwrap());
-            assert_eq!(tagged::from_value(table), Ok(profile), "{name}");
-        }
-        let linux = read("tcp = { profile = \"linux\", tail_loss_probe = \"off\" }").unwrap();
-        assert_eq!(linux.defaults_unlike_the_named_profile().len(), 1);
     }
 
     #[test]

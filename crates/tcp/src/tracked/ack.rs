@@ -176,6 +176,7 @@ impl Endpoint {
         };
         let answers = cx.profile.congestion_control.answers_marks();
         if answers && !self.falls_back(cx) {
+            self.answer_echo(segment.ack);
             return marks;
         }
         if marks.segments > 0 {

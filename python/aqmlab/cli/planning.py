@@ -24,18 +24,25 @@ __all__ = ["calibrated", "load", "made", "planned_runs"]
 
 def load(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scenario:
     """The scenario that a command is about."""
-    pairs: list[Override] = [vary.assignment(text, "--set") for text in overrides or []]
-    if seed is not None:
-        pairs.append(("seed", str(seed)))
-    scenario = Scenario.load(file, pairs)
-    _tell_outvoted([scenario])
+    scenario = _read(file, overrides, seed)
+    _warn([scenario])
     return scenario
 
 
-def _tell_outvoted(scenarios: Sequence[Scenario]) -> None:
-    """Says which overrides one direction of a link does not follow."""
+def _read(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scenario:
+    """The same without warnings."""
+    pairs: list[Override] = [vary.assignment(text, "--set") for text in overrides or []]
+    if seed is not None:
+        pairs.append(("seed", str(seed)))
+    return Scenario.load(file, pairs)
+
+
+def _warn(scenarios: Sequence[Scenario]) -> None:
+    """Says which overrides a direction does not follow, and what hardly anybody wants."""
     for entry in dict.fromkeys(entry for scenario in scenarios for entry in scenario.outvoted):
         say(str(entry))
+    for note in dict.fromkeys(note for scenario in scenarios for note in scenario.notes):
+        say(f"warning: {note}")
 
 
 def calibrated(scenarios: Sequence[Scenario], jobs: int | None) -> list[Scenario]:
@@ -88,11 +95,12 @@ def _varied(
 ) -> list[Scenario]:
     """A scenario file in all its variations, with every seed."""
     wanted: Sequence[int | None] = seeds or [None]
-    bases = [load(source, overrides, seed) for seed in wanted]
+    bases = [_read(source, overrides, seed) for seed in wanted]
     if not varied:
+        _warn(bases[:1])
         return bases
     made = [vary.variations(base, varied) for base in bases]
-    _tell_outvoted(made[0])
+    _warn(made[0])
     return [scenario for scenarios in zip(*made, strict=True) for scenario in scenarios]
 
 

@@ -20,6 +20,7 @@ from aqmlab.errors import ScenarioError
 from aqmlab.plugins.sources import sources_of
 from aqmlab.scenario.effect import Outvoted, outvoted, refuse_without_effect
 from aqmlab.scenario.named_files import check_named_files
+from aqmlab.scenario.notes import notes
 from aqmlab.scenario.short import spelled_out
 
 __all__ = ["Override", "Scenario", "content_key", "inline", "toml_value"]
@@ -179,7 +180,7 @@ class Scenario:
             return self.with_overrides({"seed": seed}).with_populations(populations)
         text = f"{parts[0]}{seed}{parts[2]}"
         found = copy(self)
-        for name in ("data", "key"):
+        for name in ("data", "key", "notes"):
             vars(found).pop(name, None)
         object.__setattr__(found, "overrides", (*self.overrides, ("seed", str(seed))))
         object.__setattr__(found, "effective", text)
@@ -195,6 +196,11 @@ class Scenario:
         """The effective scenario as nested dictionaries; quantities are strings with units."""
         parsed: dict[str, Any] = json.loads(_native.to_json(self.effective))
         return parsed
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What it says and hardly anybody wants, a line each: ``aqmlab run`` warns with them."""
+        return notes(self.data)
 
     @property
     def title(self) -> str:

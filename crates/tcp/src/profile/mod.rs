@@ -444,18 +444,66 @@ impl Profile {
                            \"rack-tlp\" with it";
             return problem("ecn_echo", message);
         }
-        for (field, is_linux) in [
-            ("pacing", self.pacing == Pacing::Linux),
-            ("pacing_burst", self.pacing_burst == PacingBurst::Linux),
-        ] {
-            if is_linux && !self.keeps_records() {
-                let message = "found \"linux\", which paces by a record of each segment; expected \
-                               recovery = \"rack-tlp\" with it";
-                return problem(field, message);
-            }
+        if !self.keeps_records() {
+            self.check_without_records()?;
         }
         let checked = control.check();
         checked.map_err(|(field, message)| (format!("congestion_control.{field}"), message))
+    }
+
+    /// What goes by a record of each segment where none is kept. What the profile that is named has is
+    /// left alone: another `recovery` turns it off.
+    fn check_without_records(&self) -> Result<(), Problem> {
+        let named = Self::named(&self.profile);
+        let states = |is_other: fn(&Self, &Self) -> bool| {
+            named.as_ref().is_none_or(|named| is_other(self, named))
+        };
+        let none = "; expected recovery = \"rack-tlp\" with it";
+        for (field, found, is_stated) in [
+            (
+                "pacing",
+                "\"linux\", which paces by",
+                self.pacing == Pacing::Linux,
+            ),
+            (
+                "pacing_burst",
+                "\"linux\", which paces by",
+                self.pacing_burst == PacingBurst::Linux,
+            ),
+            (
+                "tail_loss_probe",
+                "probes, which need",
+                self.tail_loss_probe != TailLossProbe::Off
+                    && states(|own, named| own.tail_loss_probe != named.tail_loss_probe),
+            ),
+            (
+                "frto",
+                "F-RTO, which needs",
+                self.frto != Frto::Off && states(|own, named| own.frto != named.frto),
+            ),
+            (
+                "undo",
+                "true, which needs",
+                self.undo && states(|own, named| own.undo != named.undo),
+            ),
+            (
+                "minshall",
+                "true, which needs",
+                self.minshall && states(|own, named| own.minshall != named.minshall),
+            ),
+            (
+                "slow_start_exit",
+                "\"hystart-plus-plus\", which needs",
+                self.slow_start_exit == SlowStartExit::HystartPlusPlus
+                    && states(|own, named| own.slow_start_exit != named.slow_start_exit),
+            ),
+        ] {
+            if is_stated {
+                let message = format!("found {found} a record of each segment{none}");
+                return problem(field, message);
+            }
+        }
+        Ok(())
     }
 
     /// The profile that the table names, with the table's other values in place of its own.
@@ -616,6 +664,13 @@ mod tests {
     }
 
     #[test]
+    fn what_a_profile_has_for_records_goes_with_them() {
+        let stack = read("tcp = { profile = \"linux\", recovery = \"reno\" }").unwrap();
+        assert!(stack.undo && stack.minshall);
+        assert_eq!(stack.check(), Ok(()));
+    }
+
+    #[test]
     fn values_that_make_no_stack_are_refused() {
         for (field, text) in [
             ("mss", "mss = \"0 bytes\""),
@@ -692,6 +747,11 @@ mod tests {
             ("ecn_echo", "ecn_echo = \"accurate\""),
             ("pacing", "pacing = \"linux\""),
             ("pacing_burst", "pacing_burst = \"linux\""),
+            ("tail_loss_probe", "tail_loss_probe = \"on\""),
+            ("frto", "frto = \"linux\""),
+            ("undo", "undo = true"),
+            ("minshall", "minshall = true"),
+            ("slow_start_exit", "slow_start_exit = \"hystart-plus-plus\""),
         ] {
             let profile = read(&format!("tcp = {{ {text} }}")).unwrap();
             assert_eq!(profile.check().unwrap_err().0, field, "{text}");

@@ -1,0 +1,106 @@
+"""Warnings about what a scenario may say and hardly anybody wants."""
+
+from pathlib import Path
+
+import pytest
+from aqmlab import Scenario
+from conftest import ROOT, Cli
+
+TEXT = """
+title = "Two transfers"
+measure = { warm_up = "1 s", duration = "2 s" }
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "10 Mbit/s", discipline = { kind = "droptail", limit = "100 packets" } }
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+flows = 2
+tcp = "linux"
+rtt = { kind = "constant", rtt = "40 ms" }
+"""
+RATE, QUEUE = "topology.bottleneck.rate", "topology.bottleneck.discipline"
+TCP = "traffic.bulk.tcp"
+ECN = '{ profile = "linux", ecn = true }'
+DCTCP = '{ profile = "linux", ecn = true, congestion_control = "dctcp" }'
+PRAGUE = '{ profile = "linux", ecn = true, congestion_control = "prague", ecn_echo = "until-cwr" }'
+CLASSIC = '{ profile = "linux", ecn = true, congestion_control = "dctcp", ecn_echo = "until-cwr" }'
+MARKS = '{ kind = "codel", ecn = true }'
+
+
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        ({QUEUE: MARKS}, f"{QUEUE}.ecn: no traffic is ECN-capable, so codel drops"),
+        ({TCP: DCTCP}, f"{TCP}.ecn: no queue of the network marks, so dctcp is Reno"),
+        ({TCP: CLASSIC, QUEUE: MARKS}, f'{TCP}.ecn_echo: found "until-cwr", which repeats a mark'),
+        ({TCP: PRAGUE, QUEUE: MARKS}, f'{TCP}.ecn_echo: found "until-cwr", which repeats a mark'),
+        (
+            {TCP: '{ profile = "linux", ecn = true, ect = "ect1" }', QUEUE: "dualpi2"},
+            f'{TCP}.ect: found "ect1", which asks for the L4S service, with cubic',
+        ),
+        (
+            {TCP: '{ profile = "linux", congestion_control = "vegas" }'},
+            f"{TCP}.congestion_control: vegas takes the wait for a delayed ACK for a queue",
+        ),
+        ({"traffic.bulk.stop": "1 s"}, "traffic.bulk.stop: 1 s is not after measure.warm_up, 1 s"),
+        ({RATE: "1 kbit/s"}, f"{RATE}: a packet of 1500 bytes takes 12 s at 1 kbit/s"),
+        (
+            {QUEUE: '{ kind = "droptail", limit = "1499 bytes" }'},
+            f"{QUEUE}.limit: 1499 bytes hold no segment of 1500 bytes",
+        ),
+        (
+            {
+                QUEUE: '{ kind = "red", min_th = "30 packets", max_th = "90 packets", '
+                'limit = "60 packets" }'
+            },
+            f"{QUEUE}.max_th: 90 packets exceed limit, 60 packets",
+        ),
+        (
+            {QUEUE: "sfq", RATE: "1 Mbit/s"},
+            f"{QUEUE}.limit: 127 packets, the default of sfq, take 1.52e+03 ms at 1 Mbit/s",
+        ),
+        (
+            {QUEUE: '{ kind = "pi", limit = "9000 packets" }', RATE: "1 Gbit/s"},
+            f"{QUEUE}.q_ref: 50 packets, the default of pi, take 0.6 ms at 1 Gbit/s",
+        ),
+    ],
+)
+def test_what_hardly_anybody_wants_is_one_line(overrides: dict[str, str], line: str) -> None:
+    [note] = Scenario.from_toml(TEXT).with_overrides(overrides).notes
+    assert note.startswith(line)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {},
+        {TCP: ECN},
+        {TCP: ECN, QUEUE: MARKS},
+        {QUEUE: "fq-codel"},
+        {QUEUE: "sfq"},
+        {TCP: DCTCP, QUEUE: MARKS},
+        {TCP: '{ profile = "linux", congestion_control = "vegas", ack_every = 1 }'},
+    ],
+)
+def test_what_is_usual_is_not_warned_of(overrides: dict[str, str]) -> None:
+    assert Scenario.from_toml(TEXT).with_overrides(overrides).notes == []
+
+
+def test_no_scenario_that_ships_is_warned_of() -> None:
+    folders = [ROOT / "scenarios", ROOT / "papers"]
+    files = [file for folder in folders for file in folder.rglob("*.toml")]
+    files = [file for file in files if "[topology" in file.read_text()]
+    assert len(files) > 30
+    for file in files:
+        assert Scenario.load(file).notes == [], file
+
+
+def test_run_and_compare_warn_once(aqmlab: Cli) -> None:
+    Path("dctcp.toml").write_text(TEXT.replace('tcp = "linux"', f"tcp = {DCTCP}"))
+    warning = f"warning: {TCP}.ecn: no queue of the network marks, so dctcp is Reno\n"
+    answer = aqmlab("run", "dctcp.toml")
+    assert (answer.status, answer.err.count(warning)) == (0, 1)
+    queues = ", ".join(f'{{kind="droptail",limit="{n} packets"}}' for n in (9, 50))
+    answer = aqmlab("compare", "dctcp.toml", "--vary", f"{QUEUE}={queues}")
+    assert (answer.status, answer.err.count(warning)) == (0, 1)

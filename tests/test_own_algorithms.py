@@ -11,6 +11,7 @@ import aqmlab
 import pytest
 from aqmlab import Run, plugins
 from aqmlab.errors import AqmlabError, PluginError
+from aqmlab.figures.cases import cases
 from aqmlab.results.labels import distinguish
 from aqmlab.scenario.catalog import Catalog
 from aqmlab.scenario.scenario import Scenario
@@ -185,6 +186,25 @@ def test_versions_of_a_source_have_labels_of_their_own(tmp_path: Path) -> None:
     labels = [run.label for run in distinguish(made)]
     hashes = [run.metadata["plugins"][0]["sha256"] for run in made]
     assert labels == [f"droptail 100, source {one[:8]}" for one in hashes]
+
+
+def test_figures_name_algorithms(tmp_path: Path) -> None:
+    """Not by fields of their tables or the hashes of their sources."""
+    made = [Run.open(path) for path in runs(tmp_path)]
+
+    def asked(*chosen: Run) -> dict[str, list[object]]:
+        found = cases([run.path for run in chosen])
+        return {name: [case.parameters[name] for case in found] for name in found[0].parameters}
+
+    assert asked(*made[2:]) == {
+        "congestion_control": ["my-control", "my-control (beta 0.5)", "cubic"]
+    }
+    assert asked(*made[2:4]) == {"beta": [0.7, 0.5]}
+    plugins.load(kept(tmp_path, "other.py", DISCIPLINE.replace("MyAqm", "OtherAqm")))
+    table = '{ kind = "plugin", name = "other-aqm" }'
+    other = Scenario.load("scenarios/bulk.toml", [*SHORT, (QUEUE, table)])
+    third = aqmlab.run(other, out_dir=tmp_path / "f")
+    assert asked(made[0], third) == {"discipline": ["my-aqm", "other-aqm"]}
 
 
 def test_a_control_is_named_with_its_class() -> None:

@@ -15,7 +15,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.reports.sources import gather, sweep_folder
 from aqmlab.results.groups import Group, group
 from aqmlab.results.links import LinkDirection, links_of, loaded_links, main_link
-from aqmlab.results.queues import label_of
+from aqmlab.results.queues import control_name, label_of
 from aqmlab.results.run import Run
 
 __all__ = ["Case", "Source", "Sources", "cases", "chosen_links", "seeds_in_words"]
@@ -86,8 +86,8 @@ def _variables(folder: Path) -> dict[str, Mapping[str, Any]]:
 def _differing(groups: Sequence[Group]) -> list[dict[str, Any]]:
     """The scenario's fields in which groups differ, by their shortest names.
 
-    Fields of queue disciplines of several kinds are one parameter, the queues' names; fields that
-    change together are one, too.
+    Fields of queue disciplines of several kinds are one parameter, the queues' names, and so are
+    those of congestion controls; fields that change together are one, too.
     """
     flat = [dict(_leaves(one.first.scenario)) for one in groups]
     paths = [
@@ -96,15 +96,38 @@ def _differing(groups: Sequence[Group]) -> list[dict[str, Any]]:
         if len({json.dumps(leaves.get(path)) for leaves in flat}) > 1
     ]
     found: dict[str, list[Any]] = {}
-    if any("discipline" in path and path[-1] == "kind" for path in paths):
+    if any("discipline" in path and path[-1] in _NAMES for path in paths):
         paths = [path for path in paths if "discipline" not in path]
         loaded = loaded_links([run for one in groups for run in one.runs])
         found["discipline"] = [label_of(one.first.scenario, loaded) for one in groups]
+    for control in dict.fromkeys(path[:-1] for path in paths if _names_a_control(path)):
+        paths = [path for path in paths if path[: len(control)] != control]
+        tables = [_table(leaves, control) for leaves in flat]
+        values = [control_name(table) if table else None for table in tables]
+        if values not in found.values():
+            found[_short_name(control, [control, *paths])] = values
     for path in paths:
         values = [leaves.get(path) for leaves in flat]
+        name = _short_name(path, paths)
+        if path[-1] == "sha256":  # of two versions of one algorithm
+            name, values = "source", [str(value)[:8] for value in values]
         if values not in found.values():
-            found[_short_name(path, paths)] = values
+            found[name] = values
     return [{name: values[k] for name, values in found.items()} for k in range(len(groups))]
+
+
+_NAMES = ("kind", "name")
+"""Fields that say which algorithm it is; those of one's own have a name."""
+
+
+def _names_a_control(path: tuple[str, ...]) -> bool:
+    """Whether a field says which congestion control it is."""
+    return path[-2:-1] == ("congestion_control",) and path[-1] in _NAMES
+
+
+def _table(leaves: Mapping[tuple[str, ...], Any], at: tuple[str, ...]) -> dict[str, Any]:
+    """The fields of a table, as the scenario has them."""
+    return {path[-1]: value for path, value in leaves.items() if path[:-1] == at}
 
 
 def _short_name(path: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:

@@ -11,10 +11,10 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.families import families
 from aqmlab.results.links import loaded_links
 from aqmlab.results.queues import (
+    control_name,
     discipline_name,
     listed,
     names_at,
-    plugin_name,
     short_value,
 )
 
@@ -109,11 +109,6 @@ def _with_names(value: Any) -> Any:  # noqa: ANN401 - whatever a scenario holds
     return found
 
 
-def _control_name(control: Mapping[str, Any]) -> str:
-    """What people call a congestion control."""
-    return plugin_name(control) if control["kind"] == "plugin" else str(control["kind"])
-
-
 def _beside_the_name(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """What an algorithm's name leaves open; two versions of a plug-in differ in their source."""
     for key, value in table.items():
@@ -123,7 +118,7 @@ def _beside_the_name(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield key, value
 
 
-_NAMED = {"discipline": discipline_name, "congestion_control": _control_name}
+_NAMED = {"discipline": discipline_name, "congestion_control": control_name}
 """Tables that are called by a name, by their keys."""
 
 

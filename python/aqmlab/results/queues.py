@@ -12,13 +12,13 @@ from aqmlab.plugins.declarations import defaults_of
 from aqmlab.results.links import LinkDirection
 
 __all__ = [
+    "control_name",
     "discipline_at",
     "discipline_name",
     "label_of",
     "link_at",
     "listed",
     "names_at",
-    "plugin_name",
     "short_value",
 ]
 
@@ -41,7 +41,7 @@ def discipline_name(discipline: Mapping[str, Any]) -> str:
     """
     kind = str(discipline["kind"])
     if kind == "plugin":
-        return plugin_name(discipline)
+        return _plugin_name(discipline)
     ecn = " ECN" if discipline.get("ecn") else ""
     departures = {
         name: [key for key in discipline if discipline[key] != of.get(key)]
@@ -63,13 +63,22 @@ def discipline_name(discipline: Mapping[str, Any]) -> str:
     return f"{kind}{ecn}" + (f" (limit {_short(limit)})" if limit is not None else "")
 
 
+def control_name(control: Mapping[str, Any]) -> str:
+    """What people call a congestion control.
+
+    Args:
+        control: as an effective scenario has it.
+    """
+    return _plugin_name(control) if control["kind"] == "plugin" else str(control["kind"])
+
+
 _EVERY_PLUGIN = {"limit": "1000 packets", "ecn": False}
 """Parameters that every discipline of one's own has beside those that it declares."""
 _MARKED = frozenset(["kind", "name", "sha256", "ecn"])
 """Keys of a plug-in that its name says, or that are no parameters."""
 
 
-def plugin_name(table: Mapping[str, Any]) -> str:
+def _plugin_name(table: Mapping[str, Any]) -> str:
     """A plug-in by its name, and the parameters that are not at their defaults.
 
     Args:

@@ -20,8 +20,9 @@ from aqmlab.reports.content import compose
 from aqmlab.reports.data import CURVE_POINTS, TRACE_BINS, axis_limits, binned, distributions, traces
 from aqmlab.reports.fidelity import published_numbers
 from aqmlab.reports.playground import _RANGES, fragment
-from aqmlab.reports.sheet import Strip, paged
+from aqmlab.reports.sheet import Strip, paged, table
 from aqmlab.reports.sources import gather
+from aqmlab.reports.tables import Cell, Table
 from aqmlab.results.blocks import block_differences
 from aqmlab.results.compare import differences
 from aqmlab.results.groups import group
@@ -190,7 +191,10 @@ def test_a_sweep_brings_its_baseline(aqmlab: Cli, small: Path) -> None:
     )
     assert aqmlab("sweep", "two.toml").status == 0
     assert aqmlab("report", "runs/sweeps/two", "-o", "two.html").status == 0
-    rows = Page(Path("two.html")).tables["table-differences"]
+    page = Page(Path("two.html"))
+    assert "What depends on queue and rate?" in page.text
+    assert "<h1>two</h1>" in Path("two.html").read_text()
+    rows = page.tables["table-differences"]
     assert rows[0][:2] == ["configuration", "against"]
     assert [row[:2] for row in rows[1:]] == [
         [f"queue = droptail-240, rate = {rate} /s", f"queue = codel, rate = {rate} /s"]
@@ -649,3 +653,24 @@ def test_a_brief_is_one_page_of_a4(tmp_path: Path, aqmlab: Cli) -> None:
     refused = aqmlab("report", folder, "--brief", "-o", "brief.md")
     assert refused.status == 2
     assert "--brief: found a page as md" in refused.err
+
+
+def test_wide_tables_are_split_and_stay_readable() -> None:
+    """No table is smaller than eight tenths; every part has the columns of words."""
+    cells = [[Cell("a name"), *(Cell("1,234,567.89") for _ in range(30))]]
+    wide = Table("t", "Wide", ["name", *(f"number {k}" for k in range(30))], cells)
+    drawing = "".join(strip.drawing for strip in table([], wide))
+    scales = [float(found) for found in re.findall(r"scale\(([\d.]+)\)", drawing)]
+    assert min(scales) >= 0.8
+    assert drawing.count(">a name<") > 1
+    for k in range(30):
+        assert drawing.count(f">number {k}<") == 1
+
+
+def test_a_pdf_holds_the_scenarios_as_files(tmp_path: Path) -> None:
+    """They are whole there, and take no pages."""
+    runs = real_runs(tmp_path)
+    book = pypdf.PdfReader(report.write(runs, tmp_path / "report.pdf"))
+    [text, _] = [parts[0].decode() for parts in book.attachments.values()]
+    assert text == (runs[0].path / "scenario.toml").read_text()
+    assert "[topology.bottleneck]" not in "".join(page.extract_text() for page in book.pages)

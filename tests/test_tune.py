@@ -255,6 +255,8 @@ def test_a_gain_that_fresh_seeds_do_not_bear_out_is_called_luck(bulk: Path) -> N
     assert (chance.verdict, chance.was_luck) == ("unclear", True)
     assert checked([8.0, 9.0, 8.4, 9.5]).was_luck
     assert not checked([8.0, 9.0, 8.4, 9.5], before=1.0).was_luck  # nothing was promised
+    assert outcome.Choice(trial, (chance, real)).gains
+    assert not outcome.Choice(trial, (chance,)).gains
 
 
 def test_two_goals_give_a_front_and_a_constraint_bounds_it(bulk: Path, aqmlab: Cli) -> None:
@@ -289,6 +291,8 @@ def test_two_goals_give_a_front_and_a_constraint_bounds_it(bulk: Path, aqmlab: C
     assert utilization["metric"] == "links.bottleneck.utilization"
     assert found["plan"]["fresh_seeds"] == [3, 4, 5]
     assert "the gain of delay in bulk holds on fresh seeds" in answer.out
+    assert found["defaults_as_good"] is False
+    assert "defaults are as good" not in answer.out
     assert Path("here/search.svg").read_text().startswith("<svg")
     assert Path("here/search-dark.svg").read_text() != Path("here/search.svg").read_text()
     lines = Path("here/front.tsv").read_text().splitlines()

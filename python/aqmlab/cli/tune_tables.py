@@ -158,3 +158,8 @@ def sentences(found: Tuning) -> Iterator[str]:
                 yield f"{name}: {where} does not clearly differ from untuned."
         for constraint in choice.missed:
             yield f"{name}: on fresh seeds {constraint} does not hold."
+    if found.defaults_as_good:
+        yield (
+            "The defaults are as good: on fresh seeds no setting is clearly better than untuned in "
+            "any goal."
+        )

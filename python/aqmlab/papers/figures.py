@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from aqmlab.results.distributions import Of
     from aqmlab.results.run import Run
 
-__all__ = ["draw", "published_points"]
+__all__ = ["draw", "file_name", "listed", "published_points"]
 
 
 _WITHIN = re.compile(r"(responses|flows)\.all\.le_(\d+)s")
@@ -42,6 +42,7 @@ def draw(
     folder: Path,
     *,
     quick: bool = False,
+    early: bool = False,
 ) -> dict[str, str]:
     """Writes figures as SVG into a folder; those whose runs are all missing are left out.
 
@@ -51,6 +52,8 @@ def draw(
         runs_of: The finished runs, one per seed, of a table's row, by table and label.
         folder: Where they go.
         quick: Whether the runs are quick ones, which the figures say.
+        early: Whether they are measured before the paper's users have arrived. Published points
+            beside them would mislead, and are left out.
 
     Returns:
         Where each is, by its id.
@@ -71,9 +74,23 @@ def draw(
             published.setdefault(label, points)
         drawn = {case.label: published[case.label] for case in found if published[case.label]}
         folder.mkdir(parents=True, exist_ok=True)
-        chart = _chart(figure, found, drawn, quick=quick)
-        written[figure.id] = str(save(chart, folder / f"{figure.id}.svg"))
+        chart = _chart(figure, found, {} if early else drawn, quick=quick, early=early)
+        written[figure.id] = str(save(chart, folder / file_name(figure)))
     return written
+
+
+def file_name(figure: Figure) -> str:
+    """The name of a figure's file: ``figure-`` and its id in lower case, without blanks."""
+    return f"figure-{re.sub(r'[^a-z0-9.]+', '-', figure.id.lower()).strip('-')}.svg"
+
+
+def listed(wanted: Sequence[Figure], written: Mapping[str, str]) -> list[list[str]]:
+    """A row for each written figure: id, title, and a link from the folder above it."""
+    return [
+        [figure.id, figure.title, f"[{file_name(figure)}](figures/{file_name(figure)})"]
+        for figure in wanted
+        if figure.id in written
+    ]
 
 
 def _tells(run: Run, of: Of) -> bool:
@@ -118,7 +135,12 @@ def _share_within(column: Column, row: Row, of: Of) -> tuple[float, float] | Non
 
 
 def _chart(
-    figure: Figure, found: Sequence[Case], published: Mapping[str, Points], *, quick: bool
+    figure: Figure,
+    found: Sequence[Case],
+    published: Mapping[str, Points],
+    *,
+    quick: bool,
+    early: bool,
 ) -> Chart:
     """The distribution up to the figure's limit, and the tail."""
     look = Look()
@@ -126,7 +148,11 @@ def _chart(
     views = [view(found, look, tail, asked, published) for tail in ("cdf", "ccdf")]
     notes = [note for one in views for note in one.heading.subtitle[1:]]
     lengths = sorted({f"{run.summary['measured_s']:g} s" for case in found for run in case.runs})
-    quickly = (f"quick runs of {' or '.join(lengths)}, which are not scored",) if quick else ()
+    quickly: tuple[str, ...] = (
+        (f"quick runs of {' or '.join(lengths)}, which are not scored",) if quick else ()
+    )
+    if early:
+        quickly += ("published points are left out: the paper's users have not all arrived yet",)
     title = f"{figure.title} (figure {figure.id}{', quick' if quick else ''})"
 
     def build(room: float) -> Chart:

@@ -145,10 +145,11 @@ def reproduce(
         lambda table, label: _finished(plan.rows.get((table, label), ()), runs),
         folder / "figures",
         quick=quick,
+        early=quick and _measures_early(source),
     )
     texts = {
         "cells": ("cells.csv", board.to_csv()),
-        "report": ("report.md", _report(board, result, judged, decidable, read)),
+        "report": ("report.md", _report(board, result, judged, decidable, read, wanted)),
         "measured": (kept.FILE, kept.to_text(source, kept.merged(shipped, given))),
     }
     result["files"] = _write(folder, texts, result)
@@ -208,9 +209,14 @@ def _lacking(
     ]
 
 
+def _measures_early(paper: Paper) -> bool:
+    """Whether quick runs have another warm-up or duration than the usual ones."""
+    return any(field.startswith("measure.") for field, _ in paper.quick)
+
+
 def _why_quick(paper: Paper) -> str:
     """What keeps quick runs from being scored."""
-    if any(field.startswith("measure.") for field, _ in paper.quick):
+    if _measures_early(paper):
         return "too short and too early to judge"
     return "of full length, but of one seed"
 
@@ -340,6 +346,7 @@ def _report(
     judged: Sequence[Verdict],
     decidable: Mapping[str, float],
     read: Sequence[readings.Read],
+    figures: Sequence[Figure],
 ) -> str:
     """The reproduction as a Markdown page."""
     seeds = ", ".join(str(seed) for seed in result["seeds"])
@@ -385,6 +392,8 @@ def _report(
         f"## Claims in a second reading: {one.reading.title}\n\n{readings.to_markdown(one)}"
         for one in read
     ]
+    if drawn := paper_figures.listed(figures, result["figures"]):
+        parts.append("## Figures\n\n" + markdown(["figure", "what", "file"], drawn, 3))
     if result["failed"]:
         listed = "\n".join(f"- {name}: {reason}" for name, reason in result["failed"].items())
         parts.append(f"## Runs that failed\n\n{listed}")

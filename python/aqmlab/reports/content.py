@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from aqmlab._util.words import natural
 from aqmlab.reports.data import MOST_DRAWN, Distributions, Traces, distributions, traces
 from aqmlab.reports.fidelity import PublishedNumber, published_numbers
 from aqmlab.reports.pictures import Picture, pictures
@@ -276,7 +277,9 @@ def _question_of(groups: Sequence[Group]) -> str:
     classes = [
         name for found in waiting for name, row in found.items() if name != ALL and row.get("count")
     ]
-    people = _joined(list(dict.fromkeys(classes))[:3] or ["users"], "and")
+    if not classes:
+        return f"What do traffic and queue get behind {queues}?"
+    people = _joined(list(dict.fromkeys(classes))[:3], "and")
     return f"How long do {people} wait behind {queues}?"
 
 
@@ -317,7 +320,7 @@ def _responses(groups: Sequence[Group]) -> list[tuple[str, str]]:
 
 def _spread(values: set[Any]) -> str:
     """One value as it is; several as the first and the last."""
-    texts = [f"{v:g}" if isinstance(v, float) else str(v) for v in sorted(values)]
+    texts = sorted((f"{v:g}" if isinstance(v, float) else str(v) for v in values), key=natural)
     return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
 
 

@@ -18,7 +18,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run, read_json
 
-__all__ = ["gather", "matching", "stated_baselines", "sweep_folder"]
+__all__ = ["gather", "matching", "stated_baselines", "stated_words", "sweep_folder"]
 
 
 def gather(
@@ -173,6 +173,21 @@ def stated_baselines(paths: Iterable[str | os.PathLike[str]]) -> dict[str, str]:
             if (folder := sweep_folder(place)) is not None:
                 found |= read_json(folder, _SWEEP).get("baselines", {})
     return found
+
+
+def stated_words(
+    paths: Iterable[str | os.PathLike[str]],
+) -> tuple[str | None, str | None]:
+    """Title and question of a sweep; None where the places are something else than one sweep."""
+    folders = [Path(path) for path in paths]
+    if len(folders) != 1 or not (folders[0] / _SWEEP).is_file():
+        return None, None
+    about = read_json(folders[0], _SWEEP)
+    first = next((str(run["label"]) for run in about.get("runs", ())), "")
+    names = re.findall(r"(?:^|, )([^,=]+) = ", first)
+    varied = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    title = str(about["title"]) if about.get("title") else None
+    return title, f"What depends on {varied}?" if varied else None
 
 
 def _check_records(run: Run) -> None:

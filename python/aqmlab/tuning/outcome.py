@@ -144,6 +144,11 @@ class Choice:
     missed: tuple[str, ...] = ()
     """Constraints that do not hold there."""
 
+    @property
+    def gains(self) -> bool:
+        """Whether some goal is clearly better than untuned on fresh seeds."""
+        return any(check.verdict == "better" for check in self.checks)
+
 
 def checks(plan: Plan, trial: Trial, before: Numbers, untuned: Numbers, tuned: Numbers) -> Choice:
     """How a setting does on fresh seeds.
@@ -253,6 +258,17 @@ class Tuning:
         found["error"] = trial.error or None
         return found
 
+    @property
+    def defaults_as_good(self) -> bool | None:
+        """Whether no choice is clearly better than untuned on fresh seeds; None: nothing is told.
+
+        One fresh seed has no interval, and says nothing.
+        """
+        choices = [choice for choice in (self.best, self.robust) if choice is not None]
+        if not choices or len(self.plan.fresh_seeds) < 2:
+            return None
+        return not any(choice.gains for choice in choices)
+
     def to_json(self) -> dict[str, Any]:
         """For ``tune.json``."""
         return {
@@ -262,6 +278,7 @@ class Tuning:
                 "fresh_seeds": list(self.plan.fresh_seeds),
             },
             "untuned": self.untuned,
+            "defaults_as_good": self.defaults_as_good,
             "trials": [self.row(trial) for trial in self.trials],
             "front": [trial.number for trial in self.front],
             "importance": self.importance,

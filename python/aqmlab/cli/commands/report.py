@@ -58,7 +58,7 @@ def command(
     A run directory that is damaged does not stop the others: it is named on standard error and left
     out, and the exit status is 1.
     """
-    from aqmlab.reports.sources import gather, stated_baselines
+    from aqmlab.reports.sources import gather, stated_baselines, stated_words
     from aqmlab.reports.write import target, write
 
     target(output, kind)  # fail before the work, not after it
@@ -66,12 +66,13 @@ def command(
     runs = gather(sources, broken.append)
     for error in broken:
         say(f"left out: {error}")
+    stated_title, stated_question = stated_words(sources)
     place = write(
         runs,
         output,
         kind=kind,
-        title=title,
-        question=question,
+        title=title or stated_title,
+        question=question or stated_question,
         baseline=baseline or stated_baselines(sources),
         ordered=False,
         playground=playground,

@@ -62,7 +62,7 @@ def test_a_figure_is_drawn_from_runs_that_recorded_nothing(
     assert "figure 22-98, quick" in text
     assert "Quick runs of 30 s, which are not scored" in text
     assert "Dots: published" not in text
-    assert "published points are left out" in text
+    assert "ublished points are left out" in text
     report = Path(result["files"]["report"]).read_text(encoding="utf-8")
     assert "(figures/figure-22-98.svg)" in report
 

@@ -12,6 +12,7 @@ from aqmlab._util.fields import Scalar
 from aqmlab._util.table import Table
 from aqmlab.results.compare import Difference
 from aqmlab.results.metrics import described, metric_key
+from aqmlab.results.shown import change_in_words, in_words
 from aqmlab.results.statistics import Estimate, two_sided
 from aqmlab.sweeps.axes import plain
 from aqmlab.sweeps.campaign import SweepProgress
@@ -197,26 +198,19 @@ def _cells(
 def _shown_mean(found: Estimate, factor: float) -> str:
     """A mean and half of its interval, with the digits that the interval leaves."""
     width = factor * found.half_width
-    if math.isnan(width):  # a single run has no interval
-        return f"{factor * found.mean:.4g}"
-    return f"{_rounded(factor * found.mean, width)} ± {_rounded(width, width)}"
+    return in_words(found, lambda value: _rounded(factor * value, width))
 
 
 def _shown_difference(found: Estimate, factor: float) -> str | Text:
     """A difference and its interval."""
     width = factor * found.half_width
-    if math.isnan(width):
-        return f"{factor * found.mean:+.4g}"
-    middle, low, high = (
-        _rounded(factor * value, width, "+") for value in (found.mean, found.low, found.high)
-    )
-    text = f"{middle} ({low} to {high})"
+    text = change_in_words(found, lambda value: _rounded(factor * value, width, "+"))
     return strong(text) if found.clear else text
 
 
 def _rounded(value: float, width: float, sign: str = "") -> str:
     """A number to the second digit of the width of its interval; of none, to its fourth."""
-    if width <= 0:
+    if not width > 0:
         return f"{value:{sign},.4g}"
     digits = min(6, max(0, 1 - _exponent(width)))
     return f"{value:{sign},.{digits}f}"

@@ -31,7 +31,9 @@ from aqmlab.results.metrics import (
 from aqmlab.results.run import Run
 from aqmlab.results.shown import (
     Shown,
+    change_in_words,
     datagram_rows,
+    in_words,
     link_rows,
     quality_rows,
     response_rows,
@@ -200,8 +202,7 @@ def _estimate_cell(metric: Metric, found: Estimate | None) -> str:
     """A mean and half of its interval; "-" if there is none."""
     if found is None:
         return "-"
-    mean = metric.shown(found.mean)
-    return mean if math.isnan(found.half_width) else f"{mean} ± {metric.shown(found.half_width)}"
+    return in_words(found, metric.shown)
 
 
 _TRANSFER_KEYS = {metric.key for metric in TRANSFERS}
@@ -272,11 +273,8 @@ def distance_tables(found: Sequence[Distance]) -> list[str | Text | Table]:
 
 def _shown_difference(entry: Difference) -> str | Text:
     """A difference and its interval."""
-    middle, low, high = (
-        compared(entry.metric).shown(value, "+")
-        for value in (entry.difference, entry.low, entry.high)
-    )
-    text = middle if entry.interval is None else f"{middle} ({low} to {high})"
+    metric = compared(entry.metric)
+    text = change_in_words(entry.estimate, lambda value: metric.shown(value, "+"))
     return strong(text) if entry.clear else text
 
 

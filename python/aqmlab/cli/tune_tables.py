@@ -9,6 +9,7 @@ from rich.text import Text
 
 from aqmlab._util.console import strong
 from aqmlab._util.table import Table
+from aqmlab.results.shown import change_in_words
 from aqmlab.tuning.goals import Goal
 from aqmlab.tuning.outcome import Check, Choice, Numbers, Tuning
 from aqmlab.tuning.study import Trial
@@ -126,10 +127,7 @@ def _cells(found: Tuning, check: Check) -> list[str | Text]:
     digits = 4
     if change.half_width > 0:
         digits = max(0, 1 - math.floor(math.log10(scale * change.half_width)))
-    middle, low, high = (
-        f"{scale * value:+.{digits}f}" for value in (change.mean, change.low, change.high)
-    )
-    text = f"{middle} ({low} to {high})"
+    text = change_in_words(change, lambda value: f"{scale * value:+.{digits}f}")
     return [
         f"{scale * check.untuned:.{digits}f}",
         f"{scale * check.tuned:.{digits}f}",

@@ -13,8 +13,8 @@ from aqmlab.errors import AqmlabError
 from aqmlab.figures.cases import Case, chosen_links
 from aqmlab.figures.findings import Values
 from aqmlab.results.links import LinkDirection
-from aqmlab.results.metrics import SHORT_NAMES, metric_key
-from aqmlab.results.statistics import Estimate, estimate
+from aqmlab.results.metrics import SHORT_NAMES, bounds_of, metric_key
+from aqmlab.results.statistics import Estimate, Floats, estimate
 
 __all__ = ["Quantity", "of_link", "quantity"]
 
@@ -57,7 +57,12 @@ class Quantity:
     def estimate(self, case: Case) -> Estimate | None:
         """Its mean over the seeds; None if no run measured it."""
         found = list(self.values(case).values())
-        return estimate(found) if found else None
+        return self.of_values(found) if found else None
+
+    def of_values(self, values: Sequence[float] | Floats) -> Estimate:
+        """The mean of some of its values, one for each seed."""
+        low, high = bounds_of(self.key)
+        return estimate(values, bounds=(self.scale * low, self.scale * high))
 
     def measured(self, found: Sequence[Case]) -> list[Case]:
         """The cases that measured it; an error if none did."""

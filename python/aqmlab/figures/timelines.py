@@ -133,8 +133,9 @@ def _rows(name: str, series: Series, edges: np.ndarray) -> list[curves.Row]:
     if len(parts) == 1:
         mean, low, high = parts[0]["mean"], parts[0]["min"], parts[0]["max"]
     else:
-        mean, low, high, _ = estimates(np.stack([part["mean"] for part in parts]))
-        low = np.maximum(low, 0.0)
+        mean, low, high, _ = estimates(
+            np.stack([part["mean"] for part in parts]), bounds=(0.0, np.inf)
+        )
     return [
         {
             "series": name,

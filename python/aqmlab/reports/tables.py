@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,9 @@ from aqmlab.results.groups import Group
 from aqmlab.results.metrics import FLOWS, LINK, RESPONSES, Metric, compared, look_up
 from aqmlab.results.shown import (
     Shown,
+    change_in_words,
     datagram_rows,
+    in_words,
     link_rows,
     quality_rows,
     response_rows,
@@ -85,9 +86,7 @@ def _shown(estimate: Estimate | None, scale: float = 1.0, decimals: int = 0) -> 
     """An estimate with its interval, or a dash."""
     if estimate is None:
         return "-"
-    text = _number(scale * estimate.mean, decimals)
-    half = estimate.half_width
-    return text if math.isnan(half) else f"{text} ± {_number(scale * half, decimals)}"
+    return in_words(estimate, lambda value: _number(scale * value, decimals))
 
 
 def shown_estimate(estimate: Estimate | None, metric: Metric) -> str:
@@ -272,11 +271,7 @@ def _span(changes: Sequence[Difference]) -> float:
 def shown_difference(change: Difference) -> str:
     """A difference and its interval in the metric's unit."""
     metric = compared(change.metric)
-    text = metric.shown(change.difference, "+")
-    if change.interval is None:
-        return text
-    low, high = (metric.shown(end, "+") for end in change.interval)
-    return f"{text} ({low} to {high})"
+    return change_in_words(change.estimate, lambda value: metric.shown(value, "+"))
 
 
 def _difference_cell(change: Difference, reach: float) -> Cell:

@@ -16,6 +16,7 @@ does not tell how it varies from seed to seed: for that, repeat the comparison w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -151,7 +152,10 @@ def block_differences(first: Run, second: Run, traffic: str) -> dict[str, Estima
         strays = gap(metric, resampled) - gap(metric, on_grid)
         offsets = [np.percentile(strays, tail), 0.0, np.percentile(strays, 100 - tail)]
         low, middle, high = (float(difference[0] + offset) for offset in offsets)
-        found[name] = Estimate(middle, low, high, _BLOCKS, "blocks")
+        most = 1.0 if name == "le_1s" else math.inf
+        found[name] = Estimate(middle, max(low, -most), min(high, most), _BLOCKS, "blocks")
+        if not np.ptp(strays) > 0:
+            found[name] = Estimate(middle, math.nan, math.nan, _BLOCKS, "equal")
     return found
 
 

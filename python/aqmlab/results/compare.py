@@ -128,7 +128,7 @@ class Difference:
         what = " ".join(filter(None, (self.traffic, self.metric)))
         text = f"{self.run} against {self.baseline}: {what} {self.difference:+.4g}"
         if self.interval is None:
-            return text
+            return f"{text} ({self.estimate.note})" if self.estimate.note else text
         return f"{text} ({self.low:+.4g} to {self.high:+.4g}, {self.basis})"
 
     def to_json(self) -> dict[str, Any]:
@@ -142,6 +142,7 @@ class Difference:
             "difference": None if math.isnan(self.difference) else self.difference,
             "low": low,
             "high": high,
+            "method": self.estimate.method,
             "paired": self.paired,
             "basis": self.basis,
         }
@@ -279,7 +280,7 @@ def _over_runs(
         values = [[metric.of(look_up(run.summary, path) or {}) for run in side] for side in sides]
         first, second = ([v for v in side if v is not None] for side in values)
         if len(first) == len(sides[0]) > 0 and len(second) == len(sides[1]) > 0:
-            found[metric.key] = compute(first, second)
+            found[metric.key] = compute(first, second, bounds=metric.bounds)
     return found, "one pair of runs" if len(pairs) == 1 else basis
 
 

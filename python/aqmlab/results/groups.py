@@ -14,7 +14,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.blocks import block_band
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.labels import distinguish
-from aqmlab.results.metrics import ALL, Metric, flattened, look_up, metric_key
+from aqmlab.results.metrics import ALL, Metric, bounds_of, flattened, look_up, metric_key
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Estimate, Floats, estimate, estimates
 
@@ -49,7 +49,7 @@ class Group:
         """A number of a class or of a link over the runs; None if no run has it."""
         found = (metric.of(look_up(run.summary, path) or {}) for run in self.runs)
         values = [float(value) for value in found if value is not None]
-        return estimate(values) if values else None
+        return estimate(values, bounds=metric.bounds) if values else None
 
     def afresh(self) -> Group:
         """The same runs with no table read yet: what they read goes when they go."""
@@ -65,7 +65,7 @@ class Group:
         """A number of the summaries over the runs; None if no run has it."""
         found = (look_up(run.summary, path) for run in self.runs)
         values = [float(value) for value in found if value is not None]
-        return estimate(values) if values else None
+        return estimate(values, bounds=bounds_of(".".join(path))) if values else None
 
 
 def stated_classes(summary: Mapping[str, Any]) -> list[str]:
@@ -109,7 +109,7 @@ def band(
         traffic: The class whose times they are.
     """
     shares = np.stack([distribution.shares(grid) for distribution in times])
-    mean, low, high, _ = estimates(shares)
+    mean, low, high, _ = estimates(shares, bounds=(0.0, 1.0))
     # Where most runs have nothing, or everything, the rest say nothing about the spread.
     vague = np.mean((shares > 0) & (shares < 1), axis=0) < 0.5
     low[vague] = high[vague] = np.nan

@@ -6,6 +6,7 @@ Every table, page and figure takes what it says of a number from here.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
+from aqmlab.results.statistics import UNBOUNDED, Bounds
 
 __all__ = [
     "ALL",
@@ -26,6 +28,7 @@ __all__ = [
     "SHORT_NAMES",
     "TRANSFERS",
     "Metric",
+    "bounds_of",
     "chosen",
     "compared",
     "described",
@@ -76,6 +79,11 @@ class Metric:
         """Whether it is a share of something."""
         return self.unit == "%"
 
+    @property
+    def bounds(self) -> Bounds:
+        """The least and the largest value of the summary's number; no metric is negative."""
+        return _BOUNDS.get(self.key, (0.0, 1.0 if self.is_share else math.inf))
+
     def of(self, values: Mapping[str, Any]) -> float | None:
         """Its value among those of a class or of a link; None if it was not measured."""
         if self.unless and values.get(self.unless):
@@ -85,6 +93,15 @@ class Metric:
     def shown(self, value: float, sign: str = "") -> str:
         """A value of the summary in the metric's unit."""
         return f"{self.scale * value:{sign},.{self.decimals}f}"
+
+
+_BOUNDS: Mapping[str, Bounds] = {
+    "fairness_jain": (0.0, 1.0),
+    "mos_mean": (1.0, 4.5),
+    "mos_min": (1.0, 4.5),
+    "r_factor_mean": (0.0, 100.0),
+}
+"""Of metrics whose unit does not imply them."""
 
 
 def _declared() -> dict[str, dict[str, Any]]:
@@ -367,6 +384,15 @@ def described(name: str) -> Metric | None:
     if path[-1] in _DECLARED.get(path[0], {}):
         return _metric(path[0], path[-1], decimals=3)
     return None
+
+
+def bounds_of(key: str) -> Bounds:
+    """The least and the largest value of a metric, given by its key.
+
+    Numbers that the engine does not declare may have any.
+    """
+    section, *_, last = key.split(".")
+    return _metric(section, last).bounds if last in _DECLARED.get(section, {}) else UNBOUNDED
 
 
 _LEFT_OUT = ("scenario", "seed", "version")

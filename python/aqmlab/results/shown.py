@@ -9,7 +9,8 @@ figures of their own: page load times, stalls, opinion scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from aqmlab.results.groups import Group, transfer_classes
@@ -19,8 +20,10 @@ from aqmlab.results.statistics import Estimate
 
 __all__ = [
     "Shown",
+    "change_in_words",
     "datagram_rows",
     "idle_links",
+    "in_words",
     "link_rows",
     "quality_rows",
     "response_rows",
@@ -165,6 +168,36 @@ def _shown(
     """The table with the columns in which some row has a number."""
     used = [m for m in metrics if any(values.get(m.key) is not None for _, values in rows)]
     return Shown(corners, tuple(used), tuple(rows))
+
+
+def in_words(found: Estimate, write: Callable[[float], str]) -> str:
+    """A mean with its interval, for a table.
+
+    Half of the interval follows ``±``; where one side is more than twice as long as the other, or
+    ``±`` would leave the metric's bounds, both ends are written. Of equal values it says so.
+
+    Args:
+        found: the mean and its interval.
+        write: a number in the metric's unit.
+    """
+    mean = write(found.mean)
+    if math.isnan(found.low):
+        return f"{mean} ({found.note})" if found.note else mean
+    ends = write(found.low), write(found.high)
+    if found.is_lopsided and ends != (mean, mean):
+        return f"{mean} ({ends[0]} to {ends[1]})"
+    half = write(found.half_width)
+    if not any(digit in half for digit in "123456789"):
+        half = f"<{half[:-1]}1"  # it varies, by less than is written
+    return f"{mean} ± {half}"
+
+
+def change_in_words(found: Estimate, write: Callable[[float], str]) -> str:
+    """A difference with the ends of its interval; of equal ones it says so."""
+    middle, low, high = (write(value) for value in (found.mean, found.low, found.high))
+    if math.isnan(found.low):
+        return f"{middle} ({found.note})" if found.note else middle
+    return f"{middle} ({low} to {high})"
 
 
 def seeds_in_words(groups: Sequence[Group]) -> str:

@@ -2,14 +2,16 @@
 
 docs/statistics.md says when which method is used and how it was tested.
 
-- Over seeds: runs with different seeds are independent, and what is asked for (a mean, a
-  percentile, a loss rate) is one number of each run. Up to :data:`FEW` of them get Student's t;
-  more get the bootstrap-t (B. Efron, R. Tibshirani, "An Introduction to the Bootstrap", 1993,
-  section 12.5), which follows a skewed distribution where t does not. The plain percentile
-  bootstrap is not used: of ten normal values it covers 90 % where it says 95 %, of five 85 %.
+- Over seeds: runs with different seeds are independent, and the question (a mean, a percentile, a
+  loss rate) is one number of each run. Their interval is Student's t with the skewness taken out by
+  P. Hall's transformation ("On the Removal of Skewness by Transformation", Journal of the Royal
+  Statistical Society B 54(1), 1992). The skewness of so few values is itself uncertain: it counts
+  (n - 2) / n. Symmetric values get Student's t. The interval exists wherever values vary, is never
+  wider than 2.5 times that of t, and ends within the bounds of its metric.
 - Pairs: two runs with the same seed have the same users (common random numbers), so their
   differences, seed by seed, vary less than the runs do; the interval is that of the differences.
-- Runs without common users: Welch's interval of the difference of two means.
+- Runs without common users: Welch's interval of the difference of two means, transformed likewise.
+- Equal values have no interval: they hold nothing about how far another seed would lie off.
 - Inside a run: batch means (A. M. Law, "Simulation Modeling and Analysis", 5th edition, 2015,
   section 9.5.3).
 - The warm-up: the test of L. Schruben, H. Singh, L. Tierney, "Optimal Tests for Initialization
@@ -20,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -28,7 +30,8 @@ import numpy.typing as npt
 
 __all__ = [
     "CONFIDENCE",
-    "FEW",
+    "UNBOUNDED",
+    "Bounds",
     "Estimate",
     "Floats",
     "batch_means",
@@ -46,10 +49,12 @@ Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 """Coverage of the intervals."""
-FEW = 7
-"""Up to so many values an interval is Student's t; resampling so few says too little."""
-_RESAMPLES = 2000
-"""Draws of the bootstrap."""
+Bounds = tuple[float, float]
+"""The least and the largest value that a metric can have."""
+UNBOUNDED: Bounds = (-math.inf, math.inf)
+"""Of a number that may have any value."""
+_NOISE = 1e-11
+"""Values whose spread is at most this share of the largest are equal: the rest is rounding."""
 _BATCHES = 20
 """Batches of a run: the t distribution of 19 degrees of freedom is near its limit already, while
 each batch is as long as can be."""
@@ -71,7 +76,8 @@ class Estimate:
     count: int
     """Values behind it: seeds, pairs or batches."""
     method: str
-    """``t``, ``bootstrap-t``, ``batch means`` or ``none``."""
+    """``hall`` (Student's t without its skewness), ``batch means``, ``blocks``; ``equal`` if all
+    values are equal, ``none`` if there are too few: then there is no interval."""
 
     @property
     def half_width(self) -> float:
@@ -83,38 +89,98 @@ class Estimate:
         """Whether the interval leaves out zero."""
         return self.low > 0 or self.high < 0
 
+    @property
+    def note(self) -> str:
+        """What stands in place of the interval of equal values; empty: nothing."""
+        return f"all {self.count} equal" if self.method == "equal" else ""
 
-def estimate(values: Sequence[float] | Floats, confidence: float = CONFIDENCE) -> Estimate:
+    @property
+    def is_lopsided(self) -> bool:
+        """Whether one side of the interval is more than twice as long as the other."""
+        sides = self.mean - self.low, self.high - self.mean
+        return max(sides) > 2 * min(sides)
+
+
+def estimate(
+    values: Sequence[float] | Floats,
+    confidence: float = CONFIDENCE,
+    bounds: Bounds = UNBOUNDED,
+) -> Estimate:
     """The mean of independent values, one for each seed, and its interval.
 
-    A single value has no interval: its ends are not numbers. Nor have values among which one is
-    not a number (nothing was measured in one of the runs): then the mean is none either.
+    A single value has no interval, nor have equal values: its ends are not numbers. Nor have values
+    among which one is not a number (nothing was measured in one of the runs): then the mean is none
+    either.
+
+    Args:
+        values: one for each seed.
+        confidence: coverage of the interval.
+        bounds: between which the metric lies; the interval ends there at the latest.
     """
-    return _estimate(np.asarray(values, dtype=float).tobytes(), confidence)
+    return _estimate(np.asarray(values, dtype=float).tobytes(), confidence, bounds)
 
 
 @lru_cache(maxsize=4096)
-def _estimate(values: bytes, confidence: float) -> Estimate:
+def _estimate(values: bytes, confidence: float, bounds: Bounds) -> Estimate:
     """The estimate of some numbers: tables, sentences and comparisons ask for the same ones."""
     column = np.frombuffer(values)[:, np.newaxis]
-    mean, low, high, method = estimates(column, confidence)
+    mean, low, high, method = estimates(column, confidence, bounds)
+    if len(column) > 1 and math.isnan(low[0]):
+        method = "none" if math.isnan(mean[0]) else "equal"
     return Estimate(float(mean[0]), float(low[0]), float(high[0]), len(column), method)
 
 
-def estimates(values: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats, Floats, str]:
+def estimates(
+    values: Floats, confidence: float = CONFIDENCE, bounds: Bounds = UNBOUNDED
+) -> tuple[Floats, Floats, Floats, str]:
     """:func:`estimate` for each column: means, lower and upper ends, and the method."""
     count = len(values)
     mean: Floats = values.mean(axis=0) if count else np.full(values.shape[1], np.nan)
     if count < 2:
         nothing = np.full_like(mean, np.nan)
         return mean, nothing, nothing, "none"
-    error: Floats = values.std(axis=0, ddof=1) / math.sqrt(count)
-    tail = (1 - confidence) / 2
-    if count <= FEW:
-        reach = _t_quantile(1 - tail, count - 1)
-        return mean, mean - reach * error, mean + reach * error, "t"
-    low, high = _studentized_tails(values - mean, tail)
-    return mean, mean - high * error, mean - low * error, "bootstrap-t"
+    variance, third = _moments(values)
+    reach = _t_quantile((1 + confidence) / 2, count - 1)
+    return mean, *_ends(mean, variance, third, reach, bounds), "hall"
+
+
+def _moments(values: Floats) -> tuple[Floats, Floats]:
+    """Variance and third central moment of the mean of each column; of equal values, zeros."""
+    count = len(values)
+    centred = values - values.mean(axis=0)
+    spread = np.max(centred, axis=0) - np.min(centred, axis=0)
+    equal = spread <= _NOISE * np.max(np.abs(values), axis=0)
+    variance = np.where(equal, 0.0, np.sum(centred**2, axis=0) / (count - 1) / count)
+    # Third moments are of the biased kind, divided by count: the ratio is shrunk by (n - 2) / n.
+    ratio = (count / (count - 1)) ** 1.5 * (count - 2) / count
+    third = np.where(equal, 0.0, ratio * np.mean(centred**3, axis=0) / count**2)
+    return variance, third
+
+
+def _ends(
+    mean: Floats, variance: Floats, third: Floats, reach: float | Floats, bounds: Bounds
+) -> tuple[Floats, Floats]:
+    """Ends of the intervals of means by Hall's transformation; not numbers where nothing varies.
+
+    Of a studentized mean T with skewness a, T + a T^2 / 3 + a^2 T^3 / 27 + a / 6 is symmetric, and
+    has Student's quantiles. It grows with T, so that it can always be solved for T.
+    """
+    error = np.where(variance > 0, np.sqrt(variance), np.nan)
+    skewness = third / error**3
+    small = np.abs(skewness) < 1e-6  # where the formula divides by zero
+    skew = np.where(small, 1.0, skewness)
+
+    def studentized(quantile: float | Floats) -> Floats:
+        solved = 3 / skew * (np.cbrt(1 + skew * (quantile - skew / 6)) - 1)
+        return np.where(small, quantile, solved)
+
+    low = mean - error * studentized(reach)
+    high = mean - error * studentized(-reach)
+    # A mean outside of the bounds shows that they are not the metric's.
+    return (
+        np.maximum(low, np.minimum(bounds[0], mean)),
+        np.minimum(high, np.maximum(bounds[1], mean)),
+    )
 
 
 def _t_quantile(share: float, freedom: float) -> float:
@@ -124,61 +190,57 @@ def _t_quantile(share: float, freedom: float) -> float:
     return float(special.stdtrit(freedom, share))
 
 
-def _studentized_tails(centred: Floats, tail: float) -> tuple[Floats, Floats]:
-    """Percentiles of (mean of a resample - mean) / (its standard error), for each column."""
-    count = len(centred)
-    weights = _resamples(count)
-    means = weights @ centred / count
-    squares = weights @ centred**2 / count
-    errors = np.sqrt(np.maximum(squares - means**2, 0.0) / (count - 1))
-    # A resample of one value only (once in count^(count-1)) says nothing about the spread.
-    safe = np.where(errors > 0, errors, 1.0)
-    ratios = np.where(errors > 0, means / safe, 0.0)
-    low, high = np.quantile(ratios, [tail, 1 - tail], axis=0)
-    return low, high
-
-
-@lru_cache(maxsize=8)
-def _resamples(count: int) -> Floats:
-    """How often each of so many values is in each resample.
-
-    The same draws whatever the values are: equal inputs give equal intervals.
-    """
-    draws = np.random.default_rng(1).multinomial(count, [1 / count] * count, _RESAMPLES)
-    return draws.astype(float)
+def _of_differences(bounds: Bounds) -> Bounds:
+    """Bounds of the difference of two values within bounds."""
+    return bounds[0] - bounds[1], bounds[1] - bounds[0]
 
 
 def paired_difference(
     first: Sequence[float] | Floats,
     second: Sequence[float] | Floats,
     confidence: float = CONFIDENCE,
+    bounds: Bounds = UNBOUNDED,
 ) -> Estimate:
-    """How much larger the second values are than the first, seed by seed."""
-    pairs = np.asarray(second, dtype=float) - np.asarray(first, dtype=float)
-    return estimate(pairs, confidence)
+    """How much larger the second values are than the first, seed by seed.
+
+    Args:
+        first: one for each seed.
+        second: in the same order of seeds.
+        confidence: coverage of the interval.
+        bounds: of the values, not of their difference.
+    """
+    sides = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    pairs = sides[1] - sides[0]
+    # Rounding of equal values is no difference.
+    pairs[np.abs(pairs) <= _NOISE * np.maximum(*np.abs(sides))] = 0.0
+    return estimate(pairs, confidence, _of_differences(bounds))
 
 
 def independent_difference(
     first: Sequence[float] | Floats,
     second: Sequence[float] | Floats,
     confidence: float = CONFIDENCE,
+    bounds: Bounds = UNBOUNDED,
 ) -> Estimate:
     """How much larger the mean of the second values is, which have nothing to do with the first.
 
-    The interval is that of B. L. Welch, "The Generalization of Student's Problem when Several
-    Different Population Variances are Involved", Biometrika 34, 1947.
+    The degrees of freedom are those of B. L. Welch, "The Generalization of Student's Problem when
+    Several Different Population Variances are Involved", Biometrika 34, 1947.
     """
     samples = [np.asarray(values, dtype=float) for values in (first, second)]
     difference = float(samples[1].mean() - samples[0].mean())
     sizes = np.array([len(values) for values in samples])
     if sizes.min() < 2:
         return Estimate(difference, math.nan, math.nan, int(sizes.sum()), "none")
-    parts = np.array([values.var(ddof=1) for values in samples]) / sizes
-    reach = 0.0
-    if parts.any():
-        freedom = parts.sum() ** 2 / np.sum(parts**2 / (sizes - 1))
-        reach = _t_quantile((1 + confidence) / 2, freedom) * math.sqrt(parts.sum())
-    return Estimate(difference, difference - reach, difference + reach, int(sizes.sum()), "t")
+    parts, thirds = np.array([_moments(values) for values in samples]).T
+    if not parts.any():
+        return Estimate(difference, math.nan, math.nan, int(sizes.sum()), "equal")
+    freedom = parts.sum() ** 2 / np.sum(parts**2 / (sizes - 1))
+    reach = _t_quantile((1 + confidence) / 2, freedom)
+    low, high = _ends(
+        np.float64(difference), parts.sum(), thirds[1] - thirds[0], reach, _of_differences(bounds)
+    )
+    return Estimate(difference, float(low), float(high), int(sizes.sum()), "hall")
 
 
 def batch_means(
@@ -187,6 +249,7 @@ def batch_means(
     *,
     statistic: Callable[[Floats], float] = lambda batch: float(np.mean(batch)),
     confidence: float = CONFIDENCE,
+    bounds: Bounds = UNBOUNDED,
 ) -> Estimate:
     """The mean of one run's values in their order, and its interval from batches of them.
 
@@ -198,6 +261,7 @@ def batch_means(
         batches: how many; there must be two values for each at least, or there is no interval.
         statistic: what is computed of each batch.
         confidence: coverage of the interval.
+        bounds: between which the statistic lies.
     """
     series = np.asarray(values, dtype=float)
     size = len(series) // batches
@@ -206,10 +270,8 @@ def batch_means(
         return Estimate(mean, math.nan, math.nan, 0, "none")
     rows = series[len(series) - size * batches :].reshape(batches, size)
     of_batches = np.array([statistic(row) for row in rows])
-    mean = float(of_batches.mean())
-    error = float(of_batches.std(ddof=1)) / math.sqrt(batches)
-    reach = _t_quantile((1 + confidence) / 2, batches - 1) * error
-    return Estimate(mean, mean - reach, mean + reach, batches, "batch means")
+    found = estimate(of_batches, confidence, bounds)
+    return found if found.note else replace(found, method="batch means")
 
 
 def initialization_bias(values: Sequence[float] | Floats) -> float | None:

@@ -6,6 +6,7 @@ response times in the order in which the responses began.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -87,7 +88,12 @@ def batched(run: Run, batches: int) -> dict[str, dict[str, Estimate]]:
         chosen["all"] = times
     return {
         name: {
-            metric: batch_means(series, batches, statistic=statistic)
+            metric: batch_means(
+                series,
+                batches,
+                statistic=statistic,
+                bounds=(0.0, 1.0 if metric == "le_1s" else math.inf),
+            )
             for metric, statistic in _STATISTICS.items()
         }
         for name, series in chosen.items()

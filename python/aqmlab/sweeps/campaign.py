@@ -30,9 +30,9 @@ from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError
 from aqmlab.results.links import loaded_links
-from aqmlab.results.metrics import metric_keys
+from aqmlab.results.metrics import bounds_of, metric_keys
 from aqmlab.results.run import Run
-from aqmlab.results.statistics import estimate
+from aqmlab.results.statistics import Bounds, estimate
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps import results as sweep_results
 from aqmlab.sweeps.file import Precision, Sweep
@@ -323,18 +323,24 @@ def _more_seeds(precision: Precision, rows: Sequence[Row]) -> int:
     """How many more seeds a point needs, as far as its runs can tell.
 
     The interval narrows with the root of their number. Points where the metric was not measured,
-    or is zero in every run, need none: more would not change that.
+    or is the same in every run, need none: more would not change that.
     """
-    return max((_seeds_for(precision, values) for values in _measured(precision, rows)), default=0)
+    measured = _measured(precision, rows)
+    return max(
+        (_seeds_for(precision, values, bounds_of(key)) for key, values in measured.items()),
+        default=0,
+    )
 
 
-def _seeds_for(precision: Precision, values: Sequence[float]) -> int:
+def _seeds_for(precision: Precision, values: Sequence[float], bounds: Bounds) -> int:
     """How many more seeds one metric needs."""
     if not values or not any(values):
         return 0
     if len(values) < _FIRST_SEEDS:
         return _FIRST_SEEDS - len(values)
-    found = estimate(values)
+    found = estimate(values, bounds=bounds)
+    if found.note:  # more seeds of what does not vary change nothing
+        return 0
     wanted = precision.half_width * (abs(found.mean) if precision.relative else 1.0)
     if found.half_width <= wanted:
         return 0
@@ -342,15 +348,15 @@ def _seeds_for(precision: Precision, values: Sequence[float]) -> int:
     return max(1, math.ceil(len(values) * (min(ratio**2, _MOST_GROWTH) - 1)))
 
 
-def _measured(precision: Precision, rows: Iterable[Row]) -> list[list[float]]:
+def _measured(precision: Precision, rows: Iterable[Row]) -> dict[str, list[float]]:
     """A metric of the runs that measured it; of each loaded link if it names none."""
     finished = [row.outcome for row in rows if isinstance(row.outcome, Numbers)]
-    found = []
+    found = {}
     for metric in metric_keys(precision.metric, loaded_links(finished)).values():
         if finished and not any(metric in numbers.layout.places for numbers in finished):
             raise AqmlabError(f"precision: the results have no {metric}")
         values = (numbers.get(metric) for numbers in finished)
-        found.append([float(value) for value in values if value is not None])
+        found[metric] = [float(value) for value in values if value is not None]
     return found
 
 

@@ -16,7 +16,7 @@ from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.compare import Difference
 from aqmlab.results.links import LOAD_KEYS, loaded_links
-from aqmlab.results.metrics import is_of_every_link, metric_keys
+from aqmlab.results.metrics import bounds_of, is_of_every_link, metric_keys
 from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided
 from aqmlab.results.warm_up import COLUMNS, LEVEL
 from aqmlab.sweeps.file import Point, Sweep, label_of
@@ -127,7 +127,10 @@ class SweepSummary:
             point.variables,
             runs=len(done),
             failed=len(self._rows.get(tuple(point.variables.values()), [])) - len(done),
-            estimates={name: estimate(_column(done, key)) for name, key in self._metrics.items()},
+            estimates={
+                name: estimate(_column(done, key), bounds=bounds_of(key))
+                for name, key in self._metrics.items()
+            },
             warm_up_p=min(1.0, len(bias) * min(map(two_sided, bias))) if bias else None,
         )
 
@@ -149,7 +152,9 @@ class SweepSummary:
         for name, key in self._metrics.items():
             pairs = [(first[seed].get(key), second[seed].get(key)) for seed in seeds]
             whole = [(float(a), float(b)) for a, b in pairs if a is not None and b is not None]
-            change = paired_difference([a for a, _ in whole], [b for _, b in whole])
+            change = paired_difference(
+                [a for a, _ in whole], [b for _, b in whole], bounds=bounds_of(key)
+            )
             basis = f"{len(whole)} pair{'' if len(whole) == 1 else 's'} of runs"
             found.append(Difference(point.label, baseline.label, "", name, change, True, basis))
         return found

@@ -172,7 +172,7 @@ def checks(plan: Plan, trial: Trial, before: Numbers, untuned: Numbers, tuned: N
                     goal.is_minimized,
                     float(np.mean(first)),
                     float(np.mean(second)),
-                    paired_difference(first, second),
+                    paired_difference(first, second, bounds=goal.shown.bounds),
                     float(promised.mean()),
                 )
             )
@@ -305,6 +305,7 @@ def _json(choice: Choice, plan: Plan) -> dict[str, Any]:
                 "difference": one.change.mean,
                 "low": None if math.isnan(one.change.low) else one.change.low,
                 "high": None if math.isnan(one.change.high) else one.change.high,
+                "method": one.change.method,
                 "pairs": one.change.count,
                 "promised": one.promised,
                 "verdict": one.verdict,

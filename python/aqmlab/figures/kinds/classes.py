@@ -126,7 +126,7 @@ def _row(case: Case, name: str, of: Quantity) -> curves.Row:
         "series": case.label,
         "class": name,
         "y": curves.number(estimate.mean),
-        "low": curves.number(max(estimate.low, 0.0)) if estimate.count > 1 else None,
+        "low": curves.number(estimate.low),
         "high": curves.number(estimate.high),
     }
 

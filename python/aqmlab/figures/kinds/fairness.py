@@ -103,14 +103,14 @@ def _rows(name: str, runs: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[curv
         if every
         else np.empty((len(runs), 0))
     )
-    mean, low, high, _ = estimates(table)
+    mean, low, high, _ = estimates(table, bounds=(0.0, 1.0))
     return [
         {
             "series": name,
             "x": at,
             "y": curves.number(value),
             "low": curves.number(below),
-            "high": curves.number(min(above, 1.0)) if np.isfinite(above) else None,
+            "high": curves.number(above),
         }
         for at, value, below, above in zip(every, mean, low, high, strict=True)
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import altair as alt
 
 from aqmlab.figures import tradeoffs
@@ -10,7 +12,6 @@ from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import is_single
 from aqmlab.figures.quantities import quantity
 from aqmlab.figures.theme import Data, Heading, Look, View
-from aqmlab.results.statistics import estimate
 
 __all__ = ["utilization_delay"]
 
@@ -47,12 +48,20 @@ def utilization_delay(
     ]
     bars = []
     for one in places:
-        across, up = (estimate(column) for column in one.points.T)
-        if len(one.points) > 1:
+        across, up = (
+            of.of_values(column) for of, column in zip((cost, gain), one.points.T, strict=True)
+        )
+        # A side without an interval, such as equal values, has a bar of no length.
+        left, right, low, high = (
+            middle.mean if math.isnan(end) else end
+            for middle in (across, up)
+            for end in (middle.low, middle.high)
+        )
+        if (left, low) != (right, high):
             bars.append(
                 {
                     "series": one.name, "x": across.mean, "y": up.mean,
-                    "x0": max(across.low, x.low), "x1": across.high, "y0": up.low, "y1": up.high,
+                    "x0": max(left, x.low), "x1": right, "y0": low, "y1": high,
                 }
             )  # fmt: skip
     heading = Heading(

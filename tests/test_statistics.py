@@ -108,9 +108,11 @@ def test_a_difference_of_independent_values() -> None:
     assert found.half_width == pytest.approx(3.2226 * (5 / 3) ** 0.5, rel=2e-3)
     assert (found.low + found.high) / 2 == pytest.approx(3)  # nothing is skewed
     assert math.isnan(independent_difference([1], [3, 5]).low)
-    same = independent_difference([1, 1], [4, 4])
-    assert (same.mean, same.note) == (3.0, "all 4 equal")
+    same = independent_difference([1] * 4, [4] * 4)
+    assert (same.mean, same.note, same.clear) == (3.0, "all 8 equal", True)
     assert math.isnan(same.low)
+    few = independent_difference([1, 1], [4, 4])
+    assert (few.mean, few.method, few.clear) == (3.0, "none", False)
     shares = independent_difference([0.0, 0.9, 1.0], [0.0, 0.1, 0.9], bounds=(0.0, 1.0))
     assert (shares.low, shares.high) == (-1.0, 1.0)
 
@@ -185,9 +187,12 @@ def test_equal_values_have_no_interval() -> None:
     rounding = 1 + 1e-12 * noise(1).normal(size=10)
     for values in ([2.0] * 10, [0.0] * 10, rounding):
         found = estimate(values)
-        assert (found.method, found.note, found.clear) == ("equal", "all 10 equal", False)
+        assert (found.method, found.note) == ("equal", "all 10 equal")
         assert math.isnan(found.low)
         assert math.isnan(found.high)
+    assert estimate([-4.0] * 6).clear
+    assert not estimate([-4.0] * 5).clear
+    assert not estimate([0.0] * 10).clear
     twins = paired_difference(rounding, np.ones(10))
     assert (twins.mean, twins.method) == (0.0, "equal")
     assert estimate(1 + 1e-6 * noise(1).normal(size=10)).method == "hall"

@@ -53,6 +53,8 @@ Bounds = tuple[float, float]
 """The least and the largest value that a metric can have."""
 UNBOUNDED: Bounds = (-math.inf, math.inf)
 """Of a number that may have any value."""
+_ENOUGH_EQUAL = 6
+"""So many values of one sign are no chance: the sign test gives 2 / 2^6 = 3 %."""
 _NOISE = 1e-11
 """Values whose spread is at most this share of the largest are equal: the rest is rounding."""
 _BATCHES = 20
@@ -86,7 +88,12 @@ class Estimate:
 
     @property
     def clear(self) -> bool:
-        """Whether the interval leaves out zero."""
+        """Whether the mean is not zero by chance: the interval leaves out zero.
+
+        Equal values have no interval; from :data:`_ENOUGH_EQUAL` of one sign on they are clear.
+        """
+        if self.method == "equal":
+            return self.mean != 0 and self.count >= _ENOUGH_EQUAL
         return self.low > 0 or self.high < 0
 
     @property
@@ -234,7 +241,10 @@ def independent_difference(
         return Estimate(difference, math.nan, math.nan, int(sizes.sum()), "none")
     parts, thirds = np.array([_moments(values) for values in samples]).T
     if not parts.any():
-        return Estimate(difference, math.nan, math.nan, int(sizes.sum()), "equal")
+        # The permutation test: two constant samples are apart by chance in 2 of so many cases.
+        known = 2 / math.comb(int(sizes.sum()), int(sizes[0])) <= 1 - CONFIDENCE
+        method = "equal" if known or not difference else "none"
+        return Estimate(difference, math.nan, math.nan, int(sizes.sum()), method)
     freedom = parts.sum() ** 2 / np.sum(parts**2 / (sizes - 1))
     reach = _t_quantile((1 + confidence) / 2, freedom)
     low, high = _ends(

@@ -208,6 +208,10 @@ bench-peers:  ## what a packet costs here, in ns-2 and in ns-3; the table is kep
 bench-plugins: build $(STAMPS)/requirements-dev  ## what algorithms in Python, numba and C cost beside native ones, and environments for learning
 	$(BIN)/python benches/plugins.py $(ARGS)
 
+.PHONY: coverage
+coverage: build  ## how often intervals hold the true mean: the tables of docs/statistics.md; ARGS=--write
+	$(BIN)/python benches/intervals.py $(ARGS)
+
 .PHONY: fidelity-modern
 fidelity-modern: build  ## the modern queues beside published figures: every line of docs/fidelity-modern.md
 	cargo test -p aqmlab-aqm --locked --lib -- dualpi2 cobalt cake

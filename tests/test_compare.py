@@ -149,6 +149,7 @@ def test_the_same_queue_makes_no_difference(tmp_path: Path) -> None:
     found = aqmlab.compare([first, second.path])
     assert [entry.metric for entry in found] == list(STATISTICS)
     for entry in found:
-        assert (entry.difference, entry.low, entry.high) == (0, 0, 0)
+        assert (entry.difference, entry.interval, entry.clear) == (0, None, False)
+        assert entry.to_json()["method"] == "equal"
         assert dataclasses.asdict(entry)["paired"]
-        assert "(+0 to +0, blocks of time of one pair of runs)" in str(entry)
+        assert str(entry).endswith("+0 (all 30 equal)")

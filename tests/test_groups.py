@@ -172,8 +172,9 @@ def test_the_band_holds_the_true_distribution(tmp_path: Path) -> None:
 
 
 def test_a_band_ends_where_most_runs_have_nothing_left() -> None:
-    """The bootstrap of one value among zeros would reach up to everything."""
-    times = [Distribution.exact(np.array([0.1, 0.2, last])) for last in (0.3, 0.3, 0.3, 9.0)]
+    """One value among zeros says little of how far others would lie."""
+    ends = ((0.1, 0.3), (0.1, 0.3), (0.1, 0.3), (0.16, 9.0))
+    times = [Distribution.exact(np.array([first, 0.2, last])) for first, last in ends]
     _, low, high = band(times, np.array([0.15, 1.0]))
     assert np.isfinite([low[0], high[0]]).all()
     assert np.isnan([low[1], high[1]]).all()

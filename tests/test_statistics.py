@@ -6,8 +6,11 @@ errors of that count, and where a method is known to fall short, what it reaches
 
 from __future__ import annotations
 
+import importlib.util
 import math
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -224,6 +227,26 @@ def test_estimates_in_words() -> None:
     assert in_words(estimate([1.0, 1.0001, 1.0002]), write) == "1.00 ± <0.01"
     assert change_in_words(estimate([0.0] * 3), write) == "0.00 (all 3 equal)"
     assert change_in_words(estimate([1.0, 2.0, 3.0]), write) == "2.00 (-0.48 to 4.48)"
+
+
+def test_the_page_states_the_coverage_that_the_script_finds() -> None:
+    place = Path(__file__).parent.parent / "benches" / "intervals.py"
+    spec = importlib.util.spec_from_file_location("intervals", place)
+    assert spec is not None
+    assert spec.loader is not None
+    study = importlib.util.module_from_spec(spec)
+    sys.modules["intervals"] = study  # its classes look their module up
+    spec.loader.exec_module(study)
+    page = study.PAGE.read_text()
+    cheap = ["aqmlab", "t", "Johnson", "t of logs"]
+    rows = list(study.rows(study.KINDS, study.SEEDS, cheap))
+    assert len(rows) == len(study.KINDS) * len(study.SEEDS)
+    for row in rows:
+        assert f"\n{row[: row.rindex('|', 0, -1)].rstrip()} |" in page
+    for row in study.worst(study.KINDS, study.SEEDS, cheap):
+        assert f"\n{row}\n" in page
+    found = [study.measured(kind, 10, ["aqmlab"])[1]["aqmlab"] for kind in study.KINDS]
+    assert all(one.degenerate == 0 and one.widest <= 2.5 for one in found)
 
 
 def autoregressive(random: np.random.Generator, phi: float, shape: tuple[int, int]) -> np.ndarray:

@@ -173,8 +173,8 @@ def _shown(
 def in_words(found: Estimate, write: Callable[[float], str]) -> str:
     """A mean with its interval, for a table.
 
-    Half of the interval follows ``±``; where one side is more than twice as long as the other, or
-    ``±`` would leave the metric's bounds, both ends are written. Of equal values it says so.
+    Half of the interval follows ``±``; where one side is more than twice as long as the other, both
+    ends are written. Equal values have a note instead.
 
     Args:
         found: the mean and its interval.

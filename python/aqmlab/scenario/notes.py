@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from aqmlab.scenario.catalog import Catalog
+from aqmlab import _native
 from aqmlab.scenario.quantities import parsed_rate, parsed_time
 
 __all__ = ["notes"]
@@ -169,15 +170,14 @@ def _exceeds(length: object, limit: object) -> bool:
     return unit.rstrip("s") == same.rstrip("s") and float(one) > float(other)
 
 
-@cache
 def _default(kind: str, key: str) -> object:
     """What a discipline's parameter is if it is left out."""
-    for entry in _catalog().entries:
-        if entry.kind == "disciplines" and entry.name == kind:
-            return next((it.get("default") for it in entry.parameters if it["name"] == key), None)
-    return None
+    parameters = _disciplines().get(kind, {}).get("parameters", [])
+    return next((it.get("default") for it in parameters if it["name"] == key), None)
 
 
 @cache
-def _catalog() -> Catalog:
-    return Catalog.load()
+def _disciplines() -> Table:
+    """What the engine says of its disciplines."""
+    catalog: dict[str, Table] = json.loads(_native.catalog())
+    return catalog["disciplines"]

@@ -37,6 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # From the ground up. A crate that is missing is an error: whoever adds one says where it belongs.
 LAYERS = (
     {"net"},
+    {"declare-macros"},
     {"declare"},
     {"plugin"},
     {"aqm", "tcp", "traffic"},
@@ -383,7 +384,8 @@ def circle_problems(crates: Path) -> Iterator[str]:
 def layer_problems(crates: Path) -> Iterator[str]:
     """A text for each dependency that points up or sideways, or that a crate must do without."""
     rank = {crate: place for place, layer in enumerate(LAYERS) for crate in layer}
-    manifests = {path.parent.name: path for path in sorted(crates.glob("*/Cargo.toml"))}
+    found = sorted([*crates.glob("*/Cargo.toml"), *crates.glob("*/macros/Cargo.toml")])
+    manifests = {"-".join(path.parent.relative_to(crates).parts): path for path in found}
     for crate, manifest in manifests.items():
         if crate not in rank:
             yield f"{crate}: its layer is not known; name it in LAYERS of .ci/structure.py"

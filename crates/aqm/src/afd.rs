@@ -3,84 +3,58 @@
 //! Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, happens};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::FlowMap;
 use crate::link::{Backlog, LinkFacts};
-use crate::red::{self, Unit};
-use aqmlab_declare::{About, Parameters};
+use crate::red::Unit;
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of AFD.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Queue length aimed at (Le 2005: 24 or 240 packets).
     pub q_ref: QueueSize,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// How far the fair share m_fair moves, in headers, per packet by which the previous sample of
     /// the queue was off `q_ref`; at least 0 and below `beta`.
-    #[serde(default = "default_alpha")]
-    #[schemars(range(min = 0.0))]
+    #[param(default = 1.7, least = 0.0)]
     pub alpha: f64,
     /// The same for the newest sample, above `alpha`.
-    #[serde(default = "default_beta")]
-    #[schemars(range(min = 0.0))]
+    #[param(default = 1.8, least = 0.0)]
     pub beta: f64,
     /// How often the queue is sampled and m_fair moves.
-    #[serde(default = "default_interval")]
+    #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
     /// The paper's b: headers in the shadow buffer, from 1 to 1048576. At least ten times the
     /// number of flows above the fair share, or the estimate is coarse.
-    #[serde(default = "default_shadow")]
-    #[schemars(range(min = 1, max = MOST_HEADERS))]
+    #[param(default = 500, least = 1, most = MOST_HEADERS)]
     pub shadow: u32,
     /// The paper's s: one arrival in so many is copied into the shadow buffer; at least 1.
     /// `shadow` times `s` packets, the memory of the buffer, should be a few round trips.
-    #[serde(default = "default_s")]
-    #[schemars(range(min = 1.0))]
+    #[param(default = 5.0, least = 1.0)]
     pub s: f64,
     /// Whether an arrival counts as a header of its flow itself: then a fair share below one header is held
     /// against every flow, and its first packets are dropped, too.
-    #[serde(default)]
+    #[param(default)]
     pub counts_arrival: bool,
     /// What the queue and the headers are counted in: packets, or bytes, so that a header weighs
     /// its packet's size over `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub unit: Unit,
     /// Mean packet size: converts between packets and bytes.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default)]
     pub ecn: bool,
 }
 
 const MOST_HEADERS: u32 = 1 << 20;
-
-fn default_alpha() -> f64 {
-    1.7
-}
-
-fn default_beta() -> f64 {
-    1.8
-}
-
-fn default_interval() -> Time {
-    Time::from_micros(6250)
-}
-
-fn default_shadow() -> u32 {
-    500
-}
-
-fn default_s() -> f64 {
-    5.0
-}
 
 impl Parameters for Params {
     const ABOUT: About = About {
@@ -109,15 +83,8 @@ impl Parameters for Params {
         memory: "b headers of 16 bytes and a count of 16 bytes for at most b flows",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::at_least("alpha", self.alpha, 0.0)?;
-        check::at_least("beta", self.beta, 0.0)?;
-        check::ascending(("alpha", self.alpha), ("beta", self.beta))?;
-        check::interval("interval", self.interval)?;
-        check::count("shadow", self.shadow, 1, MOST_HEADERS)?;
-        check::at_least("s", self.s, 1.0)?;
-        check::mean_packet(self.mean_packet)
+    fn check_together(&self) -> Result<(), Problem> {
+        check::ascending(("alpha", self.alpha), ("beta", self.beta))
     }
 }
 
@@ -128,14 +95,6 @@ impl AqmParameters for Params {
 
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Afd {
         Afd::new(self)
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an AQM is asked, and what it may answer.
 
-use aqmlab_net::{Packet, QueueSize, Time};
+use aqmlab_net::{Packet, Time};
 
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
@@ -170,7 +170,9 @@ pub trait Aqm {
     fn probe(&self, _out: &mut Vec<f64>) {}
 }
 
-/// Parameters from which an AQM is made.
+/// Parameters from which an AQM is made. Beside its own it has two of the FIFO: `limit`, the size of
+/// the buffer, and `ecn`, whether capable packets are marked where the AQM signals. Those that are
+/// changeable reach it by [`Aqm::adopt`].
 pub trait AqmParameters: Parameters {
     /// The AQM that they are for.
     type Aqm: Aqm;
@@ -178,18 +180,9 @@ pub trait AqmParameters: Parameters {
     /// Why it can drop or mark a packet, or the FIFO before it can.
     const REASONS: &'static [Reason];
 
-    /// Parameters that can change during a run; see [`Aqm::adopt`].
-    const CHANGEABLE: &'static [&'static str] = &[];
-
     /// The AQM in front of `link`, with an empty queue that has been idle since time 0. `seed` is
     /// for hash functions.
     fn aqm(&self, link: LinkFacts, seed: u64) -> Self::Aqm;
-
-    /// Buffer size; an arrival that would exceed it is dropped.
-    fn limit(&self) -> QueueSize;
-
-    /// Whether ECN-capable packets are marked where the AQM signals.
-    fn ecn(&self) -> bool;
 }
 
 /// One draw of a chance: the random number is drawn only when the outcome is open.

@@ -12,75 +12,69 @@ use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Settings, Unit};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of adaptive RED.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Average queue below which nothing is signalled. If not stated: what the link sends in half
     /// of `target_delay`, at least 5 packets.
-    #[serde(default)]
+    #[param(changeable)]
     pub min_th: Option<QueueSize>,
     /// Average queue at which the probability is `max_p`; it rises to 1 at twice that. If not
     /// stated: 3 `min_th`.
-    #[serde(default)]
+    #[param(changeable)]
     pub max_th: Option<QueueSize>,
     /// Queueing delay that the automatic thresholds aim at.
-    #[serde(default = "default_target_delay")]
+    #[param(default = "5 ms", above = Time::ZERO, changeable)]
     pub target_delay: Time,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Weight of the newest sample in the average queue length, above 0, at most 1. If not stated:
     /// 1 - exp(-1 / C) for C packets per second, so that the average follows within a second.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(above = 0.0, most = 1.0, changeable)]
     pub w_q: Option<f64>,
     /// Signal probability as the average reaches `max_th`, at the start.
-    #[serde(default = "red::default_max_p")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub max_p: f64,
     /// The least that `max_p` is lowered to; above 0.
-    #[serde(default = "default_max_p_bottom")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.01, above = 0.0, most = 1.0)]
     pub max_p_bottom: f64,
     /// The most that `max_p` is raised to; at most 1.
-    #[serde(default = "default_max_p_top")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.5, above = 0.0, most = 1.0)]
     pub max_p_top: f64,
     /// Time between two changes of `max_p`.
-    #[serde(default = "default_interval")]
+    #[param(default = "500 ms", above = Time::ZERO)]
     pub interval: Time,
     /// What is added to `max_p` where the average is too high, though no more than a quarter of
     /// `max_p`; above 0, at most 1.
-    #[serde(default = "default_alpha")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.01, above = 0.0, most = 1.0, changeable)]
     pub alpha: f64,
     /// What `max_p` is multiplied by where the average is too low; above 0 and below 1. The paper
     /// wants more than 0.83, or one step may cross the band aimed at.
-    #[serde(default = "default_beta")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.9, above = 0.0, below = 1.0, changeable)]
     pub beta: f64,
     /// How signals are spaced.
-    #[serde(default)]
+    #[param(default)]
     pub gap: Gap,
     /// What the queue is measured in. Byte mode is `bytes` and `scale_by_size`.
-    #[serde(default)]
+    #[param(default)]
     pub unit: Unit,
     /// Whether the probability is multiplied by packet size over `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size: converts packets to bytes and sets C and how fast an idle queue ages.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ecn: bool,
     /// Up to which average a signal may be a mark.
-    #[serde(default)]
+    #[param(default)]
     pub mark_region: MarkRegion,
     /// From which `max_p` the probability rises to 1 above `max_th`.
-    #[serde(default)]
+    #[param(default)]
     pub gentle_slope: GentleSlope,
 }
 
@@ -105,30 +99,6 @@ pub enum MarkRegion {
     BelowMaxTh,
     /// Up to twice `max_th`: the "new gentle" of Le 2005. Needs `ecn = true`.
     BelowTwiceMaxTh,
-}
-
-fn default_target_delay() -> Time {
-    Time::from_millis(5)
-}
-
-fn default_max_p_bottom() -> f64 {
-    0.01
-}
-
-fn default_max_p_top() -> f64 {
-    0.5
-}
-
-fn default_interval() -> Time {
-    Time::from_millis(500)
-}
-
-fn default_alpha() -> f64 {
-    0.01
-}
-
-fn default_beta() -> f64 {
-    0.9
 }
 
 /// The band in which max_p stays as it is, in shares of the way from min_th to max_th.
@@ -165,7 +135,7 @@ impl Parameters for Params {
         memory: "a few numbers",
     };
 
-    fn check(&self) -> Result<(), Problem> {
+    fn check_together(&self) -> Result<(), Problem> {
         if let (None, Some(max_th)) = (self.min_th, self.max_th) {
             return check::problem(
                 "min_th",
@@ -173,16 +143,7 @@ impl Parameters for Params {
             );
         }
         // Automatic thresholds grow with the link's rate: what fails on the slowest fails on all.
-        self.red(1.0).check()?;
-        check::positive("target_delay", self.target_delay)?;
-        check::positive("interval", self.interval)?;
-        check::in_unit_interval("alpha", self.alpha)?;
-        check::in_unit_interval("beta", self.beta)?;
-        check::in_unit_interval("max_p_top", self.max_p_top)?;
-        check::in_unit_interval("max_p_bottom", self.max_p_bottom)?;
-        if self.beta == 1.0 {
-            return check::problem("beta", "found 1; it must be below 1".to_owned());
-        }
+        self.red(1.0).check_together()?;
         if self.max_p_bottom > self.max_p_top {
             return check::problem(
                 "max_p_bottom",
@@ -209,17 +170,6 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW];
 
-    const CHANGEABLE: &'static [&'static str] = &[
-        "min_th",
-        "max_th",
-        "target_delay",
-        "limit",
-        "w_q",
-        "alpha",
-        "beta",
-        "ecn",
-    ];
-
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Ared {
         let mut ared = Ared {
             red: Red::new(&self.red_before(link), link),
@@ -228,14 +178,6 @@ impl AqmParameters for Params {
         };
         ared.set_link(link);
         ared
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

@@ -2,65 +2,51 @@
 //! Self-Configuring RED Gateway", IEEE INFOCOM 1999. Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of adaptive RED after Feng et al.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Average queue below which nothing is signalled; falling below it divides `max_p`.
     pub min_th: QueueSize,
     /// Average queue from which every arrival is dropped; rising above it multiplies `max_p`.
     pub max_th: QueueSize,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Weight of the newest sample in the average queue length, above 0, at most 1.
-    #[serde(default = "red::default_w_q")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// Signal probability as the average reaches `max_th`, at the start; above 0, at most 1.
-    #[serde(default = "red::default_max_p")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.1, least = FLOOR, most = 1.0)]
     pub max_p: f64,
     /// By what `max_p` is divided when the average falls below `min_th`; above 1.
-    #[serde(default = "default_alpha")]
-    #[schemars(range(min = 1.0))]
+    #[param(default = 3.0, above = 1.0)]
     pub alpha: f64,
     /// By what `max_p` is multiplied when the average rises above `max_th`; above 1.
-    #[serde(default = "default_beta")]
-    #[schemars(range(min = 1.0))]
+    #[param(default = 2.0, above = 1.0)]
     pub beta: f64,
     /// How signals are spaced.
-    #[serde(default)]
+    #[param(default)]
     pub gap: Gap,
     /// What the queue is measured in.
-    #[serde(default)]
+    #[param(default)]
     pub unit: Unit,
     /// Whether the probability is multiplied by packet size over `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size: converts packets to bytes and sets how fast an idle queue ages.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default)]
     pub ecn: bool,
-}
-
-fn default_alpha() -> f64 {
-    3.0
-}
-
-fn default_beta() -> f64 {
-    2.0
 }
 
 /// The least that `max_p` is divided down to.
@@ -84,11 +70,8 @@ impl Parameters for Params {
         memory: "a few numbers",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        self.red().check()?;
-        check::between("max_p", self.max_p, FLOOR, 1.0)?;
-        check::above("alpha", self.alpha, 1.0)?;
-        check::above("beta", self.beta, 1.0)
+    fn check_together(&self) -> Result<(), Problem> {
+        self.red().check_together()
     }
 }
 
@@ -104,14 +87,6 @@ impl AqmParameters for Params {
             beta: self.beta,
             status: Status::Between,
         }
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

@@ -3,66 +3,42 @@
 //! [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
-use crate::check::{self, Problem};
+use crate::check;
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
-use crate::red::{self, Unit};
-use aqmlab_declare::{About, Parameters};
+use crate::red::Unit;
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of AVQ.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Size of the virtual buffer; an arrival that would exceed it is signalled.
-    #[serde(default = "default_virtual_buffer")]
+    #[param(default = "240 packets", check = check::buffer, changeable)]
     pub virtual_buffer: QueueSize,
     /// Size of the real buffer; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Utilization of the link to reach: a share of its capacity, above 0, at most 1.
-    #[serde(default = "default_gamma")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.98, above = 0.0, most = 1.0, changeable)]
     pub gamma: f64,
     /// How fast the virtual capacity follows, per second; above 0.
-    #[serde(default = "default_alpha")]
-    #[schemars(range(min = 0.0))]
+    #[param(default = 0.15, above = 0.0, changeable)]
     pub alpha: f64,
     /// Whether the virtual capacity also follows packets that the AQM drops, so that the offered
     /// rate is matched and not the accepted one.
-    #[serde(default = "default_count_signalled")]
+    #[param(default = true)]
     pub count_signalled: bool,
     /// What the virtual queue is measured in: bytes, or whole packets, of which each weighs the same.
-    #[serde(default = "default_unit")]
+    #[param(default = Unit::Bytes)]
     pub unit: Unit,
     /// Mean packet size: converts packets to bytes, and sets what framing leaves of the link.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ecn: bool,
-}
-
-fn default_virtual_buffer() -> QueueSize {
-    QueueSize::Packets(240.0)
-}
-
-fn default_gamma() -> f64 {
-    0.98
-}
-
-fn default_alpha() -> f64 {
-    0.15
-}
-
-fn default_unit() -> Unit {
-    Unit::Bytes
-}
-
-fn default_count_signalled() -> bool {
-    true
 }
 
 impl Parameters for Params {
@@ -88,23 +64,12 @@ impl Parameters for Params {
         ],
         memory: "a few numbers",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::buffer("virtual_buffer", self.virtual_buffer)?;
-        check::in_unit_interval("gamma", self.gamma)?;
-        check::above("alpha", self.alpha, 0.0)?;
-        check::mean_packet(self.mean_packet)
-    }
 }
 
 impl AqmParameters for Params {
     type Aqm = Avq;
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
-
-    const CHANGEABLE: &'static [&'static str] =
-        &["virtual_buffer", "limit", "gamma", "alpha", "ecn"];
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Avq {
         let capacity = self.capacity(link);
@@ -119,14 +84,6 @@ impl AqmParameters for Params {
                 credited: Time::ZERO,
             },
         }
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

@@ -2,27 +2,24 @@
 //! [`Parameters::ABOUT`].
 
 use aqmlab_net::{Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision};
-use crate::check::{self, Problem};
+use crate::check;
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of Bernoulli signals.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Probability with which an arrival is signalled, 0 to 1.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default, least = 0.0, most = 1.0, changeable)]
     pub p: f64,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ecn: bool,
 }
 
@@ -38,11 +35,6 @@ impl Parameters for Params {
         departures: &[],
         memory: "none",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::between("p", self.p, 0.0, 1.0)
-    }
 }
 
 impl AqmParameters for Params {
@@ -50,18 +42,8 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
-    const CHANGEABLE: &'static [&'static str] = &["p", "limit", "ecn"];
-
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Bernoulli {
         Bernoulli { p: self.p }
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

@@ -8,41 +8,39 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
-use crate::check::{self, Problem};
+use crate::check;
 use crate::counters::Reason;
 use crate::link::{Backlog, Limit, LinkFacts};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of BLUE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// What the probability rises at an overflow; above 0, at most 1. The authors also ran 0.0025.
-    #[serde(default = "default_d1")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.02, above = 0.0, most = 1.0, changeable)]
     pub d1: f64,
     /// What the probability falls when the link is idle: above 0, at most 1, and far below `d1`.
     /// The authors also ran 0.00025.
-    #[serde(default = "default_d2")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub d2: f64,
     /// The least time between two changes: about a round-trip time, so that one can act before
     /// the next. The authors also ran 10 ms.
-    #[serde(default = "default_freeze_time")]
+    #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub freeze_time: Time,
     /// An arrival that finds more than this waiting counts as an overflow, though it is let in.
-    #[serde(default)]
+    #[param(changeable)]
     pub threshold: Option<QueueSize>,
     /// How idle time lowers the probability.
-    #[serde(default)]
+    #[param(default)]
     pub on_idle: OnIdle,
     /// Packets that must wait before anything is signalled; ALTQ: 2.
-    #[serde(default)]
+    #[param(default)]
     pub min_queue: u32,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ecn: bool,
 }
 
@@ -59,18 +57,6 @@ pub enum OnIdle {
     /// than `freeze_time` of silence lowers by `d2`; after more than 1 s the probability becomes
     /// `d2`.
     Altq,
-}
-
-fn default_d1() -> f64 {
-    0.02
-}
-
-fn default_d2() -> f64 {
-    0.002
-}
-
-fn default_freeze_time() -> Time {
-    Time::from_millis(100)
 }
 
 /// After so much silence ALTQ's probability starts anew.
@@ -95,22 +81,12 @@ impl Parameters for Params {
         ],
         memory: "a few numbers",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::in_unit_interval("d1", self.d1)?;
-        check::in_unit_interval("d2", self.d2)?;
-        check::positive("freeze_time", self.freeze_time)
-    }
 }
 
 impl AqmParameters for Params {
     type Aqm = Blue;
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
-
-    const CHANGEABLE: &'static [&'static str] =
-        &["limit", "d1", "d2", "freeze_time", "threshold", "ecn"];
 
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Blue {
         Blue {
@@ -120,14 +96,6 @@ impl AqmParameters for Params {
             last_update: None,
             idle_since: None,
         }
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

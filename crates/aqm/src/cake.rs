@@ -16,12 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};
 use crate::cobalt::BLUE;
-use crate::codel;
 use crate::counters::{Reason, ReasonText};
 use crate::link::LinkFacts;
 use crate::queue::SchedulerParameters;
 pub use ack_filter::AckFilter;
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Declared, Parameters, parameters};
 use link_layer::Charge;
 pub use link_layer::{Cells, LinkLayer};
 pub use scheduler::Cake;
@@ -29,60 +28,55 @@ use tins::Shape;
 pub use tins::Tins;
 
 /// Parameters of CAKE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// The rate to which CAKE shapes, in bytes as `link_layer` charges them. Not given: whatever
     /// the link takes.
-    #[serde(default)]
+    #[param(least = "64 kbit/s")]
     pub bandwidth: Option<Rate>,
     /// A typical long round trip: COBALT's interval.
-    #[serde(default = "codel::default_interval")]
+    #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub rtt: Time,
     /// Acceptable standing queue delay of a flow. Not given: a twentieth of `rtt`.
-    #[serde(default)]
+    #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
     /// Classes of traffic, by code point.
-    #[serde(default)]
+    #[param(default)]
     pub tins: Tins,
     /// Among whom the link is shared.
-    #[serde(default)]
+    #[param(default)]
     pub isolation: Isolation,
     /// The link behind the shaper: sets `overhead`, `mpu` and `cells`, each of which may be given
     /// instead.
-    #[serde(default)]
+    #[param(default)]
     pub link_layer: LinkLayer,
     /// Bytes that a packet is charged beside its IP bytes; may be negative.
-    #[serde(default)]
-    #[schemars(range(min = -64, max = 256))]
+    #[param(least = -64, most = 256, changeable)]
     pub overhead: Option<i32>,
     /// Bytes that a packet is charged at least, overhead included.
-    #[serde(default)]
-    #[schemars(range(min = 0, max = 256))]
+    #[param(most = 256, changeable)]
     pub mpu: Option<u32>,
     /// How the link cuts packets up.
-    #[serde(default)]
     pub cells: Option<Cells>,
     /// Whether ACKs that later ones cover are dropped.
-    #[serde(default)]
+    #[param(default)]
     pub ack_filter: AckFilter,
     /// Buffer size in IP bytes; when an arrival exceeds it, the longest queue loses its head. Not
     /// given: four times `bandwidth` times `rtt` and at least 4 MiB, but at most 10240 `mtu`; without
     /// `bandwidth` the latter.
-    #[serde(default)]
+    #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,
     /// Whether the shaper counts what was dropped: the bottleneck lies in front of it.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ingress: bool,
     /// Queues of each tin, a multiple of 8.
-    #[serde(default = "default_flows")]
-    #[schemars(range(min = 8, max = 65536))]
+    #[param(default = 1024, least = 8, most = 65_536)]
     pub flows: u32,
     /// The largest packet, as charged for quanta and delays.
-    #[serde(default = "default_mtu")]
+    #[param(default = "1514 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default = "default_ecn")]
+    #[param(default = true, changeable)]
     pub ecn: bool,
 }
 
@@ -119,18 +113,6 @@ impl Isolation {
             _ => [false, false],
         }
     }
-}
-
-fn default_flows() -> u32 {
-    1024
-}
-
-fn default_mtu() -> Bytes {
-    Bytes(1514)
-}
-
-fn default_ecn() -> bool {
-    true
 }
 
 /// A later ACK of its flow said all that this one did.
@@ -202,33 +184,14 @@ impl Parameters for Params {
         memory: "the packets that wait, and about 150 bytes per queue and tin",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::packet_size("mtu", self.mtu)?;
-        codel::check_times(Some(self.target()), self.rtt).map_err(|(field, message)| {
-            let field = if field == "interval" { "rtt" } else { "target" };
-            (field.to_owned(), message.replace("interval", "rtt"))
-        })?;
-        check::bytes("memory", self.memory.unwrap_or(Bytes(1)))?;
-        check::count("flows", self.flows, 8, 65_536)?;
+    fn check_together(&self) -> Result<(), Problem> {
+        check::positive("target", self.target())?;
+        check::shorter(("target", Some(self.target())), ("rtt", self.rtt))?;
         if !self.flows.is_multiple_of(8) {
             let message = format!("found {}; it must be a multiple of 8", self.flows);
             return check::problem("flows", message);
         }
-        check::between(
-            "overhead",
-            f64::from(self.overhead.unwrap_or(0)),
-            -64.0,
-            256.0,
-        )?;
-        check::count("mpu", self.mpu.unwrap_or(0), 0, 256)?;
-        const SLOWEST: Rate = Rate::from_bps(64_000);
-        match self.bandwidth {
-            Some(rate) if rate < SLOWEST => check::problem(
-                "bandwidth",
-                format!("found {rate}; it must be at least {SLOWEST}"),
-            ),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -236,10 +199,6 @@ impl SchedulerParameters for Params {
     type Scheduler<T> = Cake<T>;
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, BLUE, ACK_FILTER, Reason::OVERFLOW];
-
-    const CHANGEABLE: &'static [&'static str] = &[
-        "rtt", "target", "overhead", "mpu", "memory", "ingress", "mtu", "ecn",
-    ];
 
     /// A shaper that is there can have another rate.
     fn changeable(&self) -> Vec<&'static str> {

@@ -1,5 +1,6 @@
 //! Checks that several disciplines share, beside those of any parameters.
 
+use aqmlab_declare::Bounds;
 pub(crate) use aqmlab_declare::Problem;
 pub(crate) use aqmlab_declare::check::*;
 use aqmlab_net::{Bytes, QueueSize, Time};
@@ -8,11 +9,6 @@ use crate::red::Unit;
 
 /// Bytes of the smallest TCP/IP packet: a limit below them holds nothing.
 const SMALLEST_PACKET: u64 = 40;
-
-/// The buffer must hold a packet.
-pub(crate) fn limit(limit: QueueSize) -> Result<(), Problem> {
-    buffer("limit", limit)
-}
 
 /// A buffer must hold a packet.
 pub(crate) fn buffer(field: &str, size: QueueSize) -> Result<(), Problem> {
@@ -32,31 +28,32 @@ pub(crate) fn buffer(field: &str, size: QueueSize) -> Result<(), Problem> {
     }
 }
 
-/// The mean length of a packet is that of one.
-pub(crate) fn mean_packet(mean_packet: Bytes) -> Result<(), Problem> {
-    packet_size("mean_packet", mean_packet)
-}
-
-/// What a flow may send in its turn.
-pub(crate) fn quantum(quantum: Bytes) -> Result<(), Problem> {
-    const LARGEST: Bytes = Bytes(1 << 30);
-    bytes("quantum", quantum)?;
-    if quantum <= LARGEST {
-        return Ok(());
-    }
-    problem("quantum", format!("found {quantum}; at most {LARGEST}"))
-}
+/// What a flow may send in its turn, at most.
+pub(crate) const LARGEST_QUANTUM: Bytes = Bytes(1 << 30);
 
 /// Time between two ticks of an AQM, which wakes that often, also while nothing arrives.
+pub(crate) const SHORTEST_TICK: Time = Time::from_micros(10);
+
+/// The same for a time that depends on other parameters.
 pub(crate) fn interval(field: &str, interval: Time) -> Result<(), Problem> {
-    const SHORTEST: Time = Time::from_micros(10);
-    if interval >= SHORTEST {
-        Ok(())
-    } else {
-        problem(
-            field,
-            format!("found {interval}; it must be at least {SHORTEST}"),
-        )
+    let bounds = Bounds {
+        least: Some(SHORTEST_TICK),
+        ..Bounds::NONE
+    };
+    bounds.check(field, interval)
+}
+
+/// A time must be shorter than another, if it is given.
+pub(crate) fn shorter(
+    (short_name, short): (&str, Option<Time>),
+    (long_name, long): (&str, Time),
+) -> Result<(), Problem> {
+    match short {
+        Some(short) if short >= long => problem(
+            short_name,
+            format!("found {short}; it must be shorter than {long_name}, {long}"),
+        ),
+        _ => Ok(()),
     }
 }
 

@@ -3,8 +3,6 @@
 //! [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Decision, Outcome, happens};
 use crate::check::{self, Problem};
@@ -12,64 +10,43 @@ use crate::context::Context;
 use crate::counters::{Reason, ReasonText};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
-use crate::red::{self, Average, Gap, Unit, packets_per_second};
-use aqmlab_declare::{About, Parameters};
+use crate::red::{Average, Gap, Unit, packets_per_second};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of CHOKe: those of RED, and how many packets an arrival is compared with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Average queue up to which every arrival is admitted.
-    #[serde(default = "default_min_th")]
+    #[param(default = "100 packets", changeable)]
     pub min_th: QueueSize,
     /// Average queue above which every arrival is dropped.
-    #[serde(default = "default_max_th")]
+    #[param(default = "200 packets", changeable)]
     pub max_th: QueueSize,
     /// Buffer size; an arrival that would exceed it is dropped.
-    #[serde(default = "default_limit")]
+    #[param(default = "300 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Waiting packets with which an arrival is compared, 1 to 1000.
-    #[serde(default = "default_candidates")]
-    #[schemars(range(min = 1, max = 1000))]
+    #[param(default = 1, least = 1, most = 1000)]
     pub candidates: u32,
     /// Equal regions into which `min_th` to `max_th` is divided, 0 to 1000: one candidate more for
     /// each that the average has passed. 0: always as many as `candidates` says.
-    #[serde(default)]
-    #[schemars(range(max = 1000))]
+    #[param(default, most = 1000)]
     pub regions: u32,
     /// Weight of the newest sample in the average queue length, above 0, at most 1.
-    #[serde(default = "red::default_w_q")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub w_q: f64,
     /// Signal probability as the average reaches `max_th`, above 0, at most 1.
-    #[serde(default = "red::default_max_p")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.1, above = 0.0, most = 1.0, changeable)]
     pub max_p: f64,
     /// How signals are spaced.
-    #[serde(default)]
+    #[param(default)]
     pub gap: Gap,
     /// Mean packet size: converts bytes to packets and sets how fast an idle queue ages.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped early.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ecn: bool,
-}
-
-fn default_min_th() -> QueueSize {
-    QueueSize::Packets(100.0)
-}
-
-fn default_max_th() -> QueueSize {
-    QueueSize::Packets(200.0)
-}
-
-fn default_limit() -> QueueSize {
-    QueueSize::Packets(300.0)
-}
-
-fn default_candidates() -> u32 {
-    1
 }
 
 impl Parameters for Params {
@@ -97,13 +74,7 @@ impl Parameters for Params {
         memory: "the packets that wait",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::count("candidates", self.candidates, 1, 1000)?;
-        check::count("regions", self.regions, 0, 1000)?;
-        check::in_unit_interval("w_q", self.w_q)?;
-        check::in_unit_interval("max_p", self.max_p)?;
-        check::mean_packet(self.mean_packet)?;
+    fn check_together(&self) -> Result<(), Problem> {
         check::thresholds(
             ("min_th", self.min_th),
             ("max_th", self.max_th),
@@ -131,9 +102,6 @@ impl SchedulerParameters for Params {
     type Scheduler<T> = Choke<T>;
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW, MATCH];
-
-    const CHANGEABLE: &'static [&'static str] =
-        &["min_th", "max_th", "limit", "w_q", "max_p", "ecn"];
 
     fn scheduler<T>(&self, link: LinkFacts, _seed: u64) -> Choke<T> {
         Choke {

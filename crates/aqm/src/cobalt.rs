@@ -3,68 +3,44 @@
 //! Linux's CAKE. Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Decision, happens};
 use crate::check::{self, Problem};
-use crate::codel;
 use crate::context::Context;
 use crate::counters::{Reason, ReasonText};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of COBALT.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Acceptable standing queue delay: 5 to 10 % of `interval`.
-    #[serde(default = "default_target")]
+    #[param(default = "5 ms", above = Time::ZERO, changeable)]
     pub target: Time,
     /// How long the delay must stay above `target`: a typical worst round-trip time.
-    #[serde(default = "codel::default_interval")]
+    #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
     /// What an overflow adds to BLUE's probability.
-    #[serde(default = "default_increment")]
+    #[param(default = INCREMENT, above = 0.0, most = 1.0, changeable)]
     pub increment: f64,
     /// What an empty queue takes from it.
-    #[serde(default = "default_decrement")]
+    #[param(default = DECREMENT, above = 0.0, most = 1.0, changeable)]
     pub decrement: f64,
     /// Buffer size; an arrival that would exceed it is dropped.
-    #[serde(default = "default_limit")]
+    #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// The largest packet: a delay of less than four of them on the link is never too long.
-    #[serde(default = "codel::default_mtu")]
+    #[param(default = "1500 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
     /// Whether CoDel marks ECN-capable packets instead of dropping them. BLUE always drops.
-    #[serde(default = "default_ecn")]
+    #[param(default = true, changeable)]
     pub ecn: bool,
-}
-
-fn default_target() -> Time {
-    Time::from_millis(5)
 }
 
 /// BLUE's steps, in CAKE and by default here.
 pub(crate) const INCREMENT: f64 = 1.0 / 256.0;
 pub(crate) const DECREMENT: f64 = 1.0 / 4096.0;
-
-fn default_increment() -> f64 {
-    INCREMENT
-}
-
-fn default_decrement() -> f64 {
-    DECREMENT
-}
-
-fn default_limit() -> QueueSize {
-    QueueSize::Packets(1000.0)
-}
-
-fn default_ecn() -> bool {
-    true
-}
 
 impl Parameters for Params {
     const ABOUT: About = About {
@@ -83,12 +59,8 @@ impl Parameters for Params {
         memory: "the packets that wait",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::packet_size("mtu", self.mtu)?;
-        check::in_unit_interval("increment", self.increment)?;
-        check::in_unit_interval("decrement", self.decrement)?;
-        codel::check_times(Some(self.target), self.interval)
+    fn check_together(&self) -> Result<(), Problem> {
+        check::shorter(("target", Some(self.target)), ("interval", self.interval))
     }
 }
 
@@ -104,16 +76,6 @@ impl SchedulerParameters for Params {
     type Scheduler<T> = Cobalt<T>;
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, BLUE, Reason::OVERFLOW];
-
-    const CHANGEABLE: &'static [&'static str] = &[
-        "target",
-        "interval",
-        "increment",
-        "decrement",
-        "limit",
-        "mtu",
-        "ecn",
-    ];
 
     fn scheduler<T>(&self, link: LinkFacts, _seed: u64) -> Cobalt<T> {
         let mut cobalt = Cobalt {

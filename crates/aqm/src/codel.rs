@@ -2,60 +2,44 @@
 //! Management", RFC 8289, 2018, sections 5.3 to 5.6. Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Ecn, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};
 use crate::context::Context;
 use crate::counters::{Reason, ReasonText};
 use crate::link::{Backlog, Limit, LinkFacts, Room};
 use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Declared, Parameters, parameters};
 
 /// Parameters of CoDel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Acceptable standing queue delay: 5 to 10 % of `interval`. Not given: 5 ms, or the time of
     /// 1.5 packets of `mtu` bytes on the link if that is longer.
-    #[serde(default)]
+    #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
     /// How long the delay must stay above `target`: a typical worst round-trip time.
-    #[serde(default = "default_interval")]
+    #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
     /// Buffer size; an arrival that would exceed it is dropped.
-    #[serde(default = "default_limit")]
+    #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// The largest packet: a queue of no more than this many bytes is left alone.
-    #[serde(default = "default_mtu")]
+    #[param(default = "1500 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ecn: bool,
     /// A step: packets that waited for more than this are marked as they leave, whatever CoDel does.
     /// It never drops, and needs `ecn`. Not given: none.
-    #[serde(default)]
     pub ce_threshold: Option<Time>,
     /// The step marks only packets whose DS byte (code point and ECN field), masked by
     /// `ce_threshold_mask`, is this: 1 masked by 3 is ECT(1), L4S.
-    #[serde(default)]
+    #[param(default)]
     pub ce_threshold_selector: u8,
     /// The bits of the DS byte that `ce_threshold_selector` is compared with; with 0 any packet is
     /// meant.
-    #[serde(default)]
+    #[param(default)]
     pub ce_threshold_mask: u8,
-}
-
-pub(crate) const fn default_interval() -> Time {
-    Time::from_millis(100)
-}
-
-fn default_limit() -> QueueSize {
-    QueueSize::Packets(1000.0)
-}
-
-pub(crate) const fn default_mtu() -> Bytes {
-    Bytes(1500)
 }
 
 impl Parameters for Params {
@@ -75,11 +59,9 @@ impl Parameters for Params {
         memory: "the packets that wait",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::packet_size("mtu", self.mtu)?;
+    fn check_together(&self) -> Result<(), Problem> {
         self.step().check(self.ecn)?;
-        check_times(self.target, self.interval)
+        check::shorter(("target", self.target), ("interval", self.interval))
     }
 }
 
@@ -150,22 +132,6 @@ impl CeThreshold {
     }
 }
 
-/// A delay to aim at is positive and shorter than the time for which it may be exceeded.
-pub(crate) fn check_times(target: Option<Time>, interval: Time) -> Result<(), Problem> {
-    check::positive("interval", interval)?;
-    let Some(target) = target else {
-        return Ok(());
-    };
-    check::positive("target", target)?;
-    if target < interval {
-        return Ok(());
-    }
-    check::problem(
-        "target",
-        format!("found {target}; it must be shorter than interval, {interval}"),
-    )
-}
-
 impl SchedulerParameters for Params {
     type Scheduler<T> = Codel<T>;
 
@@ -174,8 +140,6 @@ impl SchedulerParameters for Params {
     fn reasons(&self) -> &'static [Reason] {
         reasons(self.step())
     }
-
-    const CHANGEABLE: &'static [&'static str] = &["target", "interval", "limit", "mtu", "ecn"];
 
     fn changeable(&self) -> Vec<&'static str> {
         changeable(Self::CHANGEABLE, self.step())

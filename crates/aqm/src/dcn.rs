@@ -12,65 +12,59 @@ use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::FlowList;
 use crate::link::{Backlog, LinkFacts};
-use crate::red::{self, Unit, packets_per_second};
-use aqmlab_declare::{About, Parameters};
+use crate::red::{Unit, packets_per_second};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of DCN.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Queue length aimed at (Le 2005: 24 or 240 packets).
     pub q_ref: QueueSize,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// How far the fair share p_ref moves per packet by which the previous sample of the queue
     /// was off `q_ref`, at least 0 and below `b`.
-    #[serde(default = "default_a")]
-    #[schemars(range(min = 0.0))]
+    #[param(default = 1.7, least = 0.0)]
     pub a: f64,
     /// The same for the newest sample, above `a`.
-    #[serde(default = "default_b")]
-    #[schemars(range(min = 0.0))]
+    #[param(default = 1.8, least = 0.0)]
     pub b: f64,
     /// The paper's T: how often the queue is sampled and p_ref moves.
-    #[serde(default = "default_interval")]
+    #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
     /// The paper's T_dec: how often every heavy flow is forgiven p_ref packets.
-    #[serde(default = "default_aging_interval")]
+    #[param(default = "1 s", least = check::SHORTEST_TICK)]
     pub aging_interval: Time,
     /// A light flow that is silent for longer starts from zero.
-    #[serde(default = "default_clearing_interval")]
+    #[param(default = "1 s", above = Time::ZERO)]
     pub clearing_interval: Time,
     /// A flow is heavy once it has sent more packets than these without a silence; from 1 to
     /// 1000000.
-    #[serde(default = "default_sb_threshold")]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    #[param(default = 70, least = 1, most = 1_000_000)]
     pub sb_threshold: u32,
     /// Slots of the score board, the table of light flows (SB); from 1 to 1048576.
-    #[serde(default = "default_table")]
-    #[schemars(range(min = 1, max = MOST_ENTRIES))]
+    #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub sb_slots: u32,
     /// Places in the table of heavy flows (HB); from 1 to 1048576.
-    #[serde(default = "default_table")]
-    #[schemars(range(min = 1, max = MOST_ENTRIES))]
+    #[param(default = 4096, least = 1, most = MOST_ENTRIES)]
     pub hb_entries: u32,
     /// Upper bound of p_ref, and its start, in packets per `aging_interval`; at least 1. Left out:
     /// 1 % of what the link carries in that time.
-    #[serde(default)]
-    #[schemars(range(min = 1.0))]
+    #[param(least = LEAST_SHARE)]
     pub p_max: Option<f64>,
     /// Which packets of a flow count.
-    #[serde(default)]
+    #[param(default)]
     pub counts: Counts,
     /// Whether p_ref follows equation 4.2 to the letter, which has the two samples the wrong way
     /// round.
-    #[serde(default)]
+    #[param(default)]
     pub as_printed: bool,
     /// Mean packet size: converts bytes to packets and the link's rate to packets per second.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default)]
     pub ecn: bool,
 }
 
@@ -89,34 +83,6 @@ pub enum Counts {
 }
 
 const MOST_ENTRIES: u32 = 1 << 20;
-
-fn default_a() -> f64 {
-    1.7
-}
-
-fn default_b() -> f64 {
-    1.8
-}
-
-fn default_interval() -> Time {
-    Time::from_micros(6250)
-}
-
-fn default_aging_interval() -> Time {
-    Time::from_secs(1)
-}
-
-fn default_clearing_interval() -> Time {
-    Time::from_secs(1)
-}
-
-fn default_sb_threshold() -> u32 {
-    70
-}
-
-fn default_table() -> u32 {
-    4096
-}
 
 impl Parameters for Params {
     const ABOUT: About = About {
@@ -149,19 +115,8 @@ impl Parameters for Params {
         memory: "`sb_slots` slots of 24 bytes and at most `hb_entries` flows of 32 bytes",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::at_least("a", self.a, 0.0)?;
-        check::at_least("b", self.b, 0.0)?;
-        check::ascending(("a", self.a), ("b", self.b))?;
-        check::interval("interval", self.interval)?;
-        check::interval("aging_interval", self.aging_interval)?;
-        check::positive("clearing_interval", self.clearing_interval)?;
-        check::count("sb_threshold", self.sb_threshold, 1, 1_000_000)?;
-        check::count("sb_slots", self.sb_slots, 1, MOST_ENTRIES)?;
-        check::count("hb_entries", self.hb_entries, 1, MOST_ENTRIES)?;
-        check::at_least("p_max", self.p_max.unwrap_or(LEAST_SHARE), LEAST_SHARE)?;
-        check::mean_packet(self.mean_packet)
+    fn check_together(&self) -> Result<(), Problem> {
+        check::ascending(("a", self.a), ("b", self.b))
     }
 }
 
@@ -172,14 +127,6 @@ impl AqmParameters for Params {
 
     fn aqm(&self, link: LinkFacts, seed: u64) -> Dcn {
         Dcn::new(self, link, seed)
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

@@ -3,21 +3,22 @@
 //! The AQM admits everything; the limit that every FIFO has does the rest.
 
 use aqmlab_net::{Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks};
-use crate::check::{self, Problem};
+use crate::check;
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of drop-tail.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
+    /// It never signals, so there is nothing to mark.
+    #[serde(skip)]
+    pub ecn: bool,
 }
 
 impl Parameters for Params {
@@ -29,10 +30,6 @@ impl Parameters for Params {
         departures: &[],
         memory: "none",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)
-    }
 }
 
 impl AqmParameters for Params {
@@ -40,18 +37,8 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::OVERFLOW];
 
-    const CHANGEABLE: &'static [&'static str] = &["limit"];
-
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> DropTail {
         DropTail
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        false
     }
 }
 

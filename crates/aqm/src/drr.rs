@@ -5,32 +5,30 @@ use aqmlab_net::{Bytes, Packet, QueueSize, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{self, Problem};
+use crate::check;
 use crate::context::Context;
 use crate::counters::Reason;
 use crate::flow_queues::{Chain, FlowQueues, Links, Sizes, queue_of};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{Queued, Scheduler, SchedulerParameters, Stats};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of DRR.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Queues among which flows are spread, 1 to 65536.
-    #[serde(default = "default_flows")]
-    #[schemars(range(min = 1, max = 65536))]
+    #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
     /// IP bytes that a turn adds to what a flow may send. Any will share fairly; at least the
     /// largest packet makes every look at a flow send something.
-    #[serde(default = "default_quantum")]
+    #[param(default = "500 bytes", least = Bytes(1), most = check::LARGEST_QUANTUM, changeable)]
     pub quantum: Bytes,
     /// Buffer size of all flows together; when an arrival exceeds it, the flow with most bytes
     /// loses packets.
-    #[serde(default = "default_limit")]
+    #[param(default = "25000 bytes", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Which packet of that flow is lost.
-    #[serde(default)]
+    #[param(default)]
     pub overflow: Overflow,
 }
 
@@ -43,18 +41,6 @@ pub enum Overflow {
     Tail,
     /// The oldest: its sender learns of it sooner.
     Head,
-}
-
-fn default_flows() -> u32 {
-    1024
-}
-
-fn default_quantum() -> Bytes {
-    Bytes(500)
-}
-
-fn default_limit() -> QueueSize {
-    QueueSize::Bytes(25_000)
 }
 
 impl Parameters for Params {
@@ -76,20 +62,12 @@ impl Parameters for Params {
         ],
         memory: "the packets that wait, and about 50 bytes per queue",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::count("flows", self.flows, 1, 65536)?;
-        check::quantum(self.quantum)
-    }
 }
 
 impl SchedulerParameters for Params {
     type Scheduler<T> = Drr<T>;
 
     const REASONS: &'static [Reason] = &[Reason::OVERFLOW];
-
-    const CHANGEABLE: &'static [&'static str] = &["quantum", "limit"];
 
     fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> Drr<T> {
         Drr {

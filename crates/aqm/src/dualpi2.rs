@@ -18,102 +18,95 @@ use crate::context::Context;
 use crate::counters::{Reason, ReasonText};
 use crate::link::{Backlog, EcnFields, Limit, LinkFacts, Room};
 pub use crate::native::Native;
-use crate::native::{self, NativeLaw};
+use crate::native::NativeLaw;
 use crate::queue::{
     Foreseen, PacketQueue, Prospect, Queued, Scheduler, SchedulerParameters, Stats,
 };
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 use controller::{Controller, Gains, recurs};
 
 /// Parameters of DualPI2.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Delay of the classic queue to hold. Not given: 15 ms.
-    #[serde(default)]
+    #[param(changeable)]
     pub target: Option<Time>,
     /// Time between two updates of the probability. Not given: 16 ms.
-    #[serde(default)]
+    #[param(changeable)]
     pub t_update: Option<Time>,
     /// Gain on the distance from `target`: probability per second of delay, at each update. Not
     /// given: 41/256.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1e6))]
+    #[param(least = 0.0, most = 1e6, changeable)]
     pub alpha: Option<f64>,
     /// Gain on the growth of the delay: probability per second of delay, at each update. Not given:
     /// 819/256.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1e6))]
+    #[param(least = 0.0, most = 1e6, changeable)]
     pub beta: Option<f64>,
     /// The longest round trip to be stable with. It sets `target`, `t_update`, `alpha` and `beta` by
     /// the RFC's rule, which then cannot be given. Not given beside `typical_rtt`: six times that.
-    #[serde(default)]
+    #[param(above = Time::ZERO, changeable)]
     pub max_rtt: Option<Time>,
     /// The usual round trip, for the same rule. Not given beside `max_rtt`: a sixth of that.
-    #[serde(default)]
+    #[param(above = Time::ZERO, changeable)]
     pub typical_rtt: Option<Time>,
     /// The coupling factor k: L4S packets are marked with k times the base probability, classic ones
     /// signalled with its square.
-    #[serde(default = "default_coupling")]
-    #[schemars(range(min = 1, max = 255))]
+    #[param(default = 2, least = 1, most = 255, changeable)]
     pub coupling: u32,
     /// Which packets go to the L4S queue.
-    #[serde(default)]
+    #[param(default)]
     pub l4s: L4sPackets,
     /// Whose rules turn probabilities into marks and drops.
-    #[serde(default)]
+    #[param(default)]
     pub rules: Rules,
     /// The marking of the L4S queue by its own delay.
-    #[serde(default)]
+    #[param(default)]
     pub native: Native,
     /// The step marks L4S packets that waited for more than this.
-    #[serde(default = "native::default_step")]
+    #[param(default = "1 ms", changeable)]
     pub step: Time,
     /// The step in packets instead: it marks when more than so many stay behind in the L4S queue.
-    #[serde(default)]
     pub step_packets: Option<u32>,
     /// Native marking leaves packets alone that found fewer packets than this in the L4S queue.
-    #[serde(default)]
+    #[param(default)]
     pub min_qlen_step: u32,
     /// The ramp begins at this delay of an L4S packet.
-    #[serde(default = "native::default_ramp_min")]
+    #[param(default = "800 us", changeable)]
     pub ramp_min: Time,
     /// From there to certainty.
-    #[serde(default = "native::default_ramp_range")]
+    #[param(default = "400 us", above = Time::ZERO, changeable)]
     pub ramp_range: Time,
     /// The ramp leaves a packet alone that leaves at most so many behind in the L4S queue.
-    #[serde(default = "native::default_ramp_packets")]
+    #[param(default = 1, changeable)]
     pub ramp_packets: u32,
     /// How the two queues share the link.
-    #[serde(default)]
+    #[param(default)]
     pub service: Service,
     /// Percent of the bytes that the classic queue gets when both are busy (`wrr`).
-    #[serde(default = "default_classic_protection")]
-    #[schemars(range(min = 0, max = 100))]
+    #[param(default = 10, most = 100, changeable)]
     pub classic_protection: u32,
     /// By how much longer a classic packet must have waited to go first (`time-shifted`). Not given:
     /// twice `target`.
-    #[serde(default)]
     pub time_shift: Option<Time>,
     /// What L4S packets meet when marks are not enough, with a coupled probability above 1.
-    #[serde(default)]
+    #[param(default)]
     pub overload: Overload,
     /// Whether the coupled decisions fall when packets come. Else they fall when packets leave, as
     /// native marking always does.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub drop_early: bool,
     /// Buffer size of both queues together; an arrival that would exceed it is dropped.
-    #[serde(default = "default_limit")]
+    #[param(default = "10000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// A second limit, in IP bytes. Not given: 2 `mtu` for each packet of a `limit` in packets.
-    #[serde(default)]
+    #[param(least = Bytes(1), changeable)]
     pub memory: Option<Bytes>,
     /// The largest packet: with fewer bytes waiting than two of them Linux makes no coupled
     /// decision.
-    #[serde(default = "default_mtu")]
+    #[param(default = "1514 bytes", check = check::packet_size)]
     pub mtu: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default = "default_ecn")]
+    #[param(default = true, changeable)]
     pub ecn: bool,
 }
 
@@ -163,26 +156,6 @@ pub enum Overload {
     Overflow,
 }
 
-fn default_coupling() -> u32 {
-    2
-}
-
-fn default_classic_protection() -> u32 {
-    10
-}
-
-fn default_limit() -> QueueSize {
-    QueueSize::Packets(10_000.0)
-}
-
-fn default_mtu() -> Bytes {
-    Bytes(1514)
-}
-
-fn default_ecn() -> bool {
-    true
-}
-
 impl Params {
     /// What the controller works with: as given, or by the RFC's rule.
     fn gains(&self) -> Gains {
@@ -230,17 +203,8 @@ impl Parameters for Params {
         memory: "the packets that wait",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::packet_size("mtu", self.mtu)?;
-        check::count("coupling", self.coupling, 1, 255)?;
-        check::count("classic_protection", self.classic_protection, 0, 100)?;
-        check::bytes("memory", self.memory.unwrap_or(Bytes(1)))?;
-        check::positive("ramp_range", self.ramp_range)?;
+    fn check_together(&self) -> Result<(), Problem> {
         let by_rule = [("max_rtt", self.max_rtt), ("typical_rtt", self.typical_rtt)];
-        for (field, rtt) in by_rule {
-            check::positive(field, rtt.unwrap_or(Time::from_nanos(1)))?;
-        }
         if let Some((rule, _)) = by_rule.iter().find(|(_, rtt)| rtt.is_some()) {
             let given = [
                 ("target", self.target.is_some()),
@@ -295,25 +259,6 @@ impl SchedulerParameters for Params {
         STEP,
         Reason::FORCED,
         Reason::OVERFLOW,
-    ];
-
-    const CHANGEABLE: &'static [&'static str] = &[
-        "target",
-        "t_update",
-        "alpha",
-        "beta",
-        "max_rtt",
-        "typical_rtt",
-        "coupling",
-        "step",
-        "ramp_min",
-        "ramp_range",
-        "ramp_packets",
-        "classic_protection",
-        "drop_early",
-        "limit",
-        "memory",
-        "ecn",
     ];
 
     fn scheduler<T>(&self, _link: LinkFacts, _seed: u64) -> DualPi2<T> {

@@ -3,8 +3,6 @@
 //! Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Problem};
 use crate::codel::{self, CE_THRESHOLD, CeThreshold, Control};
@@ -14,76 +12,52 @@ use crate::flow_queues::{FlowQueues, Sizes, queue_of};
 use crate::fq::{self, DrrScheduler};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{Queued, Scheduler, SchedulerParameters, Stats};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Declared, Parameters, parameters};
 
 /// Parameters of FQ-CoDel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Queues among which flows are spread, 1 to 65536.
-    #[serde(default = "default_flows")]
-    #[schemars(range(min = 1, max = 65536))]
+    #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
     /// IP bytes that a turn adds to what a flow may send. Not given: 1514 bytes, or 300 where the
     /// link has less than 100 Mbit/s.
-    #[serde(default)]
+    #[param(least = Bytes(1), most = check::LARGEST_QUANTUM, changeable)]
     pub quantum: Option<Bytes>,
     /// Buffer size of all flows together; when an arrival exceeds it, the flow with most bytes
     /// loses packets.
-    #[serde(default = "default_limit")]
+    #[param(default = "10240 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// A second limit, in IP bytes whatever the unit of the first.
-    #[serde(default = "default_memory")]
+    #[param(default = Bytes(32 << 20), least = Bytes(1), changeable)]
     pub memory: Bytes,
     /// Packets that an overflow drops at most in one go; it aims at half of the flow's bytes.
-    #[serde(default = "default_batch")]
-    #[schemars(range(min = 1))]
+    #[param(default = 64, least = 1, changeable)]
     pub batch: u32,
     /// Acceptable standing queue delay of a flow: 5 to 10 % of `interval`. Not given: 5 ms, or the
     /// time of 1.5 packets of `mtu` bytes on the link if that is longer.
-    #[serde(default)]
+    #[param(above = Time::ZERO, changeable)]
     pub target: Option<Time>,
     /// How long the delay must stay above `target`: a typical worst round-trip time.
-    #[serde(default = "codel::default_interval")]
+    #[param(default = "100 ms", above = Time::ZERO, changeable)]
     pub interval: Time,
     /// The largest packet: a flow with no more than this many bytes waiting is left alone.
-    #[serde(default = "codel::default_mtu")]
+    #[param(default = "1500 bytes", check = check::packet_size, changeable)]
     pub mtu: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default = "default_ecn")]
+    #[param(default = true, changeable)]
     pub ecn: bool,
     /// A step: packets that waited for more than this are marked as they leave, whatever CoDel does.
     /// It never drops, and needs `ecn`. Not given: none.
-    #[serde(default)]
     pub ce_threshold: Option<Time>,
     /// The step marks only packets whose DS byte (code point and ECN field), masked by
     /// `ce_threshold_mask`, is this: 1 masked by 3 is ECT(1), L4S.
-    #[serde(default)]
+    #[param(default)]
     pub ce_threshold_selector: u8,
     /// The bits of the DS byte that `ce_threshold_selector` is compared with; with 0 any packet is
     /// meant.
-    #[serde(default)]
+    #[param(default)]
     pub ce_threshold_mask: u8,
-}
-
-pub(crate) const fn default_flows() -> u32 {
-    1024
-}
-
-pub(crate) const fn default_limit() -> QueueSize {
-    QueueSize::Packets(10_240.0)
-}
-
-pub(crate) const fn default_memory() -> Bytes {
-    Bytes(32 << 20)
-}
-
-fn default_batch() -> u32 {
-    64
-}
-
-fn default_ecn() -> bool {
-    true
 }
 
 impl Parameters for Params {
@@ -107,15 +81,9 @@ impl Parameters for Params {
         memory: "the packets that wait, and about 100 bytes per queue",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::count("flows", self.flows, 1, 65536)?;
-        check::quantum(self.quantum.unwrap_or(Bytes(1)))?;
-        check::bytes("memory", self.memory)?;
-        check::count("batch", self.batch, 1, u32::MAX)?;
-        check::packet_size("mtu", self.mtu)?;
+    fn check_together(&self) -> Result<(), Problem> {
         self.step().check(self.ecn)?;
-        codel::check_times(self.target, self.interval)
+        check::shorter(("target", self.target), ("interval", self.interval))
     }
 }
 
@@ -137,10 +105,6 @@ impl SchedulerParameters for Params {
     fn reasons(&self) -> &'static [Reason] {
         codel::reasons(self.step())
     }
-
-    const CHANGEABLE: &'static [&'static str] = &[
-        "quantum", "limit", "memory", "batch", "target", "interval", "mtu", "ecn",
-    ];
 
     fn changeable(&self) -> Vec<&'static str> {
         codel::changeable(Self::CHANGEABLE, self.step())
@@ -315,7 +279,7 @@ mod tests {
             flows: 2,
             quantum: Some(Bytes(1500)),
             limit: QueueSize::Packets(8.0),
-            memory: default_memory(),
+            memory: Bytes(32 << 20),
             batch: 64,
             target: None,
             interval: Time::from_millis(100),

@@ -2,76 +2,64 @@
 //! and ns-3 have it. DrrScheduler: RFC 8290; PIE: RFC 8033. Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::check::{self, Problem};
+use crate::check;
 use crate::context::Context;
 use crate::counters::Reason;
 use crate::flow_queues::{FlowQueues, queue_of};
 use crate::fq::DrrScheduler;
-use crate::fq_codel;
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::pie::{self, Control};
 use crate::queue::{Queued, Scheduler, SchedulerParameters, Stats};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of FQ-PIE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Queues among which flows are spread, 1 to 65536.
-    #[serde(default = "fq_codel::default_flows")]
-    #[schemars(range(min = 1, max = 65536))]
+    #[param(default = 1024, least = 1, most = 65536)]
     pub flows: u32,
     /// IP bytes that a turn adds to what a flow may send.
-    #[serde(default = "default_quantum")]
+    #[param(default = "1500 bytes", least = Bytes(1), most = check::LARGEST_QUANTUM)]
     pub quantum: Bytes,
     /// Buffer size of all flows together; an arrival that would exceed it is dropped.
-    #[serde(default = "fq_codel::default_limit")]
+    #[param(default = "10240 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// A second limit, in IP bytes whatever the unit of the first.
-    #[serde(default = "fq_codel::default_memory")]
+    #[param(default = Bytes(32 << 20), least = Bytes(1), changeable)]
     pub memory: Bytes,
     /// Queue delay to hold in each flow (QDELAY_REF).
-    #[serde(default = "pie::default_qdelay_ref")]
+    #[param(default = "15 ms", above = Time::ZERO, changeable)]
     pub qdelay_ref: Time,
     /// Time between two updates of the probabilities (T_UPDATE).
-    #[serde(default = "pie::default_t_update")]
+    #[param(default = pie::PUBLISHED_T_UPDATE, least = check::SHORTEST_TICK)]
     pub t_update: Time,
     /// Gain on the distance from `qdelay_ref`, per second. Not given: 0.125, scaled with
     /// `t_update` over 15 ms.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1e6))]
+    #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
     /// Gain on the growth of the delay, per second. Not given: 1.25, and half of what the default
     /// of `alpha` has lost by `t_update`.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1e6))]
+    #[param(least = 0.0, most = pie::LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
     /// How long a burst into an empty flow is let pass (MAX_BURST).
-    #[serde(default = "pie::default_max_burst")]
+    #[param(default = "150 ms", changeable)]
     pub max_burst: Time,
     /// Mean packet size: a flow with no more than two of them waiting is left alone.
-    #[serde(default = "pie::default_mean_packet")]
+    #[param(default = "1500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether the probability is multiplied by packet size over `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub scale_by_size: bool,
     /// Whether a flow's signals are kept from following each other too soon or too late.
-    #[serde(default)]
+    #[param(default)]
     pub derandomize: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ecn: bool,
     /// Probability from which even they are dropped, 0 to 1.
-    #[serde(default = "pie::default_mark_ecnth")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
-}
-
-fn default_quantum() -> Bytes {
-    Bytes(1500)
 }
 
 impl Parameters for Params {
@@ -94,33 +82,12 @@ impl Parameters for Params {
         ],
         memory: "the packets that wait, and about 100 bytes per queue",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::count("flows", self.flows, 1, 65536)?;
-        check::quantum(self.quantum)?;
-        check::bytes("memory", self.memory)?;
-        pie::check_control(self.qdelay_ref, self.t_update, self.alpha, self.beta)?;
-        check::mean_packet(self.mean_packet)?;
-        pie::check_threshold(self.mark_ecnth)
-    }
 }
 
 impl SchedulerParameters for Params {
     type Scheduler<T> = FqPie<T>;
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
-
-    const CHANGEABLE: &'static [&'static str] = &[
-        "limit",
-        "memory",
-        "qdelay_ref",
-        "alpha",
-        "beta",
-        "max_burst",
-        "mark_ecnth",
-        "ecn",
-    ];
 
     fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> FqPie<T> {
         let (alpha, beta) = pie::gains(self.t_update, self.alpha, self.beta);

@@ -5,71 +5,49 @@ use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 
 use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
 use crate::counters::{Reason, ReasonText};
 use crate::flow_map::FlowMap;
 use crate::link::{Backlog, LinkFacts};
-use crate::red::{self, Average, Gap, Unit, packets_per_second};
-use aqmlab_declare::{About, Parameters};
+use crate::red::{Average, Gap, Unit, packets_per_second};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of FRED.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Average queue below which only flows above their share are dropped, and the packets that a
     /// flow may have waiting; at least 1 packet. Left out: a quarter of `limit`, or what the link
     /// carries in `rtt` if that is less.
-    #[serde(default)]
     pub min_th: Option<QueueSize>,
     /// Average queue from which every arrival is dropped. Left out: twice `min_th`.
-    #[serde(default)]
     pub max_th: Option<QueueSize>,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Typical round-trip time; bounds `min_th` where that is left out.
-    #[serde(default = "default_rtt")]
+    #[param(default = "100 ms", above = Time::ZERO)]
     pub rtt: Time,
     /// Packets that every flow may have waiting without being signalled: 2 for small buffers, 4
     /// for large ones.
-    #[serde(default = "default_min_q")]
+    #[param(default = 2)]
     pub min_q: u32,
     /// Weight of the newest sample in the average queue length; above 0 and at most 1.
-    #[serde(default = "default_w_q")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// Signal probability as the average reaches `max_th`; above 0 and at most 1.
-    #[serde(default = "default_max_p")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.02, above = 0.0, most = 1.0)]
     pub max_p: f64,
     /// How signals are spaced.
-    #[serde(default)]
+    #[param(default)]
     pub gap: Gap,
     /// Mean packet size: converts bytes to packets and sets how fast an idle queue ages.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default)]
     pub ecn: bool,
-}
-
-fn default_rtt() -> Time {
-    Time::from_millis(100)
-}
-
-fn default_min_q() -> u32 {
-    2
-}
-
-fn default_w_q() -> f64 {
-    0.002
-}
-
-fn default_max_p() -> f64 {
-    0.02
 }
 
 impl Parameters for Params {
@@ -97,12 +75,7 @@ impl Parameters for Params {
         memory: "a flow and its counts, about 32 bytes, and 8 bytes more, per packet that waits",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::mean_packet(self.mean_packet)?;
-        check::in_unit_interval("w_q", self.w_q)?;
-        check::in_unit_interval("max_p", self.max_p)?;
-        check::positive("rtt", self.rtt)?;
+    fn check_together(&self) -> Result<(), Problem> {
         match (self.min_th, self.max_th) {
             (None, None) => Ok(()),
             (None, Some(max_th)) => check::problem(
@@ -175,14 +148,6 @@ impl AqmParameters for Params {
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Fred {
         Fred::new(self, link)
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

@@ -2,50 +2,44 @@
 //! a ramp. RFC 9331, section 4.3 on what L4S senders expect; RFC 9332, appendix A.1 on the ramp.
 
 use aqmlab_net::{Ecn, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Decision, happens};
-use crate::check::{self, Problem};
+use crate::check;
 use crate::context::Context;
 use crate::counters::Reason;
 use crate::link::{Backlog, Limit, LinkFacts};
 pub use crate::native::Native;
-use crate::native::{self, NativeLaw};
+use crate::native::NativeLaw;
 use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of L4S marking.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// How the delay becomes marks.
-    #[serde(default)]
+    #[param(default)]
     pub law: Native,
     /// The step signals packets that waited for more than this.
-    #[serde(default = "native::default_step")]
+    #[param(default = "1 ms", changeable)]
     pub step: Time,
     /// The ramp begins at this delay.
-    #[serde(default = "native::default_ramp_min")]
+    #[param(default = "800 us", changeable)]
     pub ramp_min: Time,
     /// From there to certainty.
-    #[serde(default = "native::default_ramp_range")]
+    #[param(default = "400 us", above = Time::ZERO, changeable)]
     pub ramp_range: Time,
     /// The ramp leaves a packet alone that leaves at most so many behind.
-    #[serde(default = "native::default_ramp_packets")]
+    #[param(default = 1, changeable)]
     pub ramp_packets: u32,
     /// Whether only ECT(1) packets are signalled; others pass.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub only_ect1: bool,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default = "default_ecn")]
+    #[param(default = true, changeable)]
     pub ecn: bool,
-}
-
-fn default_ecn() -> bool {
-    true
 }
 
 impl Parameters for Params {
@@ -62,27 +56,12 @@ impl Parameters for Params {
         ],
         memory: "the packets that wait",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::positive("ramp_range", self.ramp_range)
-    }
 }
 
 impl SchedulerParameters for Params {
     type Scheduler<T> = L4sMarking<T>;
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
-
-    const CHANGEABLE: &'static [&'static str] = &[
-        "step",
-        "ramp_min",
-        "ramp_range",
-        "ramp_packets",
-        "only_ect1",
-        "limit",
-        "ecn",
-    ];
 
     fn scheduler<T>(&self, _link: LinkFacts, _seed: u64) -> L4sMarking<T> {
         L4sMarking {

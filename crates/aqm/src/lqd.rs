@@ -3,68 +3,55 @@
 //! 4.4. Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, for_size};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
-use crate::pi;
-use crate::red::{self, Unit};
-use aqmlab_declare::{About, Parameters};
+use crate::red::Unit;
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of LQD.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Queue aimed at while nothing is lost; the authors ran 24 and 240 packets.
+    #[param(changeable)]
     pub q_ref: QueueSize,
     /// Loss rate aimed at while the queue is `q_ref`: a share of the arrivals.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default, least = 0.0, most = 1.0, changeable)]
     pub p_ref: f64,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Gain of the queue's distance from `q_ref`, per packet and tick; above 0.
-    #[serde(default = "default_a")]
-    #[schemars(range(min = 0.0))]
+    #[param(default = 1e-4, above = 0.0, changeable)]
     pub a: f64,
     /// Gain of the loss rate's distance from `p_ref`, per tick; at least 0. With 0 the loss rate
     /// does not count.
-    #[serde(default = "default_b")]
-    #[schemars(range(min = 0.0))]
+    #[param(default = 0.1, least = 0.0, changeable)]
     pub b: f64,
     /// Time between two changes of the probability; the gains belong to it. At least 10 us.
-    #[serde(default = "pi::default_interval")]
+    #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
     /// Over how long the loss rate is taken, at least `interval`; in between the last one stands. Left
     /// out: over each `interval`.
-    #[serde(default)]
+    #[param(least = check::SHORTEST_TICK)]
     pub loss_interval: Option<Time>,
     /// Whether marked packets count as lost.
-    #[serde(default)]
+    #[param(default)]
     pub count_marks: bool,
     /// What the queue is measured in; bytes count as packets of `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub unit: Unit,
     /// Whether the probability is multiplied by packet size over `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ecn: bool,
-}
-
-fn default_a() -> f64 {
-    1e-4
-}
-
-fn default_b() -> f64 {
-    0.1
 }
 
 impl Parameters for Params {
@@ -87,21 +74,14 @@ impl Parameters for Params {
         memory: "a few numbers",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::mean_packet(self.mean_packet)?;
+    fn check_together(&self) -> Result<(), Problem> {
         check::target_queue(self.q_ref, self.limit, self.mean_packet)?;
-        check::between("p_ref", self.p_ref, 0.0, 1.0)?;
-        check::above("a", self.a, 0.0)?;
-        check::at_least("b", self.b, 0.0)?;
-        check::interval("interval", self.interval)?;
         match self.loss_interval {
             Some(longer) if longer < self.interval => {
                 let message = format!("found {longer}; at least interval, {}", self.interval);
                 check::problem("loss_interval", message)
             }
-            Some(longer) => check::interval("loss_interval", longer),
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 }
@@ -110,8 +90,6 @@ impl AqmParameters for Params {
     type Aqm = Lqd;
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
-
-    const CHANGEABLE: &'static [&'static str] = &["q_ref", "p_ref", "limit", "a", "b", "ecn"];
 
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Lqd {
         Lqd {
@@ -123,14 +101,6 @@ impl AqmParameters for Params {
             params: self.clone(),
             state: State::default(),
         }
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

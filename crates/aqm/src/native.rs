@@ -51,19 +51,3 @@ impl NativeLaw {
         }
     }
 }
-
-pub(crate) fn default_step() -> Time {
-    Time::from_millis(1)
-}
-
-pub(crate) fn default_ramp_min() -> Time {
-    Time::from_micros(800)
-}
-
-pub(crate) fn default_ramp_range() -> Time {
-    Time::from_micros(400)
-}
-
-pub(crate) fn default_ramp_packets() -> u32 {
-    1
-}

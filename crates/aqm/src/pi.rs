@@ -2,61 +2,61 @@
 //! Supporting TCP Flows", IEEE INFOCOM 2001. Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, for_size};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
-use crate::red::{self, Unit};
-use aqmlab_declare::{About, Parameters};
+use crate::red::Unit;
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of PI.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Queue to hold.
-    #[serde(default = "default_q_ref")]
+    #[param(default = "50 packets", changeable)]
     pub q_ref: QueueSize,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Gain of the newest sample, per packet; above `b`. If neither gains nor `design` are stated:
     /// the authors' pair, 1.822e-5 and 1.816e-5, made for 3750 packets per second, at least 60
     /// flows and round-trip times of at most 246 ms.
-    #[serde(default)]
+    #[param(changeable)]
     pub a: Option<f64>,
     /// Gain of the previous sample, per packet; above 0.
-    #[serde(default)]
+    #[param(changeable)]
+    #[param(above = 0.0)]
     pub b: Option<f64>,
     /// Sets the gains by the authors' rule, from the link's rate and this.
-    #[serde(default)]
+    #[param(table)]
     pub design: Option<Design>,
     /// Time between two samples of the queue; the gains belong to it. At least 10 us.
-    #[serde(default = "default_interval")]
+    #[param(default = "6.25 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
     /// What the queue is measured in; bytes count as packets of `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub unit: Unit,
     /// Whether the probability is multiplied by packet size over `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ecn: bool,
 }
 
 /// The load for which PI is stable.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Design {
     /// The least number of TCP flows; above 0.
-    #[schemars(range(min = 0.0))]
+    #[param(above = 0.0)]
     pub flows: f64,
     /// The longest round-trip time.
+    #[param(above = Time::ZERO)]
     pub rtt: Time,
 }
 
@@ -72,15 +72,6 @@ const PUBLISHED: Gains = Gains {
     a: 1.822e-5,
     b: 1.816e-5,
 };
-
-fn default_q_ref() -> QueueSize {
-    QueueSize::Packets(50.0)
-}
-
-/// 160 Hz.
-pub(crate) fn default_interval() -> Time {
-    Time::from_micros(6250)
-}
 
 impl Parameters for Params {
     const ABOUT: About = About {
@@ -102,21 +93,11 @@ impl Parameters for Params {
         memory: "a few numbers",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::mean_packet(self.mean_packet)?;
+    fn check_together(&self) -> Result<(), Problem> {
         check::target_queue(self.q_ref, self.limit, self.mean_packet)?;
-        check::interval("interval", self.interval)?;
         match (self.a, self.b, self.design) {
-            (None, None, None) => Ok(()),
-            (None, None, Some(design)) => {
-                check::above("design.flows", design.flows, 0.0)?;
-                check::positive("design.rtt", design.rtt)
-            }
-            (Some(a), Some(b), None) => {
-                check::above("b", b, 0.0)?;
-                check::above("a", a, b)
-            }
+            (None, None, _) => Ok(()),
+            (Some(a), Some(b), None) => check::above("a", a, b),
             (_, _, None) => check::problem(
                 "a",
                 "one of a and b is missing; state both, or neither".to_owned(),
@@ -134,8 +115,6 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
-    const CHANGEABLE: &'static [&'static str] = &["q_ref", "limit", "a", "b", "ecn"];
-
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Pi {
         Pi {
             gains: self.gains(link),
@@ -146,14 +125,6 @@ impl AqmParameters for Params {
             next_tick: self.interval,
             state: State::default(),
         }
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 
@@ -283,7 +254,7 @@ mod tests {
             flows: 60.0,
             rtt: Time::from_millis(246),
         };
-        let found = design.gains(3750.0, default_interval());
+        let found = design.gains(3750.0, Time::from_micros(6250));
         assert!((found.a / PUBLISHED.a - 1.0).abs() < 0.02);
         assert!((found.b / PUBLISHED.b - 1.0).abs() < 0.02);
     }

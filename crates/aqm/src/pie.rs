@@ -11,52 +11,48 @@ use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::Unit;
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of PIE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Queue delay to hold (the RFC's QDELAY_REF).
-    #[serde(default = "default_qdelay_ref")]
+    #[param(default = "15 ms", above = Time::ZERO, changeable)]
     pub qdelay_ref: Time,
     /// Time between two updates of the probability (T_UPDATE).
-    #[serde(default = "default_t_update")]
+    #[param(default = PUBLISHED_T_UPDATE, least = check::SHORTEST_TICK)]
     pub t_update: Time,
     /// Gain on the distance from `qdelay_ref`, per second. Not given: 0.125, scaled with
     /// `t_update` over 15 ms.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1e6))]
+    #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub alpha: Option<f64>,
     /// Gain on the growth of the delay, per second. Not given: 1.25, and half of what the default
     /// of `alpha` has lost by `t_update`.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1e6))]
+    #[param(least = 0.0, most = LARGEST_GAIN, changeable)]
     pub beta: Option<f64>,
     /// How long a burst into an empty queue is let pass (MAX_BURST).
-    #[serde(default = "default_max_burst")]
+    #[param(default = "150 ms", changeable)]
     pub max_burst: Time,
     /// Mean packet size (MEAN_PKTSIZE): a queue of no more than two of them is left alone.
-    #[serde(default = "default_mean_packet")]
+    #[param(default = "1500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Buffer size; an arrival that would exceed it is dropped.
-    #[serde(default = "default_limit")]
+    #[param(default = "1000 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// How the queue delay is found.
-    #[serde(default)]
+    #[param(default)]
     pub delay: Delay,
     /// Whether the probability is multiplied by packet size over `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub scale_by_size: bool,
     /// Whether signals are kept from following each other too soon or too late (section 5.4).
-    #[serde(default)]
+    #[param(default)]
     pub derandomize: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ecn: bool,
     /// Probability from which even they are dropped, 0 to 1.
-    #[serde(default = "default_mark_ecnth")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.1, least = 0.0, most = 1.0, changeable)]
     pub mark_ecnth: f64,
 }
 
@@ -69,30 +65,6 @@ pub enum Delay {
     Sojourn,
     /// Bytes that wait over the rate of departures, measured over 16384 bytes and averaged.
     Rate,
-}
-
-pub(crate) const fn default_qdelay_ref() -> Time {
-    Time::from_millis(15)
-}
-
-pub(crate) const fn default_t_update() -> Time {
-    Time::from_millis(15)
-}
-
-pub(crate) const fn default_max_burst() -> Time {
-    Time::from_millis(150)
-}
-
-pub(crate) const fn default_mean_packet() -> Bytes {
-    Bytes(1500)
-}
-
-fn default_limit() -> QueueSize {
-    QueueSize::Packets(1000.0)
-}
-
-pub(crate) const fn default_mark_ecnth() -> f64 {
-    0.1
 }
 
 impl Parameters for Params {
@@ -118,11 +90,7 @@ impl Parameters for Params {
         memory: "a few numbers",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check_control(self.qdelay_ref, self.t_update, self.alpha, self.beta)?;
-        check::mean_packet(self.mean_packet)?;
-        check_threshold(self.mark_ecnth)?;
+    fn check_together(&self) -> Result<(), Problem> {
         let limit = Unit::Bytes.threshold(self.limit, self.mean_packet);
         if self.delay == Delay::Rate && limit < CYCLE as f64 {
             let message = format!(
@@ -135,38 +103,10 @@ impl Parameters for Params {
     }
 }
 
-pub(crate) fn check_control(
-    qdelay_ref: Time,
-    t_update: Time,
-    alpha: Option<f64>,
-    beta: Option<f64>,
-) -> Result<(), Problem> {
-    check::positive("qdelay_ref", qdelay_ref)?;
-    check::interval("t_update", t_update)?;
-    for (field, gain) in [("alpha", alpha), ("beta", beta)] {
-        check::between(field, gain.unwrap_or(0.0), 0.0, LARGEST_GAIN)?;
-    }
-    Ok(())
-}
-
-pub(crate) fn check_threshold(mark_ecnth: f64) -> Result<(), Problem> {
-    check::between("mark_ecnth", mark_ecnth, 0.0, 1.0)
-}
-
 impl AqmParameters for Params {
     type Aqm = Pie;
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
-
-    const CHANGEABLE: &'static [&'static str] = &[
-        "qdelay_ref",
-        "alpha",
-        "beta",
-        "max_burst",
-        "limit",
-        "mark_ecnth",
-        "ecn",
-    ];
 
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Pie {
         let (alpha, beta) = gains(self.t_update, self.alpha, self.beta);
@@ -188,26 +128,20 @@ impl AqmParameters for Params {
             meter: (self.delay == Delay::Rate).then(Meter::default),
         }
     }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
-    }
 }
 
 /// Gains beyond this would mean nothing, and could not be added.
-const LARGEST_GAIN: f64 = 1e6;
+pub(crate) const LARGEST_GAIN: f64 = 1e6;
 
 /// The RFC's gains, in 1/s, for an update every 15 ms.
 const ALPHA: f64 = 0.125;
+/// The time between updates that these gains are for.
+pub(crate) const PUBLISHED_T_UPDATE: Time = Time::from_millis(15);
 const BETA: f64 = 1.25;
 
 /// alpha and beta: as given, or as the RFC's follow the time between updates.
 pub(crate) fn gains(t_update: Time, alpha: Option<f64>, beta: Option<f64>) -> (f64, f64) {
-    let scaled = ALPHA * t_update.as_secs_f64() / default_t_update().as_secs_f64();
+    let scaled = ALPHA * t_update.as_secs_f64() / PUBLISHED_T_UPDATE.as_secs_f64();
     let beta = beta.unwrap_or_else(|| (BETA + (ALPHA - scaled) / 2.0).max(0.0));
     (alpha.unwrap_or(scaled), beta)
 }
@@ -470,7 +404,7 @@ mod tests {
     fn settings() -> Settings {
         Settings {
             qdelay_ref: 0.015,
-            t_update: default_t_update(),
+            t_update: PUBLISHED_T_UPDATE,
             alpha: ALPHA,
             beta: BETA,
             max_burst: Time::ZERO,

@@ -19,7 +19,7 @@ use crate::counters::Reason;
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{PacketQueue, Queued, Scheduler, Stats};
 use aqmlab_declare::tagged::{self, Located};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Declared, Parameters, Refused, extremes};
 
 /// Parameters of a plug-in: those that it declares, and these.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,9 +96,20 @@ impl Parameters for Params {
         departures: &[],
         memory: "the packets that wait, and what the plug-in keeps",
     };
+}
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)
+/// What a plug-in declares has bounds of its own.
+impl Declared for Params {
+    const CHANGEABLE: &'static [&'static str] = &[];
+
+    fn check_each(&self) -> Result<(), Problem> {
+        check::buffer(LIMIT, self.limit)
+    }
+
+    fn refused() -> Vec<Refused> {
+        let mut refused = Vec::new();
+        extremes(LIMIT, check::buffer, &mut refused);
+        refused
     }
 }
 

@@ -298,15 +298,12 @@ pub trait SchedulerParameters: Parameters {
     /// Why it can drop or mark a packet.
     const REASONS: &'static [Reason];
 
-    /// Parameters that can change during a run; see [`Scheduler::adopt`].
-    const CHANGEABLE: &'static [&'static str] = &[];
-
     /// The reasons of these parameters, which may rule some of them out.
     fn reasons(&self) -> &'static [Reason] {
         Self::REASONS
     }
 
-    /// Which of these parameters can change.
+    /// Which of these parameters can change during a run; see [`Scheduler::adopt`].
     fn changeable(&self) -> Vec<&'static str> {
         Self::CHANGEABLE.to_vec()
     }

@@ -10,44 +10,44 @@ use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, for_size, happens
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of RED.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Average queue below which nothing is signalled.
+    #[param(changeable)]
     pub min_th: QueueSize,
     /// Average queue from which every arrival is signalled (or the gentle slope begins).
+    #[param(changeable)]
     pub max_th: QueueSize,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Weight of the newest sample in the average queue length: above 0, at most 1.
-    #[serde(default = "default_w_q")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.002, above = 0.0, most = 1.0, changeable)]
     pub w_q: f64,
     /// Signal probability as the average reaches `max_th`: above 0, at most 1.
-    #[serde(default = "default_max_p")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.1, above = 0.0, most = 1.0, changeable)]
     pub max_p: f64,
     /// Whether the probability rises from `max_p` to 1 between `max_th` and twice `max_th`
     /// (Floyd 2000) instead of jumping.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub gentle: bool,
     /// How signals are spaced.
-    #[serde(default)]
+    #[param(default)]
     pub gap: Gap,
     /// What the queue is measured in.
-    #[serde(default)]
+    #[param(default)]
     pub unit: Unit,
     /// Whether the probability is multiplied by packet size over `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size: converts packets to bytes and sets how fast an idle queue ages.
-    #[serde(default = "default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ecn: bool,
 }
 
@@ -77,18 +77,6 @@ pub enum Unit {
     Bytes,
 }
 
-pub(crate) fn default_w_q() -> f64 {
-    0.002
-}
-
-pub(crate) fn default_max_p() -> f64 {
-    0.1
-}
-
-pub(crate) fn default_mean_packet() -> Bytes {
-    Bytes(500)
-}
-
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "Random Early Detection",
@@ -116,11 +104,7 @@ impl Parameters for Params {
         memory: "a few numbers",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::in_unit_interval("w_q", self.w_q)?;
-        check::in_unit_interval("max_p", self.max_p)?;
-        check::mean_packet(self.mean_packet)?;
+    fn check_together(&self) -> Result<(), Problem> {
         check::thresholds(
             ("min_th", self.min_th),
             ("max_th", self.max_th),
@@ -136,19 +120,8 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::FORCED, Reason::OVERFLOW];
 
-    const CHANGEABLE: &'static [&'static str] =
-        &["min_th", "max_th", "limit", "w_q", "max_p", "gentle", "ecn"];
-
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Red {
         Red::new(self, link)
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

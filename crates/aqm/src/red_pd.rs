@@ -6,8 +6,6 @@ use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 
 use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
@@ -15,174 +13,102 @@ use crate::counters::{Reason, ReasonText};
 use crate::flow_map::{FlowList, FlowMap};
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 use response::{Response, Test};
 
 mod response;
 
 /// Parameters of RED-PD: those of RED, and those of the filter in front of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Average queue below which nothing is signalled.
     pub min_th: QueueSize,
     /// Average queue from which every arrival is signalled (or the gentle slope begins).
     pub max_th: QueueSize,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Weight of the newest sample in the average queue length; above 0 and at most 1.
-    #[serde(default = "red::default_w_q")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// Signal probability as the average reaches `max_th`; above 0 and at most 1.
-    #[serde(default = "red::default_max_p")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub max_p: f64,
     /// Whether the probability rises from `max_p` to 1 between `max_th` and twice `max_th`
     /// (Floyd 2000) instead of jumping.
-    #[serde(default)]
+    #[param(default)]
     pub gentle: bool,
     /// How signals are spaced, RED's and the filter's to each flow.
-    #[serde(default)]
+    #[param(default)]
     pub gap: Gap,
     /// What the queue is measured in.
-    #[serde(default)]
+    #[param(default)]
     pub unit: Unit,
     /// Whether RED's probability is multiplied by packet size over `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size: converts packets to bytes and sets how fast an idle queue ages.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// The paper's R: a flow is of high bandwidth if it sends more than TCP would with this
     /// round-trip time, sqrt(1.5/p)/R packets per second at the drop rate p.
-    #[serde(default = "default_target_rtt")]
+    #[param(default = "40 ms", least = check::SHORTEST_TICK)]
     pub target_rtt: Time,
     /// M: drop lists that are remembered, from 1 to 100.
-    #[serde(default = "default_lists")]
-    #[schemars(range(min = 1, max = 100))]
+    #[param(default = 5, least = 1, most = 100)]
     pub lists: u32,
     /// K: lists in which a flow must be found to be one of high bandwidth; from 1 to `lists`.
-    #[serde(default = "default_lists_needed")]
     #[schemars(range(min = 1, max = 100))]
+    #[param(default = 3)]
     pub lists_needed: u32,
     /// Flows that a list keeps, those with most bytes dropped; from 1 to 1000.
-    #[serde(default = "default_list_flows")]
-    #[schemars(range(min = 1, max = 1000))]
+    #[param(default = 50, least = 1, most = 1000)]
     pub list_flows: u32,
     /// No flow is found while the drop rate is not above this; from 0 to 1.
-    #[serde(default = "default_identify_above")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.001, least = 0.0, most = 1.0)]
     pub identify_above: f64,
     /// Largest decrease of a flow's filter probability at once; above 0 and at most 1.
-    #[serde(default = "default_max_decrease")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.05, above = 0.0, most = 1.0)]
     pub max_decrease: f64,
     /// P_minThresh: filter probability below which a flow is released; above 0 and at most 1.
-    #[serde(default = "default_p_min_thresh")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.005, above = 0.0, most = 1.0)]
     pub p_min_thresh: f64,
     /// Least number of lists from an increase of a flow's filter probability to the next.
-    #[serde(default = "default_increase_lists")]
+    #[param(default = 4)]
     pub increase_lists: u32,
     /// Least time from an increase of a flow's filter probability to the next.
-    #[serde(default = "default_increase_time")]
+    #[param(default = "400 ms")]
     pub increase_time: Time,
     /// Least number of lists from a change of a flow's filter probability to a decrease.
-    #[serde(default = "default_decrease_lists")]
+    #[param(default = 3)]
     pub decrease_lists: u32,
     /// Whether filtered flows are tested for a response to what they lose, and the filter
     /// probability of those that show none rises in larger steps.
-    #[serde(default)]
+    #[param(default)]
     pub unresponsive_test: bool,
     /// Periods that the test remembers of a flow, each from an increase of its filter probability
     /// to the next; from 2 to 20.
-    #[serde(default = "default_test_periods")]
-    #[schemars(range(min = 2, max = 20))]
+    #[param(default = 5, least = 2, most = 20)]
     pub test_periods: u32,
     /// Factor of a rise of a flow's drop rate, from a period to a later one, from which the test
     /// asks for a response: a rate smaller by the square root of the rise; from 1 to 10.
-    #[serde(default = "default_test_rise")]
-    #[schemars(range(min = 1.0, max = 10.0))]
+    #[param(default = 1.5, least = 1.0, most = response::MOST_RISE)]
     pub test_rise: f64,
     /// Least number of pairs of periods without a response in a flow that fails the test; from 1
     /// to 190.
-    #[serde(default = "default_test_pairs")]
-    #[schemars(range(min = 1, max = 190))]
+    #[param(default = 3, least = 1, most = 190)]
     pub test_pairs: u32,
     /// Least number of pairs without a response for each pair with one in a flow that fails the
     /// test; at least 1.
-    #[serde(default = "default_test_majority")]
-    #[schemars(range(min = 1.0))]
+    #[param(default = 4.0, least = 1.0)]
     pub test_majority: f64,
     /// By what the step of a flow that failed the test is multiplied; at least 1.
-    #[serde(default = "default_unresponsive_step")]
-    #[schemars(range(min = 1.0))]
+    #[param(default = 2.0, least = 1.0)]
     pub unresponsive_step: f64,
     /// Whether ECN-capable packets are marked instead of dropped, by RED and by the filter.
-    #[serde(default)]
+    #[param(default)]
     pub ecn: bool,
-}
-
-fn default_target_rtt() -> Time {
-    Time::from_millis(40)
-}
-
-fn default_lists() -> u32 {
-    5
-}
-
-fn default_lists_needed() -> u32 {
-    3
-}
-
-fn default_list_flows() -> u32 {
-    50
-}
-
-fn default_identify_above() -> f64 {
-    0.001
-}
-
-fn default_max_decrease() -> f64 {
-    0.05
-}
-
-fn default_p_min_thresh() -> f64 {
-    0.005
-}
-
-fn default_increase_lists() -> u32 {
-    4
-}
-
-fn default_increase_time() -> Time {
-    Time::from_millis(400)
-}
-
-fn default_decrease_lists() -> u32 {
-    3
-}
-
-fn default_test_periods() -> u32 {
-    5
-}
-
-fn default_test_rise() -> f64 {
-    1.5
-}
-
-fn default_test_pairs() -> u32 {
-    3
-}
-
-fn default_test_majority() -> f64 {
-    4.0
-}
-
-fn default_unresponsive_step() -> f64 {
-    2.0
 }
 
 impl Parameters for Params {
@@ -222,20 +148,9 @@ impl Parameters for Params {
                  times `list_flows` entries of 24 bytes",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        self.red().check()?;
-        check::interval("target_rtt", self.target_rtt)?;
-        check::count("lists", self.lists, 1, 100)?;
-        check::count("lists_needed", self.lists_needed, 1, self.lists)?;
-        check::count("list_flows", self.list_flows, 1, 1000)?;
-        check::between("identify_above", self.identify_above, 0.0, 1.0)?;
-        check::in_unit_interval("max_decrease", self.max_decrease)?;
-        check::in_unit_interval("p_min_thresh", self.p_min_thresh)?;
-        check::count("test_periods", self.test_periods, 2, 20)?;
-        check::between("test_rise", self.test_rise, 1.0, response::MOST_RISE)?;
-        check::count("test_pairs", self.test_pairs, 1, 190)?;
-        check::at_least("test_majority", self.test_majority, 1.0)?;
-        check::at_least("unresponsive_step", self.unresponsive_step, 1.0)
+    fn check_together(&self) -> Result<(), Problem> {
+        self.red().check_together()?;
+        check::count("lists_needed", self.lists_needed, 1, self.lists)
     }
 }
 
@@ -284,14 +199,6 @@ impl AqmParameters for Params {
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> RedPd {
         RedPd::new(self, link)
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

@@ -39,7 +39,7 @@ macro_rules! disciplines {
             /// Its parameters that can change during a run.
             pub fn changeable(&self) -> Vec<&'static str> {
                 match self {
-                    $(Self::$aqm(_) => <$aqm_module::Params as AqmParameters>::CHANGEABLE.to_vec(),)+
+                    $(Self::$aqm(_) => <$aqm_module::Params as aqmlab_declare::Declared>::CHANGEABLE.to_vec(),)+
                     $(Self::$queue(params) => params.changeable(),)*
                     $(Self::$both(params) => params.changeable().collect(),)*
                 }
@@ -54,8 +54,8 @@ macro_rules! disciplines {
                 match self {
                     $(Self::$aqm(params) => Some((
                         AnyAqm::$aqm(params.aqm(link, seed)),
-                        params.limit(),
-                        params.ecn(),
+                        params.limit,
+                        params.ecn,
                     )),)+
                     $(Self::$both(params) if params.is_aqm() => Some((
                         AnyAqm::$both(params.aqm(link, seed)),

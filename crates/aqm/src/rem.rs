@@ -2,72 +2,47 @@
 //! 2001. Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, for_size};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
-use crate::red::{self, Unit};
-use aqmlab_declare::{About, Parameters};
+use crate::red::Unit;
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of REM.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Queue to hold.
-    #[serde(default = "default_q_ref")]
+    #[param(default = "20 packets", changeable)]
     pub q_ref: QueueSize,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// What the price rises per packet of mismatch and tick; above 0.
-    #[serde(default = "default_gamma")]
-    #[schemars(range(min = 0.0))]
+    #[param(default = 0.001, above = 0.0, changeable)]
     pub gamma: f64,
     /// Weight of the queue's mismatch beside that of the rate; above 0.
-    #[serde(default = "default_alpha")]
-    #[schemars(range(min = 0.0))]
+    #[param(default = 0.1, above = 0.0, changeable)]
     pub alpha: f64,
     /// The probability is 1 - phi^(-price); above 1.
-    #[serde(default = "default_phi")]
-    #[schemars(range(min = 1.0))]
+    #[param(default = 1.001, above = 1.0, changeable)]
     pub phi: f64,
     /// Time between two changes of the price; `gamma` belongs to it. At least 10 us.
-    #[serde(default = "default_interval")]
+    #[param(default = "2 ms", least = check::SHORTEST_TICK)]
     pub interval: Time,
     /// What queue and arrivals are measured in; bytes count as packets of `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub unit: Unit,
     /// Whether the probability is multiplied by packet size over `mean_packet`.
-    #[serde(default)]
+    #[param(default)]
     pub scale_by_size: bool,
     /// Mean packet size, also of the packets that the link carries per tick.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default, changeable)]
     pub ecn: bool,
-}
-
-fn default_q_ref() -> QueueSize {
-    QueueSize::Packets(20.0)
-}
-
-fn default_gamma() -> f64 {
-    0.001
-}
-
-fn default_alpha() -> f64 {
-    0.1
-}
-
-fn default_phi() -> f64 {
-    1.001
-}
-
-fn default_interval() -> Time {
-    Time::from_millis(2)
 }
 
 impl Parameters for Params {
@@ -89,14 +64,8 @@ impl Parameters for Params {
         memory: "a few numbers",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::mean_packet(self.mean_packet)?;
-        check::target_queue(self.q_ref, self.limit, self.mean_packet)?;
-        check::above("gamma", self.gamma, 0.0)?;
-        check::above("alpha", self.alpha, 0.0)?;
-        check::above("phi", self.phi, 1.0)?;
-        check::interval("interval", self.interval)
+    fn check_together(&self) -> Result<(), Problem> {
+        check::target_queue(self.q_ref, self.limit, self.mean_packet)
     }
 }
 
@@ -104,8 +73,6 @@ impl AqmParameters for Params {
     type Aqm = Rem;
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
-
-    const CHANGEABLE: &'static [&'static str] = &["q_ref", "limit", "gamma", "alpha", "phi", "ecn"];
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Rem {
         let mean = self.mean_packet.0 as f64;
@@ -119,14 +86,6 @@ impl AqmParameters for Params {
             params: self.clone(),
             state: State::default(),
         }
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

@@ -4,99 +4,62 @@
 use std::collections::VecDeque;
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Red, Unit};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of RIO. Thresholds of Out below those of In, and `p_out` above `p_in`, prefer In.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Average number of In packets waiting below which none is signalled.
-    #[serde(default = "default_min_in")]
+    #[param(default = "40 packets")]
     pub min_in: QueueSize,
     /// Average number of In packets waiting from which every In arrival is dropped.
-    #[serde(default = "default_max_in")]
+    #[param(default = "70 packets")]
     pub max_in: QueueSize,
     /// Signal probability of In packets as their average reaches `max_in`; above 0 and at most 1.
-    #[serde(default = "default_p_in")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.02, above = 0.0, most = 1.0)]
     pub p_in: f64,
     /// Average queue, of all packets, below which no Out packet is signalled.
-    #[serde(default = "default_min_out")]
+    #[param(default = "10 packets")]
     pub min_out: QueueSize,
     /// Average queue, of all packets, from which every Out arrival is dropped.
-    #[serde(default = "default_max_out")]
+    #[param(default = "30 packets")]
     pub max_out: QueueSize,
     /// Signal probability of Out packets as the average reaches `max_out`; above 0 and at most 1.
-    #[serde(default = "default_p_out")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.2, above = 0.0, most = 1.0)]
     pub p_out: f64,
     /// Whether the probability of In packets rises to 1 between `max_in` and twice that instead of
     /// jumping, as in gentle RED.
-    #[serde(default)]
+    #[param(default)]
     pub gentle_in: bool,
     /// The same for Out packets.
-    #[serde(default)]
+    #[param(default)]
     pub gentle_out: bool,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Weight of the newest sample in both averages; above 0 and at most 1.
-    #[serde(default = "default_w_q")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.002, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// How signals are spaced, in each class on its own.
-    #[serde(default)]
+    #[param(default)]
     pub gap: Gap,
     /// Differentiated services code points, 0 to 63, of In packets; all others are Out. The
     /// default are those of low drop precedence in RFC 2597, AF11 to AF41.
-    #[serde(default = "default_in_codepoints")]
     #[schemars(inner(range(max = 63)))]
+    #[param(default = vec![10, 18, 26, 34])]
     pub in_codepoints: Vec<u8>,
     /// Mean packet size: converts bytes to packets and sets how fast an idle queue ages.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default)]
     pub ecn: bool,
-}
-
-fn default_min_in() -> QueueSize {
-    QueueSize::Packets(40.0)
-}
-
-fn default_max_in() -> QueueSize {
-    QueueSize::Packets(70.0)
-}
-
-fn default_p_in() -> f64 {
-    0.02
-}
-
-fn default_min_out() -> QueueSize {
-    QueueSize::Packets(10.0)
-}
-
-fn default_max_out() -> QueueSize {
-    QueueSize::Packets(30.0)
-}
-
-fn default_p_out() -> f64 {
-    0.2
-}
-
-fn default_w_q() -> f64 {
-    0.002
-}
-
-fn default_in_codepoints() -> Vec<u8> {
-    vec![10, 18, 26, 34]
 }
 
 impl Parameters for Params {
@@ -119,12 +82,7 @@ impl Parameters for Params {
         memory: "a byte per packet that waits",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::mean_packet(self.mean_packet)?;
-        check::in_unit_interval("w_q", self.w_q)?;
-        check::in_unit_interval("p_in", self.p_in)?;
-        check::in_unit_interval("p_out", self.p_out)?;
+    fn check_together(&self) -> Result<(), Problem> {
         let (limit, mean_packet) = (self.limit, self.mean_packet);
         for (min_th, max_th, gentle) in [
             (
@@ -164,14 +122,6 @@ impl AqmParameters for Params {
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> Rio {
         Rio::new(self, link)
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

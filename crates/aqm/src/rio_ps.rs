@@ -2,8 +2,6 @@
 //! Elephants", ICNP 2001. Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 use crate::check::{self, Problem};
@@ -12,113 +10,64 @@ use crate::flow_map::FlowMap;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::{self, Gap, Unit};
 use crate::rio::{Class, Curves};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of RIO-PS. A packet is Short if it is among the first `l_t` of its flow, else Long.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Average number of Short packets waiting below which none is signalled.
-    #[serde(default = "default_min_th")]
+    #[param(default = "80 packets")]
     pub short_min_th: QueueSize,
     /// Average number of Short packets waiting from which every Short arrival is dropped.
-    #[serde(default = "default_short_max_th")]
+    #[param(default = "840 packets")]
     pub short_max_th: QueueSize,
     /// Signal probability of Short packets as their average reaches `short_max_th`; above 0 and at
     /// most 1.
-    #[serde(default = "default_short_max_p")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.05, above = 0.0, most = 1.0)]
     pub short_max_p: f64,
     /// Average queue, of all packets, below which no Long packet is signalled.
-    #[serde(default = "default_min_th")]
+    #[param(default = "80 packets")]
     pub long_min_th: QueueSize,
     /// Average queue, of all packets, from which every Long arrival is dropped.
-    #[serde(default = "default_long_max_th")]
+    #[param(default = "1200 packets")]
     pub long_max_th: QueueSize,
     /// Signal probability of Long packets as the average reaches `long_max_th`; above 0 and at
     /// most 1.
-    #[serde(default = "default_long_max_p")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.1, above = 0.0, most = 1.0)]
     pub long_max_p: f64,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Weight of the newest sample in both averages; above 0 and at most 1.
-    #[serde(default = "default_w_q")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 1.0 / 512.0, above = 0.0, most = 1.0)]
     pub w_q: f64,
     /// How signals are spaced, in each class on its own.
-    #[serde(default)]
+    #[param(default)]
     pub gap: Gap,
     /// SLR: active Short flows per active Long flow that `l_t` is moved to reach; above 0.
-    #[serde(default = "default_slr")]
+    #[param(default = 3.0, above = 0.0)]
     pub slr: f64,
     /// L_t at the start: the packets of a flow that are Short; at least 1.
-    #[serde(default = "default_l_t")]
-    #[schemars(range(min = 1))]
+    #[param(default = 10, least = 1)]
     pub l_t: u32,
     /// T_u: how often flows that were silent since the last time are forgotten.
-    #[serde(default = "default_t_u")]
+    #[param(default = "1 s", least = check::SHORTEST_TICK)]
     pub t_u: Time,
     /// T_c: how often L_t moves by one packet.
-    #[serde(default = "default_t_c")]
+    #[param(default = "10 s", least = check::SHORTEST_TICK)]
     pub t_c: Time,
     /// Most flows that are remembered, from 1 to 16777216.
-    #[serde(default = "default_max_flows")]
-    #[schemars(range(min = 1, max = MOST_FLOWS))]
+    #[param(default = 1 << 16, least = 1, most = MOST_FLOWS)]
     pub max_flows: u32,
     /// Mean packet size: converts bytes to packets and sets how fast an idle queue ages.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default)]
     pub ecn: bool,
 }
 
 const MOST_FLOWS: u32 = 1 << 24;
-
-fn default_min_th() -> QueueSize {
-    QueueSize::Packets(80.0)
-}
-
-fn default_short_max_th() -> QueueSize {
-    QueueSize::Packets(840.0)
-}
-
-fn default_short_max_p() -> f64 {
-    0.05
-}
-
-fn default_long_max_th() -> QueueSize {
-    QueueSize::Packets(1200.0)
-}
-
-fn default_long_max_p() -> f64 {
-    0.1
-}
-
-fn default_w_q() -> f64 {
-    1.0 / 512.0
-}
-
-fn default_slr() -> f64 {
-    3.0
-}
-
-fn default_l_t() -> u32 {
-    10
-}
-
-fn default_t_u() -> Time {
-    Time::from_secs(1)
-}
-
-fn default_t_c() -> Time {
-    Time::from_secs(10)
-}
-
-fn default_max_flows() -> u32 {
-    1 << 16
-}
 
 impl Parameters for Params {
     const ABOUT: About = About {
@@ -145,12 +94,7 @@ impl Parameters for Params {
                  byte per packet that waits",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::mean_packet(self.mean_packet)?;
-        check::in_unit_interval("w_q", self.w_q)?;
-        check::in_unit_interval("short_max_p", self.short_max_p)?;
-        check::in_unit_interval("long_max_p", self.long_max_p)?;
+    fn check_together(&self) -> Result<(), Problem> {
         let (limit, mean_packet) = (self.limit, self.mean_packet);
         for (min_th, max_th) in [
             (
@@ -164,11 +108,7 @@ impl Parameters for Params {
         ] {
             check::thresholds(min_th, max_th, ("gentle", false), limit, mean_packet)?;
         }
-        check::above("slr", self.slr, 0.0)?;
-        check::count("l_t", self.l_t, 1, u32::MAX)?;
-        check::interval("t_u", self.t_u)?;
-        check::interval("t_c", self.t_c)?;
-        check::count("max_flows", self.max_flows, 1, MOST_FLOWS)
+        Ok(())
     }
 }
 
@@ -179,14 +119,6 @@ impl AqmParameters for Params {
 
     fn aqm(&self, link: LinkFacts, _seed: u64) -> RioPs {
         RioPs::new(self, link)
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

@@ -5,98 +5,62 @@
 use std::collections::VecDeque;
 
 use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome, happens};
 use crate::check::{self, Problem};
 use crate::counters::{Reason, ReasonText};
 use crate::link::{Backlog, LinkFacts};
-use crate::red::{self, Unit};
-use aqmlab_declare::{About, Parameters};
+use crate::red::Unit;
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of SFB.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// L: levels, each with a hash function of its own; from 1 to 16.
-    #[serde(default = "default_levels")]
-    #[schemars(range(min = 1, max = MOST_LEVELS))]
+    #[param(default = 2, least = 1, most = MOST_LEVELS)]
     pub levels: u32,
     /// N: bins per level, from 1 to 4096. With B unresponsive flows, (1 - (1 - 1/N)^B)^L of the
     /// others share all their bins with some of them.
-    #[serde(default = "default_bins")]
-    #[schemars(range(min = 1, max = MOST_BINS))]
+    #[param(default = 23, least = 1, most = MOST_BINS)]
     pub bins: u32,
     /// Packets waiting from which a bin is full; at least 1. Left out: 1.5 times `limit` over
     /// `bins`.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[param(least = 1)]
     pub bin_size: Option<u32>,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Step by which the probability of a full bin rises; above 0 and at most 1, and above `d2`.
-    #[serde(default = "default_d1")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.005, above = 0.0, most = 1.0)]
     pub d1: f64,
     /// Step by which the probability of an empty bin falls; above 0 and at most 1.
-    #[serde(default = "default_d2")]
-    #[schemars(range(max = 1.0))]
+    #[param(default = 0.001, above = 0.0, most = 1.0)]
     pub d2: f64,
     /// Shortest time between two steps of a bin.
-    #[serde(default = "default_freeze_time")]
+    #[param(default = "100 ms")]
     pub freeze_time: Time,
     /// How often the hash functions change, at least 10 us; 0 s: never.
-    #[serde(default = "default_rehash")]
+    #[param(default = "20 s")]
     pub rehash: Time,
     /// What all flows in the penalty box, those whose bins are all at probability 1, may send
     /// together. Left out: 0.16 Mbit/s of every 45.
-    #[serde(default)]
     pub penalty_rate: Option<Rate>,
     /// How much of that they may send at once; it must hold the largest packet, or none passes.
-    #[serde(default = "default_penalty_burst")]
+    #[param(default = "3000 bytes")]
     pub penalty_burst: Bytes,
     /// Whether one full bin is enough to drop a packet, instead of all of its flow's.
-    #[serde(default)]
+    #[param(default)]
     pub drop_any_bin: bool,
     /// Mean packet size: converts a `limit` in bytes to packets.
-    #[serde(default = "red::default_mean_packet")]
+    #[param(default = "500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default)]
     pub ecn: bool,
 }
 
 const MOST_LEVELS: u32 = 16;
 const MOST_BINS: u32 = 1 << 12;
-
-fn default_levels() -> u32 {
-    2
-}
-
-fn default_bins() -> u32 {
-    23
-}
-
-fn default_d1() -> f64 {
-    0.005
-}
-
-fn default_d2() -> f64 {
-    0.001
-}
-
-fn default_freeze_time() -> Time {
-    Time::from_millis(100)
-}
-
-fn default_rehash() -> Time {
-    Time::from_secs(20)
-}
-
-fn default_penalty_burst() -> Bytes {
-    Bytes(3000)
-}
 
 impl Parameters for Params {
     const ABOUT: About = About {
@@ -124,14 +88,7 @@ impl Parameters for Params {
         memory: "2 L N bins of 24 bytes, and 24 bytes per packet that waits",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::mean_packet(self.mean_packet)?;
-        check::count("levels", self.levels, 1, MOST_LEVELS)?;
-        check::count("bins", self.bins, 1, MOST_BINS)?;
-        check::count("bin_size", self.bin_size.unwrap_or(1), 1, u32::MAX)?;
-        check::in_unit_interval("d1", self.d1)?;
-        check::in_unit_interval("d2", self.d2)?;
+    fn check_together(&self) -> Result<(), Problem> {
         check::ascending(("d2", self.d2), ("d1", self.d1))?;
         if self.rehash > Time::ZERO {
             check::interval("rehash", self.rehash)?;
@@ -161,14 +118,6 @@ impl AqmParameters for Params {
 
     fn aqm(&self, link: LinkFacts, seed: u64) -> Sfb {
         Sfb::new(self, link, seed)
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

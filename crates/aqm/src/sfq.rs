@@ -2,53 +2,36 @@
 //! Departures: [`Parameters::ABOUT`].
 
 use aqmlab_net::{Bytes, FlowKey, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::check::{self, Problem};
+use crate::check;
 use crate::context::Context;
 use crate::counters::Reason;
 use crate::flow_queues::{Chain, FlowQueues, Links, Sizes, queue_of};
 use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{Queued, Scheduler, SchedulerParameters, Stats};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of SFQ.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Buckets among which flows are spread, 1 to 65536.
-    #[serde(default = "default_buckets")]
-    #[schemars(range(min = 1, max = 65536))]
+    #[param(default = 1024, least = 1, most = 65536)]
     pub buckets: u32,
     /// Buffer size of all buckets together; when an arrival exceeds it, the longest bucket loses
     /// packets.
-    #[serde(default = "default_limit")]
+    #[param(default = "127 packets", check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Packets that one bucket may hold; an arrival that would exceed it is dropped.
-    #[serde(default = "default_depth")]
-    #[schemars(range(min = 1))]
+    #[param(default = 127, least = 1)]
     pub depth: u32,
     /// IP bytes that a bucket sends in its turn; an overdraft is paid back from the next turn. Not
     /// given: one packet.
-    #[serde(default)]
+    #[param(least = Bytes(1), most = check::LARGEST_QUANTUM)]
     pub quantum: Option<Bytes>,
     /// How often flows are spread anew, so that two flows in one bucket part again. Not given:
     /// never.
-    #[serde(default)]
+    #[param(least = check::SHORTEST_TICK)]
     pub perturb: Option<Time>,
-}
-
-fn default_buckets() -> u32 {
-    1024
-}
-
-fn default_limit() -> QueueSize {
-    QueueSize::Packets(127.0)
-}
-
-fn default_depth() -> u32 {
-    127
 }
 
 impl Parameters for Params {
@@ -69,22 +52,12 @@ impl Parameters for Params {
         ],
         memory: "the packets that wait, and about 50 bytes per bucket",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::count("buckets", self.buckets, 1, 65536)?;
-        check::count("depth", self.depth, 1, u32::MAX)?;
-        check::quantum(self.quantum.unwrap_or(Bytes(1)))?;
-        check::interval("perturb", self.perturb.unwrap_or(Time::NEVER))
-    }
 }
 
 impl SchedulerParameters for Params {
     type Scheduler<T> = Sfq<T>;
 
     const REASONS: &'static [Reason] = &[Reason::OVERFLOW];
-
-    const CHANGEABLE: &'static [&'static str] = &["limit"];
 
     fn scheduler<T>(&self, _link: LinkFacts, seed: u64) -> Sfq<T> {
         Sfq {

@@ -6,41 +6,37 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision, happens};
-use crate::check::{self, Problem};
+use crate::check;
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of SRED.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// Buffer size B; an arrival that would exceed it is dropped. The queue is measured in its
     /// unit: bytes in the paper.
+    #[param(check = check::buffer)]
     pub limit: QueueSize,
     /// Whether a hit raises the probability of its packet.
-    #[serde(default)]
+    #[param(default)]
     pub rule: Rule,
     /// Length of the zombie list, M: 1 to 100000, and longer than the buffer.
-    #[serde(default = "default_zombies")]
-    #[schemars(range(min = 1, max = 100_000))]
+    #[param(default = 1000, least = 1, most = MOST_ZOMBIES)]
     pub zombies: u32,
     /// Probability that a miss replaces the zombie, p_o: above 0, at most 1.
-    #[serde(default = "default_overwrite")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.25, above = 0.0, most = 1.0)]
     pub overwrite: f64,
     /// Weight of the newest arrival in the average frequency of hits: above 0, at most 1. If not
     /// stated: `overwrite` / `zombies`, as fast as the list forgets.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(above = 0.0, most = 1.0)]
     pub alpha: Option<f64>,
     /// Probability while a third of the buffer or more waits and many flows are active: above 0,
     /// at most 1. From a sixth on, it is a quarter of this; below, 0.
-    #[serde(default = "default_p_max")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(default = 0.15, above = 0.0, most = 1.0)]
     pub p_max: f64,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default)]
+    #[param(default)]
     pub ecn: bool,
 }
 
@@ -53,18 +49,6 @@ pub enum Rule {
     /// Packets that hit are signalled 1 / P times more often, so that a flow pays for its share.
     #[default]
     Full,
-}
-
-fn default_zombies() -> u32 {
-    1000
-}
-
-fn default_overwrite() -> f64 {
-    0.25
-}
-
-fn default_p_max() -> f64 {
-    0.15
 }
 
 /// With so many flows or more the probability no longer grows with their number.
@@ -90,14 +74,6 @@ impl Parameters for Params {
         ],
         memory: "the zombie list: 16 bytes for each of M zombies, at most 1.6 MB",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::count("zombies", self.zombies, 1, MOST_ZOMBIES)?;
-        check::in_unit_interval("overwrite", self.overwrite)?;
-        check::in_unit_interval("alpha", self.alpha())?;
-        check::in_unit_interval("p_max", self.p_max)
-    }
 }
 
 impl AqmParameters for Params {
@@ -118,14 +94,6 @@ impl AqmParameters for Params {
             zombies: Vec::with_capacity(self.zombies as usize),
             state: State::default(),
         }
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

@@ -2,38 +2,29 @@
 //! "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.1; RFC 8257, section 3.1.
 
 use aqmlab_net::{Bytes, Packet, QueueSize, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, AqmParameters, Decision};
 use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::link::{Backlog, LinkFacts};
 use crate::red::Unit;
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of step marking.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Params {
     /// The paper's K: an arrival that finds more than this waiting is signalled.
+    #[param(changeable)]
     pub threshold: QueueSize,
     /// Buffer size; an arrival that would exceed it is dropped.
+    #[param(check = check::buffer, changeable)]
     pub limit: QueueSize,
     /// Mean packet size: converts a threshold in bytes to packets.
-    #[serde(default = "default_mean_packet")]
+    #[param(default = "1500 bytes", check = check::packet_size)]
     pub mean_packet: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped.
-    #[serde(default = "default_ecn")]
+    #[param(default = true, changeable)]
     pub ecn: bool,
-}
-
-fn default_mean_packet() -> Bytes {
-    Bytes(1500)
-}
-
-fn default_ecn() -> bool {
-    true
 }
 
 impl Parameters for Params {
@@ -47,9 +38,7 @@ impl Parameters for Params {
         memory: "none",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::limit(self.limit)?;
-        check::mean_packet(self.mean_packet)?;
+    fn check_together(&self) -> Result<(), Problem> {
         let [threshold, room] = [self.threshold, self.limit]
             .map(|size| Unit::Packets.threshold(size, self.mean_packet));
         check::ascending(("threshold", threshold), ("limit", room))
@@ -61,20 +50,10 @@ impl AqmParameters for Params {
 
     const REASONS: &'static [Reason] = &[Reason::EARLY, Reason::OVERFLOW];
 
-    const CHANGEABLE: &'static [&'static str] = &["threshold", "limit", "ecn"];
-
     fn aqm(&self, _link: LinkFacts, _seed: u64) -> Step {
         Step {
             threshold: Unit::Packets.threshold(self.threshold, self.mean_packet),
         }
-    }
-
-    fn limit(&self) -> QueueSize {
-        self.limit
-    }
-
-    fn ecn(&self) -> bool {
-        self.ecn
     }
 }
 

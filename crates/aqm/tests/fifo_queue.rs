@@ -27,7 +27,7 @@ fn depart(fifo: &mut FifoQueue, size: u32) {
 }
 
 fn droptail(limit: QueueSize) -> Discipline {
-    Discipline::Droptail(droptail::Params { limit })
+    Discipline::Droptail(droptail::Params { limit, ecn: false })
 }
 
 fn params() -> Params {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::Problem;
+use crate::{Problem, Refused};
 
 /// Where an algorithm comes from, what it is for, and where it departs from its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -19,12 +19,33 @@ pub struct About {
     pub memory: &'static str,
 }
 
+/// A table of parameters, as [`macro@crate::parameters`] makes it.
+pub trait Declared {
+    /// Parameters that can change during a run.
+    const CHANGEABLE: &'static [&'static str];
+
+    /// Refuses a parameter that is out of its own bounds. The error names the field and says what
+    /// was found and what would be right.
+    fn check_each(&self) -> Result<(), Problem>;
+
+    /// For tests: values on both sides of each bound.
+    fn refused() -> Vec<Refused>;
+}
+
 /// The parameters of an algorithm.
-pub trait Parameters {
+pub trait Parameters: Declared {
     /// What the algorithm says of itself.
     const ABOUT: About;
 
+    /// Refuses parameters that contradict each other.
+    fn check_together(&self) -> Result<(), Problem> {
+        Ok(())
+    }
+
     /// Refuses parameters that contradict each other or mean nothing. The error names the field
     /// and says what was found and what would be right.
-    fn check(&self) -> Result<(), Problem>;
+    fn check(&self) -> Result<(), Problem> {
+        self.check_each()?;
+        self.check_together()
+    }
 }

@@ -40,6 +40,13 @@ macro_rules! registry {
                     $(Self::$kind(params) => $crate::Parameters::check(params),)+
                 }
             }
+
+            /// For tests: values on both sides of each bound of the kind's parameters.
+            pub fn refused(&self) -> Vec<$crate::Refused> {
+                match self {
+                    $(Self::$kind(_) => <$params as $crate::Declared>::refused(),)+
+                }
+            }
         }
     };
 }

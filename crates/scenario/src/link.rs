@@ -134,7 +134,7 @@ impl Link {
             delay_changes: Vec::new(),
             outages: Vec::new(),
             trace: None,
-            discipline: Discipline::Droptail(droptail::Params { limit }),
+            discipline: Discipline::Droptail(droptail::Params { limit, ecn: false }),
         })
     }
 

@@ -106,7 +106,7 @@ impl Scenario {
             link.input = None;
             link.rate = Rate::from_bps(link.rate.bps().saturating_mul(UNCONGESTED_SPEED_UP));
             let limit = QueueSize::Packets(ENDLESS_PACKETS);
-            link.discipline = Discipline::Droptail(droptail::Params { limit });
+            link.discipline = Discipline::Droptail(droptail::Params { limit, ecn: false });
         }
         scenario
     }

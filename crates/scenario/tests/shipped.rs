@@ -195,7 +195,7 @@ fn a_preset_is_a_discipline_by_name() {
     };
     let limit = |packets: f64| {
         let limit = QueueSize::Packets(packets);
-        Discipline::Droptail(aqmlab_aqm::droptail::Params { limit })
+        Discipline::Droptail(aqmlab_aqm::droptail::Params { limit, ecn: false })
     };
     assert_eq!(with("\"droptail-240\""), limit(240.0));
     assert_eq!(with(r#"{ preset = "droptail-240" }"#), limit(240.0));

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use aqmlab_declare::check::{Problem, at_least, at_least_one, positive, problem};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::check::{Problem, problem};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{RandomStream, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,34 +22,38 @@ use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{Pair, Setting};
 
 /// Viewers of streamed video with an adaptive bit rate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct AbrVideo {
     /// Number of viewers.
+    #[param(least = 1)]
     pub viewers: u32,
     /// Bit rates of the encodings, ascending.
-    #[serde(default = "default_ladder")]
+    #[param(default = ladder())]
     pub ladder: Vec<Rate>,
     /// Playing time of a segment.
-    #[serde(default = "default_segment")]
+    #[param(default = "4 s", above = Time::ZERO)]
     pub segment: Time,
     /// Coefficient of variation of the sizes of segments of a rate; log-normal, at most twice the
     /// mean.
-    #[serde(default = "default_variation")]
+    #[param(default = 0.25, least = 0.0)]
     pub variation: f64,
     /// How much a player keeps at most; it asks for the next segment while there is room for it.
-    #[serde(default = "default_buffer")]
+    #[param(default = "30 s")]
     pub buffer: Time,
     /// A player starts, and starts again, with so many segments.
-    #[serde(default = "default_start_segments")]
-    #[schemars(range(min = 1))]
+    #[param(default = 1, least = 1)]
     pub start_segments: u32,
     /// How a player chooses the bit rate of the next segment.
-    #[serde(default)]
+    #[param(default)]
     pub adaptation: Adaptation,
     /// Viewers begin at random within this time.
-    #[serde(default = "default_start")]
+    #[param(default = "4 s")]
     pub start_within: Time,
+}
+
+fn ladder() -> Vec<Rate> {
+    let kilobits = [300, 750, 1200, 1850, 2850, 4300];
+    kilobits.map(|rate| Rate::from_bps(rate * 1000)).to_vec()
 }
 
 /// How a player chooses the bit rate of the next segment.
@@ -64,26 +68,6 @@ pub enum Adaptation {
     Throughput,
     /// BOLA: the best utility per bit at the present buffer, with gamma p = 5.
     Bola,
-}
-
-fn default_ladder() -> Vec<Rate> {
-    let kilobits = [300, 750, 1200, 1850, 2850, 4300];
-    kilobits.map(|rate| Rate::from_bps(rate * 1000)).to_vec()
-}
-const fn default_segment() -> Time {
-    Time::from_secs(4)
-}
-const fn default_variation() -> f64 {
-    0.25
-}
-const fn default_buffer() -> Time {
-    Time::from_secs(30)
-}
-const fn default_start_segments() -> u32 {
-    1
-}
-const fn default_start() -> Time {
-    Time::from_secs(4)
 }
 
 /// Bytes that ask for a segment.
@@ -116,16 +100,12 @@ impl Parameters for AbrVideo {
         memory: "one entry for each viewer, and one for each segment in the measured span",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        at_least_one("viewers", self.viewers)?;
+    fn check_together(&self) -> Result<(), Problem> {
         if self.ladder.is_empty() || !self.ladder.is_sorted() || self.ladder[0].bps() == 0 {
             let found: Vec<_> = self.ladder.iter().map(Rate::to_string).collect();
             let message = format!("found [{}]; rates above 0 must ascend", found.join(", "));
             return problem("ladder", message);
         }
-        positive("segment", self.segment)?;
-        at_least("variation", self.variation, 0.0)?;
-        at_least_one("start_segments", self.start_segments)?;
         let segments = self.segment.as_secs_f64() * f64::from(self.start_segments.max(2));
         if self.buffer.as_secs_f64() < segments {
             let message = format!(

@@ -1,10 +1,7 @@
 //! Long-lived transfers: a fixed number of connections that each carry one response.
 
-use aqmlab_declare::check::{Problem, at_least_one, bytes};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::SourceError;
 use crate::model::{
@@ -15,21 +12,18 @@ use crate::setting::Setting;
 use crate::sizes::ENDLESS;
 
 /// Transfers that never end, or all have the same size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Bulk {
     /// Number of transfers.
+    #[param(least = 1)]
     pub flows: u32,
     /// Bytes of each; left out: endless.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(least = Bytes(1))]
     pub size: Option<Bytes>,
     /// Transfers start at random within this time.
-    #[serde(default = "default_start")]
+    #[param(default = "1 s")]
     pub start_within: Time,
-}
-
-fn default_start() -> Time {
-    Time::from_secs(1)
 }
 
 impl Parameters for Bulk {
@@ -43,11 +37,6 @@ impl Parameters for Bulk {
         departures: &[],
         memory: "one entry for each transfer",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        at_least_one("flows", self.flows)?;
-        bytes("size", self.size.unwrap_or(Bytes(1)))
-    }
 }
 
 impl ModelParameters for Bulk {

@@ -1,7 +1,7 @@
 //! Datagrams at a constant rate that nothing slows down.
 
 use aqmlab_declare::check::Problem;
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,24 +15,24 @@ use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
 
 /// Flows of datagrams at a constant rate, from servers to clients.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Cbr {
     /// Number of flows.
     pub flows: u32,
     /// Bits per second of each flow, IP headers included.
     pub rate: Rate,
     /// Length of each datagram in IP bytes, headers included: 29 bytes to 65,535.
-    #[serde(default = "default_datagram")]
+    #[param(default = "500 bytes")]
     pub packet: Bytes,
     /// Distribution of the gaps between datagrams.
-    #[serde(default)]
+    #[param(default)]
     pub gaps: Gaps,
     /// The ECN field of the datagrams; nobody slows down for a mark.
-    #[serde(default, skip_serializing_if = "Ect::is_default")]
+    #[serde(skip_serializing_if = "Ect::is_default")]
+    #[param(default)]
     pub ect: Ect,
     /// Flows start at random within this time.
-    #[serde(default = "default_start")]
+    #[param(default = "1 s")]
     pub start_within: Time,
 }
 
@@ -78,14 +78,6 @@ pub enum Gaps {
     Exponential,
 }
 
-fn default_datagram() -> Bytes {
-    Bytes(500)
-}
-
-fn default_start() -> Time {
-    Time::from_secs(1)
-}
-
 impl Parameters for Cbr {
     const ABOUT: About = About {
         title: "Datagrams at a constant rate",
@@ -98,7 +90,7 @@ impl Parameters for Cbr {
         memory: "one entry for each flow",
     };
 
-    fn check(&self) -> Result<(), Problem> {
+    fn check_together(&self) -> Result<(), Problem> {
         datagrams::check(self.flows, self.rate, self.packet)
     }
 }

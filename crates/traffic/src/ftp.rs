@@ -3,11 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use aqmlab_declare::check::{Problem, at_least_one, positive, problem, within};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::check::{Problem, problem, within};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, Frequency, RandomStream, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
@@ -19,32 +17,24 @@ use crate::setting::{Direction, HostCounts, Pair, Setting};
 use crate::sizes::Sizes;
 
 /// File transfers after the FTP models of the 3GPP.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Ftp {
     /// Model 1: files per second, which arrive as a Poisson process, each for a new user. Neither
     /// `rate` nor `users`: calibrated from `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
     /// Model 2: users, each of whom reads between one file and the next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(least = 1)]
     pub users: Option<u32>,
     /// Size of a file. The NGMN's: `{ kind = "lognormal", median = "1.89 MB", sigma = 0.35 }`.
-    #[serde(default = "default_file")]
+    #[param(default = Sizes::Constant {
+        size: Bytes(500_000),
+    })]
     pub file: Sizes,
     /// Mean reading time of a user of model 2; exponential.
-    #[serde(default = "default_reading")]
+    #[param(default = "5 s", above = Time::ZERO)]
     pub reading: Time,
-}
-
-const fn default_file() -> Sizes {
-    Sizes::Constant {
-        size: Bytes(500_000),
-    }
-}
-
-const fn default_reading() -> Time {
-    Time::from_secs(5)
 }
 
 /// Bytes that ask for a file.
@@ -67,14 +57,12 @@ impl Parameters for Ftp {
                  span",
     };
 
-    fn check(&self) -> Result<(), Problem> {
+    fn check_together(&self) -> Result<(), Problem> {
         check_rate(self.rate)?;
         if let (Some(rate), Some(users)) = (self.rate, self.users) {
             let message = format!("found {users} beside rate, {rate}; one of them says the model");
             return problem("users", message);
         }
-        at_least_one("users", self.users.unwrap_or(1))?;
-        positive("reading", self.reading)?;
         within("file", self.file.check())
     }
 }

@@ -3,11 +3,9 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use aqmlab_declare::check::{Problem, at_least_one, between, problem};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::check::{Problem, problem};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, RandomStream, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::datagrams;
 use crate::error::SourceError;
@@ -18,49 +16,30 @@ use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
 
 /// Players of a game that runs at a server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Game {
     /// Number of players.
+    #[param(least = 1)]
     pub players: u32,
     /// Bits per second to each player, IP headers included. 15 Mbit/s: a picture that the server
     /// draws. The ticks of a game drawn at home: some 50 kbit/s at a `frame_rate` of 20.
-    #[serde(default = "default_rate")]
+    #[param(default = Rate::from_mbps(15))]
     pub rate: Rate,
     /// Frames, or ticks, per second, each sent as a burst of packets.
-    #[serde(default = "default_frame_rate")]
+    #[param(default = 60.0, least = 1.0, most = 1000.0)]
     pub frame_rate: f64,
     /// Longest packets of a frame in IP bytes.
-    #[serde(default = "default_packet")]
+    #[param(default = "1240 bytes")]
     pub packet: Bytes,
     /// Inputs per second of a player.
-    #[serde(default = "default_input_rate")]
+    #[param(default = 125.0, least = 1.0, most = 1000.0)]
     pub input_rate: f64,
     /// Length of an input in IP bytes.
-    #[serde(default = "default_input")]
+    #[param(default = "80 bytes")]
     pub input: Bytes,
     /// Players begin at random within this time.
-    #[serde(default = "default_start")]
+    #[param(default = "1 s")]
     pub start_within: Time,
-}
-
-const fn default_rate() -> Rate {
-    Rate::from_mbps(15)
-}
-const fn default_frame_rate() -> f64 {
-    60.0
-}
-const fn default_packet() -> Bytes {
-    Bytes(1240)
-}
-const fn default_input_rate() -> f64 {
-    125.0
-}
-const fn default_input() -> Bytes {
-    Bytes(80)
-}
-const fn default_start() -> Time {
-    Time::from_secs(1)
 }
 
 /// Lengths of a datagram.
@@ -83,10 +62,7 @@ impl Parameters for Game {
                  span",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        at_least_one("players", self.players)?;
-        between("frame_rate", self.frame_rate, 1.0, 1000.0)?;
-        between("input_rate", self.input_rate, 1.0, 1000.0)?;
+    fn check_together(&self) -> Result<(), Problem> {
         for (field, size) in [("packet", self.packet), ("input", self.input)] {
             if !DATAGRAM.contains(&size.0) {
                 let right = "a datagram has 29 to 65535 bytes, 28 of them headers";

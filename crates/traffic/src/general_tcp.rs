@@ -10,11 +10,9 @@
 //! traffic resembles what the dissertation reports: connections of some 150 kB, lasting 0.7 s (half
 //! of them), 6 s (three quarters) and 19 s (nine in ten) without congestion.
 
-use aqmlab_declare::check::{Problem, above, problem};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::check::{Problem, problem};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, Frequency, RandomStream, Role, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate};
@@ -25,68 +23,35 @@ use crate::vector::{Adu, Body, ConnectionVector};
 
 /// Connections of many applications, in the manner of a backbone. Shares are of connections,
 /// relative to each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct GeneralTcp {
     /// Connections per second; left out: calibrated from `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
     /// Share of web transfers.
-    #[serde(default = "default_web")]
+    #[param(default = 0.6)]
     pub web: f64,
     /// Share of mail messages.
-    #[serde(default = "default_mail")]
+    #[param(default = 0.1)]
     pub mail: f64,
     /// Share of news feeds.
-    #[serde(default = "default_news")]
+    #[param(default = 0.04)]
     pub news: f64,
     /// Share of file transfers.
-    #[serde(default = "default_files")]
+    #[param(default = 0.06)]
     pub files: f64,
     /// Share of chats.
-    #[serde(default = "default_chat")]
+    #[param(default = 0.04)]
     pub chat: f64,
     /// Share of connections between peers of file-sharing networks.
-    #[serde(default = "default_peer_to_peer")]
+    #[param(default = 0.16)]
     pub peer_to_peer: f64,
     /// Tail index of the heavy-tailed sizes.
-    #[serde(default = "default_tail")]
+    #[param(default = 1.2, above = 0.0)]
     pub tail: f64,
     /// Largest of the heavy-tailed sizes.
-    #[serde(default = "default_largest")]
+    #[param(default = "100000000 bytes")]
     pub largest: Bytes,
-}
-
-fn default_web() -> f64 {
-    0.6
-}
-
-fn default_mail() -> f64 {
-    0.1
-}
-
-fn default_news() -> f64 {
-    0.04
-}
-
-fn default_files() -> f64 {
-    0.06
-}
-
-fn default_chat() -> f64 {
-    0.04
-}
-
-fn default_peer_to_peer() -> f64 {
-    0.16
-}
-
-fn default_tail() -> f64 {
-    1.2
-}
-
-fn default_largest() -> Bytes {
-    Bytes(100_000_000)
 }
 
 /// Files begin at 250 kB: the largest must leave them a range.
@@ -112,7 +77,7 @@ impl Parameters for GeneralTcp {
         memory: "one connection ahead",
     };
 
-    fn check(&self) -> Result<(), Problem> {
+    fn check_together(&self) -> Result<(), Problem> {
         check_rate(self.rate)?;
         let shares = [
             ("web", self.web),
@@ -133,7 +98,6 @@ impl Parameters for GeneralTcp {
                 "found no share above 0; some application must have one",
             );
         }
-        above("tail", self.tail, 0.0)?;
         if self.largest.0 < SMALLEST_LARGEST {
             let right = format!("it must be at least {}", Bytes(SMALLEST_LARGEST));
             return problem("largest", format!("found {}; {right}", self.largest));

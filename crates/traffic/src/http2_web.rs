@@ -5,11 +5,9 @@
 
 use std::ops::Range;
 
-use aqmlab_declare::check::{Problem, above, at_least, at_least_one, bytes, count, problem, share};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::check::{Problem, problem};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, RandomStream, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
@@ -19,94 +17,53 @@ use crate::script::{Action, Connect, Script, Step};
 use crate::setting::{Pair, Setting};
 
 /// Users who fetch pages of many objects, each page over a connection of its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Http2Web {
     /// Number of users; left out: calibrated from `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(least = 1)]
     pub users: Option<u32>,
     /// Median number of objects of a page, the HTML among them; it is log-normal, from 1 to 500.
-    #[serde(default = "default_objects")]
-    #[schemars(range(min = 1, max = 500))]
+    #[param(default = 70, least = 1, most = MOST_OBJECTS)]
     pub objects: u32,
     /// Standard deviation of the logarithm of the number of objects; 0: every page has the median.
-    #[serde(default = "default_objects_sigma")]
+    #[param(default = 0.8, least = 0.0)]
     pub objects_sigma: f64,
     /// Size of the HTML.
-    #[serde(default = "default_html")]
+    #[param(default = "30000 bytes", least = Bytes(1))]
     pub html: Bytes,
     /// Median size of the other objects; it is log-normal, up to `object_max`.
-    #[serde(default = "default_object")]
+    #[param(default = "6200 bytes", least = Bytes(1))]
     pub object: Bytes,
     /// Standard deviation of the logarithm of the sizes; 0: every object has the median.
-    #[serde(default = "default_object_sigma")]
+    #[param(default = 1.9, least = 0.0)]
     pub object_sigma: f64,
     /// Size of the largest objects.
-    #[serde(default = "default_object_max")]
+    #[param(default = "5000000 bytes", least = Bytes(1))]
     pub object_max: Bytes,
     /// Share of the objects that the HTML names. The scripts and style sheets among them name the
     /// rest.
-    #[serde(default = "default_first_wave")]
+    #[param(default = 0.3, above = 0.0, below = 1.0)]
     pub first_wave: f64,
     /// Share of the objects that the HTML names which are scripts and style sheets: the server sends
     /// them before the others.
-    #[serde(default = "default_critical")]
+    #[param(default = 0.5, above = 0.0, below = 1.0)]
     pub critical: f64,
     /// Shortest time to parse what names other objects.
-    #[serde(default = "default_parse_min")]
+    #[param(default = "10 ms")]
     pub parse_min: Time,
     /// Longest time; between them it is uniform.
-    #[serde(default = "default_parse_max")]
+    #[param(default = "50 ms")]
     pub parse_max: Time,
     /// Whether a TLS 1.3 handshake follows that of TCP: one round trip more.
-    #[serde(default = "yes")]
+    #[param(default = true)]
     pub tls: bool,
     /// Median time that a user reads a page; it is log-normal with a sigma of 1.
-    #[serde(default = "default_think")]
+    #[param(default = "15 s", above = Time::ZERO)]
     pub think: Time,
     /// Users begin their first page at random within this time.
-    #[serde(default = "default_start")]
+    #[param(default = "15 s")]
     pub start_within: Time,
-}
-
-const fn default_objects() -> u32 {
-    70
-}
-const fn default_objects_sigma() -> f64 {
-    0.8
-}
-const fn default_html() -> Bytes {
-    Bytes(30_000)
-}
-const fn default_object() -> Bytes {
-    Bytes(6_200)
-}
-const fn default_object_sigma() -> f64 {
-    1.9
-}
-const fn default_object_max() -> Bytes {
-    Bytes(5_000_000)
-}
-const fn default_first_wave() -> f64 {
-    0.3
-}
-const fn default_critical() -> f64 {
-    0.5
-}
-const fn default_parse_min() -> Time {
-    Time::from_millis(10)
-}
-const fn default_parse_max() -> Time {
-    Time::from_millis(50)
-}
-const fn yes() -> bool {
-    true
-}
-const fn default_think() -> Time {
-    Time::from_secs(15)
-}
-const fn default_start() -> Time {
-    Time::from_secs(15)
 }
 
 /// Most objects of a page.
@@ -138,22 +95,13 @@ impl Parameters for Http2Web {
         memory: "one entry for each user and each page that was complete in the measured span",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        at_least_one("users", self.users.unwrap_or(1))?;
-        count("objects", self.objects, 1, MOST_OBJECTS)?;
-        at_least("objects_sigma", self.objects_sigma, 0.0)?;
-        bytes("html", self.html)?;
-        bytes("object", self.object)?;
-        at_least("object_sigma", self.object_sigma, 0.0)?;
-        bytes("object_max", self.object_max)?;
-        share("first_wave", self.first_wave)?;
-        share("critical", self.critical)?;
+    fn check_together(&self) -> Result<(), Problem> {
         if self.parse_max < self.parse_min {
             let (least, most) = (self.parse_min, self.parse_max);
             let message = format!("found {most}; it must not be below parse_min, {least}");
             return problem("parse_max", message);
         }
-        above("think", self.think.as_secs_f64(), 0.0)
+        Ok(())
     }
 }
 

@@ -15,8 +15,7 @@
 
 mod tables;
 
-use aqmlab_declare::check::{Problem, above, at_least_one};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{RandomStream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,28 +30,28 @@ use crate::setting::{HostCounts, Pair, Setting};
 use tables::{Kind, ReplySizes, Tables};
 
 /// Web users after Mah's empirical model of 1995 traffic, as Christiansen et al. 2000 drove it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct MahWeb {
     /// Number of users; left out: calibrated from `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(least = 1)]
     pub users: Option<u32>,
     /// Connections that a user keeps open at once for the files embedded in a page.
-    #[serde(default = "default_parallel")]
+    #[param(default = 2, least = 1)]
     pub parallel: u32,
     /// Longest think time; longer ones of the table are cut to this. Left out: 445.5 s, which
     /// gives the paper's rate of requests (the table's longest is a day).
-    #[serde(default = "default_think_cap")]
+    #[param(default = "445.5 s")]
     pub think_cap: Time,
     /// Distribution of reply sizes.
-    #[serde(default)]
+    #[param(default)]
     pub replies: Replies,
     /// Factor on every reply size.
-    #[serde(default = "default_scale")]
+    #[param(default = 1.0, above = 0.0)]
     pub reply_scale: f64,
     /// Users begin their first page at random within this time. Left out: they are met in the
     /// middle of their think times, as if they had browsed for long, so that no rush begins.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub start_within: Option<Time>,
 }
 
@@ -66,18 +65,6 @@ pub enum Replies {
     Christiansen2000,
     /// Mah's table as published, one for primary and embedded files.
     Mah1997,
-}
-
-fn default_parallel() -> u32 {
-    2
-}
-
-fn default_think_cap() -> Time {
-    Time::from_millis(445_500)
-}
-
-fn default_scale() -> f64 {
-    1.0
 }
 
 impl Parameters for MahWeb {
@@ -102,12 +89,6 @@ impl Parameters for MahWeb {
         ],
         memory: "one entry for each user, and the files of the page that is being fetched",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        at_least_one("users", self.users.unwrap_or(1))?;
-        at_least_one("parallel", self.parallel)?;
-        above("reply_scale", self.reply_scale, 0.0)
-    }
 }
 
 impl ModelParameters for MahWeb {

@@ -5,11 +5,9 @@
 //! together make self-similar traffic (W. Willinger, M. Taqqu, R. Sherman, D. Wilson,
 //! "Self-Similarity Through High-Variability", SIGCOMM 1995).
 
-use aqmlab_declare::check::{Problem, positive, problem};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::check::{Problem, problem};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, RandomStream, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::datagrams;
 use crate::error::SourceError;
@@ -20,48 +18,27 @@ use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
 
 /// Flows of datagrams that are on and off in turn, each time for a Pareto time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct OnOff {
     /// Number of flows.
     pub flows: u32,
     /// Bits per second of each flow while it is on, IP headers included.
     pub rate: Rate,
     /// Length of each datagram in IP bytes, headers included: 29 bytes to 65,535.
-    #[serde(default = "default_datagram")]
+    #[param(default = "210 bytes")]
     pub packet: Bytes,
     /// Mean time that a flow is on.
-    #[serde(default = "default_on")]
+    #[param(default = "1 s", above = Time::ZERO)]
     pub mean_on: Time,
     /// Mean time that a flow is off.
-    #[serde(default = "default_off")]
+    #[param(default = "2 s", above = Time::ZERO)]
     pub mean_off: Time,
     /// Shape of both Pareto distributions, above 1: up to 2 the variance is infinite.
-    #[serde(default = "default_shape")]
+    #[param(default = 1.5)]
     pub shape: f64,
     /// Flows start at random within this time.
-    #[serde(default = "default_start")]
+    #[param(default = "3 s")]
     pub start_within: Time,
-}
-
-fn default_datagram() -> Bytes {
-    Bytes(210)
-}
-
-fn default_on() -> Time {
-    Time::from_secs(1)
-}
-
-fn default_off() -> Time {
-    Time::from_secs(2)
-}
-
-fn default_shape() -> f64 {
-    1.5
-}
-
-fn default_start() -> Time {
-    Time::from_secs(3)
 }
 
 impl Parameters for OnOff {
@@ -79,10 +56,8 @@ impl Parameters for OnOff {
         memory: "one entry for each flow",
     };
 
-    fn check(&self) -> Result<(), Problem> {
+    fn check_together(&self) -> Result<(), Problem> {
         datagrams::check(self.flows, self.rate, self.packet)?;
-        positive("mean_on", self.mean_on)?;
-        positive("mean_off", self.mean_off)?;
         if self.shape.is_finite() && self.shape > 1.0 {
             return Ok(());
         }

@@ -19,7 +19,7 @@ mod marginals;
 mod persistent;
 
 use aqmlab_declare::check::Problem;
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Frequency, RandomStream, Role, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,17 +35,16 @@ use persistent::Persistence;
 pub(crate) use marginals::RttCurves;
 
 /// HTTP connections between two clouds, after Cao et al. 2004 (PackMime-HTTP).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Packmime {
     /// New connections per second, both directions together; left out: calibrated from `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
     /// Version of HTTP.
-    #[serde(default)]
+    #[param(default)]
     pub http: Http,
     /// Whether servers take their time (at most 0.1 s) between request and response.
-    #[serde(default = "default_server_delay")]
+    #[param(default = true)]
     pub server_delay: bool,
 }
 
@@ -59,10 +58,6 @@ pub enum Http {
     /// 9 % of the connections are persistent: they fetch pages of several objects, with gaps.
     #[serde(rename = "1.1")]
     Http11,
-}
-
-fn default_server_delay() -> bool {
-    true
 }
 
 impl Parameters for Packmime {
@@ -91,7 +86,7 @@ impl Parameters for Packmime {
         memory: "constant: 44 numbers for each series with long memory",
     };
 
-    fn check(&self) -> Result<(), Problem> {
+    fn check_together(&self) -> Result<(), Problem> {
         check_rate(self.rate)
     }
 }

@@ -4,10 +4,8 @@
 //! same arrivals and the same hosts.
 
 use aqmlab_declare::check::{Problem, within};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Frequency, RandomStream, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
 use crate::model::{
@@ -19,11 +17,10 @@ use crate::setting::{Direction, HostCounts, Pair, Setting};
 use crate::sizes::{SizeDraws, Sizes};
 
 /// Connections that arrive as a Poisson process; each carries one request and one response.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Poisson {
     /// Connections per second; left out: calibrated from `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
     /// Distribution of request sizes.
     pub request: Sizes,
@@ -43,7 +40,7 @@ impl Parameters for Poisson {
         memory: "constant",
     };
 
-    fn check(&self) -> Result<(), Problem> {
+    fn check_together(&self) -> Result<(), Problem> {
         check_rate(self.rate)?;
         within("request", self.request.check())?;
         within("response", self.response.check())

@@ -3,11 +3,8 @@
 //! The pauses are those of tcplib: P. Danzig, S. Jamin, "tcplib: A Library of TCP Internetwork
 //! Traffic Characteristics", University of Southern California, 1991 (`data/tcplib/README.md`).
 
-use aqmlab_declare::check::{Problem, at_least_one, bytes, problem};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, RandomStream, Role, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::SourceError;
 use crate::model::{
@@ -19,35 +16,23 @@ use crate::setting::{Pair, Setting};
 use crate::shipped;
 
 /// Interactive sessions with the pauses of tcplib's telnet: a keystroke, its echo, a pause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Telnet {
     /// Number of sessions.
+    #[param(least = 1)]
     pub sessions: u32,
     /// Bytes of a keystroke.
-    #[serde(default = "default_byte")]
+    #[param(default = "1 bytes", least = Bytes(1))]
     pub keystroke: Bytes,
     /// Bytes of its echo, which goes the way of the responses.
-    #[serde(default = "default_byte")]
+    #[param(default = "1 bytes", least = Bytes(1))]
     pub echo: Bytes,
     /// Keystrokes on a connection; then the session opens the next.
-    #[serde(default = "default_keystrokes")]
+    #[param(default = 1000, least = 1, most = MOST_KEYSTROKES)]
     pub keystrokes: u32,
     /// Sessions begin at random within this time.
-    #[serde(default = "default_start")]
+    #[param(default = "1 s")]
     pub start_within: Time,
-}
-
-fn default_byte() -> Bytes {
-    Bytes(1)
-}
-
-fn default_keystrokes() -> u32 {
-    1000
-}
-
-fn default_start() -> Time {
-    Time::from_secs(1)
 }
 
 /// All keystrokes of a connection are kept in memory.
@@ -66,17 +51,6 @@ impl Parameters for Telnet {
         ],
         memory: "one entry for each session, and the keystrokes of its connection",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        at_least_one("sessions", self.sessions)?;
-        bytes("keystroke", self.keystroke)?;
-        bytes("echo", self.echo)?;
-        if (1..=MOST_KEYSTROKES).contains(&self.keystrokes) {
-            return Ok(());
-        }
-        let message = format!("found {}; expected 1 to {MOST_KEYSTROKES}", self.keystrokes);
-        problem("keystrokes", message)
-    }
 }
 
 impl ModelParameters for Telnet {

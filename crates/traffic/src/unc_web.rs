@@ -16,11 +16,8 @@
 
 mod numbers;
 
-use aqmlab_declare::check::{Problem, above, at_least_one, problem};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{RandomStream, Role, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
 use crate::model::{
@@ -33,41 +30,29 @@ use numbers::Numbers;
 
 /// Web users after Smith et al. 2001, as Le's dissertation of 2005 drove them: pages of objects
 /// from several servers over parallel connections, some of them persistent. Reconstructed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct UncWeb {
     /// Number of users; left out: calibrated from `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(least = 1)]
     pub users: Option<u32>,
     /// Connections that a user keeps open at once.
-    #[serde(default = "default_parallel")]
+    #[param(default = 2, least = 1)]
     pub parallel: u32,
     /// Probability that a connection is persistent: it fetches all that is left of a page on its
     /// server, one object after the other. Others fetch one object.
-    #[serde(default = "default_persistent")]
+    #[param(default = 0.245, least = 0.0, most = 1.0)]
     pub persistent: f64,
     /// Factor on every think time.
-    #[serde(default = "default_scale")]
+    #[param(default = 1.0, above = 0.0)]
     pub think_scale: f64,
     /// Factor on every response size.
-    #[serde(default = "default_scale")]
+    #[param(default = 1.0, above = 0.0)]
     pub response_scale: f64,
     /// Users begin their first page at random within this time. Left out: they are met in the
     /// middle of their think times, as if they had browsed for long, so that no rush begins.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub start_within: Option<Time>,
-}
-
-fn default_parallel() -> u32 {
-    2
-}
-
-fn default_persistent() -> f64 {
-    0.245
-}
-
-fn default_scale() -> f64 {
-    1.0
 }
 
 impl Parameters for UncWeb {
@@ -91,17 +76,6 @@ impl Parameters for UncWeb {
         ],
         memory: "one entry for each user, and the connections of the page that is being fetched",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        at_least_one("users", self.users.unwrap_or(1))?;
-        at_least_one("parallel", self.parallel)?;
-        if !(0.0..=1.0).contains(&self.persistent) {
-            let message = format!("found {}; a probability from 0 to 1", self.persistent);
-            return problem("persistent", message);
-        }
-        above("think_scale", self.think_scale, 0.0)?;
-        above("response_scale", self.response_scale, 0.0)
-    }
 }
 
 impl ModelParameters for UncWeb {

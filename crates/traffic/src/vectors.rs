@@ -2,11 +2,8 @@
 
 use std::io::{self, BufRead, Seek};
 
-use aqmlab_declare::check::{Problem, above, between, problem};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
 use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
@@ -17,8 +14,7 @@ use crate::vector::{CLOSE_AFTER, ConnectionVector, VectorReader};
 
 /// Recorded (or synthetic) connections, which start at their times and follow their own course: the
 /// connection vectors of the a-b-t model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Vectors {
     /// A file of connection vectors, in the original or the alternate format of tmix. It is sought
     /// beside the scenario and checked when the scenario is read; the effective scenario has its
@@ -26,44 +22,33 @@ pub struct Vectors {
     pub file: String,
     /// Length of the file in bytes; found when the scenario is read. A file with another length is
     /// refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file_bytes: Option<u64>,
     /// FNV-1a hash of the file, 64 bits in hexadecimal; found when the scenario is read. A file
     /// with another hash is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file_hash: Option<String>,
     /// How often each connection is replayed, on average: below 1 some are left out, above 1 some
     /// are superimposed. Left out: calibrated from `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(above = 0.0, most = MOST_COPIES)]
     pub copies: Option<f64>,
     /// Further copies of a connection start at random within this time behind it.
-    #[serde(default = "default_spread")]
+    #[param(default = "10 s")]
     pub spread: Time,
     /// Factor on start times; times inside a connection stay as they are.
-    #[serde(default = "default_stretch")]
+    #[param(default = 1.0, least = STRETCH.0, most = STRETCH.1)]
     pub stretch: f64,
     /// Whether the file begins anew when it ends; otherwise nothing starts any more.
-    #[serde(default)]
+    #[param(default)]
     pub repeat: bool,
     /// Whether a connection keeps to the windows and segment sizes of its vector, where it has any.
-    #[serde(default = "default_true")]
+    #[param(default = true)]
     pub windows: bool,
     /// Whether packets of a connection are lost at random as its vector says, beside what the
     /// network loses.
-    #[serde(default)]
+    #[param(default)]
     pub losses: bool,
-}
-
-fn default_spread() -> Time {
-    Time::from_secs(10)
-}
-
-fn default_stretch() -> f64 {
-    1.0
-}
-
-fn default_true() -> bool {
-    true
 }
 
 /// More copies than this are another experiment.
@@ -93,15 +78,6 @@ impl Parameters for Vectors {
         ],
         memory: "the vectors that wait for their time; the file is read as time goes on",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        let copies = self.copies.unwrap_or(1.0);
-        above("copies", copies, 0.0)?;
-        if copies > MOST_COPIES {
-            return problem("copies", format!("found {copies}; at most {MOST_COPIES}"));
-        }
-        between("stretch", self.stretch, STRETCH.0, STRETCH.1)
-    }
 }
 
 impl ModelParameters for Vectors {

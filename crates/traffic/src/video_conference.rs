@@ -3,11 +3,9 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use aqmlab_declare::check::{Problem, at_least_one, between, problem};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::check::{Problem, problem};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{RandomStream, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::datagrams;
 use crate::error::SourceError;
@@ -19,42 +17,26 @@ use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
 
 /// Streams of interactive video, from servers to clients, whose feedback goes the other way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct VideoConference {
     /// Number of streams. With `direction = "both"` half of them go each way.
+    #[param(least = 1)]
     pub streams: u32,
     /// Frames per second.
-    #[serde(default = "default_frame_rate")]
+    #[param(default = 30.0, least = 1.0, most = 240.0)]
     pub frame_rate: f64,
     /// Bit rate of a stream in the beginning.
-    #[serde(default = "default_rate")]
+    #[param(default = Rate::from_bps(300_000))]
     pub start_rate: Rate,
     /// Lowest bit rate.
-    #[serde(default = "default_min_rate")]
+    #[param(default = Rate::from_bps(50_000))]
     pub min_rate: Rate,
     /// Highest bit rate.
-    #[serde(default = "default_max_rate")]
+    #[param(default = Rate::from_bps(2_500_000))]
     pub max_rate: Rate,
     /// Streams begin at random within this time.
-    #[serde(default = "default_start")]
+    #[param(default = "1 s")]
     pub start_within: Time,
-}
-
-const fn default_frame_rate() -> f64 {
-    30.0
-}
-const fn default_rate() -> Rate {
-    Rate::from_bps(300_000)
-}
-const fn default_min_rate() -> Rate {
-    Rate::from_bps(50_000)
-}
-const fn default_max_rate() -> Rate {
-    Rate::from_bps(2_500_000)
-}
-const fn default_start() -> Time {
-    Time::from_secs(1)
 }
 
 /// Most bytes of video in a packet, and bytes of the headers of IP, UDP and RTP.
@@ -96,9 +78,7 @@ impl Parameters for VideoConference {
                  span",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        at_least_one("streams", self.streams)?;
-        between("frame_rate", self.frame_rate, 1.0, 240.0)?;
+    fn check_together(&self) -> Result<(), Problem> {
         if self.min_rate.bps() == 0 {
             return problem("min_rate", "found 0 bit/s; a rate must be above 0");
         }

@@ -6,8 +6,7 @@
 
 use std::ops::Range;
 
-use aqmlab_declare::check::{Problem, at_least_one, positive};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{RandomStream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,28 +21,28 @@ use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
 
 /// Voice calls: who talks at the servers, who listens at the clients.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Voip {
     /// Number of calls; of each, one way. With `direction = "both"` half of them go each way.
+    #[param(least = 1)]
     pub calls: u32,
     /// The codec.
-    #[serde(default)]
+    #[param(default)]
     pub codec: Codec,
     /// Mean length of a talk spurt; exponential.
-    #[serde(default = "default_talk")]
+    #[param(default = "1.004 s", above = Time::ZERO)]
     pub talk: Time,
     /// Mean length of a silence, in which nothing is sent; exponential. 0 s: one talks all the time.
-    #[serde(default = "default_silence")]
+    #[param(default = "1.587 s")]
     pub silence: Time,
     /// How late the listener plays what arrives.
-    #[serde(default)]
+    #[param(default)]
     pub playout: Playout,
     /// What the playout buffer adds to the delay of the first packet of a spurt, where it is fixed.
-    #[serde(default = "default_playout_delay")]
+    #[param(default = "60 ms")]
     pub playout_delay: Time,
     /// Calls begin at random within this time.
-    #[serde(default = "default_start")]
+    #[param(default = "1 s")]
     pub start_within: Time,
 }
 
@@ -57,19 +56,6 @@ pub enum Playout {
     Adaptive,
     /// `playout_delay` behind the first packet of the spurt.
     Fixed,
-}
-
-const fn default_talk() -> Time {
-    Time::from_millis(1004)
-}
-const fn default_silence() -> Time {
-    Time::from_millis(1587)
-}
-const fn default_playout_delay() -> Time {
-    Time::from_millis(60)
-}
-const fn default_start() -> Time {
-    Time::from_secs(1)
 }
 
 /// Bytes of the headers of IP, UDP and RTP.
@@ -102,11 +88,6 @@ impl Parameters for Voip {
         ],
         memory: "one entry for each call and each 10 s of it that are measured",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        at_least_one("calls", self.calls)?;
-        positive("talk", self.talk)
-    }
 }
 
 impl ModelParameters for Voip {

@@ -4,11 +4,9 @@
 //! a Heterogeneous Environment", Cornell CS Technical Report 2000-1802, 2000: transfers of 30 KB,
 //! think times between 1 and 3 s. Every transfer has a connection of its own.
 
-use aqmlab_declare::check::{Problem, at_least_one, count, problem, within};
-use aqmlab_declare::{About, Parameters};
+use aqmlab_declare::check::{Problem, problem, within};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, RandomStream, Role, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
 use crate::model::{
@@ -20,56 +18,36 @@ use crate::setting::{Pair, Setting};
 use crate::sizes::{SizeDraws, Sizes};
 
 /// Sessions after Zhang and Qiu 2000: fetch a transfer, think, fetch the next.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct WebSessions {
     /// Number of sessions; left out: calibrated from `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(least = 1)]
     pub sessions: Option<u32>,
     /// Distribution of the transfers' sizes.
-    #[serde(default = "default_transfer")]
+    #[param(default = Sizes::Constant {
+        size: Bytes(30_000),
+    })]
     pub transfer: Sizes,
     /// Shortest think time.
-    #[serde(default = "default_think_min")]
+    #[param(default = "1 s")]
     pub think_min: Time,
     /// Longest think time; between them it is uniform.
-    #[serde(default = "default_think_max")]
+    #[param(default = "3 s")]
     pub think_max: Time,
     /// Transfers that a session fetches over a connection before it opens another one. With more than it
     /// will fetch it keeps its connection: its window and what it has learnt of the path, as an agent of
     /// ns does that is told to send again.
-    #[serde(default = "one_transfer", skip_serializing_if = "is_one_transfer")]
-    #[schemars(range(min = 1, max = 100_000))]
+    #[serde(skip_serializing_if = "is_one_transfer")]
+    #[param(default = 1, least = 1, most = MOST_TRANSFERS)]
     pub transfers_per_connection: u32,
     /// Sessions begin their first transfer at random within this time.
-    #[serde(default = "default_start")]
+    #[param(default = "3 s")]
     pub start_within: Time,
 }
 
-fn default_transfer() -> Sizes {
-    Sizes::Constant {
-        size: Bytes(30_000),
-    }
-}
-
-fn default_think_min() -> Time {
-    Time::from_secs(1)
-}
-
-fn default_think_max() -> Time {
-    Time::from_secs(3)
-}
-
-const fn one_transfer() -> u32 {
-    1
-}
-
 fn is_one_transfer(number: &u32) -> bool {
-    *number == one_transfer()
-}
-
-fn default_start() -> Time {
-    Time::from_secs(3)
+    *number == 1
 }
 
 /// Most transfers over a connection: they are drawn when it is opened.
@@ -93,10 +71,7 @@ impl Parameters for WebSessions {
         memory: "one entry for each session",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        at_least_one("sessions", self.sessions.unwrap_or(1))?;
-        let transfers = self.transfers_per_connection;
-        count("transfers_per_connection", transfers, 1, MOST_TRANSFERS)?;
+    fn check_together(&self) -> Result<(), Problem> {
         within("transfer", self.transfer.check())?;
         let (least, most) = (self.think_min, self.think_max);
         if most < least {

@@ -2,10 +2,8 @@
 //! Congestion Control", ACM Queue 14(5), 2016, as Linux has it since 4.9. Departures:
 //! [`Parameters::ABOUT`].
 
-use aqmlab_declare::{About, Parameters, Problem, check};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::bbr::{
     FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS, PACING_MARGIN, PROBE_RTT_TIME, draw, least_burst,
@@ -21,22 +19,15 @@ use crate::tracked::filter::Largest;
 use crate::tracked::pace;
 
 /// Parameters of BBR, version 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Params {
     /// Share of bandwidth times round trip that may be in flight while bandwidth is probed.
+    #[param(default = 2.0, above = 0.0)]
     pub cwnd_gain: f64,
     /// How long a smallest round trip counts before it is measured anew.
+    #[param(default = "10 s", above = Time::ZERO)]
     pub min_rtt_window: Time,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            cwnd_gain: 2.0,
-            min_rtt_window: Time::from_secs(10),
-        }
-    }
 }
 
 impl Parameters for Params {
@@ -55,11 +46,6 @@ impl Parameters for Params {
         ],
         memory: "filters of bandwidth (10 rounds), round trip and aggregation",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::above("cwnd_gain", self.cwnd_gain, 0.0)?;
-        check::positive("min_rtt_window", self.min_rtt_window)
-    }
 }
 
 impl ControlParameters for Params {

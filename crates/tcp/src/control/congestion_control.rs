@@ -245,9 +245,6 @@ pub(crate) trait ControlParameters: Parameters {
     /// It goes by samples, though it leaves window and marks to the stack.
     const NEEDS_RECORDS: bool = false;
 
-    /// Parameters that can change during a run.
-    const CHANGEABLE: &'static [&'static str] = &[];
-
     /// What Linux calls it, if its kernels have it.
     const LINUX: Option<&'static str> = None;
 }

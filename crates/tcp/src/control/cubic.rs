@@ -1,7 +1,7 @@
 //! CUBIC. RFC 9438 (L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, 2023), with the constants of Linux and
 //! HyStart (S. Ha, I. Rhee, 2008). Departures: [`Parameters::ABOUT`].
 
-use aqmlab_declare::{About, Parameters, Problem, check};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,31 +14,39 @@ use super::window::Window;
 use crate::profile::{DecreaseBase, Profile};
 
 /// Parameters of CUBIC.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Params {
     /// C: how fast the window grows away from W_max, in segments per second cubed.
+    #[param(default = 0.4, above = 0.0)]
     pub c: f64,
     /// Share of the window that congestion leaves.
+    #[param(default = 0.7, above = 0.0, below = 1.0)]
     pub beta: f64,
     /// Whether slow start may end before a loss (HyStart).
+    #[param(default = true)]
     pub hystart: bool,
     /// The round trip of the target (section 4.2).
     #[serde(skip_serializing_if = "is_default")]
+    #[param(default = TargetRtt::Min)]
     pub rtt: TargetRtt,
     /// Share of the window that an ECN echo leaves (RFC 8511: 0.85); unset: that of a loss.
     #[serde(skip_serializing_if = "is_default")]
+    #[param(above = 0.0, below = 1.0)]
     pub beta_ecn: Option<f64>,
     /// Least growth per round trip before the first congestion, as a share of the window (Linux: 0.05;
     /// RFC 9438 has none).
     #[serde(skip_serializing_if = "is_search_growth")]
+    #[param(default = SEARCH_GROWTH, least = 0.0, most = 1.0)]
     pub search_growth: f64,
     /// Whether time in which the window is not used counts, as in Linux; RFC 9438, section 5.8, stops the
     /// clock.
     #[serde(skip_serializing_if = "is_true")]
+    #[param(default = true)]
     pub counts_unused_time: bool,
     /// How the window that Reno would have is estimated (section 4.3).
     #[serde(skip_serializing_if = "is_default")]
+    #[param(default = RenoEstimate::Rfc8312)]
     pub reno_estimate: RenoEstimate,
 }
 
@@ -80,21 +88,6 @@ fn is_true(value: &bool) -> bool {
     *value
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            c: 0.4,
-            beta: 0.7,
-            hystart: true,
-            rtt: TargetRtt::Min,
-            beta_ecn: None,
-            search_growth: SEARCH_GROWTH,
-            counts_unused_time: true,
-            reno_estimate: RenoEstimate::Rfc8312,
-        }
-    }
-}
-
 impl Parameters for Params {
     const ABOUT: About = About {
         title: "CUBIC",
@@ -116,19 +109,6 @@ impl Parameters for Params {
         ],
         memory: "when each segment in flight was sent",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::above("c", self.c, 0.0)?;
-        check::share("beta", self.beta)?;
-        if let Some(beta) = self.beta_ecn {
-            check::share("beta_ecn", beta)?;
-        }
-        if !(0.0..=1.0).contains(&self.search_growth) {
-            let message = format!("found {}; expected 0 to 1", self.search_growth);
-            return Err(("search_growth".to_owned(), message));
-        }
-        Ok(())
-    }
 }
 
 impl ControlParameters for Params {

@@ -2,9 +2,7 @@
 //! Congestion Control for Data Centers", RFC 8257, 2017; M. Alizadeh et al., "Data Center TCP
 //! (DCTCP)", SIGCOMM 2010. Departures: [`Parameters::ABOUT`].
 
-use aqmlab_declare::{About, Parameters, Problem, check};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use aqmlab_declare::{About, Parameters, parameters};
 
 use super::congestion_control::{
     Ack, CongestionControl, ControlMetrics, ControlParameters, Sample,
@@ -13,25 +11,18 @@ use super::window::Window;
 use crate::profile::EcnEcho;
 
 /// Parameters of DCTCP.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Params {
     /// g: weight of the last window in the share of marks.
+    #[param(default = 1.0 / 16.0, above = 0.0, below = 1.0)]
     pub gain: f64,
     /// The share of marks that a connection begins with.
+    #[param(default = 1.0, least = 0.0, most = 1.0)]
     pub initial_alpha: f64,
     /// Whether the share is kept in 1,024ths and the window in whole segments (Linux).
+    #[param(default)]
     pub integer: bool,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            gain: 1.0 / 16.0,
-            initial_alpha: 1.0,
-            integer: false,
-        }
-    }
 }
 
 impl Parameters for Params {
@@ -49,15 +40,6 @@ impl Parameters for Params {
         ],
         memory: "the share of marks and two counters",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::share("gain", self.gain)?;
-        if !(0.0..=1.0).contains(&self.initial_alpha) {
-            let message = format!("found {}; expected 0 to 1", self.initial_alpha);
-            return Err(("initial_alpha".to_owned(), message));
-        }
-        Ok(())
-    }
 }
 
 impl ControlParameters for Params {

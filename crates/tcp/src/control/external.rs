@@ -1,9 +1,7 @@
 //! A window that somebody else sets: a schedule of changes, or an agent that learns.
 
-use aqmlab_declare::{About, Parameters, Problem, check};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::congestion_control::{
     Ack, Congestion, CongestionControl, ControlParameters, Decrease, Sample,
@@ -12,23 +10,16 @@ use super::window::Window;
 use crate::profile::Profile;
 
 /// Parameters of a window that is set from outside. They can change during a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Params {
     /// Segments that may be in flight, in force with the next ACK.
+    #[param(default = 10.0, least = 1.0, changeable)]
     pub cwnd: f64,
     /// Bits per second at which segments leave, headers included; left out: as the window allows.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(changeable)]
     pub pacing_rate: Option<Rate>,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            cwnd: 10.0,
-            pacing_rate: None,
-        }
-    }
 }
 
 impl Parameters for Params {
@@ -40,10 +31,6 @@ impl Parameters for Params {
         departures: &[],
         memory: "none beside the window",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::at_least("cwnd", self.cwnd, 1.0)
-    }
 }
 
 impl ControlParameters for Params {
@@ -51,7 +38,6 @@ impl ControlParameters for Params {
 
     const OWNS_WINDOW: bool = true;
     const ANSWERS_MARKS: bool = true;
-    const CHANGEABLE: &'static [&'static str] = &["cwnd", "pacing_rate"];
 }
 
 /// It remembers nothing: the window is a parameter.

@@ -3,41 +3,32 @@
 //! `w = min(2 w, (1 - gamma) w + gamma (base / RTT * w_old + alpha))`. Departures:
 //! [`Parameters::ABOUT`].
 
-use aqmlab_declare::{About, Parameters, Problem, check};
+use aqmlab_declare::{About, Parameters, Problem, check, parameters};
 use aqmlab_net::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::congestion_control::{Ack, CongestionControl, ControlMetrics, ControlParameters};
 use super::history::History;
 use super::window::Window;
 
 /// Parameters of FAST.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Params {
     /// Segments to keep in the queue. The paper goes by the rate of the path: 8 to 200.
+    #[param(default = 100.0, above = 0.0)]
     pub alpha: f64,
     /// No change while the segments in the queue lie between `alpha` and this.
+    #[param(default = 100.0, above = 0.0)]
     pub beta: f64,
     /// Share of the way to the new window that an update goes.
+    #[param(default = 0.5, above = 0.0, below = 1.0)]
     pub gamma: f64,
     /// Time between updates.
+    #[param(default = "20 ms", above = Time::ZERO)]
     pub period: Time,
     /// Below this queueing delay the window doubles per round trip.
+    #[param(default = "750 us")]
     pub empty_below: Time,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            alpha: 100.0,
-            beta: 100.0,
-            gamma: 0.5,
-            period: Time::from_millis(20),
-            empty_below: Time::from_micros(750),
-        }
-    }
 }
 
 impl Parameters for Params {
@@ -56,12 +47,8 @@ impl Parameters for Params {
         memory: "when each segment in flight was sent",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::above("alpha", self.alpha, 0.0)?;
-        check::above("beta", self.beta, 0.0)?;
-        check::share("gamma", self.gamma)?;
-        check::not_below(("alpha", self.alpha), ("beta", self.beta))?;
-        check::positive("period", self.period)
+    fn check_together(&self) -> Result<(), Problem> {
+        check::not_below(("alpha", self.alpha), ("beta", self.beta))
     }
 }
 

@@ -4,10 +4,8 @@
 //! share, and now and then the sender all but stops so that the queue empties and the smallest round
 //! trip shows. Departures: [`Parameters::ABOUT`].
 
-use aqmlab_declare::{About, Parameters, Problem, check};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::congestion_control::{
     Ack, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
@@ -18,29 +16,22 @@ use crate::recovery::RecoveryState;
 use crate::tracked::filter::Smallest;
 
 /// Parameters of LEDBAT++.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Params {
     /// Queueing delay to hold.
+    #[param(default = "60 ms", above = Time::ZERO)]
     pub target: Time,
     /// The draft's constant: windows by which the window shrinks per round trip and per `target` of
     /// delay beyond it, at most half of it.
+    #[param(default = 1.0, above = 0.0)]
     pub decrease: f64,
     /// Slow start ends at this share of `target`.
+    #[param(default = 0.75, above = 0.0)]
     pub slow_start_delay: f64,
     /// Gap between two slowdowns, in lengths of the last one; 0: there are none.
+    #[param(default = 9.0, least = 0.0)]
     pub slowdown_gap: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            target: Time::from_millis(60),
-            decrease: 1.0,
-            slow_start_delay: 0.75,
-            slowdown_gap: 9.0,
-        }
-    }
 }
 
 impl Parameters for Params {
@@ -57,17 +48,6 @@ impl Parameters for Params {
         ],
         memory: "the smallest round trips of ten minutes and of four samples, times of the slowdown",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::positive("target", self.target)?;
-        check::above("decrease", self.decrease, 0.0)?;
-        check::above("slow_start_delay", self.slow_start_delay, 0.0)?;
-        if !self.slowdown_gap.is_finite() || self.slowdown_gap < 0.0 {
-            let message = format!("found {}; expected 0 or more", self.slowdown_gap);
-            return Err(("slowdown_gap".to_owned(), message));
-        }
-        Ok(())
-    }
 }
 
 impl ControlParameters for Params {

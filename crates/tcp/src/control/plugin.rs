@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use aqmlab_declare::tagged::{self, Located};
-use aqmlab_declare::{About, Parameters, Problem};
+use aqmlab_declare::{About, Declared, Parameters, Problem, Refused};
 use aqmlab_net::Time;
 use aqmlab_plugin::abi::{AQMLAB_ECHO, AQMLAB_LOSS, AQMLAB_TIMEOUT, AqmlabAck};
 use aqmlab_plugin::failure::{self, Failure};
@@ -65,9 +65,18 @@ impl Parameters for Params {
         departures: &[],
         memory: "when each segment in flight was sent, and what the plug-in keeps",
     };
+}
 
-    fn check(&self) -> Result<(), Problem> {
+/// What a plug-in declares has bounds of its own.
+impl Declared for Params {
+    const CHANGEABLE: &'static [&'static str] = &[];
+
+    fn check_each(&self) -> Result<(), Problem> {
         Ok(())
+    }
+
+    fn refused() -> Vec<Refused> {
+        Vec::new()
     }
 }
 

@@ -2,10 +2,8 @@
 //! draft-briscoe-iccrg-prague-congestion-control; tcp_prague.c of L4STeam/linux, 0.6. Departures:
 //! [`Parameters::ABOUT`].
 
-use aqmlab_declare::{About, Parameters, Problem, check};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::bbr::wire;
 use super::congestion_control::{
@@ -17,22 +15,15 @@ use crate::recovery::RecoveryState;
 use crate::tracked::pace::LARGEST_BURST;
 
 /// Parameters of TCP Prague.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Params {
     /// Below this round trip the rate grows as with it.
+    #[param(default = "25 ms", above = Time::ZERO)]
     pub rtt_target: Time,
     /// Rounds after slow start from which on it does.
+    #[param(default = 500)]
     pub transition: u64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            rtt_target: Time::from_millis(25),
-            transition: 500,
-        }
-    }
 }
 
 impl Parameters for Params {
@@ -53,10 +44,6 @@ impl Parameters for Params {
         ],
         memory: "the share of marks, the window in 2^-20 segments, a few counters",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::positive("rtt_target", self.rtt_target)
-    }
 }
 
 impl ControlParameters for Params {

@@ -34,8 +34,8 @@ macro_rules! congestion_controls {
             /// Its parameters that can change during a run.
             pub const fn changeable(&self) -> &'static [&'static str] {
                 match self {
-                    $(Self::$kind(_) => <$module::Params as ControlParameters>::CHANGEABLE,)+
-                    $(Self::$other(_) => <$other_module::Params as ControlParameters>::CHANGEABLE,)*
+                    $(Self::$kind(_) => <$module::Params as aqmlab_declare::Declared>::CHANGEABLE,)+
+                    $(Self::$other(_) => <$other_module::Params as aqmlab_declare::Declared>::CHANGEABLE,)*
                 }
             }
 

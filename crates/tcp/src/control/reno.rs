@@ -1,30 +1,21 @@
 //! Reno: additive increase, multiplicative decrease. V. Jacobson, "Congestion Avoidance and Control",
 //! SIGCOMM 1988; RFC 5681, section 3.1.
 
-use aqmlab_declare::{About, Parameters, Problem, check};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use aqmlab_declare::{About, Parameters, parameters};
 
 use super::congestion_control::{Ack, Congestion, CongestionControl, ControlParameters, Decrease};
 use super::window::Window;
 
 /// Parameters of Reno: AIMD(a, b).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Params {
     /// Segments by which the window grows in a round trip of congestion avoidance.
+    #[param(default = 1.0, above = 0.0)]
     pub increase: f64,
     /// Share of the window that congestion leaves.
+    #[param(default = 0.5, above = 0.0, below = 1.0)]
     pub decrease: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            increase: 1.0,
-            decrease: 0.5,
-        }
-    }
 }
 
 impl Parameters for Params {
@@ -39,11 +30,6 @@ impl Parameters for Params {
         ],
         memory: "none beside the window",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::above("increase", self.increase, 0.0)?;
-        check::share("decrease", self.decrease)
-    }
 }
 
 impl ControlParameters for Params {

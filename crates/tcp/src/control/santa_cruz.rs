@@ -4,10 +4,8 @@
 //! window, divided by the mean time between arrivals, is the number of segments by which the queue
 //! at the bottleneck grew. Departures: [`Parameters::ABOUT`].
 
-use aqmlab_declare::{About, Parameters, Problem, check};
+use aqmlab_declare::{About, Parameters, Problem, check, parameters};
 use aqmlab_net::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::congestion_control::{Ack, CongestionControl, ControlMetrics, ControlParameters};
 use super::history::History;
@@ -15,22 +13,15 @@ use super::window::Window;
 use crate::segment::{Stamps, Timestamps};
 
 /// The operating point of TCP Santa Cruz.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Params {
     /// Segments to keep in the queue of the bottleneck.
+    #[param(default = 4.0, above = 0.0)]
     pub target: f64,
     /// Distance from the target within which the window is left alone, in segments.
+    #[param(default = 0.5)]
     pub tolerance: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            target: 4.0,
-            tolerance: 0.5,
-        }
-    }
 }
 
 impl Parameters for Params {
@@ -50,8 +41,7 @@ impl Parameters for Params {
         memory: "when each segment in flight was sent",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::above("target", self.target, 0.0)?;
+    fn check_together(&self) -> Result<(), Problem> {
         check::between("tolerance", self.tolerance, 0.0, self.target)
     }
 }

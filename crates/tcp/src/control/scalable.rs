@@ -2,33 +2,24 @@
 //! SIGCOMM Computer Communication Review 33(2), 2003: a window that grows by a share of itself recovers
 //! from a loss in the same number of round trips, however large it is.
 
-use aqmlab_declare::{About, Parameters, Problem, check};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use aqmlab_declare::{About, Parameters, parameters};
 
 use super::congestion_control::{Ack, Congestion, CongestionControl, ControlParameters, Decrease};
 use super::window::Window;
 
 /// Parameters of Scalable TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Params {
     /// The paper's a: segments by which the window grows for each segment acknowledged.
+    #[param(default = 0.01, above = 0.0)]
     pub increase: f64,
     /// Share of the window that congestion leaves: the paper's 1 - b.
+    #[param(default = 0.875, above = 0.0, below = 1.0)]
     pub decrease: f64,
     /// Up to this window, in segments, it is Reno.
+    #[param(default = 16)]
     pub low_window: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            increase: 0.01,
-            decrease: 0.875,
-            low_window: 16,
-        }
-    }
 }
 
 impl Parameters for Params {
@@ -44,11 +35,6 @@ impl Parameters for Params {
         ],
         memory: "none beside the window",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        check::above("increase", self.increase, 0.0)?;
-        check::share("decrease", self.decrease)
-    }
 }
 
 impl ControlParameters for Params {

@@ -6,7 +6,7 @@
 //! the ninth ACK on and then at every third. Before that, and for losses, it is Reno. Departures:
 //! [`Parameters::ABOUT`].
 
-use aqmlab_declare::{About, Parameters, Problem};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,12 +18,14 @@ use super::window::Window;
 use crate::segment::{Stamps, Timestamps};
 
 /// Parameters of Sync-TCP: two readings of the paper's text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy, Eq)]
 pub struct Params {
     /// How often the window may be decreased.
+    #[param(default)]
     pub decrease: DecreaseRule,
     /// What slow start is once there are nine ACKs.
+    #[param(default)]
     pub slow_start: SlowStartRule,
 }
 
@@ -70,10 +72,6 @@ impl Parameters for Params {
         ],
         memory: "nine averages, the smallest and the largest delay",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        Ok(())
-    }
 }
 
 impl ControlParameters for Params {

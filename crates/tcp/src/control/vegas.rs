@@ -3,10 +3,8 @@
 //! reach on an empty path (window / base) is compared with the actual one; the difference, in
 //! segments, is what the connection keeps in the queue. Departures: [`Parameters::ABOUT`].
 
-use aqmlab_declare::{About, Parameters, Problem, check};
+use aqmlab_declare::{About, Parameters, Problem, check, parameters};
 use aqmlab_net::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::congestion_control::{
     Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease,
@@ -15,25 +13,18 @@ use super::history::History;
 use super::window::Window;
 
 /// Thresholds of Vegas, in segments kept in the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Params {
     /// Below this many the window grows by a segment per round trip.
+    #[param(default = 1.0, above = 0.0)]
     pub alpha: f64,
     /// Above this many it shrinks by a segment.
+    #[param(default = 3.0, above = 0.0)]
     pub beta: f64,
     /// Above this many slow start ends.
+    #[param(default = 1.0, above = 0.0)]
     pub gamma: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            alpha: 1.0,
-            beta: 3.0,
-            gamma: 1.0,
-        }
-    }
 }
 
 impl Parameters for Params {
@@ -52,10 +43,7 @@ impl Parameters for Params {
         memory: "when each segment in flight was sent",
     };
 
-    fn check(&self) -> Result<(), Problem> {
-        check::above("alpha", self.alpha, 0.0)?;
-        check::above("beta", self.beta, 0.0)?;
-        check::above("gamma", self.gamma, 0.0)?;
+    fn check_together(&self) -> Result<(), Problem> {
         check::not_below(("alpha", self.alpha), ("beta", self.beta))
     }
 }

@@ -3,10 +3,8 @@
 
 mod numbers;
 
-use aqmlab_declare::{About, Parameters, Problem};
+use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::control::bbr::{
     FULL_GROWTH, FULL_ROUNDS, MIN_SEGMENTS, PACING_MARGIN, PROBE_RTT_TIME, draw, least_burst,
@@ -25,10 +23,11 @@ pub use numbers::Constants;
 use numbers::Numbers;
 
 /// Parameters of BBR, version 3.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Copy)]
 pub struct Params {
     /// Whose constants.
+    #[param(default)]
     pub constants: Constants,
 }
 
@@ -48,10 +47,6 @@ impl Parameters for Params {
         ],
         memory: "filters of bandwidth, round trip and aggregation; bounds of what is in flight",
     };
-
-    fn check(&self) -> Result<(), Problem> {
-        Ok(())
-    }
 }
 
 impl ControlParameters for Params {

@@ -1,0 +1,233 @@
+//! `#[parameters]`: one declaration of a parameter, from which everything else about it follows.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{
+    Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, GenericArgument, Ident, Lit,
+    LitStr, Path, PathArguments, Result, Token, Type, parse_quote,
+};
+
+/// Makes a struct the table of parameters that a scenario states.
+///
+/// It reads and writes the struct with serde, refuses unknown keys, and implements `Declared` of
+/// `aqmlab_declare`; `Default`, too, if no key is required. A field is required unless it is an
+/// `Option` or has a default. `#[param(...)]` takes, in any order:
+///
+/// - `default = VALUE`, or `default` for that of the type;
+/// - `above`, `least`, `below`, `most` `= VALUE`: its bounds. Those of numbers stand in the schema;
+/// - `check = FUNCTION`, of the key and the value, for what bounds cannot say;
+/// - `table`: it holds parameters of its own, which are checked, too;
+/// - `changeable`: it can change during a run.
+///
+/// A value in quotes is read as the scenario would have it: `default = "5 ms"`.
+#[proc_macro_attribute]
+pub fn parameters(
+    arguments: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    assert!(arguments.is_empty(), "#[parameters] takes no arguments");
+    let input = syn::parse_macro_input!(item as DeriveInput);
+    let made = expand(input);
+    made.unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// What `#[param(...)]` says of a field.
+#[derive(Default)]
+struct Param {
+    /// The default; of its type, if it has no value.
+    default: Option<Option<Expr>>,
+    /// The name of each bound and its value.
+    bounds: Vec<(Ident, Expr)>,
+    check: Option<Path>,
+    table: bool,
+    changeable: bool,
+}
+
+impl Param {
+    /// Takes the attribute from the field.
+    fn take(field: &mut Field) -> Result<Self> {
+        let mut param = Self::default();
+        let is_param = |attribute: &Attribute| attribute.path().is_ident("param");
+        for attribute in field.attrs.extract_if(.., |it| is_param(it)) {
+            attribute.parse_nested_meta(|meta| {
+                let name = meta.path.require_ident()?;
+                match name.to_string().as_str() {
+                    "default" if meta.input.peek(Token![=]) => {
+                        param.default = Some(Some(meta.value()?.parse()?));
+                    }
+                    "default" => param.default = Some(None),
+                    "above" | "least" | "below" | "most" => {
+                        param.bounds.push((name.clone(), meta.value()?.parse()?));
+                    }
+                    "check" => param.check = Some(meta.value()?.parse()?),
+                    "table" => param.table = true,
+                    "changeable" => param.changeable = true,
+                    _ => return Err(meta.error("no property of a parameter")),
+                }
+                Ok(())
+            })?;
+        }
+        Ok(param)
+    }
+
+    /// The bounds, as a value of their type.
+    fn bounds(&self, of: &Type) -> TokenStream {
+        let bounds = self.bounds.iter().map(|(name, bound)| {
+            let bound = value(bound, of);
+            quote!(#name: ::core::option::Option::Some(#bound),)
+        });
+        quote!(::aqmlab_declare::Bounds::<#of> { #(#bounds)* ..::aqmlab_declare::Bounds::NONE })
+    }
+
+    /// The bounds of a number, as attributes for the schema.
+    fn in_schema(&self) -> Vec<Attribute> {
+        let (mut range, mut attributes) = (Vec::new(), Vec::new());
+        for (name, bound) in &self.bounds {
+            match name.to_string().as_str() {
+                "least" => range.push(quote!(min = #bound)),
+                "most" => range.push(quote!(max = #bound)),
+                "above" => attributes.push(quote!(extend("exclusiveMinimum" = #bound))),
+                _ => attributes.push(quote!(extend("exclusiveMaximum" = #bound))),
+            }
+        }
+        if !range.is_empty() {
+            attributes.push(quote!(range(#(#range),*)));
+        }
+        let attributes = attributes.into_iter();
+        attributes
+            .map(|it| parse_quote!(#[schemars(#it)]))
+            .collect()
+    }
+}
+
+/// The type in an `Option`.
+fn optional(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last()?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+        return None;
+    };
+    match arguments.args.first()? {
+        GenericArgument::Type(inner) if last.ident == "Option" => Some(inner),
+        _ => None,
+    }
+}
+
+fn is_number(ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return false };
+    let numbers = ["f64", "i32", "u8", "u16", "u32", "u64"];
+    numbers.iter().any(|number| path.path.is_ident(number))
+}
+
+/// A value of this type, which may be written as in a scenario.
+fn value(written: &Expr, ty: &Type) -> TokenStream {
+    match written {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(_), ..
+        }) => {
+            quote!(#written.parse::<#ty>().expect("a declaration is written as in a scenario"))
+        }
+        _ => quote!(#written),
+    }
+}
+
+fn expand(mut input: DeriveInput) -> Result<TokenStream> {
+    let name = input.ident.clone();
+    let Data::Struct(data) = &mut input.data else {
+        return Err(Error::new(name.span(), "parameters are a struct"));
+    };
+    let Fields::Named(fields) = &mut data.fields else {
+        return Err(Error::new(name.span(), "parameters have names"));
+    };
+    let mut all_have_defaults = true;
+    let (mut defaults, mut functions) = (Vec::new(), Vec::new());
+    let (mut checks, mut bounded, mut changeable) = (Vec::new(), Vec::new(), Vec::new());
+    for field in &mut fields.named {
+        let param = Param::take(field)?;
+        let ident = field.ident.clone().expect("the fields are named");
+        let key = LitStr::new(&ident.to_string(), ident.span());
+        let ty = field.ty.clone();
+        let inner = optional(&ty).unwrap_or(&ty);
+        if param.changeable {
+            changeable.push(key.clone());
+        }
+        match &param.default {
+            Some(Some(default)) => {
+                let function = format_ident!("default_{ident}");
+                let path = format!("{name}::{function}");
+                let default = value(default, &ty);
+                field.attrs.push(parse_quote!(#[serde(default = #path)]));
+                functions.push(quote!(fn #function() -> #ty { #default }));
+                defaults.push(quote!(#ident: Self::#function(),));
+            }
+            has_default => {
+                match has_default.is_some() || optional(&ty).is_some() {
+                    true => field.attrs.push(parse_quote!(#[serde(default)])),
+                    false => all_have_defaults = false,
+                }
+                defaults.push(quote!(#ident: ::core::default::Default::default(),));
+            }
+        }
+        let mut of_the_value = Vec::new();
+        if !param.bounds.is_empty() {
+            if is_number(inner) {
+                field.attrs.extend(param.in_schema());
+            }
+            let bounds = param.bounds(inner);
+            of_the_value.push(quote!(#bounds.check(#key, *value)?;));
+            bounded.push(quote!(#bounds.outside(#key, &mut refused);));
+        }
+        if let Some(check) = &param.check {
+            of_the_value.push(quote!(#check(#key, *value)?;));
+            bounded.push(quote!(::aqmlab_declare::extremes::<#inner>(#key, #check, &mut refused);));
+        }
+        if param.table {
+            of_the_value.push(quote! {
+                ::aqmlab_declare::check::within(
+                    #key,
+                    ::aqmlab_declare::Declared::check_each(value),
+                )?;
+            });
+        }
+        if !of_the_value.is_empty() {
+            checks.push(match optional(&ty) {
+                Some(_) => quote!(if let Some(value) = &self.#ident { #(#of_the_value)* }),
+                None => quote!({ let value = &self.#ident; #(#of_the_value)* }),
+            });
+        }
+    }
+    let default = all_have_defaults.then(|| {
+        quote! {
+            impl ::core::default::Default for #name {
+                fn default() -> Self {
+                    Self { #(#defaults)* }
+                }
+            }
+        }
+    });
+    Ok(quote! {
+        #[derive(Clone, Debug, PartialEq)]
+        #[derive(::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        #input
+
+        impl #name { #(#functions)* }
+
+        #default
+
+        impl ::aqmlab_declare::Declared for #name {
+            const CHANGEABLE: &'static [&'static str] = &[#(#changeable),*];
+
+            fn check_each(&self) -> ::core::result::Result<(), ::aqmlab_declare::Problem> {
+                #(#checks)*
+                Ok(())
+            }
+
+            fn refused() -> Vec<::aqmlab_declare::Refused> {
+                let mut refused = Vec::new();
+                #(#bounded)*
+                refused
+            }
+        }
+    })
+}

@@ -117,7 +117,7 @@ fn both_sides_of_each_bound_are_known_to_tests() {
             "flows 17",
             "share 0.0",
             "share 1.0",
-            "interval \"9999 ns\"",
+            "interval \"9.999 us\"",
             "mtu \"0 bytes\"",
             "mtu \"1024 GiB\"",
         ]

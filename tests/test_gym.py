@@ -1,6 +1,7 @@
 """Environments for learning."""
 
 from pathlib import Path
+from typing import Any
 
 import aqmlab.gym
 import gymnasium
@@ -233,3 +234,69 @@ def test_the_wrappers_of_the_how_to_work(lone: Scenario) -> None:
         observation, *_ = env.step(np.zeros(1, np.float32))
     assert observation.shape == (20,)
     assert observation[-1] == pytest.approx(100.5)  # packets, halfway between 1 and 200
+
+
+def test_one_wrong_action_moves_no_environment(bulk: Scenario) -> None:
+    many = AqmVectorEnv(3, bulk, interval=0.5)
+    actions = np.full((3, 1), 0.02, np.float32)
+    with pytest.raises(AqmlabError, match=r"step\(\): call reset\(\) first"):
+        many.step(actions)
+    many.reset(seed=7)
+    cases: list[tuple[Any, str]] = [
+        (np.array([[0.02], [np.nan], [0.02]]), "action: found nan; expected a number from 0 to 1"),
+        (np.array([[0.02], [0.02], [np.inf]]), "action: found inf"),
+        (np.full((2, 1), 0.02), "actions: found 2 of them; expected one for each of 3"),
+        (np.full((3, 2), 0.02), r"an array of shape \(2,\); expected one number, shape \(1,\)"),
+        (np.full(3, 0.02), r"an array of shape \(\); expected one number"),
+        ([["x"]] * 3, r"action: found \['x'\]; expected one number"),
+    ]
+    for wrong, message in cases:
+        with pytest.raises(AqmlabError, match=message):
+            many.step(wrong)
+        assert [env.under_way().time for env in many.envs] == [0.0, 0.0, 0.0]
+    many.step(actions)
+    assert [env.under_way().time for env in many.envs] == [0.5, 0.5, 0.5]
+    with pytest.raises(AqmlabError, match="seed: found 2 of them; expected one for each of 3"):
+        many.reset(seed=[1, 2])
+    many.close()
+    with pytest.raises(AqmlabError, match=r"call reset\(\) first"):
+        many.step(actions)
+    with pytest.raises(AqmlabError, match="num_envs: found 0; expected a whole number"):
+        AqmVectorEnv(0, bulk)
+
+
+def test_numbers_without_meaning_are_refused(bulk: Scenario, lone: Scenario) -> None:
+    nan = float("nan")
+    for make in (
+        lambda **more: AqmEnv(bulk, **more),
+        lambda **more: CongestionControlEnv(lone, **more),
+    ):
+        with pytest.raises(AqmlabError, match="delay_target: found nan; expected more than 0 s"):
+            make(delay_target=nan)
+        with pytest.raises(AqmlabError, match="low and high: found nan and 5"):
+            make(low=nan, high=5)
+        with pytest.raises(AqmlabError, match="interval: found nan"):
+            make(interval=nan)
+        env = make()
+        env.reset(seed=1)
+        with pytest.raises(AqmlabError, match=r"an array of shape \(2,\); expected one number"):
+            env.step(np.array([0.5, 0.5]))
+        with pytest.raises(AqmlabError, match="action: found nan"):
+            env.step(np.array([nan]))
+    with pytest.raises(ScenarioError, match=r"discipline\.p: found -1"):
+        AqmEnv(bulk, low=-1.0)
+
+
+def test_agents_in_one_run_act_all_of_them(two: Scenario) -> None:
+    pytest.importorskip("pettingzoo", reason="NO PARALLEL ENVIRONMENT RAN: no pettingzoo")
+    from aqmlab.gym.parallel import CongestionControlParallelEnv
+
+    env = CongestionControlParallelEnv(two)
+    one = np.array([25], np.float32)
+    with pytest.raises(AqmlabError, match=r"call reset\(\) first"):
+        env.step({"transfers": one, "others": one})
+    env.reset(seed=1)
+    with pytest.raises(AqmlabError, match="found those of transfers; expected transfers, others"):
+        env.step({"transfers": one})
+    with pytest.raises(AqmlabError, match="found those of transfers, others, third"):
+        env.step({"transfers": one, "others": one, "third": one})

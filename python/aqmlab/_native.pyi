@@ -135,9 +135,15 @@ def register_class(
     sha256: str,
     fields: Sequence[tuple[str, str, int, int, float]],
     callbacks: Sequence[str],
-    plugin: type,
+    plugin: tuple[type, tuple[Callable[[], dict[str, Any]], str] | None],
 ) -> tuple[str, str]:
-    """Makes a Python class known as a plug-in: its kind and name."""
+    """Makes a Python class known as a plug-in: its kind and name.
+
+    `plugin` is the class, what executes its module anew for a run, and its name there.
+    """
+
+def plugin_callbacks(kind: str, name: str) -> list[str]:
+    """The callbacks that a plug-in has; none if there is no such plug-in."""
 
 def register_compiled(
     kind: str,
@@ -158,8 +164,11 @@ def plugins() -> str:
 def plugin_value(form: int, text: str) -> float:
     """The number that a text stands for in a field of a form; an error if it stands for none."""
 
-def load_shared_object(path: str, sha256: str) -> list[tuple[str, str]]:
-    """Makes the plug-ins of a shared object known: kinds and names."""
+def load_shared_object(path: str, sha256: str, shown: str) -> list[tuple[str, str]]:
+    """Makes the plug-ins of a shared object known: kinds and names.
+
+    `shown` is the file that the user has given, of which `path` is a copy.
+    """
 
 @final
 class Event:
@@ -209,6 +218,9 @@ class Stepper:
         packets, departed bytes, dropped and marked packets since the start; the discipline's
         variables.
         """
+
+    def next_tick(self, name: str) -> float | None:
+        """When the discipline of a link's direction is woken next, in seconds."""
 
     def flows(self, class_name: str) -> list[tuple[int, int, int, int, float | None]]:
         """The open connections of a class.

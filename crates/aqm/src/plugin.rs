@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use aqmlab_net::{Ecn, Packet, QueueSize, Time};
 use aqmlab_plugin::abi::{AQMLAB_ADMIT, AQMLAB_DROP, AQMLAB_FORCE, AQMLAB_SIGNAL, AqmlabEvent};
 use aqmlab_plugin::failure::{self, Failure};
-use aqmlab_plugin::{Callback, Callbacks, Instance, Makers, PluginKind, Settings};
+use aqmlab_plugin::{Callback, Callbacks, Instance, Makers, NOTHING, PluginKind, Settings};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -179,7 +179,11 @@ impl Running {
         running.event.seed = seed;
         running.see_link(link);
         let next = running.tell(Callback::Start, Time::ZERO);
-        running.tick_at(next);
+        running.tick_at(Callback::Start, next);
+        if running.callbacks.has(Callback::Tick) && !running.callbacks.has(Callback::Start) {
+            let problem = "is never due: there is no start, which returns the time of the first";
+            running.fail(Callback::Tick, problem.to_owned());
+        }
         running
     }
 
@@ -188,18 +192,29 @@ impl Running {
         self.event.framing = link.framing.0 as i64;
     }
 
-    fn tick_at(&mut self, next: i64) {
-        self.next_tick = match u64::try_from(next) {
-            Ok(next) if next > self.event.now as u64 => Time::from_nanos(next),
-            _ => Time::NEVER,
-        };
+    /// Notes when the next tick is due, as `start` or `tick` has said; a negative number: never.
+    fn tick_at(&mut self, callback: Callback, next: i64) {
+        self.next_tick = Time::NEVER;
+        let now = self.event.now;
+        if !self.callbacks.has(Callback::Tick) || next < 0 {
+            return;
+        }
+        if next > now {
+            self.next_tick = Time::from_nanos(next as u64);
+            return;
+        }
+        let problem = format!(
+            "returned {next}, which is not after now ({now}); return the time of the next tick in \
+             nanoseconds, such as now plus an interval, or a negative number for never"
+        );
+        self.fail(callback, problem);
     }
 
     /// Tells the instance of something that is not about a packet, if it listens.
     fn tell(&mut self, callback: Callback, now: Time) -> i64 {
         self.event.now = nanos(now);
         if !self.callbacks.has(callback) {
-            return 0;
+            return NOTHING;
         }
         self.instance.call(callback, &mut self.event)
     }
@@ -221,8 +236,14 @@ impl Running {
     #[inline]
     fn ask(&mut self, callback: Callback, draw: &mut impl FnMut() -> f64) -> i64 {
         let instance = &mut self.instance;
-        self.event
-            .with_draws(draw, |event| instance.call(callback, event))
+        let answer = self
+            .event
+            .with_draws(draw, |event| instance.call(callback, event));
+        if self.event.take_nan() {
+            let problem = "chance: found NaN; expected a probability, 0 to 1";
+            self.fail(callback, problem.to_owned());
+        }
+        answer
     }
 
     #[inline]
@@ -233,10 +254,9 @@ impl Running {
             AQMLAB_DROP => Decision::Drop(Reason::EARLY),
             AQMLAB_FORCE => Decision::Drop(Reason::FORCED),
             other => {
-                self.fail(
-                    callback,
-                    format!("returned {other}; expected ADMIT, SIGNAL, DROP or FORCE"),
-                );
+                let found = shown(other);
+                let problem = format!("returned {found}; return ADMIT, SIGNAL, DROP or FORCE");
+                self.fail(callback, problem);
                 Decision::Admit
             }
         }
@@ -253,7 +273,7 @@ impl Running {
     fn on_tick(&mut self, now: Time, queue: Backlog) {
         (self.event.packets, self.event.bytes) = (i64::from(queue.packets), queue.bytes as i64);
         let next = self.tell(Callback::Tick, now);
-        self.tick_at(next);
+        self.tick_at(Callback::Tick, next);
     }
 
     fn set_link(&mut self, link: LinkFacts) {
@@ -262,18 +282,58 @@ impl Running {
     }
 
     fn adopt(&mut self, fresh: &Self) {
+        self.check_parameters();
         (self.settings, self.ecn) = (fresh.settings, fresh.ecn);
         self.instance.set(self.settings.values);
         self.tell(Callback::OnChange, Time::from_nanos(self.event.now as u64));
     }
 
+    /// Its variables, for records.
+    fn probe(&self, out: &mut Vec<f64>) {
+        self.check_parameters();
+        let before = out.len();
+        self.instance.variables(out);
+        let names = self.settings.plugin.variable_names();
+        let mut found = names.iter().zip(&out[before..]);
+        if let Some((name, value)) = found.find(|(_, value)| !value.is_finite()) {
+            let problem = format!("found {name} = {value}; expected a finite number");
+            self.fail_at("its variables", problem);
+        }
+    }
+
+    /// Whether its parameters are those of the scenario: records say so.
+    fn check_parameters(&self) {
+        if let Some(problem) = self.settings.overwritten(&*self.instance) {
+            self.fail_at("its parameters", problem);
+        }
+    }
+
     #[cold]
     fn fail(&self, callback: Callback, problem: String) {
+        self.fail_at(callback.name(), problem);
+    }
+
+    #[cold]
+    fn fail_at(&self, callback: &'static str, problem: String) {
         failure::set(Failure {
             plugin: self.settings.plugin.name,
-            callback: callback.name(),
+            callback,
             error: problem.into(),
         });
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.check_parameters();
+    }
+}
+
+/// What a callback has returned, in words.
+fn shown(answer: i64) -> String {
+    match answer {
+        NOTHING => "None".to_owned(),
+        number => number.to_string(),
     }
 }
 
@@ -345,7 +405,7 @@ impl Aqm for PluginAqm {
     }
 
     fn probe(&self, out: &mut Vec<f64>) {
-        self.0.instance.variables(out);
+        self.0.probe(out);
     }
 }
 
@@ -370,7 +430,8 @@ impl<T> PluginScheduler<T> {
         }
         let queue = self.running.ask(Callback::Enqueue, draw);
         if !(0..MOST_QUEUES).contains(&queue) {
-            let problem = format!("returned {queue}; expected the number of a queue, 0 to 65535");
+            let found = shown(queue);
+            let problem = format!("returned {found}; return the number of a queue, 0 to 65535");
             self.running.fail(Callback::Enqueue, problem);
             return 0;
         }
@@ -403,7 +464,9 @@ impl<T> PluginScheduler<T> {
         if found.is_some_and(|queue| queue.head().is_some()) {
             return queue as usize;
         }
-        let problem = format!("returned {queue}, which is no queue in which packets wait");
+        let found = shown(queue);
+        let problem =
+            format!("returned {found}; return the number of a queue in which packets wait");
         self.running.fail(Callback::Dequeue, problem);
         first()
     }
@@ -500,6 +563,6 @@ impl<T> Scheduler<T> for PluginScheduler<T> {
     }
 
     fn probe(&self, out: &mut Vec<f64>) {
-        self.running.instance.variables(out);
+        self.running.probe(out);
     }
 }

@@ -70,6 +70,8 @@ pub struct PortState {
     pub counters: Counters,
     /// Names and values of the discipline's inner variables.
     pub probes: Vec<(&'static str, f64)>,
+    /// When the discipline is woken next; never if it waits for nothing.
+    pub next_tick: Time,
     /// Bits per second on the wire.
     pub rate: Rate,
     /// How long it takes at this rate to send all that waits, the packet on the wire and those in
@@ -333,11 +335,12 @@ impl<T> Port<T> {
     pub fn observe(&mut self, now: Time) -> PortState {
         self.catch_up_before(now);
         let mut probes = Vec::new();
-        let (backlog, names, wire_free) = match &self.service {
+        let (backlog, names, wire_free, next_tick) = match &self.service {
             Service::Analytic(analytic) => {
                 let fifo = analytic.fifo();
                 fifo.probe(&mut probes);
-                (fifo.backlog(), fifo.probe_names(), analytic.wire_free())
+                let free = analytic.wire_free();
+                (fifo.backlog(), fifo.probe_names(), free, fifo.next_tick())
             }
             Service::Stored(stored) => {
                 let queue = stored.queue();
@@ -347,13 +350,15 @@ impl<T> Port<T> {
                 let bytes = backlog.bytes + ring.1 + packets * self.wire.facts().framing.0;
                 let waiting = self.wire.facts().rate.transmission_time(bytes);
                 let free = stored.wire_free(now);
-                (stored.backlog(), queue.probe_names(), free + waiting)
+                let names = queue.probe_names();
+                (stored.backlog(), names, free + waiting, queue.next_tick())
             }
         };
         PortState {
             backlog,
             counters: self.counters(),
             probes: names.iter().copied().zip(probes).collect(),
+            next_tick,
             rate: self.wire.facts().rate,
             drain: wire_free.saturating_sub(now),
         }

@@ -10,7 +10,7 @@ use std::ffi::{c_char, c_void};
 use std::ptr;
 
 /// The version of everything in this header.
-pub const AQMLAB_ABI: u32 = 1;
+pub const AQMLAB_ABI: u32 = 2;
 
 /// The packet is let in, or sent.
 pub const AQMLAB_ADMIT: i64 = 0;
@@ -115,6 +115,7 @@ pub struct AqmlabEvent {
     pub math: &'static AqmlabMath,
     draw: extern "C" fn(*mut c_void) -> f64,
     stream: *mut c_void,
+    nan: i64,
 }
 
 // SAFETY: the pointer is null but for the length of a call of `with_draws`, which borrows the
@@ -154,6 +155,7 @@ impl Default for AqmlabEvent {
             math: &MATH,
             draw: no_draw,
             stream: ptr::null_mut(),
+            nan: 0,
         }
     }
 }
@@ -181,6 +183,15 @@ impl AqmlabEvent {
         let result = work(self);
         (self.draw, self.stream) = (no_draw, ptr::null_mut());
         result
+    }
+
+    /// Where in the record compiled callbacks note that a probability was not a number.
+    pub const NAN: usize = std::mem::offset_of!(Self, nan);
+
+    /// Whether a probability was not a number, which is forgotten.
+    #[inline]
+    pub fn take_nan(&mut self) -> bool {
+        std::mem::take(&mut self.nan) != 0
     }
 
     /// Whether there are random numbers to draw.
@@ -290,7 +301,8 @@ pub struct AqmlabHead {
 pub struct AqmlabDiscipline {
     /// Name, parameters, variables.
     pub head: AqmlabHead,
-    /// The queue is empty and the wire quiet. Returns when `tick` is due, or 0 for never.
+    /// The queue is empty and the wire quiet. Returns when `tick` is due, a time after now, or a
+    /// negative number for never; anything without `tick`.
     pub start: AqmlabOnEvent,
     /// A packet arrives. Returns AQMLAB_ADMIT and so on. The limit is seen to afterwards.
     pub on_arrival: AqmlabOnEvent,
@@ -300,7 +312,8 @@ pub struct AqmlabDiscipline {
     pub on_departure: AqmlabOnEvent,
     /// Nothing waits and the wire is quiet.
     pub on_idle: AqmlabOnEvent,
-    /// It is the time that `start` or `tick` returned last. Returns the next, or 0 for never.
+    /// It is the time that `start` or `tick` returned last. Returns the next, a time after now, or a
+    /// negative number for never.
     pub tick: AqmlabOnEvent,
     /// The rate of the link has changed.
     pub on_link: AqmlabOnEvent,

@@ -4,6 +4,7 @@
     reason = "reads the description of a plug-in that whoever loaded it vouches for"
 )]
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 use std::mem::size_of;
 
@@ -12,14 +13,45 @@ use crate::abi::{
     AqmlabDiscipline, AqmlabEvent, AqmlabField, AqmlabHead, AqmlabOnAck, AqmlabOnEvent,
 };
 use crate::declared::{Field, Form, Makers, Plugin, Role, Value};
-use crate::instance::{Callback, Callbacks, Instance, Maker};
+use crate::instance::{Callback, Callbacks, Instance, Maker, NOTHING};
 
 /// A callback of compiled code.
 type Function<E> = extern "C" fn(*mut std::ffi::c_void, *mut E) -> i64;
 
+/// What is called now: enough to name it if it ends the process.
+#[derive(Clone, Copy, Debug)]
+pub struct AtWork {
+    /// The plug-in's name.
+    pub plugin: &'static str,
+    /// Where its code is from.
+    pub origin: &'static str,
+    /// The callback.
+    pub callback: &'static str,
+}
+
+thread_local! {
+    static AT_WORK: Cell<Option<AtWork>> = const { Cell::new(None) };
+}
+
+/// What this thread calls now. It may be asked in a signal handler.
+pub fn at_work() -> Option<AtWork> {
+    AT_WORK.get()
+}
+
+/// Calls foreign code that is known by these names.
+#[inline]
+pub fn working<R>(at: AtWork, call: impl FnOnce() -> R) -> R {
+    AT_WORK.set(Some(at));
+    let answer = call();
+    AT_WORK.set(None);
+    answer
+}
+
 /// Compiled code, and where its record has its fields.
 #[derive(Debug)]
 struct Compiled<E: 'static> {
+    name: &'static str,
+    origin: &'static str,
     functions: [Option<Function<E>>; Callback::COUNT],
     /// Eight-byte words of a record.
     words: usize,
@@ -47,8 +79,15 @@ impl<E: std::fmt::Debug + 'static> Instance<E> for CompiledInstance<E> {
     #[inline]
     fn call(&mut self, callback: Callback, event: &mut E) -> i64 {
         match self.code.functions[callback as usize] {
-            Some(function) => function(self.record.as_mut_ptr().cast(), event),
-            None => 0,
+            Some(function) => {
+                let at = AtWork {
+                    plugin: self.code.name,
+                    origin: self.code.origin,
+                    callback: callback.name(),
+                };
+                working(at, || function(self.record.as_mut_ptr().cast(), event))
+            }
+            None => NOTHING,
         }
     }
 
@@ -64,6 +103,11 @@ impl<E: std::fmt::Debug + 'static> Instance<E> for CompiledInstance<E> {
             variables
                 .map(|&(word, form)| form.from_bytes(self.record[word].to_ne_bytes()).number()),
         );
+    }
+
+    fn overwritten(&self, values: &[Value]) -> Option<usize> {
+        let mut parameters = self.code.parameters.iter().zip(values);
+        parameters.position(|(&word, value)| self.record[word].to_ne_bytes() != value.to_bytes())
     }
 
     fn boxed_clone(&self) -> Box<dyn Instance<E>> {
@@ -92,7 +136,7 @@ impl<E: std::fmt::Debug + 'static> Maker<E> for CompiledMaker<E> {
     }
 }
 
-/// The plug-in that a description is of; `sha256` is that of its source.
+/// The plug-in that a description is of; `sha256` is that of its source, `origin` names it.
 ///
 /// # Errors
 ///
@@ -105,7 +149,11 @@ impl<E: std::fmt::Debug + 'static> Maker<E> for CompiledMaker<E> {
 pub unsafe fn discipline(
     description: *const AqmlabDiscipline,
     sha256: String,
+    origin: &'static str,
 ) -> Result<Plugin, String> {
+    if description.is_null() {
+        return Err(format!("aqmlab_discipline: {NULL}"));
+    }
     // SAFETY: of a description of any version the head can be read; the rest once it is checked.
     let head = unsafe { &*description.cast::<AqmlabHead>() };
     check_sizes(
@@ -130,7 +178,7 @@ pub unsafe fn discipline(
     ];
     let table = Callback::DISCIPLINE.iter().copied().zip(functions);
     // SAFETY: the caller vouches for it.
-    let (plugin, code) = unsafe { described(head, table) }?;
+    let (plugin, code) = unsafe { described(head, table, origin) }?;
     Ok(plugin(
         sha256,
         Makers::Discipline(Box::new(CompiledMaker(code))),
@@ -146,7 +194,14 @@ pub unsafe fn discipline(
 /// # Safety
 ///
 /// As of [`discipline`], for [`AqmlabControl`].
-pub unsafe fn control(description: *const AqmlabControl, sha256: String) -> Result<Plugin, String> {
+pub unsafe fn control(
+    description: *const AqmlabControl,
+    sha256: String,
+    origin: &'static str,
+) -> Result<Plugin, String> {
+    if description.is_null() {
+        return Err(format!("aqmlab_control: {NULL}"));
+    }
     // SAFETY: of a description of any version the head can be read; the rest once it is checked.
     let head = unsafe { &*description.cast::<AqmlabHead>() };
     check_sizes(head, size_of::<AqmlabControl>(), size_of::<AqmlabAck>())?;
@@ -163,12 +218,21 @@ pub unsafe fn control(description: *const AqmlabControl, sha256: String) -> Resu
     ];
     let table = Callback::CONTROL.iter().copied().zip(functions);
     // SAFETY: the caller vouches for it.
-    let (plugin, code) = unsafe { described(head, table) }?;
+    let (plugin, code) = unsafe { described(head, table, origin) }?;
     Ok(plugin(
         sha256,
         Makers::Control(Box::new(CompiledMaker(code))),
     ))
 }
+
+/// What a function answers that has no description.
+const NULL: &str = "returned a null pointer; expected a description";
+
+/// More bytes in the record of an instance are a mistake; connections have one each.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// More parameters and variables are a mistake.
+const MOST_FIELDS: u64 = 1000;
 
 fn check_sizes(head: &AqmlabHead, size: usize, event_size: usize) -> Result<(), String> {
     let found = [head.abi, head.size, head.event_size, head.field_size].map(|it| it as usize);
@@ -198,17 +262,33 @@ type Rest = Box<dyn FnOnce(String, Makers) -> Plugin>;
 unsafe fn described<E: 'static>(
     head: &AqmlabHead,
     functions: impl Iterator<Item = (Callback, Option<Function<E>>)>,
+    origin: &'static str,
 ) -> Result<(Rest, &'static Compiled<E>), String> {
     // SAFETY: the caller vouches for texts and fields.
     let name = unsafe { text(head.name) }?;
     // SAFETY: as above.
     let purpose = unsafe { text(head.purpose) }?;
+    if head.record_size > MOST_BYTES {
+        return Err(format!(
+            "{name}: record_size: found {}; expected at most {MOST_BYTES} bytes",
+            head.record_size
+        ));
+    }
+    if head.field_count > MOST_FIELDS || (head.field_count > 0 && head.fields.is_null()) {
+        return Err(format!(
+            "{name}: field_count and fields: found {} at {:?}; expected at most {MOST_FIELDS} \
+             fields, and where they are",
+            head.field_count, head.fields
+        ));
+    }
     let declared: &[AqmlabField] = match head.field_count {
         0 => &[],
         // SAFETY: as above.
         count => unsafe { std::slice::from_raw_parts(head.fields, count as usize) },
     };
     let mut code = Compiled {
+        name,
+        origin,
         functions: [None; Callback::COUNT],
         words: head.record_size.div_ceil(8) as usize,
         parameters: Vec::new(),

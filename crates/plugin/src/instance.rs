@@ -105,10 +105,13 @@ impl Callbacks {
     }
 }
 
+/// What a callback in Python answers that returns nothing.
+pub const NOTHING: i64 = i64::MIN;
+
 /// An algorithm at work; `E` is the record of its events.
 pub trait Instance<E>: Debug + Send + Sync {
     /// Tells it of an event. Only called for callbacks that the plug-in has. What goes wrong is a
-    /// [`failure`](crate::failure); the answer is 0 then, and from then on.
+    /// [`failure`](crate::failure); the answer is [`NOTHING`] then, and from then on.
     fn call(&mut self, callback: Callback, event: &mut E) -> i64;
 
     /// Sets its parameters, in the order of their declaration.
@@ -116,6 +119,9 @@ pub trait Instance<E>: Debug + Send + Sync {
 
     /// Appends its variables, in the order of their declaration.
     fn variables(&self, out: &mut Vec<f64>);
+
+    /// Which parameter is another than it was set to, if one is: their values are the scenario's.
+    fn overwritten(&self, values: &[Value]) -> Option<usize>;
 
     /// Another one in the same state.
     fn boxed_clone(&self) -> Box<dyn Instance<E>>;

@@ -19,7 +19,7 @@ mod registry;
 mod settings;
 
 pub use declared::{Field, Form, Makers, Plugin, Role, Value};
-pub use instance::{Callback, Callbacks, Instance, Maker};
+pub use instance::{Callback, Callbacks, Instance, Maker, NOTHING};
 pub use recorded::reading_a_record;
 pub use registry::{PluginKind, find, register, registered};
 pub use settings::Settings;

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value as Toml};
 
 use crate::declared::{Plugin, Role, Value};
+use crate::instance::Instance;
 use crate::recorded;
 use crate::registry::{PluginKind, find, registered};
 
@@ -104,6 +105,15 @@ impl Settings {
             plugin,
             values: interned(values),
         })
+    }
+
+    /// What is wrong if an instance has other parameters than these.
+    pub fn overwritten<E>(&self, instance: &dyn Instance<E>) -> Option<String> {
+        let index = instance.overwritten(self.values)?;
+        let name = self.plugin.parameter_names().get(index)?;
+        Some(format!(
+            "{name} was overwritten, which the scenario sets; keep what changes in a variable"
+        ))
     }
 
     /// Writes the same keys.

@@ -35,6 +35,7 @@ static inline double aqmlab_draw(AqmlabEvent *event) { return event->draw(event-
 
 /* Whether something of this probability happens; a number is drawn only where that is open. */
 static inline int aqmlab_chance(AqmlabEvent *event, double probability) {
+  if (probability != probability) event->nan = 1; /* not a number: the engine ends the run */
   return probability > 0.0 && (probability >= 1.0 || aqmlab_draw(event) < probability);
 }";
 

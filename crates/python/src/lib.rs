@@ -5,6 +5,7 @@
 
 mod captures;
 mod effective;
+mod modules;
 mod play;
 mod plugins;
 mod shared_objects;
@@ -24,6 +25,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use effective::{read_effective, read_record};
+use modules::Modules;
 
 import_exception!(aqmlab.errors, AqmlabError);
 import_exception!(aqmlab.errors, ScenarioError);
@@ -37,8 +39,8 @@ mod _native {
     use super::captures::{capture_arrivals, vectors_from_capture};
     #[pymodule_export]
     use super::plugins::{
-        AckRecord, EventRecord, check_plugin_name, plugin_records, plugin_value, plugins,
-        register_class, register_compiled,
+        AckRecord, EventRecord, check_plugin_name, plugin_callbacks, plugin_records, plugin_value,
+        plugins, register_class, register_compiled,
     };
     #[pymodule_export]
     use super::shared_objects::load_shared_object;
@@ -298,9 +300,10 @@ fn with_progress<T: Send>(
         raised.is_none()
     };
     let _ = failure::take(); // of whoever did not look
+    let modules = Modules::default();
     let result = match holding {
-        true => work(&mut tell),
-        false => py.detach(|| work(&mut tell)),
+        true => modules.within(|| work(&mut tell)),
+        false => py.detach(|| modules.within(|| work(&mut tell))),
     };
     plugins::raise(py)?;
     match raised {

@@ -17,13 +17,14 @@ use aqmlab_plugin::abi::{
 };
 use aqmlab_plugin::failure::{self, Failure};
 use aqmlab_plugin::{
-    Callback, Callbacks, Field, Form, Instance, Maker, Makers, Plugin, Role, Value, foreign,
+    Callback, Callbacks, Field, Form, Instance, Maker, Makers, NOTHING, Plugin, PluginKind, Role,
+    Value, foreign,
 };
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyTuple};
 
-use crate::{AqmlabError, PluginError};
+use crate::{AqmlabError, PluginError, modules};
 
 /// Makes a plug-in known: its kind and name.
 pub(crate) fn registered(plugin: Plugin) -> PyResult<(String, String)> {
@@ -283,7 +284,7 @@ impl<E: Record> PythonInstance<E> {
             callback,
             error: Box::new(error),
         });
-        0
+        NOTHING
     }
 }
 
@@ -293,11 +294,11 @@ where
 {
     fn call(&mut self, callback: Callback, event: &mut E) -> i64 {
         if self.has_failed {
-            return 0;
+            return NOTHING;
         }
         let answer = Python::attach(|py| {
             let Some(method) = &self.methods[callback as usize] else {
-                return Ok(0);
+                return Ok(NOTHING);
             };
             let lent = E::lent(self.record.get());
             let answer = lent.lend(event, || {
@@ -305,7 +306,7 @@ where
             });
             let answer = answer?;
             if answer.is_none() {
-                Ok(0)
+                Ok(NOTHING)
             } else {
                 answer.extract::<i64>()
             }
@@ -333,14 +334,35 @@ where
 
     fn variables(&self, out: &mut Vec<f64>) {
         Python::attach(|py| {
-            let value = |name: &str| self.object.getattr(py, name)?.extract::<f64>(py);
-            out.extend(
-                self.fields
-                    .variables
-                    .iter()
-                    .map(|(name, _)| value(name).unwrap_or(f64::NAN)),
-            );
+            for &(name, form) in &self.fields.variables {
+                let value = self.object.bind(py).getattr(name);
+                out.push(
+                    value
+                        .and_then(|value| number(name, form, &value))
+                        .unwrap_or_else(|error| {
+                            failure::set(Failure {
+                                plugin: self.plugin,
+                                callback: "its variables",
+                                error: error.value(py).to_string().into(),
+                            });
+                            f64::NAN
+                        }),
+                );
+            }
         });
+    }
+
+    fn overwritten(&self, values: &[Value]) -> Option<usize> {
+        Python::attach(|py| {
+            let mut parameters = self.fields.parameters.iter().zip(values);
+            parameters.position(|(&(name, _), &value)| {
+                let found = self.object.bind(py).getattr(name);
+                !found.is_ok_and(|found| match value {
+                    Value::Number(number) => found.extract::<f64>().is_ok_and(|it| it == number),
+                    Value::Whole(whole) => found.extract::<i64>().is_ok_and(|it| it == whole),
+                })
+            })
+        })
     }
 
     fn boxed_clone(&self) -> Box<dyn Instance<E>> {
@@ -363,6 +385,26 @@ where
     }
 }
 
+/// What a variable holds, as records have it.
+fn number(name: &str, form: Form, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    if form.is_number() || value.is_instance_of::<PyFloat>() {
+        if let Ok(number) = value.extract::<f64>() {
+            return Ok(number);
+        }
+    } else if let Ok(whole) = value.extract::<i64>() {
+        return Ok(whole as f64);
+    }
+    let expected = match form.is_number() {
+        true => "a finite number",
+        false => "a whole number of 64 bits",
+    };
+    let found = value.repr()?.to_string();
+    let shown: String = found.chars().take(60).collect();
+    Err(AqmlabError::new_err(format!(
+        "found {name} = {shown}; expected {expected}"
+    )))
+}
+
 /// What stands where there is no object, because its class raised an exception.
 #[derive(Clone, Debug)]
 struct Broken {
@@ -382,7 +424,7 @@ impl Broken {
 
 impl<E> Instance<E> for Broken {
     fn call(&mut self, _: Callback, _: &mut E) -> i64 {
-        0
+        NOTHING
     }
 
     fn set(&mut self, _: &[Value]) {}
@@ -391,24 +433,55 @@ impl<E> Instance<E> for Broken {
         out.resize(out.len() + self.variables, f64::NAN);
     }
 
+    fn overwritten(&self, _: &[Value]) -> Option<usize> {
+        None
+    }
+
     fn boxed_clone(&self) -> Box<dyn Instance<E>> {
         Box::new(self.clone())
     }
 }
 
+/// What executes a module anew, and the name of a class in it.
+type Renewed = (Py<PyAny>, String);
+
 /// Makes objects of a Python class.
 #[derive(Debug)]
 struct ClassMaker {
     class: Py<PyAny>,
+    /// How its module is executed anew, and its name there; nothing for a class without a file.
+    renewed: Option<Renewed>,
     plugin: &'static str,
     callbacks: Callbacks,
     fields: &'static PythonFields,
 }
 
+impl ClassMaker {
+    /// An error if an object begins with parameters of its own: those of the scenario come after.
+    fn refuse_own_values(&self, py: Python<'_>, object: &Py<PyAny>) -> PyResult<()> {
+        let Ok(own) = object.getattr(py, "__dict__") else {
+            return Ok(());
+        };
+        for (name, _) in &self.fields.parameters {
+            if own.bind(py).contains(name)? {
+                return Err(AqmlabError::new_err(format!(
+                    "__init__ sets the parameter {name}, which a scenario sets; a default stands \
+                     in the class"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl<E: Record + Send + Sync> Maker<E> for ClassMaker {
     fn make(&self, values: &[Value]) -> Box<dyn Instance<E>> {
         let made = Python::attach(|py| {
-            let object = self.class.call0(py)?;
+            let object = match &self.renewed {
+                Some((renew, name)) => modules::class(py, renew, name)?.call0()?.unbind(),
+                None => self.class.call0(py)?,
+            };
+            self.refuse_own_values(py, &object)?;
             PythonInstance::new(py, self.plugin, object, self.callbacks, self.fields)
         });
         match made {
@@ -428,7 +501,7 @@ impl<E: Record + Send + Sync> Maker<E> for ClassMaker {
 /// A field as Python declares it: name, meaning, form, role and default.
 type Declared = (String, String, u32, u32, f64);
 
-fn leaked(text: &str) -> &'static str {
+pub(crate) fn leaked(text: &str) -> &'static str {
     Box::leak(text.to_owned().into_boxed_str())
 }
 
@@ -455,7 +528,7 @@ pub(crate) fn register_class(
     sha256: String,
     fields: Vec<Declared>,
     callbacks: Vec<String>,
-    class: Py<PyAny>,
+    class: (Py<PyAny>, Option<Renewed>),
 ) -> PyResult<(String, String)> {
     let mut declared = Vec::new();
     for (field, meaning, form, role, preset) in &fields {
@@ -488,8 +561,10 @@ pub(crate) fn register_class(
         }
     }
     let plugin = leaked(name);
+    let (class, renewed) = class;
     let maker = Box::new(ClassMaker {
         class,
+        renewed,
         plugin,
         callbacks: own,
         fields: python,
@@ -569,7 +644,7 @@ pub(crate) fn register_compiled(
             on_head: at(10),
         };
         // SAFETY: its texts and fields are those of above.
-        unsafe { foreign::discipline(&raw const description, sha256) }
+        unsafe { foreign::discipline(&raw const description, sha256, "numba") }
     } else {
         let at = |index: usize| -> Option<extern "C" fn(*mut c_void, *mut AqmlabAck) -> i64> {
             // SAFETY: as above.
@@ -586,7 +661,7 @@ pub(crate) fn register_compiled(
             on_undo: at(6),
         };
         // SAFETY: its texts and fields are those of above.
-        unsafe { foreign::control(&raw const description, sha256) }
+        unsafe { foreign::control(&raw const description, sha256, "numba") }
     };
     registered(plugin.map_err(AqmlabError::new_err)?)
 }
@@ -596,12 +671,28 @@ extern "C" fn aqmlab_draw(event: *mut AqmlabEvent) -> f64 {
     unsafe { (*event).draw() }
 }
 
+/// The callbacks that a plug-in has; none if there is no such plug-in.
+#[pyfunction]
+pub(crate) fn plugin_callbacks(kind: &str, name: &str) -> PyResult<Vec<&'static str>> {
+    let callbacks = named(kind)?;
+    let wanted = match kind {
+        "discipline" => PluginKind::Discipline,
+        _ => PluginKind::Control,
+    };
+    let found = aqmlab_plugin::find(wanted, name);
+    let has = found.map_or(Callbacks::default(), |it| it.callbacks);
+    let own = callbacks.iter().filter(|&&callback| has.has(callback));
+    Ok(own.map(|callback| callback.name()).collect())
+}
+
 /// How the records lie in memory (name, kind, offset of each field, and the size), the callbacks by
 /// kind, and the addresses of the functions that compiled callbacks may call.
 #[pyfunction]
 pub(crate) fn plugin_records(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let known = PyDict::new(py);
-    known.set_item("event", (EventRecord::fields(), size_of::<AqmlabEvent>()))?;
+    let mut event = EventRecord::fields();
+    event.push(("nan", numpy::<i64>(), AqmlabEvent::NAN));
+    known.set_item("event", (event, size_of::<AqmlabEvent>()))?;
     known.set_item("ack", (AckRecord::fields(), size_of::<AqmlabAck>()))?;
     let names =
         |callbacks: &[Callback]| -> Vec<_> { callbacks.iter().map(|it| it.name()).collect() };

@@ -1,8 +1,9 @@
 //! A run that is stepped from Python.
 
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,13 +16,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::effective::read_effective;
+use crate::modules::Modules;
 use crate::{RunError, ScenarioError, bound, plugins, run_error};
 
 /// A run under way. Times are seconds since its start.
-#[pyclass(module = "aqmlab._native")]
+#[pyclass(frozen, module = "aqmlab._native")]
 pub(crate) struct Stepper {
-    /// Nothing once it has ended. The lock is never waited for: Python calls one method at a time.
+    /// Nothing once it has ended. The lock is never waited for: one thread uses a simulation.
     simulation: Mutex<Option<Simulation>>,
+    /// Modules of its plug-ins.
+    modules: Modules,
     classes: Vec<String>,
     /// It has callbacks that need the interpreter.
     holding: bool,
@@ -30,15 +34,39 @@ pub(crate) struct Stepper {
 /// Signals such as Ctrl-C are seen after so much simulated time.
 const STRETCH: Time = Time::from_secs(1);
 
+/// A run that this thread uses.
+struct Used<'a>(MutexGuard<'a, Option<Simulation>>);
+
+impl Deref for Used<'_> {
+    type Target = Simulation;
+    fn deref(&self) -> &Simulation {
+        self.0.as_ref().expect("it was there when it was taken")
+    }
+}
+
+impl DerefMut for Used<'_> {
+    fn deref_mut(&mut self) -> &mut Simulation {
+        self.0.as_mut().expect("it was there when it was taken")
+    }
+}
+
 impl Stepper {
-    fn simulation(&mut self) -> PyResult<&mut Simulation> {
-        self.slot().as_mut().ok_or_else(finished)
+    fn simulation(&self) -> PyResult<Used<'_>> {
+        let slot = self.slot()?;
+        match *slot {
+            Some(_) => Ok(Used(slot)),
+            None => Err(RunError::new_err("the simulation is finished")),
+        }
     }
 
-    fn slot(&mut self) -> &mut Option<Simulation> {
-        match self.simulation.get_mut() {
-            Ok(slot) => slot,
-            Err(poisoned) => poisoned.into_inner(),
+    fn slot(&self) -> PyResult<MutexGuard<'_, Option<Simulation>>> {
+        match self.simulation.try_lock() {
+            Ok(slot) => Ok(slot),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(RunError::new_err(
+                "the simulation is in use: by another thread, or by this call itself; use each \
+                 simulation in one thread at a time",
+            )),
         }
     }
 }
@@ -56,10 +84,13 @@ impl Stepper {
         let scenario = read_effective(effective)?;
         let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure, 1);
         let _ = failure::take(); // of whoever did not look
-        let started = Simulation::start_changeable(&scenario, records, bound(memory));
+        let modules = Modules::default();
+        let start = || Simulation::start_changeable(&scenario, records, bound(memory));
+        let started = modules.within(start);
         plugins::raise(py)?;
         Ok(Self {
             simulation: Mutex::new(Some(started.map_err(run_error)?)),
+            modules,
             holding: plugins::interpreted(effective),
             classes: scenario
                 .traffic
@@ -69,22 +100,23 @@ impl Stepper {
         })
     }
 
-    fn now(&mut self) -> PyResult<f64> {
+    fn now(&self) -> PyResult<f64> {
         Ok(self.simulation()?.now().as_secs_f64())
     }
 
-    fn end_time(&mut self) -> PyResult<f64> {
+    fn end_time(&self) -> PyResult<f64> {
         Ok(self.simulation()?.end_time().as_secs_f64())
     }
 
-    fn run_until(&mut self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+    fn run_until(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         let holding = self.holding;
-        let simulation = self.simulation()?;
+        let mut used = self.simulation()?;
+        let simulation: &mut Simulation = &mut used;
         let time = Time::from_secs_f64(seconds).min(simulation.end_time());
         while simulation.now() < time {
             let next = time.min(simulation.now().saturating_add(STRETCH));
             let stepped = match holding {
-                true => simulation.run_until(next),
+                true => self.modules.within(|| simulation.run_until(next)),
                 false => py.detach(|| simulation.run_until(next)),
             };
             plugins::raise(py)?;
@@ -94,26 +126,25 @@ impl Stepper {
         Ok(())
     }
 
-    fn set(&mut self, py: Python<'_>, key: &str, value: &str) -> PyResult<()> {
-        let set = self.simulation()?.set(key, value);
+    fn set(&self, py: Python<'_>, key: &str, value: &str) -> PyResult<()> {
+        let mut simulation = self.simulation()?;
+        let set = self.modules.within(|| simulation.set(key, value));
         plugins::raise(py)?;
         set.map_err(|error| ScenarioError::new_err(error.to_string()))
     }
 
-    fn changeable(&mut self) -> PyResult<Vec<String>> {
+    fn changeable(&self) -> PyResult<Vec<String>> {
         Ok(self.simulation()?.changeable())
     }
 
-    fn scenario(&mut self) -> PyResult<String> {
+    fn scenario(&self) -> PyResult<String> {
         Ok(self.simulation()?.scenario().to_toml())
     }
 
     /// Links by name and direction, and the open connections, as columns.
-    fn observe<'py>(
-        &mut self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    fn observe<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
         let seen = self.simulation()?.observe();
+        plugins::raise(py)?;
         let links = PyDict::new(py);
         for (name, port) in &seen.links {
             let link = PyDict::new(py);
@@ -182,8 +213,9 @@ impl Stepper {
 
     /// A direction of a link: packets and bytes that wait, its delay and rate, then what it counted
     /// since the start of the run, and the discipline's variables.
-    fn link<'py>(&mut self, py: Python<'py>, name: &str) -> PyResult<Option<LinkTotals<'py>>> {
+    fn link<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<LinkTotals<'py>>> {
         let seen = self.simulation()?.observe();
+        plugins::raise(py)?;
         let mut links = seen.links.iter();
         let Some((_, port)) = links.find(|(link, _)| direction(link) == name) else {
             return Ok(None);
@@ -211,9 +243,18 @@ impl Stepper {
         )))
     }
 
+    /// When the discipline of a link's direction is woken next, in seconds; none: never.
+    fn next_tick(&self, name: &str) -> PyResult<Option<f64>> {
+        let seen = self.simulation()?.observe();
+        let mut links = seen.links.iter();
+        let found = links.find(|(link, _)| direction(link) == name);
+        let tick = found.map_or(Time::NEVER, |(_, port)| port.next_tick);
+        Ok((tick != Time::NEVER).then(|| tick.as_secs_f64()))
+    }
+
     /// The open connections of a class: serial number, bytes received and segments sent again since
     /// it began, window in bytes, smoothed round trip in seconds.
-    fn flows(&mut self, class: &str) -> PyResult<Vec<FlowTotals>> {
+    fn flows(&self, class: &str) -> PyResult<Vec<FlowTotals>> {
         let class = self.classes.iter().position(|name| name == class);
         let seen = self.simulation()?.observe();
         let flows = seen.flows.iter().filter(|it| Some(it.class) == class);
@@ -225,12 +266,14 @@ impl Stepper {
     }
 
     /// Simulates what is left: the summary as JSON.
-    fn finish(&mut self, py: Python<'_>) -> PyResult<String> {
+    fn finish(&self, py: Python<'_>) -> PyResult<String> {
         let end = self.end_time()?;
         self.run_until(py, end)?;
-        let simulation = self.slot().take().ok_or_else(finished)?;
+        let simulation = self.slot()?.take();
+        let simulation =
+            simulation.ok_or_else(|| RunError::new_err("the simulation is finished"))?;
         let summary = match self.holding {
-            true => simulation.end(),
+            true => self.modules.within(|| simulation.end()),
             false => py.detach(|| simulation.end()),
         };
         plugins::raise(py)?;
@@ -252,6 +295,7 @@ type FlowTotals = (u64, u64, u64, u64, Option<f64>);
 /// What a thread is given of a run: itself, what changes, and what came of it.
 struct Part<'a> {
     simulation: &'a mut Simulation,
+    modules: Modules,
     changes: Vec<(String, String)>,
     done: Result<(), Wrong>,
 }
@@ -265,7 +309,8 @@ enum Wrong {
 
 impl Part<'_> {
     fn step(&mut self, seconds: f64) {
-        let made = self.made(seconds);
+        let modules = self.modules.clone();
+        let made = modules.within(|| self.made(seconds));
         // Failures are those of a thread, and this one may be another run's next.
         self.done = failure::take().map_or(made, |failure| Err(Wrong::Plugin(failure)));
     }
@@ -286,19 +331,25 @@ const WORTH_THREADS: Duration = Duration::from_millis(1);
 /// Makes each run's changes and then simulates `seconds` of it, on up to `threads` threads which do
 /// not hold the interpreter.
 #[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "Python's values come by value"
+)]
 pub(crate) fn step_all(
     py: Python<'_>,
-    mut steppers: Vec<PyRefMut<'_, Stepper>>,
+    steppers: Vec<Py<Stepper>>,
     changes: Vec<Vec<(String, String)>>,
     seconds: f64,
     threads: usize,
 ) -> PyResult<()> {
-    let holding = steppers.iter().any(|stepper| stepper.holding);
+    let holding = steppers.iter().any(|stepper| stepper.get().holding);
+    let used: PyResult<Vec<_>> = steppers.iter().map(|it| it.get().simulation()).collect();
+    let mut used = used?;
     let mut parts = Vec::with_capacity(steppers.len());
-    for (stepper, changes) in steppers.iter_mut().zip(changes) {
-        let simulation = stepper.simulation()?;
+    for ((simulation, stepper), changes) in used.iter_mut().zip(&steppers).zip(changes) {
         parts.push(Part {
             simulation,
+            modules: stepper.get().modules.clone(),
             changes,
             done: Ok(()),
         });
@@ -354,8 +405,4 @@ fn step_parts(parts: &mut [Part<'_>], seconds: f64, threads: usize) {
 /// A link's direction as keys of changes have it.
 fn direction(name: &LinkDirection) -> String {
     format!("{}.{}", name.link, name.direction)
-}
-
-fn finished() -> PyErr {
-    RunError::new_err("the simulation is finished")
 }

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::effective::read_effective;
+use crate::modules::Modules;
 use crate::{AqmlabError, plugins};
 
 /// The queue of a scenario's bottleneck, towards the clients.
@@ -40,7 +41,7 @@ impl Worked {
             rate: link.rate,
             framing: Bytes(u64::from(link.framing.0)),
         };
-        let fifo = FifoQueue::new(&link.discipline, facts, 1);
+        let fifo = Modules::default().within(|| FifoQueue::new(&link.discipline, facts, 1));
         plugins::raise(py)?;
         let fifo = fifo.ok_or_else(|| {
             AqmlabError::new_err("a trace is for disciplines that judge arrivals, over one queue")
@@ -132,6 +133,7 @@ impl Worked {
     fn variables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let mut values = Vec::new();
         self.fifo.probe(&mut values);
+        plugins::raise(py)?;
         let variables = PyDict::new(py);
         for (name, value) in self.fifo.probe_names().iter().zip(values) {
             variables.set_item(name, value)?;

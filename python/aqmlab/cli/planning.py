@@ -113,7 +113,11 @@ def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> lis
     names = dict(zip(named, _names(list(named.values())), strict=True))
     with Progress("running") as progress:
         results = parallel.execute_all(
-            list(named.items()), root, jobs, lambda run, done: progress.update(names[run], done)
+            list(named.items()),
+            root,
+            jobs,
+            lambda run, done: progress.update(names[run], done),
+            apart=True,
         )
     # A scenario that is named twice is run once.
     fresh = iter([results[default_path(entry, root).name] for entry in scenarios])

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from aqmlab._util.pool import OnProgress, run_all
 from aqmlab.engine.execute import execute
+from aqmlab.engine.schedulers import LocalProcesses
 from aqmlab.errors import AqmlabError
+from aqmlab.plugins.sources import sources_of
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["execute_all"]
+__all__ = ["execute_all", "has_files"]
 
 
 def execute_all(
@@ -19,6 +21,8 @@ def execute_all(
     root: Path,
     jobs: int | None = None,
     progress: Callable[[str, float], None] | None = None,
+    *,
+    apart: bool = False,
 ) -> dict[str, Run | AqmlabError]:
     """Runs scenarios, several at a time, into ``root/NAME`` each.
 
@@ -31,6 +35,7 @@ def execute_all(
         root: folder of the run directories.
         jobs: runs at a time; default: the number of processors.
         progress: called with a run's name and the share of it that is done, from several threads.
+        apart: whether runs with plug-ins are made in other processes, which a plug-in may end.
     """
     names = [name for name, _ in scenarios]
     if len(set(names)) < len(names):
@@ -39,10 +44,20 @@ def execute_all(
 
     def work(item: tuple[str, Scenario], report: OnProgress) -> Run:
         name, scenario = item
+        if apart and has_files(scenario):
+            return processes.make(scenario, root / name, report)
         return execute(scenario, root / name, progress=report, reuse=True)
 
     def on_progress(index: int, done: float) -> None:
         if progress is not None:
             progress(names[index], done)
 
-    return dict(zip(names, run_all(work, scenarios, jobs=jobs, progress=on_progress), strict=True))
+    with LocalProcesses(jobs) as processes:  # none is begun before it is needed
+        made = run_all(work, scenarios, jobs=jobs, progress=on_progress)
+    return dict(zip(names, made, strict=True))
+
+
+def has_files(scenario: Scenario) -> bool:
+    """Whether a scenario has plug-ins that another process can load."""
+    sources = sources_of(scenario.effective)
+    return bool(sources) and not any(source.file.endswith(".txt") for source in sources)

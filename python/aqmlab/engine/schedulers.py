@@ -18,6 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -29,13 +30,22 @@ from aqmlab.engine import memory, threads
 from aqmlab.engine.execute import execute
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, NoWorkerWarning, RunError
+from aqmlab.plugins.sources import sources_of
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     import distributed
 
-__all__ = ["DaskCluster", "Scheduler", "carried", "collected", "scheduler", "send"]
+__all__ = [
+    "DaskCluster",
+    "LocalProcesses",
+    "Scheduler",
+    "carried",
+    "collected",
+    "scheduler",
+    "send",
+]
 
 
 _Progress = Callable[[int, float], None]
@@ -60,6 +70,9 @@ class Scheduler(Protocol):
     def jobs(self) -> int:
         """Runs at a time."""
 
+    def probe(self, scenarios: Sequence[Scenario]) -> list[float]:
+        """About how many seconds each run takes; not in this process, which plug-ins may end."""
+
     def run(
         self,
         scenarios: Sequence[Scenario],
@@ -78,6 +91,24 @@ class Scheduler(Protocol):
         Returns:
             What was taken of each, in their order; where one failed, its error.
         """
+
+
+class _Place(Protocol):
+    """Where a run goes: a store, or a directory of its own."""
+
+    def run(self, scenario: Scenario, progress: OnProgress | None = None) -> Run:
+        """Finds the run of a scenario there, or makes it."""
+
+
+@dataclass(frozen=True)
+class _Directory:
+    """A run directory."""
+
+    path: Path
+
+    def run(self, scenario: Scenario, progress: OnProgress | None = None) -> Run:
+        """See :class:`_Place`."""
+        return execute(scenario, self.path, progress=progress, reuse=True)
 
 
 class _WorkerDiedError(RunError):
@@ -99,18 +130,24 @@ class _Worker:
             start_new_session=True,
         )
 
-    def run(self, scenario: Scenario, store: Store, report: OnProgress) -> None:
-        """Has a run made and put into the store; errors of the run are raised here."""
+    def run(self, scenario: Scenario, place: _Place | None, report: OnProgress) -> None:
+        """Has a run made and put into its place; errors of the run are raised here.
+
+        Without a place it is only begun, and the one report is how many seconds it takes.
+        """
         tasks, answers = self._process.stdin, self._process.stdout
         assert tasks is not None
         assert answers is not None
         try:
-            send(tasks, (scenario, store))
+            send(tasks, (scenario, place))
             while isinstance(answer := pickle.load(answers), float):
                 report(answer)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            files = ", ".join(source.file for source in sources_of(scenario.effective))
+            ended = _how_it_ended(self._process.wait())
             raise _WorkerDiedError(
-                f"its process {_how_it_ended(self._process.wait())}, {_ATTEMPTS} times over"
+                f"the process of this run {ended}, {_ATTEMPTS} times over"
+                + (f"; its plug-in may have ended it: {files}" if files else "")
             ) from None
         if answer is not None:
             raise answer
@@ -141,7 +178,7 @@ def send(channel: IO[bytes], content: Any) -> None:  # noqa: ANN401 - whatever i
     channel.flush()
 
 
-class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
+class LocalProcesses(AbstractContextManager["LocalProcesses"]):
     """Processes of this machine, as many as it has processors by default."""
 
     def __init__(self, jobs: int | None = None) -> None:
@@ -150,6 +187,28 @@ class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
         self._bounds = {} if most is None else {memory.VARIABLE: f"{most} bytes"}
         self._bounds[threads.VARIABLE] = f"{threads.share(self.jobs)}"
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
+
+    def probe(self, scenarios: Sequence[Scenario]) -> list[float]:
+        """See :class:`Scheduler`."""
+        seconds = []
+        for scenario in scenarios:
+            began = time.perf_counter()
+            answers: list[float] = []
+            with suppress(AqmlabError):  # what fails here fails again, and says so then
+                self._make(scenario, None, answers.append)
+            seconds.append(answers[0] if answers else time.perf_counter() - began)
+        return seconds
+
+    def make(self, scenario: Scenario, path: Path, report: OnProgress) -> Run:
+        """Has a run made in a directory of its own, as often as its process disappears."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._make(scenario, _Directory(path), report)
+                break
+            except _WorkerDiedError:
+                if attempt == _ATTEMPTS:
+                    raise
+        return Run.open(path)
 
     def run(
         self,
@@ -176,14 +235,14 @@ class _LocalProcesses(AbstractContextManager["_LocalProcesses"]):
 
         return run_all(work, scenarios, jobs=self.jobs, progress=progress)
 
-    def _make(self, scenario: Scenario, store: Store, report: OnProgress) -> None:
+    def _make(self, scenario: Scenario, place: _Place | None, report: OnProgress) -> None:
         """Lets an idle process, or a new one, make a run."""
         try:
             worker = self._idle.get_nowait()
         except Empty:
             worker = _Worker(self._bounds)
         try:
-            worker.run(_portable(scenario), store, report)
+            worker.run(_portable(scenario), place, report)
         except AqmlabError:
             if worker.alive:
                 self._idle.put(worker)
@@ -278,6 +337,11 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
         """Threads of all workers together."""
         return max(1, sum(map(int, self._client.ncores().values())))
 
+    def probe(self, scenarios: Sequence[Scenario]) -> list[float]:
+        """See :class:`Scheduler`; on this machine."""
+        with LocalProcesses(1) as here:
+            return here.probe(scenarios)
+
     def run(
         self,
         scenarios: Sequence[Scenario],
@@ -317,9 +381,9 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
         self._client.close()
 
 
-def scheduler(address: str | None, jobs: int | None) -> _LocalProcesses | DaskCluster:
+def scheduler(address: str | None, jobs: int | None) -> LocalProcesses | DaskCluster:
     """The cluster at an address, or processes of this machine."""
-    return _LocalProcesses(jobs) if address is None else DaskCluster(address)
+    return LocalProcesses(jobs) if address is None else DaskCluster(address)
 
 
 def _portable(scenario: Scenario) -> Scenario:

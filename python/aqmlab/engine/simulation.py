@@ -331,7 +331,14 @@ class _Totals:
 
 def _seconds(quantity: float | str) -> float:
     """A time in seconds; an error if it is none."""
-    found = parsed_time(quantity) if isinstance(quantity, str) else float(quantity)
+    try:
+        found = parsed_time(quantity) if isinstance(quantity, str) else float(quantity)
+    except OverflowError:
+        raise AqmlabError("time: found more seconds than a float can hold") from None
+    except TypeError:
+        raise AqmlabError(
+            f"time: found {quantity!r}; expected seconds, or a text such as '10 ms'"
+        ) from None
     if not 0 <= found < math.inf:
         raise AqmlabError(f"time: found {quantity}; expected at least 0 s")
     return found

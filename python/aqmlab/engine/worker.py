@@ -1,8 +1,10 @@
 """A process that makes runs for another: ``python -m aqmlab.engine.worker``, at the end of a pipe.
 
 It reads pickled tasks from its standard input and answers each on its standard output with the
-shares of it that are done (numbers), then with None or an error. A process of its own keeps the
-others alive whatever happens to it. It ends with its input, and a run ends when nobody listens.
+shares of it that are done (numbers), then with None or an error. A task is a scenario and a place
+for its run; without a place the run is only begun, and the number is how many seconds it takes.
+A process of its own keeps the others alive whatever happens to it. It ends with its input, and a
+run ends when nobody listens.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import pickle
 import sys
 from contextlib import suppress
 
+from aqmlab.engine.probe import probe
 from aqmlab.engine.schedulers import send
 from aqmlab.errors import AqmlabError, RunError
 
@@ -33,10 +36,13 @@ def main() -> None:
 
     with suppress(EOFError):
         while True:
-            scenario, store = pickle.load(sys.stdin.buffer)
+            scenario, place = pickle.load(sys.stdin.buffer)
             error: AqmlabError | None = None
             try:
-                store.run(scenario, answer)
+                if place is None:
+                    answer(probe(scenario))
+                else:
+                    place.run(scenario, answer)
             except AqmlabError as caught:
                 error = caught
             except MemoryError:

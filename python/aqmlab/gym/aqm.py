@@ -17,7 +17,9 @@ from aqmlab.gym.environment import (
     Observation,
     VectorEnvironment,
     check_keys,
+    check_numbers,
     chosen,
+    several,
     text_of,
 )
 from aqmlab.gym.episode import Changes, Episode
@@ -89,11 +91,7 @@ class AqmEnv(Environment):
         if unknown := [name for name in observations if name not in OBSERVATIONS]:
             known = ", ".join(OBSERVATIONS)
             raise AqmlabError(f"observations: found {unknown[0]}; expected some of {known}")
-        if delay_target <= 0 or not low < high:
-            raise AqmlabError(
-                "delay_target must be above 0, and low below high; found "
-                f"{delay_target}, {low} and {high}"
-            )
+        check_numbers(delay_target, low, high)
         found = chosen(scenario, interval)
         self.scenario = found if parameter is not None else _with_probability(found, link)
         self.interval = interval
@@ -108,7 +106,8 @@ class AqmEnv(Environment):
             np.zeros(shape, np.float32), np.array(highest, np.float32), dtype=np.float32
         )
         self.action_space = gym.spaces.Box(low, high, (1,), np.float32)
-        check_keys(self.scenario, [self._key])
+        bounds = [text_of(np.array([bound]), low, high, self._unit) for bound in (low, high)]
+        check_keys(self.scenario, [self._key], bounds)
 
     def begin(self, seed: int) -> Episode:
         """A run."""
@@ -116,7 +115,7 @@ class AqmEnv(Environment):
 
     def changes(self, action: Action) -> Changes:
         """The value that the action sets."""
-        return [(self._key, text_of(action[0], self._low, self._high, self._unit))]
+        return [(self._key, text_of(action, self._low, self._high, self._unit))]
 
     def look(self, episode: Episode) -> tuple[Observation, float, dict[str, Any]]:
         """The link, as declared; `info` has its whole state."""
@@ -139,7 +138,7 @@ class AqmVectorEnv(VectorEnvironment):
         scenario: Scenario | str | os.PathLike[str],
         **arguments: Any,  # noqa: ANN401 (those of AqmEnv)
     ) -> None:
-        super().__init__([AqmEnv(scenario, **arguments) for _ in range(num_envs)])
+        super().__init__(several(num_envs, lambda: AqmEnv(scenario, **arguments)))
 
 
 def _default_reward(delay_target: float) -> Reward:

@@ -19,7 +19,9 @@ from aqmlab.gym.environment import (
     Observation,
     VectorEnvironment,
     check_keys,
+    check_numbers,
     chosen,
+    several,
     text_of,
 )
 from aqmlab.gym.episode import Changes, Episode, FlowsState
@@ -108,11 +110,7 @@ class Controls:
             raise AqmlabError(f"observations: found {unknown[0]}; expected some of {known}")
         if action not in _UNITS:
             raise AqmlabError(f"action: found {action}; expected cwnd or pacing_rate")
-        if delay_target <= 0 or not 0 < low < high:
-            raise AqmlabError(
-                "delay_target must be above 0, and low above 0 and below high; found "
-                f"{delay_target}, {low} and {high}"
-            )
+        check_numbers(delay_target, low, high, least=0)
         found = chosen(scenario, interval)
         if link not in links_of(found):
             known = ", ".join(links_of(found))
@@ -155,7 +153,8 @@ class Controls:
         """What each agent sees."""
         self.action_space = gym.spaces.Box(low, high, (1,), np.float32)
         """What each agent sets."""
-        check_keys(self.scenario, list(self._keys.values()))
+        bounds = [text_of(np.array([bound]), low, high, self._unit) for bound in (low, high)]
+        check_keys(self.scenario, list(self._keys.values()), bounds)
 
     def begin(self, seed: int) -> Episode:
         """A run."""
@@ -168,8 +167,11 @@ class Controls:
 
     def changes(self, actions: dict[str, Action]) -> Changes:
         """The values that actions set, by class."""
+        if set(actions) != set(self.classes):
+            found, expected = ", ".join(map(str, actions)), ", ".join(self.classes)
+            raise AqmlabError(f"actions: found those of {found or 'none'}; expected {expected}")
         return [
-            (self._keys[name], text_of(action[0], self._low, self._high, self._unit))
+            (self._keys[name], text_of(action, self._low, self._high, self._unit))
             for name, action in actions.items()
         ]
 
@@ -247,7 +249,7 @@ class CongestionControlVectorEnv(VectorEnvironment):
         scenario: Scenario | str | os.PathLike[str],
         **arguments: Any,  # noqa: ANN401 (those of CongestionControlEnv)
     ) -> None:
-        super().__init__([CongestionControlEnv(scenario, **arguments) for _ in range(num_envs)])
+        super().__init__(several(num_envs, lambda: CongestionControlEnv(scenario, **arguments)))
 
 
 def _default_reward(delay_target: float) -> Reward:

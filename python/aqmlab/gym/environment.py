@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -24,7 +26,9 @@ __all__ = [
     "Observation",
     "VectorEnvironment",
     "check_keys",
+    "check_numbers",
     "chosen",
+    "several",
     "text_of",
 ]
 
@@ -34,26 +38,63 @@ Action = npt.NDArray[np.float32]
 
 def chosen(scenario: Scenario | str | os.PathLike[str], interval: float) -> Scenario:
     """The scenario of an environment, calibrated if it leaves a population to ``load``."""
-    if not interval > 0:
+    if not 0 < interval < math.inf:
         raise AqmlabError(f"interval: found {interval}; expected more than 0 s")
     found = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
     return calibrate(found)[0] if found.uncalibrated else found
 
 
-def text_of(value: float, low: float, high: float, unit: str) -> str:
-    """A value between two others as scenarios have it.
+def check_numbers(delay_target: float, low: float, high: float, least: float = -math.inf) -> None:
+    """An error if the bounds of actions or the free delay mean nothing."""
+    if not 0 < delay_target < math.inf:
+        raise AqmlabError(f"delay_target: found {delay_target}; expected more than 0 s")
+    if not least < low < high < math.inf:
+        above = "" if least < 0 else f" above {least:g}"
+        raise AqmlabError(f"low and high: found {low} and {high}; expected low{above} below high")
+
+
+def text_of(action: Action, low: float, high: float, unit: str) -> str:
+    """The one number of an action, between two others, as scenarios have it.
 
     A float32 as the number that it is, not with the digits of its rounding.
+
+    Raises:
+        AqmlabError: the action is not one number.
     """
-    return f"{min(max(float(value), low), high):.7g}{unit}"
+    try:
+        numbers = np.asarray(action, np.float64)
+    except (TypeError, ValueError):
+        raise AqmlabError(f"action: found {action!r}; expected one number in an array") from None
+    if numbers.shape != (1,):
+        raise AqmlabError(
+            f"action: found an array of shape {numbers.shape}; expected one number, shape (1,)"
+        )
+    value = float(numbers[0])
+    if not math.isfinite(value):
+        raise AqmlabError(f"action: found {value}; expected a number from {low:g} to {high:g}")
+    return f"{min(max(value, low), high):.7g}{unit}"
 
 
-def check_keys(scenario: Scenario, keys: list[str]) -> None:
-    """An error if nothing has a key that actions set."""
-    changeable = Simulation(scenario, record=False).changeable
-    if unknown := [key for key in keys if key not in changeable]:
-        known = ", ".join(changeable)
-        raise AqmlabError(f"found {unknown[0]}, which cannot change; what can: {known}")
+def check_keys(scenario: Scenario, keys: list[str], texts: Sequence[str]) -> None:
+    """An error if nothing has a key that actions set, or if it cannot have these values."""
+    with Simulation(scenario, record=False) as simulation:
+        changeable = simulation.changeable
+        if unknown := [key for key in keys if key not in changeable]:
+            known = ", ".join(changeable)
+            raise AqmlabError(f"found {unknown[0]}, which cannot change; what can: {known}")
+        for key in keys:
+            for text in texts:
+                simulation.set(key, text)
+
+
+_Made = TypeVar("_Made", bound="Environment")
+
+
+def several(number: int, make: Callable[[], _Made]) -> list[_Made]:
+    """So many environments."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise AqmlabError(f"num_envs: found {number!r}; expected a whole number, at least 1")
+    return [make() for _ in range(number)]
 
 
 class Environment(gym.Env[Observation, Action]):
@@ -96,7 +137,8 @@ class Environment(gym.Env[Observation, Action]):
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Makes the action's changes, and simulates one interval."""
-        step_all([self.under_way()], [self.changes(action)], self.interval)
+        episode = self.under_way()
+        step_all([episode], [self.changes(action)], self.interval)
         return self.stepped()
 
     def under_way(self) -> Episode:
@@ -129,10 +171,11 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
-    def __init__(self, envs: list[Environment]) -> None:
+    def __init__(self, envs: Sequence[Environment]) -> None:
         first = envs[0]
-        self.envs = envs
+        self.envs = list(envs)
         """The environments."""
+        self._has_begun = False
         self.num_envs = len(envs)
         self.single_observation_space = first.observation_space
         self.single_action_space = first.action_space
@@ -152,6 +195,12 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
             seeds = seed
         else:
             seeds = [None if seed is None else seed + index for index in range(self.num_envs)]
+        if len(seeds) != self.num_envs:
+            raise AqmlabError(
+                f"seed: found {len(seeds)} of them; expected one for each of {self.num_envs} "
+                "environments"
+            )
+        self._has_begun = True
         begun = [env.reset(seed=own)[0] for env, own in zip(self.envs, seeds, strict=True)]
         return np.stack(begun), {}
 
@@ -164,12 +213,20 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         npt.NDArray[np.bool_],
         dict[str, Any],
     ]:
-        """One interval of each."""
+        """One interval of each. A wrong action is refused before any of them has moved."""
+        if not self._has_begun:
+            raise AqmlabError("step(): call reset() first")
+        if len(actions) != self.num_envs:
+            raise AqmlabError(
+                f"actions: found {len(actions)} of them; expected one for each of "
+                f"{self.num_envs} environments"
+            )
+        changes = [env.changes(action) for env, action in zip(self.envs, actions, strict=True)]
         running = [env.episode is not None for env in self.envs]
-        pairs = [pair for pair in zip(self.envs, actions, strict=True) if pair[0].episode]
+        pairs = [(env, own) for env, own in zip(self.envs, changes, strict=True) if env.episode]
         if pairs:
-            changes = [env.changes(action) for env, action in pairs]
-            step_all([env.under_way() for env, _ in pairs], changes, self.envs[0].interval)
+            episodes = [env.under_way() for env, _ in pairs]
+            step_all(episodes, [own for _, own in pairs], self.envs[0].interval)
         observations = np.empty(self.observation_space.shape or (), np.float32)
         rewards = np.zeros(self.num_envs)
         truncated = np.zeros(self.num_envs, bool)
@@ -183,5 +240,6 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
 
     def close(self, **_: object) -> None:
         """Ends all episodes."""
+        self._has_begun = False
         for env in self.envs:
             env.close()

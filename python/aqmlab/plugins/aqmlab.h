@@ -20,7 +20,7 @@
 /*
  The version of everything in this header.
  */
-#define AQMLAB_ABI 1
+#define AQMLAB_ABI 2
 
 /*
  The packet is let in, or sent.
@@ -272,6 +272,7 @@ typedef struct AqmlabEvent {
   const struct AqmlabMath *math;
   double (*draw)(void*);
   void *stream;
+  int64_t nan;
 } AqmlabEvent;
 
 /*
@@ -288,7 +289,8 @@ typedef struct AqmlabDiscipline {
    */
   struct AqmlabHead head;
   /*
-   The queue is empty and the wire quiet. Returns when `tick` is due, or 0 for never.
+   The queue is empty and the wire quiet. Returns when `tick` is due, a time after now, or a
+   negative number for never; anything without `tick`.
    */
   AqmlabOnEvent start;
   /*
@@ -308,7 +310,8 @@ typedef struct AqmlabDiscipline {
    */
   AqmlabOnEvent on_idle;
   /*
-   It is the time that `start` or `tick` returned last. Returns the next, or 0 for never.
+   It is the time that `start` or `tick` returned last. Returns the next, a time after now, or a
+   negative number for never.
    */
   AqmlabOnEvent tick;
   /*
@@ -472,5 +475,6 @@ static inline double aqmlab_draw(AqmlabEvent *event) { return event->draw(event-
 
 /* Whether something of this probability happens; a number is drawn only where that is open. */
 static inline int aqmlab_chance(AqmlabEvent *event, double probability) {
+  if (probability != probability) event->nan = 1; /* not a number: the engine ends the run */
   return probability > 0.0 && (probability >= 1.0 || aqmlab_draw(event) < probability);
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from aqmlab import _native
 from aqmlab.engine.execute import execute
 from aqmlab.engine.simulation import Simulation
 from aqmlab.errors import AqmlabError
@@ -61,9 +62,9 @@ def check(kind: str, name: str, settings: Mapping[str, object]) -> list[Property
         settings: values of its parameters; those without a default are needed.
 
     Returns:
-        What was asked: it ends (no exception), it gives the same bytes twice and with another
-        seed other ones, packets are conserved, the limit holds, and where ECN is on capable
-        packets are marked, where it is off none.
+        What was asked: it ends (no exception), it gives the same bytes twice, also after a run
+        with another seed, packets are conserved, ticks go on, the limit holds, and where ECN is on
+        capable packets are marked, where it is off none.
     """
     table = {"kind": "plugin", "name": name, **settings}
     if kind == "control":
@@ -71,7 +72,8 @@ def check(kind: str, name: str, settings: Mapping[str, object]) -> list[Property
         base = Scenario.from_toml(_SCENARIO, [("traffic.transfers.tcp", control)])
         return [*_determinism(base), _conserved(base)]
     base = Scenario.from_toml(_SCENARIO, [(_LINK, inline({"limit": "60 packets", **table}))])
-    return [*_determinism(base), _conserved(base), _limited(base), *_ecn(base)]
+    ticks = [_ticking(base)] if "tick" in _native.plugin_callbacks(kind, name) else []
+    return [*_determinism(base), _conserved(base), *ticks, _limited(base), *_ecn(base)]
 
 
 def check_trace(
@@ -111,10 +113,16 @@ def _bytes(scenario: Scenario) -> dict[str, bytes]:
 
 
 def _determinism(base: Scenario) -> list[Property]:
-    one, two = _bytes(base), _bytes(base)
-    same = one == two
+    first, again = _bytes(base), _bytes(base)
+    _bytes(base.with_seed(base.seed + 1))
+    after = _bytes(base)
+    found = "the same" if first == again == after else "other bytes: something outlives a run"
     return [
-        Property("the same seed gives the same bytes", same, "the same" if same else "other bytes")
+        Property(
+            "the same seed gives the same bytes, also after another run",
+            first == again == after,
+            found,
+        )
     ]
 
 
@@ -150,6 +158,15 @@ def _conserved(base: Scenario) -> Property:
         f"{seen['arrived']:.0f} arrived, {seen['departed']:.0f} departed, "
         f"{seen['dropped']:.0f} dropped, {seen['waiting']:.0f} wait",
     )
+
+
+def _ticking(base: Scenario) -> Property:
+    """Ticks that end never begin again."""
+    stepper = _native.Stepper(base.effective, None)
+    stepper.run_until(stepper.end_time())
+    due = stepper.next_tick("bottleneck.forward")
+    found = "none is due at the end" if due is None else "one is due at the end"
+    return Property("ticks go on to the end of the run", due is not None, found)
 
 
 def _limited(base: Scenario) -> Property:

@@ -20,6 +20,8 @@ from aqmlab.plugins.declared import Control, Declared, Discipline
 __all__ = ["cbrt", "chance", "compiled", "draw", "exp", "log", "pow", "translated"]
 
 _Class = TypeVar("_Class", bound=type[Discipline] | type[Control])
+_NOTHING = -(2**63)
+"""What the engine gets of a callback that returns nothing."""
 
 
 def compiled(plugin: _Class) -> _Class:
@@ -51,10 +53,19 @@ def draw(event: Any) -> float:  # noqa: ANN401 - a record
 
 
 def chance(event: Any, probability: float) -> bool:  # noqa: ANN401 - a record
-    """Whether something of this probability happens; a number is drawn only where that is open."""
+    """Whether something of this probability happens; a number is drawn only where that is open.
+
+    Raises:
+        AqmlabError: the probability is not a number.
+    """
     if probability <= 0.0:
         return False
-    return probability >= 1.0 or draw(event) < probability
+    if probability < 1.0:
+        happens: bool = event.draw() < probability
+        return happens
+    if probability >= 1.0:
+        return True
+    raise AqmlabError(f"chance: found {probability}; expected a probability, 0 to 1")
 
 
 @cache
@@ -88,9 +99,12 @@ def _numba() -> Any:  # noqa: ANN401 - a module without types
         def happens(event: Any, probability: Any) -> bool:  # noqa: ANN401
             if probability <= 0.0:
                 return False
+            if probability < 1.0:
+                return bool(drawn(address(event)) < probability)
             if probability >= 1.0:
                 return True
-            return bool(drawn(address(event)) < probability)
+            event.nan = 1  # compiled code raises nothing: the engine looks here
+            return False
 
         return happens
 
@@ -149,6 +163,6 @@ def _wrapped(numba: Any, callback: Callable[..., Any], signature: Any) -> Any:  
 
     def call(own: Any, event: Any) -> int:  # noqa: ANN401
         answer = inner(numba.carray(own, 1)[0], numba.carray(event, 1)[0])
-        return 0 if answer is None else answer
+        return _NOTHING if answer is None else answer
 
     return numba.cfunc(signature, error_model="numpy")(call)

@@ -12,9 +12,9 @@ import sys
 import tempfile
 import traceback
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from aqmlab import _native
 from aqmlab._util.files import read_bytes
@@ -54,7 +54,7 @@ def ensure(source: Source, place: Path | None = None) -> list[str]:
         if kind == ".py":
             found = _from_python(source, place)
         elif kind in (".so", ".dylib"):
-            found = _from_shared_object(source)
+            found = _from_shared_object(source, place)
         else:
             raise AqmlabError(f"{place or source.file}: expected a file .py or .so")
         LOADED[source.sha256] = source, found
@@ -65,44 +65,49 @@ def ensure(source: Source, place: Path | None = None) -> list[str]:
 def _from_python(source: Source, place: Path | None) -> list[tuple[str, str]]:
     """Runs a module, and makes the plug-ins known that it defines."""
     shown = str(place or source.file)
-    module = types.ModuleType(f"aqmlab_plugin_{source.sha256[:16]}")
-    module.__file__ = shown
-    sys.modules[module.__name__] = module
+    name = f"aqmlab_plugin_{source.sha256[:16]}"
     # So that a traceback shows the lines, wherever the file is.
     import linecache
 
     text = source.content.decode("utf-8", errors="replace")
     linecache.cache[shown] = len(text), None, text.splitlines(keepends=True), shown
     try:
-        exec(compile(source.content, shown, "exec"), vars(module))
+        code = compile(source.content, shown, "exec")
+        namespace = _executed(code, name, shown)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's module raises
-        del sys.modules[module.__name__]
+        sys.modules.pop(name, None)
         raised = _as_raised(error)
         reason = raised.rpartition("\n")[2]
         raise PluginError(f"{shown}: cannot be loaded: {reason}\n{raised}") from None
-    classes = [
-        item
-        for item in vars(module).values()
+
+    def renew() -> dict[str, Any]:
+        return _executed(code, name, shown)
+
+    classes = {
+        item: key
+        for key, item in namespace.items()
         if isinstance(item, type)
         and issubclass(item, Discipline | Control)
-        and item.__module__ == module.__name__
+        and item.__module__ == name
         and not item.__name__.startswith("_")
-    ]
+    }
     if not classes:
         raise AqmlabError(
             f"{shown}: found no plug-in; expected a subclass of aqmlab.plugins.Discipline or "
             "aqmlab.plugins.Control"
         )
     try:
-        _refuse_twins(classes)
-        return [_known(plugin, source.sha256) for plugin in classes]
+        _refuse_twins(list(classes))
+        return [_known(plugin, source.sha256, (renew, key)) for plugin, key in classes.items()]
     except AqmlabError as error:
         raise AqmlabError(f"{shown}: {error}") from None
 
 
 def _as_raised(error: BaseException) -> str:
     """A traceback of the user's code, from its first line on: it begins in this module."""
-    behind = error.__traceback__ and error.__traceback__.tb_next
+    behind = error.__traceback__
+    while behind is not None and behind.tb_frame.f_code.co_filename == __file__:
+        behind = behind.tb_next
     return "".join(traceback.format_exception(type(error), error, behind)).rstrip()
 
 
@@ -119,16 +124,30 @@ def _refuse_twins(classes: Sequence[type[Discipline | Control]]) -> None:
         seen[name] = plugin.__name__
 
 
-def _from_shared_object(source: Source) -> list[tuple[str, str]]:
+def _executed(code: types.CodeType, name: str, shown: str) -> dict[str, Any]:
+    """What a module holds that is executed now: each run has its own."""
+    module = types.ModuleType(name)
+    module.__file__ = shown
+    sys.modules[name] = module
+    exec(code, vars(module))
+    return vars(module)
+
+
+def _from_shared_object(source: Source, place: Path | None) -> list[tuple[str, str]]:
     """Loads a copy: a library that is compiled again under its name is another one."""
     with tempfile.TemporaryDirectory(prefix="aqmlab-") as folder:
         copy = Path(folder) / source.file
         copy.write_bytes(source.content)
-        return _native.load_shared_object(os.fspath(copy), source.sha256)
+        shown = str(place or source.file)
+        return _native.load_shared_object(os.fspath(copy), source.sha256, shown)
 
 
-def _known(plugin: type[Discipline | Control], sha256: str) -> tuple[str, str]:
-    """Makes a class known to the engine."""
+def _known(
+    plugin: type[Discipline | Control],
+    sha256: str,
+    renewed: tuple[Callable[[], dict[str, Any]], str] | None = None,
+) -> tuple[str, str]:
+    """Makes a class known to the engine, and how its module is executed anew."""
     says = declared(plugin)
     try:
         _native.check_plugin_name(says.name)
@@ -140,7 +159,13 @@ def _known(plugin: type[Discipline | Control], sha256: str) -> tuple[str, str]:
             says.kind, says.name, says.purpose, sha256, says.fields, functions
         )
     return _native.register_class(
-        says.kind, says.name, says.purpose, sha256, says.fields, says.callbacks, plugin
+        says.kind,
+        says.name,
+        says.purpose,
+        sha256,
+        says.fields,
+        says.callbacks,
+        (plugin, renewed),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -171,6 +172,9 @@ class Scenario:
 
     def with_seed(self, seed: int) -> Scenario:
         """The scenario with another seed and the same users: calibration does not depend on it."""
+        if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+            raise ScenarioError(f"seed: found {seed!r}; expected a whole number, at least 0")
+        seed = operator.index(seed)
         if seed == self.seed:
             return self
         # Nothing else of the effective scenario depends on it: a sweep has thousands of seeds.

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import overload
 
 import pyarrow as pa
 
-from aqmlab import _native
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.places import SWEEPS_ROOT
 from aqmlab._util.renamed import renamed
 from aqmlab.engine import schedulers
 from aqmlab.engine.calibrate import calibrate
-from aqmlab.engine.memory import bound, limited
+from aqmlab.engine.memory import limited
 from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError
@@ -45,8 +43,6 @@ __all__ = ["SweepProgress", "sweep"]
 
 _PROBES = 3
 """Runs that are begun to learn how long they take."""
-_PROBE_S = 0.4
-"""Seconds that each of them may take."""
 _ONE = 2**30
 """A whole run in the units of progress."""
 _FIRST_SEEDS = 3
@@ -222,7 +218,7 @@ class _Campaign:
         )
         if missing:
             check_output_folder(self.store.root)
-            seconds = _time_of(missing) / min(pool.jobs, len(missing))
+            seconds = _time_of(missing, pool) / min(pool.jobs, len(missing))
             self.progress.making(len(missing), len(outcomes), seconds, pool.jobs)
 
             def label(place: int) -> str:
@@ -360,28 +356,8 @@ def _measured(precision: Precision, rows: Iterable[Row]) -> dict[str, list[float
     return found
 
 
-def _time_of(scenarios: Sequence[Scenario]) -> float:
+def _time_of(scenarios: Sequence[Scenario], pool: Scheduler) -> float:
     """About how many seconds some runs take, one after the other: a few of them are begun."""
     step = max(1, len(scenarios) // _PROBES)
     probes = [*scenarios[::step]][:_PROBES]
-    return sum(map(_probe, probes)) / len(probes) * len(scenarios)
-
-
-class _Enough(Exception):  # noqa: N818 - a signal, not an error
-    """The probe has lasted long enough."""
-
-
-def _probe(scenario: Scenario) -> float:
-    """About how many seconds a run takes: its beginning tells."""
-    began = time.perf_counter()
-    share = 1.0
-
-    def look(done: float) -> None:
-        nonlocal share
-        if time.perf_counter() - began > _PROBE_S and done > 0:
-            share = done
-            raise _Enough
-
-    with suppress(_Enough, AqmlabError):  # a run that fails tells so later
-        _native.run(scenario.effective, None, look, bound())
-    return (time.perf_counter() - began) / share
+    return sum(pool.probe(probes)) / len(probes) * len(scenarios)

@@ -92,7 +92,7 @@ impl Params {
         };
         let callbacks = self.settings.plugin.callbacks;
         let mut running = Running {
-            plugin: self.settings.plugin.name,
+            settings: self.settings,
             instance: maker.make(self.settings.values),
             callbacks,
             event: AqmlabAck::default(),
@@ -115,7 +115,7 @@ pub(crate) struct PluginControl {
 
 #[derive(Clone, Debug)]
 struct Running {
-    plugin: &'static str,
+    settings: Settings,
     instance: Box<dyn Instance<AqmlabAck>>,
     callbacks: Callbacks,
     event: AqmlabAck,
@@ -167,11 +167,23 @@ impl Running {
         let problem =
             format!("set cwnd to {cwnd} and ssthresh to {ssthresh}; expected numbers of bytes");
         failure::set(Failure {
-            plugin: self.plugin,
+            plugin: self.settings.plugin.name,
             callback: callback.name(),
             error: problem.into(),
         });
         None
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(problem) = self.settings.overwritten(&*self.instance) {
+            failure::set(Failure {
+                plugin: self.settings.plugin.name,
+                callback: "its parameters",
+                error: problem.into(),
+            });
+        }
     }
 }
 

@@ -30,6 +30,8 @@ from aqmlab.cli.options import (
 from aqmlab.cli.planning import calibrated, load, made
 from aqmlab.engine import privileges
 from aqmlab.engine.execute import World, default_path, execute, existing_run
+from aqmlab.engine.parallel import has_files
+from aqmlab.engine.schedulers import LocalProcesses
 from aqmlab.engine.workspace import remove_abandoned
 from aqmlab.errors import AqmlabError
 from aqmlab.results.groups import Group
@@ -87,9 +89,12 @@ def command(
         for left in remove_abandoned(place.parent):
             say(f"removed {left}, which a killed run left behind")
     with Progress("running") as progress:
-        run = execute(
-            ready, directory, world=world, progress=progress.task(chosen.name), reuse=True
-        )
+        task = progress.task(chosen.name)
+        if world is World.SIM and has_files(ready):  # a plug-in may end its process
+            with LocalProcesses(1) as processes:
+                run = processes.make(ready, directory or default_path(ready), task)
+        else:
+            run = execute(ready, directory, world=world, progress=task, reuse=True)
     for reason in run.invalid:
         say(f"invalid: {reason}")
     if as_json:

@@ -56,6 +56,35 @@ def test_every_kind_runs(aqmlab: Cli, kind: str) -> None:
     assert LINKS[kind].what.format(users=LINKS[kind].users) in answer.out
 
 
+def test_fairness_has_a_class_for_each_control(aqmlab: Cli) -> None:
+    scenario = written(aqmlab, "--kind", "fairness", "--controls", "reno, prague", "--users", "3")
+    found = classes(scenario)
+    assert list(found) == ["reno", "prague"]
+    assert {one["flows"] for one in found.values()} == {3}
+    assert found["reno"]["rtt"] == found["prague"]["rtt"]
+    assert found["prague"]["tcp"]["ecn_echo"] == "accurate"
+    assert scenario.data["measure"]["flow_trace"]["flows"] == 3
+    assert list(classes(written(aqmlab, "--kind", "fairness"))) == ["cubic", "bbr3"]
+    twice = written(aqmlab, "--kind", "fairness", "--controls", "cubic,cubic")
+    assert list(classes(twice)) == ["cubic-1", "cubic-2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--controls", "cubic,bbr3"), "--controls: is for --kind fairness; give both"),
+        (("--kind", "fairness", "--controls", "cubic"), '--controls: found "cubic"; expected two'),
+        (("--kind", "fairness", "--controls", "cubic,bbr9"), "--controls: traffic.bbr9.tcp."),
+    ],
+)
+def test_wrong_controls_are_refused(aqmlab: Cli, arguments: tuple[str, ...], message: str) -> None:
+    answer = aqmlab("init", "mine.toml", *arguments)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith(f"aqmlab: {message}")
+    assert answer.err.count("\n") == 1
+    assert not Path("mine.toml").exists()
+
+
 def test_down_is_forward_and_up_is_reverse(aqmlab: Cli) -> None:
     scenario = written(aqmlab, "--rate", "100/20", "--rtt", "30", "--users", "25")
     link = scenario.data["topology"]["bottleneck"]
@@ -240,7 +269,7 @@ def talked(answers: str, *arguments: str, interrupted_at: str = "") -> tuple[int
 def test_questions_on_a_terminal() -> None:
     status, screen = talked("ship\nhome\n80/8\n12\n3\nn\ny\n", "ours.toml")
     assert status == 0, screen
-    assert "There are office, home, data-centre, lab." in screen
+    assert "There are office, home, data-centre, lab, fairness." in screen
     assert "How many people" in screen
     scenario = Scenario.load("ours.toml")
     assert scenario.title == "A home of 3 people, 80 Mbit/s down, 8 Mbit/s up"

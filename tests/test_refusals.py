@@ -330,3 +330,19 @@ def test_texts_of_files_do_not_command_the_terminal(aqmlab: Cli, small: Path, wr
     if written == "title":
         assert json.loads(aqmlab("show", "a", "--json").out)["scenario"] == f"odd {ODD}"
         assert r"odd \u001b]0;owned\u0007" in aqmlab("show", "a").out
+
+
+def test_drawing_without_addresses_is_refused_in_a_line(small: Path) -> None:
+    """The renderer would abort the process."""
+    del small
+    code = (
+        "import resource, sys\nfrom aqmlab.cli import app\n"
+        "most = resource.getrlimit(resource.RLIMIT_AS)[1]\n"
+        "app.main(['run', 'small.toml', '--out', 'here'])\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (8 << 30, most))\n"
+        "sys.exit(app.main(['report', 'here']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert one_line(done.stderr).startswith("`ulimit -v` leaves 8 GiB of addresses; figures and")
+    assert not Path("report.html").exists()

@@ -125,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 standalone_mode=False,
             )
     except typer.TyperException as error:
-        return _failure(error.format_message(), error.exit_code)
+        return _failure(error.format_message().replace("Value error, ", ""), error.exit_code)
     except UnprivilegedError as error:
         why = f"; {_start_again()}" if arguments is None else ""
         return _failure(f"{error}{why}", error.exit_status)

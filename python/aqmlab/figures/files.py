@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,7 +15,15 @@ import vl_convert
 from aqmlab._util.files import write_bytes
 from aqmlab.errors import AqmlabError
 
-__all__ = ["WRITERS", "Chart", "check_suffix", "save", "svg", "written_width"]
+__all__ = [
+    "WRITERS",
+    "Chart",
+    "check_address_space",
+    "check_suffix",
+    "save",
+    "svg",
+    "written_width",
+]
 
 
 Chart: TypeAlias = (
@@ -27,6 +36,8 @@ Chart: TypeAlias = (
 )
 """A figure."""
 
+_RESERVED = 66 << 30
+"""Bytes of addresses that the renderer reserves, about; of memory it takes some hundred MB."""
 _HEAD = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
 
 
@@ -42,8 +53,19 @@ def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def check_address_space() -> None:
+    """An error if this process may not reserve the addresses that drawing needs: it would abort."""
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY and most < _RESERVED:
+        raise AqmlabError(
+            f"`ulimit -v` leaves {most / 2**30:.3g} GiB of addresses; figures and reports reserve "
+            f"{_RESERVED >> 30} GiB, and use little of them; bound the memory by a control group"
+        )
+
+
 def check_suffix(path: Path) -> Callable[[dict[str, Any]], bytes]:
     """What writes a file of this name; an error if nothing does."""
+    check_address_space()
     writer = WRITERS.get(path.suffix.lower())
     if writer is None:
         raise AqmlabError(

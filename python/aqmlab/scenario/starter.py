@@ -10,11 +10,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario.quantities import FRAME_BITS, rate_text, rounded, time_text
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["LINKS", "Link", "comparison", "scenario_text"]
+__all__ = ["LINKS", "Link", "comparison", "next_commands", "scenario_text"]
 
 
 _PAGES_BPS = 1.1e6
@@ -65,6 +65,8 @@ class Link:
     """Whether there is a voice call."""
     upload: bool = False
     """Whether a long transfer leaves the clients."""
+    controls: tuple[str, ...] = ()
+    """Congestion controls that share the link, each with `users` transfers."""
 
     @property
     def buffer_packets(self) -> int:
@@ -166,6 +168,23 @@ tcp = "linux"              # CUBIC, RACK, tail loss probes; `aqmlab list profile
 direction = "forward"      # from the servers to the clients
 rtt = {{ kind = "uniform", min = "{low}", max = "{high}" }}"""
 
+_CONTROL = """\
+[[traffic]]
+name = "{name}"
+kind = "bulk"              # endless transfers
+flows = {users}                  # as many of each control, or the shares say nothing
+start_within = "1 s"       # not all at the same instant
+tcp = {{ profile = "linux", congestion_control = "{control}"{more} }}
+direction = "forward"      # from the servers to the clients
+rtt = {{ kind = "constant", rtt = "{rtt}" }}   # the same for all: only the control differs
+"""
+
+_COUNTING = {
+    "prague": ', ecn = true, ect = "ect1", ect_on = "all-data", ecn_echo = "accurate"',
+    "dctcp": ', ecn = true, ect_on = "all-data", ecn_echo = "each-change"',
+}
+"""What controls that count marks need of their stack; they also need a queue that marks."""
+
 _HOME_BUFFER = (
     "100 ms of the faster direction, and as many packets the other way, as in many modems"
 )
@@ -224,6 +243,18 @@ LINKS = {
         buffer_s=None,
         buffer_rule=_BDP_BUFFER,
     ),
+    "fairness": Link(
+        what="Fairness: {users} transfers of each congestion control",
+        forward_bps=50e6,
+        reverse_bps=50e6,
+        rtt_s=0.04,
+        users=2,
+        traffic="",
+        duration_s=120.0,
+        buffer_s=None,
+        buffer_rule=_BDP_BUFFER,
+        controls=("cubic", "bbr3"),
+    ),
 }
 """The kinds of links, as they are unless one says otherwise."""
 
@@ -238,12 +269,25 @@ def scenario_text(link: Link, file: str) -> str:
     if not 1 <= link.users <= _MOST_USERS:
         raise AqmlabError(f"--users: found {link.users}; expected 1 to {_MOST_USERS:,}")
     text = "\n".join(_parts(link, file))
-    Scenario.from_toml(text)  # what is written is right
+    try:
+        Scenario.from_toml(text)  # what is written is right
+    except ScenarioError as error:
+        if not link.controls:
+            raise
+        raise AqmlabError(f"--controls: {error}") from None
     return text
 
 
+def next_commands(link: Link, file: str) -> list[str]:
+    """What is worth running next."""
+    compared = f"aqmlab compare {file} --vary 'discipline={comparison(link)}'"
+    if link.controls:  # goodput of each control is a line of each table
+        return [f"aqmlab run {file}", compared, "aqmlab plot classes runs -o shares.svg"]
+    return [f"aqmlab run {file}", compared, "aqmlab report runs"]
+
+
 def comparison(link: Link) -> str:
-    """The values of ``topology.bottleneck.discipline`` that are worth a comparison."""
+    """The values of ``discipline`` that are worth a comparison."""
     return f'{{kind="droptail",limit="{link.buffer_packets} packets"}},fq-codel'
 
 
@@ -253,11 +297,12 @@ def _parts(link: Link, file: str) -> Iterator[str]:
     rates = forward if forward == reverse else f"{forward} down, {reverse} up"
     title = f"{link.what.format(users=link.users)}, {rates}"
     measured = link.measured_s
+    tries = "\n".join(f"#   {command}" for command in next_commands(link, file))
+    traced = min(link.users, 10) if link.controls else 1
+    hosts = link.users * max(1, len(link.controls))
     yield f"""\
 # {title}. Try
-#   aqmlab run {file}
-#   aqmlab compare {file} --vary 'topology.bottleneck.discipline={comparison(link)}'
-#   aqmlab report runs
+{tries}
 # Every value that is not stated has a default: docs/scenario.md lists them, and the run directory
 # holds the scenario with all of them. `aqmlab explain NAME` says what a discipline, a kind of
 # traffic or a metric is.
@@ -270,13 +315,13 @@ warm_up = "{time_text(rounded(measured / 3))}"           # simulated, but not co
 duration = "{time_text(measured)}"          # counted
 queue_sample = "{time_text(rounded(measured / 3000))}"     # how often the queues are looked at
 record = ["responses", "flows", "queue", "sojourn"]   # what figures and reports draw
-flow_trace = {{ flows = 1, period = "{time_text(rounded(measured / 600))}" }}   # one of each class
+flow_trace = {{ flows = {traced}, period = "{time_text(rounded(measured / 600))}" }}   # each class
 
 [topology]
 kind = "dumbbell"          # clients on one side, servers on the other, one link between them
 
 [topology.hosts]
-clients = {min(link.users, 100)}
+clients = {min(hosts, 100)}
 servers = 10
 
 [topology.bottleneck]      # both directions, unless .forward or .reverse below says otherwise
@@ -302,7 +347,13 @@ rate = "{reverse}"
         "down": down,
         "up": up,
     }
-    yield link.traffic.format(**values)
+    if link.traffic:
+        yield link.traffic.format(**values)
+    for number, control in enumerate(link.controls, 1):
+        twice = link.controls.count(control) > 1
+        name = f"{control}-{number}" if twice else control
+        more = _COUNTING.get(control, "")
+        yield _CONTROL.format(**values, name=name, control=control, more=more)
     if link.upload:
         yield _UPLOAD.format(**values)
     if link.call:

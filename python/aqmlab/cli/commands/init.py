@@ -16,7 +16,7 @@ from aqmlab._util.console import out
 from aqmlab._util.files import write_text
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import parsed_rates, parsed_rtt
-from aqmlab.scenario.starter import LINKS, Link, comparison, scenario_text
+from aqmlab.scenario.starter import LINKS, Link, next_commands, scenario_text
 
 __all__ = ["command"]
 
@@ -28,6 +28,7 @@ class _Kind(str, Enum):
     home = "home"
     data_centre = "data-centre"
     lab = "lab"
+    fairness = "fairness"
 
 
 def command(
@@ -48,7 +49,18 @@ def command(
     ] = None,
     users: Annotated[
         int | None,
-        typer.Option(help="People; workers in a data centre, long transfers in a lab."),
+        typer.Option(
+            help="People; workers in a data centre, long transfers in a lab, of each congestion "
+            "control for fairness."
+        ),
+    ] = None,
+    controls: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Congestion controls that share the link; with --kind fairness. Default: "
+            "cubic,bbr3.",
+        ),
     ] = None,
     call: Annotated[
         bool | None, typer.Option("--call/--no-call", help="A voice call beside the others.")
@@ -65,10 +77,14 @@ def command(
     an upload unless you say otherwise.
     """
     chosen = kind or _Kind.office
+    if controls is not None and chosen is not _Kind.fairness:
+        raise AqmlabError("--controls: is for --kind fairness; give both")
     options = (kind, rate, rtt, users, call, upload)
     asked = all(option is None for option in options) and _is_terminal()
     if asked:
-        chosen = _Kind(_asked("What is the link? office, home, data-centre or lab", chosen.value))
+        chosen = _Kind(
+            _asked("What is the link? office, home, data-centre, lab or fairness", chosen.value)
+        )
     target = file or Path(f"{chosen.value}.toml")
     if os.path.lexists(target) and not force:
         raise AqmlabError(f"{target}: is there already; choose another name, or --force")
@@ -85,14 +101,22 @@ def command(
             users=link.users if users is None else users,
             call=link.call if call is None else call,
             upload=link.upload if upload is None else upload,
+            controls=link.controls if controls is None else _listed(controls),
         )
     name = shlex.quote(str(target))
     write_text(target, scenario_text(link, name))
     out(f"scenario: {target}")
     out("Next:")
-    out(f"  aqmlab run {name}")
-    out(f"  aqmlab compare {name} --vary 'topology.bottleneck.discipline={comparison(link)}'")
-    out("  aqmlab report runs")
+    for text in next_commands(link, name):
+        out(f"  {text}")
+
+
+def _listed(controls: str) -> tuple[str, ...]:
+    """The congestion controls between commas: two at least."""
+    found = tuple(name.strip() for name in controls.split(","))
+    if len(found) < 2 or not all(found):
+        raise AqmlabError(f'--controls: found "{controls[:80]}"; expected two or more, cubic,bbr3')
+    return found
 
 
 def _is_terminal() -> bool:

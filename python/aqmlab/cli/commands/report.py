@@ -58,10 +58,12 @@ def command(
     A run directory that is damaged does not stop the others: it is named on standard error and left
     out, and the exit status is 1.
     """
+    from aqmlab.figures.files import check_address_space
     from aqmlab.reports.sources import gather, stated_baselines, stated_words
     from aqmlab.reports.write import target, write
 
     target(output, kind)  # fail before the work, not after it
+    check_address_space()
     broken: list[AqmlabError] = []
     runs = gather(sources, broken.append)
     for error in broken:

@@ -675,3 +675,14 @@ def test_a_pdf_holds_the_scenarios_as_files(tmp_path: Path) -> None:
     [text, _] = [parts[0].decode() for parts in book.attachments.values()]
     assert text == (runs[0].path / "scenario.toml").read_text()
     assert "[topology.bottleneck]" not in "".join(page.extract_text() for page in book.pages)
+
+
+def test_no_heading_stands_alone_at_the_foot_of_a_page(tmp_path: Path) -> None:
+    """Each heading of pictures has its first picture on the same page."""
+    book = pypdf.PdfReader(report.write(real_runs(tmp_path), tmp_path / "report.pdf"))
+    headings = ("Summary", "Differences", "Response times", "Queues", "Figures", "Drops", "Runs")
+    for page in book.pages:
+        lines = [line.strip() for line in page.extract_text().splitlines() if line.strip()]
+        body = [line for line in lines if not re.search(r"page \d+ of \d+$", line)]
+        last = body[-1] if body else ""
+        assert last not in headings or len(page.images) > 0

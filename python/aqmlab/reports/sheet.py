@@ -133,17 +133,12 @@ def _result_strips(report: Report) -> Iterator[Strip]:
         yield from table(report.drawn, report.differences)
     pictures = stills(report)
     if report.distributions:
-        yield from _heading("responses", below=300)
-        yield from _pair([pictures["cdf"], pictures["ccdf"]])
+        yield from _headed("responses", [_pair([pictures["cdf"], pictures["ccdf"]])])
     if report.traces:
-        yield from _heading("queues", below=300)
-        for name in ("queue", "probability"):
-            if name in pictures:
-                yield from _pair([pictures[name]])
+        names = [name for name in ("queue", "probability") if name in pictures]
+        yield from _headed("queues", [_pair([pictures[name]]) for name in names])
     if report.pictures:
-        yield from _heading("pictures", below=300)
-        for picture in report.pictures:
-            yield from _pair([picture.still])
+        yield from _headed("pictures", [_pair([one.still]) for one in report.pictures])
     if report.reasons:
         yield from _heading("reasons")
         yield from table(report.drawn, report.reasons)
@@ -234,7 +229,13 @@ def clean(words: str) -> str:
     return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "", words)
 
 
-def _pair(pictures: Sequence[str]) -> Iterator[Strip]:
+def _headed(section: str, drawn: Sequence[Strip]) -> Iterator[Strip]:
+    """Pictures under the heading of a section, which stays with the first of them."""
+    yield from _heading(section, below=drawn[0].height if drawn else 0)
+    yield from drawn
+
+
+def _pair(pictures: Sequence[str]) -> Strip:
     """Pictures beside each other; alone, one is as wide as the sheet but no higher than a page."""
     room = (_ROOM - 20 * (len(pictures) - 1)) / len(pictures)
     drawn, height = [], 0.0
@@ -246,7 +247,7 @@ def _pair(pictures: Sequence[str]) -> Iterator[Strip]:
             f'<image x="{number * (room + 20):.1f}" width="{scale * wide:.1f}" '
             f'height="{scale * tall:.1f}" href="{address(picture)}"/>'
         )
-    yield Strip(height + 8, "".join(drawn))
+    return Strip(height + 8, "".join(drawn))
 
 
 def size_of(picture: str) -> tuple[float, float]:
@@ -292,7 +293,11 @@ def _parts(one: Table, room: float) -> list[Table]:
         replace(
             one,
             head=[one.head[k] for k in (*names, *group)],
-            rows=[[row[k] for k in (*names, *group)] for row in one.rows],
+            rows=[
+                [row[k] for k in (*names, *group)]
+                for row in one.rows
+                if len(groups) == 1 or any(row[k].text != "-" for k in group)
+            ],
         )
         for group in groups
     ]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from aqmlab import figures
 from aqmlab.errors import AqmlabError
@@ -20,12 +21,16 @@ from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.kinds.fairness import jain, windows
 from aqmlab.figures.queues import delays
 from aqmlab.figures.theme import PATTERNS, THEMES
+from aqmlab.figures.timelines import Panel, stacked
 from aqmlab.figures.tradeoffs import Place, ellipse, front, possibly_on_front
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.links import LinkDirection
+from aqmlab.sweeps.campaign import sweep
+from aqmlab.sweeps.file import Sweep
 from conftest import SMALL
 from figure_runs import axes, colliding, data_of, figure_runs, rows, subtitle, title
 from made_runs import made_run
+from report_runs import SECOND
 
 if TYPE_CHECKING:
     from aqmlab.results.run import Run
@@ -325,8 +330,10 @@ def test_the_delay_is_what_is_queued_over_the_rate(runs: list[Run]) -> None:
     chart = figures.delay([runs[0]])
     drawn = rows(chart, "x", "y", "low")
     assert np.mean([row["y"] for row in drawn]) == pytest.approx(found.mean(), rel=0.02)
-    assert "drawn: an estimate, queued bytes / rate" in subtitle(chart).lower()
-    assert shown(1e3 * side["sojourn_mean_s"]) in title(chart)
+    assert "curves: an estimate, queued bytes / rate" in subtitle(chart).lower()
+    # The title says what is drawn, the subtitle what the packets met.
+    assert shown(float(found.mean())) in title(chart)
+    assert f"packets waited {shown(1e3 * side['sojourn_mean_s'])} ms" in subtitle(chart)
 
 
 def test_a_rate_that_changes_is_the_one_of_the_moment(runs: list[Run]) -> None:
@@ -383,10 +390,15 @@ def test_connections_over_time(runs: list[Run]) -> None:
         "Rate (Mbit/s)",
     ]
     windows_kb = [row["high"] for row in data_of(chart, spec["vconcat"][0])]
-    assert max(windows_kb) == pytest.approx(trace["cwnd_bytes"].to_numpy().max() / 1e3, rel=1e-3)
+    begin = runs[0].summary["simulated_s"] - runs[0].summary["measured_s"]
+    measured = trace.filter(pc.greater_equal(trace["time_s"], begin))
+    assert max(windows_kb) == pytest.approx(measured["cwnd_bytes"].to_numpy().max() / 1e3, rel=1e-3)
+    assert min(row["x"] for row in data_of(chart, spec["vconcat"][0])) >= begin
+    with pytest.raises(AqmlabError, match="y_label: found 'a', but the figure has several"):
+        figures.flows([runs[0]], look=figures.Look(y_label="a"))
     with pytest.raises(AqmlabError, match="flow: found 99; the trace has"):
         figures.flows([runs[0]], flow=99)
-    assert "One each" in subtitle(figures.flows(runs))
+    assert "longest-lived connection of each" in subtitle(figures.flows(runs))
 
 
 def test_fairness_is_jains_index(runs: list[Run]) -> None:
@@ -509,8 +521,134 @@ def test_a_sweep_has_the_parameters_of_its_axes(aqmlab: Cli) -> None:
     lines = figures.parameter("swept", metric="p90", look=figures.Look("column"))
     assert {row["series"] for row in rows(lines, "x", "y", "low")} == {"droptail", "fq-codel"}
     assert {row["x"] for row in rows(lines, "x", "y", "low")} == {2, 4, 8}
-    with pytest.raises(AqmlabError, match="they differ in rate too; choose others"):
+    with pytest.raises(AqmlabError, match="found queue for both"):
         figures.heat_map("swept", x="queue", y="queue")
+
+
+GRID = """
+scenario = "small.toml"
+seeds = [1, 2]
+[set]
+"measure.warm_up" = "1 s"
+"measure.duration" = "3 s"
+"measure.record" = []
+[[axes]]
+name = "queue"
+variants.droptail = { "topology.bottleneck.forward.discipline" = "droptail-24" }
+variants.fq-codel = { "topology.bottleneck.forward.discipline" = "fq-codel" }
+[[axes]]
+name = "rate_mbit"
+values = [2, 4]
+set = { "topology.bottleneck.forward.rate" = "$rate_mbit Mbit/s" }
+[[axes]]
+zip = { per_s = [15, 30], step = [1, 2] }
+set = { "traffic.fetches.rate" = "$per_s /s" }
+[[axes]]
+name = "delay_ms"
+values = [5, 10]
+set = { "topology.bottleneck.forward.delay" = "$delay_ms ms" }
+"""
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep of four axes, one of which has two variables that change together."""
+    folder = tmp_path_factory.mktemp("grid")
+    (folder / "small.toml").write_text(SMALL + SECOND)
+    (folder / "grid.toml").write_text(GRID)
+    plan = Sweep.load(folder / "grid.toml")
+    sweep(plan, out=folder / "out", store=folder / "store")
+    return folder / "out"
+
+
+def test_a_curve_joins_nothing_that_differs_in_more_than_its_axis(grid: Path) -> None:
+    with pytest.raises(AqmlabError, match=r"differ in per_s \(15, 30\) and delay_ms \(5, 10\) too"):
+        figures.parameter(grid, x="rate_mbit", series="queue")
+    with pytest.raises(AqmlabError, match=r"--where delay_ms=5, and draw .* --facet per_s"):
+        figures.parameter(grid, x="rate_mbit", series="queue")
+    near = figures.select(grid, ["delay_ms=5"])
+    chart = figures.parameter(near, x="rate_mbit", series="queue")
+    plots = chart.to_dict()["concat"]
+    assert [plot["title"]["text"] for plot in plots] == ["per_s 15", "per_s 30"]
+    domains = {str(plot["layer"][1]["encoding"]["y"]["scale"]["domain"]) for plot in plots}
+    assert len(domains) == 1
+    for plot in plots:
+        places = [(row["series"], row["x"]) for row in data_of(chart, plot)]
+        assert sorted(places) == sorted(set(places))
+        assert len(places) == 4
+    # The variables of a zip are one axis.
+    one = figures.select(grid, ["delay_ms=5,queue=droptail"])
+    lines = figures.parameter(one, x="per_s")
+    assert {row["series"] for row in rows(lines, "x", "y")} == {"rate_mbit 2", "rate_mbit 4"}
+    with pytest.raises(AqmlabError, match="facet: found queue, which the curves stand for"):
+        figures.parameter(near, x="rate_mbit", series="queue", facet="queue")
+    with pytest.raises(AqmlabError, match="series: found per_s, which is the horizontal axis"):
+        figures.parameter(near, x="per_s", series="per_s")
+
+
+def test_runs_are_named_by_their_axes(grid: Path) -> None:
+    chosen = figures.select(grid, ["rate_mbit=2,per_s=15", "delay_ms=5", "seed=2"])
+    assert [case.label for case in chosen] == ["droptail", "fq-codel"]
+    assert [run.seed for case in chosen for run in case.runs] == [2, 2]
+    drawn = figures.classes(chosen, metric="goodput")
+    assert "seed 2; rate_mbit 2, per_s 15, step 1, delay_ms 5" in subtitle(drawn)
+    assert len(figures.select(grid, ["rate_mbit=2", "rate_mbit=4"])) == 16
+    with pytest.raises(AqmlabError, match='found rate_mbt; did you mean "rate_mbit"'):
+        figures.select(grid, ["rate_mbt=2"])
+    with pytest.raises(AqmlabError, match="rate_mbit=3, which no run has; rate_mbit is one of 2"):
+        figures.select(grid, ["rate_mbit=3"])
+
+
+def test_a_curve_for_each_class(grid: Path) -> None:
+    chosen = figures.select(grid, ["per_s=15", "delay_ms=5"])
+    chart = figures.parameter(chosen, series="class", facet="queue", x="rate_mbit")
+    found = rows(chart, "series", "x", "y")
+    names = set(chosen[0].runs[0].classes)
+    assert {row["series"] for row in found} == names
+    case = next(one for one in chosen if one.label == "droptail, rate_mbit 2")
+    values = [run.summary["flows"]["fetches"]["goodput_bps"] / 1e6 for run in case.runs]
+    assert any(
+        row["series"] == "fetches" and row["y"] == pytest.approx(np.mean(values), rel=1e-5)
+        for row in found
+    )
+
+
+def test_more_than_32_curves_are_answered_with_what_to_keep(
+    grid: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aqmlab.figures.cases.MOST_SERIES", 8)
+    with pytest.raises(AqmlabError, match=r"not 16; the runs differ in queue .* --where queue="):
+        figures.throughput_delay(grid)
+
+
+def test_a_paper_has_its_own_words(grid: Path, aqmlab: Cli) -> None:
+    chosen = ["--where", "per_s=15,delay_ms=5", "--x", "rate_mbit", "-o", "f.svg"]
+    words = ["--no-title", "--x-label", "Rate (Mbit/s)", "--y-label", "Delay", "--height", "90"]
+    more = ["--name", "droptail=FIFO", "--font", "Times New Roman", "--font-size", "9"]
+    answer = aqmlab("plot", "parameter", grid, *chosen, *words, *more, "--width", "column")
+    assert answer.status == 0, answer.err
+    text = Path("f.svg").read_text()
+    for word in (">Rate (Mbit/s)<", ">Delay<", ">FIFO<", "Times New Roman", 'font-size="9px"'):
+        assert word in text
+    for word in ("seeds", "droptail"):
+        assert word not in text
+    own = figures.cdf(
+        figures.select(grid, ["per_s=15", "delay_ms=5"]), look=figures.Look(title="A")
+    )
+    assert title(own) == "A"
+
+
+@pytest.mark.parametrize(("high", "kind"), [(90, "log"), (15, None)])
+def test_values_of_unlike_size_share_a_logarithmic_axis(high: float, kind: str | None) -> None:
+    time = np.arange(100.0)
+    panels = [
+        Panel(name, "Delay (ms)", {name: [(time, np.full(100, value))]})
+        for name, value in (("low", 2.0), ("high", float(high)))
+    ]
+    plots = stacked(panels, ["low", "high"], figures.Look(), 300).to_dict()["vconcat"]
+    scales = [plot["layer"][1]["encoding"]["y"]["scale"] for plot in plots]
+    assert scales[0] == scales[1]
+    assert scales[0].get("type") == kind
 
 
 # --- Files and commands ---------------------------------------------------------------------------
@@ -601,7 +739,9 @@ def test_the_command_lists_its_kinds(aqmlab: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["cdff", "."], "No such command 'cdff'. Did you mean"),
+        (["dealy", "."], "No such command 'dealy'. Did you mean 'delay'?"),
+        (["base.toml"], "base.toml: is a scenario; run it with `aqmlab run base.toml`"),
+        (["."], "a kind of figure comes first: `aqmlab plot cdf .`"),
         (["cdf", "nowhere"], "nowhere: there is no such run directory"),
         (["cdf", ".", "--metric", "p50"], "No such option: --metric"),
         (["cdf", ".", "--of", "delai"], "'delai' is not one of 'response', 'flow', 'delay'"),
@@ -609,9 +749,29 @@ def test_the_command_lists_its_kinds(aqmlab: Cli) -> None:
     ],
 )
 def test_wrong_commands(aqmlab: Cli, arguments: list[str], words: str) -> None:
+    Path("base.toml").write_text(SMALL)
     answer = aqmlab("plot", *arguments)
     assert (answer.status, answer.out) == (2, "")
     assert words in answer.err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--limit", "-3"], "--limit: found -3"),
+        (["--where", "rate"], "--where: found 'rate'; expected NAME=VALUE"),
+        (["--name", "a=b"], "--name: found a; the figure has"),
+        (["--height", "0"], "--height: found 0; expected a length above 0"),
+        (["--title", "a", "--no-title"], "found both; give one of them"),
+    ],
+)
+def test_wrong_options_are_named(
+    aqmlab: Cli, options: list[str], words: str, runs: list[Run]
+) -> None:
+    answer = aqmlab("plot", "cdf", runs[0].path, *options)
+    assert (answer.status, answer.out) == (2, "")
+    assert words in answer.err
+    assert not list(Path().glob("*.svg"))
 
 
 def test_an_unknown_kind_is_named() -> None:

@@ -11,6 +11,7 @@ returns can be shown in a notebook, changed, or saved with :func:`save`::
 `aqmlab plot` draws the same on the command line; see docs/figures.md.
 """
 
+from aqmlab.figures.cases import select
 from aqmlab.figures.files import Chart, save
 from aqmlab.figures.kinds.ccdf import ccdf
 from aqmlab.figures.kinds.cdf import cdf
@@ -38,6 +39,7 @@ __all__ = [
     "heat_map",
     "parameter",
     "save",
+    "select",
     "throughput_delay",
     "utilization_delay",
 ]

@@ -4,27 +4,44 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow.parquet as pq
 
+from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
+from aqmlab.figures.theme import MOST_SERIES, Look
+from aqmlab.figures.values import described, listed, matches, number_of, text_of
 from aqmlab.reports.sources import gather, sweep_folder
 from aqmlab.results.groups import Group, group
 from aqmlab.results.links import LinkDirection, links_of, loaded_links, main_link
 from aqmlab.results.queues import control_name, label_of
 from aqmlab.results.run import Run
 
-__all__ = ["Case", "Source", "Sources", "cases", "chosen_links", "seeds_in_words"]
+__all__ = [
+    "Case",
+    "Source",
+    "Sources",
+    "cases",
+    "check_curves",
+    "chosen_links",
+    "compared",
+    "example",
+    "in_words",
+    "seeds_in_words",
+    "select",
+    "values_of",
+]
 
 
-Source: TypeAlias = Run | str | os.PathLike[str]
-"""A run, or a place that :func:`aqmlab.reports.sources.gather` knows."""
-Sources: TypeAlias = Source | Sequence[Source]
 _TABLE = "results.parquet"
+_NEXT_PAIR = re.compile(r",(?=\s*[\w.-]+\s*=)")
+"""A comma that ends a condition; others belong to its value."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +51,10 @@ class Case:
     group: Group
     parameters: Mapping[str, Any]
     """What tells it from the others: the variables of its sweep, or fields of its scenario."""
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    """The variables of its sweep in which the cases beside it do not differ."""
+    is_swept: bool = False
+    """Whether the parameters are those of a sweep."""
 
     @property
     def label(self) -> str:
@@ -46,16 +67,204 @@ class Case:
         return self.group.runs
 
 
-def cases(sources: Sources) -> list[Case]:
+Source: TypeAlias = Run | Case | str | os.PathLike[str]
+"""A run, a place that :func:`aqmlab.reports.sources.gather` knows, or what :func:`select` gave."""
+Sources: TypeAlias = Source | Sequence[Source]
+
+
+def cases(sources: Sources, names: Mapping[str, str] | None = None) -> list[Case]:
     """The configurations of some runs, in the order in which they first appear.
+
+    Args:
+        sources: Where the runs are.
+        names: Other names for labels and for values of parameters.
 
     Raises:
         AqmlabError: there is no run, or something else is at one of the places.
     """
-    listed = [sources] if isinstance(sources, Run | str | os.PathLike) else list(sources)
+    one = isinstance(sources, Run | Case | str | os.PathLike)
+    listed_sources: list[Source] = [sources] if one else list(sources)  # type: ignore[arg-type, list-item]
+    known = [source for source in listed_sources if isinstance(source, Case)]
+    places = [source for source in listed_sources if not isinstance(source, Case)]
+    if known and places:
+        raise AqmlabError("selected runs and places of runs cannot be drawn together")
+    return _renamed(known or _of_places(places), names or {})
+
+
+def compared(sources: Sources, look: Look) -> list[Case]:
+    """The configurations of some runs, each a curve of its own; an error if they are too many."""
+    found = cases(sources, look.names)
+    check_curves(found, len(found))
+    return found
+
+
+def check_curves(found: Sequence[Case], curves: int) -> None:
+    """An error if a figure has more curves than it can tell apart; it names what to keep."""
+    if curves <= MOST_SERIES:
+        return
+    names = dict.fromkeys(name for case in found for name in case.parameters)
+    varied = [name for name in names if len(values_of(found, name)) > 1]
+    text = f"a figure shows at most {MOST_SERIES} curves, not {curves}; "
+    if not varied:
+        raise AqmlabError(f"{text}name fewer runs")
+    widest = max(varied, key=lambda name: len(values_of(found, name)))
+    raise AqmlabError(
+        f"{text}the runs differ in {in_words(found, varied)}; keep some of them, such as with "
+        f"{example(found, widest)}"
+    )
+
+
+def in_words(found: Sequence[Case], names: Sequence[str]) -> str:
+    """Parameters with their values: "rate (4, 12, 40) and load (0.8, 0.9)"."""
+    parts = [f"{name} ({listed(values_of(found, name))})" for name in names]
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+
+
+def example(found: Sequence[Case], name: str) -> str:
+    """An option that keeps one value of a parameter."""
+    value = text_of(values_of(found, name)[0])
+    return f"--where {shlex.quote(f'{name}={value}')}"
+
+
+def values_of(found: Sequence[Case], name: str) -> list[Any]:
+    """The values of a parameter, in their order: numbers rise."""
+    values = list(
+        {text_of(case.parameters.get(name)): case.parameters.get(name) for case in found}.values()
+    )
+    numbers = [number_of(value) for value in values]
+    if all(one is not None for one in numbers):
+        return [
+            value for _, value in sorted(zip(numbers, values, strict=True), key=lambda p: p[0] or 0)
+        ]
+    return values
+
+
+def select(sources: Sources, where: Sequence[str]) -> list[Case]:
+    """The configurations whose parameters have some values.
+
+    Args:
+        sources: Where the runs are.
+        where: Conditions such as ``rate_mbit=12`` or ``queue=red,seed=1``: the name of a parameter
+            (or ``seed``) and its value. Several values of one parameter are alternatives.
+
+    Raises:
+        AqmlabError: no parameter has the name, or no run has the value.
+
+    Example:
+        >>> from aqmlab import figures
+        >>> chosen = figures.select("runs/thresholds", ["load=0.9"])  # doctest: +SKIP
+        >>> chart = figures.cdf(chosen)  # doctest: +SKIP
+    """
+    found = cases(sources)
+    wanted: dict[str, list[str]] = {}
+    for text in (part for one in where for part in _NEXT_PAIR.split(one)):
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name or not value:
+            raise AqmlabError(f"where: found {text!r}; expected NAME=VALUE, such as seed=1")
+        wanted.setdefault(_parameter(found, name), []).append(value)
+    for name, values in wanted.items():
+        for value in values:
+            if not any(matches(one, value) for one in _values(found, name)):
+                have = listed(list(dict.fromkeys(_values(found, name))), most=12)
+                raise AqmlabError(
+                    f"where: found {name}={value}, which no run has; {name} is one of {have}"
+                )
+    seeds = wanted.pop("seed", None)
+    kept = [
+        replace(case, group=replace(case.group, runs=_with_seeds(case.runs, seeds)))
+        for case in found
+        if all(
+            any(matches(case.parameters.get(name), value) for value in values)
+            for name, values in wanted.items()
+        )
+    ]
+    kept = [case for case in kept if case.runs]
+    if not kept:
+        raise AqmlabError(f"where: no run has {' and '.join(where)}")
+    if all(case.is_swept for case in kept):
+        return _labelled(kept)
+    return cases([run for case in kept for run in case.runs])
+
+
+def _with_seeds(runs: Sequence[Run], seeds: Sequence[str] | None) -> tuple[Run, ...]:
+    """The runs of some seeds; all if none is named."""
+    return tuple(
+        run for run in runs if seeds is None or any(matches(run.seed, seed) for seed in seeds)
+    )
+
+
+def _parameter(found: Sequence[Case], name: str) -> str:
+    """A parameter by its name, or by the last part of it; an error if there is none."""
+    known = [*dict.fromkeys(one for case in found for one in case.parameters), "seed"]
+    ends = [one for one in known if one.rpartition(".")[2] == name.rpartition(".")[2]]
+    if name in known:
+        return name
+    if len(ends) != 1:
+        raise AqmlabError(
+            f"where: found {name}{nearest(name, known)}; the runs have {', '.join(known)}"
+        )
+    return ends[0]
+
+
+def _values(found: Sequence[Case], name: str) -> list[Any]:
+    """The values of a parameter, or the seeds."""
+    if name == "seed":
+        return sorted({run.seed for case in found for run in case.runs})
+    return [case.parameters.get(name) for case in found]
+
+
+def _labelled(found: Sequence[Case]) -> list[Case]:
+    """Points of a sweep by what tells them from the others, which is less than all variables."""
+    names = list(dict.fromkeys(name for case in found for name in case.parameters))
+    varied = [
+        name for name in names if len({text_of(case.parameters.get(name)) for case in found}) > 1
+    ]
+    shared = {name: found[0].parameters.get(name) for name in names if name not in varied}
+    labels = [described(case.parameters, varied or names) for case in found]
+    if len(set(labels)) < len(labels) or not all(labels):
+        return list(found)
+    return [
+        replace(case, group=replace(case.group, label=label), shared=shared if varied else {})
+        for case, label in zip(found, labels, strict=True)
+    ]
+
+
+def _renamed(found: Sequence[Case], names: Mapping[str, str]) -> list[Case]:
+    """Cases whose labels, and values of parameters, have other names."""
+    if not names:
+        return list(found)
+    texts = {case.label for case in found} | {
+        text_of(value) for case in found for value in case.parameters.values()
+    }
+    texts |= {name for case in found for run in case.runs for name in run.classes}
+    for name in names:
+        if name not in texts:
+            raise AqmlabError(
+                f"name: found {name}{nearest(name, texts)}; the figure has "
+                f"{', '.join(dict.fromkeys(case.label for case in found))}"
+            )
+    renamed = [
+        replace(
+            case,
+            parameters={
+                key: names.get(text_of(value), value) for key, value in case.parameters.items()
+            },
+        )
+        for case in found
+    ]
+    if all(case.is_swept for case in found):
+        renamed = _labelled(renamed)
+    return [
+        replace(new, group=replace(new.group, label=names.get(old.label, new.label)))
+        for old, new in zip(found, renamed, strict=True)
+    ]
+
+
+def _of_places(sources: Sequence[Run | str | os.PathLike[str]]) -> list[Case]:
+    """The configurations of runs at some places."""
     runs: list[Run] = []
     variables: dict[str, Mapping[str, Any]] = {}
-    for source in listed:
+    for source in sources:
         if isinstance(source, Run):
             runs.append(source)
             continue
@@ -65,11 +274,11 @@ def cases(sources: Sources) -> list[Case]:
         raise AqmlabError("a figure needs at least one run")
     groups = group(runs)
     known = [variables.get(one.first.path.name) for one in groups]
-    swept = all(found is not None for found in known)
-    parameters: Sequence[Mapping[str, Any]] = (
-        [found or {} for found in known] if swept else _differing(groups)
-    )
-    return [Case(one, own) for one, own in zip(groups, parameters, strict=True)]
+    if all(known):
+        return _labelled(
+            [Case(one, own or {}, is_swept=True) for one, own in zip(groups, known, strict=True)]
+        )
+    return [Case(one, own) for one, own in zip(groups, _differing(groups), strict=True)]
 
 
 def _variables(folder: Path) -> dict[str, Mapping[str, Any]]:
@@ -186,7 +395,14 @@ def chosen_links(
 
 
 def seeds_in_words(found: Sequence[Case]) -> str:
-    """The seeds behind a figure."""
+    """The seeds behind a figure, and the variables that all of its points share."""
+    shared = found[0].shared if found else {}
+    fixed = ", ".join(f"{name} {text_of(value)}" for name, value in shared.items())
+    return "; ".join(filter(None, [_seeds(found), fixed]))
+
+
+def _seeds(found: Sequence[Case]) -> str:
+    """The seeds in words."""
     seeds = sorted({run.seed for case in found for run in case.runs})
     counts = {len(case.runs) for case in found}
     if len(seeds) == 1:

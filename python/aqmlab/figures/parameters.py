@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.cases import Case
+from aqmlab.figures.cases import Case, values_of
+from aqmlab.figures.values import number_of, text_of, unit_of
 
 __all__ = [
     "chosen",
     "default_axis",
     "is_number",
     "named",
-    "number_of",
-    "text_of",
-    "unit_of",
-    "values_of",
+    "needed",
 ]
 
 
@@ -59,19 +56,6 @@ def default_axis(found: Sequence[Case], *, but: Sequence[str] = ()) -> str:
     return max(numeric or names[:1], key=lambda name: len(values_of(found, name)))
 
 
-def values_of(found: Sequence[Case], name: str) -> list[Any]:
-    """The values of a parameter, in their order: numbers rise."""
-    values = list(
-        {text_of(case.parameters.get(name)): case.parameters.get(name) for case in found}.values()
-    )
-    numbers = [number_of(value) for value in values]
-    if all(one is not None for one in numbers):
-        return [
-            value for _, value in sorted(zip(numbers, values, strict=True), key=lambda p: p[0] or 0)
-        ]
-    return values
-
-
 def is_number(found: Sequence[Case], name: str) -> bool:
     """Whether a parameter's values are numbers of one unit."""
     values = values_of(found, name)
@@ -81,21 +65,23 @@ def is_number(found: Sequence[Case], name: str) -> bool:
     )
 
 
-def number_of(value: Any) -> float | None:  # noqa: ANN401 - whatever a scenario holds
-    """The number of a value such as 0.9 or "120 packets"; None if it is none."""
-    if isinstance(value, bool) or value is None:
-        return None
-    try:
-        return float(str(value).split(" ")[0])
-    except ValueError:
-        return None
+def needed(found: Sequence[Case], along: str, beside: Sequence[str]) -> list[str]:
+    """The parameters that tell configurations apart which an axis and others leave together.
+
+    Parameters that change together, such as the variables of a ``zip`` or ``table`` axis, count
+    once: the first of them is named. Names are never taken for a part of a numeric axis, since a
+    curve through its values would join different things.
+    """
+    names = [name for name in named(found) if name not in (along, *beside)]
+    for name in reversed(names):
+        fewer = [one for one in names if one != name]
+        apart = is_number(found, along) and not is_number(found, name)
+        known = [*beside, *([] if apart else [along])]
+        if _tell_apart(found, [*known, *fewer]) == _tell_apart(found, [*known, *names]):
+            names = fewer
+    return names
 
 
-def unit_of(value: Any) -> str:  # noqa: ANN401 - whatever a scenario holds
-    """The unit of a value such as "120 packets"."""
-    return str(value).partition(" ")[2] if isinstance(value, str) else ""
-
-
-def text_of(value: Any) -> str:  # noqa: ANN401 - whatever a scenario holds
-    """A value in words."""
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+def _tell_apart(found: Sequence[Case], names: Sequence[str]) -> int:
+    """How many configurations some parameters tell apart."""
+    return len({tuple(text_of(case.parameters.get(name)) for name in names) for case in found})

@@ -16,7 +16,7 @@ from aqmlab.results.links import LinkDirection
 from aqmlab.results.metrics import SHORT_NAMES, bounds_of, metric_key
 from aqmlab.results.statistics import Estimate, Floats, estimate
 
-__all__ = ["Quantity", "of_link", "quantity"]
+__all__ = ["Quantity", "by_class", "of_link", "quantity", "usual"]
 
 
 _LINK_NAMES = {
@@ -89,6 +89,35 @@ def quantity(name: str, found: Sequence[Case], link: str | None = None) -> Quant
     elif section == "responses" and last.startswith(("p", "m")):
         label = _LONG.get(last, f"{label} response time")
     return Quantity(key, _lower(label), where, unit, scale)
+
+
+def usual(metric: str | None, found: Sequence[Case], link: str | None = None) -> Quantity:
+    """A metric; by default the median response time, without responses the mean queue delay."""
+    if metric is not None:
+        return quantity(metric, found, link)
+    times = quantity("p50", found, link)
+    served = any(times.values(case) for case in found)
+    return times if served else quantity("delay", found, link)
+
+
+def by_class(metric: str | None, found: Sequence[Case]) -> dict[str, Quantity]:
+    """A metric of each class of traffic that has measured it, maybe of none.
+
+    The default is the median response time, or goodput where no class has responses.
+    """
+    for name in [metric] if metric else ["p50", "goodput"]:
+        key = SHORT_NAMES.get(name) or metric_key(name)
+        section, last = key.partition(".")[0], key.rpartition(".")[2]
+        if section not in ("responses", "flows"):
+            raise AqmlabError(
+                f"metric: found {name}, which is of links; expected one of classes, such as p95"
+            )
+        known = dict.fromkeys(one for case in found for one in case.runs[0].classes)
+        of = {one: quantity(f"{section}.{one}.{last}", found) for one in known}
+        measured = {one: q for one, q in of.items() if any(q.values(case) for case in found)}
+        if measured:
+            return measured
+    return {}
 
 
 _LONG = {

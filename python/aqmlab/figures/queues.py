@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.cases import Case, chosen_links, seeds_in_words
 from aqmlab.figures.files import Chart
-from aqmlab.figures.findings import Finding, Values, finding
+from aqmlab.figures.findings import Finding, Values, finding, shown
 from aqmlab.figures.theme import Heading, Look, View
-from aqmlab.figures.timelines import Panel, Series, band_words, grouped, stacked
+from aqmlab.figures.timelines import Panel, band_words, grouped, stacked
 from aqmlab.results.links import LinkDirection
 from aqmlab.results.metrics import look_up
 from aqmlab.results.run import Run
@@ -25,6 +25,11 @@ __all__ = ["MOST_PANELS", "delays", "view"]
 
 MOST_PANELS = 8
 """Most plots above each other."""
+Samples: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Times in seconds, and estimated queue delays in ms."""
+_EXACT = "sojourn_mean_s"
+_FEW = 4
+"""Of so many configurations the subtitle has the exact means."""
 
 
 def view(
@@ -35,9 +40,12 @@ def view(
     names = [case.label for case in found]
     panels: list[Panel] = []
     drawn: list[LinkDirection] = []
+    said: list[Finding] = []
     for at in places:  # the main one first, of which the title speaks
-        series = {case.label: one for case in found if (one := _series(case, at))}
+        by_seed = {case.label: one for case in found if (one := _by_seed(case, at))}
+        series = {label: list(one.values()) for label, one in by_seed.items()}
         if series:
+            said = said or [Finding(label, _means(one)) for label, one in by_seed.items()]
             drawn.append(at)
             title = str(at) if len(places) > 1 else ""
             panels += grouped(title, "Queue delay (ms)", series)
@@ -45,23 +53,17 @@ def view(
         raise AqmlabError(
             'no run recorded queue samples: add "queue" to measure.record and run again'
         )
-    busiest = next(at for at in places if at in drawn)
-    said = finding(
-        [Finding(case.label, _means(case, busiest)) for case in found],
-        f"mean queue delay at {busiest}",
-        "ms",
-    )
     left_out = (
         f"; the first {MOST_PANELS} of {len(panels)} plots" if len(panels) > MOST_PANELS else ""
     )
     panels = panels[:MOST_PANELS]
     where = ", ".join(map(str, drawn))
-    who = f"{found[0].label}, " if len(found) == 1 else ""
+    who = f", {found[0].label}" if len(found) == 1 else ""
     heading = Heading(
-        said,
+        finding(said, f"mean queue delay at {drawn[0]}", "ms"),
         (
-            f"{who}{where}; {seeds_in_words(found)}{left_out}",
-            "title: mean over packets; drawn: an estimate, queued bytes / rate",
+            f"{where}{who}; {seeds_in_words(found)}{left_out}",
+            "title and curves: an estimate, queued bytes / rate" + _of_packets(found, drawn[0]),
             band_words(panels),
         ),
     )
@@ -72,16 +74,31 @@ def view(
     return View(heading, build)
 
 
-def _means(case: Case, at: LinkDirection) -> Values:
-    """The exact mean delay of all packets in ms, by seed."""
-    found = case.group.values(".".join((*at.path, "sojourn_mean_s")))
-    return {seed: 1e3 * value for seed, value in found.items()}
+def _means(by_seed: Mapping[int, Samples]) -> Values:
+    """The mean of what is drawn in ms, by seed."""
+    return {seed: float(values.mean()) for seed, (_, values) in by_seed.items()}
 
 
-def _series(case: Case, at: LinkDirection) -> Series:
+def _of_packets(found: Sequence[Case], at: LinkDirection) -> str:
+    """The exact mean wait of the packets, in words.
+
+    It differs from the mean of the curve: busy times have more packets, and a scheduler lets
+    packets of short queues go first.
+    """
+    known = {case.label: case.group.values(".".join((*at.path, _EXACT))) for case in found}
+    means = {label: 1e3 * float(np.mean(list(one.values()))) for label, one in known.items() if one}
+    if not means or len(means) > _FEW:
+        return ""
+    if len(found) == 1:
+        return f"; packets waited {shown(next(iter(means.values())))} ms in the mean"
+    parts = ", ".join(f"{label} {shown(mean)}" for label, mean in means.items())
+    return f"; mean wait of packets (ms): {parts}"
+
+
+def _by_seed(case: Case, at: LinkDirection) -> dict[int, Samples]:
     """The delays of a configuration's runs that recorded them."""
-    found = (delays(run.afresh(), at) for run in case.runs)
-    return [one for one in found if one is not None]
+    found = {run.seed: delays(run.afresh(), at) for run in case.runs}
+    return {seed: one for seed, one in found.items() if one is not None}
 
 
 def delays(run: Run, at: LinkDirection) -> tuple[np.ndarray, np.ndarray] | None:

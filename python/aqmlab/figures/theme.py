@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import altair as alt
@@ -133,6 +133,9 @@ _SIZES: Mapping[WidthName, _Size] = {
 }
 
 
+_MOST_LENGTH = 5000
+
+
 @dataclass(frozen=True)
 class Look:
     """How a figure looks: where it is to stand, and on what background.
@@ -143,6 +146,19 @@ class Look:
 
     width: WidthName = "screen"
     theme: ThemeName = "light"
+    title: str | None = None
+    """Stands in place of the computed title; empty: no title and no subtitle."""
+    x_label: str | None = None
+    """Name of the horizontal axis, in place of its own."""
+    y_label: str | None = None
+    """Name of the vertical axis."""
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Other names for runs, classes of traffic, and values of parameters."""
+    height: float | None = None
+    """Height of a plot: points of print, or pixels of a screen."""
+    font: str = "sans-serif"
+    font_size: float | None = None
+    """Size of small print; titles grow with it."""
 
     def __post_init__(self) -> None:
         known: dict[str, Iterable[str]] = {"width": _SIZES, "theme": THEMES}
@@ -151,11 +167,28 @@ class Look:
                 raise AqmlabError(
                     f"{name}: found {getattr(self, name)}; expected one of {', '.join(names)}"
                 )
+        for name in ("height", "font_size"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < _MOST_LENGTH:
+                raise AqmlabError(
+                    f"{name}: found {value:g}; expected a length above 0 and below {_MOST_LENGTH}"
+                )
 
     @property
     def size(self) -> _Size:
-        """What depends on the width."""
-        return _SIZES[self.width]
+        """What depends on the width, and what is chosen apart from it."""
+        size = _SIZES[self.width]
+        if self.font_size is not None:
+            size = replace(
+                size, text=self.font_size, heading=size.heading * self.font_size / size.text
+            )
+        if self.height is not None:
+            size = replace(size, height=self.height, low=size.low * self.height / size.height)
+        return size
+
+    def named(self, name: str) -> str:
+        """A name as the figure has it."""
+        return self.names.get(name, name)
 
     @property
     def colours(self) -> Theme:
@@ -186,7 +219,8 @@ class Look:
         """
         if most is not None and len(names) > most:
             raise AqmlabError(
-                f"a figure shows at most {most} curves, not {len(names)}; name fewer runs"
+                f"a figure shows at most {most} curves, not {len(names)}; name fewer runs, or "
+                "keep some with --where NAME=VALUE"
             )
         scale = alt.Scale(domain=list(names), range=[self.stroke(k) for k in range(len(names))])
         shown = len(names) > 1 if legend is None else legend
@@ -225,9 +259,12 @@ class Heading:
     subtitle: tuple[str, ...] = ()
     """What is drawn: link, direction, seeds, intervals."""
 
-    def params(self, look: Look) -> alt.TitleParams:
-        """The heading in lines that fit."""
-        lines = textwrap.wrap(self.title, look.letters(look.size.heading, 0.57)) or [""]
+    def params(self, look: Look) -> alt.TitleParams | None:
+        """The heading in lines that fit; nothing if the look has no title."""
+        if look.title == "":
+            return None
+        title = self.title if look.title is None else look.title
+        lines = textwrap.wrap(title, look.letters(look.size.heading, 0.57)) or [""]
         below = [
             line
             for text in self.subtitle
@@ -279,12 +316,51 @@ def finish(build: Callable[[float], Chart], look: Look, heading: Heading) -> Cha
     """
     params = heading.params(look)
     room = look.size.total - 6 * look.size.text
-    chart = configured(build(room).properties(title=params), look)
+
+    def drawn(room: float) -> Chart:
+        plain = _with_axis_names(build(room), look)
+        return configured(plain if params is None else plain.properties(title=params), look)
+
+    chart = drawn(room)
     # What axes, legends and labels take is known when they have been drawn.
     over = written_width(chart.to_dict()) - look.size.total
     if -1 < over <= 0:
         return chart
-    return configured(build(room - math.ceil(over)).properties(title=params), look)
+    return drawn(room - math.ceil(over))
+
+
+def _with_axis_names(chart: Chart, look: Look) -> Chart:
+    """A chart whose axes have the look's names."""
+    for channel, option in (("x", "x_label"), ("y", "y_label")):
+        wanted = getattr(look, option)
+        if wanted is None:
+            continue
+        axes = [
+            axis
+            for plot in _plots(chart)
+            if plot.encoding is not alt.Undefined
+            and isinstance(axis := plot.encoding[channel], alt.X | alt.Y)
+        ]
+        titled = [axis for axis in axes if isinstance(axis["title"], str)]
+        titles = list(dict.fromkeys(str(axis["title"]) for axis in titled))
+        if len(titles) > 1:
+            raise AqmlabError(
+                f"{option}: found {wanted!r}, but the figure has several such axes: "
+                f"{', '.join(titles)}"
+            )
+        for axis in titled or axes:
+            axis["title"] = wanted
+    return chart
+
+
+def _plots(chart: Any) -> Iterator[Any]:  # noqa: ANN401 - any of Altair's charts
+    """The single plots of a chart, with their layers."""
+    kinds = ("layer", "hconcat", "vconcat", "concat")
+    inner = [part for kind in kinds if kind in chart._kwds for part in chart._kwds[kind]]
+    if not inner:
+        yield chart
+    for part in inner:
+        yield from _plots(part)
 
 
 def configured(chart: Chart, look: Look) -> Chart:
@@ -292,7 +368,7 @@ def configured(chart: Chart, look: Look) -> Chart:
     colours, size = look.colours, look.size
     config: dict[str, Any] = {
         "background": colours.background,
-        "font": "sans-serif",
+        "font": look.font,
         "padding": round(size.text * 0.6),
         "axis": alt.AxisConfig(
             labelFontSize=size.text,

@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 
 from aqmlab.figures import curves
-from aqmlab.figures.axes import linear
+from aqmlab.figures.axes import Axis, linear, logarithmic
 from aqmlab.figures.files import Chart
 from aqmlab.figures.theme import Look
 from aqmlab.results.statistics import estimates
@@ -21,7 +21,11 @@ __all__ = ["RATIO", "Panel", "Series", "band_words", "grouped", "stacked"]
 Series: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
 """Times in seconds and values of each run of a configuration."""
 RATIO = 4.0
-"""Curves of a greater ratio of their heights do not share an axis."""
+"""Curves of a greater ratio of their heights have plots of their own."""
+_UNLIKE = 10.0
+"""From this ratio of the heights on, the axis that plots share is logarithmic."""
+_DEPTH = 1000.0
+"""How far below the highest value a logarithmic axis begins, at the most."""
 _BINS_PER_RUN = 300
 _BINS_OF_SEEDS = 30
 
@@ -60,7 +64,8 @@ def grouped(title: str, axis: str, series: Mapping[str, Series]) -> list[Panel]:
 def stacked(panels: Sequence[Panel], names: Sequence[str], look: Look, room: float) -> Chart:
     """Plots above each other on one axis of time.
 
-    Those of the same quantity share the vertical axis too, unless their heights are too unlike.
+    Those of the same quantity share the vertical axis too; it is logarithmic if their heights are
+    unlike.
     """
     times = [time for panel in panels for one in panel.series.values() for time, _ in one]
     begin = min(float(time.min()) for time in times if len(time))
@@ -68,16 +73,15 @@ def stacked(panels: Sequence[Panel], names: Sequence[str], look: Look, room: flo
     x = linear("Simulated time (s)", [begin, end], count=6, tight=True)
     height = look.size.low if len(panels) > 2 else 1.4 * look.size.low
     legend = len(names) > 1 and any(len(panel.series) > 1 for panel in panels)
+    rows = [_points(panel, np.linspace(begin, end, _bins(panel) + 1)) for panel in panels]
     plots: list[alt.LayerChart] = []
     for number, panel in enumerate(panels):
-        edges = np.linspace(begin, end, _bins(panel) + 1)
-        rows = [row for name, one in panel.series.items() for row in _rows(name, one, edges)]
-        # The peaks of those that share the axis with this one.
-        alike = [one for one in panels if one.axis == panel.axis and _alike(one, panel, panels)]
-        highest = [_highest(one, edges) for one in alike]
-        y = linear(panel.axis, [0.0, *highest], count=3, zero=True)
+        alike = [some for one, some in zip(panels, rows, strict=True) if one.axis == panel.axis]
+        y = _vertical(panel.axis, alike, unlike=_are_unlike(panels, panel.axis))
+        if y.log:
+            rows[number] = [_within(row, y.low) for row in rows[number]]
         plot = curves.banded(
-            rows,
+            rows[number],
             names,
             look,
             x,
@@ -94,16 +98,41 @@ def stacked(panels: Sequence[Panel], names: Sequence[str], look: Look, room: flo
 def band_words(panels: Sequence[Panel]) -> str:
     """What lines and bands are, and whether heights of plots may be compared."""
     several = any(len(one) > 1 for panel in panels for one in panel.series.values())
-    own = "" if all(_alike(panels[0], one, panels) for one in panels) else "; scales differ"
+    edge = "; what is below a logarithmic axis is drawn at its edge"
+    own = edge if any(_are_unlike(panels, panel.axis) for panel in panels) else ""
     if several:
         return f"lines: means over the seeds; bands: their 95 % intervals{own}"
     return f"lines: means of short intervals; bands: smallest to largest sample{own}"
 
 
-def _alike(one: Panel, other: Panel, panels: Sequence[Panel]) -> bool:
-    """Whether two plots of a quantity have the same axis: all of them have, or each its own."""
-    peaks = [panel.peak for panel in panels if panel.axis == one.axis]
-    return one is other or max(peaks) <= RATIO * max(min(peaks), 1e-12)
+def _are_unlike(panels: Sequence[Panel], axis: str) -> bool:
+    """Whether the plots of a quantity are of very different height."""
+    peaks = [panel.peak for panel in panels if panel.axis == axis]
+    return len(peaks) > 1 and max(peaks) > _UNLIKE * min(peaks)
+
+
+def _vertical(title: str, alike: Sequence[Sequence[curves.Row]], *, unlike: bool) -> Axis:
+    """The axis of all plots of a quantity."""
+    drawn = [row[key] for rows in alike for row in rows for key in ("y", "low", "high")]
+    values = [float(str(value)) for value in drawn if value is not None]
+    positive = [value for value in values if value > 0]
+    if not unlike or not positive:
+        return linear(title, [0.0, *values], count=3, zero=True)
+    return logarithmic(title, [max(min(positive), max(positive) / _DEPTH), max(positive)])
+
+
+def _within(row: curves.Row, least: float) -> curves.Row:
+    """A point whose values are on a logarithmic axis, maybe at its edge."""
+    ends = {key: row[key] for key in ("y", "low", "high")}
+    return {
+        **row,
+        **{key: one if one is None else max(float(str(one)), least) for key, one in ends.items()},
+    }
+
+
+def _points(panel: Panel, edges: np.ndarray) -> list[curves.Row]:
+    """The points of all curves of a plot."""
+    return [row for name, one in panel.series.items() for row in _rows(name, one, edges)]
 
 
 def _bins(panel: Panel) -> int:
@@ -117,13 +146,6 @@ def _height(series: Series) -> float:
     """How high a curve goes, but for its rarest values."""
     found = [np.quantile(values, 0.99) for _, values in series if len(values)]
     return float(max(found, default=0.0))
-
-
-def _highest(panel: Panel, edges: np.ndarray) -> float:
-    """The largest of what is drawn in a plot."""
-    rows = [row for name, one in panel.series.items() for row in _rows(name, one, edges)]
-    found = [row[key] for row in rows for key in ("y", "high")]
-    return max((float(str(value)) for value in found if value is not None), default=1.0)
 
 
 def _rows(name: str, series: Series, edges: np.ndarray) -> list[curves.Row]:

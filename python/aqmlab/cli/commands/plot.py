@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,7 +12,9 @@ import typer
 from typer.core import TyperGroup
 
 from aqmlab._util.console import out
+from aqmlab._util.filekinds import file_kind, run_with
 from aqmlab.cli.options import Runs
+from aqmlab.errors import AqmlabError
 
 __all__ = ["app"]
 
@@ -25,6 +28,34 @@ _Width = Annotated[
     typer.Option(help="3.5 inches, 7.16 inches, or 900 pixels wide."),
 ]
 _Theme = Annotated[Literal["light", "dark"], typer.Option(help="Colours.")]
+_Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="Draws the runs that have this value of a parameter, such as rate_mbit=12 or seed=1; "
+        "several between commas. May be repeated: values of one parameter are alternatives.",
+    ),
+]
+_Title = Annotated[str | None, typer.Option(help="Title in place of the computed one.")]
+_NoTitle = Annotated[bool, typer.Option("--no-title", help="Draws no title and no subtitle.")]
+_XLabel = Annotated[str | None, typer.Option(help="Name of the horizontal axis.")]
+_YLabel = Annotated[str | None, typer.Option(help="Name of the vertical axis.")]
+_Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name",
+        metavar="OLD=NEW",
+        help="Another name for a run, a class of traffic, or a value of a parameter, such as "
+        "'red (30,90)=RED'. May be repeated.",
+    ),
+]
+_Height = Annotated[
+    float | None, typer.Option(help="Height of a plot in points; on a screen in pixels.")
+]
+_Font = Annotated[str, typer.Option(help="Font of all text; it must be installed.")]
+_FontSize = Annotated[
+    float | None, typer.Option(help="Size of small print in points; on a screen in pixels.")
+]
 
 
 class _Kinds(MutableMapping[str, Any]):
@@ -63,6 +94,20 @@ class _Group(TyperGroup):
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - typer's own
         super().__init__(*arguments, **options)
         self.commands = _Kinds()
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - click's types
+        """The kind that the arguments begin with; says what a file or a folder lacks."""
+        given = Path(args[0])
+        if args[0] not in self.commands and given.exists():
+            raise AqmlabError(f"{given}: {_advice(given)}")
+        return super().resolve_command(ctx, args)
+
+
+def _advice(given: Path) -> str:
+    """What to do with something that stands where a kind of figure should."""
+    if given.is_file() and (kind := file_kind(given)):
+        return f"{run_with(given, kind)}, then draw its runs"
+    return f"a kind of figure comes first: `aqmlab plot cdf {given}`; `aqmlab plot` lists them"
 
 
 def _list_kinds() -> None:
@@ -109,17 +154,66 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
         output: _Output = None,
         width: _Width = "screen",
         theme: _Theme = "light",
+        where: _Where = None,
+        title: _Title = None,
+        no_title: _NoTitle = False,
+        x_label: _XLabel = None,
+        y_label: _YLabel = None,
+        names: _Names = None,
+        height: _Height = None,
+        font: _Font = "sans-serif",
+        font_size: _FontSize = None,
         **options: Any,  # noqa: ANN401 - checked by typer against the kind's types
     ) -> None:
+        from aqmlab.figures.cases import select
         from aqmlab.figures.files import check_suffix, save
         from aqmlab.figures.theme import Look
 
         target = output or Path(f"{name}.svg")
         check_suffix(target)  # fail before the work, not after it
-        chart = kind.draw(runs, look=Look(width, theme), **options)
+        if no_title and title:
+            raise AqmlabError("--title and --no-title: found both; give one of them")
+        with _named_as_options([*kind.options, *_OWN]):
+            look = Look(
+                width,
+                theme,
+                title="" if no_title else title or None,
+                x_label=x_label,
+                y_label=y_label,
+                names=dict(map(_renaming, names or [])),
+                height=height,
+                font=font,
+                font_size=font_size,
+            )
+            found = select(runs, where) if where else runs
+            chart = kind.draw(found, look=look, **options)
         out(f"figure: {save(chart, target)}")
 
     return _with_options(draw, kind)
+
+
+_OWN = ("where", "x_label", "y_label", "name", "height", "font_size")
+"""Arguments in Python that are options of every kind here."""
+
+
+@contextmanager
+def _named_as_options(arguments: Iterable[str]) -> Iterator[None]:
+    """Within it, errors about arguments name the option that was given."""
+    try:
+        yield
+    except AqmlabError as error:
+        name, colon, rest = str(error).partition(":")
+        if colon and name in arguments:
+            raise AqmlabError(f"--{_flag(name)}:{rest}") from None
+        raise
+
+
+def _renaming(text: str) -> tuple[str, str]:
+    """An old and a new name."""
+    old, equals, new = text.rpartition("=")
+    if not equals or not old.strip() or not new.strip():
+        raise AqmlabError(f"name: found {text!r}; expected OLD=NEW, such as fq-codel=FQ")
+    return old.strip(), new.strip()
 
 
 def _with_options(draw: Callable[..., None], kind: Any) -> Any:  # noqa: ANN401 - typer's own type

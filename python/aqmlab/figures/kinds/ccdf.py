@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aqmlab.figures.cases import Sources, cases
+from aqmlab.figures.cases import Sources, compared
 from aqmlab.figures.distributions import Asked, Of, view
 from aqmlab.figures.files import Chart
 from aqmlab.figures.theme import Look
@@ -34,4 +34,4 @@ def ccdf(
         direction: A direction of it; default: the loaded ones.
         look: Width and theme.
     """
-    return view(cases(runs), look, "ccdf", Asked(of, traffic, link, direction)).chart(look)
+    return view(compared(runs, look), look, "ccdf", Asked(of, traffic, link, direction)).chart(look)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aqmlab.figures.cases import Sources, cases
+from aqmlab.figures.cases import Sources, compared
 from aqmlab.figures.distributions import Asked, Of, view
 from aqmlab.figures.files import Chart
 from aqmlab.figures.theme import Look
@@ -37,4 +37,6 @@ def cdf(
         limit_s: End of the time axis in seconds; default: from the data.
         look: Width and theme.
     """
-    return view(cases(runs), look, "cdf", Asked(of, traffic, link, direction, limit_s)).chart(look)
+    return view(
+        compared(runs, look), look, "cdf", Asked(of, traffic, link, direction, limit_s)
+    ).chart(look)

@@ -8,16 +8,18 @@ import altair as alt
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
-from aqmlab.figures.axes import linear, name_axis
-from aqmlab.figures.cases import Case, Sources, cases, seeds_in_words
+from aqmlab.figures.axes import linear, logarithmic, name_axis
+from aqmlab.figures.cases import Case, Sources, compared, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
-from aqmlab.figures.quantities import Quantity, quantity
+from aqmlab.figures.quantities import Quantity, by_class
 from aqmlab.figures.theme import Data, Heading, Look, View
-from aqmlab.figures.timelines import RATIO
-from aqmlab.results.metrics import SHORT_NAMES, metric_key
 
 __all__ = ["classes"]
+
+
+_UNLIKE = 10.0
+"""From this ratio of the means on, the axis is logarithmic."""
 
 
 def classes(
@@ -28,8 +30,8 @@ def classes(
 ) -> Chart:
     """A metric by class of traffic, a bar for each configuration.
 
-    Bars are means over the seeds, with their 95 % intervals. Classes of very different height get
-    plots of their own.
+    Bars are means over the seeds, with their 95 % intervals. Where means differ by more than a
+    factor of ten, dots on a logarithmic axis stand in their place.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
@@ -37,85 +39,78 @@ def classes(
             response time, or goodput where no class has responses.
         look: Width and theme.
     """
-    found = cases(runs)
-    of = _by_class(metric, found)
+    found = compared(runs, look)
+    of = by_class(metric, found)
     if not of:
         raise AqmlabError(
             f"{metric or 'p50'}: no class of traffic has measured it; try --metric goodput"
         )
-    rows = {
-        name: [_row(case, name, one) for case in found if one.values(case)]
+    classes = [look.named(name) for name in of]
+    rows = [
+        _row(case, look.named(name), one)
         for name, one in of.items()
-    }
-    tops = {name: max(_top(row) for row in some) for name, some in rows.items()}
-    alike = max(tops.values()) <= 5 * RATIO * max(min(tops.values()), 1e-12)
-    panels = [list(of)] if alike else [[name] for name in of]
-    unlike = next(iter(of.values()))
+        for case in found
+        if one.values(case)
+    ]
+    means = [float(str(row["y"])) for row in rows]
+    # A bar has no place to stand on a logarithmic axis.
+    is_log = min(means) > 0 and max(means) > _UNLIKE * min(means)
+    first = next(iter(of.values()))
     names = [case.label for case in found]
+    mark = "dots" if is_log else "bars"
     heading = Heading(
         _title(found, of),
         (
-            f"{unlike.label} by class of traffic; {seeds_in_words(found)}",
-            *(("bars: means; lines: 95 % intervals over the seeds",) if _several(found) else ()),
-            *(() if alike else ("each class has an axis of its own",)),
+            f"{first.label} by class of traffic; {seeds_in_words(found)}",
+            *((f"{mark}: means; lines: 95 % intervals over the seeds",) if _several(found) else ()),
         ),
     )
+    if is_log:
+        ends = [_top(row) for row in rows]
+        y = logarithmic(f"{first.title}, logarithmic", [0.8 * min(means), 1.1 * max(ends)])
+        rows = [_above(row, y.low) for row in rows]
+    else:
+        y = linear(first.title, [_top(row) for row in rows], count=4, zero=True)
+    # One class alone has its configurations on the axis: a single label would say nothing.
+    alone = len(classes) == 1 and len(names) > 1
 
     def build(room: float) -> Chart:
-        plots = []
-        for panel in panels:
-            some = [row for name in panel for row in rows[name]]
-            y = linear(unlike.title, [_top(row) for row in some], count=4, zero=True)
-            each = room if len(panels) == 1 else room / len(panels) - 3.4 * look.size.text
-            # One class alone has its configurations on the axis: a single label would say nothing.
-            alone = len(panel) == 1 and len(names) > 1
-            axis = name_axis(names if alone else panel, each, look.size.text)
-            beside = alt.Undefined if alone else alt.XOffset("series:N", sort=names)
-            base = alt.Chart(
-                Data(values=some), width=max(each, 30), height=look.size.height
-            ).encode(
-                x=alt.X(
-                    "series:N" if alone else "class:N",
-                    title=panel[0] if alone else None,
-                    sort=names if alone else panel,
-                    axis=axis,
-                ),
-                xOffset=beside,
-            )
-            bars = base.mark_bar().encode(
-                y=y.y("y"),
-                color=look.colour(names).legend(
-                    None
-                    if len(names) < 2
-                    else alt.Legend(title=None, symbolType="square", symbolStrokeWidth=0)
-                ),
-            )
-            lines = (
-                base.mark_rule(strokeWidth=look.size.stroke, color=look.colours.text)
-                .encode(y=y.y("low"), y2="high:Q")
-                .transform_filter("isValid(datum.low)")
-            )
-            plots.append(alt.layer(bars, lines))
-        return plots[0] if len(plots) == 1 else alt.hconcat(*plots, spacing=look.size.text)
+        base = alt.Chart(Data(values=rows), width=room, height=look.size.height).encode(
+            x=alt.X(
+                "series:N" if alone else "class:N",
+                title=classes[0] if alone else None,
+                sort=names if alone else classes,
+                axis=name_axis(names if alone else classes, room, look.size.text),
+            ),
+            xOffset=alt.Undefined if alone else alt.XOffset("series:N", sort=names),
+        )
+        drawn = (
+            base.mark_point(filled=True, opacity=1, size=7 * look.size.text)
+            if is_log
+            else base.mark_bar()
+        )
+        values = drawn.encode(
+            y=y.y("y"),
+            color=look.colour(names).legend(
+                None
+                if len(names) < 2
+                else alt.Legend(title=None, symbolType="square", symbolStrokeWidth=0)
+            ),
+        )
+        lines = (
+            base.mark_rule(strokeWidth=look.size.stroke, color=look.colours.text)
+            .encode(y=y.y("low"), y2="high:Q")
+            .transform_filter("isValid(datum.low) && isValid(datum.high)")
+        )
+        return alt.layer(lines, values) if is_log else alt.layer(values, lines)
 
     return View(heading, build).chart(look)
 
 
-def _by_class(metric: str | None, found: Sequence[Case]) -> dict[str, Quantity]:
-    """The metric of each class that has measured it."""
-    for name in [metric] if metric else ["p50", "goodput"]:
-        key = SHORT_NAMES.get(name) or metric_key(name)
-        section, _, last = key.partition(".")[0], None, key.rpartition(".")[2]
-        if section not in ("responses", "flows"):
-            raise AqmlabError(
-                f"metric: found {name}, which is of links; expected one of classes, such as p95"
-            )
-        known = dict.fromkeys(one for case in found for one in case.runs[0].classes)
-        of = {one: quantity(f"{section}.{one}.{last}", found) for one in known}
-        measured = {one: q for one, q in of.items() if any(q.values(case) for case in found)}
-        if measured:
-            return measured
-    return {}
+def _above(row: curves.Row, least: float) -> curves.Row:
+    """A row whose interval ends on the axis."""
+    low = row["low"]
+    return row if low is None else {**row, "low": max(float(str(low)), least)}
 
 
 def _row(case: Case, name: str, of: Quantity) -> curves.Row:

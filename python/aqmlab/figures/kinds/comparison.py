@@ -6,7 +6,7 @@ import altair as alt
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import queues
-from aqmlab.figures.cases import Sources, cases
+from aqmlab.figures.cases import Sources, compared
 from aqmlab.figures.distributions import Asked, view
 from aqmlab.figures.files import Chart
 from aqmlab.figures.theme import Heading, Look, View, finish
@@ -29,7 +29,7 @@ def comparison(
         limit_s: End of the distribution's time axis in seconds; default: from the data.
         look: Width and theme.
     """
-    found = cases(runs)
+    found = compared(runs, look)
     have_responses = any(
         values.get("count")
         for case in found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aqmlab.figures import queues
-from aqmlab.figures.cases import Sources, cases
+from aqmlab.figures.cases import Sources, compared
 from aqmlab.figures.files import Chart
 from aqmlab.figures.theme import Look
 
@@ -22,8 +22,9 @@ def delay(
     An estimate: the bytes in the queue over the rate of the link, from the samples of
     queue.parquet. Of one run the line is the mean of short intervals and the band reaches from
     their smallest to their largest sample; of several seeds they are the mean over the seeds and
-    its 95 % interval. The title has the exact mean of all packets. Curves of very different height
-    get plots, and where needed axes, of their own.
+    its 95 % interval. The title has the mean of what is drawn, the subtitle the exact mean wait of
+    all packets: the two differ where packets of some flows go first. Curves of very different
+    height get plots of their own on one axis, which is logarithmic beyond a factor of ten.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
@@ -31,4 +32,4 @@ def delay(
         direction: A direction of it; default: the loaded ones.
         look: Width and theme.
     """
-    return queues.view(cases(runs), look, link, direction).chart(look)
+    return queues.view(compared(runs, look), look, link, direction).chart(look)

@@ -11,11 +11,11 @@ import polars as pl
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
 from aqmlab.figures.axes import Axis, linear
-from aqmlab.figures.cases import Case, Sources, cases, seeds_in_words
+from aqmlab.figures.cases import Case, Sources, compared, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
-from aqmlab.figures.kinds.flows import trace
 from aqmlab.figures.theme import Heading, Look, View
+from aqmlab.figures.tracing import trace
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import estimates
 
@@ -42,7 +42,7 @@ def fairness(
     """
     if not window_s > 0:
         raise AqmlabError(f"window_s: found {window_s}; expected a time above 0")
-    found = cases(runs)
+    found = compared(runs, look)
     by_case = {
         case.label: {run.seed: windows(run, window_s) for run in case.runs} for case in found
     }
@@ -71,11 +71,11 @@ def _view(
     y = Axis("Jain's index", 0.0, 1.0, (0, 0.2, 0.4, 0.6, 0.8, 1))
     names = [case.label for case in found]
     several = any(len(case.runs) > 1 for case in found)
-    who = f"{found[0].label}, " if len(found) == 1 else ""
+    who = f" of {found[0].label}" if len(found) == 1 else ""
     heading = Heading(
         finding(said, "mean Jain's index", ""),
         (
-            f"{who}traced connections, windows of {window_s:g} s; {seeds_in_words(found)}",
+            f"traced connections{who}, windows of {window_s:g} s; {seeds_in_words(found)}",
             "rates are estimates: bytes in flight / RTT"
             + ("; bands: 95 % intervals of the mean over seeds" if several else ""),
         ),

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.cases import Case, Sources, cases
+from aqmlab.figures.cases import Case, Sources, compared
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.theme import Heading, Look, View
 from aqmlab.figures.timelines import Panel, Series, stacked
+from aqmlab.figures.tracing import trace
 from aqmlab.results.run import Run
 
-__all__ = ["flows", "trace"]
+__all__ = ["flows"]
 
 
 _MOST = 4
 """Connections of a run that are drawn."""
+_MOST_TOGETHER = 8
+"""Connections of several configurations that are drawn."""
 
 
 def flows(
@@ -30,27 +34,29 @@ def flows(
 ) -> Chart:
     """Congestion window, round-trip time and rate of connections over time.
 
-    From flow_trace.parquet, which measure.flow_trace asks for, of the smallest seed. Of one
-    configuration its first four connections are drawn, of several the first connection of each.
+    From flow_trace.parquet, which measure.flow_trace asks for, of the smallest seed, after the
+    warm-up. The connections that last longest are drawn: one of each class, and of one
+    configuration further ones up to four; several configurations have one of each class if these
+    are eight at most, else one of the first class.
     The round-trip time is the smoothed one of the sender, the rate an estimate: what is in flight
     over that time.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        flow: A connection by its number; default: the first ones.
+        flow: A connection by its number; default: those that last longest.
         look: Width and theme.
     """
-    found = cases(runs)
+    found = compared(runs, look)
     return _view(found, flow, look).chart(look)
 
 
 def _view(found: Sequence[Case], flow: int | None, look: Look) -> View:
     """The three plots."""
-    traced = {case.label: trace(case.runs[0], flow) for case in found}
+    traced = {case.label: _measured(case.runs[0], flow) for case in found}
     series = _named(traced)
     if not series:
         raise AqmlabError(
-            "no run recorded a connection: set measure.flow_trace, such as "
+            "no run recorded a connection after the warm-up: set measure.flow_trace, such as "
             '{ flows = 4, period = "20 ms" }, and run again'
         )
     panels = [
@@ -62,12 +68,16 @@ def _view(found: Sequence[Case], flow: int | None, look: Look) -> View:
         )
     ]
     of_seed = ", ".join(f"seed {seed}" for seed in sorted({case.runs[0].seed for case in found}))
-    who = f"{found[0].label}, " if len(found) == 1 else ""
-    which = f"connection{'s' if len(series) > 1 else ''} {', '.join(series)}" if who else "one each"
+    who = f" of {found[0].label}" if len(found) == 1 else ""
+    which = (
+        f"connection{'s' if len(series) > 1 else ''} {', '.join(series)}"
+        if who
+        else "the longest-lived connection of each"
+    )
     heading = Heading(
         _finding(found, series),
         (
-            f"{who}{which}; {of_seed}",
+            f"{which}{who}; {of_seed}",
             "RTT: the sender's smoothed one; rate: an estimate, bytes in flight / RTT",
         ),
     )
@@ -76,6 +86,13 @@ def _view(found: Sequence[Case], flow: int | None, look: Look) -> View:
         return stacked(panels, list(series), look, room)
 
     return View(heading, build)
+
+
+def _measured(run: Run, flow: int | None) -> list[tuple[str, pl.DataFrame]]:
+    """The traced connections of a run, after its warm-up."""
+    begin = float(run.summary["simulated_s"]) - float(run.summary["measured_s"])
+    parts = [(name, part.filter(pl.col("time_s") >= begin)) for name, part in trace(run, flow)]
+    return [(name, part) for name, part in parts if part["rtt_s"].null_count() < len(part)]
 
 
 def _finding(found: Sequence[Case], series: Mapping[str, pl.DataFrame]) -> str:
@@ -94,29 +111,48 @@ def _finding(found: Sequence[Case], series: Mapping[str, pl.DataFrame]) -> str:
 
 def _named(traced: Mapping[str, Sequence[tuple[str, pl.DataFrame]]]) -> dict[str, pl.DataFrame]:
     """The connections that are drawn, by their names in the legend."""
-    known = {label: one for label, one in traced.items() if one}
+    known = {label: _longest_first(one) for label, one in traced.items() if one}
     if len(known) == 1:
         return dict(next(iter(known.values()))[:_MOST])
-    return {label: one[0][1] for label, one in known.items()}
+    each = {label: _one_each(one) for label, one in known.items()}
+    together = {
+        f"{label}, {_class_of(part)}": part for label, parts in each.items() for part in parts
+    }
+    several = any(len(parts) > 1 for parts in each.values())
+    if several and len(together) <= _MOST_TOGETHER:
+        return together
+    return {label: parts[0] for label, parts in each.items()}
 
 
-def trace(run: Run, flow: int | None = None) -> list[tuple[str, pl.DataFrame]]:
-    """A run's traced connections, each with its name; one of them if its number is given."""
-    table = run.read("flow_trace")
-    if table is None:
-        return []
-    frame = pl.DataFrame(pl.from_arrow(table)).with_columns(pl.col("class").cast(pl.String))
-    parts = frame.sort("time_s").partition_by("flow", as_dict=True, maintain_order=True)
-    numbered = {int(str(number)): part for (number,), part in sorted(parts.items())}
-    if flow is not None and flow not in numbered:
-        raise AqmlabError(
-            f"{run.path}: flow: found {flow}; the trace has {', '.join(map(str, numbered))}"
-        )
-    return [
-        (f"{number} ({part['class'][0]})", part)
-        for number, part in numbered.items()
-        if flow in (None, number) and part["rtt_s"].null_count() < len(part)
-    ]
+def _longest_first(
+    traced: Sequence[tuple[str, pl.DataFrame]],
+) -> list[tuple[str, pl.DataFrame]]:
+    """Connections by how long they last: the longest of each class, then the second ones, ..."""
+    by_class: dict[str, list[tuple[str, pl.DataFrame]]] = {}
+    for name, part in sorted(traced, key=lambda one: -_lasts_s(one[1])):
+        by_class.setdefault(_class_of(part), []).append((name, part))
+    classes = list(dict.fromkeys(_class_of(part) for _, part in traced))
+    turns = itertools.zip_longest(*(by_class[name] for name in classes))
+    return [one for turn in turns for one in turn if one is not None]
+
+
+def _one_each(ordered: Sequence[tuple[str, pl.DataFrame]]) -> list[pl.DataFrame]:
+    """The longest-lived connection of each class."""
+    found: dict[str, pl.DataFrame] = {}
+    for _, part in ordered:
+        found.setdefault(_class_of(part), part)
+    return list(found.values())
+
+
+def _lasts_s(part: pl.DataFrame) -> float:
+    """How long a connection is traced."""
+    times = part["time_s"].to_numpy()
+    return round(float(times[-1] - times[0]), 3)
+
+
+def _class_of(part: pl.DataFrame) -> str:
+    """The class of a connection."""
+    return str(part["class"][0])
 
 
 def _rtt(part: pl.DataFrame) -> np.ndarray:

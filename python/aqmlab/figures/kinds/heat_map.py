@@ -7,11 +7,12 @@ import altair as alt
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import parameters
 from aqmlab.figures.axes import name_axis
-from aqmlab.figures.cases import Case, Sources, cases, seeds_in_words
+from aqmlab.figures.cases import Case, Sources, cases, seeds_in_words, values_of
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding, shown
-from aqmlab.figures.quantities import Quantity, quantity
+from aqmlab.figures.quantities import Quantity, usual
 from aqmlab.figures.theme import Data, Heading, Look, View
+from aqmlab.figures.values import text_of
 
 __all__ = ["heat_map"]
 
@@ -19,7 +20,7 @@ __all__ = ["heat_map"]
 def heat_map(
     runs: Sources,
     *,
-    metric: str = "p50",
+    metric: str | None = None,
     x: str | None = None,
     y: str | None = None,
     link: str | None = None,
@@ -32,27 +33,27 @@ def heat_map(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        metric: Metric such as p95, delay, loss, or a key of summary.json.
+        metric: Metric such as p95, delay, loss, or a key of summary.json; default: the median
+            response time, or the mean queue delay without responses.
         x: The parameter across; default: the one with the most numeric values.
         y: The parameter upwards; default: of the others the one with the most numeric values.
         link: A link, for metrics of links; default: the busiest one.
         look: Width and theme.
     """
-    found = cases(runs)
-    of = quantity(metric, found, link)
+    found = cases(runs, look.names)
+    of = usual(metric, found, link)
     known = of.measured(found)
     up = parameters.chosen(known, y) if y else None
     across = (
         parameters.chosen(known, x) if x else parameters.default_axis(known, but=[up] if up else [])
     )
     up = up or parameters.default_axis(known, but=[across])
+    if across == up:
+        raise AqmlabError(f"x and y: found {up} for both; a map takes two parameters")
     rows = _fields(known, of, across, up)
     said = finding([Finding(case.label, of.values(case)) for case in known], of.words, of.unit)
     heading = Heading(said, (f"{of.title} over {across} and {up}; means; {seeds_in_words(known)}",))
-    orders = {
-        name: [parameters.text_of(v) for v in parameters.values_of(known, name)]
-        for name in (across, up)
-    }
+    orders = {name: [text_of(v) for v in values_of(known, name)] for name in (across, up)}
     numbers = [float(str(row["value"])) for row in rows]
     middle = (min(numbers) + max(numbers)) / 2
 
@@ -93,8 +94,8 @@ def _fields(known: list[Case], of: Quantity, across: str, up: str) -> list[dict[
     rows: dict[tuple[str, str], dict[str, float | str]] = {}
     for case in known:
         at = (
-            parameters.text_of(case.parameters.get(across)),
-            parameters.text_of(case.parameters.get(up)),
+            text_of(case.parameters.get(across)),
+            text_of(case.parameters.get(up)),
         )
         if at in rows:
             others = [name for name in parameters.named(known) if name not in (across, up)]

@@ -2,106 +2,272 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import altair as alt
 import numpy as np
 
+from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves, parameters
-from aqmlab.figures.axes import linear, logarithmic, name_axis
-from aqmlab.figures.cases import Case, Sources, cases, seeds_in_words
+from aqmlab.figures.axes import Axis, linear, logarithmic, name_axis
+from aqmlab.figures.cases import (
+    Case,
+    Sources,
+    cases,
+    check_curves,
+    example,
+    in_words,
+    seeds_in_words,
+    values_of,
+)
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, change, finding, is_single, shown
-from aqmlab.figures.quantities import Quantity, quantity
+from aqmlab.figures.quantities import Quantity, by_class, usual
 from aqmlab.figures.theme import Data, Heading, Look, View
+from aqmlab.figures.values import described, number_of, text_of, unit_of
 
 __all__ = ["parameter"]
 
 
 _SPREAD = 20.0
 """From this ratio of a parameter's values on, its axis is logarithmic."""
+_UNLIKE = 10.0
+"""From this ratio of the means on, the metric's axis is logarithmic."""
+_ALL = 100.0
+"""No share is larger, in per cent."""
+_FEW_CURVES = 8
+"""As many curves have colours of their own; more are divided into plots."""
+_MOST_PLOTS = 12
+_CLASS = "class"
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A configuration's number, where it is drawn."""
+
+    plot: str
+    series: str
+    case: Case
+    of: Quantity
+
+    @property
+    def finding(self) -> Finding:
+        """Its values by seed, under the name of its curve."""
+        return Finding(self.series, self.of.values(self.case))
 
 
 def parameter(
     runs: Sources,
     *,
-    metric: str = "p50",
+    metric: str | None = None,
     x: str | None = None,
     series: str | None = None,
+    facet: str | None = None,
     link: str | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
     """A metric against a swept parameter, a curve for each value of another one.
 
     Dots are means over the seeds, bars their 95 % intervals. Parameters are the variables of a
-    sweep, or the fields in which the scenarios of the runs differ. An axis of numbers that span
-    more than a factor of twenty is logarithmic.
+    sweep, or the fields in which the scenarios of the runs differ; those that change together, as
+    in a zip or a table, count once. A curve joins runs that differ in the axis alone: one further
+    parameter gets a plot for each of its values, and of more the command says what to filter. An
+    axis of numbers that span more than a factor of twenty is logarithmic, and so is that of a
+    metric whose means differ by more than a factor of ten.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        metric: Metric such as p95, delay, loss, or a key of summary.json.
+        metric: Metric such as p95, delay, loss, or a key of summary.json; default: the median
+            response time, or the mean queue delay without responses; with --series class of each
+            class, by default goodput.
         x: The parameter; default: the one with the most numeric values.
-        series: Another parameter, with a curve for each of its values; default: all others.
+        series: Another parameter, with a curve for each of its values, or "class" for a curve for
+            each class of traffic; default: all others, if they make eight curves at most.
+        facet: A parameter with a plot for each of its values; all plots have the same axes.
         link: A link, for metrics of links; default: the busiest one.
         look: Width and theme.
     """
-    found = cases(runs)
-    of = quantity(metric, found, link)
-    known = of.measured(found)
+    found = cases(runs, look.names)
+    is_by_class = series == _CLASS and not any(_CLASS in case.parameters for case in found)
+    of = by_class(metric or "goodput", found) if is_by_class else {}
+    if is_by_class and not of:
+        raise AqmlabError(f"{metric or 'goodput'}: no class of traffic has measured it")
+    one = None if is_by_class else usual(metric, found, link)
+    known = found if one is None else one.measured(found)
     along = parameters.chosen(known, x) if x else parameters.default_axis(known)
-    by = (
-        [parameters.chosen(known, series)]
-        if series
-        else [n for n in parameters.named(known) if n != along]
+    by, plots = _divided(known, along, _CLASS if is_by_class else series, facet)
+    points = [
+        _Point(_title_of(case, plots), look.named(name) if name else _name(case, by), case, what)
+        for case in known
+        for name, what in (of.items() if one is None else [("", one)])
+        if what.values(case)
+    ]
+    return _view(points, along, plots, look).chart(look)
+
+
+def _divided(
+    known: Sequence[Case], along: str, series: str | None, facet: str | None
+) -> tuple[list[str], str | None]:
+    """The parameters that curves and plots stand for; an error if that leaves some together."""
+    plots = parameters.chosen(known, facet) if facet else None
+    by = [parameters.chosen(known, series)] if series and series != _CLASS else []
+    for name, option in (*((one, "series") for one in by), (plots, "facet")):
+        if name == along:
+            raise AqmlabError(f"{option}: found {name}, which is the horizontal axis already")
+    if by and plots == by[0]:
+        raise AqmlabError(f"facet: found {plots}, which the curves stand for already")
+    others = parameters.needed(known, along, [*by, *([plots] if plots else [])])
+    if series is None:
+        combined = {tuple(text_of(case.parameters.get(n)) for n in others) for case in known}
+        if len(others) < 2 or len(combined) <= _FEW_CURVES:
+            by, others = others, []
+        else:
+            names = [name for name in others if not parameters.is_number(known, name)]
+            by = names[:1] or [min(others, key=lambda n: len(values_of(known, n)))]
+            others = [name for name in others if name not in by]
+    if len(others) == 1 and plots is None:
+        plots, others = others[0], []
+    if others:
+        last = others[-1]
+        more = (
+            "" if plots else f", and draw a plot for each value of another with --facet {others[0]}"
+        )
+        raise AqmlabError(
+            f"the runs differ in {in_words(known, others)} too: keep one value, such "
+            f"as with {example(known, last)}{more}"
+        )
+    if plots and (count := len(values_of(known, plots))) > _MOST_PLOTS:
+        raise AqmlabError(
+            f"{plots} has {count} values, and a figure at most {_MOST_PLOTS} plots; keep some, "
+            f"such as with {example(known, plots)}"
+        )
+    return by, plots
+
+
+def _view(points: Sequence[_Point], along: str, plots: str | None, look: Look) -> View:
+    """The plots."""
+    known = list({id(point.case): point.case for point in points}.values())
+    names = list(dict.fromkeys(point.series for point in points))
+    check_curves(known, len(names))
+    label = (
+        points[0].of.words
+        if len({point.of.key for point in points}) == 1
+        else (f"{points[0].of.label} by class")
     )
-    names = list(dict.fromkeys(_name(case, by) for case in known))
     heading = Heading(
-        _title(known, of, along, by),
+        _title(points, along),
         (
-            f"{of.words} against {along}; {seeds_in_words(known)}",
+            f"{label} against {along}; {seeds_in_words(known)}",
             *(("dots: means over the seeds; bars: 95 % intervals",) if _has_bars(known) else ()),
         ),
     )
-    rows = [_row(case, of, along, by) for case in known]
-    # A parameter that neither axis nor series shows would put several dots above one value.
-    y = linear(
-        of.title,
-        [float(str(row[k])) for row in rows for k in ("y", "low", "high") if row[k] is not None],
-        zero=True,
-    )
+    rows: dict[str, list[curves.Row]] = {}
+    order = [_title_of(case, plots) for case in _in_order(known, plots)]
+    for title in dict.fromkeys(order):
+        rows[title] = [_row(point, along) for point in points if point.plot == title]
+    y = _vertical(points[0].of.title, [row for some in rows.values() for row in some])
+    for row in (row for some in rows.values() for row in some):
+        if y.log and row["low"] is not None:
+            row["low"] = max(float(str(row["low"])), y.low)
+    titles = list(rows)
+    columns = min(len(titles), 2 if look.width == "column" else 3)
+    count = len(titles)
+    # The name of the metric's axis needs its room, too.
+    named = 0.54 * look.size.text * len(look.y_label or y.title)
+    height = look.size.height if count == 1 else max(0.75 * look.size.height, named)
 
     def build(room: float) -> Chart:
-        horizontal = _horizontal(known, along, look, room)
-        base = alt.Chart(Data(values=rows), width=room, height=look.size.height).encode(
-            x=horizontal,
-            color=look.colour(names),
-            tooltip=[
-                alt.Tooltip("series:N", title="runs"),
-                alt.Tooltip("x:N", title=along),
-                alt.Tooltip("y:Q", title=of.title, format=".4~g"),
-                alt.Tooltip("low:Q", title="from", format=".4~g"),
-                alt.Tooltip("high:Q", title="to", format=".4~g"),
-            ],
-        )
-        line = base.mark_line(strokeWidth=look.size.stroke).encode(
-            y=y.y("y"), strokeDash=look.pattern(names)
-        )
-        dots = base.mark_point(filled=True, size=5 * look.size.text, opacity=1).encode(y=y.y("y"))
-        bars = (
-            base.mark_rule(strokeWidth=look.size.stroke)
-            .encode(y=y.y("low"), y2="high:Q")
-            .transform_filter("isValid(datum.low)")
-        )
-        return alt.layer(bars, line, dots)
+        each = room / columns - (0 if columns == 1 else 1.2 * look.size.text)
+        drawn: list[Chart] = []
+        for number, title in enumerate(titles):
+            plot = _plot(
+                rows[title],
+                names,
+                look,
+                (_horizontal(known, along, look, each), y),
+                (each, height),
+                # The lowest of each column names the parameter, the first of each row the metric.
+                named=(number + columns >= count, number % columns == 0),
+            )
+            above = alt.TitleParams(title, frame="group")
+            drawn.append(plot.properties(title=above) if title else plot)
+        if count == 1:
+            return drawn[0]
+        return alt.concat(*drawn, columns=columns, spacing=look.size.text)
 
-    return View(heading, build).chart(look)
+    return View(heading, build)
+
+
+def _in_order(known: Sequence[Case], plots: str | None) -> Iterable[Case]:
+    """Cases in the order of their plots."""
+    if plots is None:
+        return known
+    order = [text_of(value) for value in values_of(known, plots)]
+    return sorted(known, key=lambda case: order.index(text_of(case.parameters.get(plots))))
+
+
+def _plot(
+    rows: Sequence[curves.Row],
+    names: Sequence[str],
+    look: Look,
+    axes: tuple[alt.X, Axis],
+    size: tuple[float, float],
+    *,
+    named: tuple[bool, bool],
+) -> Chart:
+    """One plot of a width and height, whose axes may have their names."""
+    x, y = axes
+    along = str(x["title"])
+    # Labels that nobody sees keep the plots of a row at one height.
+    vertical = {} if named[1] else {"labelOpacity": 0, "labelLimit": 1}
+
+    def up(field: str) -> alt.Y:
+        axis = y.y(field, **vertical)
+        return axis if named[1] else axis.title(None)
+
+    base = alt.Chart(Data(values=list(rows)), width=size[0], height=size[1]).encode(
+        x=x if named[0] else x.title(None),
+        color=look.colour(names),
+        tooltip=[
+            alt.Tooltip("series:N", title="runs"),
+            alt.Tooltip("x:N", title=along),
+            alt.Tooltip("y:Q", title=y.title, format=".4~g"),
+            alt.Tooltip("low:Q", title="from", format=".4~g"),
+            alt.Tooltip("high:Q", title="to", format=".4~g"),
+        ],
+    )
+    line = base.mark_line(strokeWidth=look.size.stroke).encode(
+        y=up("y"), strokeDash=look.pattern(names)
+    )
+    dots = base.mark_point(filled=True, size=5 * look.size.text, opacity=1).encode(y=up("y"))
+    bars = (
+        base.mark_rule(strokeWidth=look.size.stroke)
+        .encode(y=up("low"), y2="high:Q")
+        .transform_filter("isValid(datum.low) && isValid(datum.high)")
+    )
+    return alt.layer(bars, line, dots)
+
+
+def _vertical(title: str, rows: Sequence[curves.Row]) -> Axis:
+    """The metric's axis, the same for all plots."""
+    means = [float(str(row["y"])) for row in rows]
+    ends = [float(str(row[k])) for row in rows for k in ("low", "high") if row[k] is not None]
+    if min(means) > 0 and max(means) > _UNLIKE * min(means):
+        return logarithmic(f"{title}, logarithmic", [0.8 * min(means), 1.1 * max(means + ends)])
+    # Dots and lines need no zero: where all of them are far from it they use the room.
+    near = min(means + ends) < max(means + ends) / 2
+    axis = linear(title, means + ends, zero=near)
+    if title.endswith("(%)") and max(means + ends) <= _ALL < axis.high:
+        return replace(axis, high=_ALL, ticks=tuple(tick for tick in axis.ticks if tick <= _ALL))
+    return axis
 
 
 def _horizontal(known: Sequence[Case], along: str, look: Look, room: float) -> alt.X:
     """The parameter's axis: of numbers, or of names in their order."""
-    values = parameters.values_of(known, along)
+    values = values_of(known, along)
     if not parameters.is_number(known, along):
-        order = [parameters.text_of(value) for value in values]
+        order = [text_of(value) for value in values]
         return alt.X(
             "x:N",
             title=along,
@@ -109,34 +275,48 @@ def _horizontal(known: Sequence[Case], along: str, look: Look, room: float) -> a
             axis=name_axis(order, room, look.size.text),
             scale=alt.Scale(padding=0.5),
         )
-    numbers = [parameters.number_of(value) or 0.0 for value in values]
-    unit = parameters.unit_of(values[0])
+    numbers = [number_of(value) or 0.0 for value in values]
+    unit = unit_of(values[0])
     title = f"{along} ({unit})" if unit else along
     if min(numbers) > 0 and max(numbers) > _SPREAD * min(numbers):
         axis = logarithmic(f"{title}, logarithmic", [min(numbers) / 1.1, max(numbers) * 1.1])
     else:
         reach = 0.04 * (max(numbers) - min(numbers))
         axis = linear(title, [min(numbers) - reach, max(numbers) + reach], tight=True)
+    if _have_room(numbers, axis, room / look.size.text):
+        axis = replace(axis, ticks=tuple(numbers))
     return axis.x("x")
+
+
+def _have_room(numbers: Sequence[float], axis: Axis, letters: float) -> bool:
+    """Whether the values themselves can be the ticks, in a width of so many letters' heights."""
+    at, span = np.array(numbers), axis.high - axis.low
+    if axis.log:
+        at, span = np.log(at), float(np.log(axis.high / axis.low))
+    widths = np.array([len(f"{number:,g}") for number in numbers])
+    gaps = np.diff(at) / span * letters
+    return len(numbers) > 1 and bool(np.all(gaps > 0.32 * (widths[1:] + widths[:-1]) + 0.5))
 
 
 def _name(case: Case, by: Sequence[str]) -> str:
     """The curve of a configuration."""
-    values = [(name, parameters.text_of(case.parameters.get(name))) for name in by]
-    if len(values) == 1 and parameters.number_of(case.parameters.get(by[0])) is None:
-        return values[0][1]
-    return ", ".join(f"{name} {value}" for name, value in values)
+    return described(case.parameters, by)
 
 
-def _row(case: Case, of: Quantity, along: str, by: Sequence[str]) -> curves.Row:
+def _title_of(case: Case, plots: str | None) -> str:
+    """The plot of a configuration; nothing if there is one."""
+    return described(case.parameters, [plots]) if plots else ""
+
+
+def _row(point: _Point, along: str) -> curves.Row:
     """A dot and its bar."""
-    value = case.parameters.get(along)
-    number = parameters.number_of(value)
-    estimate = of.estimate(case)
+    value = point.case.parameters.get(along)
+    number = number_of(value)
+    estimate = point.of.estimate(point.case)
     assert estimate is not None, "only what was measured is drawn"
     return {
-        "series": _name(case, by),
-        "x": parameters.text_of(value) if number is None else number,
+        "series": point.series,
+        "x": text_of(value) if number is None else number,
         "y": curves.number(estimate.mean),
         "low": curves.number(estimate.low),
         "high": curves.number(estimate.high),
@@ -147,26 +327,40 @@ def _has_bars(known: Sequence[Case]) -> bool:
     return any(len(case.runs) > 1 for case in known)
 
 
-def _title(known: Sequence[Case], of: Quantity, along: str, by: Sequence[str]) -> str:
+def _title(points: Sequence[_Point], along: str) -> str:
     """How the metric changes from end to end; of several curves where they are furthest apart."""
-    values = parameters.values_of(known, along)
-    by_value = {
-        parameters.text_of(value): [
-            Finding(_name(case, by), of.values(case))
-            for case in known
-            if case.parameters.get(along) == value
-        ]
-        for value in values
-    }
-    if all(len(one) == 1 for one in by_value.values()):
-        ends = [by_value[parameters.text_of(value)][0] for value in (values[0], values[-1])]
-        return _from_end_to_end(
-            ends, of, along, [parameters.text_of(v) for v in (values[0], values[-1])]
-        )
-    at, widest = max(
-        by_value.items(), key=lambda item: float(np.ptp([one.mean for one in item[1]]))
-    )
-    return f"At {along} {at}: {finding(widest, of.words, of.unit)}"
+    known = [point.case for point in points]
+    of = points[0].of
+    values = [text_of(value) for value in values_of(known, along)]
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for point in points:
+        place = (point.plot, text_of(point.case.parameters.get(along)))
+        groups.setdefault(place, []).append(point.finding)
+    if len(groups) == len(values) and all(len(one) == 1 for one in groups.values()):
+        ends = [groups[points[0].plot, at][0] for at in (values[0], values[-1])]
+        return _from_end_to_end(ends, of, along, [values[0], values[-1]])
+    (plot, at), widest = max(groups.items(), key=lambda item: _apart(item[1]))
+    where = f"{plot}, {along} {at}" if plot else f"{along} {at}"
+    if len({point.of.key for point in points}) == 1:
+        return f"At {where}: {finding(widest, of.words, of.unit)}"
+    return f"At {where}: {_of_classes(widest, of)}"
+
+
+def _of_classes(found: Sequence[Finding], of: Quantity) -> str:
+    """What tells the classes of the same runs from each other."""
+    ranked = sorted(found, key=lambda one: one.mean)
+    least, most = ranked[0], ranked[-1]
+    unit = f" {of.unit}" if of.unit else ""
+    low, high = shown(least.mean), shown(most.mean)
+    if not is_single(ranked) and not change(least, most).clear:
+        return f"{of.label} of the classes does not clearly differ: {low} to {high}{unit}"
+    one_seed = ", one seed" if is_single(ranked) else ""
+    return f"{of.label} from {low}{unit} ({least.label}) to {high}{unit} ({most.label}){one_seed}"
+
+
+def _apart(found: Sequence[Finding]) -> float:
+    """How far apart some means are."""
+    return float(np.ptp([one.mean for one in found]))
 
 
 def _from_end_to_end(ends: Sequence[Finding], of: Quantity, along: str, at: Sequence[str]) -> str:

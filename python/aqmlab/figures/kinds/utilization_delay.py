@@ -7,7 +7,7 @@ import math
 import altair as alt
 
 from aqmlab.figures import tradeoffs
-from aqmlab.figures.cases import Sources, cases, seeds_in_words
+from aqmlab.figures.cases import Sources, compared, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import is_single
 from aqmlab.figures.quantities import quantity
@@ -37,7 +37,7 @@ def utilization_delay(
         link: A link; default: the busiest one.
         look: Width and theme.
     """
-    found = cases(runs)
+    found = compared(runs, look)
     cost, gain = quantity(delay, found, link), quantity(utilization, found, link)
     places = tradeoffs.placed((case.label, cost.values(case), gain.values(case)) for case in found)
     x, y = tradeoffs.axes(places, cost.title, gain.title)

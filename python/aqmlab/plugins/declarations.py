@@ -6,13 +6,10 @@ it again: labels and tables need no code.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aqmlab import _native
-
-__all__ = ["declared_by", "defaults_of", "note", "note_loaded"]
+__all__ = ["declared_by", "defaults_of", "note"]
 
 Entry = Mapping[str, Any]
 """Kind, name, summary, parameters and hash of a plug-in."""
@@ -25,11 +22,6 @@ def note(entries: Sequence[Entry]) -> None:
     """Remembers what plug-ins declare, as a run directory keeps it."""
     for entry in entries:
         _KNOWN.setdefault(str(entry["sha256"]), {})[str(entry["name"])] = entry
-
-
-def note_loaded() -> None:
-    """Remembers what the plug-ins of this process declare."""
-    note(json.loads(_native.plugins()))
 
 
 def declared_by(sha256: str) -> list[Entry]:

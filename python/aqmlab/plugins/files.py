@@ -7,6 +7,7 @@ option of the command line, or a call here. A scenario only names plug-ins that 
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import sys
 import tempfile
@@ -20,7 +21,7 @@ from aqmlab import _native
 from aqmlab._util.files import read_bytes
 from aqmlab.errors import AqmlabError, PluginError
 from aqmlab.plugins.compiled import translated
-from aqmlab.plugins.declarations import note_loaded
+from aqmlab.plugins.declarations import note
 from aqmlab.plugins.declared import Control, Discipline, declared, shortened
 from aqmlab.plugins.sources import LOADED, Source
 
@@ -58,7 +59,7 @@ def ensure(source: Source, place: Path | None = None) -> list[str]:
         else:
             raise AqmlabError(f"{place or source.file}: expected a file .py or .so")
         LOADED[source.sha256] = source, found
-        note_loaded()
+        _note_loaded()
     return [name for _, name in LOADED[source.sha256][1]]
 
 
@@ -180,7 +181,7 @@ def register(plugin: _Class) -> _Class:
         text = f"# {plugin.__qualname__}: its source is not known\n"
     source = Source(f"{plugin.__name__}.txt", text.encode())
     LOADED[source.sha256] = source, [_known(plugin, source.sha256)]
-    note_loaded()
+    _note_loaded()
     return plugin
 
 
@@ -203,3 +204,8 @@ def kinds_of(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
     """Kinds and names of the plug-ins of a file that is loaded."""
     content = read_bytes(Path(path), "plug-in", _MAX_BYTES)
     return LOADED[Source(Path(path).name, content).sha256][1]
+
+
+def _note_loaded() -> None:
+    """Remembers what the plug-ins of this process declare, for labels of their runs."""
+    note(json.loads(_native.plugins()))

@@ -309,10 +309,10 @@ def _in_one_line(found: Sequence[Effect], run: str) -> str:
     for outcome in ("better", "worse"):
         items = [one for one in own if one.outcome == outcome]
         if items:
-            more = f" (+{len(items) - 1})" if len(items) > 1 else ""
+            more = f" and {len(items) - 1} more" if len(items) > 1 else ""
             parts.append(f"{outcome}: {items[0].brief}{more}")
     if unclear := sum(one.outcome == "unclear" for one in own):
-        parts.append(f"unclear: {unclear}")
+        parts.append(f"{unclear} unclear")
     return f"  {_short(run)}: {'; '.join(parts) or 'the same'}"
 
 

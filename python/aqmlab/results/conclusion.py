@@ -227,10 +227,11 @@ def conclusion(changes: Sequence[Difference], groups: Sequence[Group]) -> list[s
     if len(pairs) == 1:
         names = f"{_short(pairs[0][0])} against {_short(against)}"
         return [_cut(f"{names} ({note})"), *_of_one(found)]
-    head = _cut(f"Against {_short(against)} ({note})")
     if len(bases) == 1 and len(pairs) < MOST_LINES:
-        return [head, *(_cut(_in_one_line(found, run)) for run, _ in pairs)]
-    return [head, *_tally(found, len(pairs))]
+        lines = [_in_one_line(found, run) for run, _ in pairs]
+        note += "; (+n): and n more numbers" if any("(+" in line for line in lines) else ""
+        return [_cut(f"Against {_short(against)} ({note})"), *map(_cut, lines)]
+    return [_cut(f"Against {_short(against)} ({note})"), *_tally(found, len(pairs))]
 
 
 def _seeds(groups: Sequence[Group]) -> str:
@@ -309,10 +310,10 @@ def _in_one_line(found: Sequence[Effect], run: str) -> str:
     for outcome in ("better", "worse"):
         items = [one for one in own if one.outcome == outcome]
         if items:
-            more = f" and {len(items) - 1} more" if len(items) > 1 else ""
+            more = f" (+{len(items) - 1})" if len(items) > 1 else ""
             parts.append(f"{outcome}: {items[0].brief}{more}")
     if unclear := sum(one.outcome == "unclear" for one in own):
-        parts.append(f"{unclear} unclear")
+        parts.append(f"unclear: {unclear}")
     return f"  {_short(run)}: {'; '.join(parts) or 'the same'}"
 
 

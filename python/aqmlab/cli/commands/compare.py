@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -138,15 +139,29 @@ def command(
     if len(parts) > 1:
         show(f"\nThese are runs of {len(parts)} scenarios: each is compared for itself.")
     out("")
-    for run in found:
-        for reason in run.invalid:
-            say(f"invalid: {run.label}: {reason}")
-        out(f"run directory: {run.path} ({run.label})")
+    _name_runs(found, every=every)
     for part in parts:
         out(f"no figure: {part.no_figure}" if part.figure is None else f"figure: {part.figure}")
     if not every:
         out("all numbers and differences: --all")
     _show_verdicts(parts)
+
+
+_FEW = 4
+"""More runs than these are named by their folder."""
+
+
+def _name_runs(found: list[Run], *, every: bool) -> None:
+    """Says where the runs are, and which live ones are invalid."""
+    for run in found:
+        for reason in run.invalid:
+            say(f"invalid: {run.label}: {reason}")
+    if every or len(found) <= _FEW:
+        for run in found:
+            out(f"run directory: {run.path} ({run.label})")
+        return
+    for folder, many in Counter(run.path.parent for run in found).items():
+        out(f"run directories: {folder} ({many} runs)")
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ def test_a_title_says_no_more_than_the_seeds_do() -> None:
     assert finding(one, "delay", "ms") == "b cuts the delay from 512 to 9 ms (one seed)"
     assert finding(one[:1], "delay", "ms") == "Delay is 512 ms (one seed)"
     # The same seeds are compared seed by seed: what they share does not hide the difference.
-    shifted = Finding("d", {seed: value + 3 for seed, value in first.values.items()})
+    shifted = Finding("d", {seed: value + 3 + seed / 100 for seed, value in first.values.items()})
     assert finding([first, shifted], "delay", "ms") == "d raises the delay from 512 to 515 ms"
 
 
@@ -472,7 +472,8 @@ def test_delay_runs_from_right_to_left(runs: list[Run]) -> None:
 
 def test_the_front_is_what_nothing_beats() -> None:
     def at(name: str, cost: float, gain: float, spread: float = 0.1) -> Place:
-        sides = [{seed: value + spread * seed for seed in (-1, 0, 1)} for value in (cost, gain)]
+        own = spread * (1 + cost / 10)  # equal differences of three seeds would say nothing
+        sides = [{seed: value + own * seed for seed in (-1, 0, 1)} for value in (cost, gain)]
         return Place(name, Finding(name, sides[0]), Finding(name, dict(sides[1])))
 
     places = [at("a", 1, 90), at("b", 5, 95), at("c", 5, 80), at("d", 9, 94)]

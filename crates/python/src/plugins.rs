@@ -459,11 +459,15 @@ struct ClassMaker {
 impl ClassMaker {
     /// An error if an object begins with parameters of its own: those of the scenario come after.
     fn refuse_own_values(&self, py: Python<'_>, object: &Py<PyAny>) -> PyResult<()> {
-        let Ok(own) = object.getattr(py, "__dict__") else {
-            return Ok(());
-        };
-        for (name, _) in &self.fields.parameters {
-            if own.bind(py).contains(name)? {
+        // Whoever looks at `__dict__` makes every later use of an attribute slower: CPython keeps
+        // attributes in the object itself until then.
+        let (object, class) = (object.bind(py), object.bind(py).get_type());
+        for &(name, _) in &self.fields.parameters {
+            let is_own = match (object.getattr_opt(name)?, class.getattr_opt(name)?) {
+                (Some(own), Some(default)) => !own.is(&default),
+                (own, _) => own.is_some(),
+            };
+            if is_own {
                 return Err(AqmlabError::new_err(format!(
                     "__init__ sets the parameter {name}, which a scenario sets; a default stands \
                      in the class"

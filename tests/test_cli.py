@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -118,6 +119,8 @@ def test_enough_broken_scenarios() -> None:
         (["explain", "redd"], "did you mean red or red-pd or sred?"),
         (["list", "queues"], "Invalid value for"),
         (["reproduce", "floyd1993"], "there is no paper floyd1993"),
+        (["show", ".", "--format", "word"], "'word' is not one of 'latex', 'markdown', 'csv'"),
+        (["show", ".", "--tsv", "--format", "csv"], "--tsv and --format: found both"),
         (["report", "nowhere"], "there is no such run directory"),
     ],
 )
@@ -292,7 +295,42 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     assert (answer.stdout, answer.stderr) == ("{\n", "")
 
 
-@pytest.mark.parametrize("options", [[], ["--json"], ["--tsv"]])
+FIRST_LINES = {
+    "latex": (r"\\begin\{tabular\}\{l[lr]*\}\n\\toprule\n(.*) \\\\\n\\midrule\n", " & "),
+    "markdown": (r"\| (.*) \|\n\| ---[-:| ]* \|\n", " | "),
+    "csv": (r"(?:^|\n)(?!#)(\w.*)\n", ","),
+}
+"""How a table begins in each format, and what stands between its heads."""
+
+
+@pytest.mark.parametrize("markup", FIRST_LINES)
+def test_tables_for_papers(aqmlab: Cli, small: Path, markup: str) -> None:
+    Path("few.toml").write_text(
+        'scenario = "small.toml"\nseeds = "1..2"\nbaseline = { a_b = "x&y" }\nshow = ["p50"]\n'
+        '[[axes]]\nname = "a_b"\n[axes.variants."x&y"]\nrate = "2 Mbit/s"\n'
+        '[axes.variants.z]\nrate = "3 Mbit/s"\n'
+    )
+    aqmlab("compare", small, "--vary", TWO_QUEUES, "--out", "pair")
+    begins, between = FIRST_LINES[markup]
+    for arguments, first in (
+        (["sweep", "few.toml"], {"latex": r"a\_b", "markdown": r"a\_b", "csv": "a_b"}[markup]),
+        (["compare", "pair"], "number"),
+        (["compare", "pair", "--all"], "run"),
+        (["show", "pair"], "link"),
+    ):
+        answer = aqmlab(*arguments, "--format", markup)
+        assert answer.status == 0
+        heads = re.findall(begins, answer.out)
+        assert len(heads) >= 2
+        assert heads[0].split(between)[0] == first
+        assert "\x1b" not in answer.out
+        for word in ("run directory", "results:", "figure:", "verdict", "--all"):
+            assert word not in answer.out
+    swept = aqmlab("sweep", "few.toml", "--format", markup).out
+    assert {"latex": r"x\&y", "markdown": r"x\&y", "csv": "x&y"}[markup] in swept
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--tsv"], ["--format", "csv"]])
 def test_a_full_disk_behind_standard_output_is_told(
     aqmlab: Cli, small: Path, options: list[str]
 ) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import itertools
 import re
 
 import pytest
 from aqmlab._util.console import strong
+from aqmlab._util.markup import Markup, rendered
 from aqmlab._util.table import Table
 from rich.cells import cell_len
 from rich.console import Console
@@ -150,3 +152,102 @@ def test_the_direction_of_a_link_is_not_cut() -> None:
     lines = drawn(table, 80)
     assert max(map(cell_len, lines)) <= 80
     assert any(line.startswith("droptail 407, … 10 Mbit/s  bottleneck forward") for line in lines)
+
+
+SPECIAL = r"a & b % c $ d # e_f {g} ~h ^i \j <k> |l| *m*"
+"""A label with all characters that LaTeX or Markdown takes for something else."""
+
+
+def special() -> Table:
+    """A table with such a label, and all that numbers are made of."""
+    table = Table("100 % of\nthe runs")
+    table.add_key("[run]")
+    table.add_key("load", is_number=True)
+    table.add_number("loss %")
+    table.add_number("<= 1 s %")
+    table.add_text("interval from")
+    table.add_row(SPECIAL, "0.9", "1,234 ± 0.5", "-3 (-1,234,567 to +2)", "3 pairs, 1,234-56")
+    table.add_row("*", "1", strong("-0.5"), "-", "")
+    return table
+
+
+def test_a_table_as_latex() -> None:
+    label = (
+        r"a \& b \% c \$ d \# e\_f \{g\} \textasciitilde{}h \textasciicircum{}i "
+        r"\textbackslash{}j $<$k$>$ $|$l$|$ *m*"
+    )
+    change = "$-$3 ($-$1,234,567 to +2)"
+    assert rendered(Markup.LATEX, [special()]).splitlines() == [
+        "% 100 % of the runs",
+        r"\begin{tabular}{lrrrl}",
+        r"\toprule",
+        r"{}[run] & load & loss \% & $\le$ 1 s \% & interval from \\",
+        r"\midrule",
+        rf"{label} & 0.9 & 1,234 $\pm$ 0.5 & {change} & 3 pairs, 1,234-56 \\",
+        r"{}* & 1 & \textbf{$-$0.5} & - &  \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def test_latex_is_well_formed() -> None:
+    """Each row has a cell for each column; braces and signs of mathematics come in pairs."""
+    lines = rendered(Markup.LATEX, [special()]).splitlines()
+    rows = [line for line in lines if line.endswith(r"\\")]
+    assert len(rows) == 3
+    for row in rows:
+        bare = re.sub(r"\\[&%$#_{}]", "", row.removesuffix(r"\\"))
+        assert bare.count("&") == 4
+        assert bare.count("{") == bare.count("}")
+        assert bare.count("$") % 2 == 0
+        assert not re.search(r"[%#_~^]", bare)
+        outside = re.sub(r"\$[^$]*\$", "", bare)
+        assert not re.search(r"[<>|±]", outside)
+        commands = re.findall(r"\\([a-z]+)", bare)
+        assert set(commands) <= {*("le", "pm", "textbf", "textbackslash")} | {
+            *("textasciitilde", "textasciicircum")
+        }
+
+
+def test_a_table_as_markdown() -> None:
+    label = r"a \& b % c \$ d \# e\_f {g} \~h ^i \\j \<k\> \|l\| \*m\*"
+    change = "-3 (-1,234,567 to +2)"
+    assert rendered(Markup.MARKDOWN, [special()]).splitlines() == [
+        "100 % of the runs",
+        "",
+        r"| \[run\] | load | loss % | \<= 1 s % | interval from |",
+        "| --- | ---: | ---: | ---: | --- |",
+        f"| {label} | 0.9 | 1,234 ± 0.5 | {change} | 3 pairs, 1,234-56 |",
+        r"| \* | 1 | **-0.5** | - |  |",
+    ]
+
+
+def test_a_table_as_csv() -> None:
+    title, *lines = rendered(Markup.CSV, [special()]).splitlines()
+    assert title == "# 100 % of the runs"
+    assert list(csv.reader(lines)) == [
+        ["[run]", "load", "loss %", "<= 1 s %", "interval from"],
+        [SPECIAL, "0.9", "1234 ± 0.5", "-3 (-1234567 to +2)", "3 pairs, 1,234-56"],
+        ["*", "1", "-0.5", "-", ""],
+    ]
+
+
+@pytest.mark.parametrize(("markup", "mark"), [(Markup.LATEX, "% "), (Markup.CSV, "# ")])
+def test_texts_are_comments_and_tables_stand_apart(markup: Markup, mark: str) -> None:
+    table, _ = made(["a"], ["x"])
+    one = rendered(markup, [table])
+    assert one
+    assert rendered(markup, ["head\nof it", table, strong("below"), "", table, table]) == (
+        f"{mark}head of it\n{one}\n{mark}below\n\n{one}\n\n{one}"
+    )
+    assert rendered(Markup.MARKDOWN, ["head", table, "", table]).startswith("head\n\n| run")
+
+
+@pytest.mark.parametrize("markup", Markup)
+def test_markup_has_no_commands_for_terminals(markup: Markup) -> None:
+    table = Table("title\x1b[2J")
+    table.add_key("head\x1b[2J")
+    table.add_row("label\x1b]0;x\x07\nnext")
+    text = rendered(markup, ["text\x1b[2J", table])
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
+    assert "u0007 next" in text

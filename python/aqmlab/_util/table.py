@@ -37,7 +37,7 @@ class _Kind(Enum):
 
 
 @dataclass
-class _Column:
+class Column:
     """A column of a table."""
 
     head: str
@@ -55,7 +55,7 @@ class _Column:
         """What it needs."""
         return max(map(_width, (self.head, *(cell.plain for cell in self.cells))))
 
-    def shortened(self, width: int, *, in_words: bool) -> _Column | None:
+    def shortened(self, width: int, *, in_words: bool) -> Column | None:
         """The column within a width; None if its labels do not fit or no longer differ."""
         if not self.shrinks or self.width <= width:
             return self
@@ -63,7 +63,7 @@ class _Column:
         if len(set(short.values())) < len(short) or max(map(cell_len, short.values())) > width:
             return None
         cells = [Text(short[cell.plain], style=cell.style) for cell in self.cells]
-        return _Column(_shortened(self.head, width, in_words), self.kind, self.is_number, cells)
+        return Column(_shortened(self.head, width, in_words), self.kind, self.is_number, cells)
 
 
 class Table:
@@ -72,24 +72,39 @@ class Table:
     def __init__(self, title: str = "") -> None:
         """Begins an empty table; the title stands above it."""
         self._title = printable(title)
-        self._columns: list[_Column] = []
+        self._columns: list[Column] = []
 
     def add_key(self, head: str, *, is_number: bool = False) -> None:
         """Adds a column that tells rows apart; keys come first."""
-        self._columns.append(_Column(printable(head), _Kind.KEY, is_number))
+        self._columns.append(Column(printable(head), _Kind.KEY, is_number))
 
     def add_number(self, head: str) -> None:
         """Adds a column of numbers."""
-        self._columns.append(_Column(printable(head), _Kind.NUMBER, is_number=True))
+        self._columns.append(Column(printable(head), _Kind.NUMBER, is_number=True))
 
     def add_text(self, head: str) -> None:
         """Adds a column of prose."""
-        self._columns.append(_Column(printable(head), _Kind.TEXT, is_number=False))
+        self._columns.append(Column(printable(head), _Kind.TEXT, is_number=False))
 
     def add_row(self, *cells: str | Text) -> None:
         """Adds a row, a cell for each column."""
         for column, cell in zip(self._columns, cells, strict=True):
             column.cells.append(Text(printable(cell)) if isinstance(cell, str) else cell)
+
+    @property
+    def title(self) -> str:
+        """What stands above it; empty: nothing."""
+        return self._title
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Its columns, from left to right."""
+        return self._columns
+
+    @property
+    def rows(self) -> Iterator[tuple[Text, ...]]:
+        """Its rows from top to bottom, a cell for each column."""
+        return zip(*(column.cells for column in self._columns), strict=True)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draws it within the width that there is."""
@@ -117,12 +132,12 @@ def _width(text: str) -> int:
     return max(map(cell_len, text.split("\n")))
 
 
-def _total(columns: Sequence[_Column]) -> int:
+def _total(columns: Sequence[Column]) -> int:
     """The width of columns beside each other."""
     return sum(column.width for column in columns) + _GAP * (len(columns) - 1)
 
 
-def _grid(columns: Sequence[_Column]) -> Grid:
+def _grid(columns: Sequence[Column]) -> Grid:
     """Columns beside each other, each as wide as it needs."""
     grid = _empty_grid()
     for column in columns:
@@ -136,7 +151,7 @@ def _grid(columns: Sequence[_Column]) -> Grid:
     return _filled(grid, columns)
 
 
-def _prose(columns: Sequence[_Column], width: int) -> Grid:
+def _prose(columns: Sequence[Column], width: int) -> Grid:
     """Columns of which some are prose, which wraps; so do keys that would take half the width."""
     grid = _empty_grid()
     for column in columns:
@@ -154,23 +169,23 @@ def _empty_grid() -> Grid:
     return Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
 
 
-def _filled(grid: Grid, columns: Sequence[_Column]) -> Grid:
+def _filled(grid: Grid, columns: Sequence[Column]) -> Grid:
     """A grid with the rows of its columns."""
     for cells in zip(*(column.cells for column in columns), strict=True):
         grid.add_row(*cells)
     return grid
 
 
-def _turned(columns: Sequence[_Column], width: int) -> list[_Column] | None:
+def _turned(columns: Sequence[Column], width: int) -> list[Column] | None:
     """A row for each column but the first, whose cells become heads; None if that is too wide.
 
     Heads wrap between words.
     """
     first, *others = columns
-    side = _Column(first.head, _Kind.KEY, is_number=False)
+    side = Column(first.head, _Kind.KEY, is_number=False)
     side.cells = [Text(column.head, style="bold") for column in others]
     turned = [
-        _Column(head.plain, _Kind.NUMBER, is_number=True, cells=list(cells))
+        Column(head.plain, _Kind.NUMBER, is_number=True, cells=list(cells))
         for head, *cells in zip(*(column.cells for column in columns), strict=True)
     ]
     longest = max((column.width for column in turned), default=0)
@@ -183,13 +198,13 @@ def _turned(columns: Sequence[_Column], width: int) -> list[_Column] | None:
     return None
 
 
-def _with_wrapped_head(column: _Column, width: int) -> _Column:
+def _with_wrapped_head(column: Column, width: int) -> Column:
     """A column whose head takes several lines, of whole words, where it is longer than a width."""
     lines = textwrap.wrap(column.head, width, break_long_words=False, break_on_hyphens=False)
-    return _Column("\n".join(lines), column.kind, column.is_number, column.cells)
+    return Column("\n".join(lines), column.kind, column.is_number, column.cells)
 
 
-def _blocks(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+def _blocks(columns: Sequence[Column], width: int) -> Iterator[list[Column]]:
     """The numbers in groups that fit, each beside the keys, which may be shortened."""
     numbers = [column for column in columns if column.kind is _Kind.NUMBER]
     widest = max((column.width for column in numbers), default=0)
@@ -204,7 +219,7 @@ def _blocks(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
     yield block
 
 
-def _shortened_keys(keys: Sequence[_Column], good: int, most: int) -> list[_Column]:
+def _shortened_keys(keys: Sequence[Column], good: int, most: int) -> list[Column]:
     """Keys whose labels are shortened, the longest first, until they fit or are short enough.
 
     Words give way to reach the good width. They are cut only where there is no room otherwise.

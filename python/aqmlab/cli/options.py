@@ -9,12 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from aqmlab import plugins
+from aqmlab._util.markup import Markup
 from aqmlab.cli.completion import assigned
 from aqmlab.engine.memory import limit
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario import vary
 
 __all__ = [
+    "Format",
     "Jobs",
     "Json",
     "Memory",
@@ -64,15 +66,26 @@ Tsv = Annotated[
     bool,
     typer.Option("--tsv", help="Print tab-separated values and nothing else, unrounded, by key."),
 ]
+Format = Annotated[
+    Markup | None,
+    typer.Option(
+        "--format",
+        help="Print the tables as LaTeX (booktabs), Markdown or CSV and nothing else, as rounded "
+        "as on a terminal.",
+        show_default=False,
+    ),
+]
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Runs at a time; default: the number of processors.")
 ]
 
 
-def check_format(*, as_json: bool, as_tsv: bool) -> None:
-    """An error if both are asked for."""
-    if as_json and as_tsv:
-        raise AqmlabError("--json and --tsv: found both; give one of them")
+def check_format(*, as_json: bool, as_tsv: bool, markup: Markup | None = None) -> None:
+    """An error if more than one is asked for."""
+    asked = {"--json": as_json, "--tsv": as_tsv, "--format": markup is not None}
+    given = [name for name, wanted in asked.items() if wanted]
+    if len(given) > 1:
+        raise AqmlabError(f"{given[0]} and {given[1]}: found both; give one of them")
 
 
 def _limit(memory: str | None) -> None:

@@ -29,9 +29,10 @@ Tables are as wide as the terminal's window and never cut a number: one that is 
 (a row for each metric) or split into blocks of columns. In a pipe they are plain text of any width.
 `--tsv` prints tab-separated values instead: a row for each run (of a sweep: for each point), the
 keys of [`summary.json`](metrics.md) as heads, nothing rounded; of a sweep the means, with the ends
-of their 95 % intervals as `KEY.low` and `KEY.high`. `--json` prints everything. Progress is shown
-by bars on a terminal, elsewhere by a line on standard error every 10 s. Where the environment has
-`NO_COLOR`, nothing is bold or coloured. Control characters in titles, labels and files are printed
+of their 95 % intervals as `KEY.low` and `KEY.high`. `--json` prints everything. `--format` prints
+the tables themselves [for a paper](figures.md#tables-for-a-paper). Progress is shown by bars on a
+terminal, elsewhere by a line on standard error every 10 s. Where the environment has `NO_COLOR`,
+nothing is bold or coloured. Control characters in titles, labels and files are printed
 as text such as `\\u001b`.
 
 ## Short paths of fields

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from aqmlab._util.expressions import Expression
+from aqmlab._util.markup import markdown
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.paper import Fit, Paper, Row, Table, combinations
-from aqmlab.papers.scoreboard import Cell, markdown
+from aqmlab.papers.scoreboard import Cell
 from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED, Verdict
 
 __all__ = [

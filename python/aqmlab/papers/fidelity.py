@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab import _native
 from aqmlab._util.files import write_text
+from aqmlab._util.markup import markdown
 from aqmlab.papers.claims import CONTRADICTED
 from aqmlab.papers.measured import FILE
 from aqmlab.papers.paper import names
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.papers.scoreboard import markdown, power_words, score_words
+from aqmlab.papers.scoreboard import power_words, score_words
 from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
 
 if TYPE_CHECKING:

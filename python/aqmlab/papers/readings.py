@@ -10,9 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from aqmlab._util.markup import markdown
 from aqmlab.papers import claims
 from aqmlab.papers.paper import Paper, Reading
-from aqmlab.papers.scoreboard import Cell, markdown
+from aqmlab.papers.scoreboard import Cell
 from aqmlab.results.verdict import FAILS, HOLDS, Verdict
 
 __all__ = ["Read", "concerned", "judge", "to_json", "to_markdown"]

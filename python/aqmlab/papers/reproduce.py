@@ -11,6 +11,7 @@ import numpy as np
 
 from aqmlab import _native
 from aqmlab._util.files import write_text
+from aqmlab._util.markup import markdown
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import claims, noise, readings, signatures
@@ -19,7 +20,7 @@ from aqmlab.papers import measured as kept
 from aqmlab.papers.measured import Answers, Question, asked, measure, questions
 from aqmlab.papers.paper import Fit, Paper, Table, product
 from aqmlab.papers.plan import Plan
-from aqmlab.papers.scoreboard import Cell, Scoreboard, markdown
+from aqmlab.papers.scoreboard import Cell, Scoreboard
 from aqmlab.results.run import Run
 from aqmlab.results.verdict import Verdict
 

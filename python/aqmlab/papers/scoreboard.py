@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from aqmlab._util.markup import markdown
 from aqmlab.results.terms import SLACK, Percentile, Rank, Term, Tolerance
 
-__all__ = ["Cell", "Column", "Scoreboard", "markdown", "power_words", "score_words"]
+__all__ = ["Cell", "Column", "Scoreboard", "power_words", "score_words"]
 
 
 _CSV_HEAD = (
@@ -419,9 +420,3 @@ def power_words(score: Mapping[str, int | None]) -> list[str]:
         for number in (within, right)
     ]
     return [str(informative), *shown, f"{score['reference_within']} of {counted}"]
-
-
-def markdown(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A Markdown table: the first ``left`` columns stand to the left, the others to the right."""
-    rule = [*["---"] * left, *["---:"] * (len(head) - left)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])

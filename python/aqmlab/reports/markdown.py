@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from aqmlab._util.files import write_text
-from aqmlab.papers.scoreboard import markdown
+from aqmlab._util.markup import markdown, markdown_text
 from aqmlab.reports.charts import stills
 from aqmlab.reports.sections import SECTIONS
 from aqmlab.results.metrics import ALL
@@ -45,7 +45,7 @@ def write(report: Report, path: Path) -> None:
             name: text + (whose if name in ("cdf", "ccdf") else "")
             for name, text in _CAPTIONS.items()
         }
-        titles = {**captions, **{one.name: _plain(one.title) for one in part.pictures}}
+        titles = {**captions, **{one.name: markdown_text(one.title) for one in part.pictures}}
         for name, picture in pictures.items():
             write_text(folder / f"{prefix}{name}.svg", picture)
         shown.append(
@@ -57,7 +57,7 @@ def write(report: Report, path: Path) -> None:
         )
     paragraphs = [*_opening(report)]
     for part, figures in zip(parts, shown, strict=True):
-        paragraphs += [f"## {_plain(part.title)}"] if report.parts else []
+        paragraphs += [f"## {markdown_text(part.title)}"] if report.parts else []
         below = [*_results(part, figures), *(_details(part) if report.parts else [])]
         paragraphs += [_deeper(text) for text in below] if report.parts else below
     paragraphs += _closing(report)
@@ -71,24 +71,26 @@ def _deeper(text: str) -> str:
 
 def _opening(report: Report) -> Iterator[str]:
     """What the report is about."""
-    yield f"# {_plain(report.title)}"
-    yield _plain(report.question)
-    yield _plain("; ".join(filter(None, report.subjects[:4])))
-    yield markdown(["what", "value"], [[name, _plain(value)] for name, value in report.facts])
+    yield f"# {markdown_text(report.title)}"
+    yield markdown_text(report.question)
+    yield markdown_text("; ".join(filter(None, report.subjects[:4])))
+    yield markdown(
+        ["what", "value"], [[name, markdown_text(value)] for name, value in report.facts]
+    )
 
 
 def _results(report: Report, shown: dict[str, str]) -> Iterator[str]:
     """What the runs of one scenario say."""
     yield _heading("summary")
-    yield "\n".join(f"- {_plain(line)}" for line in report.verdict)
+    yield "\n".join(f"- {markdown_text(line)}" for line in report.verdict)
     for label, words in report.words:
-        yield f"**{_plain(label)}.** {_plain(words)}"
+        yield f"**{markdown_text(label)}.** {markdown_text(words)}"
     for part in report.summary:
-        yield f"*{_plain(part.caption)}*"
+        yield f"*{markdown_text(part.caption)}*"
         yield _table(part)
     if report.differences:
         yield _heading("differences")
-        yield _plain(report.differences.caption + ". " + report.differences.note)
+        yield markdown_text(report.differences.caption + ". " + report.differences.note)
         yield _table(report.differences)
     if report.distributions:
         yield _heading("responses")
@@ -123,21 +125,21 @@ def _closing(report: Report) -> Iterator[str]:
     if not report.parts:
         yield from _details(report)
     yield _heading("method")
-    yield "\n".join(f"- {_plain(note)}" for note in report.notes)
+    yield "\n".join(f"- {markdown_text(note)}" for note in report.notes)
     yield markdown(
         ["run", "seed", "engine", "run directory"],
         [
             [
-                _plain(run.label),
+                markdown_text(run.label),
                 str(run.seed),
                 run.engine,
-                f"[{_plain(run.folder)}]({quote(run.folder)})",
+                f"[{markdown_text(run.folder)}]({quote(run.folder)})",
             ]
             for run in report.sources
         ],
     )
     for scenario in report.scenarios:
-        yield f"### Scenario: {_plain(scenario.label)}"
+        yield f"### Scenario: {markdown_text(scenario.label)}"
         fence = max(re.findall(r"`{3,}", scenario.text), key=len, default="``") + "`"
         yield f"{fence}toml\n{scenario.text.rstrip()}\n{fence}"
         yield "The text goes on in the run directory." if scenario.cut else ""
@@ -151,13 +153,10 @@ def _heading(section: str) -> str:
 def _table(one: Table) -> str:
     """A table; clear differences are bold."""
     lines = [
-        [f"**{_plain(cell.text)}**" if cell.tone else _plain(cell.text) for cell in row]
+        [
+            f"**{markdown_text(cell.text)}**" if cell.tone else markdown_text(cell.text)
+            for cell in row
+        ]
         for row in one.rows
     ]
-    return markdown([_plain(name) for name in one.head], lines)
-
-
-def _plain(words: str) -> str:
-    """Text that Markdown and the HTML in it take for nothing but text."""
-    one_line = " ".join(words.split())
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", one_line)
+    return markdown([markdown_text(name) for name in one.head], lines)

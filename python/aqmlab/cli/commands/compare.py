@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.files import check_output_file
+from aqmlab._util.markup import rendered
 from aqmlab._util.places import RUNS_ROOT
+from aqmlab._util.table import Table
 from aqmlab.cli import tables
 from aqmlab.cli.completion import assigned
 from aqmlab.cli.options import (
+    Format,
     Jobs,
     Json,
     Memory,
@@ -89,6 +94,7 @@ def command(
     root: Annotated[Path, typer.Option("--out", help="Folder of new run directories.")] = RUNS_ROOT,
     as_json: Json = False,
     as_tsv: Tsv = False,
+    markup: Format = None,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
@@ -106,7 +112,7 @@ def command(
     from aqmlab.figures.files import check_suffix
     from aqmlab.figures.theme import MOST_SERIES
 
-    check_format(as_json=as_json, as_tsv=as_tsv)
+    check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     target = figure or root / "compare.svg"
     check_suffix(target)
     check_output_file(target, "a figure")
@@ -133,12 +139,13 @@ def command(
     if as_tsv:
         print_tsv(tables.runs_tsv(found))
         return
-    for number, part in enumerate(parts):
-        show(*([""] if number else []), *([part.title] if len(parts) > 1 else []))
-        _show(part, every=every)
-    if len(parts) > 1:
-        show(f"\nThese are runs of {len(parts)} scenarios: each is compared for itself.")
-    out("")
+    for run in found:
+        for reason in run.invalid:
+            say(f"invalid: {run.label}: {reason}")
+    if markup is not None:
+        out(rendered(markup, _tables(parts, every=every)))
+        return
+    show(*_tables(parts, every=every), "")
     _name_runs(found, every=every)
     for part in parts:
         out(f"no figure: {part.no_figure}" if part.figure is None else f"figure: {part.figure}")
@@ -152,10 +159,7 @@ _FEW = 4
 
 
 def _name_runs(found: list[Run], *, every: bool) -> None:
-    """Says where the runs are, and which live ones are invalid."""
-    for run in found:
-        for reason in run.invalid:
-            say(f"invalid: {run.label}: {reason}")
+    """Says where the runs are."""
     if every or len(found) <= _FEW:
         for run in found:
             out(f"run directory: {run.path} ({run.label})")
@@ -227,22 +231,32 @@ def _content(found: list[Run], parts: list[_Part]) -> dict[str, Any]:
     }
 
 
-def _show(part: _Part, *, every: bool) -> None:
-    """The few numbers of one scenario, or all of them."""
+def _tables(parts: Sequence[_Part], *, every: bool) -> list[str | Text | Table]:
+    """The few numbers of each scenario, or all of them."""
+    found: list[str | Text | Table] = []
+    for part in parts:
+        found += ["", part.title] if found else [part.title] * (len(parts) > 1)
+        found += _tables_of(part, every=every)
+    if len(parts) > 1:
+        found += ["", f"These are runs of {len(parts)} scenarios: each is compared for itself."]
+    return found
+
+
+def _tables_of(part: _Part, *, every: bool) -> list[str | Text | Table]:
+    """The numbers of one scenario."""
     if every:
-        show(*tables.compare_tables(part.groups))
+        found = tables.compare_tables(part.groups)
         if part.differences:
-            show("", *tables.difference_tables(part.differences))
+            found += ["", *tables.difference_tables(part.differences)]
     else:
-        show(*tables.key_tables(part.groups, part.differences))
+        found = tables.key_tables(part.groups, part.differences)
     if not part.differences and len(part.groups) > 1:
         names = ", ".join(group.label for group in part.groups)
-        show(
-            "\nnothing is compared: none of them is drop-tail, and no --baseline LABEL names one "
-            f"of {names}"
-        )
+        hint = "none of them is drop-tail, and no --baseline LABEL names one of"
+        found += ["", f"nothing is compared: {hint} {names}"]
     if every and part.distances:
-        show("", *tables.distance_tables(part.distances))
+        found += ["", *tables.distance_tables(part.distances)]
+    return found
 
 
 def _show_verdicts(parts: list[_Part]) -> None:

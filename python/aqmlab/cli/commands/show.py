@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from aqmlab._util.console import out, print_json, print_tsv, show
+from aqmlab._util.markup import rendered
+from aqmlab._util.table import Table
 from aqmlab.cli import sweep_tables, tables
-from aqmlab.cli.options import Json, Runs, Tsv, check_format
+from aqmlab.cli.options import Format, Json, Runs, Tsv, check_format
 from aqmlab.reports.sources import gather
 from aqmlab.results.labels import distinguish
 
@@ -25,11 +28,12 @@ def command(
     ] = None,
     as_json: Json = False,
     as_tsv: Tsv = False,
+    markup: Format = None,
 ) -> None:
     """Show what runs measured."""
     from aqmlab.results import warm_up
 
-    check_format(as_json=as_json, as_tsv=as_tsv)
+    check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     found = distinguish(gather(places, needs_tables=False))
     if as_json:
         print_json(found[0].summary if len(found) == 1 else [run.summary for run in found])
@@ -37,8 +41,13 @@ def command(
     if as_tsv:
         print_tsv(tables.runs_tsv(found))
         return
+    parts: list[str | Text | Table] = []
     for run in found:
-        show(*tables.run_tables(run))
+        parts += [*([""] if parts else []), *tables.run_tables(run)]
         if batches is not None:
-            show(sweep_tables.batches_table(warm_up.batched(run, batches)))
-            out(sweep_tables.warm_up_line(warm_up.warm_up_columns(run)))
+            parts.append(sweep_tables.batches_table(warm_up.batched(run, batches)))
+            parts.append(sweep_tables.warm_up_line(warm_up.warm_up_columns(run)))
+    if markup is None:
+        show(*parts)
+    else:
+        out(rendered(markup, parts))

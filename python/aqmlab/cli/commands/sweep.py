@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from aqmlab._util.console import Progress, out, print_json, print_tsv, say, show
+from aqmlab._util.markup import rendered
 from aqmlab._util.places import SWEEPS_ROOT
 from aqmlab.cli import sweep_tables
 from aqmlab.cli.options import (
+    Format,
     Jobs,
     Json,
     Memory,
@@ -52,6 +54,7 @@ def command(
     ] = False,
     as_json: Json = False,
     as_tsv: Tsv = False,
+    markup: Format = None,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
     plugin: Plugins = None,  # noqa: ARG001 - its callback has loaded them
@@ -64,7 +67,7 @@ def command(
     from aqmlab.sweeps.file import Sweep
     from aqmlab.sweeps.summary import SweepSummary
 
-    check_format(as_json=as_json, as_tsv=as_tsv)
+    check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     plan = Sweep.load(file).with_overrides(
         vary.assignment(text, "--set") for text in overrides or []
     )
@@ -87,11 +90,15 @@ def command(
     elif as_tsv:
         print_tsv(sweep_tables.points_tsv(summary.points))
     else:
-        show(sweep_tables.points_table(summary.points))
+        shown = [sweep_tables.points_table(summary.points)]
         if summary.differences:
-            out("")
-            show(sweep_tables.differences_table(summary))
-        out(f"\nresults: {target / 'results.parquet'}")
+            shown.append(sweep_tables.differences_table(summary))
+        if markup is not None:
+            out(rendered(markup, shown))
+        else:
+            for found in shown:
+                show(found, "")
+            out(f"results: {target / 'results.parquet'}")
     for point in summary.under_warmed:
         say(f"warning: the warm-up is too short at {point.label} (p = {point.warm_up_p:.1g})")
     if failures := summary.failures:

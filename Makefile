@@ -90,7 +90,7 @@ test-wheel: wheel  ## the wheel in an empty environment, outside of the checkout
 	$(BIN)/python .ci/wheel.py
 
 .PHONY: lint
-lint: build structure $(STAMPS)/requirements-dev  ## formatters, linters, types and structure, as CI wants them
+lint: build structure prose $(STAMPS)/requirements-dev  ## formatters, linters, types and structure, as CI wants them
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check
@@ -100,6 +100,10 @@ lint: build structure $(STAMPS)/requirements-dev  ## formatters, linters, types 
 .PHONY: structure
 structure: $(STAMPS)/requirements  ## circles of files, crates that depend upwards
 	$(BIN)/python .ci/structure.py
+
+.PHONY: prose
+prose: $(STAMPS)/venv  ## phrases that are hard to read; ARGS=--write after some are gone, ARGS="--show FILE" to see them
+	$(BIN)/python .ci/prose.py $(ARGS)
 
 .PHONY: msrv
 msrv: $(STAMPS)/venv  ## whether the least Rust version is the one that is stated

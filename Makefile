@@ -18,7 +18,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f -not -path '*/
 OFFICE := scenarios/office.toml
 QUEUES := {kind="droptail",limit="407 packets"},codel,pie,fq-codel
 COMPARE := $(BIN)/aqmlab compare $(OFFICE) --seeds 1..5 --out out/office \
-	--vary 'topology.bottleneck.discipline=$(QUEUES)'
+	--vary 'discipline=$(QUEUES)'
 DRAW := $(BIN)/aqmlab plot cdf out/office --class pages
 
 .PHONY: help

@@ -47,7 +47,7 @@ _WIDTH = 80
 EXAMPLES = (
     "aqmlab init office.toml --kind office --rate 100/20 --call --upload",
     """aqmlab compare office.toml \\
-    --vary topology.bottleneck.discipline=droptail-240,fq-codel""",
+    --vary 'discipline={kind="droptail",limit="813 packets"},fq-codel'""",
     "aqmlab report runs",
 )
 """What a beginner may type, in this order."""

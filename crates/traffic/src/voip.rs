@@ -81,8 +81,7 @@ impl Parameters for Voip {
                   E-model, from the delay from mouth to ear and from what came too late or never.",
         departures: &[
             "The two ways of a call are apart: one talks without regard to the other.",
-            "Of the E-model's terms only delay and loss differ from their defaults; echo is \
-             cancelled.",
+            "Only delay and loss differ from the E-model's default terms; echo is cancelled.",
             "The moving averages begin with the first packet, and take 0.1 of a new one until there \
              have been 500; an adaptive playout waits 1 ms more than the paper's.",
         ],

@@ -36,10 +36,10 @@ impl Parameters for Params {
                   `recovery = \"rack-tlp\"`. Not stated, `ect` is `\"ect1\"` and `ecn_echo` is \
                   `\"accurate\"`.",
         departures: &[
-            "With `ecn_echo = \"each-change\"` marks are told by DCTCP's echo (RFC 8257, section 3.2): an \
-             ACK that is lost takes its marks along.",
-            "Of the ways of scaling with the round trip only that by the rate is there; bursts are single \
-             segments.",
+            "With `ecn_echo = \"each-change\"` DCTCP's echo reports marks (RFC 8257, \
+             section 3.2): a lost ACK loses its marks.",
+            "Windows scale with the round trip by rate only. The draft's other ways are \
+             left out. Bursts are single segments.",
             "Slow start opens the window with fractions, too.",
         ],
         memory: "the share of marks, the window in 2^-20 segments, a few counters",

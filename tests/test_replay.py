@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.traffic.replay import replay
 from conftest import SMALL, Cli
+from test_capture import CONNECTION, pcap
 
 
 @pytest.fixture
@@ -110,3 +112,19 @@ def test_a_capture_without_connections(aqmlab: Cli, small: Path) -> None:
     assert (answer.status, answer.out) == (2, "")
     assert "435 packets: not TCP" in answer.err
     assert not list(Path().glob("runs/replay/*"))
+
+
+def test_a_capture_of_decades_is_refused(aqmlab: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "decades.pcap"
+    content = bytearray(pcap(CONNECTION))
+    last = at = 24
+    while at < len(content):
+        last = at
+        at += 16 + struct.unpack_from("<I", content, at + 8)[0]
+    (seconds,) = struct.unpack_from("<I", content, last)
+    struct.pack_into("<I", content, last, seconds + 1_200_000_000)
+    file.write_bytes(content)
+    answer = aqmlab("replay", file, "--out", "replayed")
+    assert answer.status == 2
+    assert "its packets span 13,889 days; at most 30 can be replayed" in answer.err
+    assert [path for path in Path("replayed").rglob("*") if path.is_file()] == []

@@ -16,7 +16,7 @@ import numpy as np
 
 from aqmlab import _native
 from aqmlab._util.files import write_text
-from aqmlab.errors import ScenarioError
+from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario.quantities import FRAME_BITS, rate_text, rounded, time_text
 from aqmlab.scenario.scenario import Scenario, inline
 from aqmlab.traffic.captures import from_capture
@@ -73,6 +73,12 @@ def replay(
     report = from_capture(capture, vectors, progress=progress)
     made = report["connections"]["made"]
     seconds = max(report["packets"]["duration_s"], 1.0)
+    if seconds > _LONGEST_S:
+        vectors.unlink()
+        raise AqmlabError(
+            f"{capture}: its packets span {seconds / 86_400:,.0f} days; at most "
+            f"{_LONGEST_S / 86_400:.0f} can be replayed: look at its time stamps, or cut it"
+        )
     assumed = [
         "connections are opened from the clients: forward is the way of the acceptors' bytes",
         "both ends run TCP as Linux does, with the windows of the capture",
@@ -131,6 +137,10 @@ def _sized(name: str, buffer: int) -> str:
             f'limit = "{max(buffer, 8 * least)} packets", gentle = true }}'
         )
     return name
+
+
+_LONGEST_S = 30 * 86_400
+"""A scenario can be as long."""
 
 
 def _refuse_unknown(disciplines: Sequence[str]) -> None:

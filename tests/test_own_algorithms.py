@@ -165,7 +165,7 @@ def test_a_sweep_is_read_without_the_code(tmp_path: Path) -> None:
         done = called("-m", "aqmlab", *words, folder=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "no plug-in" not in done.stderr
-    assert "queue = mine" in (tmp_path / "utilization-delay.svg").read_text()
+    assert ">mine<" in (tmp_path / "utilization-delay.svg").read_text()
     assert "my-aqm" in (tmp_path / "report.html").read_text()
     refused = called(*sweep, folder=tmp_path)
     assert refused.returncode == 2

@@ -49,8 +49,10 @@ from aqmlab.engine import schedulers
 make = schedulers._Worker.run
 
 
-def reported(self, scenario, *rest):
-    make(self, scenario, *rest)
+def reported(self, scenario, place, *rest):
+    make(self, scenario, place, *rest)
+    if place is None:  # a probe makes no run
+        return
     with open("reported", "a") as file:
         file.write(scenario.key + "\\n")
 
@@ -101,6 +103,9 @@ class Here:
     """Makes runs in this process, as a worker does in its own."""
 
     jobs = 1
+
+    def probe(self, scenarios: Sequence[Scenario]) -> list[float]:
+        return [0.0 for _ in scenarios]
 
     def run(
         self,

@@ -48,7 +48,8 @@ pub trait Measure: Copy + PartialOrd + Serialize {
 }
 
 impl<T: Measure> Bounds<T> {
-    /// Refuses a value outside.
+    /// Refuses a value outside. One copy serves all parameters of a type, which are many.
+    #[inline(never)]
     pub fn check(&self, key: &str, value: T) -> Result<(), Problem> {
         match self.holds(value) {
             true => Ok(()),

@@ -82,10 +82,9 @@ def cases(sources: Sources, names: Mapping[str, str] | None = None) -> list[Case
     Raises:
         AqmlabError: there is no run, or something else is at one of the places.
     """
-    one = isinstance(sources, Run | Case | str | os.PathLike)
-    listed_sources: list[Source] = [sources] if one else list(sources)  # type: ignore[arg-type, list-item]
-    known = [source for source in listed_sources if isinstance(source, Case)]
-    places = [source for source in listed_sources if not isinstance(source, Case)]
+    given = [sources] if isinstance(sources, Run | Case | str | os.PathLike) else [*sources]
+    known = [source for source in given if isinstance(source, Case)]
+    places = [source for source in given if not isinstance(source, Case)]
     if known and places:
         raise AqmlabError("selected runs and places of runs cannot be drawn together")
     return _renamed(known or _of_places(places), names or {})

@@ -146,7 +146,7 @@ class Effect:
     before: Estimate
     after: Estimate
     sure: bool
-    """Whether an interval, or equal differences in all seeds, stand behind the outcome."""
+    """Whether an interval, or equal differences of enough seeds, stand behind the outcome."""
 
     @property
     def outcome(self) -> str:
@@ -199,13 +199,12 @@ def effects(changes: Sequence[Difference], groups: Sequence[Group]) -> list[Effe
         first, second = by_label.get(baseline), by_label.get(run)
         if first is None or second is None:
             continue
-        fewest = min(len(first.runs), len(second.runs))
         for number in numbers:
             change = by_key.get((run, baseline, number.path[1], number.metric.key))
             before, after = number.of(first), number.of(second)
             if change is None or before is None or after is None or math.isnan(change.difference):
                 continue
-            sure = change.interval is not None or fewest > 1
+            sure = change.interval is not None or change.clear
             found.append(Effect(number, change, before, after, sure))
     return found
 

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from aqmlab.results.statistics import UNBOUNDED, Bounds, Floats, estimates
+from aqmlab.results.bounds import UNBOUNDED, Bounds
+from aqmlab.results.statistics import Floats, estimates
 from scipy import special, stats
 
 SEEDS = (3, 5, 7, 10, 20, 30)

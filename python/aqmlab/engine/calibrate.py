@@ -25,10 +25,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from aqmlab import _native
 from aqmlab._util.files import write_text
+from aqmlab._util.lazy import np
 from aqmlab._util.pool import OnProgress, run_all
 from aqmlab.engine.memory import bound, limited
 from aqmlab.errors import AqmlabError, RunError

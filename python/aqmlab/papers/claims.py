@@ -19,9 +19,8 @@ from itertools import product
 from string import Template
 from typing import Any
 
-import numpy as np
-
 from aqmlab._util.expressions import Expression
+from aqmlab._util.lazy import np
 from aqmlab._util.markup import markdown
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.paper import Fit, Paper, Row, Table, combinations

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from aqmlab._util.lazy import np
 from aqmlab.papers import claims
 from aqmlab.papers.paper import Paper, Table
 

@@ -37,6 +37,7 @@ __all__ = [
     "product",
     "read_figures",
     "read_toml",
+    "titles",
 ]
 
 
@@ -266,6 +267,11 @@ def names() -> list[str]:
     return sorted(
         {path.parent.name for folder in _paper_folders() for path in folder.glob("*/tables.toml")}
     )
+
+
+def titles() -> dict[str, str]:
+    """What each paper is called, by its name; nothing else of it is read."""
+    return {name: str(read_toml(_find(name) / "tables.toml")["paper"]) for name in names()}
 
 
 def _find(name: str) -> Path:

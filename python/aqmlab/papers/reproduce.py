@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from aqmlab import _native
 from aqmlab._util.files import write_text
+from aqmlab._util.lazy import np
 from aqmlab._util.markup import markdown
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError

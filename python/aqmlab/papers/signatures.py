@@ -9,8 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.results.terms import SLACK
 from aqmlab.results.verdict import Verdict

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-import polars as pl
-
+from aqmlab._util.lazy import np, pl
 from aqmlab.figures.curves import ccdf_points, cdf_points
 from aqmlab.results.distributions import Distribution, is_exact
 from aqmlab.results.groups import Group, headline_class
 from aqmlab.results.links import LinkDirection, loaded_links, main_link
 from aqmlab.results.metrics import ALL
 from aqmlab.results.run import Run
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "CURVE_POINTS",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-_Floats = npt.NDArray[np.float64]
+_Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 _POINTS = 45_000
 """Points of all curves of one chart together."""

@@ -22,15 +22,14 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
+from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.results.families import users_of
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import CONFIDENCE, Estimate, Floats
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import polars as pl
 
 __all__ = ["FEW", "STATISTICS", "are_paired", "block_band", "block_differences", "block_samples"]

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from aqmlab._util.lazy import np
 from aqmlab.results.baseline import Baseline, comparisons
 from aqmlab.results.blocks import FEW, STATISTICS, are_paired, block_differences, block_samples
 from aqmlab.results.groups import Group, group, transfer_classes

@@ -7,10 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from aqmlab._util.lazy import np, pa, pc
 from aqmlab.results.terms import Rank
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
+from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.results.blocks import block_band
 from aqmlab.results.distributions import Distribution

@@ -15,7 +15,7 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
-from aqmlab.results.statistics import UNBOUNDED, Bounds
+from aqmlab.results.bounds import UNBOUNDED, Bounds
 
 __all__ = [
     "ALL",

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow.compute as pc
-
+from aqmlab._util.lazy import np, pc
 from aqmlab.results.distributions import Distribution
 
 if TYPE_CHECKING:

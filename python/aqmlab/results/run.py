@@ -19,12 +19,10 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from aqmlab import _native
 from aqmlab._util.effective import key_of, split_at_seed
 from aqmlab._util.files import decoded, read_text
+from aqmlab._util.lazy import pa, pq
 from aqmlab.errors import AqmlabError, DamagedRunError, LaterRunError, ScenarioError
 from aqmlab.plugins.declarations import note
 from aqmlab.results.check import check_summary

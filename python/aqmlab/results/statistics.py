@@ -24,14 +24,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+from aqmlab._util.lazy import np
+from aqmlab.results.bounds import UNBOUNDED, Bounds
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "CONFIDENCE",
-    "UNBOUNDED",
-    "Bounds",
     "Estimate",
     "Floats",
     "batch_means",
@@ -45,14 +47,10 @@ __all__ = [
 ]
 
 
-Floats = npt.NDArray[np.float64]
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 CONFIDENCE = 0.95
 """Coverage of the intervals."""
-Bounds = tuple[float, float]
-"""The least and the largest value that a metric can have."""
-UNBOUNDED: Bounds = (-math.inf, math.inf)
-"""Of a number that may have any value."""
 _ENOUGH_EQUAL = 6
 """So many values of one sign are no chance: the sign test gives 2 / 2^6 = 3 %."""
 _NOISE = 1e-11

@@ -10,10 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from aqmlab._util.lazy import np, pa, pc
 from aqmlab.errors import AqmlabError
 from aqmlab.results.links import main_link
 from aqmlab.results.statistics import Estimate, Floats, batch_means, initialization_bias

@@ -15,10 +15,9 @@ from pathlib import Path
 from threading import Lock
 from typing import overload
 
-import pyarrow as pa
-
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.files import check_output_folder
+from aqmlab._util.lazy import pa
 from aqmlab._util.places import SWEEPS_ROOT
 from aqmlab._util.renamed import renamed
 from aqmlab.engine import schedulers
@@ -27,10 +26,11 @@ from aqmlab.engine.memory import limited
 from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import STORE_ROOT, Store
 from aqmlab.errors import AqmlabError
+from aqmlab.results.bounds import Bounds
 from aqmlab.results.links import loaded_links
 from aqmlab.results.metrics import bounds_of, metric_keys
 from aqmlab.results.run import Run
-from aqmlab.results.statistics import Bounds, estimate
+from aqmlab.results.statistics import estimate
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps import results as sweep_results
 from aqmlab.sweeps.file import Precision, Sweep

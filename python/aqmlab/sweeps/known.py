@@ -22,10 +22,9 @@ from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 
-import pyarrow as pa
-
 from aqmlab import _native
 from aqmlab._util.files import read_bytes, write_bytes
+from aqmlab._util.lazy import pa
 from aqmlab.errors import AqmlabError
 from aqmlab.sweeps.numbers import Layout, Numbers, layout_of
 

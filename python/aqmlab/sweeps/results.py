@@ -12,11 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from aqmlab import _native
 from aqmlab._util.files import write_bytes, write_text
+from aqmlab._util.lazy import pa, pq
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run, read_json

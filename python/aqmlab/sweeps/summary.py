@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from aqmlab._util.fields import Scalar
+from aqmlab._util.lazy import pa
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.compare import Difference

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from aqmlab import _native
+from aqmlab._util.lazy import np
 from aqmlab.scenario.scenario import Scenario, inline
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from aqmlab import _native
 from aqmlab._util.files import write_text
+from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError, ScenarioError
 from aqmlab.scenario.quantities import FRAME_BITS, rate_text, rounded, time_text
 from aqmlab.scenario.scenario import Scenario, inline

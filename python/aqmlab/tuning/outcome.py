@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from aqmlab._util.fields import Scalar
+from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.results.statistics import Estimate, Floats, paired_difference
 from aqmlab.tuning.plan import Plan

@@ -63,9 +63,9 @@ def _listed(kind: _Kind) -> dict[str, str]:
     if kind is _Kind.scenarios:
         return {str(file): Scenario.load(file).title for file in scenario_files()}
     if kind is _Kind.papers:
-        from aqmlab.papers.paper import Paper, names
+        from aqmlab.papers.paper import titles
 
-        return {name: Paper.load(name).title for name in names()}
+        return titles()
     return Catalog.load().summaries(kind.value)
 
 

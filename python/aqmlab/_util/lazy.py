@@ -1,0 +1,40 @@
+"""Libraries that are imported when they are first used.
+
+NumPy, pyarrow and polars cost from 50 to 150 ms each, which a command that needs none of them would
+wait for. ``from aqmlab._util.lazy import np`` gives a module that is imported at its first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False
+
+__all__ = ["alt", "np", "pa", "pc", "pl", "pq"]
+
+if TYPE_CHECKING:
+    import altair as alt
+    import numpy as np
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+else:
+
+    class _Library:
+        """Stands for a module until an attribute of it is asked for, and keeps what it gave."""
+
+        def __init__(self, name: str) -> None:
+            self.__name__ = name
+
+        def __getattr__(self, attribute: str) -> object:
+            found = getattr(importlib.import_module(self.__name__), attribute)
+            self.__dict__[attribute] = found
+            return found
+
+    alt = _Library("altair")
+    np = _Library("numpy")
+    pl = _Library("polars")
+    pa = _Library("pyarrow")
+    pc = _Library("pyarrow.compute")
+    pq = _Library("pyarrow.parquet")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from aqmlab.reports.sources import gather
+from aqmlab.results.sources import gather
 from conftest import Cli
 from test_cli import TWO_QUEUES, one_line
 

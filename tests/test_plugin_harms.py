@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 from aqmlab import plugins
 from aqmlab.errors import AqmlabError, PluginError, RunError, ScenarioError
-from aqmlab.plugins.check import check
 from aqmlab.scenario.scenario import Scenario
+from aqmlab.validation.properties import check
 from test_plugins import compiled_c
 
 WAYS = ("python", "numba", "c")

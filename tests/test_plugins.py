@@ -16,10 +16,10 @@ import polars as pl
 import pytest
 from aqmlab import plugins
 from aqmlab.errors import AqmlabError, PluginError, ScenarioError
-from aqmlab.plugins.check import Property, check_trace
 from aqmlab.plugins.sources import sources_of
 from aqmlab.scenario.catalog import Catalog
 from aqmlab.scenario.scenario import Scenario
+from aqmlab.validation.properties import Property, check_trace
 from conftest import ROOT
 
 HERE = Path(__file__).parent / "plugins"

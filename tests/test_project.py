@@ -155,21 +155,6 @@ def test_pages_state_how_many_there_are() -> None:
     assert int(stated) == scripts
 
 
-def test_the_design_page_lists_the_python_packages() -> None:
-    text = (ROOT / "docs/design.md").read_text().partition("## Python")[2]
-    stated = {
-        name
-        for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
-        for name in re.findall(r"`(\w+)`", row)
-    }
-    packages = {
-        path.parent.name
-        for path in (ROOT / "python/aqmlab").glob("*/__init__.py")
-        if path.parent.name != "shipped"
-    }
-    assert stated == packages
-
-
 RECORDS = (
     ("docs/live-comparison.md", r"(\d+) of (\d+) bounds are kept", "{} of {} bounds hold"),
     ("docs/peers-fidelity.md", r"(\d+) of (\d+) cells are within", "{} of {}"),

@@ -22,12 +22,12 @@ from aqmlab.reports.data import CURVE_POINTS, TRACE_BINS, axis_limits, binned, d
 from aqmlab.reports.fidelity import published_numbers
 from aqmlab.reports.playground import _RANGES, fragment
 from aqmlab.reports.sheet import Strip, paged, table
-from aqmlab.reports.sources import gather
 from aqmlab.reports.tables import Cell, Table
 from aqmlab.results.blocks import block_differences
 from aqmlab.results.compare import differences
 from aqmlab.results.groups import group
 from aqmlab.results.run import Run
+from aqmlab.results.sources import gather
 from aqmlab.results.statistics import estimate
 from aqmlab.scenario.scenario import Scenario
 from conftest import SMALL, Cli

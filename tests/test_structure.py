@@ -1,9 +1,14 @@
-"""How the modules of the package depend on each other: no circles, few floors, stated exports."""
+"""How the modules of the package depend on each other: no circles, few floors, stated exports.
+
+The packages stand in layers. The table of them in docs/design.md is written by this test with
+AQMLAB_REWRITE=1 in the environment.
+"""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -11,6 +16,21 @@ from pathlib import Path
 from types import ModuleType
 
 PACKAGE = Path(__file__).parents[1] / "python" / "aqmlab"
+DESIGN = PACKAGE.parents[1] / "docs" / "design.md"
+LAYERS = (
+    ("cli",),
+    ("reports",),
+    ("papers", "validation"),
+    ("tuning", "traffic"),
+    ("figures", "sweeps", "gym"),
+    ("engine",),
+    ("scenario",),
+    ("results",),
+    ("plugins",),
+    ("_util",),
+)
+"""Packages from the top. One imports others of lower layers only. A new one states where it is."""
+TABLE_HEAD = "| layer | package | holds |"
 MOST_FLOORS = 12
 """Modules in the longest chain of imports, those that functions import included. The lowest floor
 imports nothing of the package."""
@@ -101,6 +121,59 @@ def longest_chain(edges: Mapping[str, set[str]]) -> list[str]:
 def test_no_circles() -> None:
     found = circles(graph(lazy=True, typing=True))
     assert not found, f"modules that import each other: {found}"
+
+
+def package_of(module: str) -> str:
+    """The package of a module; modules beside the packages stand for themselves."""
+    return f"{module}.".split(".")[1]
+
+
+def packages() -> dict[str, set[str]]:
+    """What each package imports of the others; so for the modules beside the packages."""
+    found: dict[str, set[str]] = {}
+    for module, others in graph(lazy=True, typing=True).items():
+        package = package_of(module)
+        found.setdefault(package, set()).update(set(map(package_of, others)) - {package})
+    return found
+
+
+def test_no_circles_of_packages() -> None:
+    found = circles(packages())
+    assert not found, f"packages that import each other: {found}"
+
+
+def test_packages_import_lower_layers_only() -> None:
+    there = {file.parent.name for file in PACKAGE.glob("*/__init__.py")}
+    ranks = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+    assert there == ranks.keys(), "LAYERS names other packages than there are"
+    wrong = [
+        f"{name} imports {other}"
+        for name, others in packages().items()
+        for other in others
+        if {name, other} <= there and ranks[other] <= ranks[name]
+    ]
+    assert not wrong, f"against the layers: {wrong}"
+
+
+def table_of_packages() -> str:
+    """The packages by layer, each with the first line of its docstring."""
+    lines = [TABLE_HEAD, "| ---: | --- | --- |"]
+    for rank, name in ((rank, name) for rank, layer in enumerate(LAYERS) for name in layer):
+        tree = ast.parse((PACKAGE / name / "__init__.py").read_text())
+        words = (ast.get_docstring(tree) or "").partition("\n")[0]
+        lines.append(
+            f"| {len(LAYERS) - rank} | `{name}` | {words.replace('``', '`').rstrip('.')} |"
+        )
+    return "\n".join(lines)
+
+
+def test_the_page_names_the_packages() -> None:
+    text = DESIGN.read_text(encoding="utf-8")
+    [shown] = re.findall(rf"{re.escape(TABLE_HEAD)}\n(?:\|.*\n?)+", text)
+    if os.environ.get("AQMLAB_REWRITE") == "1":
+        DESIGN.write_text(text.replace(shown, table_of_packages() + "\n"), encoding="utf-8")
+    else:
+        assert shown.rstrip() == table_of_packages(), "AQMLAB_REWRITE=1 writes the table anew"
 
 
 def test_few_floors() -> None:

@@ -25,6 +25,9 @@ MAX_SHOWN = 80
 MOST_WHOLE = 2**63 - 1
 """The largest whole number, up or down: what TOML and a column of a table can hold."""
 
+_MAX_BYTES = 16 * 2**20
+"""Largest file that :func:`toml_table` reads."""
+
 Scalar = str | int | float | bool
 """A value that stands for itself."""
 
@@ -35,6 +38,11 @@ def read_toml(path: Path, what: str, limit: int) -> Field:
         return Field("", tomllib.loads(read_text(path, what, limit)))
     except tomllib.TOMLDecodeError as error:
         raise AqmlabError(f"{path}: is not TOML: {error}") from None
+
+
+def toml_table(path: Path, what: str) -> dict[str, Any]:
+    """What a TOML file of at most 16 MiB says; `what` names it in messages."""
+    return dict(read_toml(path, what, _MAX_BYTES).value)
 
 
 @dataclass(frozen=True)

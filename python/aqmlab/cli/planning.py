@@ -14,8 +14,8 @@ from aqmlab.engine import parallel
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import default_path
 from aqmlab.errors import AqmlabError
-from aqmlab.reports.sources import gather
 from aqmlab.results.run import Run
+from aqmlab.results.sources import gather
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
 

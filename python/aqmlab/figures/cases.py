@@ -17,11 +17,11 @@ from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.theme import MOST_SERIES, Look
 from aqmlab.figures.values import described, listed, matches, number_of, text_of
-from aqmlab.reports.sources import gather, sweep_folder
 from aqmlab.results.groups import Group, group
 from aqmlab.results.links import LinkDirection, links_of, loaded_links, main_link
 from aqmlab.results.queues import control_name, label_of
 from aqmlab.results.run import Run
+from aqmlab.results.sources import gather, sweep_folder
 
 __all__ = [
     "Case",
@@ -68,7 +68,7 @@ class Case:
 
 
 Source: TypeAlias = Run | Case | str | os.PathLike[str]
-"""A run, a place that :func:`aqmlab.reports.sources.gather` knows, or what :func:`select` gave."""
+"""A run, a place that :func:`aqmlab.results.sources.gather` knows, or what :func:`select` gave."""
 Sources: TypeAlias = Source | Sequence[Source]
 
 

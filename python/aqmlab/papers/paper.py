@@ -14,7 +14,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, cast
 
-from aqmlab._util import fields
+from aqmlab._util.fields import toml_table
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.scoreboard import Column
@@ -36,13 +36,8 @@ __all__ = [
     "names",
     "product",
     "read_figures",
-    "read_toml",
     "titles",
 ]
-
-
-_MAX_BYTES = 16 * 2**20
-"""Largest file of a paper that is read."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +166,7 @@ class Paper:
     def load(cls, name: str) -> Paper:
         """Reads a paper by its name, or by the path of its folder."""
         folder = _find(name)
-        source = read_toml(folder / "tables.toml")
+        source = _toml(folder / "tables.toml")
         signatures, figures = folder / "signatures.toml", folder / "figures.toml"
         try:
             columns = {key: column(key, spec) for key, spec in source["columns"].items()}
@@ -193,9 +188,9 @@ class Paper:
                 excluded=tuple(_mark(spec) for spec in source.get("excluded", [])),
                 fitted=tuple(_mark(spec) for spec in source.get("fitted", [])),
                 reference=source.get("reference", {}),
-                signatures=read_toml(signatures) if signatures.exists() else {},
+                signatures=_toml(signatures) if signatures.exists() else {},
                 claims=_claims(folder),
-                figures=_figures_of(read_toml(figures), tables) if figures.exists() else (),
+                figures=_figures_of(_toml(figures), tables) if figures.exists() else (),
                 readings=readings,
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -271,7 +266,7 @@ def names() -> list[str]:
 
 def titles() -> dict[str, str]:
     """What each paper is called, by its name; nothing else of it is read."""
-    return {name: str(read_toml(_find(name) / "tables.toml")["paper"]) for name in names()}
+    return {name: str(_toml(_find(name) / "tables.toml")["paper"]) for name in names()}
 
 
 def _find(name: str) -> Path:
@@ -285,9 +280,9 @@ def _find(name: str) -> Path:
     raise AqmlabError(f"there is no paper {name}; {listed}")
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file."""
-    return dict(fields.read_toml(path, "paper", _MAX_BYTES).value)
+def _toml(path: Path) -> dict[str, Any]:
+    """A file of a paper."""
+    return toml_table(path, "paper")
 
 
 def _claims(folder: Path) -> dict[str, Any]:
@@ -295,8 +290,8 @@ def _claims(folder: Path) -> dict[str, Any]:
     head = folder / "claims.toml"
     if not head.exists():
         return {}
-    source = read_toml(head)
-    more = [read_toml(path)["claims"] for path in sorted((folder / "claims").glob("*.toml"))]
+    source = _toml(head)
+    more = [_toml(path)["claims"] for path in sorted((folder / "claims").glob("*.toml"))]
     return {**source, "claims": [*source.get("claims", []), *itertools.chain(*more)]}
 
 

@@ -1,1 +1,1 @@
-"""Validation: disciplines against their papers, the simulator against the kernel."""
+"""Validation: disciplines against their papers, plug-ins, the simulator against the kernel."""

@@ -50,9 +50,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aqmlab._util.fields import toml_table
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
-from aqmlab.papers.paper import read_toml
 from aqmlab.results.terms import SLACK, Term
 from aqmlab.results.verdict import Verdict
 from aqmlab.scenario.scenario import Scenario, toml_value
@@ -175,7 +175,7 @@ class Validation:
     @classmethod
     def load(cls, path: Path) -> Validation:
         """Reads a validation file."""
-        source = read_toml(path)
+        source = toml_table(path, "validation")
         try:
             quantities = {key: Quantity(**spec) for key, spec in source.pop("quantities").items()}
             checks = tuple(Check(**spec) for spec in source.pop("checks"))

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from aqmlab._util.console import out, say
+from aqmlab._util.fields import toml_table
 from aqmlab._util.files import write_text
 from aqmlab.engine.execute import World, execute
 from aqmlab.errors import AqmlabError, RunError
-from aqmlab.papers.paper import read_toml
 from aqmlab.results.compare import kolmogorov_distance
 from aqmlab.results.metrics import metric_key, metric_keys
 from aqmlab.results.run import Run
@@ -177,7 +177,7 @@ def _compare_all(names: Sequence[str], folder: Path) -> int:
 
 def load(file: Path) -> dict[str, Case]:
     """The cases of a file, by name."""
-    content = read_toml(file)
+    content = toml_table(file, "settings")
     return {
         name: Case(
             name,

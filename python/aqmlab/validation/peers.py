@@ -22,10 +22,10 @@ from types import ModuleType
 from typing import Any
 
 from aqmlab._util.console import out, say
+from aqmlab._util.fields import toml_table
 from aqmlab._util.files import write_text
 from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
-from aqmlab.papers.paper import read_toml
 from aqmlab.results.terms import Tolerance, number_at
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.validation import ns2, ns3
@@ -178,7 +178,7 @@ def _compare_all(names: Sequence[str], folder: Path, jobs: int | None) -> int:
 
 def load(peer: Peer) -> dict[str, Setting]:
     """What is compared with a peer, by name."""
-    content = read_toml(peer.settings)
+    content = toml_table(peer.settings, "settings")
     base = Scenario.load(peer.settings.parent / content["scenario"])
     return {
         name: Setting(

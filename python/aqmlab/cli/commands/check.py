@@ -12,8 +12,8 @@ from aqmlab import plugins
 from aqmlab._util.console import out, print_json
 from aqmlab.cli.options import Json
 from aqmlab.errors import AqmlabError, PluginError
-from aqmlab.plugins.check import check, check_trace
 from aqmlab.plugins.files import kinds_of
+from aqmlab.validation.properties import check, check_trace
 
 __all__ = ["command"]
 

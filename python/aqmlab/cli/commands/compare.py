@@ -33,7 +33,6 @@ from aqmlab.cli.options import (
 )
 from aqmlab.cli.planning import made, planned_runs
 from aqmlab.errors import AqmlabError
-from aqmlab.reports.sources import stated_baselines
 from aqmlab.results.baseline import Baseline, scenarios_of
 from aqmlab.results.compare import (
     Difference,
@@ -47,6 +46,7 @@ from aqmlab.results.families import family_titles
 from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
+from aqmlab.results.sources import stated_baselines
 from aqmlab.scenario.scenario import Scenario
 
 __all__ = ["command"]

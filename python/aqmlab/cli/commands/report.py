@@ -59,8 +59,8 @@ def command(
     out, and the exit status is 1.
     """
     from aqmlab.figures.files import check_address_space
-    from aqmlab.reports.sources import gather, stated_baselines, stated_words
     from aqmlab.reports.write import target, write
+    from aqmlab.results.sources import gather, stated_baselines, stated_words
 
     target(output, kind)  # fail before the work, not after it
     check_address_space()

@@ -12,8 +12,8 @@ from aqmlab._util.markup import rendered
 from aqmlab._util.table import Table
 from aqmlab.cli import sweep_tables, tables
 from aqmlab.cli.options import Format, Json, Runs, Tsv, check_format
-from aqmlab.reports.sources import gather
 from aqmlab.results.labels import distinguish
+from aqmlab.results.sources import gather
 
 __all__ = ["command"]
 

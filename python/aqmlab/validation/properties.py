@@ -11,9 +11,9 @@ from aqmlab import _native
 from aqmlab.engine.execute import execute
 from aqmlab.engine.simulation import Simulation
 from aqmlab.errors import AqmlabError
-from aqmlab.plugins.worked import follow
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario, inline
+from aqmlab.validation.worked import follow
 
 __all__ = ["Property", "check", "check_trace"]
 
@@ -85,7 +85,7 @@ def check_trace(
         kind: as of :func:`check`, like `name` and `settings`.
         name: what it is called.
         settings: values of its parameters.
-        trace: the file, as of :func:`aqmlab.plugins.worked.follow`.
+        trace: the file, as of :func:`aqmlab.validation.worked.follow`.
         rate: of the link, which has no framing.
     """
     if kind == "control":

@@ -62,14 +62,17 @@ users = 10
 start_within = "5 s"
 rtt = { kind = "constant", rtt = "50 ms" }
 """
-SIGNATURES = """
-[[orderings]]
+CLAIMS = """
+quick = []
+[rows]
+few = ["1", "10 users"]
+more = ["1", "20 users"]
+[[claims]]
 id = "S"
-claim = "more users wait longer"
-column = "median"
-by = 0.05
-low = ["1", "10 users"]
-high = [["1", "20 users"]]
+type = "ordering"
+text = "more users wait longer"
+own_tables = "agrees"
+rule = "few.median < more.median - 0.05"
 """
 
 
@@ -78,7 +81,7 @@ def written(folder: Path) -> Path:
     folder.mkdir()
     (folder / "tables.toml").write_text(SMALL)
     (folder / "laboratory.toml").write_text(LABORATORY)
-    (folder / "signatures.toml").write_text(SIGNATURES)
+    (folder / "claims.toml").write_text(CLAIMS)
     (folder / "table.csv").write_text("users,median\n10,0.1\n20,0.3\n30,\n")
     (folder / "line.csv").write_text("target,users\n1000,31\n")
     return folder

@@ -18,7 +18,7 @@ from aqmlab.papers.paper import Paper
 from aqmlab.papers.reproduce import reproduce
 from aqmlab.results.terms import Rank, Term
 from conftest import ROOT
-from small_paper import SMALL, executor, written
+from small_paper import SMALL, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,12 +32,6 @@ id = "times"
 title = "Ten and twenty users"
 limit_s = 2.0
 rows = [["1", "10 users"], ["1", "20 users"]]
-"""
-RECORDED = """
-[[steps]]
-id = "T"
-claim = "a step"
-row = ["1", "10 users"]
 """
 
 
@@ -151,7 +145,7 @@ def test_both_files_are_merged_but_not_of_another_engine() -> None:
     assert found["b"] == Answers(engine, 4.0, {COUNT.terms: 2.0, MEDIAN.terms: 5.0}, {MEDIAN: None})
 
 
-JUDGED = ("cells", "tables", "power", "signatures", "claims", "readings", "rows", "runs", "length")
+JUDGED = ("cells", "tables", "power", "claims", "readings", "rows", "runs", "length")
 
 
 def test_the_file_stands_in_for_the_runs(
@@ -219,15 +213,25 @@ def test_a_figure_that_is_named_has_its_runs(
     assert (nothing["runs"], nothing["figures"]) == (0, {})
 
 
-def test_signatures_of_connections_need_their_run(
-    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_numbers_of_single_connections_are_kept(
+    shipped: Path, run_names: list[str], tmp_path: Path
 ) -> None:
-    (shipped / "signatures.toml").write_text(RECORDED)
-    monkeypatch.setattr(parallel, "execute_all", executor(lambda *_: None))
-    result = reproduce(str(shipped), out=tmp_path / "out", measured=True)
-    assert (len(result["failed"]), result["measured"]["runs"]) == (1, 6)
-    nothing = reproduce(str(shipped), out=tmp_path / "out", finished_only=True, measured=True)
-    assert (nothing["failed"], nothing["signatures"], nothing["runs"]) == ({}, [], 6)
+    text = (shipped / "tables.toml").read_text().partition("[[fits]]")[0]
+    term = "recorded.all.exchanges.p50_s.1-10000000"
+    text = text.replace("responses.all.p50_s", term).replace(", rank = 6.0", "")
+    text = text.replace('= "[]"', """= '["responses", "flows"]'""")
+    (shipped / "tables.toml").write_text(text)
+    first = reproduce(str(shipped), ["1"], out=tmp_path / "first", measured=True)
+    assert (len(run_names), first["rows"]["run"]) == (6, 3)
+    shutil.copy(tmp_path / "first" / FILE, shipped)
+    again = reproduce(
+        str(shipped), ["1"], out=tmp_path / "again", finished_only=True, measured=True
+    )
+    assert (len(run_names), again["measured"]["runs"]) == (6, 6)
+    assert again["tables"] == first["tables"]
+    cells = [(tmp_path / out / "cells.csv").read_text() for out in ("first", "again")]
+    assert cells[0] == cells[1]
+    assert ",median,0.1,0." in cells[0]
 
 
 def count_of_taken(paper: Path, out: Path) -> int:

@@ -370,18 +370,6 @@ def test_durations_by_what_was_sent_again() -> None:
     assert found["small_without_timeout"] == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize(
-    ("answers", "word"),
-    [([True, True], "holds"), ([True, False], "fails"), ([True], "undecided")],
-)
-def test_signatures_can_decide_a_claim(answers: list[bool], word: str) -> None:
-    spec = {**SPEC, "signature": ["a", "b"]}
-    found = [
-        Verdict.of(name, "", answer, name) for name, answer in zip("ab", answers, strict=False)
-    ]
-    assert claims.of_signatures(spec, found).outcome == word
-
-
 def test_columns_that_the_paper_does_not_print_stand_alone() -> None:
     column = Column("busy", "busy (%)")
     board = Scoreboard({"1": "Table"}, scored=True, cells=[Cell("1", "row", column, "", (97.25,))])

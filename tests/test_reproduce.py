@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import signatures
+from aqmlab.papers import claims as rule
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan
 from aqmlab.papers.reproduce import reproduce
 from aqmlab.papers.scoreboard import Cell, Column, Scoreboard
+from aqmlab.results import recorded
 from aqmlab.results.terms import Term, Tolerance, total
 from small_paper import executor, written
 
@@ -53,9 +55,8 @@ def test_rows_become_scenarios() -> None:
     paper = christiansen()
     plan = Plan(paper, [1, 2])
     plan.add_tables([table for table in paper.tables if table.id in PUBLISHED])
-    plan.add_recorded()
     # (30,90) with limit 480 stands in four tables, and Table 5 repeats two rows of B.2.
-    assert len(plan.scenarios) == 2 * (20 + 15 + 9 + 9 + 6 + 6) + 2
+    assert len(plan.scenarios) == 2 * (20 + 15 + 9 + 9 + 6 + 6)
     one = plan.scenarios[plan.rows["B.2", "RED (30,90) at 98 %"][1]]
     assert one.seed == 2
     assert one.data["traffic"][0]["users"] == 3332
@@ -63,19 +64,10 @@ def test_rows_become_scenarios() -> None:
     assert (red["kind"], red["gap"], red["max_p"], red["w_q"]) == ("red", "altq", 0.1, 1 / 512)
     assert (red["min_th"], red["max_th"]) == ("30 packets", "90 packets")
     assert one.data["measure"]["record"] == []
-    recorded = plan.scenarios[plan.recorded["B.2", "RED (5,15) at 98 %"]]
-    assert recorded.data["measure"]["record"] == ["responses", "flows"]
-
-
-def test_signatures_name_rows_and_columns_that_exist() -> None:
-    paper = christiansen()
-    for spec in paper.signatures["orderings"]:
-        for table, label in (spec["low"], *spec["high"]):
-            columns = [column.name for column in paper.table(table).columns]
-            assert paper.table(table).row(label)
-            assert spec["column"] in columns
-    for table, label in signatures.rows_to_record(paper.signatures):
-        assert paper.table(table).row(label)
+    plan.add_tables([paper.table("figures17-18"), paper.table("figure21")])
+    same = [plan.rows[table, "RED (5,15) at 98 %"] for table in ("figures17-18", "figure21")]
+    assert same[0] == same[1]
+    assert plan.scenarios[same[0][0]].data["measure"]["record"] == ["responses", "flows"]
 
 
 def test_throughput_is_ip_and_header_bytes_in_kilobytes() -> None:
@@ -173,7 +165,7 @@ def test_a_reproduction_scores_and_writes(
         "columns": {"median": {"within": 1, "by_value": 1, "total": 2}},
     }
     assert (result["scored"], result["seeds"], result["runs"]) == (True, [1, 2], 6)
-    assert [finding["holds"] for finding in result["signatures"]] == [True]
+    assert [found["verdict"] for found in result["claims"]["verdicts"]] == ["holds"]
     rows = list(csv.DictReader(Path(result["files"]["cells"]).read_text().splitlines()))
     # Of 30 users the paper gives no median. 40 x 30 - 200 = 1000 responses.
     assert [(row["row"], row["ours"], row["verdict"]) for row in rows] == [
@@ -195,7 +187,8 @@ def test_a_failed_run_counts_as_outside(
     result = reproduce(str(small), out=tmp_path / "out")
     assert result["cells"] == {"within": 1, "by_value": 1, "total": 3}
     assert list(result["failed"].values()) == ["it broke", "it broke"]
-    assert [finding["holds"] for finding in result["signatures"]] == [None]
+    [found] = result["claims"]["verdicts"]
+    assert (found["verdict"], found["because"]) == ("undecided", "a run is missing")
     assert "missing" in Path(result["files"]["cells"]).read_text()
 
 
@@ -217,7 +210,7 @@ def test_the_engine_runs_and_runs_are_used_again(small: Path, tmp_path: Path) ->
     again = reproduce(str(small), quick=True, out=tmp_path / "out")
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "runs").iterdir()} == runs
     assert again["tables"]["1"] == first["tables"]["1"]
-    assert again["signatures"] == []
+    assert again["claims"]["verdicts"][0]["because"] == "quick runs decide orderings only"
 
 
 def test_only_what_is_finished_is_shown(small: Path, tmp_path: Path) -> None:
@@ -258,19 +251,39 @@ def test_a_broken_paper_is_one_sentence(small: Path, old: str, new: str, message
         reproduce(str(small))
 
 
-STEP = {"at_bytes": 2880, "window_bytes": 480, "by_s": 0.04}
-SIZES = np.arange(1920, 3841)
+def test_signatures_are_refused(small: Path) -> None:
+    (small / "signatures.toml").write_text("")
+    expected = r"signatures\.toml: found signatures; expected rules in claims\.toml"
+    with pytest.raises(AqmlabError, match=expected):
+        reproduce(str(small))
 
 
-def exchanges(times: np.ndarray, *, retransmitted: bool = False) -> dict[str, Any]:
-    again = np.full(len(times), retransmitted)
-    return {"response_bytes": SIZES[: len(times)], "response_s": times, "retransmitted": again}
+SIZES = np.arange(1921, 3841)
+AROUND = ("1921-2400", "2401-2880", "2881-3360", "3361-3840")
+
+
+def exchanges(times: np.ndarray, *, retransmitted: bool = False) -> Any:
+    """What response times of rising sizes give; the sizes begin anew after their end."""
+    flow = np.arange(len(times))
+    again = np.full(len(times), int(retransmitted))
+    flows = {"flow": flow, "retransmitted_syn": again}
+    flows |= {f"retransmitted_{kind}": np.zeros_like(again) for kind in ("fin", "data")}
+    sizes = 2880 - flow % 900 if retransmitted else SIZES
+    table = {"flow": flow, "response_s": times, "response_bytes": sizes}
+    return recorded.exchanges(pa.table(table), pa.table(flows))
+
+
+def steps(times: np.ndarray) -> bool:
+    """Whether the medians around 2,880 bytes step up by 40 ms."""
+    medians = [exchanges(times)["p50_s"][span] for span in AROUND]
+    return bool(rule.FUNCTIONS["step"](0.04, *medians))
 
 
 def test_a_step_is_found() -> None:
-    holds, measured = signatures.step(STEP, exchanges(np.where(SIZES > 2880, 0.18, 0.1)))
-    assert holds
-    assert "2401 to 2880 B 100 ms, 2881 to 3360 B 180 ms" in measured
+    times = np.where(SIZES > 2880, 0.18, 0.1)
+    assert steps(times)
+    assert [exchanges(times)["p50_s"][span] for span in AROUND[1:3]] == [0.1, 0.18]
+    assert exchanges(times)["p50_s"]["1-100"] is None
 
 
 @pytest.mark.parametrize(
@@ -283,32 +296,30 @@ def test_a_step_is_found() -> None:
     ids=["flat", "elsewhere", "slope"],
 )
 def test_no_step_is_no_step(times: np.ndarray) -> None:
-    assert not signatures.step(STEP, exchanges(times))[0]
-
-
-BANDS = {"up_to_bytes": 9999, "range_s": [0.5, 6.0], "bin_s": 0.1, "at_least": 3}
-SPACED = {**BANDS, "spacing_s": 0.5}
+    assert not steps(times)
 
 
 @pytest.mark.parametrize(
-    ("times", "exist", "spaced", "measured"),
+    ("times", "middles", "off"),
     [
-        ([1.5, 2.5, 3.0], True, True, "bands at 1.55, 2.55, 3.05 s"),
-        ([1.5, 2.5, 3.2], True, False, "bands at 1.55, 2.55, 3.25 s"),
-        ([1.5, 2.5], False, False, "bands at 1.55, 2.55 s"),
+        ([1.5, 2.5, 3.0], [1.55, 2.55, 3.05], 0.0),
+        ([1.5, 2.5, 3.2], [1.55, 2.55, 3.25], 0.2),
+        ([1.5, 2.5], [1.55, 2.55], 0.0),
+        ([1.5], [1.55], None),
     ],
 )
 def test_bands_are_separate_peaks(
-    times: list[float], exist: bool, spaced: bool, measured: str
+    times: list[float], middles: list[float], off: float | None
 ) -> None:
     random = np.random.default_rng(1)
     banded = random.choice(times, 1900) + random.normal(0.05, 0.06, 1900)
-    found = exchanges(banded, retransmitted=True)
-    assert signatures.bands(BANDS, found) == (exist, measured)
-    assert signatures.bands(SPACED, found) == (spaced, measured)
-    assert signatures.bands(BANDS, exchanges(banded)) == (False, "no bands")
+    assert recorded.bands(banded) == pytest.approx(middles)
+    found = exchanges(banded, retransmitted=True)["bands"]
+    assert found["count"] == len(middles)
+    assert found["off_timer_s"] == (None if off is None else pytest.approx(off))
+    assert exchanges(banded[: len(SIZES)].repeat(2)[: len(SIZES)])["bands"]["count"] == 0
 
 
 def test_even_times_have_no_bands() -> None:
     even = np.random.default_rng(1).uniform(1, 6, 1900)
-    assert not signatures.bands(BANDS, exchanges(even, retransmitted=True))[0]
+    assert exchanges(even, retransmitted=True)["bands"]["count"] == 0

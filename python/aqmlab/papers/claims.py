@@ -35,7 +35,6 @@ __all__ = [
     "decide",
     "further_seeds",
     "judge",
-    "of_signatures",
     "place",
     "rows_of",
     "rules",
@@ -74,6 +73,12 @@ def _at_max(x: np.ndarray, y: np.ndarray) -> float:
     return float(x[np.argmax(y)])
 
 
+def _step(by: float, *four: float) -> bool:
+    """Whether the third is above the second, and each other above its own by less than half."""
+    below, rise, above = np.diff(four)
+    return bool(rise >= by and max(below, above) < rise / 2)
+
+
 def _near(a: float, b: float, relative: float, absolute: float = 0.0) -> bool:
     """Whether a differs from b by no more than a share of b, or than a number."""
     return abs(a - b) <= max(relative * abs(b), absolute) + _ROUNDING
@@ -96,6 +101,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "at_max": _at_max,
     "near": _near,
     "at_most": _at_most,
+    "step": _step,
     "largest": lambda *values: np.maximum.reduce(values),
     "quantile": lambda share, values: float(np.quantile(values, share)),
     "within": lambda low, high, *values: all(
@@ -159,7 +165,6 @@ _Values = Mapping[tuple[str, str, str], Sequence[float] | None]
 def judge(
     paper: Paper,
     cells: Sequence[Cell],
-    signatures: Sequence[Verdict] = (),
     *,
     tables: Collection[str] | None = None,
     quick: bool = False,
@@ -178,8 +183,6 @@ def judge(
     for spec in paper.claims.get("claims", []):
         if "undecided" in spec:
             verdicts.append(_verdict(spec, UNDECIDED, spec["undecided"]))
-        elif "signature" in spec:
-            verdicts.append(of_signatures(spec, signatures))
         elif quick and spec["type"] not in paper.claims["quick"]:
             verdicts.append(_verdict(spec, UNDECIDED, "quick runs decide orderings only"))
         elif {place.table for rule in rules(spec) for place in _places(rule, paper)} <= done:
@@ -190,16 +193,6 @@ def judge(
 def _verdict(spec: Mapping[str, Any], word: str, because: str) -> Verdict:
     """A claim's verdict."""
     return Verdict(spec["id"], spec["text"], word, because, spec["own_tables"])
-
-
-def of_signatures(spec: Mapping[str, Any], signatures: Sequence[Verdict]) -> Verdict:
-    """Judges a claim that signatures decide: all of them must hold."""
-    found = [one for one in signatures if one.id in spec["signature"]]
-    answers = [one.holds for one in found]
-    because = "; ".join(one.measured for one in found)
-    if len(found) < len(spec["signature"]) or None in answers:
-        return _verdict(spec, UNDECIDED, because or "a run is missing")
-    return _verdict(spec, HOLDS if all(answers) else FAILS, because)
 
 
 def decide(spec: Mapping[str, Any], paper: Paper, values: _Values) -> Verdict:

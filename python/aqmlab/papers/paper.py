@@ -153,8 +153,6 @@ class Paper:
     reference: Mapping[str, str]
     """``row``: label of the row without active queue management that goes with a row, whose columns
     it names; ``except``: pattern of the rows that have none; empty: no row has one."""
-    signatures: Mapping[str, Any]
-    """What ``signatures.toml`` says; see :mod:`aqmlab.papers.signatures`."""
     claims: Mapping[str, Any]
     """What ``claims.toml`` says; see :mod:`aqmlab.papers.claims`."""
     figures: tuple[Figure, ...] = ()
@@ -167,7 +165,9 @@ class Paper:
         """Reads a paper by its name, or by the path of its folder."""
         folder = _find(name)
         source = _toml(folder / "tables.toml")
-        signatures, figures = folder / "signatures.toml", folder / "figures.toml"
+        figures, signatures = folder / "figures.toml", folder / "signatures.toml"
+        if signatures.exists():
+            raise AqmlabError(f"{signatures}: found signatures; expected rules in claims.toml")
         try:
             columns = {key: column(key, spec) for key, spec in source["columns"].items()}
             specs = {spec["id"]: spec for spec in source["tables"]}
@@ -188,7 +188,6 @@ class Paper:
                 excluded=tuple(_mark(spec) for spec in source.get("excluded", [])),
                 fitted=tuple(_mark(spec) for spec in source.get("fitted", [])),
                 reference=source.get("reference", {}),
-                signatures=_toml(signatures) if signatures.exists() else {},
                 claims=_claims(folder),
                 figures=_figures_of(_toml(figures), tables) if figures.exists() else (),
                 readings=readings,

@@ -1,4 +1,4 @@
-"""The runs that a paper's tables, figures and signatures need."""
+"""The runs that a paper's tables and figures need."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from aqmlab.papers import signatures
 from aqmlab.papers.paper import Paper, Row, Table
 from aqmlab.scenario.scenario import Scenario
 
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
     from aqmlab.papers.paper import Figure
 
 __all__ = ["Plan"]
-
-
-_RECORDING = ("measure.record", '["responses", "flows"]')
-"""The override of runs whose signatures need every connection."""
 
 
 @dataclass
@@ -39,8 +34,6 @@ class Plan:
     rows: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """Names of the runs, one per seed, of a table's row, by table and label; the further seeds come
     last."""
-    recorded: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Name of the run that records connections for the signatures, by table and label."""
 
     def add_tables(self, tables: Sequence[Table]) -> None:
         """Plans every row of some tables."""
@@ -63,7 +56,7 @@ class Plan:
                 self._add_row(tables[name], tables[name].row(label))
 
     def keep(self, names: Container[str], answered: Container[str] = ()) -> None:
-        """Forgets every row one of whose runs is not among these; recorded runs too.
+        """Forgets every row one of whose runs is not among these.
 
         Rows may also have runs that are answered without being there.
         """
@@ -72,23 +65,14 @@ class Plan:
             for row, runs in self.rows.items()
             if all(name in names or name in answered for name in runs)
         }
-        self.recorded = {row: name for row, name in self.recorded.items() if name in names}
         used = {name for runs in self.rows.values() for name in runs}
-        used.update(self.recorded.values())
         self.scenarios = {name: self.scenarios[name] for name in self.scenarios if name in used}
 
-    def add_recorded(self) -> None:
-        """Plans the runs that signatures need on top of the tables."""
-        for name, label in signatures.rows_to_record(self.paper.signatures):
-            table = self.paper.table(name)
-            self.recorded[name, label] = self._add(
-                table, table.row(label), self.seeds[0], _RECORDING
-            )
-
-    def _add(self, table: Table, row: Row, seed: int, *extra: tuple[str, str]) -> str:
+    def _add(self, table: Table, row: Row, seed: int) -> str:
+        """Plans a run and returns its name."""
         paper = self.paper
         length = paper.quick if self.quick else paper.full if self.full else ()
-        overrides = [*paper.common, *row.overrides, *length, ("seed", str(seed)), *extra]
+        overrides = [*paper.common, *row.overrides, *length, ("seed", str(seed))]
         scenario = Scenario.load(table.scenario, overrides)
         name = f"{scenario.key[:16]}-s{seed}"
         self.scenarios.setdefault(name, scenario)

@@ -13,7 +13,7 @@ from aqmlab._util.lazy import np
 from aqmlab._util.markup import markdown
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import claims, noise, readings, signatures
+from aqmlab.papers import claims, noise, readings
 from aqmlab.papers import figures as paper_figures
 from aqmlab.papers import measured as kept
 from aqmlab.papers.measured import Answers, Question, asked, measure, questions
@@ -52,11 +52,10 @@ def reproduce(
 
     Args:
         paper: Name of a paper, or path of a folder like those in ``papers/``.
-        tables: Ids of tables, fits and figures; None: all, and the signatures.
+        tables: Ids of tables, fits and figures; None: all.
         quick: Short runs with one seed, whose numbers are not scored.
         full: Runs of the published length, where the paper's usual ones are shorter.
-        finished_only: Nothing is run: rows whose runs are not all finished are left out, and so
-            are signatures that look at single connections of such a run.
+        finished_only: Nothing is run: rows whose runs are not all finished are left out.
         measured: Runs that are not in ``out`` are taken from ``measured.json`` in the paper's
             folder, as far as it answers what the tables and fits ask of them. Figures that are not
             named lack them.
@@ -81,8 +80,6 @@ def reproduce(
     plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
     plan.add_figures(wanted)
     planned = len(plan.rows)
-    if tables is None and not quick:
-        plan.add_recorded()
     wanted_of_runs = questions(plan, chosen, fits)
     shipped = kept.read(source.folder / kept.FILE, source) if measured else {}
     present = {path.name for path in (folder / "runs").glob("*") if path.is_dir()}
@@ -103,8 +100,7 @@ def reproduce(
     cells += [cell for fit in fits for cell in _fit_cells(fit, plan, answers)]
     titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
     board = Scoreboard(titles, not quick, cells)
-    found = [] if quick else _signature_verdicts(plan, cells, runs)
-    judged = claims.judge(source, cells, found, tables=titles, quick=quick)
+    judged = claims.judge(source, cells, tables=titles, quick=quick)
     decidable = noise.shares(source)
     chance = {} if quick else noise.shares_of_ours(source, cells)
     read = [] if quick else readings.judge(source, cells, judged, decidable, titles)
@@ -121,7 +117,6 @@ def reproduce(
             "total": planned,
         },
         **board.to_json(),
-        "signatures": [signatures.to_json(verdict) for verdict in found],
         "claims": {
             **claims.score(judged, decidable),
             "types": claims.score_by_type(source, judged, decidable),
@@ -167,7 +162,7 @@ def _further(plan: Plan) -> dict[str, Any]:
 
 
 def _needed_whole(plan: Plan, figures: Sequence[Figure], names: Sequence[str]) -> set[str]:
-    """The runs of which more than numbers is needed: of signatures and of figures of these names.
+    """The runs of which more than numbers is needed: those of figures of these names.
 
     Other figures come with their tables, and do without.
     """
@@ -176,7 +171,7 @@ def _needed_whole(plan: Plan, figures: Sequence[Figure], names: Sequence[str]) -
     places = [
         place for figure in figures if figure.id.lower() in named for place in figure.places(tables)
     ]
-    return {*plan.recorded.values(), *(name for place in places for name in plan.rows[place])}
+    return {name for place in places for name in plan.rows[place]}
 
 
 def _taken(
@@ -219,15 +214,6 @@ def _why_quick(paper: Paper) -> str:
     if _measures_early(paper):
         return "too short and too early to judge"
     return "of full length, but of one seed"
-
-
-def _signature_verdicts(plan: Plan, cells: Sequence[Cell], runs: _Runs) -> list[Verdict]:
-    """What became of the signatures that the runs can answer."""
-    recorded = {row: runs[name] for row, name in plan.recorded.items()}
-    return [
-        *signatures.check_orderings(plan.paper.signatures, cells),
-        *signatures.check_recorded(plan.paper.signatures, recorded),
-    ]
 
 
 def table_cells(table: Table, plan: Plan, answers: Mapping[str, Answers]) -> list[Cell]:
@@ -374,13 +360,6 @@ def _report(
     if rows["run"] < rows["total"]:
         head.append(f"{rows['run']} of {rows['total']} rows have been run; the others are missing.")
     parts = [head[0], " ".join(head[1:]), board.to_markdown().rstrip()]
-    if result["signatures"]:
-        answers = {True: "yes", False: "**no**", None: "no run"}
-        lines = [
-            [f"{found['id']}: {found['claim']}", answers[found["holds"]], found["measured"]]
-            for found in result["signatures"]
-        ]
-        parts.append("## Signatures\n\n" + markdown(["effect", "holds", "measured"], lines, 3))
     if judged:
         marks = dict.fromkeys(result["claims"]["within_noise"], "within the noise of one run")
         for one in read:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.lazy import np, pc
@@ -14,13 +15,21 @@ if TYPE_CHECKING:
 
     from aqmlab.results.run import Run
 
-__all__ = ["numbers", "of_connections", "of_responses"]
+__all__ = ["bands", "exchanges", "numbers", "of_connections", "of_responses"]
 
 
 _LARGE_BYTES = 25_000
 """Responses above it count as large: the 25 KB of Weigle et al. 2005."""
 _SMALL_BYTES = 16_000
 """Responses below it count as small: section 6 of Christiansen et al. 2000."""
+_WINDOW_BYTES = 2880
+"""Responses of which :func:`exchanges` looks for bands are not longer: the initial window there."""
+_BANDS_S = (0.5, 6.0)
+"""Where bands are looked for: Figure 21 there."""
+_BIN_S = 0.1
+"""Width of the bins in which bands are found."""
+_TIMER_S = 0.5
+"""Granularity of the retransmission timer there."""
 _KINDS = ("syn", "fin", "data")
 """What a connection can send again."""
 
@@ -31,8 +40,9 @@ def numbers(run: Run) -> Mapping[str, Any]:
     ``le.100ms``, ``le.1.5s``: the share of the responses that took at most that long;
     ``flow.le``: the same for durations of connections. With recorded responses also what
     :func:`of_responses` gives, with recorded connections ``retransmitted``: what
-    :func:`of_connections` gives. All are counted as in the summary: those that end in the measured
-    span. A run that keeps no distribution, a live one, has its summary only.
+    :func:`of_connections` gives; with both ``exchanges``: what :func:`exchanges` gives. All are
+    counted as in the summary: those that end in the measured span. A run that keeps no
+    distribution, a live one, has its summary only.
     """
     if run.distribution is None:
         return run.summary
@@ -52,7 +62,10 @@ def _of_class(run: Run, name: str) -> dict[str, Any]:
     if run.responses is not None:
         found |= of_responses(_of_traffic_class(run.responses, chosen))
     if run.flows is not None:
-        found["retransmitted"] = of_connections(_of_traffic_class(run.flows, chosen))
+        flows = _of_traffic_class(run.flows, chosen)
+        found["retransmitted"] = of_connections(flows)
+        if run.responses is not None:
+            found["exchanges"] = exchanges(_of_traffic_class(run.responses, chosen), flows)
     return found
 
 
@@ -102,6 +115,108 @@ def of_connections(table: pa.Table) -> dict[str, Any]:
         **{name: _quantiles(duration[rows]) for name, rows in chosen.items()},
         "small_without_timeout": _mean(table["timeouts"].to_numpy()[small] == 0),
     }
+
+
+def exchanges(responses: pa.Table, flows: pa.Table) -> Mapping[str, Any]:
+    """What the response times of some connections give.
+
+    ``p50_s.1921-2400``: the median of those of 1921 to 2400 bytes of which nothing was sent again.
+    ``bands``, of those of at most :data:`_WINDOW_BYTES` of which something was: ``count`` of the
+    :func:`bands`, and ``off_timer_s``, by how much two neighbours are at most further apart than a
+    multiple of :data:`_TIMER_S`, or less far; None of fewer than two.
+    """
+    return _Exchanges(responses, flows)
+
+
+def bands(times_s: np.ndarray) -> np.ndarray:
+    """The middles of the bands into which some times fall.
+
+    A band is a peak of the histogram within :data:`_BANDS_S` (bins of :data:`_BIN_S`) with at least
+    1 % of the times there that stands out from the valleys beside it by at least half of its
+    height.
+    """
+    from scipy.signal import find_peaks  # here, because importing it takes a second
+
+    low, high = _BANDS_S
+    edges = np.linspace(low, high, 1 + round((high - low) / _BIN_S))
+    counts, _ = np.histogram(times_s, bins=edges)
+    peaks, found = find_peaks(counts, prominence=0.0, height=max(1.0, 0.01 * counts.sum()))
+    peaks = peaks[found["prominences"] >= counts[peaks] / 2]
+    middles: np.ndarray = (edges[peaks] + edges[peaks + 1]) / 2
+    return middles
+
+
+def _off_timer(middles_s: np.ndarray) -> float | None:
+    """Largest difference between a distance of neighbours and a multiple of the timer's period."""
+    periods = np.diff(middles_s) / _TIMER_S
+    away = _TIMER_S * np.abs(periods - np.round(periods))
+    return float(np.max(away)) if len(away) else None
+
+
+@dataclass(frozen=True)
+class _Exchanges(Mapping[str, Any]):
+    """Response times beside what was sent again; computed when they are asked for."""
+
+    responses: pa.Table
+    flows: pa.Table
+
+    @cached_property
+    def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Response size, response time and whether anything was sent again, per response."""
+        again = [f"retransmitted_{kind}" for kind in _KINDS]
+        joined = self.responses.select(["flow", "response_s", "response_bytes"]).join(
+            self.flows.select(["flow", *again]), keys="flow", join_type="inner"
+        )
+        size, time, *sent = (
+            joined[name].to_numpy() for name in ("response_bytes", "response_s", *again)
+        )
+        return size, time, np.any(np.array(sent) > 0, axis=0)
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - medians or counts
+        """Medians by size, or what the bands are."""
+        if name not in self:
+            raise KeyError(name)
+        size, time, again = self._columns
+        if name == "p50_s":
+            return _Medians(size[~again], time[~again])
+        middles = bands(time[again & (size <= _WINDOW_BYTES)])
+        return {"count": len(middles), "off_timer_s": _off_timer(middles)}
+
+    def __contains__(self, name: object) -> bool:
+        """Whether it is one of its names."""
+        return name in {"p50_s", "bands"}
+
+    def __iter__(self) -> Iterator[str]:
+        """Its names."""
+        return iter(("p50_s", "bands"))
+
+    def __len__(self) -> int:
+        """Number of its names."""
+        return 2
+
+
+@dataclass(frozen=True)
+class _Medians(Mapping[str, float | None]):
+    """Median response times by response size: ``p50_s["1921-2400"]``."""
+
+    sizes: np.ndarray
+    times_s: np.ndarray
+
+    def __getitem__(self, span: str) -> float | None:
+        """The median of those of ``FIRST-LAST`` bytes; None of nothing."""
+        first, _, last = span.partition("-")
+        if not (first.isdecimal() and last.isdecimal()):
+            raise KeyError(span)
+        chosen = self.times_s[(self.sizes >= int(first)) & (self.sizes <= int(last))]
+        return float(np.median(chosen)) if len(chosen) else None
+
+    def __iter__(self) -> Iterator[str]:
+        """The sizes that occur."""
+        return (f"{size}-{size}" for size in np.unique(self.sizes))
+
+    def __len__(self) -> int:
+        """Number of sizes that occur."""
+        return len(np.unique(self.sizes))
 
 
 def _quantiles(times_s: np.ndarray) -> dict[str, float | None]:

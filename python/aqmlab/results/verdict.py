@@ -1,4 +1,4 @@
-"""Verdicts: what runs say of a statement, be it a paper's claim, a signature or a check."""
+"""Verdicts: what runs say of a statement, be it a claim of a paper or a check."""
 
 from __future__ import annotations
 

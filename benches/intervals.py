@@ -1,4 +1,4 @@
-"""How often intervals hold the true mean: the table of docs/statistics.md.
+"""How often intervals hold the true mean: the tables of docs/statistics.md and its record.
 
     make coverage
 
@@ -25,7 +25,8 @@ from scipy import special, stats
 SEEDS = (3, 5, 7, 10, 20, 30)
 SAMPLES = 2000
 RESAMPLES = 1000
-PAGE = Path(__file__).parent.parent / "docs" / "statistics.md"
+_ROOT = Path(__file__).parent.parent
+PAGES = {"worst": _ROOT / "docs" / "statistics.md", "coverage": _ROOT / "records" / "coverage.md"}
 SHARE: Bounds = (0.0, 1.0)
 POSITIVE: Bounds = (0.0, math.inf)
 
@@ -272,12 +273,11 @@ def main() -> None:
     if not parser.parse_args().write:
         sys.stdout.write("\n\n".join(tables.values()) + "\n")
         return
-    page = PAGE.read_text()
     for name, table in tables.items():
+        page = PAGES[name].read_text()
         before, _, rest = page.partition(f"<!-- {name} -->\n")
         _, _, after = rest.partition(f"<!-- end of {name} -->")
-        page = f"{before}<!-- {name} -->\n{table}\n<!-- end of {name} -->{after}"
-    PAGE.write_text(page)
+        PAGES[name].write_text(f"{before}<!-- {name} -->\n{table}\n<!-- end of {name} -->{after}")
 
 
 if __name__ == "__main__":

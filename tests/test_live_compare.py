@@ -111,7 +111,7 @@ def test_marks_and_shares_are_judged_where_a_case_asks() -> None:
 
 
 def test_the_page_counts_what_holds() -> None:
-    text = page(["## one\n"], [{"holds": True}, {"holds": False}], "6.1")
+    text = page(["| one | 1 of 2 | |"], [{"holds": True}, {"holds": False}], "6.1")
     assert "1 of 2 bounds are kept" in text
     assert "Linux 6.1" in text
 

@@ -164,7 +164,10 @@ def test_the_page_shows_every_cell_with_its_verdict(settings: dict[str, Setting]
     assert [cell.metric for cell in cells] == list(METRICS)
     text = page([setting], cells, {"ns-2": "2.35"})
     assert "**2 of 3 cells are within their tolerance.**" in text
-    assert "ns-2 2.35, seeds 1, 2." in text
+    assert "Versions: ns-2 2.35." in text
+    assert "| 10 Reno, RED | +0.0 % | +0.0 % | **-20.0 %** |" in text
+    assert "ns-3" not in text
+    text = peers.record([setting], cells)
     for row in (
         "| 10 Reno, RED | 1,100 (1,000 to 1,200) | 1,100 (1,100 to 1,100) | +0.0 % | within |",
         "| 10 Reno, RED | 1.00 (1.00 to 1.00) | 1.00 (1.00 to 1.00) | +0.0 % | within |",

@@ -99,6 +99,8 @@ def test_the_command_writes_page_and_figure(
     assert validate.main([]) == 0
     page = Path("docs/validation.md").read_text()
     assert "2 of 2 checks hold" in page
+    assert "What does not hold" not in page
+    page = Path("records/validation.md").read_text()
     assert "| 0.5 to 1 | 0.5 to 1 | yes |" in page
     assert "| 2 | 2 to 2 | yes |" in page
     assert capsys.readouterr().out.strip() in page

@@ -1,14 +1,15 @@
-//! Renews what is generated from the scenario's types: scenarios/schema.json, docs/scenario.md and
-//! the heads of the pages about disciplines, congestion controls and traffic models.
+//! Renews what is generated from the scenario's types: scenarios/schema.json, docs/scenario.md,
+//! docs/tcp-stack.md and the heads of the pages about disciplines, congestion controls and traffic models.
 
 use std::path::Path;
 use std::{fs, io};
 
-use aqmlab_scenario::{BY_HAND, Scenario, page_heads, reference};
+use aqmlab_scenario::{BY_HAND, Scenario, page_heads, reference, tcp_reference};
 
 fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     fs::write(root.join("docs/scenario.md"), reference())?;
+    fs::write(root.join("docs/tcp-stack.md"), tcp_reference())?;
     fs::write(
         root.join("scenarios/schema.json"),
         format!("{:#}\n", Scenario::json_schema()),

@@ -194,7 +194,7 @@ pub(crate) struct ProfileSheet {
 
 #[derive(Serialize)]
 pub(crate) struct ProfileValue {
-    name: String,
+    pub(crate) name: String,
     pub(crate) value: Value,
     description: String,
     /// The comment behind the value.

@@ -39,7 +39,7 @@ pub use error::ScenarioError;
 pub use link::{Input, Link, RateChange, Reordering};
 pub use model::{FlowTrace, Measure, Record, Scenario};
 pub use pages::{BY_HAND, Folder, page_heads};
-pub use reference::reference;
+pub use reference::{reference, tcp_reference};
 pub use sources::ClassError;
 pub use stacks::Stacks;
 pub use tables::{MAX_SCENARIO_BYTES, MAX_TABLE_BYTES, ReadFile};

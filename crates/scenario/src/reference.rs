@@ -16,7 +16,8 @@ use crate::{
 };
 use aqmlab_declare::schema::{Described, Parameter};
 
-/// The page docs/scenario.md: every field with its form, default and meaning.
+/// The page docs/scenario.md: every field with its form, default and meaning. What has a page of
+/// its own (a discipline, a traffic model, a congestion control) is a row that links to it.
 pub fn reference() -> String {
     let mut page = include_str!("reference.md").to_owned();
     page += "\n## Quantities\n\n";
@@ -34,24 +35,35 @@ pub fn reference() -> String {
         &mut page,
         "`[topology.bottleneck]`, `[topology.links.NAME]`",
     );
-    page += "\nWhat stands in the table itself holds for both directions; \
+    page += "\nThe table holds for both directions. \
              `[topology.bottleneck.forward]` (servers to clients) and \
-             `[topology.bottleneck.reverse]` replace single keys, a discipline as a whole.\n";
+             `[topology.bottleneck.reverse]` replace single keys, and a discipline as a whole. \
+             [Topologies](topologies.md) shows examples.\n";
     table::<Input>(&mut page, "`input`");
     table::<Reordering>(&mut page, "`reordering`");
     table::<RateChange>(&mut page, "`rate_changes`, a list of");
     table::<Change>(&mut page, "`changes`, a list of");
-    kinds::<Discipline>(&mut page, "`discipline`");
+    page += "\n## `discipline`\n\nThe page of a kind lists its keys and its presets. \
+             [Choose a queue](choose.md) compares them.\n\n";
+    linked::<Discipline>(&mut page, "disciplines");
     table::<Common>(&mut page, "`[[traffic]]`");
-    page += "\nBeside these, a class has its `kind` and the keys of that kind, below.\n";
-    kinds::<Model>(&mut page, "`[[traffic]]`");
-    kinds::<Rtt>(&mut page, "`rtt`");
-    kinds::<Sizes>(&mut page, "`request` and `response`");
+    page += "\nA class also has its `kind` and the keys of that kind:\n\n";
+    linked::<Model>(&mut page, "traffic");
+    rows::<Rtt>(&mut page, "`rtt`");
+    page += "\n[Round-trip times](traffic/round-trip-times.md) says what each kind is made from.\n";
+    rows::<Sizes>(&mut page, "`request` and `response`");
+    page + "\n## `tcp`\n\nThe name of a profile, or a table of keys: [the TCP stack](tcp-stack.md).\n"
+}
+
+/// The page docs/tcp-stack.md: profiles, and every key of a stack.
+pub fn tcp_reference() -> String {
+    let mut page = include_str!("tcp-stack.md").to_owned();
     profiles(&mut page);
-    kinds::<CongestionControlKind>(&mut page, "`tcp.congestion_control`");
-    kinds::<SlowStart>(&mut page, "`tcp.slow_start`");
-    kinds::<Clock>(&mut page, "`tcp.clock`");
-    kinds::<DelayedAck>(&mut page, "`tcp.delayed_ack`");
+    page += "\n## `tcp.congestion_control`\n\n";
+    linked::<CongestionControlKind>(&mut page, "congestion-controls");
+    rows::<SlowStart>(&mut page, "`tcp.slow_start`");
+    rows::<Clock>(&mut page, "`tcp.clock`");
+    rows::<DelayedAck>(&mut page, "`tcp.delayed_ack`");
     page
 }
 
@@ -73,30 +85,60 @@ fn kinds<T: JsonSchema>(page: &mut String, heading: &str) {
     }
 }
 
+/// A row for each kind, which links to its page in a folder.
+fn linked<T: JsonSchema>(page: &mut String, folder: &str) {
+    *page += "| kind | what it is |\n| --- | --- |\n";
+    for kind in Described::of::<T>().kinds() {
+        let name = &kind.name;
+        *page += &format!("| [`{name}`]({folder}/{name}.md) | {} |\n", kind.summary);
+    }
+}
+
+/// Kinds with few keys: a row for each key, under the row of its kind.
+fn rows<T: JsonSchema>(page: &mut String, heading: &str) {
+    *page += &format!(
+        "\n## {heading}\n\n| `kind` and its keys | default or form | meaning |\n| --- | --- | --- |\n"
+    );
+    for kind in Described::of::<T>().kinds() {
+        *page += &format!("| **`{}`** | | {} |\n", kind.name, cell(&kind.summary));
+        for parameter in &kind.parameters {
+            let mut meaning = parameter.description.clone();
+            for word in &parameter.words {
+                let _ = write!(meaning, " `\"{}\"`: {}", word.name, word.summary);
+            }
+            *page += &row(&parameter.name, &value(parameter), &meaning);
+        }
+    }
+}
+
 /// A table of keys, and the words that they take.
 pub(crate) fn parameters(page: &mut String, parameters: &[Parameter]) {
-    *page += "| key | form | default | meaning |\n| --- | --- | --- | --- |\n";
+    *page += "| key | default or form | meaning |\n| --- | --- | --- |\n";
     for parameter in parameters {
-        let Parameter {
-            name,
-            description,
-            form,
-            required,
-            default,
-            ..
-        } = parameter;
-        let default = match default {
-            Some(default) => code(default),
-            None if *required => "needed".to_owned(),
-            None => String::new(),
-        };
-        *page += &format!(
-            "| `{name}` | {} | {default} | {} |\n",
-            cell(form),
-            cell(description)
-        );
+        *page += &row(&parameter.name, &value(parameter), &parameter.description);
     }
     words(page, parameters);
+}
+
+fn row(name: &str, value: &str, meaning: &str) -> String {
+    format!("| `{name}` | {} | {} |\n", cell(value), cell(meaning))
+}
+
+/// What a key has if it is left out, and what it takes where that does not show it.
+fn value(parameter: &Parameter) -> String {
+    let form = &parameter.form;
+    let shown = match form.strip_prefix("text such as ") {
+        Some(example) => format!("like `{example}`"),
+        None => form.clone(),
+    };
+    match (&parameter.default, parameter.required) {
+        (Some(default), _) => match form.split_once("number ") {
+            Some((_, bounds)) => format!("`{default}`, {bounds}"),
+            None => code(default),
+        },
+        (None, true) => format!("needed, {shown}"),
+        (None, false) => format!("none, {shown}"),
+    }
 }
 
 /// A list of the words for each key that takes words.
@@ -112,35 +154,39 @@ fn words(page: &mut String, parameters: &[Parameter]) {
     }
 }
 
-/// The keys of a profile with the value that each profile gives them.
+/// The profiles with what they change, and the keys with the value of the plain profile.
 fn profiles(page: &mut String) {
-    *page += "\n## `tcp`\n\nThe name of a profile, or a table whose `profile` names one and whose \
-              other keys replace its values: `tcp = { profile = \"rfc\", ecn = true }`. A table with \
-              `client` and `server` has a stack for each end: \
-              `tcp = { client = \"linux\", server = { profile = \"rfc\", ecn = true } }`.\n\n";
-    let sheets = Profile::NAMES.map(ProfileSheet::of);
-    for (name, sheet) in Profile::NAMES.iter().zip(&sheets) {
-        *page += &format!("- `\"{name}\"`: {}\n", sheet.summary);
-    }
-    let columns = Profile::NAMES.map(|name| format!(" `{name}` |")).concat();
-    let rule = " --- |".repeat(Profile::NAMES.len());
-    *page += &format!("\n| key |{columns} meaning |\n| --- |{rule} --- |\n");
-    let keys: Vec<_> = profile_keys()
-        .into_iter()
-        .filter(|key| key.name != "profile")
-        .collect();
-    for (index, key) in keys.iter().enumerate() {
-        let values: String = sheets
+    let [plain, others @ ..] = Profile::NAMES;
+    let base = ProfileSheet::of(plain);
+    *page += &format!("\n## Profiles\n\n**`{plain}`**: {}\n", base.summary);
+    for name in others {
+        let sheet = ProfileSheet::of(name);
+        let changed: Vec<_> = sheet
+            .parameters
             .iter()
-            .map(|sheet| format!(" {} |", code(&sheet.parameters[index].value)))
+            .zip(&base.parameters)
+            .filter(|(own, plain)| own.value != plain.value)
+            .map(|(own, _)| match code(&own.value) {
+                value if value.is_empty() => format!("`{}` not set", own.name),
+                value => format!("`{} = {}`", own.name, value.trim_matches('`')),
+            })
             .collect();
-        let _ = writeln!(
-            page,
-            "| `{}` |{values} {} |",
-            key.name,
-            cell(&key.description)
+        *page += &format!(
+            "\n**`{name}`**: {} It differs from `{plain}` in {}.\n",
+            sheet.summary,
+            changed.join(", ")
         );
     }
+    let _ = write!(
+        page,
+        "\n## Keys\n\n| key | `{plain}` | meaning |\n| --- | --- | --- |\n"
+    );
+    let mut keys = profile_keys();
+    keys.retain(|key| key.name != "profile");
+    for (key, own) in keys.iter().zip(&base.parameters) {
+        *page += &row(&key.name, &code(&own.value), &key.description);
+    }
+    keys.retain(|key| key.name != "congestion_control");
     words(page, &keys);
 }
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use aqmlab_aqm::Discipline;
 use aqmlab_net::{QueueSize, Rate, Time};
-use aqmlab_scenario::{BY_HAND, Framing, Scenario, Topology, catalog, page_heads, reference};
+use aqmlab_scenario::{
+    BY_HAND, Framing, Scenario, Topology, catalog, page_heads, reference, tcp_reference,
+};
 use aqmlab_tcp::{CongestionControlKind, PeerCache, Profile};
 use aqmlab_traffic::{Model, Rtt};
 
@@ -140,9 +142,11 @@ fn the_schema_file_is_fresh() {
 }
 
 #[test]
-fn the_reference_page_is_fresh() {
-    let file = fs::read_to_string(root().join("docs/scenario.md")).unwrap();
-    assert!(file == reference(), "docs/scenario.md: {RENEW}");
+fn the_reference_pages_are_fresh() {
+    for (name, text) in [("scenario", reference()), ("tcp-stack", tcp_reference())] {
+        let file = fs::read_to_string(root().join(format!("docs/{name}.md"))).unwrap();
+        assert!(file == text, "docs/{name}.md: {RENEW}");
+    }
 }
 
 #[test]

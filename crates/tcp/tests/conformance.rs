@@ -1,4 +1,4 @@
-//! The table of rules in docs/tcp-conformance.md names what is there: every script and test exists,
+//! The table of rules in rules.md names what is there: every script and test exists,
 //! every script names the rules that it shows, no rule is called met without one.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ fn root() -> &'static Path {
 }
 
 fn rules() -> BTreeMap<String, Rule> {
-    let page = fs::read_to_string(root().join("../../docs/tcp-conformance.md")).unwrap();
+    let page = fs::read_to_string(root().join("tests/rules.md")).unwrap();
     let mut rules = BTreeMap::new();
     for line in page.lines() {
         let cells: Vec<_> = line.split(" | ").collect();
@@ -123,6 +123,24 @@ fn every_rule_is_met_with_a_test_or_has_a_reason() {
         }
     }
     assert!(met >= 140, "only {met} rules are met");
+}
+
+#[test]
+fn the_page_counts_the_rules_and_lists_those_that_are_not_met() {
+    let page = fs::read_to_string(root().join("../../docs/tcp-conformance.md")).unwrap();
+    let rules = rules();
+    let count = |word: &str| rules.values().filter(|rule| rule.met == word).count();
+    let sentence = format!(
+        "Of {} rules {} are met, {} by profile, {} are not.",
+        rules.len(),
+        count("met"),
+        count("profile"),
+        count("no")
+    );
+    assert!(page.contains(&sentence), "{sentence}");
+    for (id, _) in rules.iter().filter(|(_, rule)| rule.met == "no") {
+        assert!(page.contains(id), "docs/tcp-conformance.md: {id} is not met");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,35 +14,28 @@ from aqmlab.cli.loading import load, names
 
 __all__ = ["PAGE", "page"]
 
-
 PAGE = Path("docs/cli.md")
 """Where the page is, from the project's folder."""
 _HEAD = """# The command line
 
-Every command with its arguments and options. The page is generated from the commands themselves by
-`python -m aqmlab.cli.reference`; a test holds it current.
+`python -m aqmlab.cli.reference` generates this page from the commands.
 
-Exit status: 0 done, 1 a run failed, or a damaged one is left out of a report, 2 the input is wrong,
-130 interrupted. What was asked for goes to standard output, everything else to standard error.
-`-o`, `--output` names a file, `--out` a folder; `--seed N` is one seed, `--seeds A..B` are several.
+Exit status: 0 done, 1 a run failed or a damaged run is left out of a report, 2 the input is wrong,
+130 interrupted. Results go to standard output, everything else to standard error.
 
-Tables are as wide as the terminal's window and never cut a number: one that is too wide is turned
-(a row for each metric) or split into blocks of columns. In a pipe they are plain text of any width.
-`--tsv` prints tab-separated values instead: a row for each run (of a sweep: for each point), the
-keys of [`summary.json`](metrics.md) as heads, nothing rounded; of a sweep the means, with the ends
-of their 95 % intervals as `KEY.low` and `KEY.high`. `--json` prints everything. `--format` prints
-the tables themselves [for a paper](figures.md#tables-for-a-paper). Progress is shown by bars on a
-terminal, elsewhere by a line on standard error every 10 s. Where the environment has `NO_COLOR`,
-nothing is bold or coloured. Control characters in titles, labels and files are printed
-as text such as `\\u001b`.
+Tables are as wide as the terminal's window and never cut a number. In a pipe they are plain text of
+any width. `--json` prints everything. `--tsv` prints a row for each run, or for each point of a
+sweep, with the keys of [`summary.json`](metrics.md) as heads and nothing rounded; `KEY.low` and
+`KEY.high` are the ends of 95 % intervals. `--format` prints the tables
+[for a paper](figures.md#tables-for-a-paper). `NO_COLOR` in the environment turns bold and colour
+off. Control characters in titles and labels are printed as text such as `\\u001b`.
 
 ## Short paths of fields
 
 A field of the bottleneck needs no `topology.bottleneck.` before it: `--set rate=20Mbit/s`,
 `--vary discipline=droptail-240,fq-codel`, `--vary 'discipline.target=1 ms..50 ms:log'`. A path is
 short if it begins with a key of a link, such as `rate`, `delay`, `discipline`, `forward` or
-`reverse`. Short paths work in every option that takes a field, in the axes and settings of a sweep,
-in the tables of a paper and in `Scenario.with_overrides`.
+`reverse`. Short paths work wherever a field is named: options, sweeps, tables of a paper, Python.
 
 | topology | `discipline` is short for |
 | --- | --- |
@@ -49,8 +43,8 @@ in the tables of a paper and in `Scenario.with_overrides`.
 | `network` with one link | `topology.links.LINK.discipline` |
 | `network` with several links | an error, which lists the full paths |
 
-The key of a [change](how-to/step.md) names one direction of a link. There the end of a key is
-enough if no other key has the same end: `forward.rate` for `bottleneck.forward.rate`.
+The key of a [change](how-to/step.md) names one direction of a link. The end of a key is enough if
+no other key has the same end: `forward.rate` for `bottleneck.forward.rate`.
 
 ## Places with runs
 
@@ -64,33 +58,57 @@ Commands that take `RUNS` open runs from any of these places:
 | a sweep file | the same, if the results are in `runs/sweeps/NAME` |
 | a pattern in quotes, such as `'runs/bulk-*'` | those at all places that fit it |
 """
+_SHARED = 4
+"""How many commands take an option in the same words before the page lists it once, for all."""
 
 
 def page() -> str:
-    """The page as Markdown."""
-    return "\n".join(
-        [_HEAD, *(text for name in names() for text in _sections(load(name), f"aqmlab {name}"))]
+    """The page as Markdown: the options that many commands take first, then every command."""
+    commands = [pair for name in names() for pair in _commands(load(name), f"aqmlab {name}")]
+    counts = Counter(row for name, command in commands for row in _rows(name, command))
+    shared = [row for row, count in counts.items() if count >= _SHARED]
+    head = "## Common options\n\nA command lists those that it takes by their names.\n"
+    table = "\n".join(["| option | meaning |", "| --- | --- |", *map(_line, sorted(shared))])
+    sections = (
+        text for name, command in commands for text in _sections(command, name, set(shared))
     )
+    return "\n".join([_HEAD, head, f"{table}\n", *sections])
 
 
-def _sections(command: Any, name: str) -> Iterator[str]:  # noqa: ANN401 - click's type
-    """A command, or the commands of a group, each as a section."""
+def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - click's type
+    """A command, or the commands of a group, with their names."""
     inner = getattr(command, "commands", None)
-    if inner is not None:
-        for key in sorted(inner):
-            yield from _sections(inner[key], f"{name} {key}")
+    if inner is None:
+        yield name, command
         return
+    for key in sorted(inner):
+        yield from _commands(inner[key], f"{name} {key}")
+
+
+def _rows(name: str, command: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - click's type
+    """What each argument and option is called, and what it means."""
+    context = typer.Context(command, info_name=name)
+    records = (parameter.get_help_record(context) for parameter in command.params)
+    return [record for record in records if record is not None]
+
+
+def _sections(command: Any, name: str, shared: set[tuple[str, str]]) -> Iterator[str]:  # noqa: ANN401
+    """A command as a section."""
     context = typer.Context(command, info_name=name)
     usage = " ".join(command.collect_usage_pieces(context))
     yield f"## {name}\n\n```text\n{name} {usage}\n```\n\n{_prose(command.help)}\n"
-    records = (parameter.get_help_record(context) for parameter in command.params)
-    rows = [_row(*record) for record in records if record is not None]
-    if rows:
-        yield "\n".join(["| argument or option | meaning |", "| --- | --- |", *rows]) + "\n"
+    rows = _rows(name, command)
+    own = [_line(row) for row in rows if row not in shared]
+    if own:
+        yield "\n".join(["| argument or option | meaning |", "| --- | --- |", *own]) + "\n"
+    common = ", ".join(f"`{row[0].split()[0].rstrip(',')}`" for row in rows if row in shared)
+    if common:
+        yield f"[Common options](#common-options): {common}.\n"
 
 
-def _row(names: str, meaning: str) -> str:
+def _line(row: tuple[str, str]) -> str:
     """An argument or option as a row: its names and what it takes, what it is and its default."""
+    names, meaning = row
     cells = (text.replace("|", r"\|") for text in (f"`{names}`", _prose(meaning)))
     return f"| {' | '.join(cells)} |"
 

@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 
 __all__ = ["intact", "reproduce_all"]
 
-
 _Result = dict[str, Any]
 """What a reproduction found: its ``scoreboard.json``."""
 
 _HEAD = """# Fidelity
 
-How close aqmlab comes to what others published: every cell that a paper prints, and every claim.
-This page is written by `aqmlab reproduce all`, not by hand. The [findings](not-reproduced/index.md)
-say what is missed and what we know of why, [reproduce](reproduce.md) how cells and claims are
-judged."""
+How close aqmlab comes to what five studies published: every cell that a paper prints, and every
+claim. [What could not be reproduced](not-reproduced/index.md) says what is missed and why.
+[Reproduce](reproduce.md) says how cells and claims are judged. `aqmlab reproduce all` writes this
+page, and [the claims that fail](../records/fidelity-claims.md)."""
+_CLAIMS_HEAD = """# Claims that fail, and second readings
+
+[Fidelity](../docs/fidelity.md) counts the claims. `aqmlab reproduce all` writes this page."""
 _POWER = (
     *("informative", "informative_within", "right_side"),
     *("reference_within", "unfitted", "unfitted_within"),
@@ -111,6 +113,14 @@ def _write(folder: Path, whole: _Result) -> dict[str, str]:
         report = Path(result["files"]["report"]).read_text(encoding="utf-8")
         write_text(pages / "records" / f"fidelity-{name}.md", _sealed(report))
     write_text(pages / "docs" / "fidelity.md", _sealed(_page(whole)))
+    claims = "\n\n".join(
+        [
+            _CLAIMS_HEAD,
+            f"## Claims\n\n{_claims_table(whole['papers'])}",
+            f"## Second readings\n\n{_readings_table(whole['papers'])}",
+        ]
+    )
+    write_text(pages / "records" / "fidelity-claims.md", _sealed(f"{claims}\n"))
     text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
     write_text(folder / "scoreboard.json", text)
     return {
@@ -160,8 +170,7 @@ def _page(whole: _Result) -> str:
                 f"## Papers\n\n{_papers_table(papers, whole)}",
                 f"## What the cells can tell\n\n{_power_table(papers, whole)}",
                 f"## Cells\n\n{_cells_table(papers, whole)}",
-                f"## Claims\n\n{_types_table(papers)}\n\n{_claims_table(papers)}",
-                f"## Second readings\n\n{_readings_table(papers)}",
+                f"## Claims\n\n{_types_table(papers)}",
             ]
         )
         + "\n"

@@ -2,7 +2,8 @@
 
 ``python -m aqmlab.validation.live`` (as root) reads ``validation/live/compare.toml``, makes the
 live runs that are missing, one at a time, simulates the same scenarios with the same seeds, and
-writes ``docs/live-comparison.md`` and ``scoreboard.json`` beside the runs.
+writes ``docs/live-comparison.md``, ``records/live-comparison.md`` and, beside the runs,
+``scoreboard.json``.
 
 A live run costs its length in real time. A valid one is kept and counts again as long as its file
 has the same scenario; an invalid one is set aside and repeated. Numbers are means over the seeds.
@@ -47,16 +48,18 @@ __all__ = [
     "load",
     "main",
     "page",
+    "record",
     "row",
     "same",
     "simulated_run",
 ]
 
-
 CASES = Path("validation/live/compare.toml")
 """What is compared."""
 _PAGE = Path("docs/live-comparison.md")
-"""The table."""
+"""A line for each case."""
+_RECORD = Path("records/live-comparison.md")
+"""The table of each case."""
 TRIES = 4
 """Live runs of a case and seed before the machine is called too busy."""
 _DISTANCE = "distance"
@@ -78,7 +81,6 @@ SHOWN = {
 _WHERE_JUDGED = {"marked", "share"}
 """Rows that only the cases with a bound for them have."""
 
-
 @dataclass(frozen=True)
 class Case:
     """A scenario that both worlds run."""
@@ -93,7 +95,6 @@ class Case:
     def seeded(self, seed: int) -> Scenario:
         """The scenario with a seed."""
         return self.scenario.with_overrides({"seed": seed})
-
 
 @dataclass(frozen=True)
 class Score:
@@ -124,7 +125,6 @@ class Score:
             return None
         return Tolerance(absolute=self.bound).admits(abs(self.deviation), 0.0)
 
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command: 0 if every bound is kept, 1 if not, 2 for wrong input."""
     parser = argparse.ArgumentParser(
@@ -139,11 +139,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(str(error))
         return error.exit_status
 
-
 def _summary() -> str:
     """The module in a line."""
     return (__doc__ or "").partition("\n")[0]
-
 
 def _compare_all(names: Sequence[str], folder: Path) -> int:
     """Compares some cases, or all; prints their tables and writes the page."""
@@ -158,7 +156,7 @@ def _compare_all(names: Sequence[str], folder: Path) -> int:
         for case in chosen:
             if seed in case.seeds:
                 live[case.name, seed] = live_run(case, seed, folder)
-    results, sections, kernel = [], [], ""
+    results, sections, brief, kernel = [], [], [], ""
     for case in chosen:
         played = [live[case.name, seed] for seed in case.seeds]
         simulated = [simulated_run(case, seed, folder) for seed in case.seeds]
@@ -166,14 +164,15 @@ def _compare_all(names: Sequence[str], folder: Path) -> int:
         kernel = played[0].summary["live"]["kernel"]
         results.append(_to_json(case, scores, played))
         sections.append(_lines(case, scores))
+        brief.append(_brief(case, scores))
         out(sections[-1])
     content = json.dumps({"kernel": kernel, "cases": results}, indent=2)
     write_text(folder / "scoreboard.json", content + "\n")
     judged = [score for result in results for score in result["scores"] if score["bound"]]
     if not names:
-        write_text(_PAGE, page(sections, judged, kernel))
+        write_text(_PAGE, page(brief, judged, kernel))
+        write_text(_RECORD, record(sections))
     return 0 if all(score["holds"] for score in judged) else 1
-
 
 def load(file: Path) -> dict[str, Case]:
     """The cases of a file, by name."""
@@ -189,9 +188,7 @@ def load(file: Path) -> dict[str, Case]:
         for name, entry in content["cases"].items()
     }
 
-
 # ---- runs ----
-
 
 def live_run(case: Case, seed: int, folder: Path) -> Run:
     """The valid live run of a case, made if it is missing; invalid ones are set aside."""
@@ -208,19 +205,16 @@ def live_run(case: Case, seed: int, folder: Path) -> Run:
         run.path.rename(folder / f"{target.name}-invalid-{number + 1}")
     raise RunError(f"{target}: this machine did not keep the bounds in {TRIES} runs")
 
-
 def same(run: Run, scenario: Scenario) -> Run:
     """The run, if its scenario is this one; the model of TCP is none of the kernel's affair."""
     if _comparable(run.scenario) != _comparable(scenario.data):
         raise AqmlabError(f"{run.path}: holds a run of another scenario; remove it")
     return run
 
-
 def _comparable(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """A scenario without its title and without what only the simulator's end points obey."""
     traffic = [{**entry, "tcp": _told_to_kernel(entry["tcp"])} for entry in scenario["traffic"]]
     return {**scenario, "title": "", "traffic": traffic}
-
 
 def _told_to_kernel(stack: Mapping[str, Any]) -> dict[str, Any]:
     """What a kernel is told of a stack, or of those of client and server."""
@@ -228,13 +222,11 @@ def _told_to_kernel(stack: Mapping[str, Any]) -> dict[str, Any]:
         return {end: _told_to_kernel(stack[end]) for end in ("client", "server")}
     return {key: stack[key] for key in ("profile", *_kernel_keys())}
 
-
 @cache
 def _kernel_keys() -> list[str]:
     """The keys of a stack profile that the live bed carries out."""
     [linux] = [entry for entry in Catalog.load().find("linux") if entry.kind == "profiles"]
     return [parameter["name"] for parameter in linux.parameters if parameter.get("live")]
-
 
 def simulated_run(case: Case, seed: int, folder: Path) -> Run:
     """The simulated run of a case."""
@@ -242,9 +234,7 @@ def simulated_run(case: Case, seed: int, folder: Path) -> Run:
     target = folder / f"{case.name}-s{seed}-sim-{scenario.key[:8]}"
     return execute(scenario, target, reuse=True)
 
-
 # ---- scores ----
-
 
 def judge(case: Case, simulated: Sequence[Run], live: Sequence[Run]) -> list[Score]:
     """All metrics of a case; response times if it has some."""
@@ -271,12 +261,10 @@ def judge(case: Case, simulated: Sequence[Run], live: Sequence[Run]) -> list[Sco
         scores.append(Score(metric, both[0], both[1], bound))
     return scores
 
-
 def _share(run: Run, name: str) -> float:
     """What a class gets of the goodput of all classes."""
     goodput, whole = (number_at(run.summary, metric_key(f"goodput{of}")) for of in (f".{name}", ""))
     return goodput / whole
-
 
 def _response_times(runs: Sequence[Run]) -> np.ndarray:
     """The response times of all runs together, in seconds."""
@@ -284,9 +272,7 @@ def _response_times(runs: Sequence[Run]) -> np.ndarray:
     columns = [table.column("response_s").to_numpy() for table in tables if table is not None]
     return np.concatenate(columns) if columns else np.empty(0)
 
-
 # ---- what is written ----
-
 
 def _to_json(case: Case, scores: Sequence[Score], live: Sequence[Run]) -> dict[str, Any]:
     """A case for the scoreboard."""
@@ -311,7 +297,6 @@ def _to_json(case: Case, scores: Sequence[Score], live: Sequence[Run]) -> dict[s
         ],
     }
 
-
 def _lines(case: Case, scores: Sequence[Score]) -> str:
     """A case as a section of the page."""
     columns = ("", "simulated", "live", "difference", "bound", "holds")
@@ -319,7 +304,6 @@ def _lines(case: Case, scores: Sequence[Score]) -> str:
     rows = "\n".join(row(score) for score in scores)
     seeds = ", ".join(map(str, case.seeds))
     return f"## {case.title}\n\nSeeds {seeds}.\n\n{head}\n{rows}\n"
-
 
 def row(score: Score) -> str:
     """A metric as a row: means, in parentheses the smallest and the largest of the seeds."""
@@ -344,22 +328,48 @@ def row(score: Score) -> str:
         f"{bound} | {verdict} |"
     )
 
+def _brief(case: Case, scores: Sequence[Score]) -> str:
+    """A case as a row of the page: the differences that are judged."""
+    judged = [score for score in scores if score.bound is not None]
+    shown = []
+    for score in judged:
+        title = SHOWN[score.metric][0].partition(",")[0].removesuffix(" s").removesuffix(" %")
+        if score.of_class:
+            title = f"{title}, {score.of_class}"
+        number = score.deviation
+        text = f"{number:.3f}" if score.metric == _DISTANCE else f"{100 * number:+.1f} %"
+        shown.append(f"{title} {text}" if score.holds else f"**{title} {text}**")
+    held = sum(bool(score.holds) for score in judged)
+    return f"| {case.title} | {held} of {len(judged)} | {'; '.join(shown)} |"
 
-def page(sections: Sequence[str], judged: Sequence[Mapping[str, Any]], kernel: str) -> str:
-    """The page of all cases."""
+def page(rows: Sequence[str], judged: Sequence[Mapping[str, Any]], kernel: str) -> str:
+    """The page of all cases, a row for each."""
     held = sum(score["holds"] for score in judged)
     head = (
         "# The simulator against the kernel\n\n"
-        "The same scenarios simulated and on the [live bed](live.md), the same users by seed. "
-        "`make live-compare` (as root) makes the runs of `validation/live/compare.toml` and writes "
-        "this page; nothing here is edited by hand. Numbers are means over the seeds, in "
-        "parentheses the smallest and the largest. All live runs kept the bed's own bounds. "
-        f"Linux {kernel}.\n\n"
-        f"{held} of {len(judged)} bounds are kept; [live.md](live.md) says what is known of the "
-        "others.\n"
+        f"{held} of {len(judged)} bounds are kept. The same scenarios run in the simulator and on "
+        f"the [live bed](live.md) (Linux {kernel}), with the same users by seed. The bounds were "
+        "set before the runs. All live runs kept the bed's own bounds.\n\n"
+        "A difference is that of the means over three or four seeds, as a share of the simulated "
+        "value; Kolmogorov's distance is absolute. A difference outside its bound is bold. "
+        "[Live bed](live.md#what-is-known-of-the-differences) says what is known of it.\n\n"
+        "| case | bounds kept | live beside simulated |\n| --- | --- | --- |\n"
+    )
+    return (
+        head
+        + "\n".join(rows)
+        + "\n\n`make live-compare` (as root) runs `validation/live/compare.toml`, and writes this "
+        "page and [the values of both](../records/live-comparison.md).\n"
+    )
+
+def record(sections: Sequence[str]) -> str:
+    """The table of each case."""
+    head = (
+        "# The simulator against the kernel: every value\n\n"
+        "Means over the seeds, in parentheses the smallest and the largest. "
+        "[Summary](../docs/live-comparison.md). `make live-compare` writes this page.\n"
     )
     return "\n".join([head, *sections])
-
 
 if __name__ == "__main__":
     sys.exit(main())

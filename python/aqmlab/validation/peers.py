@@ -1,7 +1,8 @@
 """The simulator beside ns-2 and ns-3: the same transfers through the same queues, in numbers.
 
 ``python -m aqmlab.validation.peers`` reads ``validation/peers/*.toml``, runs each setting with each
-seed here and in its peer (Debian's ``ns2``, ``libns3-dev``), and writes ``docs/peers-fidelity.md``.
+seed here and in its peer (Debian's ``ns2``, ``libns3-dev``), and writes
+``docs/peers-fidelity.md`` and ``records/peers-fidelity.md``.
 A program of ours for the peer gets its values from the same scenario, so that a setting is stated
 once.
 
@@ -41,11 +42,13 @@ __all__ = [
     "main",
     "measured",
     "page",
+    "record",
 ]
 
-
 _PAGE = Path("docs/peers-fidelity.md")
-"""The tables."""
+"""The differences, and what was run."""
+_RECORD = Path("records/peers-fidelity.md")
+"""The values of both."""
 
 
 @dataclass(frozen=True)
@@ -169,10 +172,11 @@ def _compare_all(names: Sequence[str], folder: Path, jobs: int | None) -> int:
         setting.peer.name: version
         for (_, _, version), (setting, _) in zip(results, work, strict=True)
     }
-    text = page(chosen, cells, versions)
+    text = record(chosen, cells)
     out(text)
     if not names:
-        write_text(_PAGE, text)
+        write_text(_PAGE, page(chosen, cells, versions))
+        write_text(_RECORD, text)
     return 0 if all(cell.within for cell in cells) else 1
 
 
@@ -224,28 +228,76 @@ def judge(
 
 
 def page(settings: Sequence[Setting], cells: Sequence[Cell], versions: Mapping[str, str]) -> str:
-    """The page: for each peer a table for each metric, and what was run."""
+    """The page: for each peer a table of the differences, and what was run."""
     peers = list(dict.fromkeys(setting.peer for setting in settings))
     held = sum(cell.within for cell in cells)
     seeds = ", ".join(map(str, settings[0].seeds))
     named = " and ".join(peer.name for peer in peers)
     head = (
-        f"# {named} beside us\n\n"
-        f"The same transfers through the same queues here and in {named}, side by side. "
-        "`make peers-fidelity` runs the settings in both and writes this page; nothing here is "
-        f"edited by hand. {' and '.join(f'{name} {version}' for name, version in versions.items())}"
-        f", seeds {seeds}.\n\n"
-        f"**{held} of {len(cells)} cells are within their tolerance.** A cell compares means over "
-        "the seeds, in parentheses the smallest and the largest; the difference is a share of "
-        "the peer's mean. [Peers](peers.md) compares what queues do with one list of packets.\n"
+        f"# Transfers beside {named}\n\n"
+        f"**{held} of {len(cells)} cells are within their tolerance.** The same transfers run "
+        f"through the same queues here and in {named}. A cell is the difference of two means over "
+        f"the seeds {seeds}, as a share of the peer's mean. A cell outside its tolerance is bold. "
+        f"Versions: {', '.join(f'{name} {version}' for name, version in versions.items())}. "
+        "[Peers](peers.md) compares what queues do with one list of packets.\n"
     )
     parts = [head]
     for peer in peers:
+        own = [setting for setting in settings if setting.peer is peer]
+        parts += [f"## {peer.name}\n", _differences(own, cells), _notes(peer)]
+    last = (
+        "`make peers-fidelity` runs the settings and writes this page and [the values of "
+        "both](../records/peers-fidelity.md).\n"
+    )
+    return "\n".join([*parts, last])
+
+
+def record(settings: Sequence[Setting], cells: Sequence[Cell]) -> str:
+    """The values: for each peer a table for each metric, and what was run."""
+    head = (
+        "# Transfers beside other simulators: every value\n\n"
+        "Means over the seeds, in parentheses the smallest and the largest. "
+        "[Summary](../docs/peers-fidelity.md). `make peers-fidelity` writes this page.\n"
+    )
+    parts = [head]
+    for peer in dict.fromkeys(setting.peer for setting in settings):
         own = [setting for setting in settings if setting.peer is peer]
         parts.append(f"## {peer.name}\n")
         parts += [_section(metric, own, cells) for metric in METRICS]
         parts.append(_settings(peer, own))
     return "\n".join(parts)
+
+
+def _differences(settings: Sequence[Setting], cells: Sequence[Cell]) -> str:
+    """The differences of all settings, a column for each metric."""
+    bounds = settings[0].within
+    titles = [
+        f"{METRICS[metric].title.partition(',')[0].lower()}, within {100 * bounds[metric]:g} %"
+        for metric in METRICS
+    ]
+    lines = [f"| setting | {' | '.join(titles)} |", f"| --- |{' ---: |' * len(titles)}"]
+    for setting in settings:
+        own = [cell for cell in cells if cell.setting == setting.name]
+        texts = [(_percent(cell), cell.within) for cell in own]
+        shown = [text if within else f"**{text}**" for text, within in texts]
+        lines.append(f"| {setting.title} | {' | '.join(shown)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _percent(cell: Cell) -> str:
+    """The difference of a cell in percent."""
+    return f"{round(100 * cell.difference, 1) + 0.0:+.1f} %"
+
+
+def _notes(peer: Peer) -> str:
+    """What is equal, and what is not."""
+    notes = "\n".join(f"- {note}" for note in peer.program.NOTES)
+    return (
+        f"[The settings](../{peer.settings}), their scenario and the options of "
+        f"[the program for {peer.name}](../{peer.program.PROGRAM}) come from one file. So both "
+        "have the same rates, round-trip times, windows, timers, thresholds and gains. Half of a "
+        f"round-trip time lies on either side. What differs:\n\n{notes}\n"
+    )
 
 
 def _section(metric: str, settings: Sequence[Setting], cells: Sequence[Cell]) -> str:
@@ -271,22 +323,14 @@ def _section(metric: str, settings: Sequence[Setting], cells: Sequence[Cell]) ->
             verdict = "within" if cell.within else "**outside**"
             lines.append(
                 f"| {titles[cell.setting]} | {numbers(cell.ours)} | {numbers(cell.theirs)} | "
-                f"{round(100 * cell.difference, 1) + 0.0:+.1f} % | {verdict} |"
+                f"{_percent(cell)} | {verdict} |"
             )
     return "\n".join(lines) + "\n"
 
 
 def _settings(peer: Peer, settings: Sequence[Setting]) -> str:
-    """What is equal, what is not, and what each setting is."""
-    notes = "\n".join(f"- {note}" for note in peer.program.NOTES)
-    text = (
-        f"### {peer.name}: what was run\n\n"
-        f"[The settings](../{peer.settings}), their scenario and the options of "
-        f"[the program for {peer.name}](../{peer.program.PROGRAM}) come from one file, so both "
-        "have the same rates, round-trip times (spread evenly over the flows), windows, timers, "
-        "thresholds and gains. Half of a round-trip time lies on either side.\n\n"
-        f"{notes}\n\n"
-    )
+    """What each setting is."""
+    text = f"### {peer.name}: what was run\n\n"
     lines = [
         "| setting | rate | discipline | round-trip times | warm-up, measured |",
         "| --- | --- | --- | --- | --- |",

@@ -139,7 +139,10 @@ fn the_page_counts_the_rules_and_lists_those_that_are_not_met() {
     );
     assert!(page.contains(&sentence), "{sentence}");
     for (id, _) in rules.iter().filter(|(_, rule)| rule.met == "no") {
-        assert!(page.contains(id), "docs/tcp-conformance.md: {id} is not met");
+        assert!(
+            page.contains(id),
+            "docs/tcp-conformance.md: {id} is not met"
+        );
     }
 }
 

@@ -218,8 +218,8 @@ pub enum EcnReaction {
     /// ssthresh falls to two segments at least. At a window of one segment the next one waits until
     /// the restarted retransmission timer fires (RFC 3168, section 6.1.2).
     Rfc3168,
-    /// The same, but at a window of one segment the window stays, and the peer is told that it has
-    /// been reduced (ns's one-way TCP, Linux).
+    /// The same, but at a window of one segment the window stays, and the sender reports a reduction
+    /// (ns's one-way TCP, Linux).
     NoWait,
     /// The window may fall below one segment: nothing new goes until an ACK without an echo opens it
     /// again, or the restarted timer fires, which makes it the initial window. The first echo behind

@@ -42,6 +42,7 @@ HEAP = {"MALLOC_TRIM_THRESHOLD_": str(64 << 20), "MALLOC_MMAP_THRESHOLD_": str(6
 # No input may take longer, nor more memory.
 SECONDS, MEGABYTES = 25, 2_048
 
+
 @dataclass(frozen=True)
 class Fuzzed:
     """What a target did."""
@@ -50,6 +51,7 @@ class Fuzzed:
     edges: int
     inputs: int
     findings: int
+
 
 def build() -> Path:
     """Builds the executables of all targets; the folder that they are in."""
@@ -66,13 +68,16 @@ def build() -> Path:
         sys.exit("fuzz: NOTHING WAS FUZZED: the targets cannot be built")
     return ROOT / "target" / "fuzz" / host[1] / "release"
 
+
 def _said(*command: str) -> str:
     """What a command prints."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
+
 def targets() -> list[str]:
     """The names of all targets of `crates/fuzz`."""
     return sorted(path.stem for path in (ROOT / "fuzz" / "src" / "bin").glob("*.rs"))
+
 
 def fuzz(executables: Path, name: str, seconds: float) -> Fuzzed:
     """Fuzzes a target for some seconds, from what is kept of it on."""
@@ -113,10 +118,12 @@ def fuzz(executables: Path, name: str, seconds: float) -> Fuzzed:
         sys.exit(f"fuzz: {name} ended with status {done.returncode}; see {OUT / name}.log")
     return Fuzzed(int(executions[-1]), int(edges[-1]), len(list(corpus.iterdir())), found)
 
+
 def _words() -> list[str]:
     """What the keys and the words of scenarios are called."""
     schema = (ROOT / "scenarios" / "schema.json").read_text()
     return sorted(set(re.findall(r'"([a-z_0-9-]{2,40})"', schema)))
+
 
 def expressions(seconds: float) -> Fuzzed:
     """Fuzzes the expressions of sweeps with Hypothesis."""
@@ -127,6 +134,7 @@ def expressions(seconds: float) -> Fuzzed:
     if counts is None:
         sys.exit(f"fuzz: {EXPRESSIONS} did not run")
     return Fuzzed(int(counts[1]), int(counts[2]), 0, int(done.returncode != 0))
+
 
 def note(name: str, done: Fuzzed) -> None:
     """Adds what a target did to its row of the table in records/reliability.md."""
@@ -141,6 +149,7 @@ def note(name: str, done: Fuzzed) -> None:
     if rows != 1:
         sys.exit(f"fuzz: {PAGE} has {rows} rows of {name}")
     PAGE.write_text(text)
+
 
 def smallest(executables: Path, name: str, most: int) -> None:
     """Renews a committed corpus: few inputs that together reach what all of them do."""
@@ -164,6 +173,7 @@ def smallest(executables: Path, name: str, most: int) -> None:
     for path in by_size[::step]:
         shutil.copy(path, COMMITTED / name / path.name[:16])
 
+
 def main() -> None:
     """Reads the command line, fuzzes, prints a table."""
     parser = argparse.ArgumentParser(
@@ -172,7 +182,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="of all targets together")
     parser.add_argument("--target", action="append", help="only these; default: all")
     parser.add_argument(
-        "--note", action="store_true", help="add what was done to the table of records/reliability.md"
+        "--note", action="store_true", help="add what was done to records/reliability.md"
     )
     parser.add_argument(
         "--minimise", type=int, help="renew fuzz/corpus, with so many files at most"
@@ -201,6 +211,7 @@ def main() -> None:
             smallest(executables, name, arguments.minimise)
     if findings:
         sys.exit(f"fuzz: {findings} findings, in {OUT / 'findings'}")
+
 
 if __name__ == "__main__":
     main()

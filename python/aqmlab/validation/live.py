@@ -81,6 +81,7 @@ SHOWN = {
 _WHERE_JUDGED = {"marked", "share"}
 """Rows that only the cases with a bound for them have."""
 
+
 @dataclass(frozen=True)
 class Case:
     """A scenario that both worlds run."""
@@ -95,6 +96,7 @@ class Case:
     def seeded(self, seed: int) -> Scenario:
         """The scenario with a seed."""
         return self.scenario.with_overrides({"seed": seed})
+
 
 @dataclass(frozen=True)
 class Score:
@@ -125,6 +127,7 @@ class Score:
             return None
         return Tolerance(absolute=self.bound).admits(abs(self.deviation), 0.0)
 
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command: 0 if every bound is kept, 1 if not, 2 for wrong input."""
     parser = argparse.ArgumentParser(
@@ -139,9 +142,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(str(error))
         return error.exit_status
 
+
 def _summary() -> str:
     """The module in a line."""
     return (__doc__ or "").partition("\n")[0]
+
 
 def _compare_all(names: Sequence[str], folder: Path) -> int:
     """Compares some cases, or all; prints their tables and writes the page."""
@@ -174,6 +179,7 @@ def _compare_all(names: Sequence[str], folder: Path) -> int:
         write_text(_RECORD, record(sections))
     return 0 if all(score["holds"] for score in judged) else 1
 
+
 def load(file: Path) -> dict[str, Case]:
     """The cases of a file, by name."""
     content = toml_table(file, "settings")
@@ -188,7 +194,9 @@ def load(file: Path) -> dict[str, Case]:
         for name, entry in content["cases"].items()
     }
 
+
 # ---- runs ----
+
 
 def live_run(case: Case, seed: int, folder: Path) -> Run:
     """The valid live run of a case, made if it is missing; invalid ones are set aside."""
@@ -205,16 +213,19 @@ def live_run(case: Case, seed: int, folder: Path) -> Run:
         run.path.rename(folder / f"{target.name}-invalid-{number + 1}")
     raise RunError(f"{target}: this machine did not keep the bounds in {TRIES} runs")
 
+
 def same(run: Run, scenario: Scenario) -> Run:
     """The run, if its scenario is this one; the model of TCP is none of the kernel's affair."""
     if _comparable(run.scenario) != _comparable(scenario.data):
         raise AqmlabError(f"{run.path}: holds a run of another scenario; remove it")
     return run
 
+
 def _comparable(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """A scenario without its title and without what only the simulator's end points obey."""
     traffic = [{**entry, "tcp": _told_to_kernel(entry["tcp"])} for entry in scenario["traffic"]]
     return {**scenario, "title": "", "traffic": traffic}
+
 
 def _told_to_kernel(stack: Mapping[str, Any]) -> dict[str, Any]:
     """What a kernel is told of a stack, or of those of client and server."""
@@ -222,11 +233,13 @@ def _told_to_kernel(stack: Mapping[str, Any]) -> dict[str, Any]:
         return {end: _told_to_kernel(stack[end]) for end in ("client", "server")}
     return {key: stack[key] for key in ("profile", *_kernel_keys())}
 
+
 @cache
 def _kernel_keys() -> list[str]:
     """The keys of a stack profile that the live bed carries out."""
     [linux] = [entry for entry in Catalog.load().find("linux") if entry.kind == "profiles"]
     return [parameter["name"] for parameter in linux.parameters if parameter.get("live")]
+
 
 def simulated_run(case: Case, seed: int, folder: Path) -> Run:
     """The simulated run of a case."""
@@ -234,7 +247,9 @@ def simulated_run(case: Case, seed: int, folder: Path) -> Run:
     target = folder / f"{case.name}-s{seed}-sim-{scenario.key[:8]}"
     return execute(scenario, target, reuse=True)
 
+
 # ---- scores ----
+
 
 def judge(case: Case, simulated: Sequence[Run], live: Sequence[Run]) -> list[Score]:
     """All metrics of a case; response times if it has some."""
@@ -261,10 +276,12 @@ def judge(case: Case, simulated: Sequence[Run], live: Sequence[Run]) -> list[Sco
         scores.append(Score(metric, both[0], both[1], bound))
     return scores
 
+
 def _share(run: Run, name: str) -> float:
     """What a class gets of the goodput of all classes."""
     goodput, whole = (number_at(run.summary, metric_key(f"goodput{of}")) for of in (f".{name}", ""))
     return goodput / whole
+
 
 def _response_times(runs: Sequence[Run]) -> np.ndarray:
     """The response times of all runs together, in seconds."""
@@ -272,7 +289,9 @@ def _response_times(runs: Sequence[Run]) -> np.ndarray:
     columns = [table.column("response_s").to_numpy() for table in tables if table is not None]
     return np.concatenate(columns) if columns else np.empty(0)
 
+
 # ---- what is written ----
+
 
 def _to_json(case: Case, scores: Sequence[Score], live: Sequence[Run]) -> dict[str, Any]:
     """A case for the scoreboard."""
@@ -297,6 +316,7 @@ def _to_json(case: Case, scores: Sequence[Score], live: Sequence[Run]) -> dict[s
         ],
     }
 
+
 def _lines(case: Case, scores: Sequence[Score]) -> str:
     """A case as a section of the page."""
     columns = ("", "simulated", "live", "difference", "bound", "holds")
@@ -304,6 +324,7 @@ def _lines(case: Case, scores: Sequence[Score]) -> str:
     rows = "\n".join(row(score) for score in scores)
     seeds = ", ".join(map(str, case.seeds))
     return f"## {case.title}\n\nSeeds {seeds}.\n\n{head}\n{rows}\n"
+
 
 def row(score: Score) -> str:
     """A metric as a row: means, in parentheses the smallest and the largest of the seeds."""
@@ -328,6 +349,7 @@ def row(score: Score) -> str:
         f"{bound} | {verdict} |"
     )
 
+
 def _brief(case: Case, scores: Sequence[Score]) -> str:
     """A case as a row of the page: the differences that are judged."""
     judged = [score for score in scores if score.bound is not None]
@@ -341,6 +363,7 @@ def _brief(case: Case, scores: Sequence[Score]) -> str:
         shown.append(f"{title} {text}" if score.holds else f"**{title} {text}**")
     held = sum(bool(score.holds) for score in judged)
     return f"| {case.title} | {held} of {len(judged)} | {'; '.join(shown)} |"
+
 
 def page(rows: Sequence[str], judged: Sequence[Mapping[str, Any]], kernel: str) -> str:
     """The page of all cases, a row for each."""
@@ -362,6 +385,7 @@ def page(rows: Sequence[str], judged: Sequence[Mapping[str, Any]], kernel: str) 
         "page and [the values of both](../records/live-comparison.md).\n"
     )
 
+
 def record(sections: Sequence[str]) -> str:
     """The table of each case."""
     head = (
@@ -370,6 +394,7 @@ def record(sections: Sequence[str]) -> str:
         "[Summary](../docs/live-comparison.md). `make live-compare` writes this page.\n"
     )
     return "\n".join([head, *sections])
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -199,6 +199,10 @@ figures: build  ## the figure of README.md
 	$(COMPARE) >/dev/null
 	$(DRAW) -o docs/images/office.svg
 
+.PHONY: gallery
+gallery: build $(STAMPS)/requirements-dev  ## the pictures of docs/gallery.md, by the commands of the page
+	AQMLAB_REWRITE=1 $(BIN)/python -m pytest tests/test_docs.py -q -k 'page and gallery'
+
 .PHONY: bench bench-micro bench-peers bench-plugins
 bench:  ## what the engine costs: ARGS=--quick, --memory, --save; docs/benchmarks.md
 	$(PYTHON) benches/bench.py $(ARGS)

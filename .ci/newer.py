@@ -1,8 +1,8 @@
 """Renew the pinned versions in requirements*.txt: `.venv/bin/python .ci/newer.py`.
 
 pip resolves the direct dependencies of docs/dependencies.md anew, for this Python; a pin for other
-versions of Python stays as it is, and so does one that needs a decision of somebody (a package that
-comes or goes): it is named.
+versions of Python does not change. A pin that needs a decision (a package that comes or goes)
+stays too, and the script names it.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def _clean() -> None:
 
 
 def _run(command: Sequence[str | Path], flags: str = "") -> None:
-    """Runs a command; what it says is shown, but for its results."""
+    """Runs a command; what it says is shown, except its results."""
     own = {
         "CARGO_TARGET_DIR": os.fspath(TARGET),
         "RUSTC_WORKSPACE_WRAPPER": os.fspath(WRAPPER),

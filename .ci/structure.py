@@ -34,7 +34,7 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# From the ground up. A crate that is missing is an error: whoever adds one says where it belongs.
+# From the ground up. A crate that is missing is an error: its author says where it belongs.
 LAYERS = (
     {"net"},
     {"declare-macros"},

@@ -57,7 +57,7 @@ OPEN_ONLY = (
 # Simulated seconds of each run that compares disciplines.
 LAWS_S = 30
 # Fifty endless transfers. The deep buffer loses nothing, so that no sender pays for repairs that
-# another one need not make. Packets that may be lost on the wire, however rarely, are stored, as
+# other senders need not make. Packets that may be lost on the wire, however rarely, are stored, as
 # DualPI2 stores those of L4S senders.
 DEEP = 'topology.bottleneck.discipline={kind = "droptail", limit = "20000 packets"}'
 STORED = ("topology.bottleneck.discipline=dualpi2", "topology.bottleneck.loss=1e-12")
@@ -147,7 +147,7 @@ def run(runner: Path, scenario: str, *settings: str) -> Cost:
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         assert process.stdout is not None
         printed = process.stdout.read()
-        # wait4 tells what this child used; the sum over all children would not do.
+        # wait4 reports what this child used; the sum over all children would not do.
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:

@@ -427,7 +427,7 @@ def test_an_interrupt_that_is_ignored_stays_so(small: Path) -> None:
 
 
 def test_the_command_begins_at_once() -> None:
-    """What is loaded before an interrupt can be told is next to nothing."""
+    """Next to nothing is loaded before the command can report an interrupt."""
     code = "import sys; import aqmlab.cli; print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     assert {name for name in loaded if name.startswith("aqmlab")} == {

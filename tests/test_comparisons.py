@@ -253,7 +253,7 @@ def test_the_verdict_says_what_is_better_worse_and_unclear() -> None:
     assert head == "red against droptail 20 (3 seeds)"
     assert better == "  better: nothing"
     assert worse.startswith("  worse: 90 % ")
-    assert unclear == "  cannot be told: median"
+    assert unclear == "  unclear: median"
     alone = [Group("droptail 20", runs), Group("red", runs)]
     assert "one seed: another may differ" in conclusion(changes, alone)[0]
     sure = replace(changes[1], estimate=Estimate(0.6, math.nan, math.nan, 1, "none"))

@@ -1,4 +1,4 @@
-"""Whoever follows docs/extending.md gets a discipline, a congestion control and a traffic model.
+"""A reader of docs/extending.md gets a discipline, a congestion control and a traffic model.
 
 The files and lines of the page go into a copy of the checkout. The comments before its blocks say
 where:
@@ -346,6 +346,6 @@ def test_the_window_follows_the_rule_of_mimd(extended: Extended) -> None:
 
 
 def test_what_ships_is_complete(extended: Extended) -> None:
-    """Schema, reference and heads are fresh; every page tells of its validation."""
+    """Schema, reference and heads are fresh; every page mentions its validation."""
     assert extended.changed
     cargo("test", "--quiet", "-p", "aqmlab-scenario", "--test", "shipped")

@@ -188,7 +188,7 @@ def test_the_page_counts_and_links(asked: list[Any], tmp_path: Path) -> None:
         assert line in page
     assert "A plot" not in page
     assert "A2" not in page  # contradicted by the paper's own tables: not counted as failed
-    # What the print cannot decide stands apart from what fails.
+    # What the paper's tables cannot decide stands apart from what fails.
     assert page.index("one A1") < page.index("Not counted, because") < page.index("one A3")
 
 

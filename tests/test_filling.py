@@ -29,7 +29,7 @@ LEAST = {
     # The same, but CoDel marks that queue, and a mark halves the window.
     "fast": 0.9,
     # It sums the changes of the delay. What a loss leaves in the sum stays and holds the window
-    # down: one run fills the link, another one does not.
+    # down: one run fills the link, another run does not.
     "santa-cruz": 0.05,
     # It halves the window when the delay rises, before the buffer is full.
     "sync-tcp": 0.9,

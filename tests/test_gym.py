@@ -98,7 +98,7 @@ def lone() -> Scenario:
 
 @pytest.fixture
 def two(lone: Scenario, tmp_path: Path) -> Scenario:
-    """The same, and another one of another class."""
+    """The same connection, and one of another class."""
     head, _, rest = lone.effective.partition("[[traffic]]")
     one = "[[traffic]]" + rest
     other = one.replace('name = "transfers"', 'name = "others"')

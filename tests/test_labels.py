@@ -58,7 +58,7 @@ def test_a_discipline_has_the_name_of_its_preset(value: str, name: str) -> None:
 
 
 def test_every_preset_has_a_label_of_its_own() -> None:
-    """None of them is called as another one is."""
+    """No two of them have the same name."""
     for name in Catalog.load().summaries("presets"):
         assert run((QUEUE, name), ("topology.bottleneck.rate", "100 Mbit/s")).label == name
 

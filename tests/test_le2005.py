@@ -117,7 +117,7 @@ def test_fitted_settings_are_named() -> None:
 
 
 def test_informative_cells_tell_a_row_from_drop_tail() -> None:
-    """Of the print alone: a laboratory whose queue management did nothing would miss them."""
+    """From the paper's tables alone: without any effect of queue management they would fail."""
     cells = [
         Cell(table.id, row.label, column, row.published.get(column.name, ""))
         for table in SOURCE.tables

@@ -446,7 +446,7 @@ def test_nothing_is_left_after_a_signal(
 ) -> None:
     file = tmp_path / "bulk.toml"
     file.write_text(bulk(duration="50 s"))
-    # Whoever runs the tests may ignore hangups, as nohup does.
+    # The tests may run with hangups ignored, as under nohup.
     default = ["env", "--default-signal=HUP,QUIT"]
     with started(file, tmp_path / "run", behind=default) as (process, _):
         time.sleep(delay)

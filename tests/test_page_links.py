@@ -27,6 +27,8 @@ PAGES = sorted(
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FIRST_PAGE = "docs/index.md"
+CLICKS = 3
+"""How many lead from the first page to every page of the documentation, at most."""
 
 
 @cache
@@ -68,14 +70,46 @@ def test_links_lead_somewhere(page: str) -> None:
             assert anchor in anchors(path), f"{page}: {path} has no heading #{anchor}"
 
 
-def test_every_page_of_the_documentation_can_be_reached() -> None:
-    reached, new = set[str](), {FIRST_PAGE}
+@cache
+def clicks() -> dict[str, int]:
+    """How many links lead from the first page to each page that can be reached."""
+    found, new, count = dict[str, int](), {FIRST_PAGE}, 0
     while new:
-        reached |= new
+        found |= dict.fromkeys(new, count)
         targets = {path for page in new if page.endswith(".md") for path, _ in links(page)}
         folders = {path for path in targets if (ROOT / path).is_dir()}
         inside = {page for page in PAGES if posixpath.dirname(page) in folders}
-        new = ({path for path in targets if (ROOT / path).is_file()} | inside) - reached
+        new = ({path for path in targets if (ROOT / path).is_file()} | inside) - found.keys()
+        count += 1
+    return found
+
+
+def test_every_page_of_the_documentation_is_near() -> None:
+    found = clicks()
     shown = [page for page in PAGES if page.startswith("docs/")]
     shown += [path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.ipynb")]
-    assert [page for page in shown if page not in reached] == []
+    assert [page for page in shown if found.get(page, CLICKS + 1) > CLICKS] == []
+
+
+ANSWERS = {
+    "which queue for an office with uploads": "docs/choose.md",
+    "how to compare two queues with intervals": "docs/tutorial.md",
+    "what the same bytes cover": "docs/versioning.md#what-the-same-bytes-covers",
+    "how to add an AQM in Python": "docs/how-to/own-queue.md",
+    "what is known to be wrong": "docs/not-reproduced/index.md",
+    "when to use ns-3": "docs/other-tools.md",
+    "how to cite": "docs/faq.md",
+    "a thousand runs on a cluster": "docs/how-to/cluster.md",
+    "what a p95 of the wait is measured on": "docs/metrics.md",
+    "a figure of a paper again": "docs/reproduce.md",
+    "a capture as traffic": "docs/how-to/capture.md",
+    "a full disk": "docs/reliability.md",
+}
+"""What readers ask, and the page that answers."""
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_answers_are_two_clicks_away(question: str) -> None:
+    page, _, anchor = ANSWERS[question].partition("#")
+    assert clicks()[page] <= 2
+    assert not anchor or anchor in anchors(page)

@@ -332,7 +332,7 @@ def test_claims_that_the_print_cannot_decide_are_counted_apart() -> None:
     counted = {"holds": 0, "fails": 1, "undecided": 0, "undecidable": 2, "contradicted": 1}
     assert claims.score(verdicts, shares) == counted
     page = claims.to_markdown(verdicts, shares, {})
-    assert "a:  (undecidable: true of 79 % of noisy copies of the print) | holds" in page
+    assert "a:  (undecidable: true of 79 % of noisy copies of the paper's tables) | holds" in page
     assert "nor are 2 that its print cannot decide" in page
 
 

@@ -1,4 +1,4 @@
-"""Ours beside ns-2 and ns-3, without them: what they are told, what is read, what is judged."""
+"""Ours beside ns-2 and ns-3, without them: their input, what is read, what is judged."""
 
 from __future__ import annotations
 

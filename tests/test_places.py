@@ -1,4 +1,4 @@
-"""Places with runs: every command that takes runs takes the same ones, and names what is none."""
+"""Places with runs: every command that takes runs takes the same places, and names what is none."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_every_page_states_the_same_rust(name: str) -> None:
 
 
 def test_the_build_installs_what_the_pages_show() -> None:
-    """Whoever builds a checkout never reads that a package for `tune` or numba is missing."""
+    """A user who builds a checkout never reads that a package for `tune` or numba is missing."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]

@@ -151,7 +151,7 @@ def test_a_report_is_about_the_loaded_link(tmp_path: Path) -> None:
 
 
 def test_scenarios_stand_apart(pair: list[Run], tmp_path: Path) -> None:
-    """Each has its name, tables and charts; none shows runs of another one."""
+    """Each has its name, tables and charts; none shows runs of another section."""
     bulk = SMALL.partition("[[traffic]]")[0].replace("Small fetches", "Endless transfers") + (
         '[[traffic]]\nname = "files"\nkind = "bulk"\nflows = 2\n'
         'rtt = { kind = "constant", rtt = "50 ms" }\n'

@@ -323,3 +323,9 @@ def test_bands_are_separate_peaks(
 def test_even_times_have_no_bands() -> None:
     even = np.random.default_rng(1).uniform(1, 6, 1900)
     assert exchanges(even, retransmitted=True)["bands"]["count"] == 0
+
+
+def test_a_figure_without_a_quick_row_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AqmlabError, match="4-pi-90: quick runs leave out all of its rows"):
+        reproduce("le2005", ["4-pi-90"], quick=True, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -23,7 +23,7 @@ LONG = [("measure.duration", "240 h")]
 
 
 def hashes(run: Run) -> dict[str, str]:
-    """What the files of a run contain, but for those that say when and where it was made."""
+    """What the files of a run contain, except those that say when and where it was made."""
     return {
         file.name: hashlib.sha256(file.read_bytes()).hexdigest()
         for file in run.path.iterdir()

@@ -20,7 +20,7 @@ def bulk() -> Scenario:
 
 
 def files(run: aqmlab.Run) -> dict[str, bytes]:
-    """What a run directory holds, but for the times of the machine."""
+    """What a run directory holds, except the times of the machine."""
     timed = {"metadata.json", "manifest.json"}
     return {path.name: path.read_bytes() for path in run.path.iterdir() if path.name not in timed}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -29,6 +30,9 @@ PAGES = (
     "scenario/measure",
     "disciplines/codel",
     "python/functions",
+    "gallery",
+    "gym",
+    "c-interface",
     "search",
 )
 """One of each kind."""
@@ -67,7 +71,7 @@ class Visit:
         self.page.on("console", self.heard)
 
     def heard(self, message: Any) -> None:
-        """The theme tells of its doings ("[PST]: ...") in messages of no weight."""
+        """The theme logs what it does ("[PST]: ..."); these messages do not matter."""
         if message.type != "log" or not message.text.startswith("[PST]"):
             self.wrong.append(message.text)
 
@@ -113,6 +117,21 @@ def test_everything_public_is_explained(site: Path) -> None:
     pages = "".join(page.read_text() for page in (site / "python").glob("*.html"))
     for name in aqmlab.__all__:
         assert f'id="aqmlab.{name}"' in pages, name
+
+
+@pytest.mark.parametrize(("page", "module"), [("gym", "gym"), ("plug-ins", "plugins")])
+def test_packages_with_pages_of_their_own_are_explained(site: Path, page: str, module: str) -> None:
+    text = (site / f"{page}.html").read_text()
+    for name in importlib.import_module(f"aqmlab.{module}").__all__:
+        assert f'id="aqmlab.{module}.{name}"' in text, name
+
+
+def test_the_c_interface_is_explained(site: Path) -> None:
+    header = (ROOT / "python/aqmlab/plugins/aqmlab.h").read_text()
+    text = (site / "c-interface.html").read_text()
+    names = set(re.findall(r"\b(?:Aqmlab\w+|AQMLAB_[A-Z]+|aqmlab_(?:draw|chance))\b", header))
+    assert [name for name in sorted(names - {"AQMLAB_H"}) if name not in text] == []
+    assert text.count("<td><p>") > 200  # constants and fields, each with its meaning
 
 
 # --- in a browser ---------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def stored(root: str = "runs/store") -> dict[str, int]:
 
 
 class Listener(SweepProgress):
-    """Notes what it is told."""
+    """Notes what the sweep reports."""
 
     def __init__(self) -> None:
         self.made: list[int] = []
@@ -230,7 +230,7 @@ def test_the_run_of_a_worker_that_dies_is_made_again(sweep_file: Path) -> None:
     [worker] = [
         int(word) for thread in threads for word in (thread / "children").read_text().split()
     ]
-    # It may still have to tell that its run is done: once it has worked on, it is in the next one.
+    # It may still have to report the end of its run: once it has worked on, it is in the next run.
     begun = processor_time_s(worker)
     wait_until(process, lambda: processor_time_s(worker) >= begun + 0.05)
     os.kill(worker, signal.SIGKILL)

@@ -95,7 +95,7 @@ def test_what_another_version_knew_is_not_taken(
 def test_the_numbers_of_a_run_take_little_room() -> None:
     runs = [Run.open(path) for path in sorted(Path("store").glob("??/*"))]
     numbers = [Numbers.of(run) for run in runs]
-    # A number that a run lacks makes its layout another one.
+    # A number that a run lacks makes its layout different.
     layouts = [each.layout for each in numbers]
     assert len(set(map(id, layouts))) == len(set(layouts)) < len(runs)
     first, second = runs[:2]

@@ -173,7 +173,7 @@ class KilledError(BaseException):
 def test_a_search_that_is_killed_anywhere_proposes_the_same(
     bulk: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Before this or that of its writes, eight times over."""
+    """Killed at eight different writes."""
     wanted = plan(
         bulk,
         vary=["a=0..10", "k=x,y,z", "n=1..9:whole"],

@@ -6,7 +6,9 @@ it here, in a copy:
 - links to files outside ``docs`` become downloads, links to folders lead to a list of their pages;
 - a page that lists pages (table rows or list items that begin with a link) is their parent in the
   navigation: an index page says once what belongs to it, and how it is called;
-- ``scenario.md`` is split by table, and links to its headings follow.
+- ``scenario.md`` is split by table, and links to its headings follow;
+- pages about a part of the Python package or about the C header end with what their docstrings and
+  comments say.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ import os
 import posixpath
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+
+import c_header
 
 ROOT = Path(__file__).resolve().parents[2]
 """The repository."""
@@ -59,6 +63,20 @@ API_PAGES = (
     "errors",
 )
 """Its pages, in ``docs/site/python``, in their order."""
+
+
+def _docstrings(name: str) -> str:
+    """What a file in ``docs/site/python`` takes from docstrings, as a section of a page."""
+    text = (ROOT / "docs" / "site" / "python" / f"{name}.rst").read_text()
+    return f"## Docstrings\n\n```{{eval-rst}}\n{text}```\n"
+
+
+REFERENCES: Mapping[str, Callable[[], str]] = {
+    "gym.md": lambda: _docstrings("gym"),
+    "plug-ins.md": lambda: _docstrings("plug-ins"),
+    "c-interface.md": c_header.reference,
+}
+"""Pages with a start by hand, and what follows it on the site."""
 
 _PLACE = "<!-- the playground -->"
 _FRAME = """```{raw} html
@@ -107,6 +125,8 @@ class Site:
             text = self._linked(text, source, page)
             if PLAYGROUND.exists():
                 text = text.replace(_PLACE, _FRAME)
+            if page in REFERENCES:
+                text += f"\n{REFERENCES[page]()}"
             listed = _LISTED.findall(text) if page in INDEXES else []
             children = [f"{title} <{name}>" for title, name in listed]
             if page == SPLIT:

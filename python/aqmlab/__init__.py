@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 # Tables and statistics cost a third of a second: what is used is imported when it is first used.
-# Nothing is imported here, so that the command can tell of an interrupt from the first moment on.
+# Nothing is imported here, so that the command can report an interrupt from the first moment on.
 _PLACES = {
     "AqmlabError": "errors",
     "Difference": "results.compare",

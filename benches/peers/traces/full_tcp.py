@@ -120,7 +120,7 @@ class Receiver:
 
 
 def segments(lines: Sequence[Line], sack: bool) -> Iterator[tuple[float, str, Line, str]]:
-    """What reaches the server ("<", with SACK blocks) and what it sends (">"), but for SYNs."""
+    """What reaches the server ("<", with SACK blocks) and what it sends (">"), except SYNs."""
     begin = next(line.time for line in lines if line.event == "r" and line.target == "1")
     receiver, told = Receiver(), {}
     for line in lines:

@@ -141,7 +141,7 @@ _LATEX = str.maketrans(
 
 
 def _latex_text(text: str) -> str:
-    """Text in one line that LaTeX prints as it is."""
+    """Text in one line that LaTeX prints unchanged."""
     return _one_line(text).replace("<=", "≤").replace(">=", "≥").translate(_LATEX)
 
 

@@ -65,7 +65,7 @@ def planned_runs(
     overrides: Sequence[str] | None,
     seeds: Sequence[int] | None,
 ) -> list[Run | Scenario]:
-    """Runs as they are; scenario files in all their variations, with every seed."""
+    """Runs unchanged; scenario files in all their variations, with every seed."""
     found: list[Run | Scenario] = []
     for source in sources:
         found += (
@@ -105,7 +105,7 @@ def _varied(
 
 
 def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> list[Run]:
-    """Runs as they are; scenarios calibrated and run. The order stays."""
+    """Runs unchanged; scenarios calibrated and run. The order stays."""
     scenarios = calibrated([entry for entry in planned if isinstance(entry, Scenario)], jobs)
     named = {default_path(entry, root).name: entry for entry in scenarios}
     if any(not (root / name).exists() for name in named):

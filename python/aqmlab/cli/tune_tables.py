@@ -22,7 +22,7 @@ _MOST = 20
 
 
 def front_table(found: Tuning) -> Table:
-    """The scenario as it is, and the settings that no other one beats."""
+    """The untuned scenario, and the settings that no other setting beats."""
     several = len(found.plan.scenarios) > 1
     what = "goals: ratios to untuned, mean over scenarios" if several else "goals: means over seeds"
     title = "Pareto front" if len(found.plan.goals) > 1 else "best setting"
@@ -94,7 +94,7 @@ def importance_table(found: Tuning) -> Table | None:
 
 
 def checks_table(found: Tuning) -> Table:
-    """What was chosen against the scenario as it is, on fresh seeds; clear changes are bold."""
+    """The chosen settings against the untuned scenario, on fresh seeds; clear changes are bold."""
     count = len(found.plan.fresh_seeds)
     table = Table(
         f"on {count} fresh seeds: difference to untuned, seed by seed, with 95 % intervals"

@@ -85,7 +85,7 @@ class Scheduler(Protocol):
         Args:
             scenarios: what is run.
             store: where the runs go.
-            progress: is told how much of each is done.
+            progress: called with the share of each scenario that is done.
             take: what is wanted of a run; from several threads.
 
         Returns:
@@ -400,7 +400,7 @@ def carried(scenario: Scenario, engine: str) -> Mapping[str, bytes] | AqmlabErro
         )
     with tempfile.TemporaryDirectory(prefix="aqmlab-") as folder:
         try:
-            # Whoever started the cluster's workers has given each run one thread.
+            # The cluster's workers were started with one thread for each run.
             with threads.limited(1):
                 run = execute(scenario, Path(folder) / "run")
         except AqmlabError as error:

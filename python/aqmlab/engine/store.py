@@ -1,8 +1,8 @@
 """The store of runs: every finished run under the hash of what made it.
 
 A run directory's name is its key: the hash of the effective scenario (every default spelled out,
-the seed and the users included) and of the engine's version. What has that key is that run, and
-whoever needs a run that is there does not repeat it. A run whose files are not what they were is
+the seed and the users included) and of the engine's version. A directory with that key is that run,
+and nobody repeats a run that the store holds. A run whose files are not what they were is
 set aside and made again.
 """
 

@@ -1,7 +1,7 @@
 """How many threads the runs of a process may keep at work.
 
-A run simulates in one thread. Where another one is free, it encodes the run's records; the files
-are the same either way.
+A run simulates in one thread. A second thread, where one is free, encodes the run's records; the
+files are the same either way.
 """
 
 from __future__ import annotations

@@ -351,7 +351,7 @@ def _short_name(path: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401
-    """Paths and values of everything inside nested tables, but for title, seed and records."""
+    """Paths and values of everything inside nested tables, except title, seed and records."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if (*path, key) not in {("title",), ("seed",), ("measure",)}:

@@ -45,7 +45,7 @@ def save(chart: Chart, path: str | os.PathLike[str]) -> Path:
     """Writes a figure; the name's suffix says how: .svg, .png, .pdf or .html (needs no network).
 
     Raises:
-        AqmlabError: the suffix is another one, or the place cannot be written.
+        AqmlabError: the suffix is unknown, or the place cannot be written.
     """
     target = Path(path)
     write = check_suffix(target)

@@ -105,7 +105,7 @@ def delays(run: Run, at: LinkDirection) -> tuple[np.ndarray, np.ndarray] | None:
     """Times in seconds, and estimated queue delays in ms; None if the run recorded no samples.
 
     The estimate is what is queued over the rate at which the link sends IP bytes (throughput over
-    utilization, in which framing is counted; with a changing rate the rate of the moment). Of a
+    utilization, in which framing is counted; with a changing rate the rate of the moment). For a
     scheduler with several queues it is the time to empty all of them.
     """
     table = run.read("queue", ["link", "direction", "time_s", "bytes"])

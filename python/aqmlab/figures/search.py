@@ -43,7 +43,7 @@ def search(
 
     Args:
         points: what was tried.
-        untuned: the numbers of the scenario as it is.
+        untuned: the numbers of the untuned scenario.
         titles: what each number is, with its unit.
         minimized: whether each of them is to be small.
         named: numbers of the settings that were chosen, by what they are.

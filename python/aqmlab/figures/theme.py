@@ -141,7 +141,7 @@ class Look:
     """How a figure looks: where it is to stand, and on what background.
 
     Widths ``column`` and ``page`` are 3.5 and 7.16 inches, as papers have them; ``screen`` is 900
-    pixels. Of the themes ``page`` takes the colours of the web page in which a chart stands.
+    pixels. The theme ``page`` takes the colours of the web page in which a chart stands.
     """
 
     width: WidthName = "screen"

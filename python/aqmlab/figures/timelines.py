@@ -41,7 +41,7 @@ class Panel:
 
     @property
     def peak(self) -> float:
-        """The height of the largest curve, but for its rarest values."""
+        """The height of the largest curve without its rarest values."""
         return max(_height(one) for one in self.series.values())
 
 
@@ -143,7 +143,7 @@ def _bins(panel: Panel) -> int:
 
 
 def _height(series: Series) -> float:
-    """How high a curve goes, but for its rarest values."""
+    """How high a curve goes without its rarest values."""
     found = [np.quantile(values, 0.99) for _, values in series if len(values)]
     return float(max(found, default=0.0))
 

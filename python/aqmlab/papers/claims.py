@@ -49,7 +49,7 @@ __all__ = [
 CONTRADICTED = ("partly", "disagrees")
 """What the paper's own tables say of claims that are not counted."""
 DECIDABLE = 0.8
-"""Least share of noisy copies of the printed tables of which a rule is true if the print decides
+"""Least share of noisy copies of the printed tables of which a rule is true if they decide
 its claim; see :mod:`aqmlab.papers.noise`."""
 _CONFIDENCE = 0.95
 """Share of the draws that decides."""
@@ -144,7 +144,7 @@ def to_json(
 
     ``noisy_copies``, ``noisy_runs``: of which share of the noisy copies of the paper's tables, and
     of our numbers, its rule is true; see :mod:`aqmlab.papers.noise`. ``counts``: it is among those
-    that the print decides.
+    that the paper's tables decide.
     """
     return {
         "id": verdict.id,
@@ -461,7 +461,7 @@ def to_markdown(
         mark = " (the paper's own tables contradict it)" if _contradicted(found) else ""
         if _undecidable(found, decidable):
             share = 100 * decidable[found.id]
-            mark = f" (undecidable: true of {share:.0f} % of noisy copies of the print)"
+            mark = f" (undecidable: true of {share:.0f} % of noisy copies of the paper's tables)"
         if found.id in marks:
             mark += f" ({marks[found.id]})"
         word = f"**{found.outcome}**" if found.outcome == FAILS else found.outcome

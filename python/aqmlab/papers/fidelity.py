@@ -28,7 +28,7 @@ _Result = dict[str, Any]
 _HEAD = """# Fidelity
 
 How close aqmlab comes to what five studies published: every cell that a paper prints, and every
-claim. [What could not be reproduced](not-reproduced/index.md) says what is missed and why.
+claim. [What could not be reproduced](not-reproduced/index.md) says which results fail, and why.
 [Reproduce](reproduce.md) says how cells and claims are judged. `aqmlab reproduce all` writes this
 page, and [the claims that fail](../records/fidelity-claims.md)."""
 _CLAIMS_HEAD = """# Claims that fail, and second readings
@@ -135,7 +135,7 @@ def _unfinished(result: _Result) -> bool:
 
 
 def _sealed(text: str) -> str:
-    """A page that tells whether it is as it was generated; see :func:`intact`."""
+    """A page that shows whether somebody has changed it since; see :func:`intact`."""
     return f"{text}\n{_seal(text)}\n"
 
 
@@ -284,7 +284,7 @@ def _types_table(papers: Mapping[str, _Result]) -> str:
 
 
 def _claims_table(papers: Mapping[str, _Result]) -> str:
-    """The claims that fail, with what was measured; those that the print cannot decide apart."""
+    """The claims that fail, with measured values; those that the tables cannot decide apart."""
     failed = {
         counts: [
             [f"{name} {found['id']}", _text(found, result), found["because"]]
@@ -302,8 +302,8 @@ def _claims_table(papers: Mapping[str, _Result]) -> str:
         parts = ["Those that fail:\n\n" + markdown(head, failed[True], left=3)]
     if failed[False]:
         parts.append(
-            "Not counted, because the print cannot decide them, and false of ours:\n\n"
-            + markdown(head, failed[False], left=3)
+            "Not counted, because the paper's tables cannot decide them, and false of our "
+            "numbers:\n\n" + markdown(head, failed[False], left=3)
         )
     return "\n\n".join(parts)
 

@@ -143,7 +143,7 @@ def _answers(run: Run, wanted: Iterable[Question]) -> Answers:
     """What a run answers."""
     summary = numbers(run)
     return Answers(
-        engine=_native.engine(),  # runs of another one are not used
+        engine=_native.engine(),  # runs of another engine are not used
         cpu_s=run.metadata["cpu_s"],
         numbers={question.terms: total(question.terms, summary) for question in wanted},
         ranks={question: _rank(question, run) for question in wanted if question.published},

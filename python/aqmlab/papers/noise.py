@@ -1,10 +1,10 @@
-"""What the print can decide: claims judged on noisy copies of a paper's own tables.
+"""What a paper's tables can decide: claims judged on noisy copies of a paper's own tables.
 
 Each printed number is one experiment. Another run of the same laboratory would have printed others:
 ``[noise]`` in ``claims.toml`` says by how much, and where that is known from. A claim whose rule is
 true of less than :data:`aqmlab.papers.claims.DECIDABLE` of the copies would often be contradicted
-by the laboratory that made it; whether ours satisfies it tells nothing. The same noise on our own
-numbers tells which verdicts a single run of each row leaves to chance.
+by the laboratory that made it; whether our numbers satisfy it proves nothing. The same noise on
+our own numbers shows which verdicts a single run of each row leaves to chance.
 """
 
 from __future__ import annotations

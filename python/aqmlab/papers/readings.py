@@ -62,7 +62,7 @@ def judge(
         paper: The paper.
         cells: The cells of all tables, those of the readings too.
         first: The verdicts of the first reading.
-        decidable: What the print can decide; see :func:`aqmlab.papers.claims.score`.
+        decidable: What the paper's tables can decide; see :func:`aqmlab.papers.claims.score`.
         tables: Ids of the tables that were reproduced.
     """
     found = []
@@ -125,8 +125,8 @@ def to_markdown(read: Read) -> str:
     return (
         f"{read.reading.why}\n\n"
         f"{len(read.pairs)} claims rest on these rows; {gained} hold in this reading only, {lost} "
-        f"in the first only. Of all claims {read.score[HOLDS]} hold and {read.score[FAILS]} fail "
-        "in this reading.\n\n"
+        f"in the first only. In this reading {read.score[HOLDS]} of all claims hold and "
+        f"{read.score[FAILS]} fail.\n\n"
         + markdown(["claim", "first reading", "this reading", "measured in it"], lines, left=4)
     )
 

@@ -165,13 +165,23 @@ def _needed_whole(plan: Plan, figures: Sequence[Figure], names: Sequence[str]) -
     """The runs of which more than numbers is needed: those of figures of these names.
 
     Other figures come with their tables, and do without.
+
+    Raises:
+        AqmlabError: quick runs have no row of a named figure.
     """
     named = {name.lower() for name in names}
     tables = {table.id: table for table in plan.paper.tables}
-    places = [
-        place for figure in figures if figure.id.lower() in named for place in figure.places(tables)
-    ]
-    return {name for place in places for name in plan.rows[place]}
+    needed = set[str]()
+    for figure in figures:
+        if figure.id.lower() in named:
+            places = [place for place in figure.places(tables) if place in plan.rows]
+            if not places:
+                raise AqmlabError(
+                    f"figure {figure.id}: quick runs leave out all of its rows; "
+                    "repeat the figure without --quick"
+                )
+            needed.update(name for place in places for name in plan.rows[place])
+    return needed
 
 
 def _taken(

@@ -1,6 +1,6 @@
 """Loading plug-ins, and carrying them to where a run is made.
 
-A plug-in is code, with all rights of whoever loads it. Nothing but the user's word loads one: an
+A plug-in is code, with all rights of the user who loads it. Only the user's word loads one: an
 option of the command line, or a call here. A scenario only names plug-ins that are loaded.
 """
 
@@ -135,7 +135,7 @@ def _executed(code: types.CodeType, name: str, shown: str) -> dict[str, Any]:
 
 
 def _from_shared_object(source: Source, place: Path | None) -> list[tuple[str, str]]:
-    """Loads a copy: a library that is compiled again under its name is another one."""
+    """Loads a copy: a library that is compiled again under its name is a new library."""
     with tempfile.TemporaryDirectory(prefix="aqmlab-") as folder:
         copy = Path(folder) / source.file
         copy.write_bytes(source.content)
@@ -191,7 +191,7 @@ def loaded() -> dict[str, Source]:
 
 
 def arrived(file: str, content: bytes) -> Source:
-    """A source that came with a scenario, loaded: whoever unpickles runs code anyway."""
+    """A source that came with a scenario, loaded: unpickling runs code anyway."""
     source = Source(file, content)
     ensure(source)
     return source

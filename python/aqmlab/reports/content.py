@@ -105,7 +105,7 @@ class Report:
     compared: list[Difference]
     differences: Table | None
     verdict: list[str]
-    """What is better, what is worse, what cannot be told."""
+    """What is better, what is worse, what is unclear."""
     published: list[PublishedNumber]
     fidelity: Table | None
     within: Table | None
@@ -319,7 +319,7 @@ def _responses(groups: Sequence[Group]) -> list[tuple[str, str]]:
 
 
 def _spread(values: set[Any]) -> str:
-    """One value as it is; several as the first and the last."""
+    """One value unchanged; several as the first and the last."""
     texts = sorted((f"{v:g}" if isinstance(v, float) else str(v) for v in values), key=natural)
     return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
 

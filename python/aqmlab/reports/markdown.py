@@ -65,7 +65,7 @@ def write(report: Report, path: Path) -> None:
 
 
 def _deeper(text: str) -> str:
-    """A heading one level down; other paragraphs as they are."""
+    """A heading one level down; other paragraphs unchanged."""
     return f"#{text}" if text.startswith("##") else text
 
 

@@ -90,7 +90,7 @@ def _fitting(runs: Sequence[Run], configurations: int) -> Iterator[_Drawing]:
 
 
 def _inline(name: str, title: str, spec: dict[str, Any]) -> str:
-    """A figure inside a page: named, with identifiers that no other one has."""
+    """A figure inside a page: named, with identifiers that no other figure has."""
     # Its marks are not pictures of their own: the title says what it shows.
     picture = re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", svg(spec))
     for what in ('id="part', "#part"):

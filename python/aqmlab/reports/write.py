@@ -147,4 +147,4 @@ _WRITERS: Mapping[str, Callable[[Report, Path], None]] = {
     "pdf": _write_pdf,
     "png": _write_png,
 }
-"""By format, but for the web page."""
+"""By format, except the web page."""

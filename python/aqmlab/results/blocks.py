@@ -5,13 +5,13 @@ very same users (common random numbers), and what they do to them is compared pa
 measured time is cut into :data:`_BLOCKS` blocks of equal length; a response belongs to the block
 in which it began. The interval of a difference comes from a block bootstrap (H. R. Kuensch, "The
 Jackknife and the Bootstrap for General Stationary Observations", Annals of Statistics 17(3), 1989):
-blocks are drawn with replacement, *the same ones for both runs*, and both statistics are computed
+blocks are drawn with replacement, *the same blocks for both runs*, and both statistics are computed
 from what lies in them. Blocks keep the responses of a congested moment together, which are anything
 but independent; drawing the same blocks for both keeps the pairs. Runs with other traffic or other
 seeds are not pairs: then each draws its own blocks, and intervals are wider.
 
-The interval tells how the difference would vary with another stretch of time of the same users. It
-does not tell how it varies from seed to seed: for that, repeat the comparison with other seeds.
+The interval shows how the difference would vary with another stretch of time of the same users. It
+does not show how it varies from seed to seed: for that, repeat the comparison with other seeds.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def effects(changes: Sequence[Difference], groups: Sequence[Group]) -> list[Effe
 
 
 def conclusion(changes: Sequence[Difference], groups: Sequence[Group]) -> list[str]:
-    """The verdict: what is better, what is worse, what cannot be told. Nothing without a baseline.
+    """The verdict: what is better, what is worse, what is unclear. Nothing without a baseline.
 
     At most :data:`MOST_LINES` lines of :data:`WIDTH` characters.
     """
@@ -239,7 +239,7 @@ def _seeds(groups: Sequence[Group]) -> str:
     return f"{fewest} seeds" if fewest > 1 else "one seed: another may differ"
 
 
-_OUTCOMES = {"better": "better", "worse": "worse", "unclear": "cannot be told"}
+_OUTCOMES = ("better", "worse", "unclear")
 
 
 def _of_one(found: Sequence[Effect]) -> Iterator[str]:
@@ -250,11 +250,10 @@ def _of_one(found: Sequence[Effect]) -> Iterator[str]:
         items = [one for one in found if one.outcome == outcome]
         ordered = ranked(items, [one.number.place for one in items])
         texts = [one.number.name if outcome == "unclear" else one.words for one in ordered]
-        name = _OUTCOMES[outcome]
-        lines[outcome] = _filled(f"  {name}: ", texts, 1 + spare) if texts else []
+        lines[outcome] = _filled(f"  {outcome}: ", texts, 1 + spare) if texts else []
         spare -= max(0, len(lines[outcome]) - 1)
-    for outcome, name in _OUTCOMES.items():
-        yield from lines[outcome] or [f"  {name}: nothing"]
+    for outcome in _OUTCOMES:
+        yield from lines[outcome] or [f"  {outcome}: nothing"]
 
 
 _T = TypeVar("_T")

@@ -74,7 +74,7 @@ class Distribution(Mapping[str, float | None]):
 
     @classmethod
     def exact(cls, times_s: np.ndarray) -> Distribution:
-        """Of ascending times, as they are."""
+        """Of ascending times, unchanged."""
         last = np.flatnonzero(np.r_[times_s[1:] != times_s[:-1], True][: len(times_s)])
         return cls(times_s[last], np.diff(np.r_[-1, last]))
 

@@ -2,9 +2,9 @@
 
 Two runs are of one scenario if their networks have the same shape (kind of topology, names of the
 links) and their traffic has (names and kinds of the classes), and if they have the same title or
-the same users. Users are the same if their classes but for TCP, the hosts and the measured time
-are; the seed may differ. What is varied between runs of one scenario is a value, such as a
-discipline, a rate or a load; another network or other traffic is another scenario.
+the same users. Users are the same if their classes (TCP aside), the hosts and the measured
+time are equal; the seed may differ. What is varied between runs of one scenario is a value,
+such as a discipline, a rate or a load; another network or other traffic is another scenario.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def family_titles(groups: Sequence[Sequence[Run]]) -> list[str]:
 
 
 def users_of(scenario: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Everything in a scenario that decides what users do, but for the seed and their TCP."""
+    """Everything in a scenario that decides what users do, except the seed and their TCP."""
     classes = [
         {key: value for key, value in entry.items() if key != "tcp"}
         for entry in scenario.get("traffic", [])

@@ -21,7 +21,7 @@ BUSY = 0.2
 
 
 LOAD_KEYS = ("utilization", "loss_rate", "mark_rate", "sojourn_mean_s")
-"""What tells how loaded a direction is."""
+"""What shows how loaded a direction is."""
 
 
 class _Measured(Protocol):

@@ -1,7 +1,7 @@
 """The manifest of a run directory: what its files were when the run was finished.
 
 ``manifest.json`` is written last and names every other file with its length and SHA-256 hash, and
-the key of the run. What is not as it says is never read as a result. ``metadata.json`` tells that
+the key of the run. What is not as it says is never read as a result. ``metadata.json`` says that
 there is a manifest, so that a lost one is noticed; runs of earlier versions have none.
 """
 
@@ -75,7 +75,7 @@ class Manifest:
         A run directory holds small files and tables; tables are hashed when they are read.
 
         Returns:
-            The small files by name: whoever needs one need not read it again.
+            The small files by name, so that nobody reads them twice.
         """
         if metadata.get("key") != self.key:
             raise self._damage(f"metadata.json has another key than {MANIFEST}")

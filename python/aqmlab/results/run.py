@@ -2,9 +2,9 @@
 
 A run directory holds ``scenario.toml`` (the effective one), ``summary.json``, ``metadata.json`` and
 the Parquet files that ``measure.record`` asks for. The same scenario and seed give the same bytes,
-but for ``metadata.json`` and for live runs. A run directory is written under a temporary name and
-renamed when it is complete: one that exists is whole. :mod:`aqmlab.results.manifest` tells whether
-its files are still what they were.
+except ``metadata.json`` and live runs. A run directory is written under a temporary name and
+renamed when it is complete: one that exists is whole. :mod:`aqmlab.results.manifest` checks
+whether its files are still what they were.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Run:
 
     @property
     def invalid(self) -> list[str]:
-        """Why a live run tells nothing: the bounds that the machine did not keep."""
+        """Reasons why a live run is invalid: the bounds that the machine did not keep."""
         return list(self.summary.get("live", {}).get("reasons", []))
 
     @property
@@ -320,7 +320,7 @@ class Run:
 def _check_key(folder: Path, text: str, metadata: Mapping[str, Any]) -> None:
     """Raises an error if a scenario is not the one that the run's key was made of.
 
-    Whoever writes files and their hashes anew does not find a scenario that gives the same key.
+    Nobody who writes files and hashes anew finds a scenario that gives the same key.
     """
     key, _, _ = str(metadata.get("key")).partition("-")  # that of a live run says so
     engine = metadata.get("versions", {}).get("engine")

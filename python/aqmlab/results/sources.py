@@ -160,7 +160,7 @@ def _sweep_places(folder: Path) -> list[tuple[Path, str]]:
 
 
 def _plain(folder: Path) -> Path:
-    """The same folder without ``..`` in its name, unless a link on the way makes it another one."""
+    """The same folder without ``..`` in its name, unless a link on the way leads elsewhere."""
     plain = Path(os.path.normpath(folder))
     return plain if plain.resolve() == folder.resolve() else folder
 

@@ -127,7 +127,7 @@ def estimate(
 
 @lru_cache(maxsize=4096)
 def _estimate(values: bytes, confidence: float, bounds: Bounds) -> Estimate:
-    """The estimate of some numbers: tables, sentences and comparisons ask for the same ones."""
+    """The estimate of some numbers: tables, sentences and comparisons share it."""
     column = np.frombuffer(values)[:, np.newaxis]
     mean, low, high, method = estimates(column, confidence, bounds)
     if len(column) > 1 and math.isnan(low[0]):

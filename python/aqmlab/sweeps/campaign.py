@@ -140,7 +140,7 @@ def sweep(
 
 @contextmanager
 def _told(progress: SweepProgress | bool | None) -> Iterator[SweepProgress]:
-    """Whom a sweep tells how it gets on."""
+    """The object to which a sweep reports its progress."""
     if isinstance(progress, SweepProgress):
         yield progress
         return

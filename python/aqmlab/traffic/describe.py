@@ -79,7 +79,7 @@ EXAMPLES = {
 }
 """What a kind needs beside its name to be described by itself."""
 FOLLOWERS = {"abr-video", "video-conference"}
-"""Kinds that ask for as much as the network gives: an ideal one tells nothing of them."""
+"""Kinds that ask for as much as the network gives: an ideal network says nothing about them."""
 _VECTOR_RTT = 'rtt = { kind = "vector" }'
 _OWN_RTT = {"packmime": 'rtt = { kind = "packmime" }', "general-tcp": _VECTOR_RTT}
 _ANY_RTT = 'rtt = { kind = "uniform", min = "10 ms", max = "150 ms" }'

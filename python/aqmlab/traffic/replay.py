@@ -1,7 +1,7 @@
 """From a capture to a scenario in which its applications meet another queue.
 
 The connections of the capture become connection vectors (:mod:`aqmlab.traffic.captures`). What a
-capture cannot say, the link's rate and its buffer, is assumed, and every assumption is told.
+capture cannot say, the link's rate and its buffer, is assumed, and every assumption is printed.
 """
 
 from __future__ import annotations

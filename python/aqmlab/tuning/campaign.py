@@ -33,7 +33,7 @@ TUNES_ROOT = RUNS_ROOT / "tunes"
 _Outcome = Run | AqmlabError
 """What became of a run."""
 _Settings = Sequence[tuple[Mapping[str, Scalar] | None, int]]
-"""Settings, None the scenario as it is, and the index of a scenario each."""
+"""Settings, None the untuned scenario, and the index of a scenario each."""
 
 
 def tune(
@@ -143,7 +143,7 @@ class _Search:
     """For each scenario the key of each metric."""
 
     def run(self, folder: Path) -> Tuning:
-        """All of it: the scenarios as they are, the search, what was chosen on fresh seeds."""
+        """All of it: the untuned scenarios, the search, what was chosen on fresh seeds."""
         everywhere = [(None, index) for index in range(len(self.plan.scenarios))]
         plain = self._made(everywhere, self.plan.seeds, (0.0, self._share(1)))
         reference = [list(map(_succeeded, outcomes)) for outcomes in plain]
@@ -274,7 +274,7 @@ class _Search:
         )
 
     def _fresh(self, chosen: Sequence[Trial], found: Tuning) -> dict[int, Choice]:
-        """Chosen settings against the scenarios as they are, on seeds that nobody has seen."""
+        """Chosen settings against the untuned scenarios, on seeds that nobody has seen."""
         count = len(self.plan.scenarios)
         settings = [
             (values, index)

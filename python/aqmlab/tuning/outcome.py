@@ -69,10 +69,7 @@ class Scales:
         return found
 
     def violations(self, numbers: Numbers) -> tuple[float, ...]:
-        """For each constraint by how much it is missed in the scenario that misses it most.
-
-        It is about the mean over the seeds.
-        """
+        """For each constraint the largest violation over the scenarios, of the mean over seeds."""
         return tuple(
             max(one.violation(float(np.mean(row))) for row in numbers[one.metric])
             for one in self.plan.constraints
@@ -80,7 +77,7 @@ class Scales:
 
 
 def front(vectors: Sequence[Sequence[float]]) -> list[int]:
-    """Which of some vectors no other one beats: is at least as small everywhere, and differs."""
+    """Which of some vectors no other vector beats: is at least as small everywhere, and differs."""
     rows = np.array(vectors, dtype=float)
     return [
         index
@@ -106,7 +103,7 @@ def balanced(vectors: Sequence[Sequence[float]]) -> int:
 
 @dataclass(frozen=True)
 class Check:
-    """A goal of a scenario on fresh seeds: the chosen setting against the scenario as it is."""
+    """A goal of a scenario on fresh seeds: the chosen setting against the untuned scenario."""
 
     scenario: str
     metric: str
@@ -212,7 +209,7 @@ class Tuning:
     folder: Path
     """Where it is written."""
     untuned: Numbers
-    """The scenarios as they are, on the seeds of the search."""
+    """The untuned scenarios, on the seeds of the search."""
     trials: Sequence[Trial]
     importance: Mapping[str, Mapping[str, float] | None]
     """By goal: each variable's share; None: not known."""
@@ -222,7 +219,7 @@ class Tuning:
     robust: Choice | None = None
     """The setting whose worst scenario and seed is best."""
     front: Sequence[Trial] = field(default_factory=tuple)
-    """The settings that no other one beats in all goals, the first goal's best one first."""
+    """The settings that no other setting beats in all goals; the first goal's best comes first."""
 
     @property
     def feasible(self) -> list[Trial]:
@@ -259,7 +256,7 @@ class Tuning:
 
     @property
     def defaults_as_good(self) -> bool | None:
-        """Whether no choice is clearly better than untuned on fresh seeds; None: nothing is told.
+        """Whether no choice is clearly better than untuned on fresh seeds; None: not known.
 
         One fresh seed has no interval, and says nothing.
         """

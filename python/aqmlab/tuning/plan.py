@@ -30,7 +30,7 @@ BATCH = 4
 search does not depend on how many runs are made at a time."""
 
 _PROBES = 40
-"""Settings that are tried before the first run, to tell what is wrong with all of them."""
+"""Settings that are tried before the first run, to find what is wrong with all of them."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class Plan:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What makes a search another one, as JSON; how long it lasts does not."""
+        """What identifies a search, as JSON; how long it lasts does not."""
         return {
             "scenarios": {one.name: _hash(one.effective) for one in self.scenarios},
             "vary": list(map(str, self.variables)),

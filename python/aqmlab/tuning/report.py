@@ -104,7 +104,7 @@ def picture(found: Tuning, look: Look) -> Any:  # noqa: ANN401 - any of Altair's
 
 
 def _shown(vector: Sequence[float], goals: Sequence[Goal], several: bool) -> list[float]:
-    """Numbers in the units in which they are shown; ratios as they are."""
+    """Numbers in the units in which they are shown; ratios unchanged."""
     return [
         value if several else value * goal.shown.scale
         for value, goal in zip(vector, goals, strict=False)

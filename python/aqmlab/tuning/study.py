@@ -80,7 +80,7 @@ class Study(AbstractContextManager["Study"]):
         """Opens the search of a folder, or begins it there.
 
         Raises:
-            AqmlabError: the folder's search is another one, or somebody is at work on it.
+            AqmlabError: the folder holds another search, or somebody is at work on it.
         """
         self._optuna = needed()
         self._plan = plan
@@ -212,7 +212,7 @@ class Study(AbstractContextManager["Study"]):
     def importance(self, goal: int) -> dict[str, float] | None:
         """Each variable's share of what decides whether a setting is among the good ones of a goal.
 
-        None where too few settings, or one variable only, tell nothing.
+        None where too few settings, or a single variable, leave it open.
         """
         complete = self._optuna.trial.TrialState.COMPLETE
         done = self._study.get_trials(deepcopy=False, states=(complete,))
@@ -261,7 +261,7 @@ class _Lock:
                 raise AqmlabError(f"{path.parent}: another aqmlab tune is at work there") from None
             except OSError:
                 return  # a file system without locks
-            # Whoever held it before may have removed it between the opening and the lock.
+            # Its last holder may have removed it between the opening and the lock.
             with suppress(FileNotFoundError):
                 if path.stat().st_ino == os.fstat(self._file.fileno()).st_ino:
                     return

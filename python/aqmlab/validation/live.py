@@ -228,7 +228,7 @@ def _comparable(scenario: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _told_to_kernel(stack: Mapping[str, Any]) -> dict[str, Any]:
-    """What a kernel is told of a stack, or of those of client and server."""
+    """The settings of a kernel for a stack, or for those of client and server."""
     if "client" in stack:
         return {end: _told_to_kernel(stack[end]) for end in ("client", "server")}
     return {key: stack[key] for key in ("profile", *_kernel_keys())}

@@ -1,4 +1,4 @@
-"""ns-2 for the comparison: what our program for it is told, and what it says."""
+"""ns-2 for the comparison: input and output of our program for it."""
 
 from __future__ import annotations
 

@@ -101,8 +101,8 @@ def command(
 ) -> None:
     """Compare runs: the same users under different queues.
 
-    Shows the few numbers that matter and ends with a verdict: what is better, what is worse, what
-    cannot be told. A difference is clear if its 95 % interval leaves out zero.
+    Prints the few numbers that matter and a verdict: what is better, what is worse, what is
+    unclear. A difference is clear if its 95 % interval leaves out zero.
 
     Scenario files are run first, unless their finished runs are found. Runs that differ in their
     seed alone are taken together: means over the seeds, and differences seed by seed. Runs of

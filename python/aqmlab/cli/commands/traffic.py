@@ -72,9 +72,9 @@ def _describe_command(
 ) -> None:
     """Show what a source of traffic asks for.
 
-    It is played on an ideal network, which loses nothing and where bytes take no time but the round
-    trip. Quantiles, tail indices (Hill), and how long it remembers (Hurst parameter, from the
-    logscale diagram of the Haar wavelet). Of a capture: how its packets arrive.
+    The source runs on an ideal network: it loses nothing and adds only the round trip. The command
+    prints quantiles, tail indices (Hill) and the Hurst parameter (from the logscale diagram of the
+    Haar wavelet). For a capture it prints how the packets arrive.
     """
     from aqmlab import figures
     from aqmlab.traffic import views as describe_views

@@ -85,9 +85,9 @@ def command(
 ) -> None:
     """Search for the parameters of a scenario that serve one or several goals best.
 
-    Every setting runs in every scenario with every seed. What was chosen is run again on fresh
-    seeds, against the scenario as it is. Only what the store lacks is run: a search that was
-    interrupted goes on where it was.
+    Every setting runs in every scenario with every seed. The chosen settings run again on fresh
+    seeds, against the untuned scenario. Finished runs are reused: the same command continues an
+    interrupted search.
     """
     from aqmlab.cli import tune_tables
     from aqmlab.tuning.campaign import tune

@@ -1,7 +1,7 @@
 """The kinds of figures: a module each, whose name is the kind's.
 
 A module holds a function of its own name, which draws runs: its first argument are the runs, its
-other arguments, but for ``look``, are the kind's options, and its docstring says what all of them
+other arguments, except ``look``, are the kind's options, and its docstring says what all of them
 are. Every module in this folder is a kind, and `aqmlab plot` offers it; there is no other list.
 """
 

@@ -67,7 +67,7 @@ def parameter(
     link: str | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """A metric against a swept parameter, a curve for each value of another one.
+    """A metric against a swept parameter, a curve for each value of a second parameter.
 
     Dots are means over the seeds, bars their 95 % intervals. Parameters are the variables of a
     sweep, or the fields in which the scenarios of the runs differ; those that change together, as

@@ -27,8 +27,8 @@ def utilization_delay(
     """Utilization against delay, with the Pareto front.
 
     A dot for each configuration, with its 95 % intervals over the seeds. The line joins those that
-    no other one beats: none has both less delay and more utilization. Delay runs from right to
-    left, so that up and to the right is better.
+    no other configuration beats: none has both less delay and more utilization. Delay runs from
+    right to left, so that up and to the right is better.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.

@@ -1,8 +1,8 @@
 """What a disk may hold after a power failure, from the log of `tests/syscalls.c`.
 
-A write is on the disk when its file has been synced since; a name when its folder has. Of
-everything else, each act may be there or not, whatever came before it, and a write may be there in
-part. File systems promise more, each something else.
+A write is on the disk when its file has been synced since, or the whole file system; a name when
+its folder has. Of everything else, each act may be there or not, whatever came before it, and a
+write may be there in part. File systems promise more, each something else.
 """
 
 from __future__ import annotations
@@ -99,6 +99,9 @@ class Disk:
                     file.since.append(act)
             case "F":
                 self._sync(self._of.get(act.inode))
+            case "S":
+                for node in {*self._of.values()}:
+                    self._sync(node)
             case "M":
                 folder, name = self._place(act.first)
                 made = self._of[act.inode] = _Folder()

@@ -8,7 +8,7 @@
  *
  * A record of the log: kind (1 byte), inode, offset (8 bytes each), two lengths (4 bytes each), then
  * as many bytes. Kinds: O open to write (path), W write (data), T truncate to offset, F fsync,
- * R rename (from, to), M mkdir (path), U unlink (path), D rmdir (path). */
+ * S syncfs, R rename (from, to), M mkdir (path), U unlink (path), D rmdir (path). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -203,19 +203,20 @@ int ftruncate(int file, off_t length) { return truncated(file, length); }
 int ftruncate64(int file, off64_t length) { return truncated(file, length); }
 
 /* The disk of a test need not wait for a real one. */
-static int synced(int number, int file)
+static int synced(char kind, int number, int file)
 {
     uint64_t inode = inode_of(file);
     if (!inode)
         return syscall(number, file);
     enter();
-    note('F', inode, 0, "", 0, "", 0);
+    note(kind, inode, 0, "", 0, "", 0);
     leave();
     return 0;
 }
 
-int fsync(int file) { return synced(SYS_fsync, file); }
-int fdatasync(int file) { return synced(SYS_fdatasync, file); }
+int fsync(int file) { return synced('F', SYS_fsync, file); }
+int fdatasync(int file) { return synced('F', SYS_fdatasync, file); }
+int syncfs(int file) { return synced('S', SYS_syncfs, file); }
 
 static int renamed(int from_folder, const char *from, int to_folder, const char *to)
 {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -11,7 +12,10 @@ from pathlib import Path
 import aqmlab as package
 import pytest
 from aqmlab.engine import schedulers
+from aqmlab.engine import store as store_module
+from aqmlab.engine.group import Group
 from aqmlab.engine.store import Store
+from aqmlab.engine.workspace import RUNS
 from aqmlab.errors import DamagedRunError, DamagedRunWarning, RunError
 from aqmlab.results.manifest import seal
 from aqmlab.scenario.scenario import Scenario
@@ -276,6 +280,66 @@ def test_a_run_is_tried_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "ended by SIGKILL" in str(outcome)
     assert str(outcome).endswith("3 times over")
     assert len(tried) == 3
+
+
+def test_whole_runs_of_a_killed_process_are_taken_in(tmp_path: Path, finished: Path) -> None:
+    store = Store(shutil.copytree(finished / "store", tmp_path / "store"))
+    whole, damaged, begun, there = list(store.runs())[:4]
+    left = store.root / ".1234.abcd.partial" / RUNS
+    left.mkdir(parents=True)
+    shutil.copytree(there, left / there.name)
+    for path in (whole, damaged, begun):
+        path.rename(left / path.name)
+    flip(left / damaged.name / "queue.parquet")
+    (left / begun.name / "manifest.json").unlink()
+    store.tidy()
+    assert not list(store.root.glob(".*"))
+    assert store.find(whole.name) is not None
+    assert store.find(there.name) is not None
+    assert store.find(damaged.name) is None
+    assert store.find(begun.name) is None
+    assert not store.damaged()
+
+
+def test_runs_of_a_group_are_synced_before_they_have_their_names(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acts: list[str] = []
+    path = next(Store(finished / "store").runs())
+    monkeypatch.setattr(store_module, "filesystem_synced", lambda _: acts.append("sync"))
+
+    def rename(path: Path, target: Path) -> None:
+        acts.append("rename")
+        path.rename(target)
+
+    monkeypatch.setattr(store_module, "renamed", rename)
+    store = Store(tmp_path / "store")
+    with Group(store, lambda run: run.seed) as group:
+        shutil.copytree(path, group.place(path.name))
+        group.add(path.name)
+        group.add("missing")
+    assert acts == ["sync", "rename", "sync"]
+    assert group.taken[path.name] == Store(finished / "store").opened(path, everything=True).seed
+    assert isinstance(group.taken["missing"], package.AqmlabError)
+    assert not list(store.root.glob(".*"))
+
+
+def test_a_disk_that_cannot_be_synced_names_no_run(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(store_module, "filesystem_synced", fails)
+    path = next(Store(finished / "store").runs())
+    store = Store(tmp_path / "store")
+    with Group(store, lambda run: run) as group:
+        shutil.copytree(path, group.place(path.name))
+        group.add(path.name)
+    assert (
+        str(group.taken[path.name]) == f"{store.root}: cannot be written: No space left on device"
+    )
+    assert not list(store.runs())
 
 
 def test_what_a_cluster_sends_is_checked(tmp_path: Path, finished: Path) -> None:

@@ -117,6 +117,23 @@ def synced(path: Path) -> None:
         os.close(descriptor)
 
 
+def filesystem_synced(path: Path) -> None:
+    """Waits until everything that was written to the file system of a folder is on the disk."""
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "syncfs"):  # macOS
+        os.sync()
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if library.syncfs(descriptor):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+    finally:
+        os.close(descriptor)
+
+
 def made_folder(path: Path) -> None:
     """Makes a folder and those above it, where they are missing; their names are on the disk."""
     missing = [path]

@@ -23,7 +23,7 @@ from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["World", "default_path", "execute", "existing_run"]
+__all__ = ["World", "default_path", "execute", "existing_run", "make"]
 
 
 class World(str, Enum):
@@ -109,27 +109,48 @@ def execute(
     if os.path.lexists(target):
         return _reusable_run(target, key, reuse=reuse)
     try:
-        with _terminable(world), workspace(target) as folder:
-            started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), world.cpu_time()
-            try:
-                summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
-            except RunError as error:
-                raise _placed(error, target) from None
-            write_run(
-                folder,
-                scenario,
-                summary,
-                key=key,
-                load=load,
-                started=started,
-                wall_s=time.perf_counter() - wall,
-                cpu_s=world.cpu_time() - cpu,
-            )
+        _make(scenario, target, load, world, progress)
     except AqmlabError:
         if reuse and os.path.lexists(target):  # another process has made it meanwhile
             return _reusable_run(target, key, reuse=reuse)
         raise
     return Run.open(target)
+
+
+def make(scenario: Scenario, target: Path, progress: Callable[[float], None] | None) -> None:
+    """Runs a scenario into a directory that its caller syncs with others; see :mod:`group`."""
+    load = scenario.offered_load
+    if scenario.uncalibrated:
+        scenario, _ = calibrate(scenario)
+    _make(scenario, target, load, World.SIM, progress, durable=False)
+
+
+def _make(
+    scenario: Scenario,
+    target: Path,
+    load: float | None,
+    world: World,
+    progress: Callable[[float], None] | None,
+    *,
+    durable: bool = True,
+) -> None:
+    """Runs a scenario that has all its users, and writes its directory."""
+    with _terminable(world), workspace(target, durable=durable) as folder:
+        started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), world.cpu_time()
+        try:
+            summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
+        except RunError as error:
+            raise _placed(error, target) from None
+        write_run(
+            folder,
+            scenario,
+            summary,
+            key=world.key(scenario),
+            load=load,
+            started=started,
+            wall_s=time.perf_counter() - wall,
+            cpu_s=world.cpu_time() - cpu,
+        )
 
 
 def _placed(error: RunError, target: Path) -> RunError:

@@ -27,7 +27,8 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 from aqmlab import _native
 from aqmlab._util.pool import OnProgress, available_cpus, run_all
 from aqmlab.engine import memory, threads
-from aqmlab.engine.execute import execute
+from aqmlab.engine.execute import execute, make
+from aqmlab.engine.group import Group
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, NoWorkerWarning, RunError
 from aqmlab.plugins.sources import sources_of
@@ -93,22 +94,20 @@ class Scheduler(Protocol):
         """
 
 
-class _Place(Protocol):
-    """Where a run goes: a store, or a directory of its own."""
-
-    def run(self, scenario: Scenario, progress: OnProgress | None = None) -> Run:
-        """Finds the run of a scenario there, or makes it."""
-
-
 @dataclass(frozen=True)
 class _Directory:
     """A run directory."""
 
     path: Path
+    durable: bool
+    """Whether it waits for the disk; a :class:`Group` does so for some together."""
 
-    def run(self, scenario: Scenario, progress: OnProgress | None = None) -> Run:
-        """See :class:`_Place`."""
-        return execute(scenario, self.path, progress=progress, reuse=True)
+    def run(self, scenario: Scenario, progress: OnProgress) -> None:
+        """Finds the run of a scenario there, or makes it."""
+        if self.durable:
+            execute(scenario, self.path, progress=progress, reuse=True)
+        else:
+            make(scenario, self.path, progress)
 
 
 class _WorkerDiedError(RunError):
@@ -130,7 +129,7 @@ class _Worker:
             start_new_session=True,
         )
 
-    def run(self, scenario: Scenario, place: _Place | None, report: OnProgress) -> None:
+    def run(self, scenario: Scenario, place: _Directory | None, report: OnProgress) -> None:
         """Has a run made and put into its place; errors of the run are raised here.
 
         Without a place it is only begun, and the one report is how many seconds it takes.
@@ -200,14 +199,8 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
         return seconds
 
     def make(self, scenario: Scenario, path: Path, report: OnProgress) -> Run:
-        """Has a run made in a directory of its own, as often as its process disappears."""
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                self._make(scenario, _Directory(path), report)
-                break
-            except _WorkerDiedError:
-                if attempt == _ATTEMPTS:
-                    raise
+        """Has a run made in a directory of its own."""
+        self._made(scenario, _Directory(path, durable=True), report)
         return Run.open(path)
 
     def run(
@@ -219,23 +212,30 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
     ) -> list[_Taken | AqmlabError]:
         """See :class:`Scheduler`."""
 
-        def work(scenario: Scenario, report: OnProgress) -> _Taken:
-            if (found := store.find(scenario.key)) is not None:
-                return take(found)
-            for attempt in range(1, _ATTEMPTS + 1):
-                try:
-                    self._make(scenario, store, report)
-                    break
-                except _WorkerDiedError:
-                    if store.find(scenario.key) is not None:
-                        break  # it died between the end of the run and its answer
-                    if attempt == _ATTEMPTS:
-                        raise
-            return take(Run.open(store.path(scenario.key)))
+        def work(scenario: Scenario, report: OnProgress) -> str:
+            key = scenario.key
+            if store.find(key) is None:
+                self._made(scenario, _Directory(group.place(key), durable=False), report)
+            group.add(key)
+            return key
 
-        return run_all(work, scenarios, jobs=self.jobs, progress=progress)
+        with Group(store, take) as group:
+            made = run_all(work, scenarios, jobs=self.jobs, progress=progress)
+        return [group.taken[key] if isinstance(key, str) else key for key in made]
 
-    def _make(self, scenario: Scenario, place: _Place | None, report: OnProgress) -> None:
+    def _made(self, scenario: Scenario, place: _Directory, report: OnProgress) -> None:
+        """Has a run made, as often as its process disappears."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._make(scenario, place, report)
+                break
+            except _WorkerDiedError:
+                if place.path.is_dir():
+                    break  # it died between the end of the run and its answer
+                if attempt == _ATTEMPTS:
+                    raise
+
+    def _make(self, scenario: Scenario, place: _Directory | None, report: OnProgress) -> None:
         """Lets an idle process, or a new one, make a run."""
         try:
             worker = self._idle.get_nowait()

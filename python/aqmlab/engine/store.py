@@ -8,16 +8,19 @@ set aside and made again.
 
 from __future__ import annotations
 
+import os
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from aqmlab._util.files import filesystem_synced, renamed
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.pool import OnProgress
 from aqmlab.engine.execute import execute
-from aqmlab.engine.workspace import remove_abandoned, workspace
+from aqmlab.engine.workspace import RUNS, remove_abandoned, workspace
 from aqmlab.errors import AqmlabError, DamagedRunError, DamagedRunWarning, LaterRunError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
@@ -119,9 +122,47 @@ class Store:
         return sorted((self.root / _DAMAGED).glob("*"))
 
     def tidy(self) -> None:
-        """Removes what killed processes left unfinished."""
+        """Takes in the whole runs that killed processes left, and removes what is unfinished."""
+        with suppress(OSError):
+            remove_abandoned(self.root, self._take_in)
         for folder in self.root.glob("??"):
             remove_abandoned(folder)
+
+    def take_in(self, folder: Path, keys: Iterable[str]) -> dict[str, AqmlabError]:
+        """Gives runs in a folder that are whole their names; what is there already stays.
+
+        Their contents reach the disk before their names do.
+
+        Returns:
+            By key, why a run could not be named.
+
+        Raises:
+            OSError: the file system cannot be synced.
+        """
+        filesystem_synced(folder)
+        failed = {key: error for key in keys if (error := self._name(folder / key)) is not None}
+        filesystem_synced(folder)
+        return failed
+
+    def _name(self, whole: Path) -> AqmlabError | None:
+        """Gives a run its name; why it cannot have it."""
+        target = self.path(whole.name)
+        try:
+            target.parent.mkdir(exist_ok=True)
+            if whole.is_dir() and not os.path.lexists(target):
+                renamed(whole, target)
+        except OSError as error:
+            return AqmlabError(f"{target}: cannot be made: {error.strerror}")
+        return None
+
+    def _take_in(self, folder: Path) -> None:
+        """Takes in the whole runs of a folder of a killed process; nothing else counts."""
+        found = []
+        for path in (folder / RUNS).iterdir():
+            with suppress(AqmlabError):
+                found.append(str(self.opened(path, everything=True).metadata["key"]))
+        if found:
+            self.take_in(folder / RUNS, found)
 
     def remove(self, path: Path) -> None:
         """Removes a run: first its name, so that half a run is never found."""

@@ -6,18 +6,18 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aqmlab._util.files import made_folder, renamed, synced
 from aqmlab.errors import AqmlabError
 
-__all__ = ["remove_abandoned", "workspace"]
+__all__ = ["RUNS", "held", "remove_abandoned", "remove_folder", "workspace"]
 
 
 @contextmanager
-def workspace(target: Path) -> Iterator[Path]:
+def workspace(target: Path, *, durable: bool = True) -> Iterator[Path]:
     """A temporary sibling of a folder that takes its name when the block ends well.
 
     Its files reach the disk before its name does: after a power failure it is whole or not there.
@@ -25,31 +25,50 @@ def workspace(target: Path) -> Iterator[Path]:
     was killed) are removed on the way. What keeps two processes apart is the rename alone: where a
     file system has no locks (some network file systems), all of it holds but that a workspace
     counts as left behind when nothing was written into it for a day.
+
+    Args:
+        target: the folder.
+        durable: whether to wait for the disk; if not, the caller does so later.
     """
     try:
         made_folder(target.parent)
-        # Nobody may clear away a workspace between its making and its locking.
-        with _locked(target.parent):
-            remove_abandoned(target.parent)
-            folder = target.with_name(f".{target.name}.{secrets.token_hex(4)}{_PARTIAL}")
-            folder.mkdir()
-            descriptor, _ = _lock_folder(folder)
+        remove_abandoned(target.parent)
+        folder, descriptor = held(target)
     except OSError as error:
         raise AqmlabError(f"{target}: cannot be made: {error.strerror}") from None
     try:
         yield folder
-        for path in folder.iterdir():
-            synced(path)
-        synced(folder)
+        if durable:
+            for path in folder.iterdir():
+                synced(path)
+            synced(folder)
         renamed(folder, target)
-        synced(target.parent)
+        if durable:
+            synced(target.parent)
     except OSError as error:
         raise AqmlabError(f"{target}: cannot be written: {error.strerror}") from None
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(descriptor)
+        remove_folder(folder, descriptor)
 
 
+def held(target: Path) -> tuple[Path, int]:
+    """A new temporary sibling of a folder, and the descriptor that locks it until it is closed."""
+    # Nobody may clear away a folder between its making and its locking.
+    with _locked(target.parent):
+        folder = target.with_name(f".{target.name}.{secrets.token_hex(4)}{_PARTIAL}")
+        folder.mkdir()
+        descriptor, _ = _lock_folder(folder)
+    return folder, descriptor
+
+
+def remove_folder(folder: Path, descriptor: int) -> None:
+    """Removes a temporary folder, if it is still there, and its lock."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(descriptor)
+
+
+RUNS = "runs"
+"""Name in a temporary folder of what holds finished runs without names."""
 _PARTIAL = ".partial"
 """Suffix of workspaces."""
 _LEFT_S = 24 * 3600.0
@@ -83,24 +102,33 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def remove_abandoned(parent: Path) -> list[Path]:
-    """Removes the workspaces in a folder that nobody holds; which they were."""
-    removed = []
-    for folder in parent.glob(f".*{_PARTIAL}"):
-        with suppress(OSError):
-            descriptor, locked = _lock_folder(folder, fcntl.LOCK_NB)
-            try:
-                if locked or _left(folder):
-                    shutil.rmtree(folder, ignore_errors=True)
-                    removed.append(folder)
-            finally:
-                os.close(descriptor)
+def remove_abandoned(parent: Path, save: Callable[[Path], object] = lambda _: None) -> list[Path]:
+    """Removes the temporary folders in a folder that nobody holds; which they were.
+
+    Args:
+        parent: the folder.
+        save: called with each before it is removed.
+    """
+    removed: list[Path] = []
+    if not any(parent.glob(f".*{_PARTIAL}")):
+        return removed
+    with _locked(parent):
+        for folder in parent.glob(f".*{_PARTIAL}"):
+            with suppress(OSError):
+                descriptor, locked = _lock_folder(folder, fcntl.LOCK_NB)
+                try:
+                    if locked or _left(folder):
+                        save(folder)
+                        shutil.rmtree(folder, ignore_errors=True)
+                        removed.append(folder)
+                finally:
+                    os.close(descriptor)
     return removed
 
 
 def _left(folder: Path) -> bool:
     """Whether nothing was written into a workspace for long, by the clock of its file system."""
-    newest = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+    newest = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
     # A new name in the folder above: what its file system takes for now.
     probe = folder.with_name(f".{secrets.token_hex(4)}.clock")
     probe.touch()

@@ -21,7 +21,7 @@ LAYERS = (
     ("cli",),
     ("reports",),
     ("papers", "validation"),
-    ("tuning", "traffic"),
+    ("tuning", "traffic", "cards"),
     ("figures", "sweeps", "gym"),
     ("engine",),
     ("scenario",),

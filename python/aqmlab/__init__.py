@@ -3,7 +3,7 @@
 A :class:`Scenario` says what to simulate, :func:`run` simulates it, a :class:`Run` holds the
 results, :func:`compare` puts runs beside each other and :func:`report` writes about them. A
 :class:`Sweep` is a scenario with many values, :func:`sweep` runs it, a :class:`SweepSummary` holds
-what came out::
+what came out. :func:`evaluate` makes the report :class:`Card` of a queue discipline::
 
     import aqmlab
 
@@ -26,6 +26,8 @@ TYPE_CHECKING = (
 
 if TYPE_CHECKING:
     from aqmlab._api import compare, report, run
+    from aqmlab.cards.card import Card
+    from aqmlab.cards.evaluation import evaluate
     from aqmlab.engine.calibrate import calibrate
     from aqmlab.engine.simulation import Simulation
     from aqmlab.errors import AqmlabError, RunError, ScenarioError
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AqmlabError",
+    "Card",
     "Difference",
     "Run",
     "RunError",
@@ -53,6 +56,7 @@ __all__ = [
     "Tuning",
     "calibrate",
     "compare",
+    "evaluate",
     "report",
     "run",
     "sweep",
@@ -63,6 +67,7 @@ __all__ = [
 # Nothing is imported here, so that the command can report an interrupt from the first moment on.
 _PLACES = {
     "AqmlabError": "errors",
+    "Card": "cards.card",
     "Difference": "results.compare",
     "Run": "results.run",
     "RunError": "errors",
@@ -74,6 +79,7 @@ _PLACES = {
     "Tuning": "tuning.outcome",
     "calibrate": "engine.calibrate",
     "compare": "_api",
+    "evaluate": "cards.evaluation",
     "report": "_api",
     "run": "_api",
     "sweep": "sweeps.campaign",
@@ -81,7 +87,17 @@ _PLACES = {
 }
 """The module of each public name."""
 _PACKAGES = (
-    *("engine", "figures", "papers", "plugins", "reports", "results", "scenario", "sweeps"),
+    *(
+        "cards",
+        "engine",
+        "figures",
+        "papers",
+        "plugins",
+        "reports",
+        "results",
+        "scenario",
+        "sweeps",
+    ),
     *("traffic", "tuning"),
 )
 

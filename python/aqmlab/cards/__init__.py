@@ -1,0 +1,1 @@
+"""Report cards of queue disciplines, and suites of tests as tables."""

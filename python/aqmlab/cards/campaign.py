@@ -1,0 +1,126 @@
+"""Making the runs of an evaluation: what the store has is used, what is missing is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from aqmlab._util.files import check_output_folder
+from aqmlab._util.pool import OnProgress
+from aqmlab.cards.candidates import Candidate
+from aqmlab.cards.generator import CUBIC, Cell, scenario_of
+from aqmlab.engine.calibrate import calibrate
+from aqmlab.engine.schedulers import Scheduler
+from aqmlab.engine.store import Store
+from aqmlab.errors import AqmlabError
+from aqmlab.results.run import Run
+from aqmlab.scenario.scenario import Scenario
+
+__all__ = ["Job", "Made", "estimated_seconds", "jobs_of", "make", "missing"]
+
+
+_Taken = TypeVar("_Taken")
+_PROBES = 3
+"""Runs that are begun to learn how long all take."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run that is wanted."""
+
+    cell: Cell
+    queue: str
+    """The name of the discipline under test."""
+    seed: int
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class Made(Generic[_Taken]):
+    """What became of it."""
+
+    job: Job
+    outcome: _Taken | AqmlabError
+
+
+def jobs_of(
+    cells: Sequence[Cell],
+    queues: Sequence[Candidate],
+    seeds: Sequence[int],
+    control: str = CUBIC,
+) -> list[Job]:
+    """The runs of some cells behind some queues, checked; classes with a load are calibrated."""
+    found = []
+    for cell in cells:
+        for queue in queues:
+            scenario = scenario_of(cell, queue, control)
+            if scenario.uncalibrated:
+                scenario, _ = calibrate(scenario)
+            found += [Job(cell, queue.name, seed, scenario.with_seed(seed)) for seed in seeds]
+    return found
+
+
+def missing(jobs: Sequence[Job], store: Store) -> list[Job]:
+    """Those that the store lacks, each scenario once."""
+    by_key = {job.scenario.key: job for job in jobs}
+    return [job for key, job in by_key.items() if store.find(key) is None]
+
+
+def estimated_seconds(lacking: Sequence[Job], pool: Scheduler) -> float:
+    """About how long some runs take with the pool."""
+    if not lacking:
+        return 0.0
+    # Runs differ by what they simulate: the probes are spread over all.
+    probes = lacking[:: max(1, len(lacking) // _PROBES)][:_PROBES]
+    times = pool.probe([job.scenario for job in probes])
+    return sum(times) / len(times) * len(lacking) / min(pool.jobs, len(lacking))
+
+
+def make(
+    jobs: Sequence[Job],
+    lacking: Sequence[Job],
+    store: Store,
+    pool: Scheduler,
+    take: Callable[[Run, Cell], _Taken],
+    progress: OnProgress = lambda _: None,
+) -> list[Made[_Taken]]:
+    """Makes what is missing, and takes what is wanted of every run, in the order of the jobs.
+
+    Args:
+        jobs: the runs.
+        lacking: those that :func:`missing` found.
+        store: where they are, or go.
+        pool: who makes them.
+        take: what is wanted of a run; called from several threads.
+        progress: called with the share that is done.
+    """
+    check_output_folder(store.root)
+    shares = [0.0] * len(lacking)
+
+    def on_progress(index: int, done: float) -> None:
+        shares[index] = done
+        progress(sum(shares) / len(shares))
+
+    errors: dict[str, AqmlabError] = {}
+    if lacking:
+        made = pool.run([job.scenario for job in lacking], store, on_progress, lambda _: None)
+        errors = {
+            job.scenario.key: outcome
+            for job, outcome in zip(lacking, made, strict=True)
+            if isinstance(outcome, AqmlabError)
+        }
+    return [Made(job, _outcome(job, errors, store, take)) for job in jobs]
+
+
+def _outcome(
+    job: Job,
+    errors: dict[str, AqmlabError],
+    store: Store,
+    take: Callable[[Run, Cell], _Taken],
+) -> _Taken | AqmlabError:
+    """What was taken of a run, or why there is none."""
+    key = job.scenario.key
+    if key in errors:
+        return errors[key]
+    return take(Run.open(store.path(key)), job.cell)

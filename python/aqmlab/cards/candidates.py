@@ -1,0 +1,191 @@
+"""What is evaluated: a queue discipline, however it is named."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from aqmlab import _native, plugins
+from aqmlab._util.files import read_bytes
+from aqmlab._util.words import nearest
+from aqmlab.errors import AqmlabError
+from aqmlab.plugins.files import kinds_of
+
+__all__ = ["DROPTAIL", "Candidate", "candidate", "control", "named"]
+
+
+DROPTAIL = "droptail"
+"""The kind that every candidate is compared with."""
+_BUFFERS = ("limit", "memory")
+"""Keys that may name the size of a buffer; the first one that a discipline has is set."""
+_MAX_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A queue discipline under test."""
+
+    name: str
+    """As people call it."""
+    table: Mapping[str, Any]
+    """As a scenario has it, without its buffer."""
+    keys: frozenset[str]
+    """Keys that its kind has."""
+    file: Path | None = None
+    """The file of a plug-in."""
+    sha256: str = ""
+    """The hash of that file."""
+
+    def limited(self, size: int, *, marks: bool) -> dict[str, Any]:
+        """Its table with a buffer of so many bytes, which all disciplines get alike.
+
+        Args:
+            size: IP bytes.
+            marks: whether it marks ECN-capable packets, if it can.
+        """
+        [key, *_] = [one for one in _BUFFERS if one in self.keys]
+        switch = {"ecn": True} if marks and "ecn" in self.keys and "ecn" not in self.table else {}
+        return {**self.table, **switch, key: f"{size} bytes"}
+
+
+def candidate(text: str) -> Candidate:
+    """A discipline as the command line names it.
+
+    Args:
+        text: a plug-in's file (``.py`` or ``.so``), a preset, or a kind; behind a colon
+            parameters: ``pie: qdelay_ref 5 ms, ecn true``.
+
+    Raises:
+        AqmlabError: there is no such discipline, or the file holds none, or several.
+    """
+    head, colon, rest = text.partition(":")
+    head = head.strip()
+    given = _parameters(rest, text) if colon else {}
+    if Path(head).suffix in (".py", ".so", ".dylib"):
+        return _of_file(Path(head), given)
+    found = named(head)
+    return _with(found, given, text)
+
+
+def _of_file(file: Path, given: Mapping[str, str]) -> Candidate:
+    """The only discipline of a plug-in's file."""
+    plugins.load(file)
+    names = [name for kind, name in kinds_of(file) if kind == "discipline"]
+    if len(names) != 1:
+        found = f"found {', '.join(names)}" if names else "found no queue discipline"
+        raise AqmlabError(f"{file}: {found}; expected one queue discipline in the file")
+    sha256 = hashlib.sha256(read_bytes(file, "plug-in", _MAX_BYTES)).hexdigest()
+    own = {one["name"] for entry in json.loads(_native.plugins()) if entry["name"] == names[0]
+           for one in entry["parameters"]}  # fmt: skip
+    keys = frozenset({"limit", "ecn", *own})
+    table = {"kind": "plugin", "name": names[0], "sha256": sha256}
+    return _with(Candidate(names[0], table, keys, file, sha256), given, str(file))
+
+
+def _with(found: Candidate, given: Mapping[str, str], text: str) -> Candidate:
+    """A candidate with some parameters."""
+    for key in given:
+        if key in _BUFFERS and key in found.keys:
+            raise AqmlabError(
+                f"{text}: found {key}, but every queue gets the same buffer from the test; "
+                f"leave {key} out"
+            )
+        if key not in found.keys:
+            raise AqmlabError(
+                f"{text}: {found.name} has no parameter {key}; it has "
+                f"{', '.join(sorted(found.keys - {*_BUFFERS}))}"
+            )
+    if not given:
+        return found
+    shown = ", ".join(f"{key} {value}" for key, value in given.items())
+    table = {**found.table, **{key: _value(value) for key, value in given.items()}}
+    return Candidate(f"{found.name} ({shown})", table, found.keys, found.file, found.sha256)
+
+
+def _parameters(text: str, whole: str) -> dict[str, str]:
+    """``target 5 ms, ecn true`` as pairs."""
+    found = {}
+    for part in text.split(","):
+        key, _, value = part.strip().partition(" ")
+        if not value or not re.fullmatch(r"[a-z]\w*", key):
+            raise AqmlabError(
+                f'{whole[:60]}: found "{part.strip()[:40]}"; expected NAME VALUE, as in '
+                "'pie: qdelay_ref 5 ms, ecn true'"
+            )
+        found[key] = value.strip()
+    return found
+
+
+def _value(text: str) -> object:
+    """A value: a number, a truth value, or text."""
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+@cache
+def _catalog() -> dict[str, dict[str, Any]]:
+    """Disciplines and presets, as the engine describes them."""
+    content: dict[str, dict[str, Any]] = json.loads(_native.catalog())
+    return content
+
+
+def named(text: str) -> Candidate:
+    """A preset, or a kind of discipline, with parameters behind a colon.
+
+    Raises:
+        AqmlabError: there is none of that name.
+    """
+    name, colon, rest = text.partition(":")
+    if colon:
+        return _with(named(name), _parameters(rest, text), text)
+    kinds, presets = _catalog()["disciplines"], _catalog()["presets"]
+    if name in presets:
+        values = {one["name"]: one["value"] for one in presets[name]["parameters"]}
+        keys = frozenset(one["name"] for one in kinds[values["kind"]]["parameters"])
+        return Candidate(name, {"preset": name}, keys)
+    if name in kinds and name != "plugin":
+        keys = frozenset(one["name"] for one in kinds[name]["parameters"])
+        return Candidate(name, {"kind": name}, keys)
+    known: Sequence[str] = [*presets, *kinds]
+    raise AqmlabError(
+        f'found "{name[:60]}", which is no discipline, preset or plug-in file'
+        f"{nearest(name, known)}; aqmlab list presets prints them"
+    )
+
+
+def control(text: str) -> tuple[str, Path | None]:
+    """A congestion control as TOML, and the file of a plug-in.
+
+    Raises:
+        AqmlabError: there is no such control, or the file holds none, or several.
+    """
+    if Path(text).suffix in (".py", ".so", ".dylib"):
+        file = Path(text)
+        plugins.load(file)
+        names = [name for kind, name in kinds_of(file) if kind == "control"]
+        if len(names) != 1:
+            found = f"found {', '.join(names)}" if names else "found no congestion control"
+            raise AqmlabError(f"{file}: {found}; expected one congestion control in the file")
+        return json.dumps({"kind": "plugin", "name": names[0]}), file
+    prefix = "congestion_control."
+    known = [name.removeprefix(prefix) for name in _catalog()["transports"] if prefix in name]
+    if text not in known or text in ("plugin", "external"):
+        raise AqmlabError(
+            f'--control: found "{text[:40]}", which is no congestion control or plug-in file'
+            f"{nearest(text, known)}"
+        )
+    return json.dumps(text), None

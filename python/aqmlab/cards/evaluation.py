@@ -1,0 +1,197 @@
+"""Evaluating a queue discipline: the runs of the card's tests, and the card."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from aqmlab import _native
+from aqmlab._util.bars import OnProgress, bar
+from aqmlab._util.words import counted
+from aqmlab.cards.campaign import Job, Made, estimated_seconds, jobs_of, make, missing
+from aqmlab.cards.candidates import DROPTAIL, Candidate, candidate, named
+from aqmlab.cards.card import TIERS, Card, card_rows
+from aqmlab.cards.generator import Cell, cells
+from aqmlab.cards.measures import gate_values, values
+from aqmlab.cards.suites import chosen
+from aqmlab.engine import schedulers
+from aqmlab.engine.memory import limited
+from aqmlab.engine.store import STORE_ROOT, Store
+from aqmlab.errors import AqmlabError, RunError
+from aqmlab.results.run import Run
+from aqmlab.scenario.vary import seeds as parsed_seeds
+
+__all__ = ["BASELINES", "SEEDS", "evaluate", "tier_cells"]
+
+
+BASELINES = ("fq-codel", "pie", "dualpi2", "cake")
+"""Deployed queues, whose median scores 1."""
+SEEDS: Mapping[str, Sequence[int]] = {
+    "quick": range(1, 4),
+    "standard": range(1, 11),
+    "full": range(1, 31),
+}
+"""By tier."""
+_COLUMNS = ("test", "cell", "queue", "seed", "measure", "value")
+
+
+def evaluate(
+    queue: str | Candidate,
+    *,
+    tier: str = "quick",
+    baselines: Sequence[str] = BASELINES,
+    only: Sequence[str] = (),
+    seeds: str | Iterable[int] | None = None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    store: str | os.PathLike[str] | None = None,
+    progress: OnProgress | bool | None = None,
+    memory: str | int | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Card:
+    """Makes the report card of a queue discipline.
+
+    What the store has is not run again: an evaluation that was interrupted goes on, and the
+    baselines are run once for each version of the engine.
+
+    Args:
+        queue: a plug-in's file, a preset or a kind, with parameters behind a colon:
+            ``"pie: qdelay_ref 5 ms"``.
+        tier: ``quick``, ``standard`` or ``full``.
+        baselines: queues whose median scores 1; drop-tail always is the zero.
+        only: tests; default: all of the tier.
+        seeds: numbers, or text such as "1..10"; default: 3, 10 or 30 by tier.
+        jobs: runs at a time; default: the number of processors.
+        scheduler: address of a Dask scheduler that makes the runs instead.
+        store: folder of the store of runs; default: ``runs/store``.
+        progress: called with the share that is done. Left out: a bar in terminals and notebooks;
+            False: none.
+        memory: how much the runs may take together, such as "4 GiB"; default: most of what is free.
+        say: called with a line about the work ahead.
+
+    Raises:
+        AqmlabError: the candidate, a baseline or an option is wrong.
+        RunError: a run of a baseline failed.
+
+    Example:
+        >>> import aqmlab
+        >>> card = aqmlab.evaluate("codel", only=["a-base", "a-cubic"], seeds="1..2")
+        >>> card.name, [test.id for test in card.tests]
+        ('codel', ['a-base', 'a-cubic'])
+        >>> card.tests[0].score > 0.5, card.grade("delay")
+        (True, '?')
+    """
+    if tier not in TIERS:
+        raise AqmlabError(f'tier: found "{tier}"; expected one of {", ".join(TIERS)}')
+    under_test = queue if isinstance(queue, Candidate) else candidate(queue)
+    others = {name: named(name) for name in baselines}
+    if not others:
+        raise AqmlabError("baselines: found none; expected one queue or more")
+    # The candidate may be a baseline: what it is called here never decides anything.
+    queues = [_as(under_test, "candidate"), _as(named(DROPTAIL), DROPTAIL)]
+    queues += [_as(one, name) for name, one in others.items() if name != DROPTAIL]
+    numbers = _numbers(seeds, tier)
+    planned = jobs_of(tier_cells(tier, only), queues, numbers)
+    runs_store = Store(Path(store) if store is not None else STORE_ROOT)
+    runs_store.tidy()
+    with (
+        limited(memory),
+        bar(f"evaluating {under_test.name}", progress) as on_progress,
+        schedulers.scheduler(scheduler, jobs) as pool,
+    ):
+        lacking = missing(planned, runs_store)
+        if say is not None and lacking:
+            say(_plan(planned, lacking, estimated_seconds(lacking, pool)))
+        made = make(planned, lacking, runs_store, pool, _taken, on_progress)
+    return _card(under_test, made, planned, tier, only, numbers, [*others])
+
+
+def tier_cells(tier: str, only: Sequence[str] = ()) -> list[Cell]:
+    """The cells of a tier's tests."""
+    return [cell for row in chosen(card_rows(tier), only) for cell in cells(row)]
+
+
+def _numbers(seeds: str | Iterable[int] | None, tier: str) -> list[int]:
+    """The seeds, in their order, each once."""
+    if seeds is None:
+        return [*SEEDS[tier]]
+    found = parsed_seeds(seeds) if isinstance(seeds, str) else [*seeds]
+    return sorted(set(found))
+
+
+def _as(queue: Candidate, name: str) -> Candidate:
+    """A queue under the name that the frame has."""
+    return Candidate(name, queue.table, queue.keys, queue.file, queue.sha256)
+
+
+def _plan(planned: Sequence[Job], lacking: Sequence[Job], seconds: float) -> str:
+    """What is about to be made."""
+    own = sum(job.queue == "candidate" for job in lacking)
+    found = len({job.scenario.key for job in planned}) - len(lacking)
+    return (
+        f"{counted(len(lacking), 'run')} to make, {own} of the candidate; {found} found in the "
+        f"store; about {_duration(seconds)}"
+    )
+
+
+def _duration(seconds: float) -> str:
+    """A time in words."""
+    return f"{max(1, round(seconds))} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def _taken(run: Run, cell: Cell) -> dict[str, float]:
+    """What the card takes of a run."""
+    gates = {f"gate:{name}": value for name, value in gate_values(run, cell).items()}
+    return {**values(run, cell), **gates}
+
+
+def _reason(error: AqmlabError) -> str:
+    """Why a run failed, in a line: of a traceback the first line and the last."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0] if len(lines) == 1 else f"{lines[0]}: {lines[-1]}"
+
+
+def _card(
+    under_test: Candidate,
+    made: Sequence[Made[dict[str, float]]],
+    planned: Sequence[Job],
+    tier: str,
+    only: Sequence[str],
+    seeds: Sequence[int],
+    baselines: Sequence[str],
+) -> Card:
+    """The card of what became of the runs."""
+    table: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+    failures = []
+    for one in made:
+        job = one.job
+        if isinstance(one.outcome, AqmlabError):
+            if job.queue != "candidate":
+                raise RunError(
+                    f"{job.cell.id} with {job.queue}, seed {job.seed}: {one.outcome}"
+                ) from one.outcome
+            failures.append((job.cell.id, job.seed, _reason(one.outcome)))
+            continue
+        for measure, value in one.outcome.items():
+            row = (job.cell.row.id, job.cell.id, job.queue, job.seed, measure, float(value))
+            for name, item in zip(_COLUMNS, row, strict=True):
+                table[name].append(item)
+    first = next(job for job in planned if job.queue == "candidate")
+    topology = first.scenario.data["topology"]
+    effective = topology["bottleneck"]["forward"]["discipline"] if "bottleneck" in topology else {}
+    hidden = ("kind", "name", "sha256", "limit", "memory")
+    return Card(
+        name=under_test.name,
+        parameters={key: value for key, value in effective.items() if key not in hidden},
+        given={key: value for key, value in under_test.table.items() if key not in hidden},
+        sha256=under_test.sha256,
+        engine=_native.engine(),
+        tier=tier,
+        only=list(only),
+        seeds=seeds,
+        baselines=baselines,
+        columns=table,
+        failures=failures,
+    )

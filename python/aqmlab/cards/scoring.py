@@ -1,0 +1,463 @@
+"""From a frame of runs to a card: a pure function, without files, clocks or processes.
+
+docs/evaluate.md explains the scores. Every constant of this project's choice stands in
+:data:`CONSTANTS`; a change of one is a new :data:`VERSION`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from aqmlab.cards.suites import Measure
+from aqmlab.results.statistics import Estimate, Floats, estimate
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "CONSTANTS",
+    "GATES",
+    "UNSCORED",
+    "VERSION",
+    "Area",
+    "Gate",
+    "GateRule",
+    "MeasureScore",
+    "Test",
+    "areas",
+    "gates",
+    "grade",
+    "matters",
+    "scored_tests",
+]
+
+
+VERSION = 1
+"""Of the tests, the scores and their constants; cards of two versions are not compared."""
+CONSTANTS: Mapping[str, float] = {
+    "goodput_lost_per_point": 0.10,
+    "least_log_ratio": 0.05,
+    "least_fairness": 0.02,
+    "least_opinion": 0.1,
+    "lowest_score": -1.0,
+    "highest_score": 1.25,
+    "grade_a": 0.9,
+    "grade_b": 0.5,
+    "grade_c": 0.0,
+    "settings_for_a_grade": 3,
+    "least_wait_s": 1e-4,
+    "least_time_s": 0.1,
+    "least_loss": 1e-4,
+    "matters_relative": 0.05,
+    "matters_wait_s": 0.0005,
+    "matters_goodput": 0.01,
+    "matters_fairness": 0.02,
+    "matters_opinion": 0.1,
+    "matters_time_back": 0.20,
+    "matters_loss_relative": 0.10,
+    "matters_loss": 0.001,
+}
+"""This project's choices; docs/evaluate.md gives the reason of each."""
+UNSCORED = "-"
+"""The letter of a measure that is shown only."""
+_LEAST: Mapping[str, str] = {
+    "D": "least_log_ratio",
+    "T": "least_log_ratio",
+    "R": "least_log_ratio",
+    "F": "least_fairness",
+    "U": "least_opinion",
+}
+"""By letter: the constant that says how much the baselines must gain on drop-tail."""
+_FLOORS = {"ms": "least_wait_s", "s": "least_time_s", "%": "least_loss"}
+"""By unit: smaller values count as this one, so that a logarithm exists."""
+
+
+@dataclass(frozen=True)
+class GateRule:
+    """What must hold whatever a queue is good at."""
+
+    name: str
+    meaning: str
+    bound: float
+    is_least: bool = False
+    """Whether the value must be at least the bound, instead of at most."""
+
+
+GATES: Sequence[GateRule] = (
+    GateRule("runs", "every run ends, and its packets balance", 0.0),
+    GateRule("age", "no packet leaves after 60 s in the queue", 60.0),
+    GateRule("memory", "the queue stays within its limit", 1.0 + 1e-9),
+    GateRule("marks", "no packet is marked where no sender allows it", 0.0),
+    GateRule("overload", "loss is 1 - C / offered under datagrams at twice the rate", 0.01),
+    GateRule("starvation", "each of equal flows gets a tenth of its share", 0.1, is_least=True),
+    GateRule("outage", "half of the link is used 8 s after an outage", 0.5, is_least=True),
+)
+"""In the order of the page."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A gate, and how the candidate did."""
+
+    rule: GateRule
+    worst: float | None
+    """The value that is nearest to failing, or failed most; None: nothing was measured."""
+    test: str
+    """The cell of that value."""
+    seed: int | None
+    reason: str = ""
+    """Why a run failed."""
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether it passed; None: nothing was measured."""
+        if self.worst is None:
+            return None
+        return (
+            self.worst >= self.rule.bound if self.rule.is_least else self.worst <= self.rule.bound
+        )
+
+
+@dataclass(frozen=True)
+class MeasureScore:
+    """One measure of a test: the numbers, and the score if it can tell."""
+
+    measure: Measure
+    settings: int
+    """Settings of the test that the numbers are means of."""
+    candidate: float
+    """The mean over seeds, geometric where scores are of logarithms; over cells too."""
+    droptail: float
+    reference: float
+    """The median of the baselines."""
+    best: str
+    """The baseline that does best."""
+    best_value: float
+    difference: Estimate
+    """Candidate and reference, seed by seed: of logarithms, or of values."""
+    score: float | None
+    """None: it cannot tell, or only takes points off (goodput)."""
+    lost: float
+    """Points that lost goodput takes off."""
+    why: str
+    """Why there is no score; empty if there is one."""
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether the difference is one of logarithms."""
+        return self.measure.letter in "DTRG"
+
+    @property
+    def gain(self) -> float:
+        """The difference as a share of the reference, or in the measure's own unit."""
+        return math.expm1(self.difference.mean) if self.is_relative else self.difference.mean
+
+    @property
+    def better(self) -> bool | None:
+        """Whether the candidate is clearly better than the reference, by enough to matter.
+
+        None: the interval of the difference holds zero, or the difference is too small.
+        """
+        if not self.difference.clear or self.measure.letter == UNSCORED:
+            return None
+        if not matters(self.measure, self.difference.mean, self.reference):
+            return None
+        return (self.difference.mean < 0) == (self.measure.letter in "DT")
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test of the card."""
+
+    __test__ = False  # pytest takes classes of this name for its own
+
+    id: str
+    area: str
+    measures: Sequence[MeasureScore]
+    by_seed: Sequence[float]
+    """The score of each seed; empty if the test cannot tell."""
+
+    @property
+    def settings(self) -> int:
+        """Settings that it was run with."""
+        return max(measure.settings for measure in self.measures)
+
+    @property
+    def score(self) -> float | None:
+        """The mean over seeds; None: the test cannot tell."""
+        return math.fsum(self.by_seed) / len(self.by_seed) if self.by_seed else None
+
+
+@dataclass(frozen=True)
+class Area:
+    """Tests of one kind together."""
+
+    name: str
+    score: Estimate | None
+    """None: no test can tell."""
+    tests: int
+    """Tests that were scored."""
+    settings: int
+    """Settings of these tests together."""
+    grade: str
+
+
+def matters(measure: Measure, difference: float, reference: float) -> bool:
+    """Whether a difference is large enough to speak of.
+
+    Args:
+        measure: what differs.
+        difference: of logarithms, or of values: see :attr:`MeasureScore.is_relative`.
+        reference: the value that it is a difference from.
+    """
+    if measure.letter in "FU":
+        least = "matters_fairness" if measure.letter == "F" else "matters_opinion"
+        return abs(difference) > CONSTANTS[least]
+    share = abs(math.expm1(difference))
+    if measure.letter == "G":
+        return share > CONSTANTS["matters_goodput"]
+    if measure.letter == "T":
+        return share > CONSTANTS["matters_time_back"]
+    if measure.unit == "%":
+        large = share * reference > CONSTANTS["matters_loss"]
+        return large and share > CONSTANTS["matters_loss_relative"]
+    if measure.letter == "D" and share * reference <= CONSTANTS["matters_wait_s"]:
+        return False
+    return share > CONSTANTS["matters_relative"]
+
+
+class _Values:
+    """The numbers of a frame, by test, cell, measure and queue."""
+
+    def __init__(self, frame: pl.DataFrame, seeds: Sequence[int]) -> None:
+        self._seeds = {seed: place for place, seed in enumerate(seeds)}
+        self._found: dict[tuple[str, str, str, str], Floats] = {}
+        self.cells: dict[str, list[str]] = {}
+        for row in frame.iter_rows(named=True):
+            key = row["test"], row["cell"], row["measure"], row["queue"]
+            if key not in self._found:
+                self._found[key] = np.full(len(seeds), np.nan)
+            self._found[key][self._seeds[row["seed"]]] = row["value"]
+            known = self.cells.setdefault(row["test"], [])
+            if row["cell"] not in known:
+                known.append(row["cell"])
+
+    def of(self, test: str, cell: str, measure: str, queue: str) -> Floats | None:
+        """One for each seed; None if one of them is missing."""
+        found = self._found.get((test, cell, measure, queue))
+        return None if found is None or np.isnan(found).any() else found
+
+
+def scored_tests(
+    frame: pl.DataFrame,
+    measures: Sequence[Measure],
+    area_of: Mapping[str, str],
+    *,
+    candidate: str,
+    droptail: str,
+    baselines: Sequence[str],
+) -> list[Test]:
+    """The scores of a candidate.
+
+    Args:
+        frame: a row for each number: ``test``, ``cell``, ``queue``, ``seed``, ``measure``,
+            ``value``.
+        measures: what the tests measure, in the order of the card.
+        area_of: the area of each test.
+        candidate: the queue that is scored.
+        droptail: the queue that scores 0.
+        baselines: the queues whose median scores 1.
+    """
+    seeds = sorted(frame["seed"].unique())
+    values = _Values(frame, seeds)
+    others = sorted(baselines)  # their order never matters
+    found = []
+    for name, area in area_of.items():
+        own = [measure for measure in measures if measure.test == name]
+        scored = [_scored(values, measure, candidate, droptail, others) for measure in own]
+        present = [entry for entry in scored if entry is not None]
+        if present:
+            shown = [entry for entry, _ in present]
+            by_seed = _together([arrays for _, arrays in present])
+            found.append(Test(name, area, shown, by_seed))
+    return found
+
+
+def _together(arrays: Sequence[tuple[Floats | None, Floats]]) -> list[float]:
+    """The score of a test for each seed: the mean of its gains, less what lost goodput takes."""
+    gains = [gain for gain, _ in arrays if gain is not None]
+    if not gains:
+        return []
+    lost = [loss for _, loss in arrays]
+    return [*_clipped(np.mean(gains, axis=0) - np.sum(lost, axis=0)).tolist()]
+
+
+def _clipped(scores: Floats) -> Floats:
+    found: Floats = np.clip(scores, CONSTANTS["lowest_score"], CONSTANTS["highest_score"])
+    return found
+
+
+def _scored(
+    values: _Values, measure: Measure, candidate: str, droptail: str, baselines: Sequence[str]
+) -> tuple[MeasureScore, tuple[Floats | None, Floats]] | None:
+    """A measure's score, with the gain and the loss of each seed; None: nothing was measured.
+
+    The settings of a test are averaged before they are scored, seed by seed.
+    """
+    logs = measure.letter in "DTRG"
+    queues = (candidate, droptail, *baselines)
+    cells = [
+        [_scaled(one, measure, logs=logs) for one in found if one is not None]
+        for cell in values.cells.get(measure.test, [])
+        for found in [[values.of(measure.test, cell, measure.measure, queue) for queue in queues]]
+        if not any(one is None for one in found)
+    ]
+    if not cells:
+        return None
+    x, nothing, *others = (np.mean([cell[k] for cell in cells], axis=0) for k in range(len(queues)))
+    reference: Floats = np.median(others, axis=0)
+    means = [float(one.mean()) for one in others]
+    # The yardstick is the median of the means, so that one lucky seed does not shorten it.
+    # Half of the usual baselines are single queues: between them and the fair ones lies no queue.
+    yardstick = max(means) if measure.letter == "F" else median(means)
+    gain = _gain(x - nothing, yardstick - float(nothing.mean()), measure.letter)
+    lost = np.zeros(len(x))
+    if measure.letter == "G" and float((x - reference).mean()) < 0:  # more earns nothing
+        lost = (1 - np.exp(x - reference)) / CONSTANTS["goodput_lost_per_point"]
+    back: Callable[[float], float] = math.exp if logs else float
+    good = min if measure.letter in "DT" else max
+    shown = MeasureScore(
+        measure=measure,
+        settings=len(cells),
+        candidate=back(float(x.mean())),
+        droptail=back(float(nothing.mean())),
+        reference=back(float(reference.mean())),
+        best=baselines[means.index(good(means))],
+        best_value=back(good(means)),
+        difference=_difference(x, reference),
+        score=None if gain is None else float(gain.mean()),
+        lost=float(lost.mean()),
+        why=_why(measure, gain),
+    )
+    return shown, (gain, lost)
+
+
+def _why(measure: Measure, gain: Floats | None) -> str:
+    """Why a measure has no score."""
+    if gain is not None:
+        return ""
+    if measure.letter == UNSCORED:
+        return "shown only"
+    if measure.letter == "G":
+        return "goodput only takes points off"
+    who = "the best baseline" if measure.letter == "F" else "the median of the baselines"
+    return f"{who} does hardly better than drop-tail, or worse"
+
+
+def _difference(mine: Floats, reference: Floats) -> Estimate:
+    """By how much the candidate's values lie above the reference's, seed by seed."""
+    pairs = mine - reference
+    size = np.maximum(np.abs(mine), np.abs(reference))
+    pairs[np.abs(pairs) <= 1e-11 * size] = 0.0  # rounding of equal values is no difference
+    return estimate(pairs)
+
+
+def _scaled(values: Floats, measure: Measure, *, logs: bool) -> Floats:
+    """Values as scores take them: their logarithms, or unchanged."""
+    if not logs:
+        return values
+    least = CONSTANTS.get(_FLOORS.get(measure.unit, ""), 1e-9)
+    found: Floats = np.log(np.maximum(values, least))
+    return found
+
+
+def _gain(gained: Floats, step: float, letter: str) -> Floats | None:
+    """Scores on the scale from drop-tail (0) to the median of the baselines (1).
+
+    Args:
+        gained: by how much the candidate lies above drop-tail, seed by seed.
+        step: by how much the median of the baselines does.
+        letter: how the measure is scored; None comes back where the baselines gain too little.
+    """
+    if letter not in _LEAST:
+        return None
+    sign = -1 if letter in "DT" else 1
+    if sign * step < CONSTANTS[_LEAST[letter]]:
+        return None
+    return _clipped(gained / step)
+
+
+def areas(found: Sequence[Test], names: Sequence[str]) -> list[Area]:
+    """The areas of a card, in the order of their names."""
+    made = []
+    for name in names:
+        own = [test for test in found if test.area == name and test.by_seed]
+        if not own:
+            made.append(Area(name, None, 0, 0, "?"))
+            continue
+        bounds = (CONSTANTS["lowest_score"], CONSTANTS["highest_score"])
+        score = estimate(np.mean([test.by_seed for test in own], axis=0), bounds=bounds)
+        settings = sum(test.settings for test in own)
+        made.append(Area(name, score, len(own), settings, grade(score, settings)))
+    return made
+
+
+def grade(score: Estimate, settings: int) -> str:
+    """The grade of an area, by the ends of its interval.
+
+    Two letters where the interval spans both. A question mark with fewer settings than a grade
+    needs, or with one seed, which has no interval. Scores that are equal in every seed stand for
+    themselves.
+    """
+    if settings < CONSTANTS["settings_for_a_grade"]:
+        return "?"
+    if score.method == "equal":
+        return _letter(score.mean)
+    if math.isnan(score.low):
+        return "?"
+    high, low = _letter(score.high), _letter(score.low)
+    return high if high == low else f"{high}-{low}"
+
+
+def _letter(value: float) -> str:
+    """The grade of a number."""
+    for letter in "abc":
+        if value >= CONSTANTS[f"grade_{letter}"]:
+            return letter.upper()
+    return "D"
+
+
+def gates(
+    frame: pl.DataFrame, candidate: str, failures: Sequence[tuple[str, int, str]]
+) -> list[Gate]:
+    """How a candidate passes the gates.
+
+    Args:
+        frame: as for :func:`scored_tests`; the values of gates have measures such as ``gate:age``.
+        candidate: the queue.
+        failures: cells, seeds and reasons of its runs that failed.
+    """
+    found = []
+    for rule in GATES:
+        if rule.name == "runs":
+            cell, seed, reason = failures[0] if failures else ("", None, "")
+            found.append(Gate(rule, float(len(failures)), cell, seed, reason))
+            continue
+        rows = [
+            row
+            for row in frame.iter_rows(named=True)
+            if row["queue"] == candidate and row["measure"] == f"gate:{rule.name}"
+        ]
+        if not rows:
+            found.append(Gate(rule, None, "", None))
+            continue
+        ordered = min if rule.is_least else max
+        worst = ordered(rows, key=lambda row: row["value"])
+        found.append(Gate(rule, worst["value"], worst["cell"], worst["seed"]))
+    return found

@@ -1,0 +1,238 @@
+"""Report cards of real runs: sanity bars, files, the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import aqmlab as package
+import pytest
+from aqmlab.cards.page import page
+from aqmlab.errors import AqmlabError
+from conftest import Cli
+
+THRESHOLD = '''
+from aqmlab.plugins import ADMIT, SIGNAL, Discipline, Packets, chance
+
+
+class NAME(Discipline):
+    """Signals with a probability that grows from a threshold on.
+
+    Parameters:
+        threshold: packets that wait without a signal
+    """
+
+    threshold: Packets = "20 packets"
+
+    def on_arrival(self, event):
+        return SIGNAL if chance(event, 0.005 * (event.packets - self.threshold)) else ADMIT
+'''
+GIVES_UP = '''
+from aqmlab.plugins import ADMIT, DROP, Discipline, Variable
+
+
+class GivesUp(Discipline):
+    """Admits nothing more once nothing has left for a second while packets waited."""
+
+    left: Variable[int] = 0
+    dead: Variable[int] = 0
+
+    def on_departure(self, event):
+        self.left = event.now if event.packets else 0
+
+    def on_arrival(self, event):
+        if event.packets > 0 and self.left > 0 and event.now - self.left > 1_000_000_000:
+            self.dead = 1
+        return DROP if self.dead else ADMIT
+'''
+HOLDS = '''
+from aqmlab.plugins import Discipline, Variable
+
+
+class Holds(Discipline):
+    """Keeps three packets until nothing else waits."""
+
+    held: Variable[int] = 0
+    waiting: Variable[int] = 0
+
+    def enqueue(self, event):
+        if self.held < 3 and event.packets > 40:
+            self.held += 1
+            return 1
+        self.waiting += 1
+        return 0
+
+    def dequeue(self, event):
+        if self.waiting > 0:
+            self.waiting -= 1
+            return 0
+        return 1
+'''
+CLOSES = '''
+from aqmlab.plugins import ADMIT, DROP, Discipline, Variable
+
+
+class Closes(Discipline):
+    """Drops everything for a second after the queue was full for four."""
+
+    since: Variable[int] = 0
+    until: Variable[int] = 0
+
+    def on_arrival(self, event):
+        if event.now < self.until:
+            return DROP
+        if event.packets < 60:
+            self.since = event.now
+        elif event.now - self.since > 4_000_000_000:
+            self.until = event.now + 1_000_000_000
+            return DROP
+        return ADMIT
+'''
+STARVES = '''
+from aqmlab.plugins import Discipline, Variable
+
+
+class Starves(Discipline):
+    """Serves the first flow before all others."""
+
+    first: Variable[int] = 0
+    waiting: Variable[int] = 0
+
+    def enqueue(self, event):
+        if self.first == 0:
+            self.first = event.flow
+        if event.flow != self.first:
+            return 1
+        self.waiting += 1
+        return 0
+
+    def dequeue(self, event):
+        if self.waiting > 0:
+            self.waiting -= 1
+            return 0
+        return 1
+'''
+RAISES = '''
+from aqmlab.plugins import ADMIT, Discipline
+
+
+class Raises(Discipline):
+    """Raises an exception after 40 s."""
+
+    def on_arrival(self, event):
+        if event.now > 40_000_000_000:
+            raise ValueError("no more")
+        return ADMIT
+'''
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs of all tests here."""
+    return tmp_path_factory.mktemp("store")
+
+
+def card_of(queue: str, store: Path, *only: str, **options: object) -> package.Card:
+    settings = {"seeds": "1..2", "store": store, "progress": False, **options}
+    return package.evaluate(queue, only=only or ("a-base", "a-cubic"), **settings)  # type: ignore[arg-type]
+
+
+def plugin(name: str, text: str) -> str:
+    """The file of a plug-in."""
+    file = Path(f"{name}.py")
+    file.write_text(text)
+    return str(file)
+
+
+def test_droptail_scores_zero_everywhere(store: Path) -> None:
+    only = ("a-base", "a-levels", "a-rtt-fair")
+    card = card_of("droptail", store, *only, baselines=["fq-codel", "pie"])
+    scores = [test.score for test in card.tests]
+    assert set(scores) <= {0.0, None}
+    assert 0.0 in scores
+    assert {area.grade for area in card.areas} <= {"C", "?"}
+    assert all(gate.passed is not False for gate in card.gates)
+
+
+def test_deployed_queues_do_well_by_delay(store: Path) -> None:
+    only = ("a-base", "a-cubic", "a-mild", "a-heavy")
+    for queue in ("fq-codel", "cake"):
+        card = card_of(queue, store, *only, seeds="1..3")
+        assert set(card.grade("delay")) <= set("AB-"), queue
+
+
+def test_names_alone_change_nothing(store: Path) -> None:
+    files = [plugin(name.lower(), THRESHOLD.replace("NAME", name)) for name in ("One", "Two")]
+    first, second = (json.dumps(card_of(file, store).to_json()) for file in files)
+    cards = [json.loads(text) for text in (first, second)]
+    assert [card.pop("name") for card in cards] == ["one", "two"]
+    assert len({card.pop("sha256") for card in cards}) == 2
+    assert json.dumps(cards[0]) == json.dumps(cards[1])
+
+
+def test_the_order_of_baselines_does_not_matter(store: Path) -> None:
+    names = ["pie", "codel", "fq-codel"]
+    first, second = (
+        card_of("cake", store, baselines=order).to_json() for order in (names, names[::-1])
+    )
+    for key in ("sentence", "areas", "tests", "gates"):
+        assert first[key] == second[key]
+
+
+@pytest.mark.parametrize(
+    ("gate", "text"),
+    [
+        ("runs", RAISES),
+        ("age", HOLDS),
+        ("overload", CLOSES),
+        ("starvation", STARVES),
+        ("outage", GIVES_UP),
+    ],
+)
+def test_a_broken_queue_fails_its_gate_alone(gate: str, text: str, store: Path) -> None:
+    file = plugin("broken", text)
+    only = ("a-udp-only", "a-outage", "a-flows-fair")
+    card = card_of(file, store, *only, seeds="1..1", baselines=["fq-codel"])
+    failed = [one.rule.name for one in card.gates if one.passed is False]
+    assert failed == [gate]
+    text_page = "\n".join(str(part) for part in page(card))
+    assert f"gates FAIL: {gate}" in text_page
+    assert "--write FOLDER" in " ".join(text_page.split())
+
+
+def test_the_card_is_read_back(store: Path) -> None:
+    card = card_of("codel", store)
+    Path("card.json").write_text(json.dumps(card.to_json()))
+    again = package.Card.load("card.json")
+    assert again.to_json() == card.to_json()
+    assert again.frame().equals(card.frame())
+    assert set(again.frame().columns) == {"test", "cell", "queue", "seed", "measure", "value"}
+    with pytest.raises(AqmlabError, match="which is no area"):
+        again.grade("speed")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}", "is not a card"),
+        ("nothing", "is not a card"),
+        ('{"card": 99}', "is a card of version 99"),
+        ('{"card": 1}', "is damaged"),
+    ],
+)
+def test_other_files_are_no_cards(text: str, message: str) -> None:
+    Path("card.json").write_text(text)
+    with pytest.raises(AqmlabError, match=message):
+        package.Card.load("card.json")
+
+
+def test_the_command_writes_the_card(aqmlab: Cli, store: Path) -> None:
+    arguments = ("codel", "--only", "a-base,a-cubic", "--seeds", "1..2", "--store", store)
+    answer = aqmlab("evaluate", *arguments)
+    assert answer.status == 0
+    assert "codel: report card" in answer.out
+    assert Path("runs/cards/codel/card.json").is_file()
+    assert max(map(len, answer.out.rstrip().splitlines())) <= 80
+    again = aqmlab("evaluate", *arguments, "--json")
+    assert json.loads(again.out) == json.loads(Path("runs/cards/codel/card.json").read_text())
+    assert "to make" not in again.err

@@ -1,0 +1,162 @@
+"""Suites of tests as tables, and the scenarios that are made of their rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from aqmlab.cards.candidates import candidate
+from aqmlab.cards.generator import cells, scenario_of, toml_of
+from aqmlab.cards.overview import suite_cells
+from aqmlab.cards.suites import SUITES, chosen, measures, rows
+from conftest import Cli
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_every_row_is_a_scenario_or_says_why_not(suite: str) -> None:
+    queue = candidate("fq-codel")
+    for row in rows(suite):
+        found = cells(row)
+        assert bool(found) != bool(row.not_realised), row.id
+        for cell in found:
+            scenario = scenario_of(cell, queue)
+            assert scenario.title.startswith(row.id)
+
+
+def test_ids_are_unique_and_name_files() -> None:
+    ids = [cell.file for suite in SUITES for row in rows(suite) for cell in cells(row)]
+    assert len(set(ids)) == len(ids)
+
+
+def test_measures_belong_to_tests() -> None:
+    tests = {row.id: row for row in rows("card")}
+    for measure in measures():
+        assert not tests[measure.test].not_realised
+
+
+def test_the_rfc_has_all_its_tests() -> None:
+    sections = {row.section for row in rows("rfc7928")}
+    for must in ("5.1.1", "5.1.2", "5.2", "5.3", "6.2", "7.2 figure 2", "8.2.5", "8.2.6"):
+        assert must in sections
+
+
+def test_flows_follow_from_the_pipe_and_the_buffer() -> None:
+    """RFC 7928, 8.2: 6, 14 and 19 flows at 10 Mbit/s and 100 ms."""
+    found = {}
+    for row in rows("rfc7928"):
+        if row.id in ("r7928-8.2.2", "r7928-8.2.3", "r7928-8.2.4"):
+            for cell in cells(row):
+                scenario = scenario_of(cell, candidate("pie"))
+                found[row.id[-1], cell.label] = scenario.data["traffic"][0]["flows"]
+    assert found == {
+        ("2", "10 Mbit/s"): 6,
+        ("3", "10 Mbit/s"): 14,
+        ("4", "10 Mbit/s"): 19,
+        ("2", "100 Mbit/s"): 60,
+        ("3", "100 Mbit/s"): 135,
+        ("4", "100 Mbit/s"): 190,
+    }
+
+
+@pytest.mark.parametrize("queue", ["droptail", "pie", "fq-codel", "cake", "sfq", "codel"])
+def test_every_queue_gets_the_same_buffer_in_bytes(queue: str) -> None:
+    [row] = chosen(rows("card"), ["a-base"])
+    [cell] = cells(row)
+    link = scenario_of(cell, candidate(queue)).data["topology"]["bottleneck"]["forward"]
+    sizes = {link["discipline"].get("limit"), link["discipline"].get("memory")}
+    assert "125000 bytes" in sizes
+
+
+def test_the_buffer_is_that_of_the_longest_round_trip() -> None:
+    """RFC 7928, 3.2."""
+    [row] = chosen(rows("card"), ["a-rtt-fair"])
+    sizes = [
+        scenario_of(cell, candidate("droptail")).data["topology"]["bottleneck"]["forward"]
+        for cell in cells(row)
+    ]
+    limits = [link["discipline"]["limit"] for link in sizes]
+    assert limits == ["125000 bytes", "125000 bytes", "125000 bytes", "375000 bytes"]
+
+
+def test_capacity_changes_go_on_to_the_end() -> None:
+    [row] = chosen(rows("rfc7928"), ["8.2.6-II"])
+    [cell] = cells(row)
+    link = scenario_of(cell, candidate("pie")).data["topology"]["bottleneck"]["forward"]
+    assert len(link["rate_changes"]) == 599
+    assert link["rate_changes"][0] == {"at": "100 ms", "rate": "10 Mbit/s"}
+
+
+def test_sections_name_rows() -> None:
+    def named(word: str) -> list[str]:
+        return [row.id for row in chosen(rows("rfc7928"), [word])]
+
+    assert named("5.1") == ["r7928-5.1.1", "r7928-5.1.2"]
+    assert named("6.2") == ["r7928-6a", "r7928-6b"]
+    assert named("r7928-4.4") == named("4.4") == ["r7928-4.4"]
+
+
+def test_a_row_that_prescribes_its_queue_is_for_controls() -> None:
+    found = chosen(rows("rfc9743"), ["7.1"])
+    assert suite_cells(found, is_control=False) == ([], found)
+    assert len(suite_cells(found, is_control=True)[0]) == 32
+
+
+def test_toml_runs_by_itself(aqmlab: Cli) -> None:
+    answer = aqmlab("evaluate", "pie", "--suite", "rfc7928", "--only", "5.3.1", "--write", "rows")
+    assert answer.status == 0
+    files = sorted(path.name for path in Path("rows").glob("*.toml"))
+    assert files == [f"r7928-5.3.1-{k}.toml" for k in (1, 2, 3)]
+    short = ("--set", "measure.duration=2 s", "--set", "measure.warm_up=0 s")
+    assert aqmlab("run", "rows/r7928-5.3.1-2.toml", *short).status == 0
+
+
+def test_files_that_a_row_names_are_written_too(aqmlab: Cli) -> None:
+    aqmlab("evaluate", "pie", "--suite", "rfc7928", "--only", "r7928-8.2.6-real", "--write", "rows")
+    assert Path("rows/traces/lte.trace").is_file()
+
+
+def test_lists(aqmlab: Cli) -> None:
+    answer = aqmlab("evaluate", "--list", "--suite", "rfc7928")
+    assert "r7928-5.4" in answer.out
+    assert "there is no LEDBAT of RFC 6817" in answer.out
+    assert "107 together" in answer.out
+    assert "a-web" in aqmlab("evaluate", "--list").out
+
+
+def test_a_suite_runs(aqmlab: Cli) -> None:
+    answer = aqmlab("evaluate", "pie", "--suite", "rfc7928", "--only", "4.6,5.3.1", "--json")
+    assert answer.status == 0
+    assert '"cell": "r7928-5.3.1/2"' in answer.out
+    assert "not run: r7928-4.6 (scheduling)" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("evaluate",), "QUEUE: found none; expected a plug-in file"),
+        (("evaluate", "fq_codel"), 'did you mean "fq-codel"?'),
+        (("evaluate", "pie: target 5 ms"), "pie has no parameter target; it has alpha, beta"),
+        (("evaluate", "pie: target"), 'found "target"; expected NAME VALUE'),
+        (("evaluate", "pie: limit 50 packets"), "every queue gets the same buffer from the test"),
+        (("evaluate", "pie: qdelay_ref soon"), "discipline.qdelay_ref"),
+        (("evaluate", "none.py"), "none.py"),
+        (("evaluate", "pie", "--suite", "rfc7982"), 'did you mean "rfc7928"?'),
+        (("evaluate", "pie", "--only", "a-bas"), 'did you mean "a-base"?'),
+        (("evaluate", "pie", "--tier", "fast"), "expected one of quick, standard, full"),
+        (("evaluate", "pie", "--baseline", "fq"), 'found "fq"'),
+        (("evaluate", "pie", "--seeds", "x"), "--seeds"),
+        (("evaluate", "--control", "bbr9", "--suite", "rfc9743"), 'did you mean "bbr'),
+        (("evaluate", "--control", "bbr1"), "--suite rfc9743 runs their tests"),
+    ],
+)
+def test_bad_input(aqmlab: Cli, arguments: tuple[str, ...], message: str) -> None:
+    answer = aqmlab(*arguments)
+    assert answer.status == 2
+    assert message in answer.err
+    assert len(answer.err.strip().splitlines()) == 1
+    assert not Path("runs").exists()
+
+
+def test_tomls_say_what_differs() -> None:
+    [row] = chosen(rows("rfc7928"), ["7-I"])
+    assert "differs: objects of a page share one" in toml_of(cells(row)[0], candidate("pie"))

@@ -388,7 +388,7 @@ def scheduler(address: str | None, jobs: int | None) -> LocalProcesses | DaskClu
 
 def _portable(scenario: Scenario) -> Scenario:
     """The scenario, complete without the files that it was made from."""
-    _ = scenario.offered_load, scenario.key
+    _ = scenario.offered_load, scenario.key, scenario.uncalibrated
     return scenario
 
 

@@ -184,8 +184,9 @@ class Scenario:
             return self.with_overrides({"seed": seed}).with_populations(populations)
         text = f"{parts[0]}{seed}{parts[2]}"
         found = copy(self)
-        for name in ("data", "key", "notes"):
+        for name in ("key", "notes"):
             vars(found).pop(name, None)
+        vars(found)["data"] = {**self.data, "seed": seed}
         object.__setattr__(found, "overrides", (*self.overrides, ("seed", str(seed))))
         object.__setattr__(found, "effective", text)
         return found
@@ -239,7 +240,7 @@ class Scenario:
         """Hash of the effective scenario and the engine's name: equal keys, equal results."""
         return content_key(self.effective)
 
-    @property
+    @cached_property
     def uncalibrated(self) -> list[int]:
         """Indices of the traffic classes whose population is left to calibration."""
         classes = range(len(self.data["traffic"]))

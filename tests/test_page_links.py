@@ -96,14 +96,14 @@ ANSWERS = {
     "how to compare two queues with intervals": "docs/tutorial.md",
     "what the same bytes cover": "docs/versioning.md#what-the-same-bytes-covers",
     "how to add an AQM in Python": "docs/how-to/own-queue.md",
-    "what is known to be wrong": "docs/not-reproduced/index.md",
+    "what is known to be wrong": "docs/trust.md#what-is-known-to-be-wrong",
     "when to use ns-3": "docs/other-tools.md",
-    "how to cite": "docs/faq.md",
+    "how to cite": "docs/faq.md#citing",
     "a thousand runs on a cluster": "docs/how-to/cluster.md",
-    "what a p95 of the wait is measured on": "docs/metrics.md",
+    "what a p95 of the wait is measured on": "docs/faq.md#results",
     "a figure of a paper again": "docs/reproduce.md",
     "a capture as traffic": "docs/how-to/capture.md",
-    "a full disk": "docs/reliability.md",
+    "a full disk": "docs/faq.md#running",
 }
 """What readers ask, and the page that answers."""
 

@@ -23,7 +23,8 @@ PACKAGE = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package
 
 def test_the_citation_has_the_version_of_the_crates() -> None:
     (version,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    assert version == PACKAGE["version"]
+    (cited,) = re.findall(r"^  version = \{(\S+)\},$", (ROOT / "docs/faq.md").read_text(), re.M)
+    assert version == cited == PACKAGE["version"]
 
 
 def test_the_changelog_has_the_version_of_the_crates() -> None:

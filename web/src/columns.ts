@@ -14,7 +14,7 @@ export interface Window {
   to: number;
 }
 
-/** Times of the points of a window: the same ones for all lanes, and the same from frame to frame. */
+/** Times of the points of a window: the same for all lanes and from frame to frame. */
 export function points({ from, to }: Window, step = STEP): { times: number[]; stride: number } {
   const stride = Math.max(1, Math.ceil((to - from) / step / MOST));
   const first = Math.max(1, Math.ceil(from / step / stride));

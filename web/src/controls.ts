@@ -1,4 +1,4 @@
-// The form: link, traffic, lanes. What it changes in the state, it says to whoever made it.
+// The form: link, traffic, lanes. It reports what it changes in the state to its maker.
 import { DISCIPLINES, KINDS, parametersOf, shortName } from "./catalog.js";
 import { byId, h } from "./dom.js";
 import { check, choice, parameterField, slider, whole } from "./fields.js";
@@ -17,7 +17,7 @@ import {
 } from "./state.js";
 import { LETTERS } from "./view.js";
 
-/** What became of the state, and what the running lanes can be told of it. */
+/** What became of the state, and which changes the running lanes can take. */
 export interface Edit {
   /** Keys and values for running lanes; none: the lanes begin anew. */
   live?: [key: string, value: string][];
@@ -37,7 +37,7 @@ export class Controls {
     readonly withoutChange: (lane: number) => void,
   ) {}
 
-  /** Makes the form of the state as it is. */
+  /** Makes the form of the present state. */
   build(): void {
     const link = byId("link");
     const traffic = byId("traffic");

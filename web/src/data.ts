@@ -55,7 +55,7 @@ class Rows {
   }
 }
 
-/** Half a step: times of samples are multiples of it, but for their last digit. */
+/** Half a step: times of samples are multiples of it, except for their last digit. */
 const HALF = STEP / 2;
 
 export class LaneData {

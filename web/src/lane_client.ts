@@ -17,7 +17,7 @@ export class LaneClient {
       if ("error" in data) waiting?.reject(new Error(data.error));
       else waiting?.resolve(data.answer as never);
     };
-    // The engine ends with a trap: whoever waits hears of it, and the lane begins anew.
+    // The engine ends with a trap: every waiting caller gets an error, and the lane begins anew.
     this.#worker.onerror = (event) => {
       event.preventDefault();
       for (const { reject } of this.#waiting.values()) reject(new Error(event.message));

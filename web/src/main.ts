@@ -170,7 +170,7 @@ class Page {
       live?.filter(([key]) => this.player.lanes.some(({ changeable }) => changeable.has(key))) ?? [];
     if (form || keys.length === 0) {
       clearTimeout(this.#restart);
-      // Whoever drags a slider says many values: the lanes begin with the last.
+      // A slider that is dragged gives many values: the lanes begin with the last.
       this.#restart = setTimeout(() => void this.begin(form), form ? 0 : 200);
       return;
     }
@@ -264,7 +264,7 @@ class Page {
     this.player.tick(now);
     const isDue = now - this.#renewed >= RENEW;
     if (isDue) this.#renewed = now;
-    // What came after the last full frame is told, even if nothing moves any more.
+    // What came after the last full frame is shown, even if nothing moves any more.
     if (isDue && this.player.time !== this.#toldAt) this.#draw(true);
     else if (this.player.time !== this.#drawnAt && !this.#calm.matches) this.#draw(false);
     if (this.player.isOver && this.player.isPlaying) this.play(false);

@@ -1,6 +1,6 @@
 // What the page shows, and how its address says it: every field of a state is a field of the address.
 
-/** A value of the running engine that became another one. */
+/** A value of the running engine that changed. */
 export interface Change {
   at: number;
   key: string;
@@ -64,7 +64,7 @@ export interface State {
   seed: number;
   /** Simulated seconds per second; 0: as fast as it goes. */
   speed: number;
-  /** The story that is told, if any. */
+  /** The story that runs, if any. */
   story: string;
 }
 

@@ -7,7 +7,7 @@ import type { Span } from "./stats.js";
 export type Lanes = [Span, Span, Span];
 
 export interface Statement {
-  /** It is about these simulated seconds, and is told when they have passed. */
+  /** It is about these simulated seconds, and appears when they have passed. */
   from: number;
   to: number;
   /** The part of the page where it can be seen. */

@@ -1,4 +1,4 @@
-// The stories: buttons, and what is told of the one that runs.
+// The stories: buttons, and the statements of the story that runs.
 import { byId, h, say } from "./dom.js";
 import type { Player } from "./player.js";
 import { Span } from "./stats.js";
@@ -46,7 +46,7 @@ export class StoryPanel {
     );
   }
 
-  /** Tells what has come true by now. */
+  /** Shows the statements that have come true. */
   tell(player: Player): void {
     let last: Statement | null = null;
     for (const [index, statement] of (this.#shown?.statements ?? []).entries()) {

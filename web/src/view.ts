@@ -11,7 +11,7 @@ export const LETTERS = ["A", "B", "C"];
 
 /** Connections that a lane's charts show at most: the samples have no more. */
 const MOST_FLOWS = 12;
-/** Of three frames one draws the charts of a lane, another one those of the next. */
+/** One of three frames draws the charts of a lane, the next frame those of the next lane. */
 const TURNS = 3;
 
 interface Card {

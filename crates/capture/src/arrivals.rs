@@ -78,7 +78,7 @@ impl Arrivals {
 
 /// Counts the packets of a capture in bins of that width, wider ones if there would be more than
 /// eight million for an interface or sixteen million in all. Packets without a time are left out; those before the first are in the first
-/// bin. `progress` is told how many bytes have been read, and says whether to go on.
+/// bin. `progress` gets the number of bytes read and returns whether to go on.
 pub fn arrivals(
     input: impl Read,
     bin: Time,

@@ -504,7 +504,7 @@ impl Connection {
 
     /// Who opened the connection: the side that sent the SYN. If no SYN was seen, the side whose
     /// port is not a system port (below 1024) if the other's is, else the side whose port is
-    /// ephemeral (32768 and above) if the other's is not, else whoever sent data first.
+    /// ephemeral (32768 and above) if the other's is not, else the side that sent data first.
     fn initiator(&self) -> (usize, Origin) {
         if let Some((side, origin)) = self.initiator {
             return (side.into(), origin);

@@ -2,8 +2,8 @@
 //!
 //! The a-b-t model: F. Hernandez-Campos, F. D. Smith, K. Jeffay, "Generating Realistic TCP
 //! Workloads", CMG 2004; M. Weigle et al., "Tmix", CCR 36(3), 2006. A connection is sequential
-//! while whoever sends new data has acknowledged all that the other side has sent; then an ADU is
-//! all that a side sends before the other one does. It is concurrent as soon as two segments, one
+//! while a side that sends new data has acknowledged all that the other side has sent; then an ADU
+//! is all that a side sends before the other side does. It is concurrent as soon as two segments, one
 //! of each side, were each sent before the other had arrived: new data whose acknowledgement
 //! number does not cover the other side's data. Then nobody can say which answers which, and an
 //! ADU is all that a side sends without a longer silence. In both, silence of more than the idle

@@ -73,7 +73,7 @@ pub(crate) const PROGRESS: u64 = 1 << 17;
 /// Reads a capture and writes its connections in the order of their starts.
 ///
 /// `scratch` opens an empty file whenever vectors exceed the memory set aside for them. `progress`
-/// is told how many bytes have been read, and says whether to go on.
+/// gets the number of bytes read and returns whether to go on.
 pub fn convert<S: Read + Write + Seek>(
     input: impl Read,
     out: &mut impl Write,

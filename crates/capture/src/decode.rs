@@ -55,7 +55,7 @@ pub struct SynOptions {
     pub window_scale: Option<u8>,
 }
 
-/// Why a packet tells nothing.
+/// Why a packet is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
     /// The format of the link's headers is none of ours.

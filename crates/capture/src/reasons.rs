@@ -59,7 +59,7 @@ pub enum Origin {
     Syn,
     /// It received the SYN-ACK.
     SynAck,
-    /// The other one's port is a server's.
+    /// The other side's port is a server's.
     Port,
     /// It sent the first data.
     FirstSender,

@@ -14,7 +14,7 @@ const TCP_HEADER: usize = 20;
 /// Bytes of a UDP header.
 const UDP_HEADER: usize = 8;
 
-/// What a TCP segment says that tells whether it was sent before.
+/// The fields of a TCP segment that show whether it was sent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) seq: u32,

@@ -67,7 +67,7 @@ pub fn is_privileged() -> bool {
 
 /// Runs a scenario on the live bed, in real time, and writes what it asks for to `records`.
 ///
-/// `progress` is told the share of the time that has passed, and returns false to stop.
+/// `progress` gets the share of the time that has passed, and returns false to stop.
 pub fn run(
     scenario: &Scenario,
     records: Box<dyn Records>,

@@ -3,7 +3,7 @@
 //! wait for their moment to go out.
 //!
 //! What becomes of a packet is decided in the time at which things should happen. Nothing here
-//! reads a clock: however late the router is told of a packet, it is treated as if it had come in
+//! reads a clock: however late the router learns of a packet, it treats the packet as if it had come in
 //! time, so rates do not drift.
 
 use std::cmp::Ordering;
@@ -301,7 +301,7 @@ impl Path {
         };
         while let Some((at, (packet, frame))) = input.arriving.pop(now) {
             match input.port.arrive(at, packet, frame.route.class as u16) {
-                // A drop-tail queue leaves the ECN field as it is.
+                // A drop-tail queue leaves the ECN field unchanged.
                 Transmission::Arrives(reaches, _) => self.delayed.push(reaches, (packet, frame)),
                 Transmission::Dropped => self.exit.count_loss(at, &frame),
                 Transmission::Lost(_) | Transmission::Waits => {
@@ -570,7 +570,7 @@ mod tests {
         assert_eq!(bench.path.stats().count(), 1);
     }
 
-    /// What ports do that are told of every packet in time: when packets are out, in nanoseconds,
+    /// What ports do that learn of every packet in time: when packets are out, in nanoseconds,
     /// their ECN fields, and the statistics.
     fn in_time(scenario: &Scenario, sent: &[(Time, Packet)]) -> (Vec<(u64, u8)>, String) {
         let network = scenario.topology.network();

@@ -144,7 +144,7 @@ impl Side {
 
     async fn accept(self, listener: TcpListener) {
         loop {
-            // No file left, say: the client's end tells of it.
+            // No file left, say: the client's end reports it.
             let Ok((stream, SocketAddr::V4(peer))) = listener.accept().await else {
                 tokio::task::yield_now().await;
                 continue;

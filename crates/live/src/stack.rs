@@ -1,4 +1,4 @@
-//! From a stack profile to what a Linux kernel can be told. The end points of the live bed are the
+//! From a stack profile to the settings of a Linux kernel. The end points of the live bed are the
 //! kernel's own: what a profile wants and no kernel can do is refused, not overlooked.
 
 use std::fs;

@@ -1,5 +1,5 @@
 //! A run's threads: one for each direction of the router, one for each side's sockets, one for the
-//! users, and the caller's, which tells of the progress.
+//! users, and the caller's, which reports the progress.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -31,7 +31,7 @@ use crate::side::{self, ClassSockets, Command, Report};
 /// Time between the making of the bed and time zero, in which the threads get ready.
 const GET_READY: Duration = Duration::from_secs(1);
 
-/// Progress is told, and a wish to stop heard, this often.
+/// How often progress is reported and a wish to stop is heard.
 const PROGRESS: Duration = Duration::from_millis(200);
 
 /// Real-time priorities: packets come before those who send them, and these before everything
@@ -88,7 +88,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Runs to the end. `progress` is told the share that is done, and returns false to stop.
+    /// Runs to the end. `progress` gets the share that is done, and returns false to stop.
     pub(crate) fn run(
         &self,
         paths: [Path; 2],
@@ -132,7 +132,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Tells of the progress until the load generator is done. Returns what happened to the bed
+    /// Reports the progress until the load generator is done. Returns what happened to the bed
     /// meanwhile.
     fn watch<T>(
         &self,
@@ -228,7 +228,7 @@ const THREADS: usize = 5;
 
 /// A thread takes its place before others and says who it is.
 fn introduce(name: &'static str, priority: i32, ids: &Sender<(&'static str, Pid)>) {
-    // A container may forbid it: then the run's own measurements tell whether it mattered.
+    // A container may forbid it: then the run's own measurements show whether it mattered.
     let _ = kernel::run_first(priority);
     // By its name others find it, and the namespace that it is in.
     let _ = CString::new(name).map(|name| set_name(&name));

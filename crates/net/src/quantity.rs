@@ -202,8 +202,8 @@ impl Rate {
     }
 
     /// How long `bytes` occupy the wire, rounded down to a nanosecond. The rate must not be zero,
-    /// and `bytes` below 2^31, which holds for every packet: whoever reads a packet's length from a
-    /// file bounds it.
+    /// and `bytes` below 2^31, which holds for every packet: code that reads a packet's length from
+    /// a file bounds it.
     pub const fn transmission_time(self, bytes: u64) -> Time {
         Time::from_nanos(bytes * 8_000_000_000 / self.0)
     }

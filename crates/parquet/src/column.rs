@@ -41,7 +41,7 @@ impl Layout {
     }
 
     /// Whether the pages of a column with this type are compressed: differences of whole numbers
-    /// are shorter than what zstd makes of the numbers, and runs of a word are short as they are.
+    /// are shorter than what zstd makes of the numbers, and runs of a word are short already.
     pub(crate) fn compresses(self, kind: &DataType) -> bool {
         self == Self::Small && *kind == DataType::Float64
     }

@@ -29,7 +29,7 @@ pub struct ParquetRecords {
     queue: Option<Table<Queue>>,
     traces: Option<Table<Traces>>,
     zstd: Zstd,
-    /// The first error, until it is told.
+    /// The first error, until it is reported.
     failed: Option<RunError>,
     _at_work: AtWork,
 }

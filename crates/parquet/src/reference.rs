@@ -11,7 +11,7 @@ use crate::tables::TABLES;
 
 /// What results hold: `version`; `summary`, the JSON Schema of `summary.json`; `sections`, its
 /// metrics as lists; `tables`, the Parquet files with their columns; `renamed`, the new name of
-/// each key that had another one.
+/// each key that has been renamed.
 pub fn result_schema() -> Value {
     let renamed = RENAMED.map(|(old, new)| (old.to_owned(), json!(new)));
     json!({

@@ -118,8 +118,8 @@ pub struct AqmlabEvent {
     nan: i64,
 }
 
-// SAFETY: the pointer is null but for the length of a call of `with_draws`, which borrows the
-// event exclusively and hands it on by reference.
+// SAFETY: the pointer is null except during a call of `with_draws`, which borrows the event
+// exclusively and hands it on by reference.
 unsafe impl Send for AqmlabEvent {}
 // SAFETY: as above; a shared event outside of a call has no stream to draw from.
 unsafe impl Sync for AqmlabEvent {}
@@ -342,7 +342,7 @@ pub struct AqmlabControl {
     pub on_recovery_ack: AqmlabOnAck,
     /// A segment leaves.
     pub on_send: AqmlabOnAck,
-    /// Congestion, but for time-outs. Null: half.
+    /// Congestion, except time-outs. Null: half.
     pub on_loss: AqmlabOnAck,
     /// The retransmission timer has expired. Null: as on_loss.
     pub on_timeout: AqmlabOnAck,

@@ -1,5 +1,5 @@
 //! What a callback raised. A callback has no way to end a run: the thread remembers, the instance
-//! does nothing from then on, and whoever runs the simulation looks here and ends it.
+//! does nothing from then on, and the loop of the simulation looks here and ends it.
 
 use std::cell::RefCell;
 use std::error::Error;

@@ -1,7 +1,7 @@
 //! Plug-ins behind function pointers: those of shared objects, and Python compiled to machine code.
 #![expect(
     unsafe_code,
-    reason = "reads the description of a plug-in that whoever loaded it vouches for"
+    reason = "reads the description of a plug-in; the user who loaded it vouches for it"
 )]
 
 use std::cell::Cell;

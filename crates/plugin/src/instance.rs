@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use crate::declared::Value;
 
-/// What an instance is told of: the names of the callbacks, in the order of the ABI's records.
+/// The events of an instance: the names of the callbacks, in the order of the ABI's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "the ABI's records say what each is")]
@@ -123,7 +123,7 @@ pub trait Instance<E>: Debug + Send + Sync {
     /// Which parameter is another than it was set to, if one is: their values are the scenario's.
     fn overwritten(&self, values: &[Value]) -> Option<usize>;
 
-    /// Another one in the same state.
+    /// A copy in the same state.
     fn boxed_clone(&self) -> Box<dyn Instance<E>>;
 }
 
@@ -135,6 +135,6 @@ impl<E> Clone for Box<dyn Instance<E>> {
 
 /// Makes instances.
 pub trait Maker<E>: Debug + Send + Sync {
-    /// One with these parameters. It has not been told to start.
+    /// An instance with these parameters, not started yet.
     fn make(&self, values: &[Value]) -> Box<dyn Instance<E>>;
 }

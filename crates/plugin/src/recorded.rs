@@ -33,7 +33,7 @@ pub(crate) fn is_reading_a_record() -> bool {
     IS_READING.get()
 }
 
-/// A plug-in that has the parameters of a table; the same one for all tables with the same keys.
+/// A plug-in that has the parameters of a table; tables with the same keys share it.
 pub(crate) fn plugin(kind: PluginKind, name: &str, sha256: &str, table: &Table) -> &'static Plugin {
     static KNOWN: Mutex<Vec<&'static Plugin>> = Mutex::new(Vec::new());
     let is_one = |field: &Field, (key, value): (&String, &Toml)| {

@@ -276,7 +276,7 @@ fn run_error(error: aqmlab_record::RunError) -> PyErr {
 }
 
 /// Does some work without holding the interpreter, unless it is `holding` it for its callbacks. A
-/// plug-in that fails ends it. What it tells of its progress goes to
+/// plug-in that fails ends it. What it reports of its progress goes to
 /// `progress`, and a signal such as Ctrl-C is seen then: what Python raises ends the work.
 fn with_progress<T: Send>(
     py: Python<'_>,
@@ -299,7 +299,7 @@ fn with_progress<T: Send>(
         raised = told.err();
         raised.is_none()
     };
-    let _ = failure::take(); // of whoever did not look
+    let _ = failure::take(); // of a caller that did not look
     let modules = Modules::default();
     let result = match holding {
         true => modules.within(|| work(&mut tell)),

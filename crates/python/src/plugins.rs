@@ -129,8 +129,8 @@ impl<E> Lent<E> {
             ));
         }
         // SAFETY: `lend` has borrowed the record exclusively and is waiting for Python's callback;
-        // it takes the pointer back before its borrow ends. Whoever gets here holds the
-        // interpreter, so there is one at a time.
+        // it takes the pointer back before its borrow ends. The thread that gets here
+        // holds the interpreter, so there is one at a time.
         Ok(work(unsafe { &mut *record }))
     }
 }
@@ -459,7 +459,7 @@ struct ClassMaker {
 impl ClassMaker {
     /// An error if an object begins with parameters of its own: those of the scenario come after.
     fn refuse_own_values(&self, py: Python<'_>, object: &Py<PyAny>) -> PyResult<()> {
-        // Whoever looks at `__dict__` makes every later use of an attribute slower: CPython keeps
+        // A look at `__dict__` makes every later use of an attribute slower: CPython keeps
         // attributes in the object itself until then.
         let (object, class) = (object.bind(py), object.bind(py).get_type());
         for &(name, _) in &self.fields.parameters {

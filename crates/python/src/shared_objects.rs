@@ -49,7 +49,7 @@ pub(crate) fn load_shared_object(
     let symbol: Result<Symbol<'_, Description<AqmlabDiscipline>>, _> = symbol;
     if let Ok(describe) = symbol {
         let plugin = foreign::working(at("aqmlab_discipline"), || {
-            // SAFETY: whoever has compiled it against aqmlab.h vouches for what it returns.
+            // SAFETY: its author compiled it against aqmlab.h and vouches for what it returns.
             unsafe { foreign::discipline(describe(), sha256.to_owned(), origin) }
         });
         found.push(plugin.map_err(wrong)?);
@@ -59,7 +59,7 @@ pub(crate) fn load_shared_object(
     let symbol: Result<Symbol<'_, Description<AqmlabControl>>, _> = symbol;
     if let Ok(describe) = symbol {
         let plugin = foreign::working(at("aqmlab_control"), || {
-            // SAFETY: whoever has compiled it against aqmlab.h vouches for what it returns.
+            // SAFETY: its author compiled it against aqmlab.h and vouches for what it returns.
             unsafe { foreign::control(describe(), sha256.to_owned(), origin) }
         });
         found.push(plugin.map_err(wrong)?);

@@ -83,7 +83,7 @@ impl Stepper {
     ) -> PyResult<Self> {
         let scenario = read_effective(effective)?;
         let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure, 1);
-        let _ = failure::take(); // of whoever did not look
+        let _ = failure::take(); // of a caller that did not look
         let modules = Modules::default();
         let start = || Simulation::start_changeable(&scenario, records, bound(memory));
         let started = modules.within(start);

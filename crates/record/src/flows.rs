@@ -9,7 +9,7 @@ use crate::{DatagramStats, DelayHistogram, Flow, RetransmittedKinds, SenderStats
 pub enum View {
     /// Every event at every end point, as a simulator does.
     Everything,
-    /// What operating systems tell of connections that have ended.
+    /// What operating systems report about connections that have ended.
     Sockets,
 }
 

@@ -15,8 +15,8 @@ pub struct LinkStats {
     /// What the discipline had counted when the measured span began; from its end on, what it
     /// counted in between.
     pub(crate) counters: Counters,
-    /// Whoever comes and goes before this is measured from arrival to departure; nobody, before
-    /// the measured span has begun.
+    /// A packet that comes and goes earlier is measured from arrival to departure; no packet is,
+    /// until the measured span begins.
     measured_until: Time,
     /// Nanoseconds from arrival to departure from the discipline of those who were: part of
     /// `waited`.
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(stats.sojourn().mean_s(), Some(4.0));
         let classes: Vec<_> = stats.class_sojourn().map(|(class, _)| class).collect();
         assert_eq!(classes, [1]);
-        // So many waiting for so long, as a queue that is told of changes counts it.
+        // So many waiting for so long, as a queue counts it that learns of changes.
         stats.on_queue(s(5), s(11), 3);
         assert_eq!(stats.waited(), 6_000_000_000);
     }

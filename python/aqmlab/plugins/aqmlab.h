@@ -442,7 +442,7 @@ typedef struct AqmlabControl {
    */
   AqmlabOnAck on_send;
   /*
-   Congestion, but for time-outs. Null: half.
+   Congestion, except time-outs. Null: half.
    */
   AqmlabOnAck on_loss;
   /*

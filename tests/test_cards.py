@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import aqmlab as package
+import pypdf
 import pytest
 from aqmlab.cards.page import page
 from aqmlab.errors import AqmlabError
@@ -233,6 +235,12 @@ def test_the_command_writes_the_card(aqmlab: Cli, store: Path) -> None:
     assert "codel: report card" in answer.out
     assert Path("runs/cards/codel/card.json").is_file()
     assert max(map(len, answer.out.rstrip().splitlines())) <= 80
+    page_text = Path("runs/cards/codel/card.html").read_text()
+    assert "one long flow" in page_text
+    assert not re.search(r"""(?:src|href)=["'](?!#)""", page_text)
+    [sheet] = pypdf.PdfReader("runs/cards/codel/card.pdf").pages
+    assert "codel: report card" in sheet.extract_text()
+    assert sheet.mediabox.width == pytest.approx(595.5, abs=1)
     again = aqmlab("evaluate", *arguments, "--json")
     assert json.loads(again.out) == json.loads(Path("runs/cards/codel/card.json").read_text())
     assert "to make" not in again.err

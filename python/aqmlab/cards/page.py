@@ -18,6 +18,10 @@ __all__ = ["failure", "head", "page", "shown", "shown_area", "shown_change", "wo
 
 
 WIDTH = 80
+_MANY = 9.0
+"""From this gain on a change is shown as a factor."""
+_LARGE = 0.0995
+"""Smaller changes have a decimal."""
 _SCALES = {"ms": 1e3, "%": 100.0, "Mbit/s": 1e-6}
 """By shown unit: from that of the values."""
 
@@ -34,7 +38,8 @@ def page(card: Card) -> Iterator[str | Text | Table]:
     yield _grades(card)
     whom = ", ".join(sorted(card.baselines))
     yield from _wrapped(
-        f"0 = drop-tail, 1 = median of {whom}; in brackets 95 % over seeds. A from "
+        f"0 = drop-tail, 1 = median of {whom} (fairness: the fairest of them); in brackets 95 % "
+        f"over seeds. A from "
         f"{CONSTANTS['grade_a']}, B from {CONSTANTS['grade_b']}, C from 0, D below; ? = fewer than "
         f"{CONSTANTS['settings_for_a_grade']:.0f} settings that can tell, or one seed."
     )
@@ -166,4 +171,7 @@ def shown_change(one: MeasureScore) -> str:
     mark = "*" if one.difference.clear else ""
     if not one.is_relative:
         return f"{one.difference.mean:+.2g}{mark}"
-    return f"{one.gain:+.0%}".replace("%", " %") + mark
+    if one.gain >= _MANY:
+        return f"{1 + one.gain:.0f} x{mark}"
+    digits = 0 if abs(one.gain) >= _LARGE else 1
+    return f"{100 * one.gain:+.{digits}f} %{mark}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -162,9 +163,12 @@ def _folder_name(name: str) -> str:
 
 def _written(card: Card, folder: Path) -> list[Path]:
     """Writes the files of a card."""
-    import json
+    from aqmlab.cards.html import write_html, write_pdf  # it loads what draws
 
-    path = folder / "card.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(card.to_json(), indent=1, ensure_ascii=False) + "\n")
-    return [path]
+    folder.mkdir(parents=True, exist_ok=True)
+    content = json.dumps(card.to_json(), indent=1, ensure_ascii=False)
+    files = [folder / name for name in ("card.json", "card.html", "card.pdf")]
+    write_text(files[0], content + "\n")
+    write_html(card, files[1])
+    write_pdf(card, files[2])
+    return files

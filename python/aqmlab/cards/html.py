@@ -1,0 +1,142 @@
+"""The card as one web page that needs no network, and as one A4 page."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import jinja2
+import pypdf
+import vl_convert
+from rich.console import Console
+
+from aqmlab._util.files import write_bytes, write_text
+from aqmlab.cards import page as lines
+from aqmlab.cards.card import Card, about_seeds, card_rows
+from aqmlab.cards.pictures import areas_svg, waits_svg
+from aqmlab.cards.scoring import CONSTANTS, VERSION
+from aqmlab.figures.files import check_address_space
+
+__all__ = ["write_html", "write_pdf"]
+
+
+_WIDTH, _HEIGHT = 794.0, 1123.0
+"""A4, upright, in pixels of 1/96 inch."""
+_POINT = 0.75
+_MARGIN = 36.0
+_MONO = "'Liberation Mono', 'DejaVu Sans Mono', monospace"
+_TEXT_WIDTH = 80
+_LEAST_SIZE = 6.0
+_LINE = 1.22
+"""Height of a line in font sizes."""
+_GLYPH = 0.602
+"""Width of a character of the font."""
+
+
+def write_html(card: Card, path: Path) -> None:
+    """Writes the web page."""
+    check_address_space()
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("aqmlab.cards"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    about = {row.id: row for row in card_rows(card.tier)}
+    text = environment.get_template("card.html").render(
+        card=card,
+        version=VERSION,
+        seeds=about_seeds(card.seeds),
+        head=lines.head(card),
+        names=sorted(card.baselines),
+        others={name: card.areas_of(name) for name in card.baselines},
+        areas=[
+            (place, area)
+            for place, area in enumerate(card.areas)
+            if any(test.area == area.name for test in card.tests)
+        ],
+        tests=lines.worst_first(card.tests),
+        about=about,
+        lines=lines,
+        constants=CONSTANTS,
+        pictures=[areas_svg(card), waits_svg(card)],
+    )
+    write_text(path, text)
+
+
+def write_pdf(card: Card, path: Path) -> None:
+    """Writes the page of the terminal on A4, with its pictures beside it."""
+    check_address_space()
+    text = [line for part in lines.page(card) for line in _plain(part)]
+    pictures = [one for one in (areas_svg(card, 250), waits_svg(card, 250)) if one]
+    drawn = vl_convert.svg_to_pdf(_sheet(text, pictures))
+    book = pypdf.PdfWriter()
+    for one in pypdf.PdfReader(io.BytesIO(drawn)).pages:
+        book.add_page(one).scale_by(_POINT)
+    book.add_metadata({"/Title": f"{card.name}: report card", "/Creator": "aqmlab"})
+    written = io.BytesIO()
+    book.write(written)
+    write_bytes(path, written.getvalue())
+
+
+def _plain(part: object) -> list[str]:
+    """A part of the terminal's page as lines."""
+    stream = io.StringIO()
+    Console(file=stream, width=_TEXT_WIDTH, color_system=None, markup=False, highlight=False).print(
+        part, crop=False
+    )
+    return stream.getvalue().rstrip("\n").split("\n")
+
+
+def _sheet(text: Sequence[str], pictures: Sequence[str]) -> str:
+    """The page as SVG: pictures beside each other at the bottom, the text above them."""
+    sizes = [tuple(map(float, _size(picture))) for picture in pictures]
+    room = (_WIDTH - 2 * _MARGIN - 16 * (len(pictures) - 1)) / max(1, len(pictures))
+    scales = [min(1.0, room / width) for width, _ in sizes]
+    below = max(
+        (height * scale for (_, height), scale in zip(sizes, scales, strict=True)), default=0
+    )
+    space = _HEIGHT - 2 * _MARGIN - below - 12
+    size = min(11.0, (_WIDTH - 2 * _MARGIN) / _TEXT_WIDTH / _GLYPH, space / len(text) / _LINE)
+    size = max(_LEAST_SIZE, size)
+    parts = [
+        f'<text x="{_MARGIN}" y="{_MARGIN + (k + 1) * size * _LINE:.2f}" font-size="{size:.2f}" '
+        f'font-family="{_MONO}" xml:space="preserve"{_weight(k)}>{escape(line)}</text>'
+        for k, line in enumerate(text)
+        if line.strip()
+    ]
+    left = _MARGIN
+    for number, (picture, scale) in enumerate(zip(pictures, scales, strict=True)):
+        parts.append(
+            f'<g transform="translate({left:.1f} {_HEIGHT - _MARGIN - below:.1f}) '
+            f'scale({scale:.4f})">{_inner(picture, number)}</g>'
+        )
+        left += room + 16
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
+        f'viewBox="0 0 {_WIDTH} {_HEIGHT}"><rect width="100%" height="100%" fill="#ffffff"/>'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def _weight(line: int) -> str:
+    """The first line is bold."""
+    return "" if line else ' font-weight="bold"'
+
+
+def _size(picture: str) -> tuple[str, str]:
+    """Width and height of an SVG."""
+    found = re.search(r'width="([\d.]+)" height="([\d.]+)"', picture)
+    assert found is not None, "a drawn chart states its size"
+    return found[1], found[2]
+
+
+def _inner(picture: str, number: int) -> str:
+    """An SVG as a part of another: what stands in its outermost element.
+
+    The names of its clips begin with a word of their own, so that two pictures do not share them.
+    """
+    named = re.sub(r'(id="|#)part', rf"\1p{number}-", picture)
+    return re.sub(r"^.*?<svg[^>]*>|</svg>\s*$", "", named, flags=re.DOTALL)

@@ -1,0 +1,170 @@
+"""Pictures of a card: scores by area, and wait against goodput."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from aqmlab.cards.card import AREAS, Card
+from aqmlab.cards.scoring import CONSTANTS, Area, Test
+from aqmlab.figures.files import Chart, svg
+from aqmlab.figures.theme import THEMES
+
+__all__ = ["areas_svg", "waits_svg"]
+
+
+_THEME = THEMES["light"]
+_OWN = _THEME.text
+_FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+
+
+def areas_svg(card: Card, width: int = 420) -> str:
+    """Scores of the candidate with their intervals, and those of the baselines, by area."""
+    names = [area.name for area in card.areas if area.score is not None]
+    rows = _scores("candidate", card.areas)
+    for baseline in sorted(card.baselines):
+        rows += _scores(baseline, card.areas_of(baseline))
+    low, high = CONSTANTS["lowest_score"], CONSTANTS["highest_score"]
+    x = alt.X(
+        "score:Q",
+        scale=alt.Scale(domain=[low, high]),
+        axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]),
+        title="score: 0 drop-tail, 1 deployed queues",
+    )
+    y = alt.Y("area:N", sort=names, title=None)
+    others = sorted(card.baselines)
+    colours = alt.Scale(domain=["candidate", *others], range=[_OWN, *_THEME.series[: len(others)]])
+    shapes = alt.Scale(
+        domain=["candidate", *others],
+        range=["circle", *["square", "triangle-up", "diamond", "cross", "triangle-down"] * 4][
+            : len(others) + 1
+        ],
+    )
+    data = alt.InlineData(values=rows)
+    zero = (
+        alt.Chart(alt.InlineData(values=[{"score": 0.0}, {"score": 1.0}]))
+        .mark_rule(color=_THEME.axis, strokeDash=[3, 3])
+        .encode(x="score:Q")
+    )
+    spans = (
+        alt.Chart(data)
+        .transform_filter("datum.queue === 'candidate' && isValid(datum.low)")
+        .mark_rule(strokeWidth=3, color=_OWN)
+        .encode(x=alt.X("low:Q"), x2="high:Q", y=y)
+    )
+    points = (
+        alt.Chart(data)
+        .mark_point(filled=True, size=70, opacity=0.9)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color("queue:N", scale=colours, title=None),
+            shape=alt.Shape("queue:N", scale=shapes, title=None),
+        )
+    )
+    chart = alt.layer(zero, spans, points).properties(width=width, height=30 * max(1, len(names)))
+    return _drawn(chart)
+
+
+def _scores(queue: str, areas: Sequence[Area]) -> list[dict[str, Any]]:
+    """The scores of a queue as rows."""
+    return [
+        {
+            "queue": queue,
+            "area": area.name,
+            "score": area.score.mean,
+            "low": None if math.isnan(area.score.low) else area.score.low,
+            "high": None if math.isnan(area.score.high) else area.score.high,
+        }
+        for area in areas
+        if area.score is not None and area.name in AREAS
+    ]
+
+
+def waits_svg(card: Card, width: int = 420) -> str:
+    """Wait against goodput over the tests that measure both: from drop-tail to the candidate.
+
+    Empty if no test measures both.
+    """
+    pairs = []
+    for test in card.tests:
+        found = _pair(test)
+        if found is not None:
+            pairs += found
+    if not pairs:
+        return ""
+    domain = ["drop-tail", "median of the baselines", "candidate"]
+    colours = alt.Scale(domain=domain, range=[_THEME.axis, _THEME.series[0], _OWN])
+    shapes = alt.Scale(domain=domain, range=["square", "diamond", "circle"])
+    data = alt.InlineData(values=pairs)
+    x = alt.X("wait:Q", scale=alt.Scale(type="log"), title="wait p95 (ms)")
+    y = alt.Y("goodput:Q", scale=alt.Scale(zero=False), title="goodput (% of drop-tail's)")
+    lines = (
+        alt.Chart(data)
+        .transform_filter("datum.queue !== 'median of the baselines'")
+        .mark_line(color=_THEME.axis, strokeWidth=1)
+        .encode(x=x, y=y, detail="test:N", order="place:Q")
+    )
+    points = (
+        alt.Chart(data)
+        .mark_point(filled=True, size=60)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color("queue:N", scale=colours, title=None),
+            shape=alt.Shape("queue:N", scale=shapes, title=None),
+        )
+    )
+    words = (
+        alt.Chart(data)
+        .transform_filter("datum.queue === 'candidate'")
+        .mark_text(align="left", dx=7, dy=3, color=_OWN, fontSize=10)
+        .encode(x=x, y=y, text="test:N")
+    )
+    return _drawn(alt.layer(lines, points, words).properties(width=width, height=220))
+
+
+def _pair(test: Test) -> list[dict[str, Any]] | None:
+    """The three points of a test; None if it lacks a wait or a goodput."""
+    waits = [one for one in test.measures if one.measure.measure == "wait p95"]
+    rates = [one for one in test.measures if one.measure.letter == "G"]
+    if not waits or not rates:
+        return None
+    wait, rate = waits[0], rates[0]
+    places = (
+        ("drop-tail", wait.droptail, rate.droptail),
+        ("median of the baselines", wait.reference, rate.reference),
+        ("candidate", wait.candidate, rate.candidate),
+    )
+    return [
+        {
+            "test": test.id,
+            "queue": name,
+            "wait": 1e3 * seconds,
+            "goodput": 100 * bps / rate.droptail,
+            "place": place,
+        }
+        for place, (name, seconds, bps) in enumerate(places)
+    ]
+
+
+def _drawn(chart: Chart) -> str:
+    """A chart as SVG."""
+    configured = chart.configure(
+        font=_FONT,
+        background="transparent",
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
+            labelColor=_THEME.text,
+            titleColor=_THEME.text,
+            gridColor=_THEME.grid,
+            labelFontSize=11,
+            titleFontSize=11,
+            titleFontWeight="normal",
+        ),
+        legend=alt.LegendConfig(orient="bottom", columns=3, labelFontSize=11),
+    )
+    return svg(configured.to_dict())

@@ -460,7 +460,7 @@ impl<T> Scheduler<T> for Codel<T> {
         self.limit.and(self.limit)
     }
 
-    fn set_ahead(&mut self, ahead: Backlog, _head: Option<Time>) {
+    fn set_ahead(&mut self, ahead: Backlog) {
         self.ahead = ahead;
     }
 

@@ -16,12 +16,10 @@ use crate::aqm::{Decision, happens};
 use crate::check::{self, Problem};
 use crate::context::Context;
 use crate::counters::{Reason, ReasonText};
-use crate::link::{Backlog, EcnFields, Limit, LinkFacts, Room};
+use crate::link::{Backlog, Limit, LinkFacts};
 pub use crate::native::Native;
 use crate::native::NativeLaw;
-use crate::queue::{
-    Foreseen, PacketQueue, Prospect, Queued, Scheduler, SchedulerParameters, Stats,
-};
+use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
 use aqmlab_declare::{About, Parameters, parameters};
 use controller::{Controller, Gains, recurs};
 
@@ -298,9 +296,6 @@ impl SchedulerParameters for Params {
             spared: VecDeque::new(),
             credit: fresh_credit,
             sums: [0.0; 2],
-            classic_only: false,
-            ahead: Backlog::default(),
-            ahead_head: None,
         }
     }
 }
@@ -346,15 +341,7 @@ pub struct DualPi2<T> {
     credit: i64,
     /// The RFC's counters, of the L4S and of the classic queue.
     sums: [f64; 2],
-    /// Nothing that comes is L4S.
-    classic_only: bool,
-    /// What waits before the classic queue, with its owner, and when the first of that came.
-    ahead: Backlog,
-    ahead_head: Option<Time>,
 }
-
-/// The longest time for which packets go ahead of the queue.
-const LONGEST_AHEAD: Time = Time::from_secs(4);
 
 impl<T> DualPi2<T> {
     fn total(&self) -> Backlog {
@@ -372,11 +359,6 @@ impl<T> DualPi2<T> {
         } else {
             Side::L4s
         }
-    }
-
-    /// Whether classic packets are signalled by random numbers that are drawn when they leave.
-    fn leaves_by_chance(&self) -> bool {
-        self.settings.rules == Rules::Linux && !self.settings.drop_early
     }
 
     /// The queue that sends next, and how the credit moves for each byte of its packet, if it is
@@ -522,7 +504,7 @@ impl<T> Scheduler<T> for DualPi2<T> {
         context: &mut impl Context,
     ) {
         let queued = Queued::new(now, packet, item);
-        let (total, settings) = (self.total().with(self.ahead), &self.settings);
+        let (total, settings) = (self.total(), &self.settings);
         if !settings.limit.admits(total, packet.size) || !settings.memory.admits(total, packet.size)
         {
             return stats.drop(queued, Reason::OVERFLOW);
@@ -573,95 +555,14 @@ impl<T> Scheduler<T> for DualPi2<T> {
     }
 
     fn on_tick(&mut self, now: Time) {
-        let arrived = |queue: &PacketQueue<T>| queue.head().map(|head| head.arrived);
-        let heads = [
-            arrived(&self.l4s),
-            self.ahead_head.or(arrived(&self.classic)),
-        ];
-        let waited = |head: Time| now.saturating_sub(head);
+        let waited = |head: &Queued<T>| now.saturating_sub(head.arrived);
+        let heads = [self.l4s.head(), self.classic.head()];
         let delays = heads.map(|head| head.map_or(Time::ZERO, waited));
         self.controller.update(now, delays);
     }
 
     fn backlog(&self) -> Backlog {
         self.total()
-    }
-
-    fn expect(&mut self, fields: EcnFields) {
-        let l4s = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce]
-            .into_iter()
-            .filter(|field| *field as u8 & self.settings.l4s_bits != 0);
-        self.classic_only = !l4s.into_iter().any(|field| fields.contains(field));
-    }
-
-    fn foresees(&self) -> bool {
-        self.classic_only
-    }
-
-    fn passes_below(&self) -> Time {
-        if self.classic_only && (self.controller.base == 0.0 || self.leaves_by_chance()) {
-            LONGEST_AHEAD
-        } else {
-            Time::ZERO
-        }
-    }
-
-    /// Without a probability nobody is signalled until the next update. With one a draw decides on who
-    /// leaves enough behind.
-    fn prospect(&self) -> Prospect {
-        let control = &self.controller;
-        let base = control.base;
-        if base == 0.0 {
-            return Prospect {
-                until: control.next_tick(),
-                ..Prospect::SURE
-            };
-        }
-        let by_chance = base < 1.0 && self.leaves_by_chance();
-        Prospect {
-            until: Time::ZERO,
-            chance: match by_chance && !control.is_overloaded() {
-                true => base,
-                false => f64::INFINITY,
-            },
-            draws_from: match by_chance {
-                true => self.settings.two_packets,
-                false => u64::MAX,
-            },
-        }
-    }
-
-    /// The next update sees how long the first packet that waits then will have waited, which is known
-    /// when that packet comes.
-    fn foresee(&self, now: Time, begin: Time, head: Time) -> Foreseen {
-        let control = &self.controller;
-        let by_chance = self.leaves_by_chance();
-        if begin == now && by_chance {
-            return Foreseen::Goes; // It leaves nothing behind.
-        }
-        let next = control.next_tick();
-        let mut base = control.base;
-        if begin > next {
-            if begin > control.second_tick() {
-                return Foreseen::Open;
-            }
-            base = base.max(control.after((next - head).as_secs_f64()));
-        }
-        if base == 0.0 {
-            Foreseen::Goes
-        } else if by_chance && base < 1.0 && !control.overloads(base) {
-            Foreseen::GoesAbove(base)
-        } else {
-            Foreseen::Open
-        }
-    }
-
-    fn room(&self) -> Room {
-        self.settings.limit.and(self.settings.memory)
-    }
-
-    fn set_ahead(&mut self, ahead: Backlog, head: Option<Time>) {
-        (self.ahead, self.ahead_head) = (ahead, head);
     }
 
     fn probe_names(&self) -> &'static [&'static str] {
@@ -681,7 +582,7 @@ impl<T> Scheduler<T> for DualPi2<T> {
         self.controller.probe(out);
         out.extend([
             f64::from(self.l4s.backlog().packets),
-            f64::from(self.classic.backlog().packets + self.ahead.packets),
+            f64::from(self.classic.backlog().packets),
             self.credit as f64,
         ]);
     }

@@ -34,10 +34,10 @@ pub use aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
 pub use context::{Ack, Context, Details};
 pub use counters::{Counters, Reason};
 pub use fifo_queue::FifoQueue;
-pub use link::{Backlog, EcnFields, LinkFacts, Room};
+pub use link::{Backlog, LinkFacts, Room};
 pub use presets::Preset;
 use queue::StoredFifo;
-pub use queue::{Foreseen, Prospect, Queue, Queued, Scheduler, SchedulerParameters, Stats};
+pub use queue::{Queue, Queued, Scheduler, SchedulerParameters, Stats};
 
 pub mod afd;
 pub mod ared;

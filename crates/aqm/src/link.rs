@@ -1,6 +1,6 @@
 //! The link that a discipline serves, and what waits for it.
 
-use aqmlab_net::{Bytes, Ecn, QueueSize, Rate};
+use aqmlab_net::{Bytes, QueueSize, Rate};
 
 /// The link that a discipline serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,28 +20,6 @@ impl LinkFacts {
     /// Packets of `mean` bytes that the wire carries per second.
     pub fn packets_per_second(&self, mean: Bytes) -> f64 {
         self.rate.bps() as f64 / (8 * (mean.0 + self.framing.0)) as f64
-    }
-}
-
-/// The ECN fields that packets may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EcnFields(u8);
-
-impl EcnFields {
-    /// Any.
-    pub const ALL: Self = Self(0b1111);
-    /// Nothing that comes is ECN-capable.
-    pub const NOT_CAPABLE: Self = Self(1 << Ecn::NotEct as u8);
-
-    /// These, and another one.
-    #[must_use]
-    pub const fn with(self, field: Ecn) -> Self {
-        Self(self.0 | 1 << field as u8)
-    }
-
-    /// Whether this is one of them.
-    pub const fn contains(self, field: Ecn) -> bool {
-        self.0 & 1 << field as u8 != 0
     }
 }
 

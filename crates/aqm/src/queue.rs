@@ -9,7 +9,7 @@ use crate::aqm::{Decision, Outcome};
 use crate::context::Context;
 use crate::counters::{Counters, Reason};
 use crate::fifo_queue::FifoQueue;
-use crate::link::{Backlog, EcnFields, LinkFacts, Room};
+use crate::link::{Backlog, LinkFacts, Room};
 use crate::{AnyScheduler, Discipline};
 use aqmlab_declare::Parameters;
 
@@ -160,39 +160,6 @@ impl<T> Stats<T> {
     }
 }
 
-/// What a discipline says of a packet that comes while all before it go as they are.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Foreseen {
-    /// It goes as it is.
-    Goes,
-    /// It does if the next random numbers exceed this: as many as packets wait, itself included.
-    /// [`Prospect::draws_from`] tells later which of them have taken one.
-    GoesAbove(f64),
-    /// That is open until it leaves.
-    Open,
-}
-
-/// What becomes until the next tick of packets that wait for less than [`Scheduler::passes_below`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prospect {
-    /// Up to then they leave as they are.
-    pub until: Time,
-    /// Later, and up to the tick, they do if their random numbers exceed this; infinite: that is open
-    /// until they leave.
-    pub chance: f64,
-    /// Who leaves takes such a number if at least so many bytes wait behind it.
-    pub draws_from: u64,
-}
-
-impl Prospect {
-    /// They leave as they are.
-    pub const SURE: Self = Self {
-        until: Time::NEVER,
-        chance: f64::INFINITY,
-        draws_from: u64::MAX,
-    };
-}
-
 /// A discipline that owns its packets. Random numbers come from `draw`, as for a
 /// [`Aqm`](crate::Aqm); what is dropped or marked goes through the stats.
 pub trait Scheduler<T> {
@@ -255,28 +222,8 @@ pub trait Scheduler<T> {
         Room::NONE
     }
 
-    /// What waits before the queue, with its owner, and counts towards its limit; and when the first of
-    /// that came.
-    fn set_ahead(&mut self, _ahead: Backlog, _head: Option<Time>) {}
-
-    /// Packets have one of these ECN fields. Told before anything comes, or not at all.
-    fn expect(&mut self, _fields: EcnFields) {}
-
-    /// Whether it [foresees](Self::foresee) what [`passes_below`](Self::passes_below) alone does not tell.
-    fn foresees(&self) -> bool {
-        false
-    }
-
-    /// What holds until the next tick.
-    fn prospect(&self) -> Prospect {
-        Prospect::SURE
-    }
-
-    /// What becomes of a packet that comes at `now` and leaves at `begin`, behind packets that go as they
-    /// are. `head`: when the first of those came, itself included, that wait at the next tick.
-    fn foresee(&self, _now: Time, _begin: Time, _head: Time) -> Foreseen {
-        Foreseen::Open
-    }
+    /// What waits before the queue, with its owner, and counts towards its limit.
+    fn set_ahead(&mut self, _ahead: Backlog) {}
 
     /// What waits.
     fn backlog(&self) -> Backlog;
@@ -513,28 +460,8 @@ impl<T> Queue<T> {
     }
 
     /// What waits before the queue: [`Scheduler::set_ahead`].
-    pub fn set_ahead(&mut self, ahead: Backlog, head: Option<Time>) {
-        self.scheduler.set_ahead(ahead, head);
-    }
-
-    /// What packets can be like: [`Scheduler::expect`].
-    pub fn expect(&mut self, fields: EcnFields) {
-        self.scheduler.expect(fields);
-    }
-
-    /// Whether it can tell more than [`passes_below`](Self::passes_below).
-    pub fn foresees(&self) -> bool {
-        self.scheduler.foresees()
-    }
-
-    /// What holds until the next tick: [`Scheduler::prospect`].
-    pub fn prospect(&self) -> Prospect {
-        self.scheduler.prospect()
-    }
-
-    /// What becomes of a packet that comes now: [`Scheduler::foresee`].
-    pub fn foresee(&self, now: Time, begin: Time, head: Time) -> Foreseen {
-        self.scheduler.foresee(now, begin, head)
+    pub fn set_ahead(&mut self, ahead: Backlog) {
+        self.scheduler.set_ahead(ahead);
     }
 
     /// A packet of this size comes and, in time, goes as it is, without entering the queue.

@@ -226,25 +226,8 @@ macro_rules! disciplines {
                 with_scheduler!(self, it => it.room())
             }
 
-            fn set_ahead(&mut self, ahead: Backlog, head: Option<Time>) {
-                with_scheduler!(self, it => it.set_ahead(ahead, head));
-            }
-
-            fn expect(&mut self, fields: EcnFields) {
-                with_scheduler!(self, it => it.expect(fields));
-            }
-
-            fn foresees(&self) -> bool {
-                with_scheduler!(self, it => it.foresees())
-            }
-
-            fn prospect(&self) -> Prospect {
-                with_scheduler!(self, it => it.prospect())
-            }
-
-            #[inline]
-            fn foresee(&self, now: Time, begin: Time, head: Time) -> Foreseen {
-                with_scheduler!(self, it => it.foresee(now, begin, head))
+            fn set_ahead(&mut self, ahead: Backlog) {
+                with_scheduler!(self, it => it.set_ahead(ahead));
             }
 
             fn next_tick(&self) -> Time {

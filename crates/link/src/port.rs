@@ -1,6 +1,6 @@
 //! One direction of a link: discipline, device ring, wire.
 
-use aqmlab_aqm::{Backlog, Context, Counters, Details, EcnFields, FifoQueue, Queue};
+use aqmlab_aqm::{Backlog, Context, Counters, Details, FifoQueue, Queue};
 use aqmlab_net::{Packet, RandomStream, Rate, Time};
 use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan, RunError, check_queue};
 use aqmlab_scenario::{Link, LinkChange, Measure};
@@ -110,16 +110,6 @@ impl<T> Port<T> {
         port
     }
 
-    /// The same port, to which nothing comes but packets with one of these ECN fields: what some
-    /// disciplines do is known earlier then.
-    #[must_use]
-    pub fn expecting(mut self, fields: EcnFields) -> Self {
-        if let Service::Stored(stored) = &mut self.service {
-            stored.expect(fields);
-        }
-        self
-    }
-
     /// `fifo` gives the queue whose departures are computed, if all are; with `computing` others are
     /// where that is possible.
     fn with_fifo(
@@ -166,8 +156,7 @@ impl<T> Port<T> {
             Service::Analytic(analytic) => analytic,
             Service::Stored(stored) => {
                 let packet = (packet, class);
-                let draws = &mut self.aqm_draws;
-                let passed = stored.pass(now, packet, draws, &mut self.wire, &mut self.stats);
+                let passed = stored.pass(now, packet, &mut self.wire, &mut self.stats);
                 return passed.unwrap_or(Transmission::Waits);
             }
         };
@@ -200,7 +189,6 @@ impl<T> Port<T> {
         let (wire, stats) = (&mut self.wire, &mut self.stats);
         let just_after = now + Time::from_nanos(1);
         stored.observe_before(just_after, wire, stats);
-        draws.skip(stored.take_owed(now));
         let mut arrival = Arrival {
             draws: &mut *draws,
             details,
@@ -224,7 +212,6 @@ impl<T> Port<T> {
         let draws = &mut self.aqm_draws;
         let (wire, stats) = (&mut self.wire, &mut self.stats);
         stored.observe_before(now, wire, stats);
-        draws.skip(stored.take_owed(now));
         let mut draw = || draws.uniform();
         stored.wire_falls_free(now, stats);
         stored.serve(now, wire, &mut draw, stats, dropped)

@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-use aqmlab_aqm::{Backlog, Context, Counters, EcnFields, Queue, Queued};
-use aqmlab_net::{Packet, RandomStream, Rate, Time};
+use aqmlab_aqm::{Backlog, Context, Counters, Queue, Queued};
+use aqmlab_net::{Packet, Rate, Time};
 use aqmlab_record::LinkStats;
 use aqmlab_scenario::RateChange;
 
@@ -31,11 +31,8 @@ pub(crate) struct StoredService<T> {
     queue: Queue<Item<T>>,
     /// What waits before it: those whose departures are computed.
     ahead: Ahead,
-    /// There may be some, if the discipline allows; it does.
-    may_compute: bool,
+    /// There may be some.
     computes: bool,
-    /// The ECN fields that packets have.
-    expected: EcnFields,
     /// The queue knows of some of them.
     has_ahead: bool,
     /// The first departure that is not computed is to be noted.
@@ -75,18 +72,14 @@ impl<T> StoredService<T> {
     ) -> Self {
         // Nobody dequeues before the first arrival, but the wire is quiet.
         queue.idle(Time::ZERO);
-        let may_compute = computing && ring_size == 0 && changes.is_empty();
-        let bound = if may_compute {
-            queue.passes_below()
-        } else {
-            Time::ZERO
+        let bound = match computing && ring_size == 0 && changes.is_empty() {
+            true => queue.passes_below(),
+            false => Time::ZERO,
         };
         let ahead = Ahead::new(bound, queue.room());
         Self {
             queue,
             ahead,
-            may_compute,
-            expected: EcnFields::ALL,
             computes: bound > Time::ZERO,
             has_ahead: false,
             has_woken: false,
@@ -105,16 +98,6 @@ impl<T> StoredService<T> {
         }
     }
 
-    /// Nothing will come but packets with one of these ECN fields.
-    pub(crate) fn expect(&mut self, fields: EcnFields) {
-        self.queue.expect(fields);
-        self.expected = fields;
-        if self.may_compute && self.queue.foresees() {
-            self.ahead = Ahead::foreseeing(&self.queue);
-            self.computes = self.queue.passes_below() > Time::ZERO;
-        }
-    }
-
     pub(crate) const fn queue(&self) -> &Queue<Item<T>> {
         &self.queue
     }
@@ -127,7 +110,7 @@ impl<T> StoredService<T> {
     /// How many departures before `end` were computed, so that nobody was woken for them.
     pub(crate) fn computed_departures(&mut self, end: Time) -> u64 {
         let last = end.saturating_sub(Time::from_nanos(1));
-        let waiting = u64::from(self.leave_ahead(last).packets);
+        let waiting = u64::from(self.ahead.leave(last).packets);
         let is_busy = self.ahead.free_at() >= end;
         // Once packets are stored, the departure of the last one wakes.
         let wakes = is_busy && !self.ahead.is_alone();
@@ -158,20 +141,7 @@ impl<T> StoredService<T> {
 
     /// What has left by `now` has left.
     pub(crate) fn catch_up(&mut self, now: Time) {
-        self.leave_ahead(now);
-        self.look_ahead(now);
-    }
-
-    /// Random numbers that packets have taken which were let go, and that are to be drawn.
-    #[inline]
-    pub(crate) fn take_owed(&mut self, now: Time) -> u32 {
-        if !self.ahead.foresees() {
-            return 0;
-        }
-        if self.has_ahead {
-            self.tell_ahead(now);
-        }
-        self.ahead.take_owed()
+        self.ahead.leave(now);
     }
 
     /// A packet arrives that may be let go: what becomes of it, if it is.
@@ -180,17 +150,14 @@ impl<T> StoredService<T> {
         &mut self,
         now: Time,
         packet: (Packet, u16),
-        draws: &mut RandomStream,
         wire: &mut Wire,
         stats: &mut LinkStats,
     ) -> Option<Transmission> {
         if !self.ahead.is_alone() {
             return None;
         }
-        debug_assert!(self.expected.contains(packet.0.ecn), "as it was said");
         self.observe_before(now + Time::from_nanos(1), wire, stats);
-        let queue = (&mut self.queue, draws);
-        let passed = self.ahead.pass(now, packet, queue, wire, stats);
+        let passed = self.ahead.pass(now, packet, &mut self.queue, wire, stats);
         if passed.is_none() {
             self.wake(now);
         }
@@ -213,7 +180,7 @@ impl<T> StoredService<T> {
     fn rest(&mut self, free_at: Time) -> bool {
         let rests = self.computes && self.queue.passes_below() > Time::ZERO;
         if rests {
-            self.ahead.resume(free_at, &self.queue);
+            self.ahead.resume(free_at);
         }
         rests
     }
@@ -227,8 +194,8 @@ impl<T> StoredService<T> {
     /// Tells the queue what waits before it.
     #[cold]
     fn tell_ahead(&mut self, now: Time) {
-        let ahead = self.leave_ahead(now);
-        self.queue.set_ahead(ahead, self.ahead.head());
+        let ahead = self.ahead.leave(now);
+        self.queue.set_ahead(ahead);
         self.has_ahead = ahead.packets > 0;
     }
 
@@ -506,31 +473,11 @@ impl<T> StoredService<T> {
         if change <= tick.min(sample) {
             self.change_rate(wire);
         } else if tick <= sample {
-            self.look_ahead(tick);
             self.queue.tick();
-            self.ahead.look_anew(&self.queue);
         } else {
-            self.leave_ahead(sample);
-            self.look_ahead(sample);
+            self.ahead.leave(sample);
             let (backlog, counters) = (self.backlog(), || self.counters());
             stats.on_sample(backlog, counters, |out| self.queue.probe(out));
-        }
-    }
-
-    /// What waits ahead, of which the rest has left by `now`.
-    fn leave_ahead(&mut self, now: Time) -> Backlog {
-        let stored = match self.ahead.is_alone() {
-            true => 0,
-            false => self.queue.backlog().bytes,
-        };
-        self.ahead.leave(now, stored)
-    }
-
-    /// A discipline that foresees is told of what waits before it at `now`.
-    fn look_ahead(&mut self, now: Time) {
-        if self.ahead.foresees() {
-            let ahead = self.leave_ahead(now);
-            self.queue.set_ahead(ahead, self.ahead.head());
         }
     }
 }

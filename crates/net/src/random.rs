@@ -30,14 +30,6 @@ impl RandomStream {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Draws `count` uniform numbers that a clone of the stream has looked at.
-    #[inline]
-    pub fn skip(&mut self, count: u32) {
-        for _ in 0..count {
-            self.uniform();
-        }
-    }
-
     /// Uniform on (0, 1]: safe to take the logarithm of.
     #[inline]
     pub fn uniform_positive(&mut self) -> f64 {

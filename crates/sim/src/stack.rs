@@ -7,10 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use aqmlab_aqm::EcnFields;
-use aqmlab_net::{Bytes, Ecn, RandomStream, Role};
-use aqmlab_scenario::{Network, Scenario, Stacks};
-use aqmlab_tcp::{CongestionControlKind, Ect, PeerCache, Profile};
+use aqmlab_net::{Bytes, RandomStream, Role};
+use aqmlab_scenario::Stacks;
+use aqmlab_tcp::{CongestionControlKind, PeerCache, Profile};
 use aqmlab_traffic::Limits;
 
 /// Segment sizes outside this are taken for its ends.
@@ -140,24 +139,4 @@ impl Stack {
         });
         Arc::clone(profile)
     }
-}
-
-/// The ECN fields that reach the ports of a scenario.
-pub(crate) fn ecn_fields(scenario: &Scenario, network: &Network, stacks: &[Stack]) -> EcnFields {
-    let mut fields = EcnFields::NOT_CAPABLE;
-    for (class, stack) in scenario.traffic.iter().zip(stacks) {
-        fields = fields.with(class.model.parameters().ecn());
-        for profile in stack.profiles().iter().filter(|profile| profile.ecn) {
-            fields = fields.with(Ecn::Ect0).with(match profile.ect {
-                Ect::Ect0 => Ecn::Ect0,
-                Ect::Ect1 => Ecn::Ect1,
-            });
-        }
-    }
-    let ways = network.paths.values().flat_map(|path| network.ways(path));
-    let is_single = ways.into_iter().all(|way| way.len() == 1);
-    if fields != EcnFields::NOT_CAPABLE && !is_single {
-        fields = fields.with(Ecn::Ce); // One port has marked what the next one gets.
-    }
-    fields
 }

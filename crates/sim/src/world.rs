@@ -32,7 +32,7 @@ use crate::event_queue::{EventQueue, Next};
 use crate::hosts::{self, Hosts};
 use crate::memory::Memory;
 use crate::network::Network;
-use crate::stack::{Stack, ecn_fields};
+use crate::stack::Stack;
 use crate::trace::Tracer;
 
 mod sources;
@@ -149,11 +149,10 @@ impl<Q: EventQueue> World<Q> {
             .iter()
             .map(|class| Stack::new(&class.tcp))
             .collect();
-        let fields = ecn_fields(scenario, &network, &stacks);
-        let ports = links.iter().zip(&names).map(|(link, name)| {
-            new_port(name, link, scenario.seed, &scenario.measure).expecting(fields)
-        });
-        let ports: Vec<Port<Event>> = ports.collect();
+        let ports = links.iter().zip(&names);
+        let ports: Vec<Port<Event>> = ports
+            .map(|(link, name)| new_port(name, link, scenario.seed, &scenario.measure))
+            .collect();
         let computing = links.iter().map(|link| Port::<Event>::computes(link));
         let computing = computing.filter(|_| shortcuts.changeable).collect();
         let schedule = Schedule::new(scenario, computing);

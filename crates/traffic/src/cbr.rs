@@ -126,10 +126,6 @@ rtt = { kind = "constant", rtt = "60 ms" }
         Opening::Fixed
     }
 
-    fn ecn(&self) -> Ecn {
-        self.ect.into()
-    }
-
     fn packets_per_s(&self) -> f64 {
         datagrams::per_second(self.flows, self.rate, self.packet)
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use aqmlab_net::{Ecn, Frequency, Time};
+use aqmlab_net::{Frequency, Time};
 
 use crate::error::SourceError;
 use crate::quality::Quality;
@@ -47,11 +47,6 @@ pub trait ModelParameters {
     /// Datagrams per second that its flows send together, on average; 0 where it opens connections.
     fn packets_per_s(&self) -> f64 {
         0.0
-    }
-
-    /// The ECN field of its datagrams. That of connections is their stack's affair.
-    fn ecn(&self) -> Ecn {
-        Ecn::NotEct
     }
 
     /// Whether what it sends depends on what it hears, so that only a simulation can play it.

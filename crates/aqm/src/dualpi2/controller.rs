@@ -87,46 +87,26 @@ impl Controller {
         self.next_tick = now + self.gains.t_update;
         self.delays = delays.map(Time::as_secs_f64);
         let delay = self.delays[0].max(self.delays[1]);
-        self.set(self.after(delay));
-        self.previous = delay;
-    }
-
-    /// The base probability after an update that sees a delay, in seconds.
-    pub(super) fn after(&self, delay: f64) -> f64 {
         let gains = &self.gains;
         let change = gains.alpha * (delay - gains.target.as_secs_f64())
             + gains.beta * (delay - self.previous);
-        self.bounded(self.base + change)
-    }
-
-    fn bounded(&self, base: f64) -> f64 {
-        let most = match self.overload {
-            Overload::Drop => 1.0,
-            Overload::Overflow => self.coupling.recip(),
-        };
-        base.clamp(0.0, most)
-    }
-
-    /// The update after the next one.
-    pub(super) fn second_tick(&self) -> Time {
-        self.next_tick.saturating_add(self.gains.t_update)
+        self.set(self.base + change);
+        self.previous = delay;
     }
 
     /// Sets the base probability, within its bounds.
     pub(super) fn set(&mut self, base: f64) {
-        self.base = self.bounded(base);
+        let most = match self.overload {
+            Overload::Drop => 1.0,
+            Overload::Overflow => self.coupling.recip(),
+        };
+        self.base = base.clamp(0.0, most);
         self.coupled = self.coupling * self.base;
-        self.overloaded = self.overloads(self.base);
-    }
-
-    /// Whether marks are not enough with such a base probability.
-    pub(super) fn overloads(&self, base: f64) -> bool {
-        let coupled = self.coupling * base;
-        self.overload == Overload::Drop
+        self.overloaded = self.overload == Overload::Drop
             && match self.rules {
-                Rules::Linux => coupled > 1.0,
-                Rules::Rfc => coupled >= 1.0,
-            }
+                Rules::Linux => self.coupled > 1.0,
+                Rules::Rfc => self.coupled >= 1.0,
+            };
     }
 
     /// Whether marks are not enough.

@@ -3,10 +3,11 @@
 
 use aqmlab_net::{Bytes, Ecn, Packet, QueueSize, Time};
 
+use crate::bypass::{Bypass, Room};
 use crate::check::{self, Problem};
 use crate::context::Context;
 use crate::counters::{Reason, ReasonText};
-use crate::link::{Backlog, Limit, LinkFacts, Room};
+use crate::link::{Backlog, Limit, LinkFacts};
 use crate::queue::{PacketQueue, Queued, Scheduler, SchedulerParameters, Stats};
 use aqmlab_declare::{About, Declared, Parameters, parameters};
 
@@ -151,7 +152,7 @@ impl SchedulerParameters for Params {
                 .with_step(self.step()),
             control: Control::default(),
             line: PacketQueue::default(),
-            ahead: Backlog::default(),
+            bypassed: Backlog::default(),
             limit: Limit::new(self.limit),
         }
     }
@@ -390,8 +391,8 @@ pub struct Codel<T> {
     settings: Settings,
     control: Control,
     line: PacketQueue<T>,
-    /// What waits before the line.
-    ahead: Backlog,
+    /// What waits and has bypassed the line.
+    bypassed: Backlog,
     limit: Limit,
 }
 
@@ -416,7 +417,7 @@ impl<T> Scheduler<T> for Codel<T> {
         _context: &mut impl Context,
     ) {
         let queued = Queued::new(now, packet, item);
-        let waiting = self.line.backlog().with(self.ahead);
+        let waiting = self.line.backlog().with(self.bypassed);
         if self.limit.admits(waiting, packet.size) {
             self.line.push(queued);
         } else {
@@ -441,27 +442,6 @@ impl<T> Scheduler<T> for Codel<T> {
             return line.pop();
         }
         self.dequeue_judged(now, stats)
-    }
-
-    /// While no packet waits for longer than the target, none is signalled, and nothing is
-    /// remembered of them.
-    #[inline]
-    fn passes_below(&self) -> Time {
-        if self.control.is_at_rest() {
-            // What waits for just as long as the step allows is not marked.
-            let step = self.settings.step.above.saturating_add(Time::from_nanos(1));
-            self.settings.target.min(step)
-        } else {
-            Time::ZERO
-        }
-    }
-
-    fn room(&self) -> Room {
-        self.limit.and(self.limit)
-    }
-
-    fn set_ahead(&mut self, ahead: Backlog) {
-        self.ahead = ahead;
     }
 
     fn set_link(&mut self, link: LinkFacts) {
@@ -489,6 +469,29 @@ impl<T> Scheduler<T> for Codel<T> {
 
     fn probe(&self, out: &mut Vec<f64>) {
         self.control.probe(out);
+    }
+}
+
+/// While no packet waits for longer than the target, CoDel signals none and remembers nothing of
+/// them.
+impl<T> Bypass for Codel<T> {
+    #[inline]
+    fn bypass_below(&self) -> Time {
+        if self.control.is_at_rest() {
+            // The step does not mark packets that wait for exactly its threshold.
+            let step = self.settings.step.above.saturating_add(Time::from_nanos(1));
+            self.settings.target.min(step)
+        } else {
+            Time::ZERO
+        }
+    }
+
+    fn room(&self) -> Room {
+        self.limit.into()
+    }
+
+    fn set_bypassed(&mut self, waiting: Backlog) {
+        self.bypassed = waiting;
     }
 }
 

@@ -13,6 +13,7 @@
 extern crate self as aqmlab_aqm;
 
 mod aqm;
+mod bypass;
 mod check;
 mod context;
 mod counters;
@@ -31,10 +32,11 @@ mod worked;
 use aqmlab_net::{Packet, QueueSize, Time};
 
 pub use aqm::{Aqm, AqmParameters, Decision, Hooks, Outcome};
+pub use bypass::Room;
 pub use context::{Ack, Context, Details};
 pub use counters::{Counters, Reason};
 pub use fifo_queue::FifoQueue;
-pub use link::{Backlog, LinkFacts, Room};
+pub use link::{Backlog, LinkFacts};
 pub use presets::Preset;
 use queue::StoredFifo;
 pub use queue::{Queue, Queued, Scheduler, SchedulerParameters, Stats};

@@ -60,29 +60,6 @@ impl Backlog {
     }
 }
 
-/// What a buffer holds at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
-    /// Packets.
-    pub packets: u32,
-    /// IP bytes.
-    pub bytes: u64,
-}
-
-impl Room {
-    /// Nothing.
-    pub const NONE: Self = Self {
-        packets: 0,
-        bytes: 0,
-    };
-
-    /// Whether a packet of `size` bytes still fits.
-    #[inline(always)]
-    pub fn admits(self, queue: Backlog, size: u32) -> bool {
-        (queue.packets < self.packets) & (queue.bytes + u64::from(size) <= self.bytes)
-    }
-}
-
 /// A buffer size in the unit in which it was given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Limit {
@@ -105,18 +82,6 @@ impl Limit {
         match self {
             Self::Packets(limit) => queue.packets < limit,
             Self::Bytes(limit) => queue.bytes + u64::from(size) <= limit,
-        }
-    }
-
-    /// The same, and no more than `other`.
-    pub(crate) fn and(self, other: Self) -> Room {
-        let parts = [self, other].map(|limit| match limit {
-            Self::Packets(packets) => (packets, u64::MAX),
-            Self::Bytes(bytes) => (u32::MAX, bytes),
-        });
-        Room {
-            packets: parts[0].0.min(parts[1].0),
-            bytes: parts[0].1.min(parts[1].1),
         }
     }
 

@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 use aqmlab_net::{Ecn, FlowKey, Packet, Time};
 
 use crate::aqm::{Decision, Outcome};
+use crate::bypass::{Bypass, Room};
 use crate::context::Context;
 use crate::counters::{Counters, Reason};
 use crate::fifo_queue::FifoQueue;
-use crate::link::{Backlog, LinkFacts, Room};
+use crate::link::{Backlog, LinkFacts};
 use crate::{AnyScheduler, Discipline};
 use aqmlab_declare::Parameters;
 
@@ -208,22 +209,6 @@ pub trait Scheduler<T> {
         Self: Sized,
     {
     }
-
-    /// Of an empty queue: what comes now and waits for less time than this goes as it is, whatever
-    /// comes behind it, and leaves no trace. So its owner may compute when it leaves, and keep it;
-    /// and so on with the next one, as long as nothing has to wait for longer. [`Time::ZERO`]: no
-    /// packet does.
-    fn passes_below(&self) -> Time {
-        Time::ZERO
-    }
-
-    /// How much may wait before the queue, which is empty.
-    fn room(&self) -> Room {
-        Room::NONE
-    }
-
-    /// What waits before the queue, with its owner, and counts towards its limit.
-    fn set_ahead(&mut self, _ahead: Backlog) {}
 
     /// What waits.
     fn backlog(&self) -> Backlog;
@@ -449,24 +434,29 @@ impl<T> Queue<T> {
         self.scheduler.backlog()
     }
 
-    /// What waits for less time than this goes as it is: [`Scheduler::passes_below`].
-    pub fn passes_below(&self) -> Time {
-        self.scheduler.passes_below()
-    }
-
-    /// How much may wait before the empty queue: [`Scheduler::room`].
-    pub fn room(&self) -> Room {
-        self.scheduler.room()
-    }
-
-    /// What waits before the queue: [`Scheduler::set_ahead`].
-    pub fn set_ahead(&mut self, ahead: Backlog) {
-        self.scheduler.set_ahead(ahead);
-    }
-
-    /// A packet of this size comes and, in time, goes as it is, without entering the queue.
+    /// Packets that arrive at the empty queue and wait for less than this may bypass it: they leave
+    /// unmarked, whatever arrives behind them, and leave no trace. [`Time::ZERO`]: there are none.
     #[inline]
-    pub fn pass(&mut self, now: Time, size: u32) {
+    pub fn bypass_below(&self) -> Time {
+        let bypass = self.scheduler.bypass();
+        bypass.map_or(Time::ZERO, Bypass::bypass_below)
+    }
+
+    /// How much may wait before the empty queue.
+    pub fn bypass_room(&self) -> Room {
+        self.scheduler.bypass().map_or(Room::NONE, Bypass::room)
+    }
+
+    /// These packets have bypassed the queue and still wait: they count towards its limit.
+    pub fn set_bypassed(&mut self, waiting: Backlog) {
+        if let Some(bypass) = self.scheduler.bypass_mut() {
+            bypass.set_bypassed(waiting);
+        }
+    }
+
+    /// Counts a packet of this size that arrives and bypasses the queue.
+    #[inline]
+    pub fn count_bypassed(&mut self, now: Time, size: u32) {
         self.last_arrival = now;
         self.stats.counters.arrive(size);
         self.stats.counters.depart(size);

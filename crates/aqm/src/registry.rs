@@ -217,19 +217,6 @@ macro_rules! disciplines {
                 with_scheduler!(self, it => it.on_idle(since));
             }
 
-            #[inline]
-            fn passes_below(&self) -> Time {
-                with_scheduler!(self, it => it.passes_below())
-            }
-
-            fn room(&self) -> Room {
-                with_scheduler!(self, it => it.room())
-            }
-
-            fn set_ahead(&mut self, ahead: Backlog) {
-                with_scheduler!(self, it => it.set_ahead(ahead));
-            }
-
             fn next_tick(&self) -> Time {
                 with_scheduler!(self, it => it.next_tick())
             }

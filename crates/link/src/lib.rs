@@ -11,12 +11,12 @@
 //! bytes; the framing is added here.
 
 mod access;
-mod ahead;
-mod analytic;
+mod bypass;
+mod fifo_service;
 mod gate;
 mod port;
+mod queue_service;
 mod ring_buffer;
-mod stored;
 mod wire;
 
 pub use access::AccessLinks;

@@ -5,9 +5,9 @@ use aqmlab_net::{Packet, RandomStream, Rate, Time};
 use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan, RunError, check_queue};
 use aqmlab_scenario::{Link, LinkChange, Measure};
 
-use crate::analytic::AnalyticService;
+use crate::fifo_service::FifoService;
 use crate::gate::Gate;
-use crate::stored::StoredService;
+use crate::queue_service::QueueService;
 use crate::wire::{Transmission, Wire};
 
 /// One direction of a link. `T` is what a packet is to its owner, who gets it back.
@@ -17,9 +17,9 @@ use crate::wire::{Transmission, Wire};
 /// answer. Where it is decided on departure, packets overtake each other, the rate changes or the
 /// link cannot always send, the port stores the packets ([`take_in`](Self::take_in)) and is woken
 /// when its wire falls free ([`depart`](Self::depart) at
-/// [`next_departure`](Self::next_departure)). As long as such a discipline decides nothing, because
-/// its queue is short, it has the answer on arrival, too. Both give the same times, drops, marks
-/// and statistics.
+/// [`next_departure`](Self::next_departure)). Packets bypass the queue of such a discipline as long
+/// as it decides nothing, because few of them wait: the port has the answer on arrival, too. Both
+/// give the same times, drops, marks and statistics.
 ///
 /// Packets have a class of traffic, by which their sojourn times are counted; disciplines do not
 /// see it.
@@ -57,8 +57,8 @@ impl<D: Fn() -> Details> Context for Arrival<'_, D> {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there are few ports")]
 enum Service<T> {
-    Analytic(AnalyticService),
-    Stored(StoredService<T>),
+    Fifo(FifoService),
+    Queue(QueueService<T>),
 }
 
 /// What a port is doing at some moment, and what it did since time 0.
@@ -126,7 +126,7 @@ impl<T> Port<T> {
         let (service, probes) = match fifo(&wire, hashes) {
             Some(fifo) => {
                 let probes = fifo.probe_names();
-                (Service::Analytic(AnalyticService::new(fifo, ring)), probes)
+                (Service::Fifo(FifoService::new(fifo, ring)), probes)
             }
             None => {
                 let queue = Queue::new(&link.discipline, wire.facts(), hashes);
@@ -134,8 +134,8 @@ impl<T> Port<T> {
                 let changes = (ring, &link.rate_changes[..]);
                 let computing = computing && wire.is_perfect() && !link.is_gated();
                 let gate = Gate::of(link);
-                let stored = StoredService::new(queue, changes, (computing, gate));
-                (Service::Stored(stored), probes)
+                let service = QueueService::new(queue, changes, (computing, gate));
+                (Service::Queue(service), probes)
             }
         };
         let (span, period) = (MeasuredSpan::of(measure), measure.queue_sample);
@@ -152,19 +152,19 @@ impl<T> Port<T> {
     /// to [`take_in`](Self::take_in) it.
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, packet: Packet, class: u16) -> Transmission {
-        let analytic = match &mut self.service {
-            Service::Analytic(analytic) => analytic,
-            Service::Stored(stored) => {
+        let service = match &mut self.service {
+            Service::Fifo(service) => service,
+            Service::Queue(service) => {
                 let packet = (packet, class);
-                let passed = stored.pass(now, packet, &mut self.wire, &mut self.stats);
-                return passed.unwrap_or(Transmission::Waits);
+                let bypassed = service.bypass(now, packet, &mut self.wire, &mut self.stats);
+                return bypassed.unwrap_or(Transmission::Waits);
             }
         };
         let draws = &mut self.aqm_draws;
         let mut draw = || draws.uniform();
-        analytic.catch_up_with_arrival(now, &mut self.stats);
+        service.catch_up_with_arrival(now, &mut self.stats);
         let packet = (packet, class);
-        analytic.arrive(now, packet, &mut self.wire, &mut self.stats, &mut draw)
+        service.arrive(now, packet, &mut self.wire, &mut self.stats, &mut draw)
     }
 
     /// Stores a packet that [`arrive`](Self::arrive) said would wait. Gives the packet whose
@@ -182,21 +182,21 @@ impl<T> Port<T> {
         details: impl Fn() -> Details,
         dropped: &mut Vec<(Time, T)>,
     ) -> Option<(T, Transmission)> {
-        let Service::Stored(stored) = &mut self.service else {
+        let Service::Queue(service) = &mut self.service else {
             return None;
         };
         let draws = &mut self.aqm_draws;
         let (wire, stats) = (&mut self.wire, &mut self.stats);
         let just_after = now + Time::from_nanos(1);
-        stored.observe_before(just_after, wire, stats);
+        service.observe_before(just_after, wire, stats);
         let mut arrival = Arrival {
             draws: &mut *draws,
             details,
         };
-        stored.arrive(now, (packet, class), item, &mut arrival, stats, dropped);
-        if stored.can_serve() {
+        service.arrive(now, (packet, class), item, &mut arrival, stats, dropped);
+        if service.can_serve() {
             let mut draw = || draws.uniform();
-            stored.serve(now, wire, &mut draw, stats, dropped)
+            service.serve(now, wire, &mut draw, stats, dropped)
         } else {
             None
         }
@@ -206,15 +206,15 @@ impl<T> Port<T> {
     /// drops like [`take_in`](Self::take_in).
     #[inline(always)]
     pub fn depart(&mut self, now: Time, dropped: &mut Vec<(Time, T)>) -> Option<(T, Transmission)> {
-        let Service::Stored(stored) = &mut self.service else {
+        let Service::Queue(service) = &mut self.service else {
             return None;
         };
         let draws = &mut self.aqm_draws;
         let (wire, stats) = (&mut self.wire, &mut self.stats);
-        stored.observe_before(now, wire, stats);
+        service.observe_before(now, wire, stats);
         let mut draw = || draws.uniform();
-        stored.wire_falls_free(now, stats);
-        stored.serve(now, wire, &mut draw, stats, dropped)
+        service.wire_falls_free(now, stats);
+        service.serve(now, wire, &mut draw, stats, dropped)
     }
 
     /// Whether [`next_departure`](Self::next_departure) has come with a packet that was taken in and
@@ -222,8 +222,8 @@ impl<T> Port<T> {
     #[inline(always)]
     pub fn has_woken(&mut self) -> bool {
         match &mut self.service {
-            Service::Analytic(_) => false,
-            Service::Stored(stored) => stored.has_woken(),
+            Service::Fifo(_) => false,
+            Service::Queue(service) => service.has_woken(),
         }
     }
 
@@ -237,16 +237,16 @@ impl<T> Port<T> {
     #[inline]
     pub fn next_departure(&self) -> Time {
         match &self.service {
-            Service::Analytic(_) => Time::NEVER,
-            Service::Stored(stored) => stored.next_departure(),
+            Service::Fifo(_) => Time::NEVER,
+            Service::Queue(service) => service.next_departure(),
         }
     }
 
     /// Whether a shaper holds the wire, which is free: packets wait and none is sent.
     pub fn is_held(&self) -> bool {
         match &self.service {
-            Service::Analytic(_) => false,
-            Service::Stored(stored) => stored.is_held(),
+            Service::Fifo(_) => false,
+            Service::Queue(service) => service.is_held(),
         }
     }
 
@@ -255,9 +255,9 @@ impl<T> Port<T> {
     #[inline(never)]
     pub fn catch_up(&mut self, now: Time) {
         match &mut self.service {
-            Service::Analytic(analytic) => analytic.catch_up(now, &mut self.stats),
-            Service::Stored(stored) => {
-                stored.observe_before(now, &mut self.wire, &mut self.stats);
+            Service::Fifo(service) => service.catch_up(now, &mut self.stats),
+            Service::Queue(service) => {
+                service.observe_before(now, &mut self.wire, &mut self.stats);
             }
         }
     }
@@ -266,21 +266,21 @@ impl<T> Port<T> {
     /// a port that stores its packets each of them is one for which it is woken.
     pub fn computed_departures(&mut self, end: Time) -> u64 {
         match &mut self.service {
-            Service::Analytic(_) => 0,
-            Service::Stored(stored) => stored.computed_departures(end),
+            Service::Fifo(_) => 0,
+            Service::Queue(service) => service.computed_departures(end),
         }
     }
 
     /// Does what falls due before `now` inside, and nothing that falls due then.
     fn catch_up_before(&mut self, now: Time) {
         match &mut self.service {
-            Service::Analytic(analytic) => {
+            Service::Fifo(service) => {
                 let last = now.saturating_sub(Time::from_nanos(1));
-                analytic.catch_up(last, &mut self.stats);
+                service.catch_up(last, &mut self.stats);
             }
-            Service::Stored(stored) => {
-                stored.observe_before(now, &mut self.wire, &mut self.stats);
-                stored.catch_up(now.saturating_sub(Time::from_nanos(1)));
+            Service::Queue(service) => {
+                service.observe_before(now, &mut self.wire, &mut self.stats);
+                service.catch_up(now.saturating_sub(Time::from_nanos(1)));
             }
         }
     }
@@ -295,24 +295,24 @@ impl<T> Port<T> {
     pub fn change(&mut self, now: Time, change: &LinkChange) {
         const DECIDED: &str = "a port that computes departures has decided them";
         self.catch_up_before(now);
-        if let Service::Stored(stored) = &self.service {
-            assert!(!stored.computes(), "{DECIDED}");
+        if let Service::Queue(service) = &self.service {
+            assert!(!service.computes(), "{DECIDED}");
         }
         let (facts, hashes) = (self.wire.facts(), self.hashes);
         match (&mut self.service, change) {
-            (Service::Stored(stored), LinkChange::Rate(rate)) => {
-                stored.set_rate(*rate, &mut self.wire);
+            (Service::Queue(service), LinkChange::Rate(rate)) => {
+                service.set_rate(*rate, &mut self.wire);
             }
-            (Service::Stored(_), LinkChange::Delay(delay)) => self.wire.set_delay(*delay),
-            (Service::Stored(stored), LinkChange::Discipline(discipline)) => {
-                let queue = stored.queue_mut();
+            (Service::Queue(_), LinkChange::Delay(delay)) => self.wire.set_delay(*delay),
+            (Service::Queue(service), LinkChange::Discipline(discipline)) => {
+                let queue = service.queue_mut();
                 queue.set_parameters(discipline, facts, hashes);
             }
-            (Service::Analytic(analytic), LinkChange::Discipline(discipline)) => {
-                let fifo = analytic.fifo_mut();
+            (Service::Fifo(service), LinkChange::Discipline(discipline)) => {
+                let fifo = service.fifo_mut();
                 fifo.set_parameters(discipline, facts, hashes);
             }
-            (Service::Analytic(_), LinkChange::Rate(_) | LinkChange::Delay(_)) => {
+            (Service::Fifo(_), LinkChange::Rate(_) | LinkChange::Delay(_)) => {
                 panic!("{DECIDED}");
             }
         }
@@ -323,22 +323,22 @@ impl<T> Port<T> {
         self.catch_up_before(now);
         let mut probes = Vec::new();
         let (backlog, names, wire_free, next_tick) = match &self.service {
-            Service::Analytic(analytic) => {
-                let fifo = analytic.fifo();
+            Service::Fifo(service) => {
+                let fifo = service.fifo();
                 fifo.probe(&mut probes);
-                let free = analytic.wire_free();
+                let free = service.wire_free();
                 (fifo.backlog(), fifo.probe_names(), free, fifo.next_tick())
             }
-            Service::Stored(stored) => {
-                let queue = stored.queue();
+            Service::Queue(service) => {
+                let queue = service.queue();
                 queue.probe(&mut probes);
-                let (backlog, ring) = (queue.backlog(), stored.ring_bytes());
+                let (backlog, ring) = (queue.backlog(), service.ring_bytes());
                 let packets = u64::from(backlog.packets) + ring.0;
                 let bytes = backlog.bytes + ring.1 + packets * self.wire.facts().framing.0;
                 let waiting = self.wire.facts().rate.transmission_time(bytes);
-                let free = stored.wire_free(now);
+                let free = service.wire_free(now);
                 let names = queue.probe_names();
-                (stored.backlog(), names, free + waiting, queue.next_tick())
+                (service.backlog(), names, free + waiting, queue.next_tick())
             }
         };
         PortState {
@@ -355,8 +355,8 @@ impl<T> Port<T> {
     /// of `end` or later.
     pub fn close(&mut self, end: Time) {
         self.catch_up_before(end);
-        if let Service::Stored(stored) = &mut self.service {
-            stored.account(end, &mut self.stats);
+        if let Service::Queue(service) = &mut self.service {
+            service.account(end, &mut self.stats);
         }
         let counters = self.counters();
         self.stats.close(&counters);
@@ -364,8 +364,8 @@ impl<T> Port<T> {
 
     fn counters(&self) -> Counters {
         match &self.service {
-            Service::Analytic(analytic) => analytic.fifo().counters(),
-            Service::Stored(stored) => stored.counters(),
+            Service::Fifo(service) => service.fifo().counters(),
+            Service::Queue(service) => service.counters(),
         }
     }
 
@@ -388,17 +388,17 @@ impl<T> Port<T> {
     /// are computed it stores none: their owner has them.
     pub fn stored_packets(&self) -> u64 {
         match &self.service {
-            Service::Analytic(_) => 0,
-            Service::Stored(stored) => stored.stored_packets(),
+            Service::Fifo(_) => 0,
+            Service::Queue(service) => service.stored_packets(),
         }
     }
 
     /// What came in must have gone out, been dropped, or wait.
     pub fn check_conservation(&self) -> Result<(), RunError> {
         let (waiting, backlog) = match &self.service {
-            Service::Analytic(analytic) => (analytic.waiting(), analytic.fifo().backlog()),
-            Service::Stored(stored) => {
-                let backlog = stored.backlog();
+            Service::Fifo(service) => (service.waiting(), service.fifo().backlog()),
+            Service::Queue(service) => {
+                let backlog = service.backlog();
                 (u64::from(backlog.packets), backlog)
             }
         };

@@ -1,6 +1,16 @@
 //! A queue in a ring of a power of two of places: what every packet goes through needs no more
 //! than a mask to find its place.
 
+use aqmlab_net::Time;
+
+/// A packet that waits, and leaves the queue at a time that is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Leaving {
+    pub(crate) at: Time,
+    /// IP bytes.
+    pub(crate) size: u32,
+}
+
 /// First in, first out. It grows as needed.
 #[derive(Debug)]
 pub(crate) struct RingBuffer<T> {

@@ -10,19 +10,12 @@ use aqmlab_aqm::{FifoQueue, Outcome};
 use aqmlab_net::{Ecn, Packet, Time};
 use aqmlab_record::LinkStats;
 
-use crate::ring_buffer::RingBuffer;
+use crate::ring_buffer::{Leaving, RingBuffer};
 use crate::wire::{Transmission, Wire};
-
-/// A packet in the discipline: when it leaves (for the device ring, or the wire), and its size.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Leaving {
-    pub(crate) at: Time,
-    pub(crate) size: u32,
-}
 
 /// An AQM over a FIFO with computed departures.
 #[derive(Debug)]
-pub(crate) struct AnalyticService {
+pub(crate) struct FifoService {
     fifo: FifoQueue,
     waiting: RingBuffer<Leaving>,
     /// What waits, and since when, for AQMs that hook departures.
@@ -53,7 +46,7 @@ struct Batch {
     room: usize,
 }
 
-impl AnalyticService {
+impl FifoService {
     /// `ring_size` places, refilled when `batch` of them are free.
     pub(crate) fn new(fifo: FifoQueue, [ring_size, batch]: [usize; 2]) -> Self {
         Self {

@@ -1,9 +1,9 @@
 //! Packets that are stored and leave one after another when the wire falls free.
 //!
-//! For disciplines that decide on departure, keep several queues or take packets out of the
-//! middle, and for links whose rate changes. There is at most one transmission at a time, so one register, the time at which the
-//! wire falls free, replaces events. While the discipline lets packets go as they come, they are not
-//! stored either ([`Ahead`]).
+//! For disciplines that decide on departure, keep several queues or take packets out of the middle,
+//! and for links whose rate changes. There is at most one transmission at a time, so one register,
+//! the time at which the wire falls free, replaces events. Packets that [`Bypass`] the queue are not
+//! stored.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use aqmlab_net::{Packet, Rate, Time};
 use aqmlab_record::LinkStats;
 use aqmlab_scenario::RateChange;
 
-use crate::ahead::Ahead;
+use crate::bypass::Bypass;
 use crate::gate::Gate;
 use crate::wire::{Transmission, Wire};
 
@@ -27,14 +27,14 @@ pub(crate) struct Item<T> {
 
 /// A discipline with its packets, the device ring, and the state of the wire.
 #[derive(Debug)]
-pub(crate) struct StoredService<T> {
+pub(crate) struct QueueService<T> {
     queue: Queue<Item<T>>,
-    /// What waits before it: those whose departures are computed.
-    ahead: Ahead,
+    /// Packets that need not be stored.
+    bypass: Bypass,
     /// There may be some.
     computes: bool,
-    /// The queue knows of some of them.
-    has_ahead: bool,
+    /// Some of them may still wait, and packets are stored behind them.
+    has_bypassed: bool,
     /// The first departure that is not computed is to be noted.
     has_woken: bool,
     ring: VecDeque<Queued<Item<T>>>,
@@ -62,7 +62,7 @@ pub(crate) struct StoredService<T> {
     observe_at: Time,
 }
 
-impl<T> StoredService<T> {
+impl<T> QueueService<T> {
     /// A device ring of so many places, refilled when a batch of them is free. Departures are
     /// computed where that is possible if it is `computing`; `gate` says when the link may send.
     pub(crate) fn new(
@@ -73,15 +73,15 @@ impl<T> StoredService<T> {
         // Nobody dequeues before the first arrival, but the wire is quiet.
         queue.idle(Time::ZERO);
         let bound = match computing && ring_size == 0 && changes.is_empty() {
-            true => queue.passes_below(),
+            true => queue.bypass_below(),
             false => Time::ZERO,
         };
-        let ahead = Ahead::new(bound, queue.room());
+        let bypass = Bypass::new(bound, queue.bypass_room());
         Self {
             queue,
-            ahead,
+            bypass,
             computes: bound > Time::ZERO,
-            has_ahead: false,
+            has_bypassed: false,
             has_woken: false,
             ring: VecDeque::new(),
             ring_size,
@@ -110,30 +110,30 @@ impl<T> StoredService<T> {
     /// How many departures before `end` were computed, so that nobody was woken for them.
     pub(crate) fn computed_departures(&mut self, end: Time) -> u64 {
         let last = end.saturating_sub(Time::from_nanos(1));
-        let waiting = u64::from(self.ahead.leave(last).packets);
-        let is_busy = self.ahead.free_at() >= end;
+        let waiting = u64::from(self.bypass.leave(last).packets);
+        let is_busy = self.bypass.free_at() >= end;
         // Once packets are stored, the departure of the last one wakes.
-        let wakes = is_busy && !self.ahead.is_alone();
-        self.ahead.computed() + u64::from(wakes) - u64::from(is_busy) - waiting
+        let wakes = is_busy && !self.bypass.is_open();
+        self.bypass.computed() + u64::from(wakes) - u64::from(is_busy) - waiting
     }
 
     /// When the wire falls free of what is on it, or of packets whose departures are computed.
     pub(crate) fn wire_free(&self, now: Time) -> Time {
         match self.busy_until {
-            Time::NEVER => self.ahead.free_at().max(now),
+            Time::NEVER => self.bypass.free_at().max(now),
             busy_until => busy_until,
         }
     }
 
     /// What waits: all of it, up to when somebody looked last.
     pub(crate) fn backlog(&self) -> Backlog {
-        self.queue.backlog().with(self.ahead.last_backlog())
+        self.queue.backlog().with(self.bypass.last_backlog())
     }
 
     /// What the discipline has counted, up to when somebody looked last.
     pub(crate) fn counters(&self) -> Counters {
         let mut counters = self.queue.counters().clone();
-        let Backlog { packets, bytes } = self.ahead.last_backlog();
+        let Backlog { packets, bytes } = self.bypass.last_backlog();
         counters.departed_packets -= u64::from(packets);
         counters.departed_bytes -= bytes;
         counters
@@ -141,35 +141,35 @@ impl<T> StoredService<T> {
 
     /// What has left by `now` has left.
     pub(crate) fn catch_up(&mut self, now: Time) {
-        self.ahead.leave(now);
+        self.bypass.leave(now);
     }
 
-    /// A packet arrives that may be let go: what becomes of it, if it is.
+    /// A packet arrives: what becomes of it, if it bypasses the queue.
     #[inline(always)]
-    pub(crate) fn pass(
+    pub(crate) fn bypass(
         &mut self,
         now: Time,
         packet: (Packet, u16),
         wire: &mut Wire,
         stats: &mut LinkStats,
     ) -> Option<Transmission> {
-        if !self.ahead.is_alone() {
+        if !self.bypass.is_open() {
             return None;
         }
         self.observe_before(now + Time::from_nanos(1), wire, stats);
-        let passed = self.ahead.pass(now, packet, &mut self.queue, wire, stats);
-        if passed.is_none() {
+        let bypassed = self.bypass.take(now, packet, &mut self.queue, wire, stats);
+        if bypassed.is_none() {
             self.wake(now);
         }
-        passed
+        bypassed
     }
 
-    /// From now on packets are stored; the wire is busy with those whose departures are computed.
+    /// From now on packets are stored; the wire is busy with those that bypassed the queue.
     #[cold]
     fn wake(&mut self, now: Time) {
-        self.has_ahead = true;
-        if self.ahead.free_at() > now {
-            self.busy_until = self.ahead.wake_last();
+        self.has_bypassed = true;
+        if self.bypass.free_at() > now {
+            self.busy_until = self.bypass.wake_for_last();
             self.has_woken = true;
         }
     }
@@ -178,9 +178,9 @@ impl<T> StoredService<T> {
     /// now on.
     #[inline]
     fn rest(&mut self, free_at: Time) -> bool {
-        let rests = self.computes && self.queue.passes_below() > Time::ZERO;
+        let rests = self.computes && self.queue.bypass_below() > Time::ZERO;
         if rests {
-            self.ahead.resume(free_at);
+            self.bypass.reopen(free_at);
         }
         rests
     }
@@ -191,12 +191,12 @@ impl<T> StoredService<T> {
         std::mem::take(&mut self.has_woken)
     }
 
-    /// Tells the queue what waits before it.
+    /// Lets the limit of the queue count the packets that bypassed it and still wait.
     #[cold]
-    fn tell_ahead(&mut self, now: Time) {
-        let ahead = self.ahead.leave(now);
-        self.queue.set_ahead(ahead);
-        self.has_ahead = ahead.packets > 0;
+    fn set_bypassed(&mut self, now: Time) {
+        let waiting = self.bypass.leave(now);
+        self.queue.set_bypassed(waiting);
+        self.has_bypassed = waiting.packets > 0;
     }
 
     /// Its parameters may change: what is due is looked up again.
@@ -244,8 +244,8 @@ impl<T> StoredService<T> {
         dropped: &mut Vec<(Time, T)>,
     ) {
         self.account(now, stats);
-        if self.has_ahead {
-            self.tell_ahead(now);
+        if self.has_bypassed {
+            self.set_bypassed(now);
         }
         let item = Item { item, class };
         self.came_first = self.waiting == 0;
@@ -254,7 +254,7 @@ impl<T> StoredService<T> {
         });
         self.waiting = self.queue.backlog().packets;
         if !self.can_serve() {
-            stats.on_length(now, self.waiting + self.ahead.last_backlog().packets);
+            stats.on_length(now, self.waiting + self.bypass.last_backlog().packets);
         }
     }
 
@@ -300,7 +300,7 @@ impl<T> StoredService<T> {
         };
         let transmission = self.transmit(now, packet, wire, stats);
         if self.waiting == 0 && self.rest(self.busy_until) {
-            self.ahead.count_departure();
+            self.bypass.count_departure();
             self.busy_until = Time::NEVER;
         }
         Some((item.item, transmission))
@@ -475,7 +475,7 @@ impl<T> StoredService<T> {
         } else if tick <= sample {
             self.queue.tick();
         } else {
-            self.ahead.leave(sample);
+            self.bypass.leave(sample);
             let (backlog, counters) = (self.backlog(), || self.counters());
             stats.on_sample(backlog, counters, |out| self.queue.probe(out));
         }

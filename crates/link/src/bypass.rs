@@ -1,50 +1,43 @@
-//! Packets that a discipline lets go whatever comes behind them: when they leave is computed when
-//! they come, and they need not be stored.
+//! Packets that bypass a queue: their departures are computed on arrival, and the port does not
+//! store them.
 //!
-//! CoDel signals nobody and remembers nothing while packets wait for less than its target. How long
-//! a packet waits behind such packets is known when it comes. So as long as the queue is short,
-//! nothing needs to be decided on departure. The first packet that would wait for longer ends this:
-//! it and those behind it are stored, until nothing is stored any more.
+//! CoDel signals no packet and remembers nothing while packets wait for less than its target. How
+//! long a packet waits behind such packets is known when it arrives. So as long as the queue is
+//! short, nothing needs to be decided on departure. The first packet that would wait for longer
+//! closes the bypass: it and those behind it are stored, until nothing is stored any more.
 
 use aqmlab_aqm::{Backlog, Queue, Room};
 use aqmlab_net::{Packet, Time};
 use aqmlab_record::LinkStats;
 
-use crate::ring_buffer::RingBuffer;
+use crate::ring_buffer::{Leaving, RingBuffer};
 use crate::wire::{Transmission, Wire};
 
-/// A packet that waits: when it leaves, and its size.
-#[derive(Clone, Copy, Debug, Default)]
-struct Leaving {
-    at: Time,
-    size: u32,
-}
-
-/// The packets that wait, but whose departures are computed.
+/// The way past a queue, and the packets on it.
 #[derive(Debug)]
-pub(crate) struct Ahead {
-    /// Packets that wait for less than this need not be stored.
-    bound: Time,
+pub(crate) struct Bypass {
+    /// Packets that wait for less than this may take it.
+    below: Time,
     /// What may wait.
     room: Room,
     /// Nothing is stored.
-    is_alone: bool,
-    /// The wire falls free of those whose departures are computed.
+    is_open: bool,
+    /// When the last packet on it leaves the wire.
     free_at: Time,
     waiting: RingBuffer<Leaving>,
-    /// What waits; some of them may have left.
+    /// The packets in `waiting`, of which some may have left.
     backlog: Backlog,
-    /// Departures for which nobody is woken, up to now or later.
+    /// Departures for which the port is not woken, up to now or later.
     computed: u64,
 }
 
-impl Ahead {
-    /// `bound` as [`Queue::passes_below`] has it, `room` as [`Queue::room`] has it.
-    pub(crate) fn new(bound: Time, room: Room) -> Self {
+impl Bypass {
+    /// `below` is [`Queue::bypass_below`], `room` is [`Queue::bypass_room`].
+    pub(crate) fn new(below: Time, room: Room) -> Self {
         Self {
-            bound,
+            below,
             room,
-            is_alone: bound > Time::ZERO,
+            is_open: below > Time::ZERO,
             free_at: Time::ZERO,
             waiting: RingBuffer::new(),
             backlog: Backlog::default(),
@@ -52,34 +45,34 @@ impl Ahead {
         }
     }
 
-    /// Departures for which nobody is woken: of all that were let go.
+    /// Departures for which the port is not woken: those of all packets that took the bypass.
     pub(crate) const fn computed(&self) -> u64 {
         self.computed
     }
 
-    /// One more: of a packet that was stored.
+    /// Counts a stored packet for whose departure the port is not woken.
     pub(crate) const fn count_departure(&mut self) {
         self.computed += 1;
     }
 
-    /// Somebody is woken when the last of them departs: when that is.
-    pub(crate) const fn wake_last(&mut self) -> Time {
+    /// When the last of its packets departs. The port is woken for that departure.
+    pub(crate) const fn wake_for_last(&mut self) -> Time {
         self.computed -= 1;
         self.free_at
     }
 
-    /// Whether no packets are stored, and the next may be let go.
+    /// Whether nothing is stored, and the next packet may bypass the queue.
     #[inline(always)]
-    pub(crate) const fn is_alone(&self) -> bool {
-        self.is_alone
+    pub(crate) const fn is_open(&self) -> bool {
+        self.is_open
     }
 
-    /// When the wire falls free of its packets.
+    /// When the last packet on it leaves the wire.
     pub(crate) const fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// What has not left by `now`.
+    /// What waits after all departures up to `now`.
     #[inline]
     pub(crate) fn leave(&mut self, now: Time) -> Backlog {
         while let Some(first) = self.waiting.front() {
@@ -92,15 +85,14 @@ impl Ahead {
         self.backlog
     }
 
-    /// What has not left by the time at which somebody asked last.
+    /// What waited at the time of the last [`leave`](Self::leave).
     pub(crate) const fn last_backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// A packet comes: what becomes of it, if it can be let go. Else all that come are stored from
-    /// now on.
+    /// A packet arrives: what becomes of it, if it bypasses the queue. Else the bypass closes.
     #[inline(always)]
-    pub(crate) fn pass<T>(
+    pub(crate) fn take<T>(
         &mut self,
         now: Time,
         (packet, class): (Packet, u16),
@@ -109,12 +101,12 @@ impl Ahead {
         stats: &mut LinkStats,
     ) -> Option<Transmission> {
         let begin = self.free_at.max(now);
-        let is_short = begin - now < self.bound;
+        let is_short = begin - now < self.below;
         if !(is_short && self.has_room(now, packet.size, stats)) {
-            self.is_alone = false;
+            self.is_open = false;
             return None;
         }
-        queue.pass(now, packet.size);
+        queue.count_bypassed(now, packet.size);
         self.computed += 1;
         let end = begin + wire.transmission_time(packet.size);
         self.free_at = end;
@@ -130,7 +122,7 @@ impl Ahead {
         Some(wire.carry(end, packet.ecn, stats))
     }
 
-    /// Whether a packet fits. Those that have left are forgotten when it matters.
+    /// Whether a packet fits. The bypass forgets packets that have left only when it matters.
     #[inline(always)]
     fn has_room(&mut self, now: Time, size: u32, stats: &LinkStats) -> bool {
         if self.free_at <= now {
@@ -146,10 +138,10 @@ impl Ahead {
         self.room.admits(self.backlog, size)
     }
 
-    /// Nothing is stored any more, and the wire falls free then.
+    /// Nothing is stored any more, and the wire falls free at `free_at`.
     #[inline(always)]
-    pub(crate) const fn resume(&mut self, free_at: Time) {
-        self.is_alone = true;
+    pub(crate) const fn reopen(&mut self, free_at: Time) {
+        self.is_open = true;
         self.free_at = free_at;
     }
 }

@@ -57,10 +57,9 @@ OPEN_ONLY = (
 # Simulated seconds of each run that compares disciplines.
 LAWS_S = 30
 # Fifty endless transfers. The deep buffer loses nothing, so that no sender pays for repairs that
-# other senders need not make. Packets that may be lost on the wire, however rarely, are stored, as
-# DualPI2 stores those of L4S senders.
+# other senders need not make.
 DEEP = 'topology.bottleneck.discipline={kind = "droptail", limit = "20000 packets"}'
-STORED = ("topology.bottleneck.discipline=dualpi2", "topology.bottleneck.loss=1e-12")
+DUALPI2 = "topology.bottleneck.discipline=dualpi2"
 L4S = 'ecn = true, ecn_echo = "accurate", ect = "ect1", ect_on = "all-data"'
 BURSTS = 'pacing_burst = "linux"'
 SENDERS = [
@@ -69,9 +68,9 @@ SENDERS = [
     ("BBR, version 1, bursts of Linux", "bbr1", BURSTS, (DEEP,)),
     ("BBR, version 3", "bbr3", "", (DEEP,)),
     ("BBR, version 3, bursts of Linux", "bbr3", BURSTS, (DEEP,)),
-    ("CUBIC with ECN, DualPI2", "cubic", "ecn = true", STORED),
-    ("Prague, DualPI2", "prague", L4S, STORED),
-    ("Prague, DualPI2, bursts of Linux", "prague", f"{L4S}, {BURSTS}", STORED),
+    ("CUBIC with ECN, DualPI2", "cubic", "ecn = true", (DUALPI2,)),
+    ("Prague, DualPI2", "prague", L4S, (DUALPI2,)),
+    ("Prague, DualPI2, bursts of Linux", "prague", f"{L4S}, {BURSTS}", (DUALPI2,)),
 ]
 SENDERS_S = 5
 

@@ -134,8 +134,8 @@ pub trait Aqm {
     #[inline]
     fn on_departure(&mut self, _now: Time, _packet: &Packet, _arrived: Time, _queue: Backlog) {}
 
-    /// The wire has been quiet since then: a dequeue found nothing. Told again after every arrival
-    /// that was dropped although the wire was quiet.
+    /// The wire has been quiet since then: a dequeue found nothing. Called again after each arrival
+    /// that is dropped while the link is idle.
     #[inline]
     fn on_idle(&mut self, _since: Time) {}
 

@@ -25,14 +25,14 @@ pub(crate) struct FifoService {
     ring_size: usize,
     /// The driver refills the ring in batches.
     batch: Option<Batch>,
-    /// No device ring, and nobody to be told of departures.
+    /// No device ring, and no hook on departures.
     is_plain: bool,
-    /// Besides, nobody judges arrivals: what has left is forgotten only when it matters.
+    /// Besides, no AQM judges arrivals: packets that have left are forgotten only when it matters.
     is_lazy: bool,
     wire_free: Time,
-    /// No tick or sample comes before this.
+    /// The next tick or sample comes at this time or later.
     observe_at: Time,
-    /// No tick, sample or departure does.
+    /// The next tick, sample or departure comes at this time or later.
     quiet_until: Time,
 }
 
@@ -129,8 +129,8 @@ impl FifoService {
     }
 
     /// Whether a packet of this size is let in, by a queue that [only
-    /// limits](FifoQueue::only_limits). Its backlog may contain packets that have left: who counts
-    /// too many and finds room, and no new maximum, finds the same with fewer.
+    /// limits](FifoQueue::only_limits). Its backlog may contain packets that have left, and so is an
+    /// upper bound. If the bound leaves room and sets no new maximum, the exact count does the same.
     #[inline(always)]
     fn admit(&mut self, now: Time, size: u32, is_idle: bool, stats: &LinkStats) -> bool {
         if is_idle {
@@ -151,8 +151,8 @@ impl FifoService {
         }
     }
 
-    /// A packet that is let in stays, if only until somebody can be told that it leaves. When it
-    /// does so.
+    /// A packet that is let in stays, if only until the hook on departures can be called. When it
+    /// leaves.
     #[inline(never)]
     fn keep(&mut self, now: Time, begin: Time, packet: &Packet, stats: &mut LinkStats) -> Time {
         let leaves = self.leave_time(now, begin);

@@ -1,6 +1,6 @@
 //! One direction of a link: queue discipline, device ring, wire.
 //!
-//! A [`Port`] takes the packets that arrive at a link and tells what becomes of them: dropped by
+//! A [`Port`] takes the packets that arrive at a link and reports what becomes of them: dropped by
 //! the discipline, lost on the wire, or at the far end at such a time with such an ECN field. It
 //! reads no clock and keeps no events. Its caller states the time at which each thing happens, so
 //! an event loop that is always in time and a router that looks up late get the same answers.

@@ -10,7 +10,7 @@ use crate::gate::Gate;
 use crate::queue_service::QueueService;
 use crate::wire::{Transmission, Wire};
 
-/// One direction of a link. `T` is what a packet is to its owner, who gets it back.
+/// One direction of a link. `T` is what a packet is to its owner, which gets it back.
 ///
 /// Where a packet's outcome is decided on arrival and the order is first come, first served, the
 /// port computes when a packet leaves as soon as it is let in: [`arrive`](Self::arrive) has the
@@ -251,7 +251,7 @@ impl<T> Port<T> {
     }
 
     /// Does what falls due before `now` inside: changes of the rate, ticks, samples. All
-    /// departures and arrivals before `now` have been told.
+    /// departures and arrivals before `now` have been reported.
     #[inline(never)]
     pub fn catch_up(&mut self, now: Time) {
         match &mut self.service {
@@ -286,7 +286,7 @@ impl<T> Port<T> {
     }
 
     /// Something about the link changes at `now`, before anything else that happens then. All
-    /// departures and arrivals before `now` have been told.
+    /// departures and arrivals before `now` have been reported.
     ///
     /// # Panics
     ///
@@ -318,7 +318,7 @@ impl<T> Port<T> {
         }
     }
 
-    /// What the port is doing at `now`. All departures and arrivals before `now` have been told.
+    /// What the port is doing at `now`. All departures and arrivals before `now` have been reported.
     pub fn observe(&mut self, now: Time) -> PortState {
         self.catch_up_before(now);
         let mut probes = Vec::new();
@@ -351,7 +351,7 @@ impl<T> Port<T> {
         }
     }
 
-    /// The measured span ends. All departures and arrivals before `end` have been told, and none
+    /// The measured span ends. All departures and arrivals before `end` have been reported, and none
     /// of `end` or later.
     pub fn close(&mut self, end: Time) {
         self.catch_up_before(end);
@@ -374,7 +374,7 @@ impl<T> Port<T> {
         &self.stats
     }
 
-    /// The same, for who records the samples.
+    /// The same, to record the samples.
     pub const fn stats_mut(&mut self) -> &mut LinkStats {
         &mut self.stats
     }

@@ -45,7 +45,7 @@ pub(crate) struct QueueService<T> {
     gate: Option<Box<Gate>>,
     /// There is neither ring nor gate.
     is_plain: bool,
-    /// The last arrival found nobody waiting: it need not wait for a batch.
+    /// The last arrival found an empty queue: it need not wait for a batch.
     came_first: bool,
     /// Changes of the link's rate that are still to come.
     changes: VecDeque<RateChange>,
@@ -58,7 +58,7 @@ pub(crate) struct QueueService<T> {
     waiting: u32,
     /// Up to when they are accounted for.
     accounted: Time,
-    /// No change of the rate, tick or sample comes before this.
+    /// The next change of the rate, tick or sample comes at this time or later.
     observe_at: Time,
 }
 
@@ -70,7 +70,7 @@ impl<T> QueueService<T> {
         ([ring_size, batch], changes): ([usize; 2], &[RateChange]),
         (computing, gate): (bool, Option<Gate>),
     ) -> Self {
-        // Nobody dequeues before the first arrival, but the wire is quiet.
+        // No dequeue comes before the first arrival, but the wire is quiet.
         queue.idle(Time::ZERO);
         let bound = match computing && ring_size == 0 && changes.is_empty() {
             true => queue.bypass_below(),
@@ -107,7 +107,7 @@ impl<T> QueueService<T> {
         self.computes
     }
 
-    /// How many departures before `end` were computed, so that nobody was woken for them.
+    /// How many departures before `end` were computed, so that the port was not woken for them.
     pub(crate) fn computed_departures(&mut self, end: Time) -> u64 {
         let last = end.saturating_sub(Time::from_nanos(1));
         let waiting = u64::from(self.bypass.leave(last).packets);
@@ -125,12 +125,12 @@ impl<T> QueueService<T> {
         }
     }
 
-    /// What waits: all of it, up to when somebody looked last.
+    /// What waits, up to the last look.
     pub(crate) fn backlog(&self) -> Backlog {
         self.queue.backlog().with(self.bypass.last_backlog())
     }
 
-    /// What the discipline has counted, up to when somebody looked last.
+    /// What the discipline has counted, up to the last look.
     pub(crate) fn counters(&self) -> Counters {
         let mut counters = self.queue.counters().clone();
         let Backlog { packets, bytes } = self.bypass.last_backlog();
@@ -429,7 +429,7 @@ impl<T> QueueService<T> {
         }
     }
 
-    /// The link's rate becomes another one. A transmission under way ends as it began.
+    /// The link's rate changes. A transmission under way ends as it began.
     pub(crate) fn set_rate(&mut self, rate: Rate, wire: &mut Wire) {
         wire.set_rate(rate);
         self.queue.set_link(wire.facts());

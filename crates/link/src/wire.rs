@@ -16,7 +16,7 @@ pub enum Transmission {
     Dropped,
     /// It is lost at random on the wire; its transmission ends then.
     Lost(Time),
-    /// It waits in the port, which tells later what becomes of it.
+    /// It waits in the port, which reports later what becomes of it.
     Waits,
 }
 

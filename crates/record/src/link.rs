@@ -15,11 +15,10 @@ pub struct LinkStats {
     /// What the discipline had counted when the measured span began; from its end on, what it
     /// counted in between.
     pub(crate) counters: Counters,
-    /// A packet that comes and goes earlier is measured from arrival to departure; no packet is,
-    /// until the measured span begins.
+    /// Packets that leave earlier need no split at the edge of the measured span. Zero until that
+    /// begins.
     measured_until: Time,
-    /// Nanoseconds from arrival to departure from the discipline of those who were: part of
-    /// `waited`.
+    /// Nanoseconds that these packets spent in the discipline: part of `waited`.
     transit_sum: u64,
     /// Packets whose transmission ended. What is added to for every packet does not stand side by
     /// side: two additions are cheaper than what a compiler makes of two neighbours.

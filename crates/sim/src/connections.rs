@@ -176,10 +176,10 @@ impl Connections {
 
     /// A segment reaches the host of its receiver at `time` of the bottleneck. If it is one of those
     /// that are expected, of a connection of which nothing else is known: the connection, the time
-    /// there, and what that told its application. Else nothing has happened, and it is left to
-    /// [`receive`](Self::receive).
+    /// there, and the events for its application. Else nothing has happened, and it is left to the
+    /// [`slow_path`](Self::slow_path).
     #[inline(always)]
-    pub(crate) fn receive_expected<Q: EventQueue>(
+    pub(crate) fn fast_path<Q: EventQueue>(
         &mut self,
         time: Time,
         sender: Role,
@@ -200,18 +200,18 @@ impl Connections {
         let end = &mut connection.ends[receiver as usize];
         let segment = restored(event, end, Options::NONE);
         let mut out = Outgoing::new(network, now, event.conn, receiver);
-        let told = end.on_predicted(&segment, &cx, &mut out)?;
+        let events = end.on_predicted(&segment, &cx, &mut out)?;
         connection.in_network = connection.in_network + out.sent() - 1;
         connection.last_event = now;
         network.count_delivered();
-        Some((connection, now, told))
+        Some((connection, now, events))
     }
 
     /// A segment reaches the host of its receiver at `now`, the time there: what comes of it.
     /// Nothing if no end point takes it: it was lost after all, the connection was aborted, or it
     /// is a datagram.
     #[inline(always)]
-    pub(crate) fn receive<Q: EventQueue>(
+    pub(crate) fn slow_path<Q: EventQueue>(
         &mut self,
         (host, now): (usize, Time),
         sender: Role,

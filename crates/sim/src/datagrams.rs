@@ -25,8 +25,8 @@ struct Stream {
     ecn: Ecn,
     /// How much later its datagrams arrive than they seem to.
     hidden_delay: Time,
-    /// What its source calls it, if that wants to hear of arrivals.
-    heard_as: Option<u32>,
+    /// What its source calls it, if that wants to know of arrivals.
+    notified_as: Option<u32>,
 }
 
 /// All flows of datagrams of a world.
@@ -51,10 +51,10 @@ impl DatagramFlows {
     }
 
     /// A flow begins now: number `flow` of a class, with this minimum round trip and hidden delay,
-    /// in a slot of its own. With `is_heard` its source hears of arrivals.
+    /// in a slot of its own. With `notifies` its source is notified of arrivals.
     pub(crate) fn open(
         &mut self,
-        (slot, is_heard, ecn): (u32, bool, Ecn),
+        (slot, notifies, ecn): (u32, bool, Ecn),
         (flow, class): (u64, usize),
         (rtt, hidden_delay): (Time, Time),
         now: Time,
@@ -75,7 +75,7 @@ impl DatagramFlows {
             datagrams: DatagramFlow::default(),
             hidden_delay,
             ecn,
-            heard_as: is_heard.then_some(token),
+            notified_as: notifies.then_some(token),
         });
     }
 
@@ -97,7 +97,7 @@ impl DatagramFlows {
         network.send(now, event);
     }
 
-    /// A datagram has arrived. Its class, and what is to be told its source, if anything.
+    /// A datagram has arrived. Its class and the notice for its source, if that wants one.
     pub(crate) fn on_received(&mut self, event: &Event, now: Time) -> Option<(usize, Received)> {
         let stream = &mut self.flows[event.seq as usize];
         let (bytes, record) = (u64::from(event.len), &mut stream.record);
@@ -112,12 +112,12 @@ impl DatagramFlows {
             .datagrams
             .on_received(event.ack, at, self.span, stats);
         let (class, number) = (record.class, event.ack);
-        let heard = stream.heard_as.map(|token| Received {
+        let notice = stream.notified_as.map(|token| Received {
             token,
             number,
             delay,
         });
-        heard.map(|received| (class, received))
+        notice.map(|received| (class, received))
     }
 
     /// A datagram was dropped or lost.

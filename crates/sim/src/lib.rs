@@ -166,12 +166,12 @@ impl Simulation {
     }
 }
 
-/// How often a run tells of its progress.
+/// How often a run reports its progress.
 const REPORTS: u64 = 200;
 
 /// Runs a scenario, and writes what it asks for to `records`.
 ///
-/// `progress` is told the share of the simulated time that has passed, some 200 times a run, and
+/// `progress` gets the share of the simulated time that has passed, some 200 times a run, and
 /// returns false to stop. The run may take most of the memory that is free.
 pub fn run(
     scenario: &Scenario,

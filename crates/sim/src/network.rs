@@ -29,7 +29,7 @@ pub(crate) struct Network<Q> {
     /// Two for each link, forward first.
     ports: Vec<Port<Event>>,
     capture: Option<Box<Capture>>,
-    /// Hosts have no links of their own, every way is a single hop, and nobody captures.
+    /// Hosts have no links of their own, every way is a single hop, and there is no capture.
     is_plain: bool,
     conservation: Conservation,
     /// What reaches its first port at its end or later is on its way when the run ends.
@@ -38,7 +38,7 @@ pub(crate) struct Network<Q> {
     idle: Vec<Time>,
     /// What the ends of connections measure and send again, by class.
     senders: Vec<SenderStats>,
-    /// Packets that were dropped or lost, and when; their connections have not been told yet.
+    /// Packets that were dropped or lost, and when; their connections do not know yet.
     dropped: Vec<(Time, Event)>,
     #[cfg(test)]
     fingerprint: crate::fingerprint::Fingerprint,
@@ -80,8 +80,8 @@ impl<Q: EventQueue> Network<Q> {
         self.event_queue.next(end)
     }
 
-    /// Has the processor fetch what the next events need of the network, and tells `soon` of their
-    /// connections.
+    /// Has the processor fetch what the next events need of the network, and hands their connections
+    /// to `soon`.
     #[inline(always)]
     pub(crate) fn look_ahead(&mut self, mut soon: impl FnMut(u32)) {
         let (routes, idle) = (&self.routes, &self.idle);
@@ -222,7 +222,7 @@ impl<Q: EventQueue> Network<Q> {
         self.conservation.in_flight += 1;
     }
 
-    /// Whether packets were dropped or lost whose connections have not been told yet.
+    /// Whether packets were dropped or lost whose connections do not know yet.
     #[inline(always)]
     pub(crate) fn has_drops(&self) -> bool {
         !self.dropped.is_empty()
@@ -330,7 +330,7 @@ impl<Q: EventQueue> Network<Q> {
         }
     }
 
-    /// What the port of a packet is told of it.
+    /// What the port of a packet knows of it.
     #[inline(always)]
     fn packet(&self, event: &Event, route: &Route) -> Packet {
         Packet {

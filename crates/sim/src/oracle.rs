@@ -142,7 +142,7 @@ fn run<A: EventQueue>(text: &str, shortcuts: Shortcuts) -> (Summary, Fingerprint
 }
 
 const NONE: Shortcuts = Shortcuts {
-    analytic_service: false,
+    computed_departures: false,
     shifted_clocks: false,
     changeable: false,
 };
@@ -159,7 +159,7 @@ fn all_agree(text: &str) {
         assert_eq!(summary, expected, "{name}");
     };
     let computed = Shortcuts {
-        analytic_service: true,
+        computed_departures: true,
         ..NONE
     };
     let shifted = Shortcuts {
@@ -392,37 +392,10 @@ fn computed_departures_count_as_the_events_that_they_stand_for() {
         world.end(&scenario).expect("nothing is written")
     };
     for (target, load) in [("10 ms", "190 /s"), ("3 ms", "190 /s"), ("5 ms", "60 /s")] {
-        for kind in ["codel", "dualpi2"] {
-            let discipline = format!("discipline = {{ kind = \"{kind}\", target = \"{target}\" }}");
-            let text = scenario(&discipline, "", &WEB.replace("190 /s", load));
-            assert_eq!(
-                summary(&text, false),
-                summary(&text, true),
-                "{kind} {target}"
-            );
-        }
+        let discipline = format!("discipline = {{ kind = \"codel\", target = \"{target}\" }}");
+        let text = scenario(&discipline, "", &WEB.replace("190 /s", load));
+        assert_eq!(summary(&text, false), summary(&text, true), "{target}");
     }
-}
-
-/// Without L4S traffic packets go ahead of DualPI2's queue, also while it signals by chance.
-#[test]
-fn machinery_agrees_where_draws_are_foreseen() {
-    let dualpi2 = r#"discipline = { kind = "dualpi2", target = "5 ms", limit = "20 packets" }"#;
-    all_agree(&scenario(dualpi2, "", WEB));
-    // Some packets are ECN-capable, none is L4S; the second hop of a path has marked ones.
-    let light = WEB
-        .replace("190 /s", "140 /s")
-        .replace(r#""rfc""#, r#"{ profile = "rfc", ecn = true }"#);
-    all_agree(&scenario(dualpi2, "", &light));
-    all_agree(&network(
-        dualpi2,
-        "",
-        &[("both", &light), ("only-first", CBR)],
-    ));
-    let spaced = dualpi2.replace("dualpi2\"", "dualpi2\", rules = \"rfc\"");
-    all_agree(&scenario(&spaced, "", WEB));
-    let early = dualpi2.replace("dualpi2\"", "dualpi2\", drop_early = true");
-    all_agree(&scenario(&early, "", WEB));
 }
 
 #[test]

@@ -58,7 +58,7 @@ struct Class {
     source: Source,
     /// Its connections learn from those before them.
     remembers_peers: bool,
-    /// Its source wants to hear of answers and of datagrams.
+    /// Its source wants to know of answers and of datagrams.
     listens: bool,
     /// Slots of its connections whose scripts are open, by their token.
     open_scripts: Vec<u32>,
@@ -75,7 +75,7 @@ impl Class {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shortcuts {
     /// Departures are computed where the discipline decides on arrival.
-    pub(crate) analytic_service: bool,
+    pub(crate) computed_departures: bool,
     /// Connections have shifted clocks where nothing else depends on them.
     pub(crate) shifted_clocks: bool,
     /// Somebody may change something during the run.
@@ -85,7 +85,7 @@ pub(crate) struct Shortcuts {
 impl Default for Shortcuts {
     fn default() -> Self {
         Self {
-            analytic_service: true,
+            computed_departures: true,
             shifted_clocks: true,
             changeable: false,
         }
@@ -139,7 +139,7 @@ impl<Q: EventQueue> World<Q> {
             .collect();
         let names = LinkDirection::all(&network);
         // Where something may change, nothing is computed ahead.
-        let new_port = match shortcuts.analytic_service {
+        let new_port = match shortcuts.computed_departures {
             _ if shortcuts.changeable || !scenario.changes.is_empty() => Port::changeable,
             true => Port::new,
             false => Port::stored,
@@ -247,13 +247,13 @@ impl<Q: EventQueue> World<Q> {
                 self.record_samples();
                 self.metrics.check()?;
             }
-            self.happen_out_of_line(time, next);
+            self.dispatch_out_of_line(time, next);
             let checkpoint = self.checkpoint.min(end);
             if self.connections.are_many() {
                 self.advance_looking_ahead(checkpoint)?;
             }
             while let Some((time, next)) = self.network.next(checkpoint) {
-                self.happen(time, next);
+                self.dispatch(time, next);
                 if self.events.is_multiple_of(EVENTS_PER_LOOK) {
                     self.memory.look()?;
                 }
@@ -268,7 +268,7 @@ impl<Q: EventQueue> World<Q> {
         while let Some((time, next)) = self.network.next(end) {
             let connections = &self.connections;
             self.network.look_ahead(|index| connections.fetch(index));
-            self.happen_out_of_line(time, next);
+            self.dispatch_out_of_line(time, next);
             if self.events.is_multiple_of(EVENTS_PER_LOOK) {
                 self.memory.look()?;
             }
@@ -283,14 +283,14 @@ impl<Q: EventQueue> World<Q> {
         self.checkpoint += self.period;
     }
 
-    /// [`happen`](Self::happen) where it is not worth its space.
+    /// Out-of-line copy of [`dispatch`](Self::dispatch) for rare callers.
     #[inline(never)]
-    fn happen_out_of_line(&mut self, time: Time, next: Next) {
-        self.happen(time, next);
+    fn dispatch_out_of_line(&mut self, time: Time, next: Next) {
+        self.dispatch(time, next);
     }
 
     #[inline(always)]
-    fn happen(&mut self, time: Time, next: Next) {
+    fn dispatch(&mut self, time: Time, next: Next) {
         self.events += 1;
         match next {
             Next::Event(event) => self.handle(time, event),
@@ -353,7 +353,7 @@ impl<Q: EventQueue> World<Q> {
                 _ => time - self.network.clock_shift(event.conn) < end,
             };
             if is_early {
-                self.happen_out_of_line(time, next);
+                self.dispatch_out_of_line(time, next);
             } else if event.is_packet() {
                 self.network.count_in_flight();
             }
@@ -363,7 +363,7 @@ impl<Q: EventQueue> World<Q> {
 
     #[inline(always)]
     fn handle(&mut self, time: Time, event: Event) {
-        // Four of five.
+        // 80 % of events are arrivals.
         if let Some(sender) = event.arrives_from() {
             return self.at_host(time, sender, &event);
         }
@@ -393,54 +393,51 @@ impl<Q: EventQueue> World<Q> {
     fn at_host(&mut self, time: Time, sender: Role, event: &Event) {
         let receiver = sender.other();
         let network = &mut self.network;
-        let expected = self
-            .connections
-            .receive_expected(time, sender, event, network);
-        let Some((connection, now, told)) = expected else {
-            return self.at_host_unexpectedly(time, sender, event);
+        let taken = self.connections.fast_path(time, sender, event, network);
+        let Some((connection, now, events)) = taken else {
+            return self.slow_path(time, sender, event);
         };
         self.now = now;
         if self.network.has_drops() {
-            return self.after_drops(event.conn, receiver, told.into());
+            return self.after_drops(event.conn, receiver, events.into());
         }
-        if told.eof {
-            return self.after_fin(event.conn, receiver, told);
+        if events.eof {
+            return self.after_fin(event.conn, receiver, events);
         }
-        if told.received > 0 {
+        if events.received > 0 {
             let measured = self.span.contains(now);
             // Mostly it waits for more.
-            if connection.app.on_bytes(receiver, told.received, measured) {
-                return self.after_app_events(event.conn, receiver, told.into(), true);
+            if connection.app.on_bytes(receiver, events.received, measured) {
+                return self.after_app_events(event.conn, receiver, events.into(), true);
             }
         }
         let wake = connection.schedule(receiver);
         if wake.is_some() || connection.is_over() {
-            self.settle(event.conn, receiver, wake);
+            self.rearm_or_release(event.conn, receiver, wake);
         }
     }
 
-    /// [`at_host`](Self::at_host) for all that is not just the next data, or the acknowledgement of
-    /// such.
+    /// [`at_host`](Self::at_host) for everything except the next data and its acknowledgement.
     #[inline(never)]
-    fn at_host_unexpectedly(&mut self, time: Time, sender: Role, event: &Event) {
+    fn slow_path(&mut self, time: Time, sender: Role, event: &Event) {
         let network = &mut self.network;
         let at = network.at_host(time, event.conn, sender.other());
         self.now = at.1;
-        match self.connections.receive(at, sender, event, network) {
-            Some(events) => self.after(event.conn, sender.other(), events),
-            None => self.not_taken(event),
+        match self.connections.slow_path(at, sender, event, network) {
+            Some(events) => self.after_input(event.conn, sender.other(), events),
+            None => self.deliver_datagram(event),
         }
     }
 
     /// A packet has arrived that no end point takes: a datagram, or a segment that was lost after
     /// all or whose connection has been aborted.
     #[inline(never)]
-    fn not_taken(&mut self, event: &Event) {
+    fn deliver_datagram(&mut self, event: &Event) {
         let Some(connection) = self.connections.get(event.conn) else {
             // A connection outlives its segments: this is none.
             self.network.count_delivered();
-            let heard = self.datagrams.on_received(event, self.now);
-            return self.tell_of_datagram(heard);
+            let received = self.datagrams.on_received(event, self.now);
+            return self.notify_datagram(received);
         };
         if connection.aborted {
             self.network.count_delivered();
@@ -453,10 +450,10 @@ impl<Q: EventQueue> World<Q> {
         self.release_if_over(event.conn);
     }
 
-    /// A datagram has arrived of which its source may want to hear.
+    /// Reports a datagram to its source, if that wants to know of it.
     #[inline]
-    fn tell_of_datagram(&mut self, heard: Option<(usize, Received)>) {
-        if let Some((class, received)) = heard {
+    fn notify_datagram(&mut self, received: Option<(usize, Received)>) {
+        if let Some((class, received)) = received {
             let source = &mut self.classes[class].source;
             source.on_datagram(self.now, &received, &mut self.actions);
             self.act(class);
@@ -475,7 +472,7 @@ impl<Q: EventQueue> World<Q> {
         if timeouts > 0 {
             self.metrics.on_timeouts(class, now, timeouts);
         }
-        self.after(event.conn, role, events);
+        self.after_input(event.conn, role, events);
     }
 
     /// The pause of an application is over.
@@ -488,10 +485,10 @@ impl<Q: EventQueue> World<Q> {
         }
     }
 
-    /// An end point has been given something, and has sent what it wants sent: tells the
-    /// application, sets the timer.
+    /// An end point has taken an input and has sent what it wants sent: notifies the application,
+    /// sets the timer.
     #[inline(always)]
-    fn after(&mut self, index: u32, role: Role, events: Events) {
+    fn after_input(&mut self, index: u32, role: Role, events: Events) {
         self.notify_losses(Some(index));
         let Some(connection) = self.connections.get_mut(index) else {
             return;
@@ -504,26 +501,26 @@ impl<Q: EventQueue> World<Q> {
         let wake = connection.schedule(role);
         let may_be_over = connection.in_network == 0;
         if wake.is_some() | may_be_over | connection.is_special {
-            self.settle(index, role, wake);
+            self.rearm_or_release(index, role, wake);
         }
     }
 
     /// The other end has closed, behind these bytes.
     #[inline(never)]
-    fn after_fin(&mut self, index: u32, role: Role, told: Predicted) {
+    fn after_fin(&mut self, index: u32, role: Role, events: Predicted) {
         let measured = self.span.contains(self.now);
-        let (app, events) = (self.application(index), Events::from(told));
+        let (app, events) = (self.application(index), Events::from(events));
         let ready = app.on_events(role, events, measured);
         self.after_app_events(index, role, events, ready);
     }
 
-    /// [`after`](Self::after) where it is not worth its space.
+    /// Out-of-line copy of [`after_input`](Self::after_input) for rare callers.
     #[inline(never)]
     fn after_drops(&mut self, index: u32, role: Role, events: Events) {
-        self.after(index, role, events);
+        self.after_input(index, role, events);
     }
 
-    /// The same from where the application, or its source, has to hear: it is `ready` to go on or
+    /// The same from where the application, or its source, needs to know: it is `ready` to go on or
     /// not.
     #[inline(never)]
     fn after_app_events(&mut self, index: u32, role: Role, events: Events, ready: bool) {
@@ -531,14 +528,14 @@ impl<Q: EventQueue> World<Q> {
         if let Some(connection) = self.connections.get_mut(index) {
             let wake = connection.schedule(role);
             if wake.is_some() | (connection.in_network == 0) | connection.is_special {
-                self.settle(index, role, wake);
+                self.rearm_or_release(index, role, wake);
             }
         }
     }
 
     /// The same from where only the timer is to be set to `wake`, if at all.
     #[inline(never)]
-    fn settle(&mut self, index: u32, role: Role, wake: Option<Time>) {
+    fn rearm_or_release(&mut self, index: u32, role: Role, wake: Option<Time>) {
         if let Some(wake) = wake {
             self.push_timer(index, role, wake);
         }
@@ -586,7 +583,7 @@ impl<Q: EventQueue> World<Q> {
 
     // ---- losses ----
 
-    /// Tells connections what the network has dropped or lost of theirs. `acting` is the one that
+    /// Reports to connections what the network has dropped or lost. `acting` is the one that
     /// is at work just now, if any: it looks after its own end.
     #[inline(always)]
     fn notify_losses(&mut self, acting: Option<u32>) {
@@ -673,7 +670,7 @@ impl<Q: EventQueue> World<Q> {
 
     // ---- applications ----
 
-    /// An application has heard something that matters to it, or to its source.
+    /// Something has happened that matters to an application, or to its source.
     #[inline(never)]
     fn on_app_events(&mut self, index: u32, role: Role, events: Events, ready: bool) {
         if events.failed {
@@ -752,7 +749,7 @@ impl<Q: EventQueue> World<Q> {
         self.report(index);
     }
 
-    /// Tells the source, once, that a connection is over.
+    /// Reports to the source, once, that a connection is over.
     fn report(&mut self, index: u32) {
         let Some(connection) = self.connections.get_mut(index) else {
             return;

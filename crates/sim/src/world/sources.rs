@@ -166,9 +166,9 @@ impl<Q: EventQueue> World<Q> {
         let rtt = routes.round_trip(self.hosts.link_delay(path));
         let hidden = self.hosts.hidden_delay(rtt, path);
         let slot = self.connections.add_slot(routes, &mut self.network);
-        let is_heard = self.classes[class].listens;
+        let notifies = self.classes[class].listens;
         self.datagrams.open(
-            (slot, is_heard, open.ecn),
+            (slot, notifies, open.ecn),
             (flow, class),
             (rtt, hidden),
             self.now,

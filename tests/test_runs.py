@@ -315,7 +315,7 @@ def test_a_run_can_be_made_in_memory(tmp_path: Path) -> None:
     columns = made.read("responses", ["response_s"])
     assert columns is not None
     assert columns.column_names == ["response_s"]
-    assert made.afresh().responses is not None
+    assert made.without_tables().responses is not None
 
 
 def test_a_run_shows_itself_in_a_line_and_in_a_small_table(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ class _Curve:
 
     def band(self, grid: Floats) -> tuple[Floats, Floats, Floats]:
         """Mean share up to each time, and the ends of its interval."""
-        run = None if self.recorded is None else self.recorded.afresh()
+        run = None if self.recorded is None else self.recorded.without_tables()
         return band(self.times, grid, run, self.traffic)
 
     def quantile(self, share: float) -> Finding:
@@ -219,7 +219,7 @@ def _curves(found: Sequence[Case], asked: Asked, at: LinkDirection | None) -> li
     """
     drawn = []
     for case in found:
-        times = {run.seed: _times(run.afresh(), asked, at) for run in case.runs}
+        times = {run.seed: _times(run.without_tables(), asked, at) for run in case.runs}
         known = {seed: one for seed, one in times.items() if one.total}
         if not known:
             continue

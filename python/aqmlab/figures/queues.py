@@ -97,7 +97,7 @@ def _of_packets(found: Sequence[Case], at: LinkDirection) -> str:
 
 def _by_seed(case: Case, at: LinkDirection) -> dict[int, Samples]:
     """The delays of a configuration's runs that recorded them."""
-    found = {run.seed: delays(run.afresh(), at) for run in case.runs}
+    found = {run.seed: delays(run.without_tables(), at) for run in case.runs}
     return {seed: one for seed, one in found.items() if one is not None}
 
 

@@ -133,7 +133,7 @@ def measure(
     Every run is read once and let go, so memory does not grow with the number of runs.
     """
     return {
-        name: _answers(run.afresh(), wanted[name])
+        name: _answers(run.without_tables(), wanted[name])
         for name, run in runs.items()
         if isinstance(run, Run) and name in wanted
     }

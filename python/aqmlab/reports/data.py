@@ -122,7 +122,7 @@ def distributions(groups: Sequence[Group]) -> Distributions | None:
         return None
     several = max(len(group.classes) for group in known)
     points = _share_out(_POINTS, len(known) * several, CURVE_POINTS)
-    binned = any(not is_exact(run.afresh()) for group in known for run in group.runs)
+    binned = any(not is_exact(run.without_tables()) for group in known for run in group.runs)
     result = Distributions([], limits, limit, points, binned)
     for group in known:
         runs = [_response_times(run, group.classes) for run in group.runs]
@@ -166,7 +166,7 @@ def _share_out(budget: int, parts: int, bounds: tuple[int, int]) -> int:
 
 def _response_times(run: Run, classes: Sequence[str]) -> dict[str, Distribution]:
     """A run's response times by class; read anew, so that memory is freed."""
-    read = run.afresh()
+    read = run.without_tables()
     if not is_exact(read):
         return {
             name: Distribution.of_run(read, "response", None if name == ALL else name)

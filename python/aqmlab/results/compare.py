@@ -191,7 +191,7 @@ def differences(
     found: list[Difference] = []
     for first, others in comparisons(groups, baseline, ordered=ordered):
         # A run keeps its table once it was asked for it: only the baseline's may stay in memory.
-        kept = first.afresh()
+        kept = first.without_tables()
         for other in others:
             for traffic in _common_classes(first, other):
                 found += _class_differences(kept, other, traffic)

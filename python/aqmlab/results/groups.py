@@ -50,9 +50,9 @@ class Group:
         values = [float(value) for value in found if value is not None]
         return estimate(values, bounds=metric.bounds) if values else None
 
-    def afresh(self) -> Group:
+    def without_tables(self) -> Group:
         """The same runs with no table read yet: what they read goes when they go."""
-        return replace(self, runs=tuple(run.afresh() for run in self.runs))
+        return replace(self, runs=tuple(run.without_tables() for run in self.runs))
 
     def values(self, metric: str) -> dict[int, float]:
         """A metric by seed, where it was measured; its name as in :mod:`aqmlab.results.metrics`."""

@@ -147,7 +147,7 @@ class Run:
         run = cls._called_by_queue(folder, summary, scenario, metadata)
         return replace(run, manifest=manifest)
 
-    def afresh(self) -> Run:
+    def without_tables(self) -> Run:
         """The same run with no table read yet: what it reads goes when it goes."""
         return replace(self)
 

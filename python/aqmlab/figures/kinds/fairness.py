@@ -121,7 +121,7 @@ def windows(run: Run, window_s: float) -> tuple[np.ndarray, np.ndarray]:
 
     Windows begin with the measured span.
     """
-    traced = trace(run.afresh())
+    traced = trace(run.without_tables())
     begin = float(run.summary["simulated_s"]) - float(run.summary["measured_s"])
     count = int((float(run.summary["simulated_s"]) - begin) / window_s + 1e-9)
     rates = np.full((len(traced), count), np.nan)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import AqmlabError, RunError
+from aqmlab.papers.reproduce import reproduce
 from aqmlab.results.run import Run
 
 if TYPE_CHECKING:
@@ -104,3 +105,8 @@ def executor(median: Callable[[int, int], float | None]) -> Callable[..., Result
         return results
 
     return execute_all
+
+
+def scoreboard(paper: Path, tables: Sequence[str] | None = None, **options: Any) -> dict[str, Any]:
+    """What a reproduction of a paper says as JSON."""
+    return reproduce(str(paper), tables, **options).to_json()

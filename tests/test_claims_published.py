@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aqmlab.papers import claims, noise
+from aqmlab.papers import judge, noise
+from aqmlab.papers.cells import Cell
 from aqmlab.papers.paper import Paper
-from aqmlab.papers.scoreboard import Cell
+from aqmlab.papers.rule import case
 
 PAPERS = Path(__file__).parents[1] / "papers"
 KEYS = ("christiansen2000", "le2005", "synctcp2005")
@@ -39,12 +40,11 @@ def found(key: str) -> dict[str, tuple[str, str]]:
         if row.published[column.name]
     }
     result = {}
-    for spec in paper.claims["claims"]:
-        rules = claims.rules(spec) if "rule" in spec else []
-        cases = [claims.case(rule, paper, values, 1) for rule in rules]
-        answers = [case.true_of([0]) for case in cases if case is not None]
+    for claim in paper.claims.entries:
+        cases = [case(rule, paper, values, 1) for rule in claim.rules]
+        answers = [one.true_of([0]) for one in cases if one is not None]
         word = "unknown" if not answers else "true" if all(answers) else "false"
-        result[spec["id"]] = (spec["own_tables"], word)
+        result[claim.id] = (claim.own_tables, word)
     return result
 
 
@@ -76,9 +76,8 @@ def test_the_print_decides_less_than_half_of_the_claims_of_le_2005() -> None:
     paper = Paper.load(str(PAPERS / "le2005"))
     shares = noise.shares(paper)
     assert shares == noise.shares(paper)
-    own = {spec["id"]: spec["own_tables"] for spec in paper.claims["claims"]}
-    sound = [share for name, share in shares.items() if own[name] not in claims.CONTRADICTED]
-    decided = sum(share >= claims.DECIDABLE for share in sound)
+    sound = [share for name, share in shares.items() if not paper.claims.named(name).contradicted]
+    decided = sum(share >= judge.DECIDABLE for share in sound)
     assert (len(sound), decided) == (242, 97)
     # A wide difference survives, an equality to the last digit does not.
     assert shares["L4-03"] == 1.0
@@ -109,7 +108,8 @@ def test_noise_on_our_numbers_tells_what_one_run_leaves_to_chance() -> None:
 def test_noise_is_what_was_printed_twice() -> None:
     """The copies of Table 6.2 differ from it as Table 7.2 does, over the root of two."""
     paper = Paper.load(str(PAPERS / "le2005"))
-    [spec] = [kind for kind in paper.claims["noise"]["of"] if kind["tables"] == ["6.1", "6.2"]]
+    assert paper.claims.noise
+    [spec] = [kind for kind in paper.claims.noise.of if kind.tables == ("6.1", "6.2")]
     kind = noise._noise(paper, spec)
     residuals = np.abs(kind.residuals["p50_s"])
     assert len(residuals) == 70
@@ -127,8 +127,8 @@ def test_rules_end_where_the_plots_end() -> None:
     paper = Paper.load(str(PAPERS / "weigle2003"))
     asked = [
         int(time)
-        for spec in paper.claims["claims"]
-        for rule in (claims.rules(spec) if "rule" in spec else [])
+        for claim in paper.claims.entries
+        for rule in claim.rules
         for time in re.findall(r"\.le_(\d+)ms_pct", rule)
     ]
     assert len(asked) > 1000
@@ -213,8 +213,7 @@ def test_readings_of_sentences(
     """What stands beside the rules as `sentence`, on made numbers; all others are 100."""
     key = {"C": "christiansen2000", "Z": "zhangqiu2000", "W": "weigle2003"}[claim[0]]
     paper = Paper.load(str(PAPERS / key))
-    [spec] = [spec for spec in paper.claims["claims"] if spec["id"] == claim]
-    assert spec["sentence"]
+    assert paper.claims.named(claim).sentence
     values = {}
     for table in paper.tables:
         for row in table.rows:
@@ -224,4 +223,4 @@ def test_readings_of_sentences(
                     number for wanted, number in given.items() if all(map(fnmatchcase, at, wanted))
                 ]
                 values[at] = [fitting[-1] if fitting else 100.0]
-    assert claims.decide(spec, paper, values).outcome == word
+    assert judge.decide(paper.claims.named(claim), paper, values).outcome == word

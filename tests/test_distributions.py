@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
-from aqmlab.papers.measured import Question, measure, questions
-from aqmlab.papers.paper import Paper, Row, Table
+from aqmlab.papers.measured import Quantity, measure, quantities
+from aqmlab.papers.paper import Column, Paper, Row, Table
 from aqmlab.papers.plan import Plan
-from aqmlab.papers.scoreboard import Column
 from aqmlab.results import recorded
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.terms import Term
@@ -96,10 +95,10 @@ def test_runs_keep_nothing_of_what_tables_read(tmp_path: Path) -> None:
     size = Column("size", "mean size", (Term("recorded.all.mean_bytes"),))
     table = Table("1", "Table", (within, size), (Row("row", {"size": "7"}),), tmp_path)
     plan = Plan(Paper.load("le2005"), [1], rows={("1", "row"): ["run"]})
-    answers = measure({"run": run}, questions(plan, [table]))["run"]
+    measured = measure({"run": run}, quantities(plan, [table]))["run"]
     assert not {"responses", "distribution"} & vars(run).keys()
     numbers = recorded.numbers(run)["recorded"]["all"]
     assert {"responses", "distribution"} <= vars(run).keys()
-    assert answers[Question.of(within, "")] == (numbers["le"]["1s"], None)
-    assert answers[Question.of(size, "7")] == (numbers["mean_bytes"], None)
-    assert set(answers.numbers.values()) == {numbers["le"]["1s"], numbers["mean_bytes"]}
+    assert measured[Quantity.of(within, "")] == (numbers["le"]["1s"], None)
+    assert measured[Quantity.of(size, "7")] == (numbers["mean_bytes"], None)
+    assert set(measured.numbers.values()) == {numbers["le"]["1s"], numbers["mean_bytes"]}

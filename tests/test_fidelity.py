@@ -3,106 +3,119 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import fidelity
-from aqmlab.papers.paper import Paper, names
+from aqmlab.papers.cells import Cell
+from aqmlab.papers.claim import Claim, Claims
+from aqmlab.papers.judge import Alternative, ClaimScore, Judged
+from aqmlab.papers.paper import Column, Interpretation, Paper, names
+from aqmlab.papers.reproduction import FurtherRuns, Reproduction, Rows
+from aqmlab.papers.scoreboard import Power, Score, Scoreboard
 from conftest import ROOT
 
 if TYPE_CHECKING:
     from conftest import Cli
 
 
-def verdict(name: str, word: str, own_tables: str = "agrees") -> dict[str, Any]:
-    claim = {"id": name, "text": f"what {name} says", "verdict": word}
-    numbers = {"because": f"numbers of {name}", "own_tables": own_tables}
-    return {**claim, **numbers, "counts": own_tables == "agrees"}
+def judged(name: str, outcome: str, kind: str = "ordering", **more: Any) -> Judged:
+    own_tables = more.pop("own_tables", "agrees")
+    claim = Claim(name, kind, f"what {name} says", own_tables)
+    return Judged(claim, outcome, f"numbers of {name}", **more)
 
 
-ONE = {
-    "title": "Paper one",
-    "seeds": [1, 2, 3],
-    "further": {"seeds": [4, 5], "runs": 2},
-    "scored": True,
-    "length": "usual",
-    "rows": {"run": 6, "total": 8},
-    "cells": {"within": 5, "by_value": 4, "total": 8},
-    "power": {
-        "informative": 4,
-        "informative_within": 1,
-        "right_side": 3,
-        "reference_within": 4,
-        "unfitted": 6,
-        "unfitted_within": 3,
-    },
-    "tables": {
-        "1": {"title": "Table 1", "within": 3, "by_value": 2, "total": 4},
-        "2": {"title": "Table 2", "within": 2, "by_value": 2, "total": 4},
-        "figure": {"title": "A plot", "within": 0, "by_value": 0, "total": 0},
-    },
-    "claims": {
-        "holds": 3,
-        "fails": 1,
-        "undecided": 2,
-        "undecidable": 5,
-        "contradicted": 1,
-        "types": {
-            "ordering": {"holds": 3, "fails": 0, "undecided": 1},
-            "equality": {"holds": 0, "fails": 1, "undecided": 1},
-        },
-        "verdicts": [
-            verdict("A1", "fails"),
-            verdict("A2", "fails", "disagrees"),
-            {**verdict("A3", "fails"), "counts": False},
-        ],
-    },
-    "readings": [
-        {
-            "title": "small packets count less",
-            "mark": "hangs on sizes",
-            "claims": {"holds": 4, "fails": 0},
-            "concerned": [{"id": "A1", "first": "fails", "second": "holds"}],
-        }
-    ],
-    "failed": {"run": "it broke"},
-    "figures": {"4": "4.svg"},
-    "runs": 24,
-    "cpu_s": 3600.0,
-}
-TWO = {
-    "title": "Paper two",
-    "seeds": [4, 7],
-    "further": {"seeds": [], "runs": 0},
-    "scored": True,
-    "length": "published",
-    "rows": {"run": 2, "total": 2},
-    "cells": {"within": 0, "by_value": 0, "total": 0},
-    "power": dict.fromkeys(
-        (
-            *("informative", "informative_within", "right_side"),
-            *("reference_within", "unfitted", "unfitted_within"),
+ONE = [
+    *(judged(f"B{number}", "holds") for number in range(3)),
+    judged("B3", "undecided"),
+    judged("B4", "undecided", "equality"),
+    judged("A1", "fails", "equality"),
+    judged("A2", "fails", own_tables="disagrees"),
+    judged("A3", "fails", noisy_copies=0.5),
+    *(judged(f"C{number}", "holds", noisy_copies=0.5) for number in range(4)),
+]
+"""3 hold, 1 fails, 2 are undecided, 5 are undecidable, 1 is contradicted."""
+
+
+@dataclass
+class Counted(Scoreboard):
+    """A scoreboard whose cells are counted already."""
+
+    scores: Mapping[str, Score] = field(default_factory=dict)
+    """By table."""
+    known: Power = field(default_factory=lambda: Power(0, 0, 0, 0, 0, 0))
+
+    def of_table(self, table: str) -> list[Cell]:
+        """A cell that stands for those of the table."""
+        return [Cell(table, "", Column("", ""), "")]
+
+    def count(self, cells: Iterable[Cell] | None = None) -> Score:
+        """The score of a table, or of all."""
+        named = None if cells is None else {cell.table for cell in cells}
+        chosen = [one for name, one in self.scores.items() if named is None or name in named]
+        if not self.scored:
+            return Score(None, None, sum(one.total for one in chosen))
+        return Score(*(sum(getattr(one, key) for one in chosen) for key in vars(chosen[0])))
+
+    def power(self, cells: Iterable[Cell] | None = None) -> Power:  # noqa: ARG002 - known
+        """What is known of all cells."""
+        return self.known
+
+
+NOTHING = Score(0, 0, 0)
+BOARDS = {
+    "one": Counted(
+        {"1": "Table 1", "2": "Table 2", "figure": "A plot"},
+        scored=True,
+        scores={"1": Score(3, 2, 4), "2": Score(2, 2, 4), "figure": NOTHING},
+        known=Power(
+            informative_within=1,
+            right_side=3,
+            unfitted_within=3,
+            informative=4,
+            unfitted=6,
+            reference_within=4,
         ),
-        0,
     ),
-    "tables": {"figure": {"title": "A plot", "within": 0, "by_value": 0, "total": 0}},
-    "claims": {
-        "holds": 0,
-        "fails": 0,
-        "undecided": 1,
-        "undecidable": 0,
-        "contradicted": 0,
-        "types": {},
-        "verdicts": [],
-    },
-    "readings": [],
-    "failed": {},
-    "figures": {},
-    "runs": 6,
-    "cpu_s": 1800.0,
+    "two": Counted({"figure": "A plot"}, scored=True, scores={"figure": NOTHING}),
 }
+
+
+def made(name: str, report: Path, *, quick: bool, failed: Mapping[str, str]) -> Reproduction:
+    """What became of one of two papers; all runs of the second ended."""
+    first = name == "one"
+    claims = Claims(entries=tuple(one.claim for one in ONE) if first else ())
+    paper = replace(Paper.load("zhangqiu2000"), name=name, title=f"Paper {name}", claims=claims)
+    fails = next(one for one in ONE if one.claim.id == "A1")
+    other = Alternative(
+        Interpretation("small", "small packets count less", "", "hangs on sizes", {}),
+        ClaimScore(holds=4),
+        ((fails, replace(fails, outcome="holds")),),
+    )
+    return Reproduction(
+        paper=paper,
+        engine="an engine",
+        seeds=[1, 2, 3] if first else [4, 7],
+        further=FurtherRuns([4, 5], 2) if first else FurtherRuns([], 0),
+        quick="too short" if quick else "",
+        length="usual" if first else "published",
+        rows=Rows(6, 8) if first else Rows(2, 2),
+        board=replace(BOARDS[name], scored=not quick),
+        judged=ONE if first else [judged("D1", "undecided")],
+        alternatives=[other] if first else [],
+        failed=failed if first else {},
+        runs=24 if first else 6,
+        cpu_s=3600.0 if first else 1800.0,
+        figures={"4": "4.svg"} if first else {},
+        files={"report": str(report)},
+    )
+
+
+FAILED = {"run": "it broke"}
 
 
 @pytest.fixture
@@ -110,15 +123,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Two papers in place of the real ones; what was asked of each."""
     calls: list[dict[str, Any]] = []
 
-    def reproduce(name: str, *, out: Path, quick: bool = False, **options: Any) -> dict[str, Any]:
+    def reproduce(name: str, *, out: Path, quick: bool = False, **options: Any) -> Reproduction:
         calls.append({"name": name, "out": out, "quick": quick, **options})
-        report = out / "report.md"
-        report.parent.mkdir(parents=True, exist_ok=True)
-        report.write_text(f"# Report of {name}\n")
-        result = {**(ONE if name == "one" else TWO), "files": {"report": str(report)}}
-        if quick:
-            result |= {"scored": False, "cells": {"within": None, "by_value": None, "total": 8}}
-        return result
+        return made(name, out / "report.md", quick=quick, failed=FAILED)
 
     monkeypatch.setattr(fidelity, "names", lambda: ["one", "two"])
     monkeypatch.setattr(fidelity, "reproduce", reproduce)
@@ -131,19 +138,14 @@ def test_every_paper_is_repeated_in_its_own_folder(asked: list[Any], tmp_path: P
         ("one", tmp_path / "one", 2),
         ("two", tmp_path / "two", 2),
     ]
-    assert result["cells"] == {"within": 5, "by_value": 4, "total": 8}
-    assert result["claims"] == {
-        "holds": 3,
-        "fails": 1,
-        "undecided": 3,
-        "undecidable": 5,
-        "contradicted": 1,
-    }
-    assert (result["runs"], result["cpu_s"]) == (30, 5400)
-    assert result["failed"] == {"one/run": "it broke"}
-    assert result["figures"] == {"one 4": "4.svg"}
+    assert result.cells == Score(within=5, by_value=4, total=8)
+    assert result.claims == ClaimScore(3, 1, 3, 5, 1)
+    assert (result.runs, result.cpu_s) == (30, 5400)
+    assert result.failed == {"one/run": "it broke"}
+    assert result.figures == {"one 4": "4.svg"}
     written = json.loads((tmp_path / "scoreboard.json").read_text())
-    assert {**written, "files": result["files"]} == result
+    assert {**written, "files": result.files} == result.to_json()
+    assert written["papers"]["one"]["claims"]["holds"] == 3
 
 
 def test_the_page_counts_and_links(asked: list[Any], tmp_path: Path) -> None:
@@ -159,7 +161,7 @@ def test_the_page_counts_and_links(asked: list[Any], tmp_path: Path) -> None:
     assert (
         (pages / "records" / "fidelity-two.md")
         .read_text()
-        .startswith("# Report of two\n\n<!-- Generated")
+        .startswith("# Paper two\n\nOurs / published")
     )
     page = (pages / "docs" / "fidelity.md").read_text()
     for line in (
@@ -195,7 +197,7 @@ def test_the_page_counts_and_links(asked: list[Any], tmp_path: Path) -> None:
 def test_a_paper_with_missing_runs_keeps_its_earlier_page(
     asked: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(ONE, "failed", {})
+    monkeypatch.delitem(FAILED, "run")
     fidelity.reproduce_all(tmp_path)
     assert len(asked) == 2
     pages = tmp_path / "pages"
@@ -232,7 +234,7 @@ def test_the_committed_pages_are_as_they_were_generated(name: str) -> None:
 def test_quick_runs_are_not_scored(asked: list[Any], tmp_path: Path) -> None:
     result = fidelity.reproduce_all(tmp_path, quick=True)
     assert all(call["quick"] for call in asked)
-    assert (result["scored"], result["cells"]["within"]) == (False, None)
+    assert (result.scored, result.cells.within) == (False, None)
     assert "cells are not scored" in (tmp_path / "pages" / "docs" / "fidelity.md").read_text()
 
 

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import claims, measured, noise
+from aqmlab.papers import measured
+from aqmlab.papers.cells import Cell, table_cells, with_references
+from aqmlab.papers.claim import Claims
+from aqmlab.papers.judge import judge, with_noise
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan
-from aqmlab.papers.reproduce import table_cells, with_references
-from aqmlab.papers.scoreboard import Cell, Scoreboard
+from aqmlab.papers.rule import case
+from aqmlab.papers.scoreboard import Scoreboard
 
 SOURCE = Paper.load(str(Path(__file__).parents[1] / "papers" / "le2005"))
 ROWS = {"4.1": 168, "4.2": 168, "5.1": 54, "5.2": 54, "6.1": 81, "6.2": 81, "7.1": 81, "7.2": 81}
@@ -147,7 +150,7 @@ def test_informative_cells_tell_a_row_from_drop_tail() -> None:
     others = board.power(c for c in board.cells if c not in dcn)
     # Without DCN 1,985 cells are scored. Most would be within if every row were
     # that of drop-tail with 240 packets.
-    assert (others["informative"], others["reference_within"]) == (361, 1532)
+    assert (others.informative, others.reference_within) == (361, 1532)
 
 
 def test_ours_is_on_the_right_side_or_not() -> None:
@@ -164,11 +167,11 @@ def test_excluded_cells_are_shown_and_do_not_count() -> None:
     column = SOURCE.table("4.1").columns[0]
     far = Cell("4.1", "a", column, "1.0", (9.0,))
     board = Scoreboard({"4.1": "Table"}, scored=True, cells=[far])
-    assert board.count()["total"] == 1
+    assert board.count().total == 1
     board = Scoreboard(
         {"4.1": "Table"}, True, [far, Cell("4.1", "b", column, "1.0", (9.0,), excluded="broken")]
     )
-    assert board.count()["total"] == 1
+    assert board.count().total == 1
     assert "- 1 cells: broken." in board.to_markdown()
     assert "| b | *9.0 / 1.0* |" in board.to_markdown()
     assert board.to_csv().splitlines()[-1].endswith(",excluded")
@@ -184,7 +187,7 @@ def test_configurations_without_published_percentiles_are_measured_all_the_same(
 
 
 def test_a_row_that_did_not_run_decides_no_claim_by_its_published_number() -> None:
-    assert claims.case("c4_pi_24_90.loss_pct > 0", SOURCE, {}, 1) is None
+    assert case("c4_pi_24_90.loss_pct > 0", SOURCE, {}, 1) is None
 
 
 def test_claims_with_further_seeds_are_those_that_one_run_leaves_to_chance() -> None:
@@ -194,12 +197,13 @@ def test_claims_with_further_seeds_are_those_that_one_run_leaves_to_chance() -> 
     runs = measured.read(SOURCE.folder / measured.FILE, SOURCE)
     cells = [cell for table in SOURCE.tables for cell in table_cells(table, made, runs)]
     assert not any(cell.lacks_runs for cell in cells)
-    ours = noise.shares_of_ours(SOURCE, cells)
-    [entry] = SOURCE.claims["further"]
-    assert set(entry["claims"]) <= claims.within_noise(SOURCE, ours, 1, with_further=False)
+    found = with_noise(SOURCE, judge(SOURCE, cells), cells, 1, further=False)
+    [entry] = SOURCE.claims.further
+    assert set(entry.claims) <= {one.claim.id for one in found if one.within_noise}
 
 
-def test_further_seeds_of_an_unknown_claim_are_refused() -> None:
-    wrong = {**SOURCE.claims, "further": [{"seeds": [2], "claims": ["L9-99"]}]}
+def test_further_seeds_of_an_unknown_claim_are_refused(tmp_path: Path) -> None:
+    further = '[[further]]\nseeds = [2]\nclaims = ["L9-99"]\n'
+    (tmp_path / "claims.toml").write_text(f"quick = []\n[rows]\n{further}")
     with pytest.raises(AqmlabError, match="further: found L9-99, which is none of its claims"):
-        claims.further_seeds(replace(SOURCE, claims=wrong))
+        Claims.load(tmp_path)

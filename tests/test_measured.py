@@ -13,12 +13,13 @@ from aqmlab import _native
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import fidelity
-from aqmlab.papers.measured import FILE, Answers, Question, merged, read, sealed, to_text
+from aqmlab.papers.measured import FILE, Measurements, Quantity, merged, read, sealed, to_text
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.reproduce import reproduce
+from aqmlab.papers.reproduction import Reproduction, Reused
 from aqmlab.results.terms import Rank, Term
 from conftest import ROOT
-from small_paper import SMALL, written
+from small_paper import SMALL, scoreboard, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,7 +53,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Repeated:
     ranked = SMALL.replace("relative = 0.1 }", "relative = 0.1, rank = 6.0 }", 1)
     (paper / "tables.toml").write_text(ranked)
     (paper / "figures.toml").write_text(RANKED)
-    return Repeated(paper, place / "out", reproduce(str(paper), out=place / "out"))
+    return Repeated(paper, place / "out", scoreboard(paper, out=place / "out"))
 
 
 @pytest.fixture
@@ -93,8 +94,8 @@ def edited(paper: Path, change: Callable[[dict[str, Any]], object]) -> None:
     (paper / FILE).write_text(text.replace('"format": 2', f'"format": {version}', 1))
 
 
-MEDIAN = Question((Term("responses.all.p50_s"),), "0.30", 6.0)
-COUNT = Question((Term("responses.all.count"),))
+MEDIAN = Quantity((Term("responses.all.p50_s"),), "0.30", 6.0)
+COUNT = Quantity((Term("responses.all.count"),))
 
 
 def small(folder: Path) -> Paper:
@@ -108,8 +109,8 @@ def test_a_file_gives_back_what_was_written(tmp_path: Path) -> None:
     ranks = {MEDIAN: Rank(100 / 3, 1e-7), finer: None, earlier: Rank(0.0, 2.0)}
     paper, engine = small(tmp_path / "small"), _native.engine()
     runs = {
-        "b-s1": Answers(engine, 144.179, numbers, ranks),
-        "a-s2": Answers(engine, 0.25, {COUNT.terms: 1.0}, {}),
+        "b-s1": Measurements(engine, 144.179, numbers, ranks),
+        "a-s2": Measurements(engine, 0.25, {COUNT.terms: 1.0}, {}),
     }
     text = to_text(paper, runs)
     (tmp_path / FILE).write_text(text)
@@ -135,14 +136,16 @@ def test_names_tell_columns_of_one_name_apart() -> None:
 def test_both_files_are_merged_but_not_of_another_engine() -> None:
     engine = _native.engine()
     old = {
-        "a": Answers(engine, 1.0, {COUNT.terms: 1.0}, {}),
-        "b": Answers(engine, 1.0, {COUNT.terms: 2.0}, {}),
-        "c": Answers("another", 1.0, {COUNT.terms: 3.0}, {}),
+        "a": Measurements(engine, 1.0, {COUNT.terms: 1.0}, {}),
+        "b": Measurements(engine, 1.0, {COUNT.terms: 2.0}, {}),
+        "c": Measurements("another", 1.0, {COUNT.terms: 3.0}, {}),
     }
-    new = {"b": Answers(engine, 4.0, {MEDIAN.terms: 5.0}, {MEDIAN: None})}
+    new = {"b": Measurements(engine, 4.0, {MEDIAN.terms: 5.0}, {MEDIAN: None})}
     found = merged(old, new)
     assert sorted(found) == ["a", "b"]
-    assert found["b"] == Answers(engine, 4.0, {COUNT.terms: 2.0, MEDIAN.terms: 5.0}, {MEDIAN: None})
+    assert found["b"] == Measurements(
+        engine, 4.0, {COUNT.terms: 2.0, MEDIAN.terms: 5.0}, {MEDIAN: None}
+    )
 
 
 JUDGED = ("cells", "tables", "power", "claims", "readings", "rows", "runs", "length")
@@ -152,7 +155,7 @@ def test_the_file_stands_in_for_the_runs(
     once: Repeated, shipped: Path, run_names: list[str], tmp_path: Path
 ) -> None:
     out = tmp_path / "elsewhere"
-    result = reproduce(str(shipped), out=out, finished_only=True, measured=True)
+    result = scoreboard(shipped, out=out, finished_only=True, measured=True)
     assert run_names == []
     assert not (out / "runs").exists()
     first = once.result
@@ -182,7 +185,7 @@ def test_only_what_the_file_lacks_is_run(
 ) -> None:
     gone = sorted(lines(shipped))[2]
     edited(shipped, lambda content: content["runs"].pop(gone))
-    result = reproduce(str(shipped), out=tmp_path / "out", measured=True)
+    result = scoreboard(shipped, out=tmp_path / "out", measured=True)
     assert run_names == [gone]
     assert (result["measured"]["runs"], result["runs"]) == (5, 6)
     runs = lines(tmp_path / "out")
@@ -194,7 +197,7 @@ def test_only_what_the_file_lacks_is_run(
 
 def test_runs_on_disk_come_first(once: Repeated, shipped: Path, run_names: list[str]) -> None:
     """The whole of them is there, for figures too."""
-    result = reproduce(str(shipped), out=once.out, finished_only=True, measured=True)
+    result = scoreboard(shipped, out=once.out, finished_only=True, measured=True)
     assert len(run_names) == 6
     assert result["measured"] == {"runs": 0, "figures_lacking": []}
     assert list(result["figures"]) == ["times"]
@@ -203,12 +206,12 @@ def test_runs_on_disk_come_first(once: Repeated, shipped: Path, run_names: list[
 def test_a_figure_that_is_named_has_its_runs(
     shipped: Path, run_names: list[str], tmp_path: Path
 ) -> None:
-    result = reproduce(str(shipped), ["1", "Times"], out=tmp_path / "out", measured=True)
+    result = scoreboard(shipped, ["1", "Times"], out=tmp_path / "out", measured=True)
     assert len(run_names) == 4
     assert result["measured"] == {"runs": 2, "figures_lacking": []}
     assert list(result["figures"]) == ["times"]
-    nothing = reproduce(
-        str(shipped), ["times"], out=tmp_path / "none", finished_only=True, measured=True
+    nothing = scoreboard(
+        shipped, ["times"], out=tmp_path / "none", finished_only=True, measured=True
     )
     assert (nothing["runs"], nothing["figures"]) == (0, {})
 
@@ -221,12 +224,10 @@ def test_numbers_of_single_connections_are_kept(
     text = text.replace("responses.all.p50_s", term).replace(", rank = 6.0", "")
     text = text.replace('= "[]"', """= '["responses", "flows"]'""")
     (shipped / "tables.toml").write_text(text)
-    first = reproduce(str(shipped), ["1"], out=tmp_path / "first", measured=True)
+    first = scoreboard(shipped, ["1"], out=tmp_path / "first", measured=True)
     assert (len(run_names), first["rows"]["run"]) == (6, 3)
     shutil.copy(tmp_path / "first" / FILE, shipped)
-    again = reproduce(
-        str(shipped), ["1"], out=tmp_path / "again", finished_only=True, measured=True
-    )
+    again = scoreboard(shipped, ["1"], out=tmp_path / "again", finished_only=True, measured=True)
     assert (len(run_names), again["measured"]["runs"]) == (6, 6)
     assert again["tables"] == first["tables"]
     cells = [(tmp_path / out / "cells.csv").read_text() for out in ("first", "again")]
@@ -235,16 +236,16 @@ def test_numbers_of_single_connections_are_kept(
 
 
 def count_of_taken(paper: Path, out: Path) -> int:
-    result = reproduce(str(paper), out=out, finished_only=True, measured=True)
+    result = scoreboard(paper, out=out, finished_only=True, measured=True)
     return int(result["measured"]["runs"])
 
 
-def test_an_answer_of_another_engine_does_not_count(
+def test_numbers_of_another_engine_do_not_count(
     shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = sorted(lines(shipped))[0]
     edited(shipped, lambda content: content["runs"][name].update(engine="another"))
-    part = reproduce(str(shipped), out=tmp_path / "out", finished_only=True, measured=True)
+    part = scoreboard(shipped, out=tmp_path / "out", finished_only=True, measured=True)
     # The other seed of its row has nothing to be averaged with.
     assert (part["measured"]["runs"], part["rows"]["run"]) == (4, 2)
     assert name not in lines(tmp_path / "out")
@@ -266,7 +267,7 @@ def test_an_answer_of_another_engine_does_not_count(
     ],
     ids=["tolerance", "title", "rank", "column", "fit", "quick", "scenario"],
 )
-def test_an_answer_counts_for_its_question(
+def test_a_number_counts_for_its_quantity(
     shipped: Path, tmp_path: Path, old: str, new: str, taken: int
 ) -> None:
     text = (shipped / "tables.toml").read_text()
@@ -276,15 +277,15 @@ def test_an_answer_counts_for_its_question(
 
 
 def test_quick_runs_are_others(shipped: Path, tmp_path: Path) -> None:
-    result = reproduce(
-        str(shipped), out=tmp_path / "out", quick=True, finished_only=True, measured=True
+    result = scoreboard(
+        shipped, out=tmp_path / "out", quick=True, finished_only=True, measured=True
     )
     assert (result["runs"], result["measured"]["runs"]) == (0, 0)
 
 
 def test_a_user_repeats_the_experiment(shipped: Path, run_names: list[str], tmp_path: Path) -> None:
     (shipped / FILE).write_text("not looked at")
-    result = reproduce(str(shipped), ["1"], out=tmp_path / "out", seeds=[1])
+    result = scoreboard(shipped, ["1"], out=tmp_path / "out", seeds=[1])
     assert (len(run_names), result["runs"]) == (3, 3)
     assert "measured.json" not in (tmp_path / "out" / "report.md").read_text()
 
@@ -326,7 +327,7 @@ def test_a_wrong_file_is_one_sentence(
 def test_a_damaged_file_is_one_sentence(shipped: Path, text: str) -> None:
     (shipped / FILE).write_text(text)
     with pytest.raises(AqmlabError, match=r"measured\.json: is damaged: "):
-        reproduce(str(shipped), finished_only=True, measured=True)
+        scoreboard(shipped, finished_only=True, measured=True)
 
 
 def test_a_changed_digit_is_noticed(shipped: Path) -> None:
@@ -334,7 +335,7 @@ def test_a_changed_digit_is_noticed(shipped: Path) -> None:
     place = next(place for place in range(len(text) // 2, len(text)) if text[place] in "1234")
     (shipped / FILE).write_text(f"{text[:place]}5{text[place + 1 :]}")
     with pytest.raises(AqmlabError, match=r"measured\.json: is damaged: it was changed after"):
-        reproduce(str(shipped), finished_only=True, measured=True)
+        scoreboard(shipped, finished_only=True, measured=True)
 
 
 def test_the_command_says_what_was_taken(shipped: Path, aqmlab: Cli) -> None:
@@ -348,14 +349,14 @@ def test_the_command_says_what_was_taken(shipped: Path, aqmlab: Cli) -> None:
 def test_the_page_of_all_papers_says_what_was_taken(
     shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def again(_: str, **options: Any) -> dict[str, Any]:
+    def again(_: str, **options: Any) -> Reproduction:
         return reproduce(str(shipped), **options)
 
     monkeypatch.setattr(fidelity, "names", lambda: ["one"])
     monkeypatch.setattr(fidelity, "reproduce", again)
     result = fidelity.reproduce_all(tmp_path / "out", finished_only=True, measured=True)
-    assert result["measured"] == {"runs": 6, "figures_lacking": ["one times"]}
-    page = Path(result["files"]["report"]).read_text()
+    assert result.reused == Reused(6, ["one times"])
+    page = Path(result.files["report"]).read_text()
     assert "6 of the runs were taken from the `measured.json` of the papers." in page
     assert (tmp_path / "out" / "pages" / "records" / "fidelity-one.md").is_file()
 

@@ -54,16 +54,16 @@ def test_a_figure_is_drawn_from_runs_that_recorded_nothing(
     source = Paper.load("christiansen2000")
     monkeypatch.setattr(Paper, "load", classmethod(lambda *_: replace(source, quick=short)))
     result = reproduce("christiansen2000", ["22-98"], quick=True, out=tmp_path)
-    assert (result["runs"], result["failed"]) == (5, {})
-    assert result["figures"] == {"22-98": str(tmp_path / "figures" / "figure-22-98.svg")}
-    text = Path(result["figures"]["22-98"]).read_text(encoding="utf-8")
+    assert (result.runs, result.failed) == (5, {})
+    assert result.figures == {"22-98": str(tmp_path / "figures" / "figure-22-98.svg")}
+    text = Path(result.figures["22-98"]).read_text(encoding="utf-8")
     assert "drop-tail 190 at 98 %" in text
     assert "Share of responses that take that long or longer" in text
     assert "figure 22-98, quick" in text
     assert "Quick runs of 30 s, which are not scored" in text
     assert "Dots: published" not in text
     assert "ublished points are left out" in text
-    report = Path(result["files"]["report"]).read_text(encoding="utf-8")
+    report = Path(result.files["report"]).read_text(encoding="utf-8")
     assert "(figures/figure-22-98.svg)" in report
 
 

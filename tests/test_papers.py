@@ -11,13 +11,16 @@ import pyarrow as pa
 import pytest
 from aqmlab._util.expressions import Expression
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import claims
-from aqmlab.papers.paper import Paper
-from aqmlab.papers.plan import Plan
+from aqmlab.papers import judge, noise, rule
+from aqmlab.papers.cells import Cell
+from aqmlab.papers.claim import Claim, Further
+from aqmlab.papers.judge import ClaimScore, Judged
+from aqmlab.papers.paper import Column, Paper
+from aqmlab.papers.plan import Plan, further_seeds
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.papers.scoreboard import Cell, Column, Scoreboard
+from aqmlab.papers.reproduction import claims_page
+from aqmlab.papers.scoreboard import Scoreboard
 from aqmlab.results import recorded
-from aqmlab.results.verdict import Verdict
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps.file import Sweep
 
@@ -79,15 +82,15 @@ def test_quick_runs_are_as_short_as_the_paper_says(key: str) -> None:
 @pytest.mark.parametrize("key", CLAIMS)
 def test_every_claim_can_be_judged_or_says_why_not(key: str) -> None:
     source = paper(key)
-    verdicts = claims.judge(source, every_cell(source, [1.0, 1.0]))
-    assert len(verdicts) == len({found.id for found in verdicts}) == CLAIMS[key]
+    verdicts = judge.judge(source, every_cell(source, [1.0, 1.0]))
+    assert len(verdicts) == len({found.claim.id for found in verdicts}) == CLAIMS[key]
     assert all(found.measured for found in verdicts)
 
 
 def test_claims_whose_rows_were_not_run_are_undecided() -> None:
     source = paper("synctcp2005")
-    assert len(claims.judge(source, [])) < CLAIMS["synctcp2005"]
-    verdicts = claims.judge(source, [], tables=[table.id for table in source.tables])
+    assert len(judge.judge(source, [])) < CLAIMS["synctcp2005"]
+    verdicts = judge.judge(source, [], tables=[table.id for table in source.tables])
     assert len(verdicts) == CLAIMS["synctcp2005"]
     assert {found.outcome for found in verdicts} == {"undecided"}
 
@@ -122,7 +125,7 @@ def test_schemes_are_those_of_table_i() -> None:
 def test_the_experiments_are_those_of_table_1() -> None:
     source = paper("weigle2003")
     plan = Plan(source, [1])
-    again = {name for reading in source.readings for name in reading.instead.values()}
+    again = {name for reading in source.interpretations for name in reading.replaces.values()}
     plan.add_tables([table for table in source.tables if table.id not in again])
     # Twelve experiments at nine loads, six runs of RED, twelve one way, the traffic alone.
     assert len(plan.scenarios) == 12 * 9 + 6 + 12 + 1
@@ -157,7 +160,11 @@ def number(quantity: str) -> float:
 SPEC: dict[str, Any] = {"id": "X", "type": "ordering", "text": "x", "own_tables": "agrees"}
 
 
-def judged(rule: str, low: Sequence[float], high: Sequence[float]) -> Verdict:
+def claim(**more: Any) -> Claim:
+    return Claim.read({**SPEC, **more}, Path("claims.toml"))
+
+
+def judged(predicate: str, low: Sequence[float], high: Sequence[float]) -> Judged:
     source = paper("synctcp2005")
     loss = source.table("table1").columns[0]
     cells = [
@@ -165,7 +172,7 @@ def judged(rule: str, low: Sequence[float], high: Sequence[float]) -> Verdict:
         Cell("table1", "reno", loss, "3.9", tuple(high)),
     ]
     values = {(cell.table, cell.row, cell.column.name): cell.ours or None for cell in cells}
-    return claims.decide({**SPEC, "rule": rule}, source, values)
+    return judge.decide(claim(rule=predicate), source, values)
 
 
 ORDER = "sync.loss_rate_pct < reno.loss_rate_pct"
@@ -205,16 +212,16 @@ def test_a_row_that_lacks_a_run_decides_nothing() -> None:
         replace(cell, ours=(1.0,), lacks_runs=True) if cell.row == "sync_tcp" else cell
         for cell in cells
     ]
-    verdicts = {found.id: found for found in claims.judge(source, lacking)}
+    verdicts = {found.claim.id: found for found in judge.judge(source, lacking)}
     assert verdicts["S07"].measured == "a run is missing"
 
 
 def test_claims_within_noise_give_their_rows_further_seeds() -> None:
     """And every row that is the same experiment; a paper of several seeds has no such claims."""
     source = paper("le2005")
-    spec = {"seeds": [2, 3], "claims": ["L4-06"]}
-    source = replace(source, claims={**source.claims, "further": [spec]})
-    found = claims.further_seeds(source)
+    further = (Further(claims=("L4-06",), seeds=(2, 3)),)
+    source = replace(source, claims=replace(source.claims, further=further))
+    found = further_seeds(source)
     assert {label for _, label in found} == {"droptail_24 at 90", "droptail_240 at 90"}
     assert {table for table, _ in found} == {"4.1", "4.2"}
     assert set(found.values()) == {(2, 3)}
@@ -223,11 +230,25 @@ def test_claims_within_noise_give_their_rows_further_seeds() -> None:
     names = plan.rows["4.2", "droptail_24 at 90"]
     assert [plan.scenarios[name].data["seed"] for name in names] == [1, 2, 3]
     assert len(plan.rows["4.2", "droptail_24 at 98"]) == 1
+
+
+def test_verdicts_that_one_run_leaves_to_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = paper("le2005")
+    further = (Further(claims=("L4-06",), seeds=(2, 3)),)
+    source = replace(source, claims=replace(source.claims, further=further))
     ours = {"L4-06": 0.5, "L4-07": 0.5, "L4-08": 0.97}
-    assert claims.within_noise(source, ours, 1, with_further=True) == {"L4-07"}
+    monkeypatch.setattr(noise, "shares_of_ours", lambda *_: ours)
+    monkeypatch.setattr(noise, "shares", lambda *_: {})
+    first = judge.judge(source, [], tables=[table.id for table in source.tables])
+
+    def within(seeds: int, *, further: bool) -> set[str]:
+        found = judge.with_noise(source, first, [], seeds, further=further)
+        return {one.claim.id for one in found if one.within_noise}
+
+    assert within(1, further=True) == {"L4-07"}
     # Seeds that somebody names leave out the further ones; several decide all.
-    assert claims.within_noise(source, ours, 1, with_further=False) == {"L4-06", "L4-07"}
-    assert claims.within_noise(source, ours, 2, with_further=False) == set()
+    assert within(1, further=False) == {"L4-06", "L4-07"}
+    assert within(2, further=False) == set()
 
 
 def test_the_numbers_behind_a_verdict_are_named() -> None:
@@ -244,24 +265,23 @@ def test_a_rule_with_an_unknown_row_or_column_is_an_error() -> None:
 
 
 def test_a_rule_of_several_cases_is_true_where_it_is_true_of_all() -> None:
-    spec = {
-        **SPEC,
-        "each": {"low": ["free", "sync"], "share": [0, 1]},
-        "rule": ["$low.p50_s < reno.p50_s", "$low.p50_s > $share"],
-    }
-    assert claims.rules(spec) == [
+    several = claim(
+        each={"low": ["free", "sync"], "share": [0, 1]},
+        rule=["$low.p50_s < reno.p50_s", "$low.p50_s > $share"],
+    )
+    assert several.rules == (
         "free.p50_s < reno.p50_s",
         "sync.p50_s < reno.p50_s",
         "free.p50_s > 0",
         "free.p50_s > 1",
         "sync.p50_s > 0",
         "sync.p50_s > 1",
-    ]
+    )
     source = paper("synctcp2005")
     values = {("table1", name, "p50_s"): [1.5, 2.5] for name in ("uncongested", "sync_tcp")}
-    found = claims.decide(spec, source, {**values, ("table1", "reno", "p50_s"): [2.0, 3.0]})
+    found = judge.decide(several, source, {**values, ("table1", "reno", "p50_s"): [2.0, 3.0]})
     assert found.outcome == "holds"
-    found = claims.decide(spec, source, {**values, ("table1", "reno", "p50_s"): [1.0, 2.0]})
+    found = judge.decide(several, source, {**values, ("table1", "reno", "p50_s"): [1.0, 2.0]})
     assert found.outcome == "fails"
     assert found.measured == (
         "free.p50_s 2; reno.p50_s 1.5; sync.p50_s 2; not true in 2 of 6 cases"
@@ -270,16 +290,16 @@ def test_a_rule_of_several_cases_is_true_where_it_is_true_of_all() -> None:
 
 def test_a_name_with_a_star_stands_for_many_rows_of_several_tables() -> None:
     source = paper("le2005")
-    place = claims.place("c4_pi_24_ecn_98", "loss_pct", source)
+    place = rule.place("c4_pi_24_ecn_98", "loss_pct", source)
     assert (place.table, [row.label for row in place.rows]) == ("4.1", ["pi_24_ecn at 98"])
-    assert claims.place("c4_pi_24_ecn_98", "p50_s", source).table == "4.2"
-    labels = {row.label.split("_")[0] for row in claims.place("aqm4_80", "p50_s", source).rows}
+    assert rule.place("c4_pi_24_ecn_98", "p50_s", source).table == "4.2"
+    labels = {row.label.split("_")[0] for row in rule.place("aqm4_80", "p50_s", source).rows}
     assert labels == {"pi", "rem", "ared", "blue", "avq", "lqd", "afd", "rio", "dcn"}
-    assert len(claims.place("all6", "p50_s", source).rows) == 72
+    assert len(rule.place("all6", "p50_s", source).rows) == 72
 
 
 @pytest.mark.parametrize(
-    ("rule", "answer"),
+    ("predicate", "answer"),
     [
         ("near(1.09, 1, 0.1)", True),
         ("near(1.11, 1, 0.1)", False),
@@ -289,16 +309,16 @@ def test_a_name_with_a_star_stands_for_many_rows_of_several_tables() -> None:
         ("max(largest(x, 4 - x)) == 3 and quantile(0.5, x) == 2", True),
     ],
 )
-def test_what_near_means(rule: str, answer: bool) -> None:
+def test_what_near_means(predicate: str, answer: bool) -> None:
     values = {"x": np.array([1.0, 3.0, 2.0])}
-    assert Expression.parse(rule, claims.FUNCTIONS).value(values) == answer
+    assert Expression.parse(predicate, rule.FUNCTIONS).value(values) == answer
 
 
 def test_expressions_call_only_what_they_are_given() -> None:
     values = {"x": np.array([1.0, 3.0, 2.0]), "y": np.array([10.0, 30.0, 20.0])}
 
     def value(text: str) -> object:
-        return Expression.parse(text, claims.FUNCTIONS).value(values)
+        return Expression.parse(text, rule.FUNCTIONS).value(values)
 
     assert value("max(y / x) == 10 and within(1, 3, x)")
     assert value("at_max(x, y)") == 3
@@ -309,36 +329,37 @@ def test_expressions_call_only_what_they_are_given() -> None:
         Expression.parse("max(x)")
 
 
+def verdict(name: str, outcome: str, own_tables: str, copies: float | None = None) -> Judged:
+    return Judged(Claim(name, "ordering", "", own_tables), outcome, "", noisy_copies=copies)
+
+
 def test_contradicted_claims_are_counted_apart() -> None:
     verdicts = [
-        Verdict("a", "", "holds", "", "agrees"),
-        Verdict("b", "", "fails", "", "partly"),
-        Verdict("c", "", "fails", "", "not_tabulated"),
+        verdict("a", "holds", "agrees"),
+        verdict("b", "fails", "partly"),
+        verdict("c", "fails", "not_tabulated"),
     ]
-    counted = {"holds": 1, "fails": 1, "undecided": 0, "undecidable": 0, "contradicted": 1}
-    assert claims.score(verdicts, {}) == counted
-    assert "contradict it) | **fails**" in claims.to_markdown(verdicts, {}, {})
+    assert judge.score(verdicts) == ClaimScore(holds=1, fails=1, contradicted=1)
+    assert "contradict it) | **fails**" in claims_page(verdicts, {})
 
 
 def test_claims_that_the_print_cannot_decide_are_counted_apart() -> None:
     """Whether they hold of ours or not; one that the tables contradict stays contradicted."""
     verdicts = [
-        Verdict("a", "", "holds", "", "agrees"),
-        Verdict("b", "", "fails", "", "agrees"),
-        Verdict("c", "", "fails", "", "disagrees"),
-        Verdict("d", "", "fails", "", "agrees"),
+        verdict("a", "holds", "agrees", 0.79),
+        verdict("b", "fails", "agrees", 0.5),
+        verdict("c", "fails", "disagrees", 0.1),
+        verdict("d", "fails", "agrees", 0.8),
     ]
-    shares = {"a": 0.79, "b": 0.5, "c": 0.1, "d": 0.8}
-    counted = {"holds": 0, "fails": 1, "undecided": 0, "undecidable": 2, "contradicted": 1}
-    assert claims.score(verdicts, shares) == counted
-    page = claims.to_markdown(verdicts, shares, {})
+    assert judge.score(verdicts) == ClaimScore(fails=1, undecidable=2, contradicted=1)
+    page = claims_page(verdicts, {})
     assert "a:  (undecidable: true of 79 % of noisy copies of the paper's tables) | holds" in page
     assert "nor are 2 that its print cannot decide" in page
 
 
 def test_quick_runs_decide_orderings_only() -> None:
     source = paper("synctcp2005")
-    verdicts = {v.id: v for v in claims.judge(source, every_cell(source, [1.0]), quick=True)}
+    verdicts = {v.claim.id: v for v in judge.judge(source, every_cell(source, [1.0]), quick=True)}
     assert verdicts["S07"].outcome == "fails"
     assert verdicts["S27"].measured == "quick runs decide orderings only"
 
@@ -401,7 +422,7 @@ def test_a_very_short_run(
         Paper, "load", classmethod(lambda *_: Paper(**{**vars(source), "quick": short}))
     )
     result = reproduce(key, [table], quick=True, out=tmp_path)
-    assert (result["failed"], result["scored"]) == ({}, False)
-    assert result["runs"] == len(source.table(table).rows)
-    report = Path(result["files"]["report"]).read_text(encoding="utf-8")
+    assert (result.failed, result.board.scored) == ({}, False)
+    assert result.runs == len(source.table(table).rows)
+    report = Path(result.files["report"]).read_text(encoding="utf-8")
     assert f"## {source.table(table).title}" in report

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import claims, readings
+from aqmlab.papers import judge
+from aqmlab.papers.cells import Cell
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan
-from aqmlab.papers.scoreboard import Cell
+from aqmlab.papers.reproduction import both_verdicts, claims_page
 from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
 from conftest import ROOT
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from aqmlab.papers.readings import Read
+    from aqmlab.papers.judge import Alternative
 
 TABLES = """
 paper = "Somebody: Something, 2000"
@@ -90,11 +91,11 @@ FIRST = {("1", "red at 90"): 2.0, ("1", "red at 98"): 6.0}
 FIRST |= {("1", "tail at 90"): 1.0, ("1", "tail at 98"): 5.0}
 
 
-def read(paper: Paper, losses: Mapping[tuple[str, str], float]) -> Read:
+def read(paper: Paper, losses: Mapping[tuple[str, str], float]) -> Alternative:
     """What becomes of the claims in the only reading."""
     found = cells(paper, losses)
-    first = claims.judge(paper, found, tables=["1", "1-small"])
-    [one] = readings.judge(paper, found, first, {}, ["1", "1-small"])
+    first = judge.judge(paper, found, tables=["1", "1-small"])
+    [one] = judge.alternatives(paper, found, first, ["1", "1-small"])
     return one
 
 
@@ -116,13 +117,13 @@ def test_a_reading_has_its_rows_with_its_settings_on_top(paper: Paper) -> None:
 def test_claims_are_judged_in_both_readings(paper: Paper) -> None:
     one = read(paper, FIRST | {("1-small", "red at 90"): 1.0, ("1-small", "red at 98"): 4.0})
     [(first, second)] = one.pairs
-    assert (first.id, first.outcome, second.outcome) == ("A1", FAILS, HOLDS)
+    assert (first.claim.id, first.outcome, second.outcome) == ("A1", FAILS, HOLDS)
     assert second.measured == "red.loss_pct 4; tail.loss_pct 5"
-    assert (one.score[HOLDS], one.score[FAILS]) == (2, 0)
+    assert (one.score.holds, one.score.fails) == (2, 0)
 
 
 def test_only_claims_on_the_rows_of_a_reading_rest_on_it(paper: Paper) -> None:
-    assert readings.concerned(paper, paper.readings[0]) == {"A1"}
+    assert judge.concerned(paper, paper.interpretations[0]) == {"A1"}
 
 
 def test_without_its_runs_a_reading_decides_nothing(paper: Paper) -> None:
@@ -133,17 +134,17 @@ def test_without_its_runs_a_reading_decides_nothing(paper: Paper) -> None:
 
 def test_a_reading_whose_tables_were_not_asked_for_is_left_out(paper: Paper) -> None:
     found = cells(paper, FIRST)
-    first = claims.judge(paper, found)
-    assert readings.judge(paper, found, first, {}, ["1"]) == []
+    first = judge.judge(paper, found)
+    assert judge.alternatives(paper, found, first, ["1"]) == []
 
 
 def test_the_report_shows_both_verdicts(paper: Paper) -> None:
     one = read(paper, FIRST | {("1-small", "red at 90"): 1.0, ("1-small", "red at 98"): 4.0})
-    text = readings.to_markdown(one)
+    text = both_verdicts(one)
     assert "1 claims rest on these rows; 1 hold in this reading only, 0 in the first only" in text
     assert "| A1: RED loses less | fails | **holds** | red.loss_pct 4; tail.loss_pct 5 |" in text
-    [first, other] = claims.judge(paper, cells(paper, FIRST))
-    text = claims.to_markdown([first, other], {}, {"A1": "hangs on sizes"})
+    [first, other] = judge.judge(paper, cells(paper, FIRST))
+    text = claims_page([first, other], {"A1": "hangs on sizes"})
     assert "| A1: RED loses less (hangs on sizes) | **fails** |" in text
 
 
@@ -165,10 +166,10 @@ def test_readings_of_the_papers_set_what_they_say(
     name: str, reading: str, rows: int, field: str
 ) -> None:
     paper = Paper.load(str(ROOT / "papers" / name))
-    [one] = [one for one in paper.readings if one.id == reading]
+    [one] = [one for one in paper.interpretations if one.id == reading]
     plan = Plan(paper, [1])
-    plan.add_tables([paper.table(other) for other in one.instead.values()])
+    plan.add_tables([paper.table(other) for other in one.replaces.values()])
     assert len(plan.rows) >= rows
     for scenario in plan.scenarios.values():
         assert field in str(scenario.data)
-    assert len(readings.concerned(paper, one)) >= 15
+    assert len(judge.concerned(paper, one)) >= 15

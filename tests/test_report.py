@@ -508,7 +508,7 @@ def test_a_reproduction_judges_its_runs(tmp_path: Path) -> None:
     (paper / "published.csv").write_text("queue,loss_pct\n5,99.0\n20,1.00\n")
     (paper / "tables.toml").write_text(PAPER)
     result = reproduce(str(paper), out=tmp_path / "out", jobs=1)
-    assert result["failed"] == {}
+    assert result.failed == {}
     [run] = [
         run
         for run in gather([tmp_path / "out"])

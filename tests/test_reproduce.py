@@ -13,14 +13,15 @@ import pyarrow as pa
 import pytest
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import claims as rule
-from aqmlab.papers.paper import Paper
+from aqmlab.papers import rule
+from aqmlab.papers.cells import Cell
+from aqmlab.papers.paper import Column, Paper
 from aqmlab.papers.plan import Plan
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.papers.scoreboard import Cell, Column, Scoreboard
+from aqmlab.papers.scoreboard import Scoreboard
 from aqmlab.results import recorded
 from aqmlab.results.terms import Term, Tolerance, total
-from small_paper import executor, written
+from small_paper import executor, scoreboard, written
 
 ROOT = Path(__file__).parents[1]
 
@@ -155,7 +156,7 @@ def test_a_reproduction_scores_and_writes(
     # Seeds 1 and 2 miss by -0.01 and +0.01: their mean is right for 20 users and off for 40.
     engine = executor(lambda users, seed: users / 200 + 0.02 * seed - 0.03)
     monkeypatch.setattr(parallel, "execute_all", engine)
-    result = reproduce(str(small), out=tmp_path / "out")
+    result = scoreboard(small, out=tmp_path / "out")
     assert result["cells"] == {"within": 2, "by_value": 2, "total": 3}
     assert result["tables"]["1"] == {
         "title": "Table 1",
@@ -184,7 +185,7 @@ def test_a_failed_run_counts_as_outside(
 ) -> None:
     engine = executor(lambda users, _: None if users == 40 else users / 200)
     monkeypatch.setattr(parallel, "execute_all", engine)
-    result = reproduce(str(small), out=tmp_path / "out")
+    result = scoreboard(small, out=tmp_path / "out")
     assert result["cells"] == {"within": 1, "by_value": 1, "total": 3}
     assert list(result["failed"].values()) == ["it broke", "it broke"]
     [found] = result["claims"]["verdicts"]
@@ -197,17 +198,17 @@ def test_a_fit_runs_the_table_that_it_needs(
 ) -> None:
     engine = executor(lambda users, _: users / 200)
     monkeypatch.setattr(parallel, "execute_all", engine)
-    result = reproduce(str(small), ["LINE"], out=tmp_path / "out", seeds=[7])
+    result = scoreboard(small, ["LINE"], out=tmp_path / "out", seeds=[7])
     assert list(result["tables"]) == ["line"]
     assert result["runs"] == 3
 
 
 def test_the_engine_runs_and_runs_are_used_again(small: Path, tmp_path: Path) -> None:
-    first = reproduce(str(small), ["1"], quick=True, out=tmp_path / "out")
+    first = scoreboard(small, ["1"], quick=True, out=tmp_path / "out")
     assert (first["scored"], first["failed"], first["seeds"]) == (False, {}, [1])
     runs = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "runs").iterdir()}
     assert len(runs) == 3
-    again = reproduce(str(small), quick=True, out=tmp_path / "out")
+    again = scoreboard(small, quick=True, out=tmp_path / "out")
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "runs").iterdir()} == runs
     assert again["tables"]["1"] == first["tables"]["1"]
     assert again["claims"]["verdicts"][0]["because"] == "quick runs decide orderings only"
@@ -215,15 +216,15 @@ def test_the_engine_runs_and_runs_are_used_again(small: Path, tmp_path: Path) ->
 
 def test_only_what_is_finished_is_shown(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert reproduce(str(small), out=out, finished_only=True)["runs"] == 0
-    whole = reproduce(str(small), ["1"], out=out, seeds=[1])
+    assert scoreboard(small, out=out, finished_only=True)["runs"] == 0
+    whole = scoreboard(small, ["1"], out=out, seeds=[1])
     gone = next((out / "runs").iterdir())
     shutil.rmtree(gone)
-    part = reproduce(str(small), ["1"], out=out, seeds=[1], finished_only=True)
+    part = scoreboard(small, ["1"], out=out, seeds=[1], finished_only=True)
     assert (part["runs"], part["failed"]) == (whole["runs"] - 1, {})
     assert (whole["rows"], part["rows"]) == ({"run": 3, "total": 3}, {"run": 2, "total": 3})
     assert "2 of 3 rows have been run" in (out / "report.md").read_text()
-    line = reproduce(str(small), ["line"], out=out, seeds=[1], finished_only=True)
+    line = scoreboard(small, ["line"], out=out, seeds=[1], finished_only=True)
     assert line["cells"]["total"] == 0
     assert not gone.exists()
 
@@ -232,7 +233,7 @@ def test_unknown_papers_and_tables_are_named(small: Path) -> None:
     with pytest.raises(AqmlabError, match=r"no paper nobody1999; known papers: .*christiansen2000"):
         reproduce("nobody1999")
     with pytest.raises(AqmlabError, match=r"small has no table or figure B\.9; it has 1, line"):
-        reproduce(str(small), ["B.9"])
+        scoreboard(small, ["B.9"])
 
 
 @pytest.mark.parametrize(
@@ -248,14 +249,35 @@ def test_a_broken_paper_is_one_sentence(small: Path, old: str, new: str, message
     text = (small / "tables.toml").read_text()
     (small / "tables.toml").write_text(text.replace(old, new, 1))
     with pytest.raises(AqmlabError, match=message):
-        reproduce(str(small))
+        scoreboard(small)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'rule = "few.median < more.median - 0.05"',
+            'signature = ["S"]',
+            "found neither of rule and undecided",
+        ),
+        ("rule = ", 'undecided = "x"\nrule = ', "found both of rule and undecided"),
+        ("few.median < more", "few.median < $more", "rule or each: KeyError"),
+        ("few.median < more", "few.median << more", "rule .* holds"),
+        ('own_tables = "agrees"', "", "found no own_tables"),
+    ],
+)
+def test_a_broken_claim_is_one_sentence(small: Path, old: str, new: str, message: str) -> None:
+    text = (small / "claims.toml").read_text()
+    (small / "claims.toml").write_text(text.replace(old, new, 1))
+    with pytest.raises(AqmlabError, match=rf"claims\.toml: S: .*{message}"):
+        scoreboard(small)
 
 
 def test_signatures_are_refused(small: Path) -> None:
     (small / "signatures.toml").write_text("")
     expected = r"signatures\.toml: found signatures; expected rules in claims\.toml"
     with pytest.raises(AqmlabError, match=expected):
-        reproduce(str(small))
+        scoreboard(small)
 
 
 SIZES = np.arange(1921, 3841)
@@ -327,5 +349,5 @@ def test_even_times_have_no_bands() -> None:
 
 def test_a_figure_without_a_quick_row_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AqmlabError, match="4-pi-90: quick runs leave out all of its rows"):
-        reproduce("le2005", ["4-pi-90"], quick=True, out=tmp_path / "out")
+        scoreboard(Path("le2005"), ["4-pi-90"], quick=True, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

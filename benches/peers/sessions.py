@@ -23,8 +23,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from aqmlab.papers import claims
+from aqmlab.papers.judge import decide
 from aqmlab.papers.paper import Paper, Row, Table
+from aqmlab.papers.rule import rows_of
 from aqmlab.results.terms import total
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.validation.simulators import called, plain
@@ -218,9 +219,9 @@ def needed(paper: Paper) -> list[tuple[Table, Row]]:
     """The rows that the claims rest on."""
     wanted = {
         place
-        for spec in paper.claims["claims"]
-        if spec["id"] in JUDGED + BESIDE
-        for place in claims.rows_of(spec, paper)
+        for claim in paper.claims.entries
+        if claim.id in JUDGED + BESIDE
+        for place in rows_of(claim, paper)
     }
     return [
         (table, row)
@@ -291,10 +292,10 @@ def verdicts(
 ) -> list[str]:
     """The claims' verdicts by our numbers and by ns-2's, with the latter."""
     lines = ["| claim | ours | ns-2 | ns-2's numbers |", "| --- | --- | --- | --- |"]
-    for spec in paper.claims["claims"]:
-        if spec["id"] in JUDGED + BESIDE:
-            found = claims.decide(spec, paper, theirs)
-            cells = [spec["id"], mine[way.suffix][spec["id"]], found.outcome, found.measured]
+    for claim in paper.claims.entries:
+        if claim.id in JUDGED + BESIDE:
+            found = decide(claim, paper, theirs)
+            cells = [claim.id, mine[way.suffix][claim.id], found.outcome, found.measured]
             lines.append(f"| {' | '.join(cells)} |")
     return lines
 

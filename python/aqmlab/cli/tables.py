@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -42,6 +42,9 @@ from aqmlab.results.shown import (
 )
 from aqmlab.results.statistics import Estimate
 from aqmlab.scenario.catalog import Entry
+
+if TYPE_CHECKING:
+    from aqmlab.papers.reproduction import Line
 
 __all__ = [
     "compare_tables",
@@ -295,28 +298,20 @@ def _cell(metric: Metric, value: float | None) -> str:
     return "-" if value is None or math.isnan(value) else metric.shown(value)
 
 
-def score_table(result: Mapping[str, Any]) -> Table:
+def score_table(lines: Sequence[Line], *, of_papers: bool, scored: bool) -> Table:
     """How many published cells, and claims, were met: of each table, or of each paper."""
     table = Table()
-    whole = "papers" in result
-    table.add_key("paper" if whole else "table")
+    table.add_key("paper" if of_papers else "table")
     table.add_number("cells within")
-    if whole:
+    if of_papers:
         table.add_number("claims hold")
     table.add_text("what")
-    parts = result["papers"] if whole else result["tables"]
-    for name, part in {**parts, "all": result}.items():
-        cells = part.get("cells", part)
-        shown = f"{cells['within']}/{cells['total']}" if cells["total"] else "-"
-        shown = shown if result["scored"] else "not scored"
-        cells_and_claims = [shown, _claims_words(part["claims"])] if whole else [shown]
-        table.add_row(name, *cells_and_claims, part.get("title", ""))
+    for name, cells, title, claims in lines:
+        shown = f"{cells.within}/{cells.total}" if cells.total else "-"
+        words = [shown if scored else "not scored"]
+        words += [f"{claims.holds}/{claims.decided}"] if claims else []
+        table.add_row(name, *words, title)
     return table
-
-
-def _claims_words(score: Mapping[str, int]) -> str:
-    """How many of the claims that were decided hold."""
-    return f"{score['holds']}/{score['holds'] + score['fails']}"
 
 
 def list_table(kind: str, entries: Mapping[str, str]) -> Table:

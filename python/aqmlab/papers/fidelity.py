@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
+from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from aqmlab import _native
 from aqmlab._util.files import write_text
 from aqmlab._util.markup import markdown
-from aqmlab.papers.claims import CONTRADICTED
+from aqmlab.papers.judge import Alternative, ClaimScore, Judged, score_by_type
 from aqmlab.papers.measured import FILE
 from aqmlab.papers.paper import names
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.papers.scoreboard import power_words, score_words
-from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
+from aqmlab.papers.reproduction import Line, Reproduction, Reused, Rows
+from aqmlab.papers.scoreboard import Power, Score
+from aqmlab.results.verdict import FAILS, HOLDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["intact", "reproduce_all"]
+__all__ = ["Fidelity", "intact", "reproduce_all"]
 
-_Result = dict[str, Any]
-"""What a reproduction found: its ``scoreboard.json``."""
+
+_Sum = TypeVar("_Sum", Score, Power, ClaimScore, Rows)
 
 _HEAD = """# Fidelity
 
@@ -34,104 +38,174 @@ page, and [the claims that fail](../records/fidelity-claims.md)."""
 _CLAIMS_HEAD = """# Claims that fail, and second readings
 
 [Fidelity](../docs/fidelity.md) counts the claims. `aqmlab reproduce all` writes this page."""
-_POWER = (
-    *("informative", "informative_within", "right_side"),
-    *("reference_within", "unfitted", "unfitted_within"),
-)
-"""What the cells can tell, as counts that are added up over the papers."""
 _LENGTHS = {"published": "as published", "usual": "partly shorter", "quick": "quick"}
 """How long a paper's runs are."""
 _SEAL = "<!-- Generated: what is changed by hand does not fit its hash, {} -->"
 """The last line of a generated page."""
 
 
-def reproduce_all(out: Path | None = None, **options: Any) -> _Result:  # noqa: ANN401 - passed on
+def reproduce_all(out: Path | None = None, **options: Any) -> Fidelity:  # noqa: ANN401 - passed on
     """Repeats every known paper, one after the other.
 
     Args:
         out: Folder of the papers' own folders, of ``scoreboard.json`` and of ``pages``; None:
             ``out/reproduce``. Finished runs found there are not run again.
         options: What :func:`aqmlab.papers.reproduce.reproduce` takes beside paper and tables.
-
-    Returns:
-        What ``scoreboard.json`` holds: the sums over the papers, and the result of each.
     """
     folder = out or Path("out") / "reproduce"
-    results = {name: reproduce(name, out=folder / name, **options) for name in names()}
-    whole = {
-        "engine": _native.engine(),
-        "scored": all(result["scored"] for result in results.values()),
-        "cells": _added(results, "cells", ("within", "by_value", "total")),
-        "power": _added(results, "power", _POWER),
-        "claims": _added(
-            results, "claims", (HOLDS, FAILS, UNDECIDED, "undecidable", "contradicted")
-        ),
-        "rows": _added(results, "rows", ("run", "total")),
-        "runs": sum(result["runs"] for result in results.values()),
-        "failed": {
+    return _written(
+        Fidelity({name: reproduce(name, out=folder / name, **options) for name in names()}), folder
+    )
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """All papers, repeated."""
+
+    papers: Mapping[str, Reproduction]
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Where the files of all are, by what they are."""
+
+    def _sum(self, of: Callable[[Reproduction], _Sum]) -> _Sum:
+        """The sum of something over the papers."""
+        return reduce(add, map(of, self.papers.values()))
+
+    @property
+    def scored(self) -> bool:
+        """Whether all are; quick runs are not."""
+        return all(one.board.scored for one in self.papers.values())
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine."""
+        return next(one.engine for one in self.papers.values())
+
+    @property
+    def cells(self) -> Score:
+        """The score of all cells."""
+        return self._sum(lambda one: one.board.count())
+
+    @property
+    def power(self) -> Power:
+        """What the score can tell."""
+        return self._sum(lambda one: one.board.power())
+
+    @property
+    def claims(self) -> ClaimScore:
+        """The score of all claims."""
+        return self._sum(lambda one: one.claims)
+
+    @property
+    def rows(self) -> Rows:
+        """How many rows have their runs."""
+        return self._sum(lambda one: one.rows)
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return sum(one.runs for one in self.papers.values())
+
+    @property
+    def cpu_s(self) -> float:
+        """Their CPU time."""
+        return sum(one.cpu_s for one in self.papers.values())
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Why runs failed, by paper and name."""
+        return {
             f"{name}/{run}": reason
-            for name, result in results.items()
-            for run, reason in result["failed"].items()
-        },
-        "cpu_s": sum(result["cpu_s"] for result in results.values()),
-        "figures": {
-            f"{name} {figure}": file
-            for name, result in results.items()
-            for figure, file in result["figures"].items()
-        },
-        "papers": results,
-    }
-    taken = [result["measured"] for result in results.values() if "measured" in result]
-    if taken:
-        whole["measured"] = {
-            "runs": sum(found["runs"] for found in taken),
-            "figures_lacking": [
-                f"{name} {figure}"
-                for name, result in results.items()
-                for figure in result.get("measured", {}).get("figures_lacking", [])
-            ],
+            for name, one in self.papers.items()
+            for run, reason in one.failed.items()
         }
-    whole["files"] = _write(folder, whole)
-    return whole
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """Where figures are, by paper and id."""
+        return {
+            f"{name} {figure}": file
+            for name, one in self.papers.items()
+            for figure, file in one.figures.items()
+        }
+
+    @property
+    def reused(self) -> Reused | None:
+        """What numbers of the papers' files stand in for; None: nothing was to be taken."""
+        found = {name: one.reused for name, one in self.papers.items() if one.reused is not None}
+        if not found:
+            return None
+        lacking = [f"{name} {figure}" for name in found for figure in found[name].figures_lacking]
+        return Reused(sum(one.runs for one in found.values()), lacking)
+
+    def lines(self) -> list[Line]:
+        """The score of each paper, and of all."""
+        found = [
+            Line(name, one.board.count(), one.paper.title, one.claims)
+            for name, one in self.papers.items()
+        ]
+        return [*found, Line("all", self.cells, "", self.claims)]
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``scoreboard.json`` holds: the sums over the papers, and each of them."""
+        reused = self.reused
+        return {
+            "engine": self.engine,
+            "scored": self.scored,
+            "cells": asdict(self.cells),
+            "power": asdict(self.power),
+            "claims": asdict(self.claims),
+            "rows": asdict(self.rows),
+            "runs": self.runs,
+            "failed": self.failed,
+            "cpu_s": self.cpu_s,
+            "figures": self.figures,
+            "papers": {name: one.to_json() for name, one in self.papers.items()},
+            **({"measured": asdict(reused)} if reused else {}),
+            **({"files": dict(self.files)} if self.files else {}),
+        }
+
+    def to_markdown(self) -> str:
+        """The scoreboard of all papers as a page of ``docs``."""
+        made = f"Engine {self.engine}, {self.runs} runs, {self.cpu_s / 3600:.1f} hours of CPU time."
+        if reused := self.reused:
+            made += f" {reused.runs} of the runs were taken from the `{FILE}` of the papers."
+        if not self.scored:
+            made += " Quick runs: cells are not scored."
+        parts = [
+            _HEAD,
+            made,
+            f"## Papers\n\n{_papers_table(self)}",
+            f"## What the cells can tell\n\n{_power_table(self)}",
+            f"## Cells\n\n{_cells_table(self)}",
+            f"## Claims\n\n{_types_table(self.papers)}",
+        ]
+        return "\n\n".join(parts) + "\n"
+
+    def claims_to_markdown(self) -> str:
+        """The claims that fail, and those of other interpretations, as a page of ``records``."""
+        parts = [
+            _CLAIMS_HEAD,
+            f"## Claims\n\n{_claims_table(self.papers)}",
+            f"## Second readings\n\n{_alternatives_table(self.papers)}",
+        ]
+        return "\n\n".join(parts) + "\n"
 
 
-def _added(results: Mapping[str, _Result], part: str, keys: Sequence[str]) -> dict[str, int | None]:
-    """The sums of some counts over the papers; None where one of them counts nothing."""
-    columns = {key: [result[part][key] for result in results.values()] for key in keys}
-    return {key: None if None in counts else sum(counts) for key, counts in columns.items()}
-
-
-def _write(folder: Path, whole: _Result) -> dict[str, str]:
-    """Writes the scoreboard, its page for ``docs``, and the reports that it links for ``records``.
+def _written(whole: Fidelity, folder: Path) -> Fidelity:
+    """Writes the scoreboard, its page for ``docs``, and what that links for ``records``.
 
     A paper some of whose rows have not been run gets none, so that an earlier page of it stays.
     """
     pages = folder / "pages"
-    for name, result in whole["papers"].items():
-        if _unfinished(result):
-            continue
-        report = Path(result["files"]["report"]).read_text(encoding="utf-8")
-        write_text(pages / "records" / f"fidelity-{name}.md", _sealed(report))
-    write_text(pages / "docs" / "fidelity.md", _sealed(_page(whole)))
-    claims = "\n\n".join(
-        [
-            _CLAIMS_HEAD,
-            f"## Claims\n\n{_claims_table(whole['papers'])}",
-            f"## Second readings\n\n{_readings_table(whole['papers'])}",
-        ]
-    )
-    write_text(pages / "records" / "fidelity-claims.md", _sealed(f"{claims}\n"))
-    text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
-    write_text(folder / "scoreboard.json", text)
-    return {
-        "scoreboard": str(folder / "scoreboard.json"),
-        "report": str(pages / "docs" / "fidelity.md"),
-    }
-
-
-def _unfinished(result: _Result) -> bool:
-    """Whether runs of some rows are missing; runs that failed are in the report."""
-    return bool(result["rows"]["run"] < result["rows"]["total"] and not result["failed"])
+    for name, one in whole.papers.items():
+        if not one.unfinished:
+            write_text(pages / "records" / f"fidelity-{name}.md", _sealed(one.to_markdown()))
+    page = pages / "docs" / "fidelity.md"
+    write_text(page, _sealed(whole.to_markdown()))
+    write_text(pages / "records" / "fidelity-claims.md", _sealed(whole.claims_to_markdown()))
+    board = folder / "scoreboard.json"
+    write_text(board, json.dumps(whole.to_json(), indent=2, ensure_ascii=False) + "\n")
+    return replace(whole, files={"scoreboard": str(board), "report": str(page)})
 
 
 def _sealed(text: str) -> str:
@@ -150,52 +224,25 @@ def intact(page: str) -> bool:
     return last == _seal(text)
 
 
-def _page(whole: _Result) -> str:
-    """The scoreboard of all papers as a Markdown page."""
-    papers = whole["papers"]
-    made = (
-        f"Engine {whole['engine']}, {whole['runs']} runs, {whole['cpu_s'] / 3600:.1f} hours of CPU "
-        "time."
-    )
-    if "measured" in whole:
-        taken = whole["measured"]["runs"]
-        made += f" {taken} of the runs were taken from the `{FILE}` of the papers."
-    if not whole["scored"]:
-        made += " Quick runs: cells are not scored."
-    return (
-        "\n\n".join(
-            [
-                _HEAD,
-                made,
-                f"## Papers\n\n{_papers_table(papers, whole)}",
-                f"## What the cells can tell\n\n{_power_table(papers, whole)}",
-                f"## Cells\n\n{_cells_table(papers, whole)}",
-                f"## Claims\n\n{_types_table(papers)}",
-            ]
-        )
-        + "\n"
-    )
-
-
-def _papers_table(papers: Mapping[str, _Result], whole: _Result) -> str:
+def _papers_table(whole: Fidelity) -> str:
     """The state of each paper in a line."""
     lines = [
         [
             f"[{name}](../records/fidelity-{name}.md)",
-            *_state(result),
-            _seeds(result),
-            _LENGTHS[result["length"]],
+            *_state(one.rows, one.board.count(), one.claims),
+            _seeds(one),
+            _LENGTHS[one.length],
         ]
-        for name, result in papers.items()
+        for name, one in whole.papers.items()
     ]
-    lines.append(["**all**", *_state(whole), "", ""])
+    lines.append(["**all**", *_state(whole.rows, whole.cells, whole.claims), "", ""])
     head = [
         *("paper", "rows run", "cells within"),
         *("claims hold", "fail", "undecided", "undecidable", "contradicted"),
         *("seeds", "length of runs"),
     ]
-    titles = "\n".join(f"- {name}: {result['title']}" for name, result in papers.items())
-    missing = [name for name, result in papers.items() if _unfinished(result)]
+    titles = "\n".join(f"- {name}: {one.paper.title}" for name, one in whole.papers.items())
+    missing = [name for name, one in whole.papers.items() if one.unfinished]
     note = (
         f"**Not all rows of {' and '.join(missing)} have been run**: what stands here is of those "
         "that have, and the report behind the link is an earlier one.\n\n"
@@ -211,14 +258,14 @@ def _papers_table(papers: Mapping[str, _Result], whole: _Result) -> str:
     )
 
 
-def _state(result: _Result) -> list[str]:
+def _state(rows: Rows, cells: Score, claims: ClaimScore) -> list[str]:
     """Rows run, cells within and claims of a paper, or of all."""
-    rows, cells, found = result["rows"], result["cells"], result["claims"]
+    counts = (claims.fails, claims.undecided, claims.undecidable, claims.contradicted)
     return [
-        _part(rows["run"], rows["total"]),
-        "-" if cells["within"] is None else _part(cells["within"], cells["total"]),
-        f"{found[HOLDS]}{_share(found[HOLDS], found[HOLDS] + found[FAILS])}",
-        *(str(found[word]) for word in (FAILS, UNDECIDED, "undecidable", "contradicted")),
+        _part(rows.run, rows.total),
+        "-" if cells.within is None else _part(cells.within, cells.total),
+        f"{claims.holds}{_share(claims.holds, claims.decided)}",
+        *map(str, counts),
     ]
 
 
@@ -232,15 +279,16 @@ def _share(some: int, whole: int) -> str:
     return f" ({100 * some / whole:.0f} %)" if whole else ""
 
 
-def _cells_table(papers: Mapping[str, _Result], whole: _Result) -> str:
+def _cells_table(whole: Fidelity) -> str:
     """How many cells are within tolerance, by paper and table."""
     lines = []
-    for name, result in papers.items():
-        tables = [table for table in result["tables"].values() if table["total"]]
-        lines += [[name, table["title"], *score_words(table)] for table in tables]
-        if len(tables) > 1:
-            lines.append([name, "**all**", *score_words(result["cells"])])
-    lines.append(["**all**", "", *score_words(whole["cells"])])
+    for name, one in whole.papers.items():
+        *tables, every = one.lines()
+        counted = [line for line in tables if line.cells.total]
+        lines += [[name, line.title, *line.cells.words()] for line in counted]
+        if len(counted) > 1:
+            lines.append([name, "**all**", *every.cells.words()])
+    lines.append(["**all**", "", *whole.cells.words()])
     head = ["paper", "table", "cells within", "share", "by value alone"]
     return markdown(head, lines, left=2) + (
         "\n\nA percentile is within by value or, where the distribution is flat, by rank. "
@@ -248,16 +296,13 @@ def _cells_table(papers: Mapping[str, _Result], whole: _Result) -> str:
     )
 
 
-def _power_table(papers: Mapping[str, _Result], whole: _Result) -> str:
+def _power_table(whole: Fidelity) -> str:
     """What the cells can tell, by paper."""
+    every = [(name, one.board.power(), one.board.count()) for name, one in whole.papers.items()]
     lines = [
-        [
-            name,
-            *power_words({**result["cells"], **result["power"]}),
-            _part(result["power"]["unfitted_within"], result["power"]["unfitted"]),
-        ]
-        for name, result in {**papers, "**all**": whole}.items()
-        if result["power"]["informative"] and result["cells"]["within"] is not None
+        [name, *power.words(cells.total), _part(power.unfitted_within or 0, power.unfitted)]
+        for name, power, cells in [*every, ("**all**", whole.power, whole.cells)]
+        if power.informative and cells.within is not None
     ]
     if not lines:
         return "No paper that was scored has a row without active queue management beside others."
@@ -273,26 +318,24 @@ def _power_table(papers: Mapping[str, _Result], whole: _Result) -> str:
     )
 
 
-def _types_table(papers: Mapping[str, _Result]) -> str:
+def _types_table(papers: Mapping[str, Reproduction]) -> str:
     """The claims by what they assert: equalities are cheap, orderings are not."""
-    lines = []
-    for name, result in papers.items():
-        for kind, found in result["claims"]["types"].items():
-            decided = found[HOLDS] + found[FAILS]
-            lines.append([name, kind, f"{_part(found[HOLDS], decided)}", str(found[UNDECIDED])])
+    lines = [
+        [name, kind, _part(found.holds, found.decided), str(found.undecided)]
+        for name, one in papers.items()
+        for kind, found in score_by_type(one.paper.claims, one.judged).items()
+    ]
     return markdown(["paper", "type", "hold, of the decided", "undecided"], lines, left=2)
 
 
-def _claims_table(papers: Mapping[str, _Result]) -> str:
+def _claims_table(papers: Mapping[str, Reproduction]) -> str:
     """The claims that fail, with measured values; those that the tables cannot decide apart."""
     failed = {
         counts: [
-            [f"{name} {found['id']}", _text(found, result), found["because"]]
-            for name, result in papers.items()
-            for found in result["claims"]["verdicts"]
-            if found["verdict"] == FAILS
-            and found["own_tables"] not in CONTRADICTED
-            and found["counts"] is counts
+            [f"{name} {found.claim.id}", _text(found, one.alternatives), found.measured]
+            for name, one in papers.items()
+            for found in one.judged
+            if found.outcome == FAILS and not found.claim.contradicted and found.counts is counts
         ]
         for counts in (True, False)
     }
@@ -308,29 +351,26 @@ def _claims_table(papers: Mapping[str, _Result]) -> str:
     return "\n\n".join(parts)
 
 
-def _text(found: Mapping[str, Any], result: _Result) -> str:
+def _text(found: Judged, others: Iterable[Alternative]) -> str:
     """A claim, with what its verdict rests on."""
     marks = [
-        f" ({reading['mark']})"
-        for reading in result["readings"]
-        if reading["mark"] and any(one["id"] == found["id"] for one in reading["concerned"])
+        f" ({one.interpretation.mark})"
+        for one in others
+        if one.interpretation.mark and any(first.claim == found.claim for first, _ in one.pairs)
     ]
-    return str(found["text"]) + "".join(marks)
+    return found.claim.text + "".join(marks)
 
 
-def _readings_table(papers: Mapping[str, _Result]) -> str:
-    """The second readings, and how many claims hold in either."""
+def _alternatives_table(papers: Mapping[str, Reproduction]) -> str:
+    """Other interpretations, and how many claims hold in either."""
     lines = []
-    for name, result in papers.items():
-        for reading in result["readings"]:
-            first, second = result["claims"], reading["claims"]
-            moved = [
-                (one["first"] == HOLDS, one["second"] == HOLDS) for one in reading["concerned"]
-            ]
+    for name, one in papers.items():
+        for other in one.alternatives:
+            moved = [(a.outcome == HOLDS, b.outcome == HOLDS) for a, b in other.pairs]
             lines.append(
                 [
-                    *(name, reading["title"], str(len(moved))),
-                    *(_part(one[HOLDS], one[HOLDS] + one[FAILS]) for one in (first, second)),
+                    *(name, other.interpretation.title, str(len(moved))),
+                    *(_part(each.holds, each.decided) for each in (one.claims, other.score)),
                     *(str(moved.count(way)) for way in ((False, True), (True, False))),
                 ]
             )
@@ -347,11 +387,10 @@ def _readings_table(papers: Mapping[str, _Result]) -> str:
     )
 
 
-def _seeds(result: _Result) -> str:
+def _seeds(one: Reproduction) -> str:
     """The seeds of a paper's rows, and those that some have beside them."""
-    further = result["further"]["seeds"]
-    first = _listed(result["seeds"])
-    return f"{first}; some rows {_listed([*result['seeds'], *further])}" if further else first
+    first, further = _listed(one.seeds), one.further.seeds
+    return f"{first}; some rows {_listed([*one.seeds, *further])}" if further else first
 
 
 def _listed(numbers: Sequence[int]) -> str:

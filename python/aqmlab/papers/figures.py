@@ -24,12 +24,11 @@ from aqmlab.results.terms import Percentile
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from aqmlab.papers.paper import Row, Table
-    from aqmlab.papers.scoreboard import Column
+    from aqmlab.papers.paper import Column, Row, Table
     from aqmlab.results.distributions import Of
     from aqmlab.results.run import Run
 
-__all__ = ["draw", "file_name", "listed", "published_points"]
+__all__ = ["draw", "published_points"]
 
 
 _WITHIN = re.compile(r"(responses|flows)\.all\.le_(\d+)s")
@@ -75,22 +74,8 @@ def draw(
         drawn = {case.label: published[case.label] for case in found if published[case.label]}
         folder.mkdir(parents=True, exist_ok=True)
         chart = _chart(figure, found, {} if early else drawn, quick=quick, early=early)
-        written[figure.id] = str(save(chart, folder / file_name(figure)))
+        written[figure.id] = str(save(chart, folder / figure.file_name))
     return written
-
-
-def file_name(figure: Figure) -> str:
-    """The name of a figure's file: ``figure-`` and its id in lower case, without blanks."""
-    return f"figure-{re.sub(r'[^a-z0-9.]+', '-', figure.id.lower()).strip('-')}.svg"
-
-
-def listed(wanted: Sequence[Figure], written: Mapping[str, str]) -> list[list[str]]:
-    """A row for each written figure: id, title, and a link from the folder above it."""
-    return [
-        [figure.id, figure.title, f"[{file_name(figure)}](figures/{file_name(figure)})"]
-        for figure in wanted
-        if figure.id in written
-    ]
 
 
 def _tells(run: Run, of: Of) -> bool:

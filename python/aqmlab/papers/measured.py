@@ -3,7 +3,7 @@
 ``measured.json`` has a line per run, by run name: the numbers that columns and fits are made of,
 and where the published percentiles lie among ours. The name of a run holds the key of its scenario,
 and so the name of the engine. ``quantities`` says which terms of a summary each number is the sum
-of: an answer counts for the same terms only, whatever the column is called. ``sha256`` is the hash
+of: it counts for the same terms only, whatever the column is called. ``sha256`` is the hash
 of all that follows it: a digit that was changed by hand or on the disk is noticed.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -26,22 +26,22 @@ from aqmlab.results.terms import Percentile, Rank, Term, total
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aqmlab.papers.paper import Fit, Paper, Row, Table
+    from aqmlab.papers.paper import Column, Fit, Paper, Row, Table
     from aqmlab.papers.plan import Plan
-    from aqmlab.papers.scoreboard import Column
 
 __all__ = [
     "FILE",
-    "Answers",
-    "Question",
-    "asked",
+    "Measurements",
+    "Quantity",
     "measure",
     "merged",
-    "questions",
+    "quantities",
     "rank",
     "read",
+    "reusable",
     "sealed",
     "to_text",
+    "wanted",
 ]
 
 
@@ -58,48 +58,48 @@ _PLAIN = Term("")
 _Terms: TypeAlias = "tuple[Term, ...]"
 
 
-class Question(NamedTuple):
-    """What a cell or a fit asks of a run."""
+class Quantity(NamedTuple):
+    """What a cell or a fit takes from a run."""
 
     terms: _Terms
     """The number: the sum of these."""
     published: str = ""
-    """The printed percentile whose rank is asked for; empty: no rank is."""
+    """The printed percentile whose rank is wanted; empty: none is."""
     points: float = 0.0
     """The tolerance of that rank."""
 
     @classmethod
-    def of(cls, column: Column, published: str) -> Question:
-        """What a cell asks."""
+    def of(cls, column: Column, published: str) -> Quantity:
+        """What a cell takes."""
         points = _points(column, published)
         return cls(column.terms) if points is None else cls(column.terms, published, points)
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What one run answered."""
+class Measurements:
+    """What was measured in one run."""
 
     engine: str
     """The name of the engine that made the run."""
     cpu_s: float
     """CPU time of the run."""
     numbers: Mapping[_Terms, float]
-    ranks: Mapping[Question, Rank | None]
+    ranks: Mapping[Quantity, Rank | None]
     """None: the run has no percentile of the kind."""
 
-    def know(self, asked: Iterable[Question]) -> bool:
-        """Whether all of these are answered."""
+    def covers(self, wanted: Iterable[Quantity]) -> bool:
+        """Whether all of these are there."""
         return all(
-            one.terms in self.numbers and (not one.published or one in self.ranks) for one in asked
+            one.terms in self.numbers and (not one.published or one in self.ranks) for one in wanted
         )
 
-    def __getitem__(self, question: Question) -> tuple[float, Rank | None]:
-        """The number, and the rank if that is asked for and there is one."""
-        rank = self.ranks[question] if question.published else None
-        return self.numbers[question.terms], rank
+    def __getitem__(self, quantity: Quantity) -> tuple[float, Rank | None]:
+        """The number, and the rank if that is wanted and there is one."""
+        rank = self.ranks[quantity] if quantity.published else None
+        return self.numbers[quantity.terms], rank
 
 
-def asked(table: Table, row: Row) -> list[tuple[Column, str]]:
+def wanted(table: Table, row: Row) -> list[tuple[Column, str]]:
     """Columns of a row and what is published in them: none that the paper leaves out of this row.
 
     Of columns that the paper has not, the published number is empty.
@@ -108,45 +108,45 @@ def asked(table: Table, row: Row) -> list[tuple[Column, str]]:
     return [(column, number or "") for column, number in published if number != ""]
 
 
-def questions(
+def quantities(
     plan: Plan, tables: Sequence[Table], fits: Sequence[Fit] = ()
-) -> dict[str, set[Question]]:
-    """What some tables and fits ask of runs, by run name."""
-    wanted: dict[str, set[Question]] = {}
+) -> dict[str, set[Quantity]]:
+    """What some tables and fits take from runs, by run name."""
+    found: dict[str, set[Quantity]] = {}
     for table in tables:
         for row in table.rows:
-            of_row = {Question.of(column, published) for column, published in asked(table, row)}
+            of_row = {Quantity.of(column, published) for column, published in wanted(table, row)}
             for name in plan.rows.get((table.id, row.label), ()):
-                wanted.setdefault(name, set()).update(of_row)
+                found.setdefault(name, set()).update(of_row)
     for fit in fits:
         for row in plan.paper.table(fit.over).rows:
             for name in plan.rows.get((fit.over, row.label), ()):
-                wanted.setdefault(name, set()).add(Question(fit.terms))
-    return wanted
+                found.setdefault(name, set()).add(Quantity(fit.terms))
+    return found
 
 
 def measure(
-    runs: Mapping[str, Run | AqmlabError], wanted: Mapping[str, Iterable[Question]]
-) -> dict[str, Answers]:
-    """What the runs that ended well answer to what is asked of them.
+    runs: Mapping[str, Run | AqmlabError], wanted: Mapping[str, Iterable[Quantity]]
+) -> dict[str, Measurements]:
+    """What is wanted of the runs that ended well.
 
     Every run is read once and let go, so memory does not grow with the number of runs.
     """
     return {
-        name: _answers(run.without_tables(), wanted[name])
+        name: _measurements(run.without_tables(), wanted[name])
         for name, run in runs.items()
         if isinstance(run, Run) and name in wanted
     }
 
 
-def _answers(run: Run, wanted: Iterable[Question]) -> Answers:
-    """What a run answers."""
+def _measurements(run: Run, wanted: Iterable[Quantity]) -> Measurements:
+    """What is wanted of a run."""
     summary = numbers(run)
-    return Answers(
+    return Measurements(
         engine=_native.engine(),  # runs of another engine are not used
         cpu_s=run.metadata["cpu_s"],
-        numbers={question.terms: total(question.terms, summary) for question in wanted},
-        ranks={question: _rank(question, run) for question in wanted if question.published},
+        numbers={quantity.terms: total(quantity.terms, summary) for quantity in wanted},
+        ranks={quantity: _rank(quantity, run) for quantity in wanted if quantity.published},
     )
 
 
@@ -155,8 +155,8 @@ def rank(column: Column, published: str, run: Run) -> Rank | None:
 
     None, too, when the run has nothing of the kind.
     """
-    question = Question.of(column, published)
-    return _rank(question, run) if question.published else None
+    quantity = Quantity.of(column, published)
+    return _rank(quantity, run) if quantity.published else None
 
 
 def _points(column: Column, published: str) -> float | None:
@@ -166,31 +166,49 @@ def _points(column: Column, published: str) -> float | None:
     return column.tolerance.rank or 0.0
 
 
-def _rank(question: Question, run: Run) -> Rank | None:
-    """Where the published percentile of a question lies in a run."""
-    [term] = question.terms
+def _rank(quantity: Quantity, run: Run) -> Rank | None:
+    """Where the published percentile of a quantity lies in a run."""
+    [term] = quantity.terms
     of = Percentile.named(term.key)
     times = Distribution.of_run(run, of.what, of.traffic_class)
-    return times.rank(float(question.published) / term.factor, question.points)
+    return times.rank(float(quantity.published) / term.factor, quantity.points)
 
 
-def merged(old: Mapping[str, Answers], new: Mapping[str, Answers]) -> dict[str, Answers]:
-    """What both hold; old answers of other engines are left out, for no run can take them."""
-    kept = {name: entry for name, entry in old.items() if entry.engine == _native.engine()}
+def reusable(
+    cached: Mapping[str, Measurements],
+    quantities: Mapping[str, set[Quantity]],
+    others: Container[str],
+) -> dict[str, Measurements]:
+    """What stands in place of runs, but not of others: of this engine, and all that is wanted."""
+    return {
+        name: cached[name]
+        for name, of_run in quantities.items()
+        if name in cached
+        and name not in others
+        and cached[name].engine == _native.engine()
+        and cached[name].covers(of_run)
+    }
+
+
+def merged(
+    old: Mapping[str, Measurements], new: Mapping[str, Measurements]
+) -> dict[str, Measurements]:
+    """What both hold; old numbers of other engines are left out, for no run can take them."""
+    cached = {name: entry for name, entry in old.items() if entry.engine == _native.engine()}
     both = {
-        name: Answers(
+        name: Measurements(
             entry.engine,
             entry.cpu_s,
-            {**kept[name].numbers, **entry.numbers},
-            {**kept[name].ranks, **entry.ranks},
+            {**cached[name].numbers, **entry.numbers},
+            {**cached[name].ranks, **entry.ranks},
         )
         for name, entry in new.items()
-        if name in kept
+        if name in cached
     }
-    return {**kept, **new, **both}
+    return {**cached, **new, **both}
 
 
-def to_text(paper: Paper, runs: Mapping[str, Answers]) -> str:
+def to_text(paper: Paper, runs: Mapping[str, Measurements]) -> str:
     """The file: sorted, a line per run and per quantity, so that versions can be compared.
 
     Numbers that neither a column nor a fit of the paper asks for are left out.
@@ -257,15 +275,15 @@ def _term_spec(term: Term) -> dict[str, Any]:
     }
 
 
-def _entry_json(entry: Answers, names: Mapping[_Terms, str]) -> dict[str, Any]:
+def _entry_json(entry: Measurements, names: Mapping[_Terms, str]) -> dict[str, Any]:
     """The line of a run."""
     ranks: dict[str, list[Any]] = {}
-    for question in sorted(entry.ranks, key=lambda one: (float(one.published), one[1:])):
-        if question.terms in names:
-            rank = entry.ranks[question]
+    for quantity in sorted(entry.ranks, key=lambda one: (float(one.published), one[1:])):
+        if quantity.terms in names:
+            rank = entry.ranks[quantity]
             place = None if rank is None else [rank.at, rank.span_s]
-            given = [question.published, question.points, place]
-            ranks.setdefault(names[question.terms], []).append(given)
+            given = [quantity.published, quantity.points, place]
+            ranks.setdefault(names[quantity.terms], []).append(given)
     return {
         "engine": entry.engine,
         "cpu_s": entry.cpu_s,
@@ -276,7 +294,7 @@ def _entry_json(entry: Answers, names: Mapping[_Terms, str]) -> dict[str, Any]:
     }
 
 
-def read(path: Path, paper: Paper) -> dict[str, Answers]:
+def read(path: Path, paper: Paper) -> dict[str, Measurements]:
     """What a file holds, by run name; nothing if there is none.
 
     Raises:
@@ -308,16 +326,16 @@ def read(path: Path, paper: Paper) -> dict[str, Answers]:
         raise AqmlabError(f"{path}: is damaged: {what}") from None
 
 
-def _entry(line: Mapping[str, Any], terms: Mapping[str, _Terms]) -> Answers:
+def _entry(line: Mapping[str, Any], terms: Mapping[str, _Terms]) -> Measurements:
     """What the line of a run says."""
     ranks = {
-        Question(terms[name], _text(published), _number(points)): (
+        Quantity(terms[name], _text(published), _number(points)): (
             None if place is None else Rank(*(_number(value) for value in place))
         )
         for name, given in line.get("ranks", {}).items()
         for published, points, place in given
     }
-    return Answers(
+    return Measurements(
         engine=_text(line["engine"]),
         cpu_s=_number(line["cpu_s"]),
         numbers={terms[name]: _number(value) for name, value in line["numbers"].items()},

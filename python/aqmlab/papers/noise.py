@@ -2,7 +2,7 @@
 
 Each printed number is one experiment. Another run of the same laboratory would have printed others:
 ``[noise]`` in ``claims.toml`` says by how much, and where that is known from. A claim whose rule is
-true of less than :data:`aqmlab.papers.claims.DECIDABLE` of the copies would often be contradicted
+true of less than :data:`aqmlab.papers.judge.DECIDABLE` of the copies would often be contradicted
 by the laboratory that made it; whether our numbers satisfy it proves nothing. The same noise on
 our own numbers shows which verdicts a single run of each row leaves to chance.
 """
@@ -12,14 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aqmlab._util.lazy import np
-from aqmlab.papers import claims
 from aqmlab.papers.paper import Paper, Table
+from aqmlab.papers.rule import case
 
 if TYPE_CHECKING:
-    from aqmlab.papers.scoreboard import Cell
+    from aqmlab.papers.cells import Cell
+    from aqmlab.papers.claim import NoiseOf
 
 __all__ = ["as_printed", "shares", "shares_of_ours"]
 
@@ -92,17 +93,15 @@ def _shares(paper: Paper, noisy: Mapping[tuple[str, str, str], np.ndarray]) -> d
     """Of which share of the copies the rule of each claim is true whose numbers are all there."""
     if not noisy:
         return {}
-    copies = int(paper.claims["noise"]["copies"])
+    copies = paper.claims.noise.copies if paper.claims.noise else 0
     values = {place: numbers.tolist() for place, numbers in noisy.items()}
     found = {}
-    for claim in paper.claims["claims"]:
-        if "rule" not in claim:
-            continue
-        cases = [claims.case(rule, paper, values, copies) for rule in claims.rules(claim)]
-        known = [case for case in cases if case is not None]
-        if len(known) == len(cases):
-            answers = [all(case.true_of([copy]) for case in known) for copy in range(copies)]
-            found[claim["id"]] = float(np.mean(answers))
+    for claim in paper.claims.entries:
+        cases = [case(rule, paper, values, copies) for rule in claim.rules]
+        known = [one for one in cases if one is not None]
+        if claim.rules and len(known) == len(cases):
+            answers = [all(one.true_of([copy]) for one in known) for copy in range(copies)]
+            found[claim.id] = float(np.mean(answers))
     return found
 
 
@@ -116,13 +115,13 @@ def as_printed(table: Table) -> Table:
 
 def _factors(paper: Paper) -> dict[tuple[str, str, str], np.ndarray]:
     """What the number at a table, row and column is multiplied by in each copy; empty: no noise."""
-    spec = paper.claims.get("noise")
+    spec = paper.claims.noise
     if spec is None:
         return {}
-    copies = int(spec["copies"])
-    draws = np.random.default_rng(int(spec["seed"]))
+    copies = spec.copies
+    draws = np.random.default_rng(spec.seed)
     found = {}
-    kinds = [_noise(paper, entry) for entry in spec["of"]]
+    kinds = [_noise(paper, entry) for entry in spec.of]
     noisy = {name for kind in kinds for name in kind.tables}
     kinds.append(_Noise(tuple({table.id for table in paper.tables} - noisy), {}, {}))
     for kind in kinds:
@@ -138,11 +137,11 @@ def _factors(paper: Paper) -> dict[tuple[str, str, str], np.ndarray]:
     return found
 
 
-def _noise(paper: Paper, entry: Mapping[str, Any]) -> _Noise:
+def _noise(paper: Paper, entry: NoiseOf) -> _Noise:
     """An entry of ``[noise]`` with the residuals that it names."""
     residuals: dict[str, np.ndarray] = {}
-    if "residuals" in entry:
-        one, other = (paper.table(name) for name in entry["residuals"])
+    if entry.residuals:
+        one, other = (paper.table(name) for name in entry.residuals)
         printed = {name for row in one.rows for name, text in row.published.items() if text}
         names = [column.name for column in one.columns if column.name in printed]
         again = {row.label: row.published for row in other.rows}
@@ -154,7 +153,7 @@ def _noise(paper: Paper, entry: Mapping[str, Any]) -> _Noise:
         for name in names:
             differences = [float(second[name]) / float(first[name]) - 1 for first, second in twice]
             residuals[name] = np.array(differences)
-    return _Noise(tuple(entry["tables"]), entry["relative"], residuals)
+    return _Noise(entry.tables, entry.relative, residuals)
 
 
 def _measured_twice(one: Mapping[str, str], other: Mapping[str, str], names: Sequence[str]) -> bool:

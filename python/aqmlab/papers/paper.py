@@ -7,7 +7,7 @@ and scenarios that the rows vary.
 from __future__ import annotations
 
 import csv
-import itertools
+import re
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from aqmlab._util.fields import toml_table
 from aqmlab._util.shipped import SHIPPED
 from aqmlab.errors import AqmlabError
-from aqmlab.papers.scoreboard import Column
+from aqmlab.papers.claim import Claims, combinations
 from aqmlab.results.distributions import Of
 from aqmlab.results.terms import Percentile, Term, Tolerance
 
@@ -25,19 +25,32 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = [
+    "Column",
     "Figure",
     "Fit",
+    "Interpretation",
     "Paper",
-    "Reading",
     "Row",
     "Table",
     "column",
-    "combinations",
     "names",
     "product",
     "read_figures",
     "titles",
 ]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A published column and how its counterpart follows from a run's summary."""
+
+    name: str
+    title: str
+    terms: tuple[Term, ...] = ()
+    tolerance: Tolerance | None = None
+    """None: the column is shown but not scored."""
+    percentile: Percentile | None = None
+    """What is judged by rank too, if the tolerance has one."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +127,8 @@ class _Mark:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Another reading of what a paper leaves open: some rows once more, with other settings.
+class Interpretation:
+    """What a paper leaves open, taken otherwise: some rows once more, with other settings.
 
     The rows form tables of their own, which are not scored. Claims are judged with them, too.
     """
@@ -125,8 +138,9 @@ class Reading:
     why: str
     """What the paper leaves open, and which settings are fitted."""
     mark: str
-    """What is said of the claims that rest on these rows in the first reading; empty: nothing."""
-    instead: Mapping[str, str]
+    """What is said of the claims that rest on these rows in the first interpretation; empty:
+    nothing."""
+    replaces: Mapping[str, str]
     """Ids of the tables with its rows, by the id of the table whose rows they replace."""
 
 
@@ -153,12 +167,11 @@ class Paper:
     reference: Mapping[str, str]
     """``row``: label of the row without active queue management that goes with a row, whose columns
     it names; ``except``: pattern of the rows that have none; empty: no row has one."""
-    claims: Mapping[str, Any]
-    """What ``claims.toml`` says; see :mod:`aqmlab.papers.claims`."""
+    claims: Claims
     figures: tuple[Figure, ...] = ()
     """What ``figures.toml`` asks for."""
-    readings: tuple[Reading, ...] = ()
-    """Second readings; their tables are among ``tables``."""
+    interpretations: tuple[Interpretation, ...] = ()
+    """Other interpretations of what the paper leaves open; their tables are among ``tables``."""
 
     @classmethod
     def load(cls, name: str) -> Paper:
@@ -174,7 +187,7 @@ class Paper:
             tables = [
                 _table(_complete(spec, specs, source), columns, folder) for spec in source["tables"]
             ]
-            readings = _readings(source.get("readings", []), tables)
+            interpretations = _interpretations(source.get("readings", []), tables)
             return cls(
                 name=folder.name,
                 title=source["paper"],
@@ -188,9 +201,9 @@ class Paper:
                 excluded=tuple(_mark(spec) for spec in source.get("excluded", [])),
                 fitted=tuple(_mark(spec) for spec in source.get("fitted", [])),
                 reference=source.get("reference", {}),
-                claims=_claims(folder),
+                claims=Claims.load(folder),
                 figures=_figures_of(_toml(figures), tables) if figures.exists() else (),
-                readings=readings,
+                interpretations=interpretations,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise AqmlabError(f"{folder / 'tables.toml'}: {error!r}") from error
@@ -284,16 +297,6 @@ def _toml(path: Path) -> dict[str, Any]:
     return toml_table(path, "paper")
 
 
-def _claims(folder: Path) -> dict[str, Any]:
-    """What ``claims.toml`` says, with the claims that files of a folder ``claims`` add to it."""
-    head = folder / "claims.toml"
-    if not head.exists():
-        return {}
-    source = _toml(head)
-    more = [_toml(path)["claims"] for path in sorted((folder / "claims").glob("*.toml"))]
-    return {**source, "claims": [*source.get("claims", []), *itertools.chain(*more)]}
-
-
 def column(name: str, spec: Mapping[str, Any]) -> Column:
     """A column as ``tables.toml`` describes it."""
     tolerance = Tolerance(**spec["tolerance"]) if "tolerance" in spec else None
@@ -330,25 +333,27 @@ def _table(spec: Mapping[str, Any], columns: Mapping[str, Column], folder: Path)
     )
 
 
-def _readings(specs: Sequence[Mapping[str, Any]], tables: list[Table]) -> tuple[Reading, ...]:
-    """Second readings as ``tables.toml`` describes them; their tables are added to the others."""
+def _interpretations(
+    specs: Sequence[Mapping[str, Any]], tables: list[Table]
+) -> tuple[Interpretation, ...]:
+    """What ``[[readings]]`` in ``tables.toml`` describes; its tables are added to the others."""
     known = {table.id: table for table in tables}
     found = []
     for spec in specs:
         again = {
-            name: _read_again(known[name], spec, part)
+            name: _alternative(known[name], spec, part)
             for part in spec["of"]
             for name in part["tables"]
         }
         tables += again.values()
-        instead = {name: table.id for name, table in again.items()}
+        replaces = {name: table.id for name, table in again.items()}
         mark = spec.get("mark", "")
-        found.append(Reading(spec["id"], spec["title"], spec["why"], mark, instead))
+        found.append(Interpretation(spec["id"], spec["title"], spec["why"], mark, replaces))
     return tuple(found)
 
 
-def _read_again(table: Table, reading: Mapping[str, Any], part: Mapping[str, Any]) -> Table:
-    """Those rows of a table that a reading has, with its settings on top of theirs."""
+def _alternative(table: Table, other: Mapping[str, Any], part: Mapping[str, Any]) -> Table:
+    """Those rows of a table that an interpretation has, with its settings on top of theirs."""
     pattern, settings = part.get("rows", "*"), tuple(part["set"].items())
     rows = tuple(
         replace(row, overrides=(*row.overrides, *settings))
@@ -356,11 +361,11 @@ def _read_again(table: Table, reading: Mapping[str, Any], part: Mapping[str, Any
         if fnmatchcase(row.label, pattern)
     )
     if not rows:
-        raise ValueError(f"reading {reading['id']}: there is no row {pattern} in table {table.id}")
+        raise ValueError(f"reading {other['id']}: there is no row {pattern} in table {table.id}")
     return replace(
         table,
-        id=f"{table.id}-{reading['id']}",
-        title=f"{table.title}: {reading['title']}",
+        id=f"{table.id}-{other['id']}",
+        title=f"{table.title}: {other['title']}",
         columns=tuple(replace(column, tolerance=None, percentile=None) for column in table.columns),
         rows=rows,
         quick_rows="",
@@ -417,14 +422,6 @@ def _rows(spec: Mapping[str, Any], folder: Path) -> tuple[Row, ...]:
     return tuple(_row(line, spec) for line in varied)
 
 
-def combinations(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, str]]:
-    """Every combination of the values of some columns; a single empty one without columns."""
-    return [
-        dict(zip(axes, map(str, values), strict=True))
-        for values in itertools.product(*axes.values())
-    ]
-
-
 def _row(line: Mapping[str, str], spec: Mapping[str, Any]) -> Row:
     """A row; ``settings`` give its values further texts to be filled in."""
     filled = dict(line)
@@ -463,6 +460,11 @@ class Figure:
     of: Of
     limit_s: float
     """End of the time axis; the tail beside it has none."""
+
+    @property
+    def file_name(self) -> str:
+        """``figure-`` and its id in lower case, without blanks."""
+        return f"figure-{re.sub(r'[^a-z0-9.]+', '-', self.id.lower()).strip('-')}.svg"
 
     def places(self, tables: Mapping[str, Table]) -> list[tuple[str, str]]:
         """Table and label of each of its rows, in the order of the patterns."""

@@ -7,14 +7,15 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from aqmlab.papers.paper import Paper, Row, Table
+from aqmlab.papers.rule import rows_of
 from aqmlab.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Container, Hashable, Mapping, Sequence
 
     from aqmlab.papers.paper import Figure
 
-__all__ = ["Plan"]
+__all__ = ["Plan", "further_seeds"]
 
 
 @dataclass
@@ -77,3 +78,36 @@ class Plan:
         name = f"{scenario.key[:16]}-s{seed}"
         self.scenarios.setdefault(name, scenario)
         return name
+
+    @property
+    def further_runs(self) -> int:
+        """How many runs are of further seeds."""
+        first = {name for names in self.rows.values() for name in names[: len(self.seeds)]}
+        return len({name for names in self.rows.values() for name in names} - first)
+
+
+def further_seeds(paper: Paper) -> dict[tuple[str, str], tuple[int, ...]]:
+    """The seeds that rows have beside the paper's, by table and label.
+
+    ``[[further]]`` names claims; the rows that they need have its seeds, and so has every row of
+    another table that is the same experiment.
+    """
+    tables = {table.id: table for table in paper.tables}
+    found: dict[Hashable, list[int]] = {}
+    for entry in paper.claims.further:
+        for name in entry.claims:
+            for table, label in rows_of(paper.claims.named(name), paper):
+                if table in tables:
+                    experiment = _experiment(tables[table], tables[table].row(label))
+                    found.setdefault(experiment, []).extend(entry.seeds)
+    return {
+        (table.id, row.label): tuple(sorted(set(more)))
+        for table in paper.tables
+        for row in table.rows
+        if (more := found.get(_experiment(table, row)))
+    }
+
+
+def _experiment(table: Table, row: Row) -> Hashable:
+    """What makes the runs of a row."""
+    return table.scenario, row.overrides

@@ -5,30 +5,29 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from aqmlab import _native
 from aqmlab._util.files import write_text
-from aqmlab._util.lazy import np
-from aqmlab._util.markup import markdown
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
-from aqmlab.papers import claims, noise, readings
 from aqmlab.papers import figures as paper_figures
-from aqmlab.papers import measured as kept
-from aqmlab.papers.measured import Answers, Question, asked, measure, questions
-from aqmlab.papers.paper import Fit, Paper, Table, product
-from aqmlab.papers.plan import Plan
-from aqmlab.papers.scoreboard import Cell, Scoreboard
+from aqmlab.papers import measured as cache
+from aqmlab.papers.cells import fit_cells, table_cells, with_references
+from aqmlab.papers.judge import alternatives, judge, with_noise
+from aqmlab.papers.measured import measure, quantities
+from aqmlab.papers.paper import Paper
+from aqmlab.papers.plan import Plan, further_seeds
+from aqmlab.papers.reproduction import FurtherRuns, Reproduction, Reused, Rows
+from aqmlab.papers.scoreboard import Scoreboard
 from aqmlab.results.run import Run
-from aqmlab.results.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
 
     from aqmlab.papers.paper import Figure
 
-__all__ = ["reproduce", "table_cells", "with_references"]
+__all__ = ["reproduce"]
 
 
 _Runs: TypeAlias = "Mapping[str, Run | AqmlabError]"
@@ -47,8 +46,8 @@ def reproduce(
     jobs: int | None = None,
     seeds: Sequence[int] | None = None,
     progress: Callable[[str, float], None] | None = None,
-) -> dict[str, Any]:
-    """Repeats a paper's tables.
+) -> Reproduction:
+    """Repeats a paper's tables: plans, runs, measures, judges and writes.
 
     Args:
         paper: Name of a paper, or path of a folder like those in ``papers/``.
@@ -57,7 +56,7 @@ def reproduce(
         full: Runs of the published length, where the paper's usual ones are shorter.
         finished_only: Nothing is run: rows whose runs are not all finished are left out.
         measured: Runs that are not in ``out`` are taken from ``measured.json`` in the paper's
-            folder, as far as it answers what the tables and fits ask of them. Figures that are not
+            folder, as far as it has what the tables and fits take from them. Figures that are not
             named lack them.
         out: Where ``cells.csv``, ``report.md``, ``scoreboard.json``, ``measured.json`` and the runs
             go; None: ``out/reproduce/PAPER``. Finished runs found there are not run again.
@@ -65,103 +64,80 @@ def reproduce(
         seeds: One run per row and seed; cells are judged by their mean; None: the paper's, with
             those that some of its rows have beside them.
         progress: Called, from several threads, with a run's name and the share of it that is done.
-
-    Returns:
-        What ``scoreboard.json`` holds.
     """
     source = Paper.load(paper)
-    chosen, fits, wanted = source.select(tables)
+    chosen, fits, figures = source.select(tables)
     folder = out or Path("out") / "reproduce" / source.name
-    used = list(dict.fromkeys(seeds or (source.seeds[:1] if quick else source.seeds)))
+
+    # Plan.
+    first = list(dict.fromkeys(seeds or (source.seeds[:1] if quick else source.seeds)))
+    more = {} if quick or seeds else further_seeds(source)
+    plan = Plan(source, first, quick=quick, full=full, further=more)
     lines = {fit.over for fit in fits}
-
-    more = {} if quick or seeds else claims.further_seeds(source)
-    plan = Plan(source, used, quick=quick, full=full, further=more)
     plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
-    plan.add_figures(wanted)
+    plan.add_figures(figures)
     planned = len(plan.rows)
-    wanted_of_runs = questions(plan, chosen, fits)
-    shipped = kept.read(source.folder / kept.FILE, source) if measured else {}
+
+    # Run what numbers of the paper's file cannot stand in for.
+    of_runs = quantities(plan, chosen, fits)
+    cached = cache.read(source.folder / cache.FILE, source) if measured else {}
     present = {path.name for path in (folder / "runs").glob("*") if path.is_dir()}
-    # What the file cannot give, unless nothing is run.
-    whole = set() if finished_only else _needed_whole(plan, wanted, tables or ())
-    taken = _taken(shipped, wanted_of_runs, present | whole)
+    whole = set() if finished_only else _drawn(plan, figures, tables or ())
+    reused = cache.reusable(cached, of_runs, present | whole)
     if finished_only:
-        plan.keep(present, taken)
-    taken = {name: taken[name] for name in plan.scenarios if name in taken}
-    scenarios = [(name, plan.scenarios[name]) for name in plan.scenarios if name not in taken]
-    runs = parallel.execute_all(scenarios, folder / "runs", jobs, progress)
-    ended = taken.keys() | {name for name, run in runs.items() if isinstance(run, Run)}
+        plan.keep(present, reused)
+    reused = {name: reused[name] for name in plan.scenarios if name in reused}
+    wanted = [(name, plan.scenarios[name]) for name in plan.scenarios if name not in reused]
+    runs = parallel.execute_all(wanted, folder / "runs", jobs, progress)
 
-    given = measure(runs, wanted_of_runs)
-    answers = {**taken, **given}
-    cells = [cell for table in chosen for cell in table_cells(table, plan, answers)]
-    cells = with_references(cells, plan.paper)
-    cells += [cell for fit in fits for cell in _fit_cells(fit, plan, answers)]
+    # Measure.
+    new = measure(runs, of_runs)
+    numbers = {**reused, **new}
+    cells = [cell for table in chosen for cell in table_cells(table, plan, numbers)]
+    cells = with_references(cells, source)
+    cells += [cell for fit in fits for cell in fit_cells(fit, plan, numbers)]
     titles = {table.id: table.title for table in chosen} | {fit.id: fit.title for fit in fits}
-    board = Scoreboard(titles, not quick, cells)
-    judged = claims.judge(source, cells, tables=titles, quick=quick)
-    decidable = noise.shares(source)
-    chance = {} if quick else noise.shares_of_ours(source, cells)
-    read = [] if quick else readings.judge(source, cells, judged, decidable, titles)
-    result = {
-        "paper": source.name,
-        "title": source.title,
-        "engine": _native.engine(),
-        "seeds": used,
-        "further": _further(plan),
-        **({"quick": _why_quick(source)} if quick else {}),
-        "length": "quick" if quick else "usual" if source.full and not full else "published",
-        "rows": {
-            "run": sum(ended.issuperset(names) for names in plan.rows.values()),
-            "total": planned,
-        },
-        **board.to_json(),
-        "claims": {
-            **claims.score(judged, decidable),
-            "types": claims.score_by_type(source, judged, decidable),
-            "within_noise": sorted(
-                claims.within_noise(source, chance, len(used), with_further=bool(more))
-            ),
-            "verdicts": [claims.to_json(verdict, decidable, chance) for verdict in judged],
-        },
-        "readings": [readings.to_json(one) for one in read],
-        "failed": {name: str(run) for name, run in runs.items() if isinstance(run, AqmlabError)},
-        "runs": len(plan.scenarios),
-        "cpu_s": sum(run.metadata["cpu_s"] for run in runs.values() if isinstance(run, Run))
-        + sum(entry.cpu_s for entry in taken.values()),
-    }
-    if measured:
-        lacking = _lacking(source, plan, wanted, taken)
-        result["measured"] = {"runs": len(taken), "figures_lacking": lacking}
-    result["figures"] = paper_figures.draw(
-        wanted,
-        {table.id: table for table in source.tables},
-        lambda table, label: _finished(plan.rows.get((table, label), ()), runs),
-        folder / "figures",
-        quick=quick,
-        early=quick and _measures_early(source),
+
+    # Judge.
+    judged = judge(source, cells, tables=titles, quick=quick)
+    ours = [] if quick else cells
+    judged = with_noise(source, judged, ours, len(first), further=bool(more))
+    others = [] if quick else alternatives(source, cells, judged, titles)
+
+    # Write.
+    early = quick and _measures_early(source)
+    ended = reused.keys() | {name for name, run in runs.items() if isinstance(run, Run)}
+    result = Reproduction(
+        paper=source,
+        engine=_native.engine(),
+        seeds=first,
+        further=FurtherRuns(
+            sorted({seed for row in plan.rows for seed in more.get(row, ())}), plan.further_runs
+        ),
+        quick=_why_quick(source) if quick else "",
+        length="quick" if quick else "usual" if source.full and not full else "published",
+        rows=Rows(sum(ended.issuperset(names) for names in plan.rows.values()), planned),
+        board=Scoreboard(titles, not quick, cells),
+        judged=judged,
+        alternatives=others,
+        failed={name: str(run) for name, run in runs.items() if isinstance(run, AqmlabError)},
+        runs=len(plan.scenarios),
+        cpu_s=sum(run.metadata["cpu_s"] for run in runs.values() if isinstance(run, Run))
+        + sum(entry.cpu_s for entry in reused.values()),
+        reused=Reused(len(reused), _lacking(plan, figures, reused)) if measured else None,
+        figures=paper_figures.draw(
+            figures,
+            {table.id: table for table in source.tables},
+            lambda table, label: _finished(plan.rows.get((table, label), ()), runs),
+            folder / "figures",
+            quick=quick,
+            early=early,
+        ),
     )
-    texts = {
-        "cells": ("cells.csv", board.to_csv()),
-        "report": ("report.md", _report(board, result, judged, decidable, read, wanted)),
-        "measured": (kept.FILE, kept.to_text(source, kept.merged(shipped, given))),
-    }
-    result["files"] = _write(folder, texts, result)
-    return result
+    return _written(result, folder, cache.to_text(source, cache.merged(cached, new)))
 
 
-def _further(plan: Plan) -> dict[str, Any]:
-    """The seeds that some rows have beside the others', and how many runs these are."""
-    first = {name for names in plan.rows.values() for name in names[: len(plan.seeds)]}
-    more = {name for names in plan.rows.values() for name in names} - first
-    return {
-        "seeds": sorted({seed for row in plan.rows for seed in plan.further.get(row, ())}),
-        "runs": len(more),
-    }
-
-
-def _needed_whole(plan: Plan, figures: Sequence[Figure], names: Sequence[str]) -> set[str]:
+def _drawn(plan: Plan, figures: Sequence[Figure], names: Sequence[str]) -> set[str]:
     """The runs of which more than numbers is needed: those of figures of these names.
 
     Other figures come with their tables, and do without.
@@ -184,32 +160,14 @@ def _needed_whole(plan: Plan, figures: Sequence[Figure], names: Sequence[str]) -
     return needed
 
 
-def _taken(
-    shipped: Mapping[str, Answers],
-    wanted: Mapping[str, set[Question]],
-    others: Container[str],
-) -> dict[str, Answers]:
-    """What stands in place of runs, but not of others: of this engine, and all that is asked."""
-    return {
-        name: shipped[name]
-        for name, of_run in wanted.items()
-        if name in shipped
-        and name not in others
-        and shipped[name].engine == _native.engine()
-        and shipped[name].know(of_run)
-    }
-
-
-def _lacking(
-    paper: Paper, plan: Plan, figures: Sequence[Figure], taken: Container[str]
-) -> list[str]:
+def _lacking(plan: Plan, figures: Sequence[Figure], reused: Container[str]) -> list[str]:
     """Ids of the figures without some of their curves, because numbers draw none."""
-    tables = {table.id: table for table in paper.tables}
+    tables = {table.id: table for table in plan.paper.tables}
     return [
         figure.id
         for figure in figures
         if any(
-            name in taken for place in figure.places(tables) for name in plan.rows.get(place, ())
+            name in reused for place in figure.places(tables) for name in plan.rows.get(place, ())
         )
     ]
 
@@ -226,164 +184,22 @@ def _why_quick(paper: Paper) -> str:
     return "of full length, but of one seed"
 
 
-def table_cells(table: Table, plan: Plan, answers: Mapping[str, Answers]) -> list[Cell]:
-    """A table's published cells beside ours; ours alone in columns that the paper has not."""
-    cells = []
-    for row in table.rows:
-        if (table.id, row.label) not in plan.rows:
-            continue
-        names = plan.rows[table.id, row.label]
-        done = [answers[name] for name in names if name in answers]
-        for column, published in asked(table, row):
-            given = [of_run[Question.of(column, published)] for of_run in done]
-            ranks = tuple(rank for _, rank in given if rank is not None)
-            cells.append(
-                Cell(
-                    table=table.id,
-                    row=row.label,
-                    column=column,
-                    published=published,
-                    ours=tuple(ours for ours, _ in given),
-                    ranks=ranks if len(ranks) == len(given) else (),
-                    excluded=plan.paper.why_excluded(table.id, row, column.name),
-                    fitted=plan.paper.why_fitted(table.id, row, column.name),
-                    lacks_runs=len(done) < len(names),
-                )
-            )
-    return cells
-
-
-def with_references(cells: Sequence[Cell], paper: Paper) -> list[Cell]:
-    """The cells with the same number of the row that they are held against.
-
-    It is taken from the table itself or, if that has no such row, from the first one that has it.
-    """
-    own = {(cell.table, cell.row, cell.column.name): cell for cell in cells}
-    anywhere: dict[tuple[str, str], Cell] = {}
-    for cell in cells:
-        anywhere.setdefault((cell.row, cell.column.name), cell)
-    labels = {
-        (table.id, row.label): paper.reference_of(row)
-        for table in paper.tables
-        for row in table.rows
-    }
-    found = []
-    for cell in cells:
-        label, column = labels[cell.table, cell.row], cell.column.name
-        reference = own.get((cell.table, label, column), anywhere.get((label, column)))
-        found.append(replace(cell, reference=reference))
-    return found
-
-
-def _fit_cells(fit: Fit, plan: Plan, answers: Mapping[str, Answers]) -> list[Cell]:
-    """A fit's published cells beside ours: one least-squares line per seed.
-
-    There are none where some of its rows are left out.
-    """
-    rows = plan.paper.table(fit.over).rows
-    if any((fit.over, row.label) not in plan.rows for row in rows):
-        return []
-    x = [product(fit.x, row.published) for row in rows]
-    lines = [
-        np.polyfit(x, [answers[name].numbers[fit.terms] for name in of_seed], 1)
-        # Some rows may have further seeds.
-        for of_seed in zip(*(plan.rows[fit.over, row.label] for row in rows), strict=False)
-        if all(name in answers for name in of_seed)
-    ]
-    return [
-        Cell(
-            table=fit.id,
-            row=row.label,
-            column=fit.column,
-            published=row.published[fit.column.name],
-            ours=tuple(
-                float((float(row.published[fit.target_column]) - intercept) / slope)
-                for slope, intercept in lines
-            ),
-        )
-        for row in fit.rows
-    ]
-
-
 def _finished(names: Sequence[str], runs: _Runs) -> list[Run]:
     """Those of some runs that ended well."""
     return [run for run in map(runs.get, names) if isinstance(run, Run)]
 
 
-def _write(
-    folder: Path, texts: Mapping[str, tuple[str, str]], result: Mapping[str, Any]
-) -> dict[str, str]:
-    """Writes files, the scoreboard last, and returns where they are.
-
-    Args:
-        folder: Where they go.
-        texts: Name and text of the files, by what they are.
-        result: The scoreboard.
-    """
-    board = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
-    files = {**texts, "scoreboard": ("scoreboard.json", board)}
+def _written(result: Reproduction, folder: Path, numbers: str) -> Reproduction:
+    """Writes the files into a folder, the scoreboard last; the result says where they are."""
+    files = {
+        "cells": ("cells.csv", result.board.to_csv()),
+        "report": ("report.md", result.to_markdown()),
+        "measured": (cache.FILE, numbers),
+        "scoreboard": (
+            "scoreboard.json",
+            json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n",
+        ),
+    }
     for name, text in files.values():
         write_text(folder / name, text)
-    return {kind: str(folder / name) for kind, (name, _) in files.items()}
-
-
-def _taken_words(result: Mapping[str, Any]) -> str:
-    """How many runs were taken from the paper's file, and which figures lack them."""
-    taken, lacking = result["measured"]["runs"], result["measured"]["figures_lacking"]
-    words = f"{taken} of them were taken from the paper's `{kept.FILE}`."
-    if lacking:
-        words += f" It draws no curves: they are missing in {len(lacking)} figures."
-    return words
-
-
-def _report(
-    board: Scoreboard,
-    result: Mapping[str, Any],
-    judged: Sequence[Verdict],
-    decidable: Mapping[str, float],
-    read: Sequence[readings.Read],
-    figures: Sequence[Figure],
-) -> str:
-    """The reproduction as a Markdown page."""
-    seeds = ", ".join(str(seed) for seed in result["seeds"])
-    head = [f"# {result['title']}", f"Ours / published; mean over seeds {seeds}."]
-    if result["further"]["runs"]:
-        further = result["further"]["seeds"]
-        more = ", ".join(str(seed) for seed in further)
-        head.append(
-            f"Rows of claims whose verdict lies within noise have seed{'s'[: len(further) > 1]} "
-            f"{more} as well, in {result['further']['runs']} further runs."
-        )
-    if board.scored:
-        head.append("A star marks a cell outside its tolerance.")
-        if board.ranked:
-            head.append(
-                "In brackets stands the share of ours that took at most the published time; "
-                "a dagger marks a percentile that is within by this rank alone."
-            )
-    else:
-        head.append(f"Quick runs: {result['quick']}, so nothing is scored.")
-    head.append(f"Engine {result['engine']}, {result['runs']} runs.")
-    if "measured" in result:
-        head.append(_taken_words(result))
-    rows = result["rows"]
-    if rows["run"] < rows["total"]:
-        head.append(f"{rows['run']} of {rows['total']} rows have been run; the others are missing.")
-    parts = [head[0], " ".join(head[1:]), board.to_markdown().rstrip()]
-    if judged:
-        marks = dict.fromkeys(result["claims"]["within_noise"], "within the noise of one run")
-        for one in read:
-            for first, _ in one.pairs if one.reading.mark else ():
-                known = marks.get(first.id)
-                marks[first.id] = f"{known}; {one.reading.mark}" if known else one.reading.mark
-        parts.append(f"## Claims\n\n{claims.to_markdown(judged, decidable, marks)}")
-    parts += [
-        f"## Claims in a second reading: {one.reading.title}\n\n{readings.to_markdown(one)}"
-        for one in read
-    ]
-    if drawn := paper_figures.listed(figures, result["figures"]):
-        parts.append("## Figures\n\n" + markdown(["figure", "what", "file"], drawn, 3))
-    if result["failed"]:
-        listed = "\n".join(f"- {name}: {reason}" for name, reason in result["failed"].items())
-        parts.append(f"## Runs that failed\n\n{listed}")
-    return "\n\n".join(parts) + "\n"
+    return replace(result, files={kind: str(folder / name) for kind, (name, _) in files.items()})

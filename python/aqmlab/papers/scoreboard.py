@@ -1,4 +1,4 @@
-"""Published numbers beside ours: how a cell is computed, judged, counted and written down."""
+"""The scoreboard: cells counted, and written down."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import fmean
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.markup import markdown
-from aqmlab.results.terms import SLACK, Percentile, Rank, Term, Tolerance
 
-__all__ = ["Cell", "Column", "Scoreboard", "power_words", "score_words"]
+if TYPE_CHECKING:
+    from aqmlab.papers.cells import Cell
+    from aqmlab.papers.paper import Column
+
+__all__ = ["Power", "Score", "Scoreboard"]
 
 
 _CSV_HEAD = (
@@ -34,160 +36,74 @@ _CSV_HEAD = (
 
 
 @dataclass(frozen=True)
-class Column:
-    """A published column and how its counterpart follows from a run's summary."""
+class Score:
+    """How many cells are within; None: they are not scored."""
 
-    name: str
-    title: str
-    terms: tuple[Term, ...] = ()
-    tolerance: Tolerance | None = None
-    """None: the column is shown but not scored."""
-    percentile: Percentile | None = None
-    """What is judged by rank too, if the tolerance has one."""
+    within: int | None
+    by_value: int | None
+    """How many by value alone."""
+    total: int
+    """Of how many that count."""
+
+    def __add__(self, other: Score) -> Score:
+        return Score(
+            _added(self.within, other.within),
+            _added(self.by_value, other.by_value),
+            self.total + other.total,
+        )
+
+    def words(self) -> list[str]:
+        """As "n of m", as a percentage, and by value alone; dashes where nothing was scored."""
+        if self.within is None or not self.total:
+            return ["-", "-", "-"]
+        share = f"{100 * self.within / self.total:.0f} %"
+        return [f"{self.within} of {self.total}", share, f"{self.by_value}"]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One published number and ours."""
+class Power:
+    """What the score of some cells can tell; None: they are not scored."""
 
-    table: str
-    row: str
-    column: Column
-    published: str
-    """The number as it is printed; empty: the paper prints none, and ours stands alone."""
-    ours: tuple[float, ...] = ()
-    """Ours, one value per seed; empty: no run ended."""
-    ranks: tuple[Rank, ...] = ()
-    """Of a percentile with a tolerance of rank: where the published one lies, per seed; empty:
-    the runs do not tell."""
-    excluded: str = ""
-    """Why the cell does not count; empty: it does."""
-    fitted: str = ""
-    """Which setting of its row was chosen with the published numbers in view; empty: none."""
-    reference: Cell | None = None
-    """The same number of the row without active queue management at the same load, if there is
-    one; see :attr:`informative`."""
-    lacks_runs: bool = False
-    """A run of the row is missing: ours is the mean over the others."""
+    informative_within: int | None
+    """How many informative cells are within by value."""
+    right_side: int | None
+    """How many of them are on the right side of our reference."""
+    unfitted_within: int | None
+    """How many cells without fitted settings are within."""
+    informative: int
+    """Cells whose published number is not within tolerance of the reference's."""
+    unfitted: int
+    """Cells without fitted settings."""
+    reference_within: int
+    """How many cells would be within by value if every row were the reference's."""
 
-    @property
-    def target(self) -> float | None:
-        """The published number."""
-        return float(self.published) if self.published else None
+    def __add__(self, other: Power) -> Power:
+        return Power(
+            _added(self.informative_within, other.informative_within),
+            _added(self.right_side, other.right_side),
+            _added(self.unfitted_within, other.unfitted_within),
+            self.informative + other.informative,
+            self.unfitted + other.unfitted,
+            self.reference_within + other.reference_within,
+        )
 
-    @property
-    def mean(self) -> float | None:
-        """Mean of ours over the seeds."""
-        return fmean(self.ours) if self.ours else None
+    def words(self, cells: int) -> list[str]:
+        """How many cells are informative, how many of these are within and on the right side.
 
-    @property
-    def spread(self) -> float | None:
-        """Largest minus smallest of ours over the seeds; None with fewer than two."""
-        return max(self.ours) - min(self.ours) if len(self.ours) > 1 else None
-
-    @property
-    def difference(self) -> float | None:
-        """Ours minus the published number, in the column's unit."""
-        return None if self.mean is None or self.target is None else self.mean - self.target
-
-    @property
-    def relative(self) -> float | None:
-        """The difference as a fraction of the published number; None where that is zero."""
-        return None if self.difference is None or not self.target else self.difference / self.target
-
-    @property
-    def scored(self) -> bool:
-        """Whether the cell counts."""
-        return self.column.tolerance is not None and self.target is not None and not self.excluded
-
-    @property
-    def within(self) -> bool:
-        """Whether one of the tolerances is kept. A cell without a run is not within."""
-        return self.by_value or bool(self.by_rank)
-
-    @property
-    def informative(self) -> bool:
-        """Whether the published number tells the row from the reference: it is not within.
-
-        A laboratory in which no queue management did anything would miss these cells.
+        Last: how many of some cells would be within if every row were the reference's.
         """
-        tolerance, reference = self.column.tolerance, self._printed_reference
-        return (
-            self.scored
-            and tolerance is not None
-            and self.target is not None
-            and reference is not None
-            and not tolerance.admits(self.target, reference)
-        )
+        shown = [
+            "-"
+            if number is None or not self.informative
+            else f"{number} ({100 * number / self.informative:.0f} %)"
+            for number in (self.informative_within, self.right_side)
+        ]
+        return [str(self.informative), *shown, f"{self.reference_within} of {cells}"]
 
-    @property
-    def right_side(self) -> bool:
-        """Whether ours lies on the side of our reference on which the published number lies."""
-        ours = None if self.reference is None else self.reference.mean
-        if self.mean is None or self.target is None or ours is None:
-            return False
-        printed = self._printed_reference
-        return printed is not None and (self.mean - ours) * (self.target - printed) > 0
 
-    @property
-    def reference_within(self) -> bool:
-        """Whether the printed number of the reference would be within, by value, in its place."""
-        tolerance, reference = self.column.tolerance, self._printed_reference
-        return (
-            tolerance is not None
-            and self.target is not None
-            and reference is not None
-            and tolerance.admits(reference, self.target)
-        )
-
-    @property
-    def _printed_reference(self) -> float | None:
-        """The published number of the reference."""
-        return None if self.reference is None else self.reference.target
-
-    @property
-    def by_value(self) -> bool:
-        """Whether the mean over the seeds is close enough to the published number."""
-        tolerance = self.column.tolerance
-        return (
-            tolerance is not None
-            and self.mean is not None
-            and self.target is not None
-            and tolerance.admits(self.mean, self.target)
-        )
-
-    @property
-    def by_rank(self) -> bool | None:
-        """Whether our distribution is flat there and the rank close enough; None: no rank.
-
-        Flat: the tolerance of ranks, half of it on either side of the published time, spans more
-        time than the tolerance of values admits as a difference.
-        """
-        tolerance, percentile = self.column.tolerance, self.column.percentile
-        if self.rank is None or self.target is None or not (tolerance and percentile):
-            return None
-        span = self.column.terms[0].factor * fmean(rank.span_s for rank in self.ranks)
-        flat = span > tolerance.bound(self.target)
-        away = abs(self.rank - percentile.rank)
-        return flat and away <= (tolerance.rank or 0.0) + SLACK
-
-    @property
-    def rank(self) -> float | None:
-        """Share of ours that took at most the published time, in per cent."""
-        return fmean(rank.at for rank in self.ranks) if self.ranks else None
-
-    def formatted(self, value: float | None) -> str:
-        """A value with as many decimals as the published number has, or a dash."""
-        if value is None:
-            return "-"
-        if not self.published:
-            return f"{value:.4g}"
-        return f"{value:.{len(self.published.partition('.')[2])}f}"
-
-    def __str__(self) -> str:
-        ours = self.formatted(self.mean)
-        rank = "" if self.rank is None else f" ({self.rank:.0f} %)"
-        return f"{ours} / {self.published}{rank}" if self.published else ours
+def _added(one: int | None, other: int | None) -> int | None:
+    """The sum; None if one of them is."""
+    return None if one is None or other is None else one + other
 
 
 @dataclass
@@ -200,35 +116,30 @@ class Scoreboard:
     """False for quick runs, whose numbers are too noisy and too early to judge."""
     cells: list[Cell] = field(default_factory=list)
 
-    def count(self, cells: Iterable[Cell] | None = None) -> dict[str, int | None]:
-        """How many of the scored cells are within, how many by value alone, and of how many."""
+    def count(self, cells: Iterable[Cell] | None = None) -> Score:
+        """The score of some cells, or of all."""
         counted = self._scored(cells)
         within = sum(cell.within for cell in counted) if self.scored else None
         by_value = sum(cell.by_value for cell in counted) if self.scored else None
-        return {"within": within, "by_value": by_value, "total": len(counted)}
+        return Score(within, by_value, len(counted))
 
-    def power(self, cells: Iterable[Cell] | None = None) -> dict[str, int | None]:
-        """What the score of some cells can tell.
-
-        ``informative``: cells whose published number is not within tolerance of the reference's;
-        ``informative_within`` of them are within by value, ``right_side`` on the right side of our
-        reference. ``reference_within``: how many cells would be within by value if every row were
-        the reference's. ``unfitted``, ``unfitted_within``: cells without fitted settings.
-        """
+    def power(self, cells: Iterable[Cell] | None = None) -> Power:
+        """What the score of some cells, or of all, can tell."""
         counted = self._scored(cells)
         informative = [cell for cell in counted if cell.informative]
         unfitted = [cell for cell in counted if not cell.fitted]
-        judged = {
-            "informative_within": sum(cell.by_value for cell in informative),
-            "right_side": sum(cell.right_side for cell in informative),
-            "unfitted_within": sum(cell.within for cell in unfitted),
-        }
-        return {
-            **(judged if self.scored else dict.fromkeys(judged)),
-            "informative": len(informative),
-            "unfitted": len(unfitted),
-            "reference_within": sum(cell.reference_within for cell in counted),
-        }
+        return Power(
+            informative_within=sum(cell.by_value for cell in informative) if self.scored else None,
+            right_side=sum(cell.right_side for cell in informative) if self.scored else None,
+            unfitted_within=sum(cell.within for cell in unfitted) if self.scored else None,
+            informative=len(informative),
+            unfitted=len(unfitted),
+            reference_within=sum(cell.reference_within for cell in counted),
+        )
+
+    def of_table(self, table: str) -> list[Cell]:
+        """The cells of a table."""
+        return [cell for cell in self.cells if cell.table == table]
 
     def _scored(self, cells: Iterable[Cell] | None) -> list[Cell]:
         """Those of some cells, or of all, that count."""
@@ -238,17 +149,17 @@ class Scoreboard:
         """The score of everything, of every table and of every column."""
         tables = {}
         for table, title in self.titles.items():
-            cells = [cell for cell in self.cells if cell.table == table]
+            cells = self.of_table(table)
             columns = {
-                column.name: self.count(cell for cell in cells if cell.column is column)
+                column.name: asdict(self.count(cell for cell in cells if cell.column is column))
                 for column in _columns_of(cells)
                 if column.tolerance is not None
             }
-            tables[table] = {"title": title, **self.count(cells), "columns": columns}
+            tables[table] = {"title": title, **asdict(self.count(cells)), "columns": columns}
         return {
             "scored": self.scored,
-            "cells": self.count(),
-            "power": self.power(),
+            "cells": asdict(self.count()),
+            "power": asdict(self.power()),
             "tables": tables,
         }
 
@@ -287,19 +198,15 @@ class Scoreboard:
         """The score, then every table with ours / published in each cell."""
         parts = [self._score_table(), *self._exclusions()]
         for table, title in self.titles.items():
-            cells = [cell for cell in self.cells if cell.table == table]
-            parts.append(f"## {title}\n\n{self._markdown_table(cells)}")
+            parts.append(f"## {title}\n\n{self._markdown_table(self.of_table(table))}")
         return "\n\n".join(parts) + "\n"
 
     def _score_table(self) -> str:
-        scores = {
-            title: self.count(cell for cell in self.cells if cell.table == table)
-            for table, title in self.titles.items()
-        }
-        lines = [[title, *score_words(score)] for title, score in scores.items() if score["total"]]
+        scores = [(title, self.count(self.of_table(name))) for name, title in self.titles.items()]
+        lines = [[title, *score.words()] for title, score in scores if score.total]
         if not lines:
             return "The paper prints no numbers: ours stand alone."
-        lines.append(["**all**", *score_words(self.count())])
+        lines.append(["**all**", *self.count().words()])
         head = ["table", "cells within", "share", "by value alone"]
         shown = len(head) if self.ranked else len(head) - 1
         table = markdown(head[:shown], [line[:shown] for line in lines])
@@ -307,22 +214,22 @@ class Scoreboard:
 
     def _power(self) -> list[str]:
         """What the score can tell: informative cells, and those of fitted settings apart."""
-        whole = {**self.count(), **self.power()}
-        scores = {
-            title: {**self.count(cells), **self.power(cells)}
+        whole, total = self.power(), self.count().total
+        scores = [
+            (title, self.power(cells), self.count(cells).total)
             for table, title in self.titles.items()
-            if (cells := [cell for cell in self.cells if cell.table == table])
-        }
+            if (cells := self.of_table(table))
+        ]
         parts = []
-        if whole["informative"]:
+        if whole.informative:
             head = [
                 *("table", "informative cells", "within by value", "on the right side"),
                 "within by value if every row were the reference's",
             ]
             lines = [
-                [title, *power_words(score)]
-                for title, score in {**scores, "**all**": whole}.items()
-                if score["total"]
+                [title, *power.words(counted)]
+                for title, power, counted in [*scores, ("**all**", whole, total)]
+                if counted
             ]
             parts.append(
                 "A cell is informative where the published number is not within tolerance of the "
@@ -330,10 +237,10 @@ class Scoreboard:
                 "side is that of our own reference on which the published number lies.\n\n"
                 + markdown(head, lines)
             )
-        if whole["unfitted"] != whole["total"] and self.scored:
+        if whole.unfitted != total and self.scored:
             parts.append(
-                f"Without the cells of fitted settings: {whole['unfitted_within']} of "
-                f"{whole['unfitted']} within."
+                f"Without the cells of fitted settings: {whole.unfitted_within} of "
+                f"{whole.unfitted} within."
             )
         return parts
 
@@ -374,7 +281,7 @@ class Scoreboard:
             scores = (
                 self.count(cell for cell in cells if cell.column is column) for column in columns
             )
-            lines.append(["*within*", *(score_words(score)[0] for score in scores)])
+            lines.append(["*within*", *(score.words()[0] for score in scores)])
         head = "ours / published" if any(cell.published for cell in cells) else "ours"
         return markdown([head, *(column.title for column in columns)], lines)
 
@@ -396,27 +303,3 @@ class Scoreboard:
 def _columns_of(cells: Iterable[Cell]) -> list[Column]:
     """The columns of some cells, in their order, each once."""
     return list({cell.column.name: cell.column for cell in cells}.values())
-
-
-def score_words(score: Mapping[str, int | None]) -> list[str]:
-    """A score as "n of m", as a percentage, and by value alone; dashes where nothing was scored."""
-    within, by_value, counted = score["within"], score["by_value"], score["total"]
-    if within is None or not counted:
-        return ["-", "-", "-"]
-    return [f"{within} of {counted}", f"{100 * within / counted:.0f} %", f"{by_value}"]
-
-
-def power_words(score: Mapping[str, int | None]) -> list[str]:
-    """How many cells are informative, how many of these are within and on the right side.
-
-    Last: how many cells would be within if every row were the reference's.
-    """
-    informative, counted = score["informative"], score["total"]
-    within, right = score["informative_within"], score["right_side"]
-    shown = [
-        "-"
-        if number is None or not informative
-        else f"{number} ({100 * number / informative:.0f} %)"
-        for number in (within, right)
-    ]
-    return [str(informative), *shown, f"{score['reference_within']} of {counted}"]

@@ -15,7 +15,8 @@ from aqmlab.cli.options import Jobs, Json, Memory, Plugins, Seed, Seeds, chosen_
 from aqmlab.errors import AqmlabError, RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from aqmlab.papers.fidelity import Fidelity
+    from aqmlab.papers.reproduction import Reproduction, Reused
 
 __all__ = ["command"]
 
@@ -77,31 +78,28 @@ def command(
             "seeds": wanted,
             "progress": progress.update,
         }
-        result = (
+        result: Reproduction | Fidelity = (
             reproduce_all(**options)
             if paper == "all"
             else reproduce(paper, chosen or None, **options)
         )
     if as_json:
-        print_json(result)
+        print_json(result.to_json())
     else:
-        show(tables.score_table(result))
-        if measured:
-            out(_taken(result))
-        for name, path in result["figures"].items():
+        show(tables.score_table(result.lines(), of_papers=paper == "all", scored=not quick))
+        if result.reused:
+            out(_reused(result.reused, result.runs))
+        for name, path in result.figures.items():
             out(f"figure {name}: {path}")
-        for kind, path in result["files"].items():
+        for kind, path in result.files.items():
             out(f"{kind}: {path}")
-    if failed := result["failed"]:
+    if failed := result.failed:
         name, reason = next(iter(failed.items()))
-        raise RunError(
-            f"{len(failed)} of {result['runs']} runs failed; the first, {name}: {reason}"
-        )
+        raise RunError(f"{len(failed)} of {result.runs} runs failed; the first, {name}: {reason}")
 
 
-def _taken(result: Mapping[str, Any]) -> str:
+def _reused(found: Reused, runs: int) -> str:
     """How many runs were taken from files, and what is missing for that."""
-    found = result["measured"]
-    words = f"taken from measured.json: {found['runs']} of {result['runs']} runs"
-    lacking = len(found["figures_lacking"])
+    words = f"taken from measured.json: {found.runs} of {runs} runs"
+    lacking = len(found.figures_lacking)
     return f"{words}; without their curves: {lacking} figures" if lacking else words

@@ -1,0 +1,168 @@
+"""Claims: what ``claims.toml``, which explains itself, says that a paper claims."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from aqmlab._util.fields import toml_table
+from aqmlab.errors import AqmlabError
+
+__all__ = ["CONTRADICTED", "Claim", "Claims", "Further", "Noise", "NoiseOf", "combinations"]
+
+
+CONTRADICTED = ("partly", "disagrees")
+"""What the paper's own tables say of claims that are not counted."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, and what decides it."""
+
+    id: str
+    type: str
+    """``ordering``, ``threshold``, ``equality`` or ``crossover``."""
+    text: str
+    own_tables: str
+    """Whether the paper's own tables bear it out: ``agrees``, ``partly``, ``disagrees`` or
+    ``not_tabulated``."""
+    rules: tuple[str, ...] = ()
+    """Predicates, of :mod:`aqmlab.papers.rule`, that must all be true; none: nothing decides it."""
+    undecided: str = ""
+    """Why nothing decides it."""
+    sentence: str = ""
+    """The paper's own words, where the rules hang on them."""
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the paper's own tables contradict it, wholly or in part."""
+        return self.own_tables in CONTRADICTED
+
+    @classmethod
+    def read(cls, spec: Mapping[str, Any], file: Path) -> Claim:
+        """An entry of ``[[claims]]``."""
+        name = spec.get("id", "a claim")
+        for key in ("id", "type", "text", "own_tables"):
+            if key not in spec:
+                raise AqmlabError(f"{file}: {name}: found no {key}; every claim has one")
+        if ("rule" in spec) == ("undecided" in spec):
+            found = "both" if "rule" in spec else "neither"
+            raise AqmlabError(f"{file}: {name}: found {found} of rule and undecided; expected one")
+        try:
+            rules = _rules(spec.get("rule", []), spec.get("each", {}))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise AqmlabError(f"{file}: {name}: rule or each: {error!r}") from None
+        keys = ("id", "type", "text", "own_tables", "undecided", "sentence")
+        return cls(rules=rules, **{key: spec[key] for key in keys if key in spec})
+
+
+def _rules(rule: str | Sequence[str], each: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+    """The rules, each for every combination of the texts that ``each`` gives its $NAMEs."""
+    written = [rule] if isinstance(rule, str) else rule
+    texts = combinations(each)
+    return tuple(dict.fromkeys(Template(one).substitute(text) for one in written for text in texts))
+
+
+def combinations(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, str]]:
+    """Every combination of the values of some names; a single empty one without names."""
+    return [
+        dict(zip(axes, map(str, values), strict=True))
+        for values in itertools.product(*axes.values())
+    ]
+
+
+@dataclass(frozen=True)
+class Further:
+    """Claims whose rows have more seeds than the others."""
+
+    claims: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class NoiseOf:
+    """How the experiments of some tables vary from one run of the laboratory to the next."""
+
+    tables: tuple[str, ...]
+    relative: Mapping[str, float]
+    """By column: what one standard deviation makes of a number, as a fraction of it."""
+    residuals: tuple[str, ...] = ()
+    """Two tables that print the same experiments twice: their differences are the noise."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Copies of a paper's tables that another run of its laboratory could have printed."""
+
+    copies: int
+    seed: int
+    of: tuple[NoiseOf, ...]
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a ``claims.toml`` says."""
+
+    file: Path = field(default_factory=Path)
+    entries: tuple[Claim, ...] = ()
+    rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What names of rows stand for: ids of tables and fits, and last a pattern of labels."""
+    quick: tuple[str, ...] = ()
+    """Types of claims that quick runs decide."""
+    further: tuple[Further, ...] = ()
+    noise: Noise | None = None
+
+    @classmethod
+    def load(cls, folder: Path) -> Claims:
+        """What a paper claims, with what files of a folder ``claims`` add to it."""
+        file = folder / "claims.toml"
+        if not file.exists():
+            return cls(file)
+        source = toml_table(file, "paper")
+        more = [toml_table(path, "paper") for path in sorted((folder / "claims").glob("*.toml"))]
+        try:
+            specs = [spec for part in (source, *more) for spec in part.get("claims", [])]
+            return cls(
+                file=file,
+                entries=tuple(Claim.read(spec, file) for spec in specs),
+                rows=source["rows"],
+                quick=tuple(source["quick"]),
+                further=tuple(
+                    Further(tuple(spec["claims"]), tuple(spec["seeds"]))
+                    for spec in source.get("further", [])
+                ),
+                noise=_noise(source["noise"]) if "noise" in source else None,
+            )._checked()
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise AqmlabError(f"{file}: {error!r}") from error
+
+    def _checked(self) -> Claims:
+        """The same; an error if further seeds are for claims that are not there."""
+        known = {claim.id for claim in self.entries}
+        for name in (name for one in self.further for name in one.claims if name not in known):
+            raise AqmlabError(f"{self.file}: further: found {name}, which is none of its claims")
+        return self
+
+    def named(self, name: str) -> Claim:
+        """The claim of this id."""
+        return next(claim for claim in self.entries if claim.id == name)
+
+    def types(self) -> Iterable[str]:
+        """What the claims assert, each once."""
+        return dict.fromkeys(claim.type for claim in self.entries)
+
+
+def _noise(spec: Mapping[str, Any]) -> Noise:
+    """What ``[noise]`` says."""
+    return Noise(
+        copies=int(spec["copies"]),
+        seed=int(spec["seed"]),
+        of=tuple(
+            NoiseOf(tuple(one["tables"]), one["relative"], tuple(one.get("residuals", ())))
+            for one in spec["of"]
+        ),
+    )

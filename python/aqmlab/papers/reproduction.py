@@ -1,0 +1,252 @@
+"""What the reproduction of a paper found, as its scoreboard and as its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aqmlab._util.markup import markdown
+from aqmlab.papers.judge import DECIDABLE, Alternative, ClaimScore, Judged, score, score_by_type
+from aqmlab.papers.measured import FILE
+from aqmlab.results.verdict import FAILS, HOLDS
+
+if TYPE_CHECKING:
+    from aqmlab.papers.paper import Paper
+    from aqmlab.papers.scoreboard import Score, Scoreboard
+
+__all__ = [
+    "FurtherRuns",
+    "Line",
+    "Reproduction",
+    "Reused",
+    "Rows",
+    "both_verdicts",
+    "claims_page",
+]
+
+
+@dataclass(frozen=True)
+class FurtherRuns:
+    """The seeds that some rows have beside the others'."""
+
+    seeds: Sequence[int]
+    runs: int
+    """How many runs these are."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How many rows of the tables have all their runs."""
+
+    run: int
+    total: int
+
+    def __add__(self, other: Rows) -> Rows:
+        return Rows(self.run + other.run, self.total + other.total)
+
+
+@dataclass(frozen=True)
+class Reused:
+    """What numbers of a paper's file stand in for."""
+
+    runs: int
+    """How many runs."""
+    figures_lacking: Sequence[str]
+    """Ids of the figures without some of their curves."""
+
+
+class Line(NamedTuple):
+    """A line of the table of scores."""
+
+    name: str
+    cells: Score
+    title: str
+    claims: ClaimScore | None = None
+    """None: they are not counted by table."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A paper that was repeated."""
+
+    paper: Paper
+    engine: str
+    seeds: Sequence[int]
+    further: FurtherRuns
+    quick: str
+    """What keeps quick runs from being scored; empty: they are no quick runs."""
+    length: str
+    """``quick``, ``usual`` or ``published``."""
+    rows: Rows
+    board: Scoreboard
+    judged: Sequence[Judged]
+    alternatives: Sequence[Alternative]
+    failed: Mapping[str, str]
+    """Why runs failed, by name."""
+    runs: int
+    cpu_s: float
+    reused: Reused | None = None
+    """None: nothing was to be taken from the paper's file."""
+    figures: Mapping[str, str] = field(default_factory=dict)
+    """Where figures are, by their ids."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Where the other files are, by what they are."""
+
+    @property
+    def claims(self) -> ClaimScore:
+        """The score of the claims."""
+        return score(self.judged)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether runs of some rows are missing; runs that failed are in the report."""
+        return self.rows.run < self.rows.total and not self.failed
+
+    def lines(self) -> list[Line]:
+        """The score of each table, and of all."""
+        board = self.board
+        found = [
+            Line(name, board.count(board.of_table(name)), title)
+            for name, title in board.titles.items()
+        ]
+        return [*found, Line("all", board.count(), self.paper.title)]
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``scoreboard.json`` holds, and where the files are."""
+        noisy = sorted(one.claim.id for one in self.judged if one.within_noise)
+        types = score_by_type(self.paper.claims, self.judged)
+        return {
+            "paper": self.paper.name,
+            "title": self.paper.title,
+            "engine": self.engine,
+            "seeds": self.seeds,
+            "further": asdict(self.further),
+            **({"quick": self.quick} if self.quick else {}),
+            "length": self.length,
+            "rows": asdict(self.rows),
+            **self.board.to_json(),
+            "claims": {
+                **asdict(self.claims),
+                "types": {kind: asdict(found) for kind, found in types.items()},
+                "within_noise": noisy,
+                "verdicts": [one.to_json() for one in self.judged],
+            },
+            "readings": [one.to_json() for one in self.alternatives],
+            "failed": dict(self.failed),
+            "runs": self.runs,
+            "cpu_s": self.cpu_s,
+            **({"measured": asdict(self.reused)} if self.reused else {}),
+            "figures": dict(self.figures),
+            **({"files": dict(self.files)} if self.files else {}),
+        }
+
+    def to_markdown(self) -> str:
+        """The report: a page of its own."""
+        parts = [f"# {self.paper.title}", self._head(), self.board.to_markdown().rstrip()]
+        if self.judged:
+            parts.append(f"## Claims\n\n{claims_page(self.judged, self.marks())}")
+        parts += [
+            f"## Claims in a second reading: {one.interpretation.title}\n\n{both_verdicts(one)}"
+            for one in self.alternatives
+        ]
+        if self.figures:
+            drawn = [
+                [figure.id, figure.title, f"[{figure.file_name}](figures/{figure.file_name})"]
+                for figure in self.paper.figures
+                if figure.id in self.figures
+            ]
+            parts.append("## Figures\n\n" + markdown(["figure", "what", "file"], drawn, 3))
+        if self.failed:
+            listed = "\n".join(f"- {name}: {reason}" for name, reason in self.failed.items())
+            parts.append(f"## Runs that failed\n\n{listed}")
+        return "\n\n".join(parts) + "\n"
+
+    def _head(self) -> str:
+        """How it was made, in a paragraph."""
+        words = [f"Ours / published; mean over seeds {', '.join(map(str, self.seeds))}."]
+        if self.further.runs:
+            seeds = self.further.seeds
+            words.append(
+                f"Rows of claims whose verdict lies within noise have seed{'s'[: len(seeds) > 1]} "
+                f"{', '.join(map(str, seeds))} as well, in {self.further.runs} further runs."
+            )
+        if self.board.scored:
+            words.append("A star marks a cell outside its tolerance.")
+            if self.board.ranked:
+                words.append(
+                    "In brackets stands the share of ours that took at most the published time; "
+                    "a dagger marks a percentile that is within by this rank alone."
+                )
+        else:
+            words.append(f"Quick runs: {self.quick}, so nothing is scored.")
+        words.append(f"Engine {self.engine}, {self.runs} runs.")
+        if self.reused:
+            words.append(f"{self.reused.runs} of them were taken from the paper's `{FILE}`.")
+            if lacking := self.reused.figures_lacking:
+                words.append(f"It draws no curves: they are missing in {len(lacking)} figures.")
+        if self.rows.run < self.rows.total:
+            words.append(
+                f"{self.rows.run} of {self.rows.total} rows have been run; the others are missing."
+            )
+        return " ".join(words)
+
+    def marks(self) -> dict[str, str]:
+        """What verdicts rest on, by the claims' ids."""
+        noise = "within the noise of one run"
+        marks = {one.claim.id: [noise] for one in self.judged if one.within_noise}
+        for other in self.alternatives:
+            for first, _ in other.pairs if other.interpretation.mark else ():
+                marks.setdefault(first.claim.id, []).append(other.interpretation.mark)
+        return {name: "; ".join(words) for name, words in marks.items()}
+
+
+def claims_page(judged: Sequence[Judged], marks: Mapping[str, str]) -> str:
+    """Claims with their verdicts, and how many hold.
+
+    `marks` says more of some, by their ids: what they rest on.
+    """
+    counted = score(judged)
+    head = (
+        f"{counted.holds} hold, {counted.fails} fail, {counted.undecided} are undecided; "
+        f"{counted.contradicted} more that the paper's own tables contradict are not counted"
+    )
+    if counted.undecidable:
+        head += (
+            f", nor are {counted.undecidable} that its print cannot decide: their rules are "
+            f"true of less than {100 * DECIDABLE:.0f} % of copies of its tables in which each "
+            "number varies as another run of the laboratory would have made it"
+        )
+    lines = []
+    for one in judged:
+        mark = " (the paper's own tables contradict it)" if one.claim.contradicted else ""
+        if one.undecidable:
+            share = 100 * (one.noisy_copies or 0.0)
+            mark = f" (undecidable: true of {share:.0f} % of noisy copies of the paper's tables)"
+        if one.claim.id in marks:
+            mark += f" ({marks[one.claim.id]})"
+        word = f"**{one.outcome}**" if one.outcome == FAILS else one.outcome
+        lines.append([f"{one.claim.id}: {one.claim.text}{mark}", word, one.measured])
+    columns = ["claim", "verdict", "measured, or why undecided"]
+    return f"{head}.\n\n{markdown(columns, lines, left=3)}"
+
+
+def both_verdicts(other: Alternative) -> str:
+    """The claims that rest on the rows of an interpretation, with both verdicts."""
+    moved = [(one.outcome == HOLDS, two.outcome == HOLDS) for one, two in other.pairs]
+    lines = [
+        [
+            f"{one.claim.id}: {one.claim.text}",
+            one.outcome,
+            two.outcome if one.outcome == two.outcome else f"**{two.outcome}**",
+            two.measured,
+        ]
+        for one, two in other.pairs
+    ]
+    return (
+        f"{other.interpretation.why}\n\n"
+        f"{len(moved)} claims rest on these rows; {moved.count((False, True))} hold in this "
+        f"reading only, {moved.count((True, False))} in the first only. In this reading "
+        f"{other.score.holds} of all claims hold and {other.score.fails} fail.\n\n"
+        + markdown(["claim", "first reading", "this reading", "measured in it"], lines, left=4)
+    )

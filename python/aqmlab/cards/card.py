@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab._util.files import read_text
 from aqmlab.cards import scoring
 from aqmlab.cards.candidates import DROPTAIL
+from aqmlab.cards.regression import Comparison, compared
 from aqmlab.cards.scoring import Area, Gate, MeasureScore, Test
 from aqmlab.cards.suites import CARD, Row, measures, rows
 from aqmlab.errors import AqmlabError
@@ -124,6 +125,14 @@ class Card:
             if one.name == area:
                 return one.grade
         raise AqmlabError(f'found "{area}", which is no area; expected one of {", ".join(AREAS)}')
+
+    def compare(self, other: Card) -> Comparison:
+        """What changed from another card to this one: the regressions, and everything else.
+
+        Raises:
+            AqmlabError: the cards have fewer than two seeds in common, or no test.
+        """
+        return compared(self, other)
 
     @cached_property
     def sentence(self) -> str:

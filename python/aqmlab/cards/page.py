@@ -14,7 +14,7 @@ from aqmlab.cards.card import Card, about_seeds, card_rows
 from aqmlab.cards.scoring import CONSTANTS, UNSCORED, VERSION, Gate, MeasureScore, Test
 from aqmlab.results.statistics import Estimate
 
-__all__ = ["failure", "head", "page", "shown", "shown_area", "shown_change", "worst_first"]
+__all__ = ["failure", "head", "page", "shown_area", "shown_change", "worst_first"]
 
 
 WIDTH = 80
@@ -22,8 +22,6 @@ _MANY = 9.0
 """From this gain on a change is shown as a factor."""
 _LARGE = 0.0995
 """Smaller changes have a decimal."""
-_SCALES = {"ms": 1e3, "%": 100.0, "Mbit/s": 1e-6}
-"""By shown unit: from that of the values."""
 
 
 def page(card: Card) -> Iterator[str | Text | Table]:
@@ -145,23 +143,16 @@ def _tests(card: Card) -> Table:
             continue
         total = "-" if test.score is None else f"{test.score:.2f}"
         for place, one in enumerate(test.measures):
-            unit = f" {one.measure.unit}" if one.measure.unit not in ("", "share") else ""
             table.add_row(
                 "" if place else test.id,
-                f"{one.measure.measure}{unit}",
-                shown(one.candidate, one),
-                shown(one.droptail, one),
-                shown(one.reference, one),
+                one.measure.titled,
+                one.measure.shown(one.candidate),
+                one.measure.shown(one.droptail),
+                one.measure.shown(one.reference),
                 shown_change(one),
                 "" if place else total,
             )
     return table
-
-
-def shown(value: float, one: MeasureScore) -> str:
-    """A value in its unit, with three digits."""
-    number = value * _SCALES.get(one.measure.unit, 1.0)
-    return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"
 
 
 def shown_change(one: MeasureScore) -> str:

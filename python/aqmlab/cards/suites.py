@@ -29,6 +29,8 @@ SUITES: Mapping[str, str] = {
     "card": "The tests of the report card",
 }
 """Names of the suites, and their sources."""
+_SCALES = {"ms": 1e3, "%": 100.0, "Mbit/s": 1e-6}
+"""By shown unit: from that of the values."""
 CARD = "card"
 """The suite of the report card."""
 
@@ -97,6 +99,16 @@ class Measure:
     """In which it is shown."""
     formula: str
     """How it is taken of a run: see :mod:`aqmlab.cards.measures`."""
+
+    def shown(self, value: float) -> str:
+        """A value in its unit, with three digits."""
+        number = value * _SCALES.get(self.unit, 1.0)
+        return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"
+
+    @property
+    def titled(self) -> str:
+        """Its name with its unit."""
+        return self.measure if self.unit in ("", "share") else f"{self.measure} {self.unit}"
 
 
 def rows(suite: str) -> list[Row]:

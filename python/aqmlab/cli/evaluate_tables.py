@@ -18,10 +18,19 @@ from aqmlab._util.table import Table
 from aqmlab._util.words import counted
 from aqmlab.cards.card import Card
 from aqmlab.cards.overview import Observed, cost_of
+from aqmlab.cards.regression import Comparison
 from aqmlab.cards.suites import Row, measures
 from aqmlab.errors import AqmlabError
 
-__all__ = ["left_out", "listed", "listed_json", "observed", "observed_json", "print_card"]
+__all__ = [
+    "left_out",
+    "listed",
+    "listed_json",
+    "observed",
+    "observed_json",
+    "print_card",
+    "write_card",
+]
 
 
 def listed(rows: Sequence[Row], source: str) -> Iterator[str | Text | Table]:
@@ -138,7 +147,9 @@ def left_out(rows: Sequence[Row]) -> Iterator[str]:
         yield f"not run: {row.id} ({row.scenario}): {why}"
 
 
-def print_card(card: Card, directory: Path | None, *, as_json: bool) -> None:
+def print_card(
+    card: Card, directory: Path | None, comparison: Comparison | None, *, as_json: bool
+) -> None:
     """Writes the card's files, and prints the card."""
     from aqmlab.cards.page import page
 
@@ -146,9 +157,16 @@ def print_card(card: Card, directory: Path | None, *, as_json: bool) -> None:
     check_output_folder(folder)
     written = _written(card, folder)
     if as_json:
-        print_json(card.to_json())
+        beside = {} if comparison is None else {"comparison": comparison.to_json()}
+        print_json({**card.to_json(), **beside})
         return
     show(*page(card))
+    if comparison is not None:
+        out("")
+        for line in textwrap.wrap(comparison.summary, 80):
+            out(line)
+        for line in comparison.regressions:
+            out(f"  worse: {line}")
     out("")
     for line in textwrap.wrap(f"written: {', '.join(map(str, written))}", 80):
         out(line)
@@ -161,14 +179,18 @@ def _folder_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-")
 
 
+def write_card(card: Card, path: Path) -> None:
+    """Writes ``card.json``."""
+    write_text(path, json.dumps(card.to_json(), indent=1, ensure_ascii=False) + "\n")
+
+
 def _written(card: Card, folder: Path) -> list[Path]:
     """Writes the files of a card."""
     from aqmlab.cards.html import write_html, write_pdf  # it loads what draws
 
     folder.mkdir(parents=True, exist_ok=True)
-    content = json.dumps(card.to_json(), indent=1, ensure_ascii=False)
     files = [folder / name for name in ("card.json", "card.html", "card.pdf")]
-    write_text(files[0], content + "\n")
+    write_card(card, files[0])
     write_html(card, files[1])
     write_pdf(card, files[2])
     return files

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from aqmlab._util.console import Progress, out, print_json, say, show
+from aqmlab._util.files import write_text
+from aqmlab._util.words import counted
+from aqmlab.cards import candidates, overview, suites
+from aqmlab.cards.card import TIERS, Card, card_rows
+from aqmlab.cards.evaluation import BASELINES, evaluate
+from aqmlab.cards.generator import CUBIC
+from aqmlab.cards.regression import Comparison
+from aqmlab.cli import evaluate_tables
 from aqmlab.cli.options import Jobs, Json, Memory, Seeds
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
 from aqmlab.scenario import vary
 
 __all__ = ["command"]
+
+
+_ENOUGH = range(1, 11)
+"""Seeds of the first reference of a comparison."""
+_FEW = 6
+"""With fewer seeds than this Holm's correction leaves hardly any difference clear."""
 
 
 def command(
@@ -75,6 +90,29 @@ def command(
             "--out", help="Folder of the card; default: runs/cards/QUEUE.", show_default=False
         ),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CARD",
+            help="Compare with this card.json; the exit status is 1 if something got worse.",
+            show_default=False,
+        ),
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Write the card over that of --against.")
+    ] = False,
+    junit: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the comparison as JUnit XML.", show_default=False),
+    ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Append the comparison as Markdown, as for the summary of a workflow's step.",
+            show_default=False,
+        ),
+    ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -92,80 +130,129 @@ def command(
     the gates that fail. Only what the store lacks is run: an evaluation that was interrupted goes
     on where it was.
     """
-    from aqmlab.cards import candidates, evaluation, overview, suites
-    from aqmlab.cards.card import card_rows
-    from aqmlab.cli import evaluate_tables
-
     words = _split(only)
+    for name, given in (("--update", update), ("--junit", junit), ("--markdown", markdown)):
+        if given and against is None:
+            raise AqmlabError(f"{name}: found it without --against; expected both")
+    _check_tier(tier)
     if listed:
-        rows = suites.rows(suite) if suite else [*card_rows(_tier(tier))]
-        found = suites.chosen(rows, words)
-        if as_json:
-            print_json(evaluate_tables.listed_json(found))
-            return
-        show(*evaluate_tables.listed(found, suites.SUITES[suite or suites.CARD]))
+        _list(suite, tier, words, as_json=as_json)
         return
     if control is not None and suite is None:
         raise AqmlabError(
             "--control: found it without --suite; cards of congestion controls are not made yet, "
             "--suite rfc9743 runs their tests"
         )
-    if queue is None and (control is None or suite is None):
+    if queue is None and control is None:
         raise AqmlabError(
             "QUEUE: found none; expected a plug-in file, a preset or a kind, such as fq-codel; "
             "--list prints the tests"
         )
-    under_test = candidates.candidate(queue or candidates.DROPTAIL)
-    number = None if seeds is None else vary.seeds(seeds)
+    numbers = None if seeds is None else vary.seeds(seeds)
+    how: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "store": store, "say": say}
     if suite is not None or write is not None:
-        chosen_control, _ = candidates.control(control) if control else ('"cubic"', None)
-        rows = suites.rows(suite) if suite else card_rows(_tier(tier))
-        chosen, left = overview.suite_cells(
-            suites.chosen(rows, words), is_control=control is not None and queue is None
-        )
-        if write is not None:
-            for path in overview.written(chosen, under_test, write, chosen_control):
-                out(str(path))
-        else:
-            with Progress("evaluate") as progress:
-                observed = overview.observe(
-                    chosen,
-                    under_test,
-                    control=chosen_control,
-                    seeds=number or (1,),
-                    jobs=jobs,
-                    scheduler=scheduler,
-                    store=store,
-                    progress=progress.task(under_test.name),
-                    say=say,
-                )
-            if as_json:
-                print_json([evaluate_tables.observed_json(one) for one in observed])
-            else:
-                show(*evaluate_tables.observed(observed))
-        for line in evaluate_tables.left_out(left):
-            say(line)
-        failed = [] if write else [one for one in observed if isinstance(one.numbers, AqmlabError)]
-        if failed:
-            raise RunError(
-                f"{len(failed)} of {len(observed)} runs failed; the first, {failed[0].cell.id}: "
-                f"{failed[0].numbers}"
-            )
+        if against is not None:
+            raise AqmlabError("--against: found it with a suite; only cards are compared")
+        _suite(suite, tier, words, queue, control, write, numbers, how, as_json=as_json)
         return
+    assert queue is not None
+    reference = _reference(against, update=update)
+    if numbers is None and against is not None:
+        numbers = [*(_ENOUGH if reference is None else reference.seeds)]
     with Progress("evaluate") as progress:
-        card = evaluation.evaluate(
-            under_test,
-            tier=_tier(tier),
-            baselines=_split(baseline) or evaluation.BASELINES,
+        card = evaluate(
+            queue,
+            tier=tier,
+            baselines=_split(baseline) or BASELINES,
             only=words,
-            seeds=number,
-            jobs=jobs,
-            scheduler=scheduler,
-            store=store,
-            progress=progress.task(under_test.name),
-            say=say,
+            seeds=numbers,
+            progress=progress.task(queue),
+            **how,
         )
-    evaluate_tables.print_card(card, directory, as_json=as_json)
+    comparison = None if reference is None else card.compare(reference)
+    evaluate_tables.print_card(card, directory, comparison, as_json=as_json)
+    if update and against is not None:
+        evaluate_tables.write_card(card, against)
+    if comparison is not None:
+        _report(comparison, junit, markdown)
+        if comparison.regressions and not update:
+            found = counted(len(comparison.regressions), "regression")
+            raise RunError(f"{found} against {against}; the first: {comparison.regressions[0]}")
+
+
+def _reference(against: Path | None, *, update: bool) -> Card | None:
+    """The card to compare with; none where the first one is yet to be written."""
+    if against is None or (update and not against.exists()):
+        return None
+    return Card.load(against)
+
+
+def _report(comparison: Comparison, junit: Path | None, markdown: Path | None) -> None:
+    """Writes a comparison for other programs, and warns where it can hardly tell."""
+    if len(comparison.seeds) < _FEW:
+        say(
+            f"warning: {len(comparison.seeds)} seeds in common hardly show a regression; make both "
+            f"cards with --seeds {_ENOUGH[0]}..{_ENOUGH[-1]}"
+        )
+    if junit is not None:
+        write_text(junit, comparison.junit())
+    if markdown is not None:
+        earlier = markdown.read_text(encoding="utf-8") if markdown.is_file() else ""
+        write_text(markdown, earlier + comparison.markdown())
+
+
+def _list(suite: str | None, tier: str, words: Sequence[str], *, as_json: bool) -> None:
+    """Prints the tests of a suite, or of the card's tier."""
+    found = suites.chosen(suites.rows(suite) if suite else card_rows(tier), words)
+    if as_json:
+        print_json(evaluate_tables.listed_json(found))
+    else:
+        show(*evaluate_tables.listed(found, suites.SUITES[suite or suites.CARD]))
+
+
+def _suite(
+    suite: str | None,
+    tier: str,
+    words: Sequence[str],
+    queue: str | None,
+    control: str | None,
+    write: Path | None,
+    seeds: Sequence[int] | None,
+    how: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Runs the tests of a suite, or writes their scenario files."""
+    under_test = candidates.candidate(queue or candidates.DROPTAIL)
+    chosen_control = candidates.control(control)[0] if control else CUBIC
+    rows = suites.chosen(suites.rows(suite) if suite else card_rows(tier), words)
+    chosen, left = overview.suite_cells(rows, is_control=control is not None and queue is None)
+    observed: list[overview.Observed] = []
+    if write is not None:
+        for path in overview.written(chosen, under_test, write, chosen_control):
+            out(str(path))
+    else:
+        with Progress("evaluate") as progress:
+            observed = overview.observe(
+                chosen,
+                under_test,
+                control=chosen_control,
+                seeds=seeds or (1,),
+                progress=progress.task(under_test.name),
+                **how,
+            )
+        if as_json:
+            print_json([evaluate_tables.observed_json(one) for one in observed])
+        else:
+            show(*evaluate_tables.observed(observed))
+    for line in evaluate_tables.left_out(left):
+        say(line)
+    failed = [one for one in observed if isinstance(one.numbers, AqmlabError)]
+    if failed:
+        raise RunError(
+            f"{len(failed)} of {len(observed)} runs failed; the first, {failed[0].cell.id}: "
+            f"{failed[0].numbers}"
+        )
 
 
 def _split(text: str | None) -> list[str]:
@@ -173,10 +260,7 @@ def _split(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
-def _tier(text: str) -> str:
-    """A tier; an error if there is none of that name."""
-    from aqmlab.cards.card import TIERS
-
+def _check_tier(text: str) -> None:
+    """An error if there is no tier of that name."""
     if text not in TIERS:
         raise AqmlabError(f'--tier: found "{text[:40]}"; expected one of {", ".join(TIERS)}')
-    return text

@@ -1,0 +1,294 @@
+"""What changed from one card to another: regressions, and differences too small to matter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+from xml.etree import ElementTree
+
+import numpy as np
+
+from aqmlab.cards.scoring import UNSCORED, Gate, matters
+from aqmlab.cards.suites import Measure, measures
+from aqmlab.errors import AqmlabError
+from aqmlab.results.statistics import CONFIDENCE, Floats, estimate, paired_difference
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Change", "Comparison", "compared"]
+
+
+_LOGS = "DTRG"
+"""Letters whose values are compared by their logarithms."""
+_LEAST = 1e-9
+"""Smaller values count as this one where a logarithm is taken."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One number of a test in two cards."""
+
+    test: str
+    measure: Measure
+    before: float
+    """Its mean over seeds in the reference; geometric where logarithms are compared."""
+    now: float
+    difference: float
+    """Of logarithms, or of values."""
+    verdict: str
+    """``regressed``, ``improved``, ``small`` (clear, too small to matter), ``unclear`` or
+    ``same``."""
+
+    @property
+    def text(self) -> str:
+        """The change in a few words."""
+        if self.measure.letter in _LOGS:
+            return f"{100 * math.expm1(self.difference):+.1f} %"
+        return f"{self.difference:+.3g}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A card beside its reference."""
+
+    name: str
+    reference: str
+    changes: Sequence[Change]
+    gates: Sequence[str]
+    """Gates that passed in the reference and fail now."""
+    seeds: Sequence[int]
+    """Seeds that both have."""
+
+    @property
+    def regressions(self) -> list[str]:
+        """What got worse, a line each."""
+        return [
+            *(f"gate {name}: failed, passed before" for name in self.gates),
+            *(
+                f"{one.test} {one.measure.measure}: {one.text}"
+                for one in self.changes
+                if one.verdict == "regressed"
+            ),
+        ]
+
+    def count(self, verdict: str) -> int:
+        """How many numbers have a verdict."""
+        return sum(one.verdict == verdict for one in self.changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``aqmlab evaluate --against --json``."""
+        return {
+            "reference": self.reference,
+            "seeds": list(self.seeds),
+            "regressions": self.regressions,
+            "gates": list(self.gates),
+            "changes": [
+                {
+                    "test": one.test,
+                    "measure": one.measure.measure,
+                    "before": one.before,
+                    "now": one.now,
+                    "change": one.text,
+                    "verdict": one.verdict,
+                }
+                for one in self.changes
+            ],
+        }
+
+    @property
+    def summary(self) -> str:
+        """The verdict in a line."""
+        words = {
+            "regressed": "worse",
+            "improved": "better",
+            "small": "changed, too small to matter",
+            "unclear": "not clear",
+            "same": "the same",
+        }
+        counts = ", ".join(
+            f"{self.count(verdict)} {word}"
+            for verdict, word in words.items()
+            if self.count(verdict)
+        )
+        gates = f"; gates that fail now: {', '.join(self.gates)}" if self.gates else ""
+        return f"{self.name} against {self.reference}: {counts or 'nothing in common'}{gates}"
+
+    def markdown(self) -> str:
+        """A summary for the step of a workflow."""
+        lines = [f"## {self.name}: report card", "", self.summary, ""]
+        shown = [one for one in self.changes if one.verdict in ("regressed", "improved")]
+        if shown:
+            lines += [
+                "| test | number | before | now | change | |",
+                "| --- | --- | ---: | ---: | ---: | --- |",
+            ]
+            lines += [
+                f"| {one.test} | {one.measure.titled} | {one.measure.shown(one.before)} | "
+                f"{one.measure.shown(one.now)} | "
+                f"{one.text} | {one.verdict} |"
+                for one in shown
+            ]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def junit(self) -> str:
+        """The same as JUnit XML: a test case for each number and for each gate that fails."""
+        failed = [one for one in self.changes if one.verdict == "regressed"]
+        suite = ElementTree.Element(
+            "testsuite",
+            name=f"aqmlab evaluate {self.name}",
+            tests=str(len(self.changes) + len(self.gates)),
+            failures=str(len(failed) + len(self.gates)),
+        )
+        for one in self.changes:
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=one.test, name=one.measure.measure
+            )
+            if one in failed:
+                sides = one.measure.shown(one.before), one.measure.shown(one.now)
+                text = f"{one.text}: {sides[0]} before, {sides[1]} now {one.measure.unit}".rstrip()
+                ElementTree.SubElement(case, "failure", message=text)
+        for name in self.gates:
+            case = ElementTree.SubElement(suite, "testcase", classname="gates", name=name)
+            ElementTree.SubElement(case, "failure", message="passed before, fails now")
+        ElementTree.indent(suite)
+        return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+class Side(Protocol):
+    """What a comparison needs of a card."""
+
+    @property
+    def name(self) -> str:
+        """The candidate."""
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """Its seeds."""
+
+    @property
+    def gates(self) -> Sequence[Gate]:
+        """How it passes the gates."""
+
+    def frame(self) -> pl.DataFrame:
+        """The numbers of its runs."""
+
+
+def compared(card: Side, reference: Side) -> Comparison:
+    """What changed from a reference to a card.
+
+    A number regresses if it is worse with the same seeds, if the 95 % interval of the change leaves
+    out zero after Holm's correction over all numbers, and if the change is large enough to matter.
+
+    Raises:
+        AqmlabError: the cards have fewer than two seeds in common, or no test.
+    """
+    seeds = sorted({*card.seeds} & {*reference.seeds})
+    if len(seeds) < 2:
+        raise AqmlabError(
+            f"the reference has seeds {_listed(reference.seeds)}, the card {_listed(card.seeds)}; "
+            "expected two or more in common"
+        )
+    frames = [_by_key(one.frame(), seeds) for one in (reference, card)]
+    found = []
+    for measure in measures():
+        if measure.letter == UNSCORED:
+            continue
+        sides = _sides(measure, frames, seeds)
+        if sides is not None:
+            found.append((measure, *sides))
+    if not found:
+        raise AqmlabError("the card and the reference have no test in common")
+    clear = _clear([now - before for _, before, now in found])
+    passed = {gate.rule.name for gate in reference.gates if gate.passed}
+    return Comparison(
+        card.name,
+        reference.name,
+        [_change(*one, is_clear=known) for one, known in zip(found, clear, strict=True)],
+        [
+            gate.rule.name
+            for gate in card.gates
+            if gate.passed is False and gate.rule.name in passed
+        ],
+        seeds,
+    )
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    return ", ".join(map(str, seeds))
+
+
+_Values = dict[tuple[str, str], dict[str, dict[int, float]]]
+
+
+def _by_key(frame: pl.DataFrame, seeds: Sequence[int]) -> _Values:
+    """Values of the candidate by test and measure, then by cell and seed."""
+    found: _Values = {}
+    for row in frame.iter_rows(named=True):
+        if row["queue"] == "candidate" and row["seed"] in seeds:
+            cells = found.setdefault((row["test"], row["measure"]), {})
+            cells.setdefault(row["cell"], {})[row["seed"]] = row["value"]
+    return found
+
+
+def _sides(
+    measure: Measure, frames: Sequence[_Values], seeds: Sequence[int]
+) -> tuple[Floats, Floats] | None:
+    """A measure in both cards, seed by seed, as it is compared: the mean over common cells."""
+    cells = [frame.get((measure.test, measure.measure), {}) for frame in frames]
+    both = [
+        cell
+        for cell in cells[0]
+        if cell in cells[1] and all(len(side[cell]) == len(seeds) for side in cells)
+    ]
+    if not both:
+        return None
+    sides = []
+    for side in cells:
+        values = np.array([[side[cell][seed] for seed in seeds] for cell in both])
+        logs = measure.letter in _LOGS
+        sides.append(np.mean(np.log(np.maximum(values, _LEAST)) if logs else values, axis=0))
+    return sides[0], sides[1]
+
+
+def _clear(differences: Sequence[Floats]) -> list[bool]:
+    """Which differences leave out zero after Holm's correction.
+
+    The surest is tested at 5 % over the number of differences, the next at 5 % over one less, and
+    so on up to the first that holds zero.
+    """
+    order = sorted(range(len(differences)), key=lambda k: -_sureness(differences[k]))
+    found = [False] * len(differences)
+    for place, k in enumerate(order):
+        level = (1 - CONFIDENCE) / (len(differences) - place)
+        if not estimate(differences[k], 1 - level).clear:
+            break
+        found[k] = True
+    return found
+
+
+def _sureness(values: Floats) -> float:
+    """How many standard errors a mean lies off zero."""
+    mean, spread = abs(float(values.mean())), float(values.std(ddof=1))
+    if mean == 0:
+        return 0.0
+    return mean / spread if spread else math.inf
+
+
+def _change(measure: Measure, before: Floats, now: Floats, *, is_clear: bool) -> Change:
+    """A number with its verdict."""
+    back = math.exp if measure.letter in _LOGS else float
+    old = back(float(before.mean()))
+    difference = paired_difference(before, now).mean
+    if difference == 0 and np.array_equal(before, now):
+        verdict = "same"
+    elif not is_clear:
+        verdict = "unclear"
+    elif not matters(measure, difference, old):
+        verdict = "small"
+    else:
+        worse = (difference > 0) == (measure.letter in "DT")
+        verdict = "regressed" if worse else "improved"
+    return Change(measure.test, measure, old, back(float(now.mean())), difference, verdict)

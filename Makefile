@@ -89,6 +89,13 @@ wheel-pgo: $(STAMPS)/requirements  ## the wheel in dist, by the profile of some 
 test-wheel: wheel  ## the wheel in an empty environment, outside of the checkout
 	$(BIN)/python .ci/wheel.py
 
+.PHONY: release-check sbom
+release-check: $(STAMPS)/venv  ## whether the version in Cargo.toml may be tagged; docs/releasing.md
+	$(BIN)/python .ci/release.py --tag v$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+
+sbom: $(STAMPS)/venv  ## what the wheel is made of and needs, in out/aqmlab.cdx.json (CycloneDX)
+	$(BIN)/python .ci/release.py --sbom out/aqmlab.cdx.json
+
 .PHONY: lint
 lint: build structure prose $(STAMPS)/requirements-dev  ## formatters, linters, types and structure, as CI wants them
 	cargo fmt --check

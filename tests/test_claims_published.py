@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aqmlab.papers import judge, noise
-from aqmlab.papers.cells import Cell
+from aqmlab.papers import judge, noise, rule
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.rule import case
+from aqmlab.papers.scoreboard import Cell
 
 PAPERS = Path(__file__).parents[1] / "papers"
 KEYS = ("christiansen2000", "le2005", "synctcp2005")
@@ -223,4 +223,4 @@ def test_readings_of_sentences(
                     number for wanted, number in given.items() if all(map(fnmatchcase, at, wanted))
                 ]
                 values[at] = [fitting[-1] if fitting else 100.0]
-    assert judge.decide(paper.claims.named(claim), paper, values).outcome == word
+    assert rule.decide(paper.claims.named(claim), paper, values).outcome == word

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import fidelity
-from aqmlab.papers.cells import Cell
 from aqmlab.papers.claim import Claim, Claims
 from aqmlab.papers.judge import Alternative, ClaimScore, Judged
 from aqmlab.papers.paper import Column, Interpretation, Paper, names
 from aqmlab.papers.reproduction import FurtherRuns, Reproduction, Rows
-from aqmlab.papers.scoreboard import Power, Score, Scoreboard
+from aqmlab.papers.scoreboard import Cell, Power, Score, Scoreboard
 from conftest import ROOT
 
 if TYPE_CHECKING:

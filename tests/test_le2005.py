@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import measured
-from aqmlab.papers.cells import Cell, table_cells, with_references
 from aqmlab.papers.claim import Claims
 from aqmlab.papers.judge import judge, with_noise
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan
 from aqmlab.papers.rule import case
-from aqmlab.papers.scoreboard import Scoreboard
+from aqmlab.papers.scoreboard import Cell, Scoreboard, table_cells, with_references
 
 SOURCE = Paper.load(str(Path(__file__).parents[1] / "papers" / "le2005"))
 ROWS = {"4.1": 168, "4.2": 168, "5.1": 54, "5.2": 54, "6.1": 81, "6.2": 81, "7.1": 81, "7.2": 81}

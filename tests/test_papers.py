@@ -12,14 +12,12 @@ import pytest
 from aqmlab._util.expressions import Expression
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import judge, noise, rule
-from aqmlab.papers.cells import Cell
 from aqmlab.papers.claim import Claim, Further
 from aqmlab.papers.judge import ClaimScore, Judged
 from aqmlab.papers.paper import Column, Paper
 from aqmlab.papers.plan import Plan, further_seeds
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.papers.reproduction import claims_page
-from aqmlab.papers.scoreboard import Scoreboard
+from aqmlab.papers.scoreboard import Cell, Scoreboard
 from aqmlab.results import recorded
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.sweeps.file import Sweep
@@ -164,7 +162,7 @@ def claim(**more: Any) -> Claim:
     return Claim.read({**SPEC, **more}, Path("claims.toml"))
 
 
-def judged(predicate: str, low: Sequence[float], high: Sequence[float]) -> Judged:
+def judged(predicate: str, low: Sequence[float], high: Sequence[float]) -> rule.Decision:
     source = paper("synctcp2005")
     loss = source.table("table1").columns[0]
     cells = [
@@ -172,7 +170,7 @@ def judged(predicate: str, low: Sequence[float], high: Sequence[float]) -> Judge
         Cell("table1", "reno", loss, "3.9", tuple(high)),
     ]
     values = {(cell.table, cell.row, cell.column.name): cell.ours or None for cell in cells}
-    return judge.decide(claim(rule=predicate), source, values)
+    return rule.decide(claim(rule=predicate), source, values)
 
 
 ORDER = "sync.loss_rate_pct < reno.loss_rate_pct"
@@ -279,9 +277,9 @@ def test_a_rule_of_several_cases_is_true_where_it_is_true_of_all() -> None:
     )
     source = paper("synctcp2005")
     values = {("table1", name, "p50_s"): [1.5, 2.5] for name in ("uncongested", "sync_tcp")}
-    found = judge.decide(several, source, {**values, ("table1", "reno", "p50_s"): [2.0, 3.0]})
+    found = rule.decide(several, source, {**values, ("table1", "reno", "p50_s"): [2.0, 3.0]})
     assert found.outcome == "holds"
-    found = judge.decide(several, source, {**values, ("table1", "reno", "p50_s"): [1.0, 2.0]})
+    found = rule.decide(several, source, {**values, ("table1", "reno", "p50_s"): [1.0, 2.0]})
     assert found.outcome == "fails"
     assert found.measured == (
         "free.p50_s 2; reno.p50_s 1.5; sync.p50_s 2; not true in 2 of 6 cases"
@@ -340,7 +338,7 @@ def test_contradicted_claims_are_counted_apart() -> None:
         verdict("c", "fails", "not_tabulated"),
     ]
     assert judge.score(verdicts) == ClaimScore(holds=1, fails=1, contradicted=1)
-    assert "contradict it) | **fails**" in claims_page(verdicts, {})
+    assert "contradict it) | **fails**" in judge.to_markdown(verdicts, {})
 
 
 def test_claims_that_the_print_cannot_decide_are_counted_apart() -> None:
@@ -352,7 +350,7 @@ def test_claims_that_the_print_cannot_decide_are_counted_apart() -> None:
         verdict("d", "fails", "agrees", 0.8),
     ]
     assert judge.score(verdicts) == ClaimScore(fails=1, undecidable=2, contradicted=1)
-    page = claims_page(verdicts, {})
+    page = judge.to_markdown(verdicts, {})
     assert "a:  (undecidable: true of 79 % of noisy copies of the paper's tables) | holds" in page
     assert "nor are 2 that its print cannot decide" in page
 

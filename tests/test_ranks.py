@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from aqmlab.errors import AqmlabError
-from aqmlab.papers.cells import Cell
 from aqmlab.papers.measured import rank
 from aqmlab.papers.paper import Paper, column
-from aqmlab.papers.scoreboard import Scoreboard
+from aqmlab.papers.scoreboard import Cell, Scoreboard
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.run import Run
 from aqmlab.results.terms import Percentile, Rank

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import judge
-from aqmlab.papers.cells import Cell
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan
-from aqmlab.papers.reproduction import both_verdicts, claims_page
+from aqmlab.papers.scoreboard import Cell
 from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
 from conftest import ROOT
 
@@ -140,11 +139,11 @@ def test_a_reading_whose_tables_were_not_asked_for_is_left_out(paper: Paper) -> 
 
 def test_the_report_shows_both_verdicts(paper: Paper) -> None:
     one = read(paper, FIRST | {("1-small", "red at 90"): 1.0, ("1-small", "red at 98"): 4.0})
-    text = both_verdicts(one)
+    text = one.to_markdown()
     assert "1 claims rest on these rows; 1 hold in this reading only, 0 in the first only" in text
     assert "| A1: RED loses less | fails | **holds** | red.loss_pct 4; tail.loss_pct 5 |" in text
     [first, other] = judge.judge(paper, cells(paper, FIRST))
-    text = claims_page([first, other], {"A1": "hangs on sizes"})
+    text = judge.to_markdown([first, other], {"A1": "hangs on sizes"})
     assert "| A1: RED loses less (hangs on sizes) | **fails** |" in text
 
 

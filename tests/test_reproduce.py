@@ -14,11 +14,10 @@ import pytest
 from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import rule
-from aqmlab.papers.cells import Cell
 from aqmlab.papers.paper import Column, Paper
 from aqmlab.papers.plan import Plan
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.papers.scoreboard import Scoreboard
+from aqmlab.papers.scoreboard import Cell, Scoreboard
 from aqmlab.results import recorded
 from aqmlab.results.terms import Term, Tolerance, total
 from small_paper import executor, scoreboard, written

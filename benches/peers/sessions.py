@@ -23,9 +23,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from aqmlab.papers.judge import decide
 from aqmlab.papers.paper import Paper, Row, Table
-from aqmlab.papers.rule import rows_of
+from aqmlab.papers.rule import decide, rows_of
 from aqmlab.results.terms import total
 from aqmlab.scenario.scenario import Scenario
 from aqmlab.validation.simulators import called, plain

@@ -1,30 +1,20 @@
-"""Verdicts: the claims of a paper, judged by its cells.
-
-A rule is judged over the seeds together: they are drawn with replacement (all draws of up to four
-seeds, else :data:`_DRAWS` at random), the rule is asked of each draw's means, and the claim *holds*
-when it is true of at least 95 % of the draws, *fails* when it is true of at most 5 %, else it is
-*undecided*. A claim is judged over the seeds that all of its rows have: some may have more than
-others (``[[further]]``). A single seed is a single draw. A rule of several cases is true where it
-is true of all.
-"""
+"""Verdicts: the claims of a paper, judged by its cells."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from aqmlab._util.lazy import np
-from aqmlab.errors import AqmlabError
+from aqmlab._util.markup import markdown
 from aqmlab.papers import noise
-from aqmlab.papers.rule import Case, Values, case, common_seeds, places, rows_of
+from aqmlab.papers.rule import CONFIDENCE, decide, rows_of, tables_of
 from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
 
 if TYPE_CHECKING:
-    from aqmlab.papers.cells import Cell
     from aqmlab.papers.claim import Claim, Claims
     from aqmlab.papers.paper import Interpretation, Paper
+    from aqmlab.papers.scoreboard import Cell
 
 __all__ = [
     "DECIDABLE",
@@ -33,10 +23,11 @@ __all__ = [
     "Judged",
     "alternatives",
     "concerned",
-    "decide",
     "judge",
     "score",
     "score_by_type",
+    "to_json",
+    "to_markdown",
     "with_noise",
 ]
 
@@ -44,12 +35,6 @@ __all__ = [
 DECIDABLE = 0.8
 """Least share of noisy copies of the printed tables of which a rule is true if they decide its
 claim; see :mod:`aqmlab.papers.noise`."""
-_CONFIDENCE = 0.95
-"""Share of the draws that decides."""
-_DRAWS = 1000
-"""Draws of five seeds and more."""
-_SHOWN = 8
-"""Most numbers that are given for a verdict on many cases."""
 
 
 @dataclass(frozen=True)
@@ -116,56 +101,9 @@ def judge(
             verdicts.append(Judged(claim, UNDECIDED, claim.undecided))
         elif quick and claim.type not in paper.claims.quick:
             verdicts.append(Judged(claim, UNDECIDED, "quick runs decide orderings only"))
-        elif {place.table for rule in claim.rules for place in places(rule, paper)} <= done:
-            verdicts.append(decide(claim, paper, values))
+        elif tables_of(claim, paper) <= done:
+            verdicts.append(Judged(claim, *decide(claim, paper, values)))
     return verdicts
-
-
-def decide(claim: Claim, paper: Paper, values: Values) -> Judged:
-    """Judges a claim that has rules, over the seeds that all of its rows have."""
-    try:
-        seeds = common_seeds(claim, paper, values)
-        found = [case(rule, paper, values, seeds) for rule in claim.rules]
-    except AqmlabError as error:
-        raise AqmlabError(f"{paper.claims.file}: {claim.id}: rule {error}") from None
-    cases = [one for one in found if one is not None]
-    if len(cases) < len(found):
-        return Judged(claim, UNDECIDED, "a run is missing")
-    answers = [all(case.true_of(draw) for case in cases) for draw in _draws(seeds)]
-    share = float(np.mean(answers))
-    word = HOLDS if share >= _CONFIDENCE else FAILS if share <= 1 - _CONFIDENCE else UNDECIDED
-    more = f" ({seeds} seeds)" if seeds > len(paper.seeds) else ""
-    doubt = f" (true of {100 * share:.0f} % of the draws of seeds)" if word == UNDECIDED else ""
-    return Judged(claim, word, _reason(cases, seeds) + more + doubt)
-
-
-def _draws(seeds: int) -> Iterator[Sequence[int]]:
-    """Draws of as many seeds as there are, with replacement."""
-    if seeds <= 4:
-        return product(range(seeds), repeat=seeds)
-    return iter(np.random.default_rng(0).integers(0, seeds, (_DRAWS, seeds)).tolist())
-
-
-def _reason(cases: Sequence[Case], seeds: int) -> str:
-    """The numbers behind a verdict: of the cases that are not true of the means, or of all."""
-    wrong = [case for case in cases if not case.true_of(range(seeds))]
-    values = {name: array for case in wrong or cases for name, array in case.values.items()}
-    texts = [
-        f"{name.replace('__', '.')} {_written(array.mean(axis=1))}"
-        for name, array in values.items()
-    ]
-    if len(cases) > 1 and len(texts) > _SHOWN:
-        texts[_SHOWN:] = ["..."]
-    if wrong and len(cases) > 1:
-        texts.append(f"not true in {len(wrong)} of {len(cases)} cases")
-    return "; ".join(texts)
-
-
-def _written(values: np.ndarray) -> str:
-    """The means of some rows, or the ends of many."""
-    if len(values) > 8:
-        return f"{values.min():.4g} to {values.max():.4g}"
-    return ", ".join(f"{value:.4g}" for value in values)
 
 
 def with_noise(
@@ -189,7 +127,7 @@ def with_noise(
             noisy_runs=runs.get(one.claim.id),
             within_noise=seeds == 1
             and one.claim.id not in decided
-            and 1 - _CONFIDENCE < runs.get(one.claim.id, 1.0) < _CONFIDENCE,
+            and 1 - CONFIDENCE < runs.get(one.claim.id, 1.0) < CONFIDENCE,
         )
         for one in judged
     ]
@@ -238,6 +176,47 @@ def score_by_type(claims: Claims, judged: Sequence[Judged]) -> dict[str, ClaimSc
     return {kind: score(one for one in judged if one.claim.type == kind) for kind in claims.types()}
 
 
+def to_json(claims: Claims, judged: Sequence[Judged]) -> dict[str, Any]:
+    """The claims for ``scoreboard.json``."""
+    types = score_by_type(claims, judged)
+    return {
+        **asdict(score(judged)),
+        "types": {kind: asdict(found) for kind, found in types.items()},
+        "within_noise": sorted(one.claim.id for one in judged if one.within_noise),
+        "verdicts": [one.to_json() for one in judged],
+    }
+
+
+def to_markdown(judged: Sequence[Judged], marks: Mapping[str, str]) -> str:
+    """Claims with their verdicts, and how many hold.
+
+    `marks` says more of some, by their ids: what they rest on.
+    """
+    counted = score(judged)
+    head = (
+        f"{counted.holds} hold, {counted.fails} fail, {counted.undecided} are undecided; "
+        f"{counted.contradicted} more that the paper's own tables contradict are not counted"
+    )
+    if counted.undecidable:
+        head += (
+            f", nor are {counted.undecidable} that its print cannot decide: their rules are "
+            f"true of less than {100 * DECIDABLE:.0f} % of copies of its tables in which each "
+            "number varies as another run of the laboratory would have made it"
+        )
+    lines = []
+    for one in judged:
+        mark = " (the paper's own tables contradict it)" if one.claim.contradicted else ""
+        if one.undecidable:
+            share = 100 * (one.noisy_copies or 0.0)
+            mark = f" (undecidable: true of {share:.0f} % of noisy copies of the paper's tables)"
+        if one.claim.id in marks:
+            mark += f" ({marks[one.claim.id]})"
+        word = f"**{one.outcome}**" if one.outcome == FAILS else one.outcome
+        lines.append([f"{one.claim.id}: {one.claim.text}{mark}", word, one.measured])
+    columns = ["claim", "verdict", "measured, or why undecided"]
+    return f"{head}.\n\n{markdown(columns, lines, left=3)}"
+
+
 @dataclass(frozen=True)
 class Alternative:
     """What became of the claims in another interpretation of what the paper leaves open."""
@@ -267,6 +246,26 @@ class Alternative:
                 for first, second in self.pairs
             ],
         }
+
+    def to_markdown(self) -> str:
+        """The claims that rest on the rows of an interpretation, with both verdicts."""
+        moved = [(one.outcome == HOLDS, two.outcome == HOLDS) for one, two in self.pairs]
+        lines = [
+            [
+                f"{one.claim.id}: {one.claim.text}",
+                one.outcome,
+                two.outcome if one.outcome == two.outcome else f"**{two.outcome}**",
+                two.measured,
+            ]
+            for one, two in self.pairs
+        ]
+        return (
+            f"{self.interpretation.why}\n\n"
+            f"{len(moved)} claims rest on these rows; {moved.count((False, True))} hold in this "
+            f"reading only, {moved.count((True, False))} in the first only. In this reading "
+            f"{self.score.holds} of all claims hold and {self.score.fails} fail.\n\n"
+            + markdown(["claim", "first reading", "this reading", "measured in it"], lines, left=4)
+        )
 
 
 def alternatives(

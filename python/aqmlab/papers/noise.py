@@ -19,8 +19,8 @@ from aqmlab.papers.paper import Paper, Table
 from aqmlab.papers.rule import case
 
 if TYPE_CHECKING:
-    from aqmlab.papers.cells import Cell
     from aqmlab.papers.claim import NoiseOf
+    from aqmlab.papers.scoreboard import Cell
 
 __all__ = ["as_printed", "shares", "shares_of_ours"]
 

@@ -13,13 +13,12 @@ from aqmlab.engine import parallel
 from aqmlab.errors import AqmlabError
 from aqmlab.papers import figures as paper_figures
 from aqmlab.papers import measured as cache
-from aqmlab.papers.cells import fit_cells, table_cells, with_references
 from aqmlab.papers.judge import alternatives, judge, with_noise
 from aqmlab.papers.measured import measure, quantities
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.plan import Plan, further_seeds
 from aqmlab.papers.reproduction import FurtherRuns, Reproduction, Reused, Rows
-from aqmlab.papers.scoreboard import Scoreboard
+from aqmlab.papers.scoreboard import Scoreboard, fit_cells, table_cells, with_references
 from aqmlab.results.run import Run
 
 if TYPE_CHECKING:

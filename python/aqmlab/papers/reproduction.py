@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab._util.markup import markdown
-from aqmlab.papers.judge import DECIDABLE, Alternative, ClaimScore, Judged, score, score_by_type
+from aqmlab.papers import judge
 from aqmlab.papers.measured import FILE
-from aqmlab.results.verdict import FAILS, HOLDS
 
 if TYPE_CHECKING:
+    from aqmlab.papers.judge import Alternative, ClaimScore, Judged
     from aqmlab.papers.paper import Paper
     from aqmlab.papers.scoreboard import Score, Scoreboard
 
@@ -21,8 +21,6 @@ __all__ = [
     "Reproduction",
     "Reused",
     "Rows",
-    "both_verdicts",
-    "claims_page",
 ]
 
 
@@ -96,7 +94,7 @@ class Reproduction:
     @property
     def claims(self) -> ClaimScore:
         """The score of the claims."""
-        return score(self.judged)
+        return judge.score(self.judged)
 
     @property
     def unfinished(self) -> bool:
@@ -114,8 +112,6 @@ class Reproduction:
 
     def to_json(self) -> dict[str, Any]:
         """What ``scoreboard.json`` holds, and where the files are."""
-        noisy = sorted(one.claim.id for one in self.judged if one.within_noise)
-        types = score_by_type(self.paper.claims, self.judged)
         return {
             "paper": self.paper.name,
             "title": self.paper.title,
@@ -126,12 +122,7 @@ class Reproduction:
             "length": self.length,
             "rows": asdict(self.rows),
             **self.board.to_json(),
-            "claims": {
-                **asdict(self.claims),
-                "types": {kind: asdict(found) for kind, found in types.items()},
-                "within_noise": noisy,
-                "verdicts": [one.to_json() for one in self.judged],
-            },
+            "claims": judge.to_json(self.paper.claims, self.judged),
             "readings": [one.to_json() for one in self.alternatives],
             "failed": dict(self.failed),
             "runs": self.runs,
@@ -145,9 +136,9 @@ class Reproduction:
         """The report: a page of its own."""
         parts = [f"# {self.paper.title}", self._head(), self.board.to_markdown().rstrip()]
         if self.judged:
-            parts.append(f"## Claims\n\n{claims_page(self.judged, self.marks())}")
+            parts.append(f"## Claims\n\n{judge.to_markdown(self.judged, self._marks())}")
         parts += [
-            f"## Claims in a second reading: {one.interpretation.title}\n\n{both_verdicts(one)}"
+            f"## Claims in a second reading: {one.interpretation.title}\n\n{one.to_markdown()}"
             for one in self.alternatives
         ]
         if self.figures:
@@ -191,7 +182,7 @@ class Reproduction:
             )
         return " ".join(words)
 
-    def marks(self) -> dict[str, str]:
+    def _marks(self) -> dict[str, str]:
         """What verdicts rest on, by the claims' ids."""
         noise = "within the noise of one run"
         marks = {one.claim.id: [noise] for one in self.judged if one.within_noise}
@@ -199,54 +190,3 @@ class Reproduction:
             for first, _ in other.pairs if other.interpretation.mark else ():
                 marks.setdefault(first.claim.id, []).append(other.interpretation.mark)
         return {name: "; ".join(words) for name, words in marks.items()}
-
-
-def claims_page(judged: Sequence[Judged], marks: Mapping[str, str]) -> str:
-    """Claims with their verdicts, and how many hold.
-
-    `marks` says more of some, by their ids: what they rest on.
-    """
-    counted = score(judged)
-    head = (
-        f"{counted.holds} hold, {counted.fails} fail, {counted.undecided} are undecided; "
-        f"{counted.contradicted} more that the paper's own tables contradict are not counted"
-    )
-    if counted.undecidable:
-        head += (
-            f", nor are {counted.undecidable} that its print cannot decide: their rules are "
-            f"true of less than {100 * DECIDABLE:.0f} % of copies of its tables in which each "
-            "number varies as another run of the laboratory would have made it"
-        )
-    lines = []
-    for one in judged:
-        mark = " (the paper's own tables contradict it)" if one.claim.contradicted else ""
-        if one.undecidable:
-            share = 100 * (one.noisy_copies or 0.0)
-            mark = f" (undecidable: true of {share:.0f} % of noisy copies of the paper's tables)"
-        if one.claim.id in marks:
-            mark += f" ({marks[one.claim.id]})"
-        word = f"**{one.outcome}**" if one.outcome == FAILS else one.outcome
-        lines.append([f"{one.claim.id}: {one.claim.text}{mark}", word, one.measured])
-    columns = ["claim", "verdict", "measured, or why undecided"]
-    return f"{head}.\n\n{markdown(columns, lines, left=3)}"
-
-
-def both_verdicts(other: Alternative) -> str:
-    """The claims that rest on the rows of an interpretation, with both verdicts."""
-    moved = [(one.outcome == HOLDS, two.outcome == HOLDS) for one, two in other.pairs]
-    lines = [
-        [
-            f"{one.claim.id}: {one.claim.text}",
-            one.outcome,
-            two.outcome if one.outcome == two.outcome else f"**{two.outcome}**",
-            two.measured,
-        ]
-        for one, two in other.pairs
-    ]
-    return (
-        f"{other.interpretation.why}\n\n"
-        f"{len(moved)} claims rest on these rows; {moved.count((False, True))} hold in this "
-        f"reading only, {moved.count((True, False))} in the first only. In this reading "
-        f"{other.score.holds} of all claims hold and {other.score.fails} fail.\n\n"
-        + markdown(["claim", "first reading", "this reading", "measured in it"], lines, left=4)
-    )

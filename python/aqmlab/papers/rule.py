@@ -2,26 +2,46 @@
 
 ``rows.column`` in a rule is the numbers of some rows; ``claims.toml`` says which rows a name stands
 for. Rows keep their seeds together: the same seed means the same users in all of them.
+
+A rule is judged over the seeds together: they are drawn with replacement (all draws of up to four
+seeds, else :data:`_DRAWS` at random), the rule is asked of each draw's means, and the claim *holds*
+when it is true of at least 95 % of the draws, *fails* when it is true of at most 5 %, else it is
+*undecided*. A claim is judged over the seeds that all of its rows have: some may have more than
+others (``[[further]]``). A single seed is a single draw. A rule of several cases is true where it
+is true of all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import product
 from string import Template
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from aqmlab._util.expressions import Expression
 from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.paper import Fit, Paper, Row, Table
+from aqmlab.results.verdict import FAILS, HOLDS, UNDECIDED
 
 if TYPE_CHECKING:
     from aqmlab.papers.claim import Claim
 
-__all__ = ["FUNCTIONS", "Case", "Values", "case", "common_seeds", "place", "places", "rows_of"]
+__all__ = [
+    "CONFIDENCE",
+    "FUNCTIONS",
+    "Case",
+    "Decision",
+    "Values",
+    "case",
+    "decide",
+    "place",
+    "rows_of",
+    "tables_of",
+]
 
 
 Values: TypeAlias = "Mapping[tuple[str, str, str], Sequence[float] | None]"
@@ -31,6 +51,12 @@ _VALUE = re.compile(r"\b([A-Za-z_]\w*)\.([A-Za-z_]\w*)")
 """``rows.column`` in a predicate."""
 _ROUNDING = 1e-9
 """What numbers may differ by and still be the same."""
+CONFIDENCE = 0.95
+"""Share of the draws that decides."""
+_DRAWS = 1000
+"""Draws of five seeds and more."""
+_SHOWN = 8
+"""Most numbers that are given for a verdict on many cases."""
 
 
 def _falling(values: np.ndarray) -> bool:
@@ -82,7 +108,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 @dataclass(frozen=True)
-class Place:
+class _Place:
     """Where a value of a rule stands."""
 
     name: str
@@ -94,12 +120,12 @@ class Place:
     """Whether runs give it; else it is the paper's alone, such as a number of flows."""
 
 
-def places(rule: str, paper: Paper) -> list[Place]:
+def _places(rule: str, paper: Paper) -> list[_Place]:
     """The values of a rule, each once."""
     return [place(alias, column, paper) for alias, column in dict.fromkeys(_VALUE.findall(rule))]
 
 
-def place(alias: str, column: str, paper: Paper) -> Place:
+def place(alias: str, column: str, paper: Paper) -> _Place:
     """The first table of those that ``[rows]`` names which has such rows and the column."""
     *tables, pattern = _row_names(alias, paper)
     parts: list[Table | Fit] = [*paper.tables, *paper.fits]
@@ -107,7 +133,7 @@ def place(alias: str, column: str, paper: Paper) -> Place:
         found = tuple(row for row in part.rows if fnmatchcase(row.label, pattern))
         measured = column in _compared(part)
         if found and (measured or column in found[0].published):
-            return Place(f"{alias}__{column}", part.id, found, column, measured)
+            return _Place(f"{alias}__{column}", part.id, found, column, measured)
     where = " or ".join(tables)
     raise AqmlabError(f"{paper.name}: table {where} has no column {column} in a row {pattern}")
 
@@ -131,12 +157,17 @@ def _compared(part: Table | Fit) -> set[str]:
     return {column.name for column in columns}
 
 
+def tables_of(claim: Claim, paper: Paper) -> set[str]:
+    """Ids of the tables and fits that a claim's rules need."""
+    return {place.table for rule in claim.rules for place in _places(rule, paper)}
+
+
 def rows_of(claim: Claim, paper: Paper) -> set[tuple[str, str]]:
     """The rows whose runs a claim's rules need: table and label."""
     return {
         (place.table, row.label)
         for rule in claim.rules
-        for place in places(rule, paper)
+        for place in _places(rule, paper)
         if place.measured
         for row in place.rows
     }
@@ -160,7 +191,7 @@ def case(rule: str, paper: Paper, values: Values, seeds: int) -> Case | None:
     """A rule with the numbers of its places; None where a run is missing."""
     predicate = Expression.parse(_VALUE.sub(r"\1__\2", rule), FUNCTIONS)
     found = {}
-    for place in places(rule, paper):
+    for place in _places(rule, paper):
         numbers = _samples(place, values, seeds)
         if numbers is None:
             return None
@@ -168,19 +199,7 @@ def case(rule: str, paper: Paper, values: Values, seeds: int) -> Case | None:
     return Case(predicate, found)
 
 
-def common_seeds(claim: Claim, paper: Paper, values: Values) -> int:
-    """How many seeds all rows have that a claim's rules need; at least one."""
-    lines = (
-        values.get((place.table, row.label, place.column))
-        for rule in claim.rules
-        for place in places(rule, paper)
-        if place.measured
-        for row in place.rows
-    )
-    return min((len(line) for line in lines if line), default=1)
-
-
-def _samples(place: Place, values: Values, seeds: int) -> np.ndarray | None:
+def _samples(place: _Place, values: Values, seeds: int) -> np.ndarray | None:
     """The numbers at a place: an array of rows by seeds, or None where a run is missing.
 
     Of several rows those count for which the paper prints the column.
@@ -204,3 +223,71 @@ def _means(array: np.ndarray, draw: Sequence[int]) -> Any:  # noqa: ANN401 - a n
     chosen = list(draw)
     result = array[:, chosen[0]] if len(chosen) == 1 else array[:, chosen].mean(axis=1)
     return float(result[0]) if len(result) == 1 else result
+
+
+class Decision(NamedTuple):
+    """What the rules of a claim come to."""
+
+    outcome: str
+    """``holds``, ``fails`` or ``undecided``."""
+    measured: str
+    """The numbers behind it, or why it is undecided."""
+
+
+def decide(claim: Claim, paper: Paper, values: Values) -> Decision:
+    """What the rules of a claim come to, over the seeds that all of its rows have."""
+    try:
+        seeds = _common_seeds(claim, paper, values)
+        found = [case(rule, paper, values, seeds) for rule in claim.rules]
+    except AqmlabError as error:
+        raise AqmlabError(f"{paper.claims.file}: {claim.id}: rule {error}") from None
+    cases = [one for one in found if one is not None]
+    if len(cases) < len(found):
+        return Decision(UNDECIDED, "a run is missing")
+    answers = [all(case.true_of(draw) for case in cases) for draw in _draws(seeds)]
+    share = float(np.mean(answers))
+    word = HOLDS if share >= CONFIDENCE else FAILS if share <= 1 - CONFIDENCE else UNDECIDED
+    more = f" ({seeds} seeds)" if seeds > len(paper.seeds) else ""
+    doubt = f" (true of {100 * share:.0f} % of the draws of seeds)" if word == UNDECIDED else ""
+    return Decision(word, _reason(cases, seeds) + more + doubt)
+
+
+def _draws(seeds: int) -> Iterator[Sequence[int]]:
+    """Draws of as many seeds as there are, with replacement."""
+    if seeds <= 4:
+        return product(range(seeds), repeat=seeds)
+    return iter(np.random.default_rng(0).integers(0, seeds, (_DRAWS, seeds)).tolist())
+
+
+def _reason(cases: Sequence[Case], seeds: int) -> str:
+    """The numbers behind a verdict: of the cases that are not true of the means, or of all."""
+    wrong = [case for case in cases if not case.true_of(range(seeds))]
+    values = {name: array for case in wrong or cases for name, array in case.values.items()}
+    texts = [
+        f"{name.replace('__', '.')} {_written(array.mean(axis=1))}"
+        for name, array in values.items()
+    ]
+    if len(cases) > 1 and len(texts) > _SHOWN:
+        texts[_SHOWN:] = ["..."]
+    if wrong and len(cases) > 1:
+        texts.append(f"not true in {len(wrong)} of {len(cases)} cases")
+    return "; ".join(texts)
+
+
+def _written(values: np.ndarray) -> str:
+    """The means of some rows, or the ends of many."""
+    if len(values) > 8:
+        return f"{values.min():.4g} to {values.max():.4g}"
+    return ", ".join(f"{value:.4g}" for value in values)
+
+
+def _common_seeds(claim: Claim, paper: Paper, values: Values) -> int:
+    """How many seeds all rows have that a claim's rules need; at least one."""
+    lines = (
+        values.get((place.table, row.label, place.column))
+        for rule in claim.rules
+        for place in _places(rule, paper)
+        if place.measured
+        for row in place.rows
+    )
+    return min((len(line) for line in lines if line), default=1)

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::check::within;
 use crate::{Problem, Refused};
 
 /// Where an algorithm comes from, what it is for, and where it departs from its source.
@@ -21,6 +22,9 @@ pub struct About {
 
 /// A table of parameters, as [`macro@crate::parameters`] makes it.
 pub trait Declared {
+    /// All parameters, where they are known beforehand.
+    const KEYS: &'static [&'static str] = &[];
+
     /// Parameters that can change during a run.
     const CHANGEABLE: &'static [&'static str];
 
@@ -30,6 +34,20 @@ pub trait Declared {
 
     /// For tests: values on both sides of each bound.
     fn refused() -> Vec<Refused>;
+}
+
+/// Tables in a list go by their numbers.
+impl<T: Declared> Declared for Vec<T> {
+    const CHANGEABLE: &'static [&'static str] = &[];
+
+    fn check_each(&self) -> Result<(), Problem> {
+        let mut tables = self.iter().enumerate();
+        tables.try_for_each(|(index, table)| within(&index.to_string(), table.check_each()))
+    }
+
+    fn refused() -> Vec<Refused> {
+        Vec::new()
+    }
 }
 
 /// The parameters of an algorithm.

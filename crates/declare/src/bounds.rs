@@ -21,6 +21,8 @@ pub struct Bounds<T> {
     pub below: Option<T>,
     /// It must not be more.
     pub most: Option<T>,
+    /// What that asks for, where [`Measure::words`] do not fit.
+    pub words: Option<&'static str>,
 }
 
 impl<T> Bounds<T> {
@@ -30,6 +32,7 @@ impl<T> Bounds<T> {
         least: None,
         below: None,
         most: None,
+        words: None,
     };
 }
 
@@ -66,7 +69,11 @@ impl<T: Measure> Bounds<T> {
     }
 
     fn sentence(&self, value: T) -> String {
-        format!("found {}; it must be {}", value.shown(), T::words(self))
+        let found = value.shown();
+        match self.words {
+            Some(words) => format!("found {found}; {words}"),
+            None => format!("found {found}; it must be {}", T::words(self)),
+        }
     }
 
     fn in_words(&self) -> String {
@@ -296,6 +303,18 @@ impl Measure for Bytes {
     fn neighbours(self) -> [Option<Self>; 2] {
         self.0.neighbours().map(|bytes| bytes.map(Self))
     }
+}
+
+impl Extremes for Rate {
+    const EXTREMES: &'static [Self] = &[Self::from_bps(0), Self::from_mbps(1_000_000_000)];
+}
+
+impl Extremes for f64 {
+    const EXTREMES: &'static [Self] = &[-1.0, 0.0, 1.0, 1e9];
+}
+
+impl Extremes for u32 {
+    const EXTREMES: &'static [Self] = &[0, Self::MAX];
 }
 
 impl Extremes for Bytes {

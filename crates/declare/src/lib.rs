@@ -21,3 +21,9 @@ pub use about::{About, Declared, Parameters};
 pub use aqmlab_declare_macros::parameters;
 pub use bounds::{Bounds, Extremes, Measure, Refused, extremes, refusals};
 pub use check::Problem;
+
+/// Whether a parameter is what it is where it is left out.
+#[doc(hidden)]
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

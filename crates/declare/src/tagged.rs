@@ -19,6 +19,8 @@ use serde::forward_to_deserialize_any;
 use serde_json::json;
 use toml::{Table, Value};
 
+use crate::check;
+
 /// The longest piece of a user's text that a message repeats, in characters.
 const SHOWN: usize = 60;
 
@@ -170,6 +172,14 @@ impl fmt::Display for Located {
 }
 
 impl std::error::Error for Located {}
+
+/// What a check says, whose keys are joined by dots.
+impl From<check::Problem> for Located {
+    fn from((key, message): check::Problem) -> Self {
+        let keys = key.split('.').rev();
+        keys.fold(Self::new(message), |error, key| error.under(key))
+    }
+}
 
 impl Error for Located {
     fn custom<T: fmt::Display>(message: T) -> Self {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use aqmlab_declare::parameters;
 use aqmlab_declare::tagged::{self, Located, quoted, shown};
 use aqmlab_net::{Bytes, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -13,23 +14,28 @@ use crate::{Measure, Network, ScenarioError};
 
 /// The packets that arrive at both ends of a link, recorded in `capture.pcapng`: before the queue,
 /// so that what it drops is there too.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Eq)]
 pub struct Capture {
     /// The link.
-    #[serde(default = "default_link")]
+    #[param(default = "bottleneck")]
     pub link: String,
     /// Bytes that are written of each packet, at most; all headers fit into 120.
-    #[serde(default = "default_snap_length")]
+    #[param(
+        default = "120 bytes",
+        least = Bytes(1),
+        most = Bytes(65_535),
+        words = "expected 1 byte to 65535 bytes"
+    )]
     pub snap_length: Bytes,
     /// Packets from this time of the run on.
-    #[serde(default)]
+    #[param(default)]
     pub after: Time,
     /// Packets up to this time of the run; left out: until its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(unwritten)]
     pub until: Option<Time>,
     /// What checksum fields hold.
-    #[serde(default)]
+    #[param(default)]
     pub checksums: Checksums,
 }
 
@@ -43,17 +49,6 @@ pub enum Checksums {
     /// Zeros, as in captures taken before a network card fills them in.
     Zero,
 }
-
-fn default_link() -> String {
-    "bottleneck".to_owned()
-}
-
-const fn default_snap_length() -> Bytes {
-    Bytes(120)
-}
-
-/// The longest packet.
-const LONGEST: Bytes = Bytes(65_535);
 
 /// Reads a capture.
 pub(crate) fn read<'de, D: Deserializer<'de>>(
@@ -88,13 +83,6 @@ pub(crate) fn check(measure: &Measure, network: &Network) -> Result<(), Scenario
         let found = quoted(&capture.link);
         let right = links.join(", ");
         return wrong("link", format!("found {found}; the links are {right}"));
-    }
-    if !(Bytes(1)..=LONGEST).contains(&capture.snap_length) {
-        let found = capture.snap_length;
-        return wrong(
-            "snap_length",
-            format!("found {found}; expected 1 byte to {LONGEST}"),
-        );
     }
     let until = capture.until.unwrap_or(Time::NEVER);
     if until <= capture.after {

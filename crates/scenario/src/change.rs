@@ -1,14 +1,15 @@
 //! A change, as a scenario states it.
 
+use aqmlab_declare::parameters;
 use aqmlab_declare::tagged::shown;
 use aqmlab_net::Time;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use toml::Value;
 
 /// A value becomes another one during the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Eq)]
 pub struct Change {
     /// When, from the beginning of the run; before anything else that happens then.
     pub at: Time,

@@ -3,31 +3,20 @@
 
 use std::collections::HashMap;
 
+use aqmlab_declare::Declared;
 use aqmlab_declare::tagged::{Located, quoted};
 use aqmlab_net::Time;
 use aqmlab_traffic::{HostCounts, Opening, Rtt, Starts};
 
-use crate::link::{FASTEST, LONGEST};
 use crate::{
-    DelayAt, Hosts, MOST_HOPS, Measure, Network, Path, Scenario, ScenarioError, Traffic, variable,
+    DelayAt, Hosts, MOST_HOPS, Measure, Network, Path, Scenario, ScenarioError, Traffic, limits,
+    variable,
 };
 
 type Checked = Result<(), ScenarioError>;
 
 /// Most samples of the queue in a run: more would fill a disk, not a figure.
 const MOST_SAMPLES: u64 = 10_000_000;
-
-/// Most hosts on a side.
-const MOST_HOSTS: u32 = 100_000;
-
-/// Largest offset of a host's clock: time stamps of microseconds wrap after 71 minutes.
-const LONGEST_OFFSET: Time = Time::from_secs(3600);
-
-/// Largest drift of a host's clock, in microseconds per second.
-const LARGEST_DRIFT: u32 = 100_000;
-
-/// Largest load: beyond it the link is a wall, and calibration would extrapolate far.
-const LARGEST_LOAD: f64 = 2.0;
 
 fn wrong(path: impl AsRef<str>, message: impl AsRef<str>) -> Checked {
     Err(ScenarioError::new(path, message))
@@ -72,8 +61,8 @@ pub(crate) fn names(scenario: &Scenario) -> Checked {
 
 /// Everything else but the links, which are checked as they are read.
 pub(crate) fn scenario(scenario: &Scenario) -> Checked {
+    scenario.check_each().map_err(Located::from)?;
     measure(&scenario.measure)?;
-    hosts(scenario.topology.hosts())?;
     let checked = scenario.topology.check();
     checked.map_err(|error| error.under("topology"))?;
     let network = scenario.topology.network();
@@ -111,11 +100,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> Checked {
 }
 
 fn measure(measure: &Measure) -> Checked {
-    at_most("measure.warm_up", measure.warm_up, LONGEST)?;
-    positive("measure.duration", measure.duration)?;
-    at_most("measure.duration", measure.duration, LONGEST)?;
     let period = measure.queue_sample;
-    positive("measure.queue_sample", period)?;
     let samples = measure.duration.as_nanos() / period.as_nanos();
     if samples > MOST_SAMPLES {
         let message = format!("found {period}, which makes {samples} samples; at most 10 million");
@@ -135,45 +120,8 @@ fn measure(measure: &Measure) -> Checked {
     }
 }
 
-fn hosts(hosts: &Hosts) -> Checked {
-    let counts = [("clients", hosts.clients), ("servers", hosts.servers)];
-    for (key, count) in counts {
-        if !(1..=MOST_HOSTS).contains(&count) {
-            let message = format!("found {count}; expected 1 to {MOST_HOSTS} hosts");
-            return wrong(format!("topology.hosts.{key}"), message);
-        }
-    }
-    if hosts.clock_offset > LONGEST_OFFSET {
-        let message = format!("found {}; at most {LONGEST_OFFSET}", hosts.clock_offset);
-        return wrong("topology.hosts.clock_offset", message);
-    }
-    if hosts.clock_drift > LARGEST_DRIFT {
-        let message = format!("found {}; at most {LARGEST_DRIFT}", hosts.clock_drift);
-        return wrong("topology.hosts.clock_drift", message);
-    }
-    match hosts.rate {
-        Some(rate) if rate > FASTEST => wrong(
-            "topology.hosts.rate",
-            format!("found {rate}; at most {FASTEST}"),
-        ),
-        Some(rate) if rate.bps() == 0 => wrong(
-            "topology.hosts.rate",
-            "found 0 bit/s; a rate must be above 0",
-        ),
-        _ => Ok(()),
-    }
-}
-
 fn traffic(class: &Traffic, network: &Network) -> Checked {
     let path = format!("traffic.{}", class.name);
-    if class.share <= 0.0 {
-        let message = format!("found {}; a share must be above 0", class.share);
-        return wrong(format!("{path}.share"), message);
-    }
-    if class.dscp > 63 {
-        let message = format!("found {}; a code point is 0 to 63", class.dscp);
-        return wrong(format!("{path}.dscp"), message);
-    }
     at(&path, class.model.check())?;
     let parameters = class.model.parameters();
     if network.hosts.delay_at == DelayAt::Servers
@@ -213,7 +161,7 @@ fn traffic(class: &Traffic, network: &Network) -> Checked {
         );
         return wrong(format!("{path}.rtt"), message);
     }
-    at_most(&format!("{path}.rtt"), longest, LONGEST)?;
+    at(&path, limits::time("rtt", longest))?;
     at(&format!("{path}.tcp"), class.tcp.check())
 }
 
@@ -251,10 +199,6 @@ fn activity(path: &str, class: &Traffic, measure: &Measure) -> Checked {
         let message = format!("found {stop}; it must be after start, {first}");
         return wrong(format!("{path}.stop"), message);
     }
-    if class.max_connections == Some(0) {
-        let message = "found 0; it must be at least 1";
-        return wrong(format!("{path}.max_connections"), message);
-    }
     Ok(())
 }
 
@@ -287,10 +231,6 @@ fn load(scenario: &Scenario) -> Checked {
         .iter()
         .find(|class| class.population().is_none());
     match (scenario.load, calibrated) {
-        (Some(load), _) if !(load > 0.0 && load <= LARGEST_LOAD) => {
-            let right = "the load is a fraction of the bottleneck's rate, above 0 and at most 2";
-            wrong("load", format!("found {load}; {right}"))
-        }
         (Some(load), None) => {
             let why = "every class has its own number of users, connections or flows";
             wrong(
@@ -308,20 +248,6 @@ fn load(scenario: &Scenario) -> Checked {
         }
         _ => Ok(()),
     }
-}
-
-fn positive(path: &str, time: Time) -> Checked {
-    if time == Time::ZERO {
-        return wrong(path, format!("found {time}; it must be above 0"));
-    }
-    Ok(())
-}
-
-fn at_most(path: &str, time: Time, most: Time) -> Checked {
-    if time > most {
-        return wrong(path, format!("found {time}; at most {most}"));
-    }
-    Ok(())
 }
 
 /// The answer of another room's check, which knows its own field but not where it stands.

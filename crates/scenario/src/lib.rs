@@ -13,6 +13,7 @@ mod changes;
 mod check;
 mod discipline;
 mod error;
+mod limits;
 mod link;
 mod model;
 mod overrides;
@@ -20,6 +21,8 @@ mod pages;
 mod parse;
 mod population;
 mod reference;
+#[cfg(test)]
+mod refused;
 mod sources;
 mod stacks;
 mod tables;

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use aqmlab_declare::check::Problem;
 use aqmlab_declare::tagged::Located;
+use aqmlab_declare::{Declared, parameters};
 use aqmlab_net::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bottleneck, Framing, Link};
+use crate::{Bottleneck, Framing, Link, limits};
 
 aqmlab_declare::tagged! {
     /// The network between the hosts.
@@ -27,59 +29,55 @@ aqmlab_declare::tagged! {
 
 /// Clients on one side, servers on the other, one link between them. *Forward* is the direction
 /// from the servers to the clients, *reverse* the other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Dumbbell {
     /// The link in the middle.
     pub bottleneck: Bottleneck,
     /// The hosts at the ends.
-    #[serde(default)]
+    #[param(default, table)]
     pub hosts: Hosts,
 }
 
 /// Routers in a row, with traffic through all of them and cross-traffic over each congested link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct ParkingLot {
     /// Routers in the row, 4 to 17. The links between them are `in`, then `core-1`, `core-2`, ...,
     /// then `out`; with the hosts' own links at both ends six routers make seven links a path.
-    #[serde(default = "default_routers")]
-    #[schemars(range(min = 4, max = 17))]
+    #[param(default = 6, least = 4, most = 17, words = "expected 4 to 17 routers")]
     pub routers: u32,
     /// How many of the core links are congested: the first ones. At most `routers` - 3.
-    #[serde(default = "default_bottlenecks")]
+    #[param(default = 1)]
     pub bottlenecks: u32,
     /// Each of the congested links.
     pub bottleneck: Bottleneck,
     /// Each of the other links: they gather the traffic of many hosts.
     pub aggregation: Bottleneck,
     /// The hosts at the ends of each path.
-    #[serde(default)]
+    #[param(default, table)]
     pub hosts: Hosts,
 }
 
 /// Links by name, and the paths over them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Network {
     /// The links. Each has two directions, *forward* and *reverse*.
     pub links: BTreeMap<String, Bottleneck>,
     /// The paths. Each has hosts of its own at its ends.
     pub paths: BTreeMap<String, Path>,
     /// The hosts at the ends of each path.
-    #[serde(default)]
+    #[param(default, table)]
     pub hosts: Hosts,
 }
 
 /// The links between servers and clients.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Eq)]
 pub struct Path {
     /// Names of the links in the order in which packets from servers to clients cross them. A link
     /// is crossed in its forward direction; with a minus before its name (`"-core"`), in reverse.
     pub links: Vec<String>,
     /// The same for packets from clients to servers. Left out: the same links the other way.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[param(default, unwritten)]
     pub back: Vec<String>,
 }
 
@@ -152,10 +150,10 @@ impl Topology {
         directions.collect()
     }
 
-    /// Everything that its parts cannot check by themselves.
+    /// Everything but the links, which are checked as they are read.
     pub(crate) fn check(&self) -> Result<(), Located> {
         match self {
-            Self::Dumbbell(_) => Ok(()),
+            Self::Dumbbell(dumbbell) => Ok(dumbbell.check_each()?),
             Self::ParkingLot(lot) => lot.check(),
             Self::Network(network) => network.check(),
         }
@@ -221,11 +219,7 @@ impl ParkingLot {
     }
 
     fn check(&self) -> Result<(), Located> {
-        let wrong = |key: &str, message: String| Err(Located::new(message).under(key));
-        if !(4..=17).contains(&self.routers) {
-            let message = format!("found {}; expected 4 to 17 routers", self.routers);
-            return wrong("routers", message);
-        }
+        self.check_each()?;
         if !(1..=self.core()).contains(&self.bottlenecks) {
             let message = format!(
                 "found {}; {} routers have 1 to {} congested links",
@@ -233,7 +227,7 @@ impl ParkingLot {
                 self.routers,
                 self.core()
             );
-            return wrong("bottlenecks", message);
+            return Err(Located::new(message).under("bottlenecks"));
         }
         Ok(())
     }
@@ -342,6 +336,7 @@ impl Network {
     }
 
     fn check(&self) -> Result<(), Located> {
+        self.check_each()?;
         let count = self.links.len();
         if count == 0 || count > MOST_LINKS {
             let message = format!("found {count} links; expected 1 to {MOST_LINKS}");
@@ -449,57 +444,35 @@ impl DelayAt {
 }
 
 /// The hosts at the ends of a path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub struct Hosts {
     /// Number of client hosts. Users are spread over them.
-    #[serde(default = "default_hosts")]
+    #[param(default = 10, check = hosts)]
     pub clients: u32,
     /// Number of server hosts.
-    #[serde(default = "default_hosts")]
+    #[param(default = 10, check = hosts)]
     pub servers: u32,
     /// Rate of every host's own link, both ways; left out: unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(check = limits::rate, unwritten)]
     pub rate: Option<Rate>,
     /// Framing on the hosts' links.
-    #[serde(default)]
+    #[param(default)]
     pub framing: Framing,
     /// Who delays packets so that a connection has its round-trip time, as far as its links do not.
-    #[serde(default)]
+    #[param(default)]
     pub delay_at: DelayAt,
     /// Hosts' clocks are ahead of the true time by a random part of this. It matters to transports
     /// that put time stamps into their segments.
-    #[serde(default)]
+    #[param(default, most = "1 h", words = "at most 3600 s")]
     pub clock_offset: Time,
     /// Hosts' clocks are fast or slow by a random part of this, in microseconds per second, up to
     /// 100000.
-    #[serde(default)]
-    #[schemars(range(max = 100_000))]
+    #[param(default, most = 100_000, words = "at most 100000")]
     pub clock_drift: u32,
 }
 
-impl Default for Hosts {
-    fn default() -> Self {
-        Self {
-            clients: default_hosts(),
-            servers: default_hosts(),
-            rate: None,
-            framing: Framing::default(),
-            delay_at: DelayAt::default(),
-            clock_offset: Time::ZERO,
-            clock_drift: 0,
-        }
-    }
-}
-
-fn default_hosts() -> u32 {
-    10
-}
-
-fn default_routers() -> u32 {
-    6
-}
-
-fn default_bottlenecks() -> u32 {
-    1
+fn hosts(key: &str, found: u32) -> Result<(), Problem> {
+    const MOST: u32 = 100_000;
+    let right = format!("expected 1 to {MOST} hosts");
+    limits::require(key, found, |it| (1..=MOST).contains(it), right)
 }

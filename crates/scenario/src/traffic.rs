@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
+use aqmlab_declare::check::Problem;
 use aqmlab_declare::tagged::{self, Located};
+use aqmlab_declare::{Declared, parameters};
 use aqmlab_net::Time;
 use aqmlab_traffic::{Activity, Direction, Model, Opening, Rtt, Starts, Subset};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -10,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use toml::{Table, Value};
 
-use crate::{Network, Path, Stacks};
+use crate::{Network, Path, Stacks, limits};
 
 /// One class of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,82 +49,56 @@ pub struct Traffic {
 }
 
 /// What every class has, whatever its model.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
 pub(crate) struct Common {
     /// Name of the class in every result; left out: the kind.
-    #[serde(default)]
     name: Option<String>,
     /// The way the responses go.
-    #[serde(default)]
+    #[param(default)]
     direction: Direction,
     /// Share of `load`, relative to the other classes that are calibrated to it.
-    #[serde(default = "default_share")]
+    #[param(default = 1.0, check = share)]
     share: f64,
     /// Round-trip times.
     rtt: Rtt,
     /// Name of the path between its servers and its clients. Left out: the network's only one.
-    #[serde(default)]
     path: Option<String>,
     /// The stack of its end points: a profile's name, or a table whose `profile` names one and
     /// whose other keys replace its values. A table with `client` and `server` has a stack for
     /// each end.
-    #[serde(default)]
+    #[param(default)]
     #[schemars(default = "default_tcp_name")]
     tcp: Stacks,
     /// Differentiated services code point of its packets, 0 to 63, for disciplines with service
     /// classes.
-    #[serde(default)]
-    #[schemars(range(max = 63))]
+    #[param(default, most = 63, words = "a code point is 0 to 63")]
     dscp: u8,
     /// Time of the run at which the class begins; before that it is silent. For flows, sessions and
     /// users also a list with a time for each, or a table: `{ every = "5 s" }` has each begin 5 s
     /// after the one before it, the first at `first`, 0 s if left out. These times are exact:
     /// `start_within` means nothing then, and no user is met in the middle of a think time.
-    #[serde(default)]
-    #[schemars(default = "default_start")]
+    #[param(default)]
     start: Starts,
     /// Time of the run from which on the class begins nothing new: what is under way is finished,
     /// endless transfers end, datagrams cease. Left out: it goes on to the end.
-    #[serde(default)]
     stop: Option<Time>,
     /// Most connections that the class has open at a time. What would be beyond is refused and
     /// counted in the summary (`refused`); a user takes a refused connection for failed and goes
     /// on. Left out: no limit.
-    #[serde(default)]
+    #[param(check = aqmlab_declare::check::at_least_one)]
     max_connections: Option<u32>,
     /// Which of the connections that its model would open the class has, so that several classes
     /// can share them, each with a stack of its own. Only for models with an open loop whose
     /// population is given. Left out: all.
-    #[serde(default)]
     subset: Option<Subset>,
 }
 
-/// The keys of [`Common`].
-const COMMON: [&str; 11] = [
-    "name",
-    "direction",
-    "share",
-    "rtt",
-    "path",
-    "tcp",
-    "dscp",
-    "start",
-    "stop",
-    "max_connections",
-    "subset",
-];
+fn share(key: &str, found: f64) -> Result<(), Problem> {
+    limits::require(key, found, |it| *it > 0.0, "a share must be above 0")
+}
 
 /// Keys that have another name today.
 const RENAMED: [(&str, &str); 1] = [("part", "subset")];
-
-fn default_share() -> f64 {
-    1.0
-}
-
-fn default_start() -> Time {
-    Time::ZERO
-}
 
 fn default_tcp_name() -> &'static str {
     aqmlab_tcp::Profile::NAMES[0]
@@ -181,16 +157,17 @@ impl Traffic {
             .to_owned();
         let (common, model): (Table, Table) = table
             .into_iter()
-            .partition(|(key, _)| COMMON.contains(&key.as_str()));
+            .partition(|(key, _)| Common::KEYS.contains(&key.as_str()));
         // The model first: a misspelt key is a better message than the key that it leaves missing.
         let model = tagged::from_value(Value::Table(model)).map_err(|error: Located| {
             if error.is_unknown_key_here() {
-                error.allow(&COMMON)
+                error.allow(Common::KEYS)
             } else {
                 error
             }
         })?;
         let common: Common = tagged::from_value(Value::Table(common))?;
+        common.check_each()?;
         Ok(Self {
             name: common.name.unwrap_or(kind),
             model,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use aqmlab_declare::Measure;
 use aqmlab_net::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -82,6 +83,16 @@ impl FromStr for Packets {
                 let found = aqmlab_declare::tagged::quoted(text);
                 format!("found {found}; expected a whole number of packets such as \"254 packets\"")
             })
+    }
+}
+
+impl Measure for Packets {
+    fn shown(self) -> String {
+        self.to_string()
+    }
+
+    fn neighbours(self) -> [Option<Self>; 2] {
+        self.0.neighbours().map(|packets| packets.map(Self))
     }
 }
 

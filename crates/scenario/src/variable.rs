@@ -1,30 +1,43 @@
 //! What varies on a link: its delay, outages, and when it can send.
 
+use aqmlab_declare::check::{Problem, problem};
+use aqmlab_declare::parameters;
 use aqmlab_declare::tagged::Located;
 use aqmlab_net::{Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::link::{LONGEST, Link};
+use crate::limits::{self, LONGEST};
+use crate::link::Link;
 
 /// The propagation delay of a link becomes another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Copy, Eq)]
 pub struct DelayChange {
     /// When, from the beginning of the run: for packets whose last bit leaves from then on.
     pub at: Time,
     /// The delay from then on. Packets keep their order: none arrives before one that left earlier.
+    #[param(check = limits::time)]
     pub delay: Time,
 }
 
 /// A time in which a link begins to send nothing. A transmission under way ends as it began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Copy, Eq)]
 pub struct Outage {
     /// When it begins, from the beginning of the run.
     pub at: Time,
     /// How long it lasts.
+    #[param(check = outage)]
     pub duration: Time,
+}
+
+fn outage(key: &str, found: Time) -> Result<(), Problem> {
+    let is_right = |it: &Time| *it > Time::ZERO && *it <= LONGEST;
+    limits::require(
+        key,
+        found,
+        is_right,
+        format!("above 0 and at most {LONGEST}"),
+    )
 }
 
 impl Outage {
@@ -37,34 +50,25 @@ impl Outage {
 /// When a link can send: opportunities, each for 1500 bytes, as recorded of cellular and Wi-Fi links.
 /// Packets share an opportunity, and a packet takes several where one does not hold it. What nobody
 /// uses is lost. At its end the trace begins again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Eq)]
 pub struct Trace {
     /// A file with the milliseconds of one opportunity in each line, as link emulators read it. It is
     /// read when the scenario is, and replaced by `opportunities`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(unwritten)]
     pub file: Option<String>,
     /// Milliseconds from the beginning of the trace at which there is an opportunity, ascending; several
     /// can be the same. The last one is the length of the trace.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[param(default, unwritten)]
     pub opportunities: Vec<u32>,
     /// Opportunities that are granted together, when the last of them comes: links that aggregate
     /// send bursts, and wait in between.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
-    #[schemars(range(min = 1))]
+    #[param(default = 1, least = 1, unwritten)]
     pub aggregate: u32,
 }
 
 /// Bytes of an opportunity.
 pub const OPPORTUNITY_BYTES: u64 = 1500;
-
-const fn one() -> u32 {
-    1
-}
-
-const fn is_one(number: &u32) -> bool {
-    *number == one()
-}
 
 impl Trace {
     /// The milliseconds at which opportunities are granted, which aggregation makes later.
@@ -85,63 +89,27 @@ impl Trace {
     }
 }
 
-/// Refuses what means nothing; the error knows its key.
-pub(crate) fn check(link: &Link) -> Result<(), Located> {
-    let mut before = Time::ZERO;
-    for (index, DelayChange { at, delay }) in link.delay_changes.iter().enumerate() {
-        let wrong = |key: &str, message: String| {
-            let error = Located::new(message).under(key);
-            Err(error.under(&index.to_string()).under("delay_changes"))
-        };
-        if *at < before || *at > LONGEST {
-            let right = "and not before the last change";
-            return wrong("at", format!("found {at}; at most {LONGEST}, {right}"));
-        }
-        if *delay > LONGEST {
-            return wrong("delay", format!("found {delay}; at most {LONGEST}"));
-        }
-        before = *at;
-    }
-    let mut before = Time::ZERO;
-    for (index, outage) in link.outages.iter().enumerate() {
-        let wrong = |key: &str, message: String| {
-            let error = Located::new(message).under(key);
-            Err(error.under(&index.to_string()).under("outages"))
-        };
-        if outage.at < before || outage.at > LONGEST {
-            let right = "and not before the end of the last outage";
-            return wrong(
-                "at",
-                format!("found {}; at most {LONGEST}, {right}", outage.at),
-            );
-        }
-        if outage.duration == Time::ZERO || outage.duration > LONGEST {
-            let message = format!("found {}; above 0 and at most {LONGEST}", outage.duration);
-            return wrong("duration", message);
-        }
-        before = outage.end();
-    }
-    match &link.trace {
-        Some(trace) => trace_of(link, trace).map_err(|error| error.under("trace")),
-        None => Ok(()),
-    }
-}
-
-fn trace_of(link: &Link, trace: &Trace) -> Result<(), Located> {
-    let wrong = |key: &str, message: String| Err(Located::new(message).under(key));
-    if trace.aggregate == 0 {
-        return wrong("aggregate", "found 0; it must be at least 1".to_owned());
-    }
+/// Refuses changes and outages that are not in their order, and traces that mean nothing.
+pub(crate) fn check(link: &Link) -> Result<(), Problem> {
+    let delays = link
+        .delay_changes
+        .iter()
+        .map(|change| (change.at, change.at));
+    limits::ascending("delay_changes", delays, "the last change")?;
+    let outages = link.outages.iter().map(|outage| (outage.at, outage.end()));
+    limits::ascending("outages", outages, "the end of the last outage")?;
+    let Some(trace) = &link.trace else {
+        return Ok(());
+    };
     if !link.rate_changes.is_empty() {
-        let message = "found one beside rate_changes; give either";
-        return Err(Located::new(message));
+        return problem("trace", "found one beside rate_changes; give either");
     }
     // A file is read later, and checked then.
     if trace.file.is_some() && trace.opportunities.is_empty() {
         return Ok(());
     }
     check_opportunities(&trace.opportunities)
-        .map_err(|message| Located::new(message).under("opportunities"))
+        .or_else(|message| problem("trace.opportunities", message))
 }
 
 /// Opportunities ascend, and the trace has a length.

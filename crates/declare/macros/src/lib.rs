@@ -15,8 +15,10 @@ use syn::{
 ///
 /// - `default = VALUE`, or `default` for that of the type;
 /// - `above`, `least`, `below`, `most` `= VALUE`: its bounds. Those of numbers stand in the schema;
+/// - `words = TEXT`: what its bounds ask for, where their own words do not fit;
 /// - `check = FUNCTION`, of the key and the value, for what bounds cannot say;
-/// - `table`: it holds parameters of its own, which are checked, too;
+/// - `table`: it holds parameters of its own, or a list of such tables; they are checked, too;
+/// - `unwritten`: it is written only where it differs from its default;
 /// - `changeable`: it can change during a run.
 ///
 /// A value in quotes is read as the scenario would have it: `default = "5 ms"`.
@@ -38,8 +40,10 @@ struct Param {
     default: Option<Option<Expr>>,
     /// The name of each bound and its value.
     bounds: Vec<(Ident, Expr)>,
+    words: Option<LitStr>,
     check: Option<Path>,
     table: bool,
+    unwritten: bool,
     changeable: bool,
 }
 
@@ -59,8 +63,10 @@ impl Param {
                     "above" | "least" | "below" | "most" => {
                         param.bounds.push((name.clone(), meta.value()?.parse()?));
                     }
+                    "words" => param.words = Some(meta.value()?.parse()?),
                     "check" => param.check = Some(meta.value()?.parse()?),
                     "table" => param.table = true,
+                    "unwritten" => param.unwritten = true,
                     "changeable" => param.changeable = true,
                     _ => return Err(meta.error("no property of a parameter")),
                 }
@@ -76,7 +82,12 @@ impl Param {
             let bound = value(bound, of);
             quote!(#name: ::core::option::Option::Some(#bound),)
         });
-        quote!(::aqmlab_declare::Bounds::<#of> { #(#bounds)* ..::aqmlab_declare::Bounds::NONE })
+        let words = self.words.iter();
+        quote!(::aqmlab_declare::Bounds::<#of> {
+            #(#bounds)*
+            #(words: ::core::option::Option::Some(#words),)*
+            ..::aqmlab_declare::Bounds::NONE
+        })
     }
 
     /// The bounds of a number, as attributes for the schema.
@@ -140,12 +151,14 @@ fn expand(mut input: DeriveInput) -> Result<TokenStream> {
         return Err(Error::new(name.span(), "parameters have names"));
     };
     let mut all_have_defaults = true;
+    let mut keys = Vec::new();
     let (mut defaults, mut functions) = (Vec::new(), Vec::new());
     let (mut checks, mut bounded, mut changeable) = (Vec::new(), Vec::new(), Vec::new());
     for field in &mut fields.named {
         let param = Param::take(field)?;
         let ident = field.ident.clone().expect("the fields are named");
         let key = LitStr::new(&ident.to_string(), ident.span());
+        keys.push(key.clone());
         let ty = field.ty.clone();
         let inner = optional(&ty).unwrap_or(&ty);
         if param.changeable {
@@ -158,12 +171,28 @@ fn expand(mut input: DeriveInput) -> Result<TokenStream> {
                 let default = value(default, &ty);
                 field.attrs.push(parse_quote!(#[serde(default = #path)]));
                 functions.push(quote!(fn #function() -> #ty { #default }));
+                if param.unwritten {
+                    let is_default = format_ident!("is_{function}");
+                    let path = format!("{name}::{is_default}");
+                    field
+                        .attrs
+                        .push(parse_quote!(#[serde(skip_serializing_if = #path)]));
+                    functions.push(quote! {
+                        fn #is_default(value: &#ty) -> bool { *value == Self::#function() }
+                    });
+                }
                 defaults.push(quote!(#ident: Self::#function(),));
             }
             has_default => {
                 match has_default.is_some() || optional(&ty).is_some() {
                     true => field.attrs.push(parse_quote!(#[serde(default)])),
                     false => all_have_defaults = false,
+                }
+                if param.unwritten {
+                    let path = "::aqmlab_declare::is_default";
+                    field
+                        .attrs
+                        .push(parse_quote!(#[serde(skip_serializing_if = #path)]));
                 }
                 defaults.push(quote!(#ident: ::core::default::Default::default(),));
             }
@@ -216,6 +245,8 @@ fn expand(mut input: DeriveInput) -> Result<TokenStream> {
         #default
 
         impl ::aqmlab_declare::Declared for #name {
+            const KEYS: &'static [&'static str] = &[#(#keys),*];
+
             const CHANGEABLE: &'static [&'static str] = &[#(#changeable),*];
 
             fn check_each(&self) -> ::core::result::Result<(), ::aqmlab_declare::Problem> {

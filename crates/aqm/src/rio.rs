@@ -83,21 +83,10 @@ impl Parameters for Params {
     };
 
     fn check_together(&self) -> Result<(), Problem> {
-        let (limit, mean_packet) = (self.limit, self.mean_packet);
-        for (min_th, max_th, gentle) in [
-            (
-                ("min_in", self.min_in),
-                ("max_in", self.max_in),
-                ("gentle_in", self.gentle_in),
-            ),
-            (
-                ("min_out", self.min_out),
-                ("max_out", self.max_out),
-                ("gentle_out", self.gentle_out),
-            ),
-        ] {
-            check::thresholds(min_th, max_th, gentle, limit, mean_packet)?;
-        }
+        self.check_curves([
+            ["min_in", "max_in", "gentle_in"],
+            ["min_out", "max_out", "gentle_out"],
+        ])?;
         match self
             .in_codepoints
             .iter()
@@ -134,6 +123,16 @@ pub struct Rio {
 }
 
 impl Params {
+    /// Refuses thresholds that an average cannot reach, or that are not in their order. `keys` are
+    /// what the thresholds and the gentle slope of In packets are called, and those of Out packets.
+    pub(crate) fn check_curves(&self, keys: [[&str; 3]; 2]) -> Result<(), Problem> {
+        for ([min, max, gentle], red) in keys.into_iter().zip([self.inside(), self.outside()]) {
+            let [min, max] = [(min, red.min_th), (max, red.max_th)];
+            check::thresholds(min, max, (gentle, red.gentle), red.limit, red.mean_packet)?;
+        }
+        Ok(())
+    }
+
     /// The RED that decides about In packets.
     fn inside(&self) -> red::Params {
         red::Params {
@@ -168,7 +167,7 @@ impl Rio {
     pub fn new(params: &Params, link: LinkFacts) -> Self {
         let codepoints = params.in_codepoints.iter();
         Self {
-            curves: Curves::new(&params.inside(), &params.outside(), link),
+            curves: Curves::new(params, link),
             in_codepoints: codepoints.fold(0, |set, dscp| set | 1 << dscp),
         }
     }
@@ -207,10 +206,10 @@ pub(crate) struct Curves {
 
 impl Curves {
     /// The curves of In and Out packets over an empty queue that has been idle since time 0.
-    pub(crate) fn new(inside: &red::Params, outside: &red::Params, link: LinkFacts) -> Self {
+    pub(crate) fn new(params: &Params, link: LinkFacts) -> Self {
         Self {
-            inside: Red::new(inside, link),
-            outside: Red::new(outside, link),
+            inside: Red::new(&params.inside(), link),
+            outside: Red::new(&params.outside(), link),
             in_waiting: Backlog::default(),
             waiting: VecDeque::new(),
             class: Class::Out,

@@ -8,8 +8,8 @@ use crate::check::{self, Problem};
 use crate::counters::Reason;
 use crate::flow_map::FlowMap;
 use crate::link::{Backlog, LinkFacts};
-use crate::red::{self, Gap, Unit};
-use crate::rio::{Class, Curves};
+use crate::red::Gap;
+use crate::rio::{self, Class, Curves};
 use aqmlab_declare::{About, Parameters, parameters};
 
 /// Parameters of RIO-PS. A packet is Short if it is among the first `l_t` of its flow, else Long.
@@ -95,20 +95,10 @@ impl Parameters for Params {
     };
 
     fn check_together(&self) -> Result<(), Problem> {
-        let (limit, mean_packet) = (self.limit, self.mean_packet);
-        for (min_th, max_th) in [
-            (
-                ("short_min_th", self.short_min_th),
-                ("short_max_th", self.short_max_th),
-            ),
-            (
-                ("long_min_th", self.long_min_th),
-                ("long_max_th", self.long_max_th),
-            ),
-        ] {
-            check::thresholds(min_th, max_th, ("gentle", false), limit, mean_packet)?;
-        }
-        Ok(())
+        self.rio().check_curves([
+            ["short_min_th", "short_max_th", "gentle"],
+            ["long_min_th", "long_max_th", "gentle"],
+        ])
     }
 }
 
@@ -123,30 +113,23 @@ impl AqmParameters for Params {
 }
 
 impl Params {
-    /// The RED that decides about Short packets.
-    fn short(&self) -> red::Params {
-        red::Params {
-            min_th: self.short_min_th,
-            max_th: self.short_max_th,
+    /// The RIO whose In packets are the Short ones, without its code points.
+    fn rio(&self) -> rio::Params {
+        rio::Params {
+            min_in: self.short_min_th,
+            max_in: self.short_max_th,
+            p_in: self.short_max_p,
+            min_out: self.long_min_th,
+            max_out: self.long_max_th,
+            p_out: self.long_max_p,
+            gentle_in: false,
+            gentle_out: false,
             limit: self.limit,
             w_q: self.w_q,
-            max_p: self.short_max_p,
-            gentle: false,
             gap: self.gap,
-            unit: Unit::Packets,
-            scale_by_size: false,
+            in_codepoints: Vec::new(),
             mean_packet: self.mean_packet,
             ecn: self.ecn,
-        }
-    }
-
-    /// The RED that decides about Long packets.
-    fn long(&self) -> red::Params {
-        red::Params {
-            min_th: self.long_min_th,
-            max_th: self.long_max_th,
-            max_p: self.long_max_p,
-            ..self.short()
         }
     }
 }
@@ -229,7 +212,7 @@ impl RioPs {
     /// RIO-PS with an empty queue that has been idle since time 0, and no flow known.
     pub fn new(params: &Params, link: LinkFacts) -> Self {
         Self {
-            curves: Curves::new(&params.short(), &params.long(), link),
+            curves: Curves::new(&params.rio(), link),
             classifier: Classifier {
                 flows: FlowMap::default(),
                 max_flows: params.max_flows as usize,

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SourceError;
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
+use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::quality::{Quality, Video};
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Exchange, Script};
@@ -127,21 +127,7 @@ rtt = { kind = "constant", rtt = "40 ms" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::new("viewers", "viewers")
-    }
-
-    fn population(&self) -> Option<f64> {
-        Some(self.viewers.into())
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.viewers = whole(population);
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::ClosedLoop
-    }
+    population!(viewers in "viewers", ClosedLoop);
 
     fn is_endless(&self) -> bool {
         true

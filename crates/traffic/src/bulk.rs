@@ -4,9 +4,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, Time};
 
 use crate::error::SourceError;
-use crate::model::{
-    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole,
-};
+use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::script::{Action, Connect, Script};
 use crate::setting::Setting;
 use crate::sizes::ENDLESS;
@@ -18,8 +16,7 @@ pub struct Bulk {
     #[param(least = 1)]
     pub flows: u32,
     /// Bytes of each; left out: endless.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(least = Bytes(1))]
+    #[param(least = Bytes(1), unwritten)]
     pub size: Option<Bytes>,
     /// Transfers start at random within this time.
     #[param(default = "1 s")]
@@ -48,25 +45,7 @@ rtt = { kind = "uniform", min = "20 ms", max = "200 ms" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::FLOWS
-    }
-
-    fn population(&self) -> Option<f64> {
-        Some(self.flows.into())
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.flows = whole(population);
-    }
-
-    fn changing(&self) -> Changing {
-        Changing::Members
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::Fixed
-    }
+    population!(flows in "flows", Fixed, Members);
 
     fn is_endless(&self) -> bool {
         self.size.is_none()

@@ -1,35 +1,33 @@
 //! Datagrams at a constant rate that nothing slows down.
 
-use aqmlab_declare::check::Problem;
+use aqmlab_declare::check::{Problem, at_least_one};
 use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::datagrams;
+use crate::datagrams::{self, Flows};
 use crate::error::SourceError;
-use crate::model::{
-    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole,
-};
-use crate::script::{Action, OpenDatagrams};
+use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::setting::Setting;
 
 /// Flows of datagrams at a constant rate, from servers to clients.
 #[parameters]
 pub struct Cbr {
     /// Number of flows.
+    #[param(check = at_least_one)]
     pub flows: u32,
     /// Bits per second of each flow, IP headers included.
+    #[param(check = datagrams::check_rate)]
     pub rate: Rate,
     /// Length of each datagram in IP bytes, headers included: 29 bytes to 65,535.
-    #[param(default = "500 bytes")]
+    #[param(default = "500 bytes", check = datagrams::check_packet)]
     pub packet: Bytes,
     /// Distribution of the gaps between datagrams.
     #[param(default)]
     pub gaps: Gaps,
     /// The ECN field of the datagrams; nobody slows down for a mark.
-    #[serde(skip_serializing_if = "Ect::is_default")]
-    #[param(default)]
+    #[param(default, unwritten)]
     pub ect: Ect,
     /// Flows start at random within this time.
     #[param(default = "1 s")]
@@ -47,12 +45,6 @@ pub enum Ect {
     Ect0,
     /// ECN-capable, as L4S senders say it (RFC 9331).
     Ect1,
-}
-
-impl Ect {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 impl From<Ect> for Ecn {
@@ -91,7 +83,7 @@ impl Parameters for Cbr {
     };
 
     fn check_together(&self) -> Result<(), Problem> {
-        datagrams::check(self.flows, self.rate, self.packet)
+        datagrams::check_together(self.rate, self.packet)
     }
 }
 
@@ -106,25 +98,7 @@ rtt = { kind = "constant", rtt = "60 ms" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::FLOWS
-    }
-
-    fn population(&self) -> Option<f64> {
-        Some(self.flows.into())
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.flows = whole(population);
-    }
-
-    fn changing(&self) -> Changing {
-        Changing::Members
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::Fixed
-    }
+    population!(flows in "flows", Fixed, Members);
 
     fn packets_per_s(&self) -> f64 {
         datagrams::per_second(self.flows, self.rate, self.packet)
@@ -135,73 +109,35 @@ rtt = { kind = "constant", rtt = "60 ms" }
         setting: &Setting<'_>,
         _files: &mut OpenFile<'_>,
     ) -> Result<Box<dyn ModelSource>, SourceError> {
-        Ok(Box::new(CbrSource::new(self, setting)))
-    }
-}
-
-#[derive(Clone, Debug)]
-struct CbrSource {
-    flows: Vec<Flow>,
-    /// Mean time between datagrams of a flow.
-    gap: Time,
-    gaps: Gaps,
-    size: u32,
-}
-
-#[derive(Clone, Debug)]
-struct Flow {
-    open: OpenDatagrams,
-    start: Time,
-    draws: RandomStream,
-}
-
-impl CbrSource {
-    fn new(params: &Cbr, setting: &Setting<'_>) -> Self {
-        let flow = |token| {
-            let mut draws = setting.stream("datagrams", token);
-            let (open, start) = datagrams::flow(
-                setting,
-                (token, params.flows),
-                params.start_within,
-                &mut draws,
-            );
-            let open = OpenDatagrams {
-                ecn: params.ect.into(),
-                ..open
-            };
-            Flow { open, start, draws }
+        let gaps = Around {
+            mean_s: self.rate.transmission_time(self.packet.0).as_secs_f64(),
+            gaps: self.gaps,
         };
-        Self {
-            flows: (0..params.flows).map(flow).collect(),
-            gap: params.rate.transmission_time(params.packet.0),
-            gaps: params.gaps,
-            size: params.packet.0 as u32,
-        }
+        let flows = Flows::new(
+            setting,
+            ("datagrams", self.flows),
+            self.start_within,
+            (self.packet, self.ecn()),
+            |_| gaps,
+        );
+        Ok(Box::new(flows))
     }
 }
 
-impl ModelSource for CbrSource {
-    fn start(&mut self, actions: &mut Vec<Action>) {
-        for flow in &self.flows {
-            let (at, token) = (flow.start, flow.open.token);
-            actions.push(Action::OpenDatagrams(flow.open.clone()));
-            actions.push(Action::WakeAt { at, token });
-        }
-    }
+/// The gaps of a flow, around their mean.
+#[derive(Clone, Copy)]
+struct Around {
+    mean_s: f64,
+    gaps: Gaps,
+}
 
-    fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
-        let size = self.size;
-        actions.push(Action::Datagram { token, size });
-        let draws = &mut self.flows[token as usize].draws;
+impl datagrams::Gaps for Around {
+    fn next(&mut self, draws: &mut RandomStream) -> Time {
         let factor = match self.gaps {
             Gaps::Constant => 1.0,
             Gaps::Uniform => draws.uniform_in(0.5, 1.5),
             Gaps::Exponential => draws.exponential(1.0),
         };
-        let gap = Time::from_secs_f64(self.gap.as_secs_f64() * factor);
-        actions.push(Action::WakeAt {
-            at: now + gap,
-            token,
-        });
+        Time::from_secs_f64(self.mean_s * factor)
     }
 }

@@ -2,35 +2,109 @@
 
 use std::ops::RangeInclusive;
 
-use aqmlab_declare::check::{Problem, at_least_one, problem};
+use aqmlab_declare::check::{Problem, problem};
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
 
-use crate::script::OpenDatagrams;
+use crate::model::ModelSource;
+use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
 
 /// A datagram has at least a byte behind its IP and UDP headers.
 const DATAGRAM_BYTES: RangeInclusive<u64> = 29..=65_535;
 
-/// Refuses flows, rates and lengths that mean nothing.
-pub(crate) fn check(flows: u32, rate: Rate, packet: Bytes) -> Result<(), Problem> {
-    at_least_one("flows", flows)?;
-    if rate.bps() == 0 {
-        return problem("rate", "found 0 bit/s; a rate must be above 0");
+/// A flow has a rate.
+pub(crate) fn check_rate(key: &str, rate: Rate) -> Result<(), Problem> {
+    match rate.bps() {
+        0 => problem(key, "found 0 bit/s; a rate must be above 0"),
+        _ => Ok(()),
     }
-    if !DATAGRAM_BYTES.contains(&packet.0) {
-        let right = "a datagram has 29 to 65535 bytes, 28 of them headers";
-        return problem("packet", format!("found {packet}; {right}"));
+}
+
+/// A datagram holds something, and is no longer than its header can say.
+pub(crate) fn check_packet(key: &str, packet: Bytes) -> Result<(), Problem> {
+    if DATAGRAM_BYTES.contains(&packet.0) {
+        return Ok(());
     }
-    if rate.transmission_time(packet.0) == Time::ZERO {
-        let right = "at such a rate a datagram takes less than 1 ns, which time is counted in";
-        return problem("rate", format!("found {rate}; {right}"));
+    let right = "a datagram has 29 to 65535 bytes, 28 of them headers";
+    problem(key, format!("found {packet}; {right}"))
+}
+
+/// A datagram takes some time at this rate.
+pub(crate) fn check_together(rate: Rate, packet: Bytes) -> Result<(), Problem> {
+    if rate.transmission_time(packet.0) > Time::ZERO {
+        return Ok(());
     }
-    Ok(())
+    let right = "at such a rate a datagram takes less than 1 ns, which time is counted in";
+    problem("rate", format!("found {rate}; {right}"))
 }
 
 /// Datagrams per second of so many flows.
 pub(crate) fn per_second(flows: u32, rate: Rate, packet: Bytes) -> f64 {
     f64::from(flows) * rate.bps() as f64 / (8.0 * packet.0 as f64)
+}
+
+/// The gaps between the datagrams of a flow.
+pub(crate) trait Gaps: Send {
+    /// The time from a datagram to the next one.
+    fn next(&mut self, draws: &mut RandomStream) -> Time;
+}
+
+/// Flows of datagrams of one size; a flow's token is its number.
+pub(crate) struct Flows<G> {
+    size: u32,
+    flows: Vec<Flow<G>>,
+}
+
+struct Flow<G> {
+    open: OpenDatagrams,
+    start: Time,
+    draws: RandomStream,
+    gaps: G,
+}
+
+impl<G: Gaps> Flows<G> {
+    /// `count` flows, each with random numbers named after `name`, and with its own gaps.
+    pub(crate) fn new(
+        setting: &Setting<'_>,
+        (name, count): (&str, u32),
+        start_within: Time,
+        (packet, ecn): (Bytes, Ecn),
+        gaps: impl Fn(&mut RandomStream) -> G,
+    ) -> Self {
+        let flow = |token| {
+            let mut draws = setting.stream(name, token);
+            let (open, start) = flow(setting, (token, count), start_within, &mut draws);
+            let gaps = gaps(&mut draws);
+            Flow {
+                open: OpenDatagrams { ecn, ..open },
+                start,
+                draws,
+                gaps,
+            }
+        };
+        Self {
+            size: packet.0 as u32,
+            flows: (0..count).map(flow).collect(),
+        }
+    }
+}
+
+impl<G: Gaps> ModelSource for Flows<G> {
+    fn start(&mut self, actions: &mut Vec<Action>) {
+        for flow in &self.flows {
+            let (at, token) = (flow.start, flow.open.token);
+            actions.push(Action::OpenDatagrams(flow.open.clone()));
+            actions.push(Action::WakeAt { at, token });
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
+        let size = self.size;
+        actions.push(Action::Datagram { token, size });
+        let flow = &mut self.flows[token as usize];
+        let at = now.saturating_add(flow.gaps.next(&mut flow.draws));
+        actions.push(Action::WakeAt { at, token });
+    }
 }
 
 /// Number `token` of `count` flows and the time at which it sends its first datagram, at random

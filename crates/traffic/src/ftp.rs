@@ -21,11 +21,10 @@ use crate::sizes::Sizes;
 pub struct Ftp {
     /// Model 1: files per second, which arrive as a Poisson process, each for a new user. Neither
     /// `rate` nor `users`: calibrated from `load`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(unwritten)]
     pub rate: Option<Frequency>,
     /// Model 2: users, each of whom reads between one file and the next.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(least = 1)]
+    #[param(least = 1, unwritten)]
     pub users: Option<u32>,
     /// Size of a file. The NGMN's: `{ kind = "lognormal", median = "1.89 MB", sigma = 0.35 }`.
     #[param(default = Sizes::Constant {

@@ -9,8 +9,8 @@ use aqmlab_net::{Bytes, RandomStream, Rate, Time};
 
 use crate::datagrams;
 use crate::error::SourceError;
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
-use crate::model::{Received, whole};
+use crate::model::Received;
+use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::quality::Quality;
 use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
@@ -102,21 +102,7 @@ rtt = { kind = "constant", rtt = "20 ms" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::new("players", "players")
-    }
-
-    fn population(&self) -> Option<f64> {
-        Some(self.players.into())
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.players = whole(population);
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::Fixed
-    }
+    population!(players in "players", Fixed);
 
     fn packets_per_s(&self) -> f64 {
         let packets = self.frame_rate * self.packets().len() as f64;

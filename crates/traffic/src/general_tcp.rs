@@ -15,7 +15,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, Frequency, RandomStream, Role, Time};
 
 use crate::error::{PopulationUnset, SourceError};
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate};
+use crate::model::{ModelParameters, ModelSource, OpenFile, check_rate, population};
 use crate::replay::{Feed, Options, Replay};
 use crate::setting::Setting;
 use crate::sizes::BoundedPareto;
@@ -26,7 +26,7 @@ use crate::vector::{Adu, Body, ConnectionVector};
 #[parameters]
 pub struct GeneralTcp {
     /// Connections per second; left out: calibrated from `load`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(unwritten)]
     pub rate: Option<Frequency>,
     /// Share of web transfers.
     #[param(default = 0.6)]
@@ -116,21 +116,7 @@ rtt = { kind = "vector" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::RATE
-    }
-
-    fn population(&self) -> Option<f64> {
-        self.rate.map(|rate| rate.0)
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.rate = Some(Frequency(population));
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::OpenLoop
-    }
+    population!(rate in "connections/s", OpenLoop);
 
     fn has_round_trips(&self) -> bool {
         true

@@ -10,7 +10,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, RandomStream, Time};
 
 use crate::error::{PopulationUnset, SourceError};
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole};
+use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::quality::Quality;
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Script, Step};
@@ -20,8 +20,7 @@ use crate::setting::{Pair, Setting};
 #[parameters]
 pub struct Http2Web {
     /// Number of users; left out: calibrated from `load`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(least = 1)]
+    #[param(least = 1, unwritten)]
     pub users: Option<u32>,
     /// Median number of objects of a page, the HTML among them; it is log-normal, from 1 to 500.
     #[param(default = 70, least = 1, most = MOST_OBJECTS)]
@@ -114,21 +113,7 @@ rtt = { kind = "constant", rtt = "40 ms" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::USERS
-    }
-
-    fn population(&self) -> Option<f64> {
-        self.users.map(f64::from)
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.users = Some(whole(population));
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::ClosedLoop
-    }
+    population!(users in "users", ClosedLoop);
 
     fn source(
         &self,

@@ -45,6 +45,7 @@ mod starts;
 mod subset;
 mod telnet;
 mod unc_web;
+mod users;
 pub mod vector;
 mod vectors;
 mod video_conference;

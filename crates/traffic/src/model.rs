@@ -78,6 +78,83 @@ pub trait ModelParameters {
     ) -> Result<Box<dyn ModelSource>, SourceError>;
 }
 
+/// The population of a model in `ModelParameters`: the key that has it, what is counted, what opens
+/// its connections, and how it changes, if it can.
+macro_rules! population {
+    ($key:ident in $unit:literal, $opening:ident $(, $changing:ident)?) => {
+        fn population_key(&self) -> crate::model::PopulationKey {
+            crate::model::PopulationKey::new(stringify!($key), $unit)
+        }
+
+        fn population(&self) -> Option<f64> {
+            crate::model::Population::get(&self.$key)
+        }
+
+        fn set_population(&mut self, population: f64) {
+            crate::model::Population::set(&mut self.$key, population);
+        }
+
+        fn opening(&self) -> crate::model::Opening {
+            crate::model::Opening::$opening
+        }
+
+        $(fn changing(&self) -> crate::model::Changing {
+            crate::model::Changing::$changing
+        })?
+    };
+}
+
+pub(crate) use population;
+
+/// A parameter that holds a population.
+pub(crate) trait Population {
+    /// What stands there.
+    fn get(&self) -> Option<f64>;
+
+    /// Puts a number there.
+    fn set(&mut self, population: f64);
+}
+
+impl Population for u32 {
+    fn get(&self) -> Option<f64> {
+        Some((*self).into())
+    }
+
+    fn set(&mut self, population: f64) {
+        *self = whole(population);
+    }
+}
+
+impl Population for Option<u32> {
+    fn get(&self) -> Option<f64> {
+        self.map(f64::from)
+    }
+
+    fn set(&mut self, population: f64) {
+        *self = Some(whole(population));
+    }
+}
+
+impl Population for Option<f64> {
+    fn get(&self) -> Option<f64> {
+        *self
+    }
+
+    fn set(&mut self, population: f64) {
+        *self = Some(population);
+    }
+}
+
+impl Population for Option<Frequency> {
+    fn get(&self) -> Option<f64> {
+        self.map(|rate| rate.0)
+    }
+
+    fn set(&mut self, population: f64) {
+        *self = Some(Frequency(population));
+    }
+}
+
 /// Opens the file that holds a model's connection vectors.
 pub type OpenFile<'a> = dyn FnMut(&Vectors) -> io::Result<Box<dyn VectorFile>> + 'a;
 

@@ -5,27 +5,26 @@
 //! together make self-similar traffic (W. Willinger, M. Taqqu, R. Sherman, D. Wilson,
 //! "Self-Similarity Through High-Variability", SIGCOMM 1995).
 
-use aqmlab_declare::check::{Problem, problem};
+use aqmlab_declare::check::{Problem, at_least_one, problem};
 use aqmlab_declare::{About, Parameters, parameters};
-use aqmlab_net::{Bytes, RandomStream, Rate, Time};
+use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
 
-use crate::datagrams;
+use crate::datagrams::{self, Flows, Gaps};
 use crate::error::SourceError;
-use crate::model::{
-    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole,
-};
-use crate::script::{Action, OpenDatagrams};
+use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::setting::Setting;
 
 /// Flows of datagrams that are on and off in turn, each time for a Pareto time.
 #[parameters]
 pub struct OnOff {
     /// Number of flows.
+    #[param(check = at_least_one)]
     pub flows: u32,
     /// Bits per second of each flow while it is on, IP headers included.
+    #[param(check = datagrams::check_rate)]
     pub rate: Rate,
     /// Length of each datagram in IP bytes, headers included: 29 bytes to 65,535.
-    #[param(default = "210 bytes")]
+    #[param(default = "210 bytes", check = datagrams::check_packet)]
     pub packet: Bytes,
     /// Mean time that a flow is on.
     #[param(default = "1 s", above = Time::ZERO)]
@@ -57,7 +56,7 @@ impl Parameters for OnOff {
     };
 
     fn check_together(&self) -> Result<(), Problem> {
-        datagrams::check(self.flows, self.rate, self.packet)?;
+        datagrams::check_together(self.rate, self.packet)?;
         if self.shape.is_finite() && self.shape > 1.0 {
             return Ok(());
         }
@@ -76,25 +75,7 @@ rtt = { kind = "constant", rtt = "104 ms" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::FLOWS
-    }
-
-    fn population(&self) -> Option<f64> {
-        Some(self.flows.into())
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.flows = whole(population);
-    }
-
-    fn changing(&self) -> Changing {
-        Changing::Members
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::Fixed
-    }
+    population!(flows in "flows", Fixed, Members);
 
     fn packets_per_s(&self) -> f64 {
         let [on, off] = [self.mean_on, self.mean_off].map(Time::as_secs_f64);
@@ -106,27 +87,24 @@ rtt = { kind = "constant", rtt = "104 ms" }
         setting: &Setting<'_>,
         _files: &mut OpenFile<'_>,
     ) -> Result<Box<dyn ModelSource>, SourceError> {
-        Ok(Box::new(OnOffSource::new(self, setting)))
+        let [on, off] =
+            [self.mean_on, self.mean_off].map(|mean| Pareto::with_mean(mean, self.shape));
+        let gap_s = self.rate.transmission_time(self.packet.0).as_secs_f64();
+        let bursts = |draws: &mut RandomStream| Bursts {
+            gap_s,
+            on,
+            off,
+            left_s: on.sample(draws),
+        };
+        let flows = Flows::new(
+            setting,
+            ("bursts", self.flows),
+            self.start_within,
+            (self.packet, Ecn::NotEct),
+            bursts,
+        );
+        Ok(Box::new(flows))
     }
-}
-
-#[derive(Clone, Debug)]
-struct OnOffSource {
-    flows: Vec<Flow>,
-    /// Seconds between datagrams while a flow is on.
-    gap_s: f64,
-    size: u32,
-    on: Pareto,
-    off: Pareto,
-}
-
-#[derive(Clone, Debug)]
-struct Flow {
-    open: OpenDatagrams,
-    start: Time,
-    /// Seconds that the flow stays on after the datagram that it has sent last.
-    left_s: f64,
-    draws: RandomStream,
 }
 
 /// P(X > x) = (least / x)^shape.
@@ -149,57 +127,27 @@ impl Pareto {
     }
 }
 
-impl OnOffSource {
-    fn new(params: &OnOff, setting: &Setting<'_>) -> Self {
-        let flow = |token| {
-            let mut draws = setting.stream("bursts", token);
-            let (open, start) = datagrams::flow(
-                setting,
-                (token, params.flows),
-                params.start_within,
-                &mut draws,
-            );
-            Flow {
-                open,
-                start,
-                left_s: 0.0,
-                draws,
-            }
-        };
-        Self {
-            flows: (0..params.flows).map(flow).collect(),
-            gap_s: params.rate.transmission_time(params.packet.0).as_secs_f64(),
-            size: params.packet.0 as u32,
-            on: Pareto::with_mean(params.mean_on, params.shape),
-            off: Pareto::with_mean(params.mean_off, params.shape),
-        }
-    }
+/// The gaps of a flow that is on and off in turn.
+struct Bursts {
+    /// Seconds between datagrams while the flow is on.
+    gap_s: f64,
+    on: Pareto,
+    off: Pareto,
+    /// Seconds that the flow stays on after the datagram that it has sent last.
+    left_s: f64,
 }
 
-impl ModelSource for OnOffSource {
-    fn start(&mut self, actions: &mut Vec<Action>) {
-        for flow in &mut self.flows {
-            flow.left_s = self.on.sample(&mut flow.draws);
-            let (at, token) = (flow.start, flow.open.token);
-            actions.push(Action::OpenDatagrams(flow.open.clone()));
-            actions.push(Action::WakeAt { at, token });
-        }
-    }
-
-    /// Sends a datagram. The next one follows when the flow has been on for a gap's time: what a
-    /// burst leaves of a gap counts in the next one, so the rate while on is exact.
-    fn on_wake(&mut self, now: Time, token: u32, actions: &mut Vec<Action>) {
-        let size = self.size;
-        actions.push(Action::Datagram { token, size });
-        let flow = &mut self.flows[token as usize];
+impl Gaps for Bursts {
+    /// The next datagram follows when the flow has been on for a gap's time: what a burst leaves of
+    /// a gap counts in the next one, so the rate while on is exact.
+    fn next(&mut self, draws: &mut RandomStream) -> Time {
         let (mut wait_s, mut gap_s) = (0.0, self.gap_s);
-        while gap_s > flow.left_s {
-            wait_s += flow.left_s + self.off.sample(&mut flow.draws);
-            gap_s -= flow.left_s;
-            flow.left_s = self.on.sample(&mut flow.draws);
+        while gap_s > self.left_s {
+            wait_s += self.left_s + self.off.sample(draws);
+            gap_s -= self.left_s;
+            self.left_s = self.on.sample(draws);
         }
-        flow.left_s -= gap_s;
-        let at = now.saturating_add(Time::from_secs_f64(wait_s + gap_s));
-        actions.push(Action::WakeAt { at, token });
+        self.left_s -= gap_s;
+        Time::from_secs_f64(wait_s + gap_s)
     }
 }

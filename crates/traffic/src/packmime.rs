@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PopulationUnset, SourceError};
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate};
+use crate::model::{ModelParameters, ModelSource, OpenFile, check_rate, population};
 use crate::rtt::{PackmimeRtt, Rank, Rtt};
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{Direction, HostCounts, Pair, Setting};
@@ -38,7 +38,7 @@ pub(crate) use marginals::RttCurves;
 #[parameters]
 pub struct Packmime {
     /// New connections per second, both directions together; left out: calibrated from `load`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(unwritten)]
     pub rate: Option<Frequency>,
     /// Version of HTTP.
     #[param(default)]
@@ -100,21 +100,7 @@ rtt = { kind = "packmime", extra = "14 ms" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::RATE
-    }
-
-    fn population(&self) -> Option<f64> {
-        self.rate.map(|rate| rate.0)
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.rate = Some(Frequency(population));
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::OpenLoop
-    }
+    population!(rate in "connections/s", OpenLoop);
 
     fn source(
         &self,

@@ -8,9 +8,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Frequency, RandomStream, Time};
 
 use crate::error::{PopulationUnset, SourceError};
-use crate::model::{
-    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, check_rate,
-};
+use crate::model::{ModelParameters, ModelSource, OpenFile, check_rate, population};
 use crate::rtt::{Rank, Rtt};
 use crate::script::{Action, Connect, Script};
 use crate::setting::{Direction, HostCounts, Pair, Setting};
@@ -20,7 +18,7 @@ use crate::sizes::{SizeDraws, Sizes};
 #[parameters]
 pub struct Poisson {
     /// Connections per second; left out: calibrated from `load`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(unwritten)]
     pub rate: Option<Frequency>,
     /// Distribution of request sizes.
     pub request: Sizes,
@@ -58,25 +56,7 @@ rtt = { kind = "constant", rtt = "80 ms" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::RATE
-    }
-
-    fn population(&self) -> Option<f64> {
-        self.rate.map(|rate| rate.0)
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.rate = Some(Frequency(population));
-    }
-
-    fn changing(&self) -> Changing {
-        Changing::Rate
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::OpenLoop
-    }
+    population!(rate in "connections/s", OpenLoop, Rate);
 
     fn sizes_mut(&mut self) -> Vec<(&'static str, &mut Sizes)> {
         vec![

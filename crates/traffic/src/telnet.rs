@@ -7,9 +7,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, RandomStream, Role, Time};
 
 use crate::error::SourceError;
-use crate::model::{
-    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole,
-};
+use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{Pair, Setting};
@@ -62,25 +60,7 @@ rtt = { kind = "constant", rtt = "104 ms" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::SESSIONS
-    }
-
-    fn population(&self) -> Option<f64> {
-        Some(self.sessions.into())
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.sessions = whole(population);
-    }
-
-    fn changing(&self) -> Changing {
-        Changing::Members
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::ClosedLoop
-    }
+    population!(sessions in "sessions", ClosedLoop, Members);
 
     fn is_endless(&self) -> bool {
         true

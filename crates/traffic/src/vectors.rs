@@ -6,7 +6,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::Time;
 
 use crate::error::{PopulationUnset, SourceError};
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
+use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::replay::{Feed, Options, Replay};
 use crate::script::Action;
 use crate::setting::Setting;
@@ -22,16 +22,15 @@ pub struct Vectors {
     pub file: String,
     /// Length of the file in bytes; found when the scenario is read. A file with another length is
     /// refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(unwritten)]
     pub file_bytes: Option<u64>,
     /// FNV-1a hash of the file, 64 bits in hexadecimal; found when the scenario is read. A file
     /// with another hash is refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(unwritten)]
     pub file_hash: Option<String>,
     /// How often each connection is replayed, on average: below 1 some are left out, above 1 some
     /// are superimposed. Left out: calibrated from `load`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(above = 0.0, most = MOST_COPIES)]
+    #[param(above = 0.0, most = MOST_COPIES, unwritten)]
     pub copies: Option<f64>,
     /// Further copies of a connection start at random within this time behind it.
     #[param(default = "10 s")]
@@ -56,9 +55,6 @@ const MOST_COPIES: f64 = 1000.0;
 
 /// A trace that is shorter or longer by more than this is no experiment, but a slip.
 const STRETCH: (f64, f64) = (1e-6, 1e6);
-
-/// The key that says how often each vector is replayed.
-const COPIES: PopulationKey = PopulationKey::new("copies", "copies of each connection");
 
 impl Parameters for Vectors {
     const ABOUT: About = About {
@@ -91,21 +87,7 @@ rtt = { kind = "vector" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        COPIES
-    }
-
-    fn population(&self) -> Option<f64> {
-        self.copies
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.copies = Some(population);
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::OpenLoop
-    }
+    population!(copies in "copies of each connection", OpenLoop);
 
     fn has_round_trips(&self) -> bool {
         true
@@ -121,7 +103,7 @@ rtt = { kind = "vector" }
         files: &mut OpenFile<'_>,
     ) -> Result<Box<dyn ModelSource>, SourceError> {
         let file = files(self).map_err(SourceError::File)?;
-        let copies = self.copies.ok_or(PopulationUnset { field: COPIES.name })?;
+        let copies = self.copies.ok_or(PopulationUnset { field: "copies" })?;
         let feed = FileFeed {
             reader: VectorReader::new(file),
             repeat: self.repeat,

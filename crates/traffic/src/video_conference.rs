@@ -10,8 +10,8 @@ use aqmlab_net::{RandomStream, Rate, Time};
 use crate::datagrams;
 use crate::error::SourceError;
 use crate::gcc::{Detector, RateControl, by_loss};
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
-use crate::model::{Received, whole};
+use crate::model::Received;
+use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::quality::Quality;
 use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
@@ -110,21 +110,7 @@ rtt = { kind = "constant", rtt = "40 ms" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::new("streams", "streams")
-    }
-
-    fn population(&self) -> Option<f64> {
-        Some(self.streams.into())
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.streams = whole(population);
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::Fixed
-    }
+    population!(streams in "streams", Fixed);
 
     fn packets_per_s(&self) -> f64 {
         let packets = self.max_rate.bps() as f64 / 8.0 / f64::from(PAYLOAD);

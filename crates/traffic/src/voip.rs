@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::datagrams;
 use crate::e_model::{self, Codec, Facts};
 use crate::error::SourceError;
-use crate::model::{ModelParameters, ModelSource, OpenFile, Opening, PopulationKey};
-use crate::model::{Received, whole};
+use crate::model::Received;
+use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::quality::{Quality, Voice};
 use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
@@ -99,21 +99,7 @@ rtt = { kind = "constant", rtt = "40 ms" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::new("calls", "calls")
-    }
-
-    fn population(&self) -> Option<f64> {
-        Some(self.calls.into())
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.calls = whole(population);
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::Fixed
-    }
+    population!(calls in "calls", Fixed);
 
     fn packets_per_s(&self) -> f64 {
         let [talk, silence] = [self.talk, self.silence].map(Time::as_secs_f64);

@@ -9,9 +9,7 @@ use aqmlab_declare::{About, Parameters, parameters};
 use aqmlab_net::{Bytes, RandomStream, Role, Time};
 
 use crate::error::{PopulationUnset, SourceError};
-use crate::model::{
-    Changing, ModelParameters, ModelSource, OpenFile, Opening, PopulationKey, whole,
-};
+use crate::model::{ModelParameters, ModelSource, OpenFile, population};
 use crate::rtt::Rtt;
 use crate::script::{Action, Connect, Exchange, Script};
 use crate::setting::{Pair, Setting};
@@ -21,8 +19,7 @@ use crate::sizes::{SizeDraws, Sizes};
 #[parameters]
 pub struct WebSessions {
     /// Number of sessions; left out: calibrated from `load`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(least = 1)]
+    #[param(least = 1, unwritten)]
     pub sessions: Option<u32>,
     /// Distribution of the transfers' sizes.
     #[param(default = Sizes::Constant {
@@ -38,16 +35,11 @@ pub struct WebSessions {
     /// Transfers that a session fetches over a connection before it opens another one. With more than it
     /// will fetch it keeps its connection: its window and what it has learnt of the path, as an agent of
     /// ns does that is told to send again.
-    #[serde(skip_serializing_if = "is_one_transfer")]
-    #[param(default = 1, least = 1, most = MOST_TRANSFERS)]
+    #[param(default = 1, least = 1, most = MOST_TRANSFERS, unwritten)]
     pub transfers_per_connection: u32,
     /// Sessions begin their first transfer at random within this time.
     #[param(default = "3 s")]
     pub start_within: Time,
-}
-
-fn is_one_transfer(number: &u32) -> bool {
-    *number == 1
 }
 
 /// Most transfers over a connection: they are drawn when it is opened.
@@ -95,25 +87,7 @@ rtt = { kind = "constant", rtt = "104 ms" }
 "#
     }
 
-    fn population_key(&self) -> PopulationKey {
-        PopulationKey::SESSIONS
-    }
-
-    fn population(&self) -> Option<f64> {
-        self.sessions.map(f64::from)
-    }
-
-    fn set_population(&mut self, population: f64) {
-        self.sessions = Some(whole(population));
-    }
-
-    fn changing(&self) -> Changing {
-        Changing::Members
-    }
-
-    fn opening(&self) -> Opening {
-        Opening::ClosedLoop
-    }
+    population!(sessions in "sessions", ClosedLoop, Members);
 
     fn sizes_mut(&mut self) -> Vec<(&'static str, &mut Sizes)> {
         vec![("transfer", &mut self.transfer)]

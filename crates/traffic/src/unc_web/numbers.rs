@@ -1,6 +1,6 @@
 //! The distributions of the UNC model; the numbers are `data/unc2001/parameters.toml`.
 
-use aqmlab_net::{RandomStream, Time};
+use aqmlab_net::RandomStream;
 use serde::Deserialize;
 
 use crate::shipped;
@@ -131,8 +131,7 @@ impl Think {
         }
     }
 
-    /// What is left of the think time of a user who is met at a random moment. Long think times
-    /// are met in proportion to their length (the stationary residual of a renewal process).
+    /// What is left of one that is met at a random moment.
     pub(super) fn rest(&self, stream: &mut RandomStream) -> f64 {
         loop {
             let think = self.sample(stream);
@@ -145,9 +144,4 @@ impl Think {
 
 fn log_normal(median: f64, sigma: f64, stream: &mut RandomStream) -> f64 {
     median * libm::exp(sigma * stream.normal())
-}
-
-/// Seconds, scaled.
-pub(super) fn seconds(s: f64, scale: f64) -> Time {
-    Time::from_secs_f64(s * scale)
 }

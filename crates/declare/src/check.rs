@@ -6,8 +6,7 @@ use aqmlab_net::{Bytes, Time};
 
 use crate::Bounds;
 
-/// Which field is wrong, and why: what was found and what would be right.
-pub type Problem = (String, String);
+pub use crate::located::Problem;
 
 /// The field, and what is wrong with it.
 pub fn problem(field: &str, message: impl Into<String>) -> Result<(), Problem> {

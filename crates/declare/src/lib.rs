@@ -13,6 +13,8 @@
 mod about;
 mod bounds;
 pub mod check;
+mod located;
+mod reader;
 mod registry;
 pub mod schema;
 pub mod tagged;

@@ -1,4 +1,5 @@
-//! Scenarios with one thing wrong, and what their author is told.
+//! Scenarios with one thing wrong, and what their author is told. What lies outside of the bounds of
+//! one parameter is in `refused.rs`, here and in `src`.
 
 use std::fmt::Write;
 use std::io;
@@ -180,11 +181,6 @@ const CASES: &[(&str, &str)] = &[
         "loss = 0.0\ndiscipline = { kind = \"red\", min_th = \"30 packets\", max_th = \"90 packets\", limit = \"480 packets\" }",
         "device_ring_counted = true\ndiscipline = { kind = \"sfq\" }",
     ),
-    ("delay = \"1 ms\"", "input = { packet_time = \"0 s\" }"),
-    (
-        "delay = \"1 ms\"",
-        "input = { packet_time = \"42 us\", limit = \"0 packets\" }",
-    ),
     ("delay = \"1 ms\"", "framing = \"etherne\""),
     ("clients = 2", "clients = 2.5"),
     ("nagle = true", "nagle = \"yes\""),
@@ -204,14 +200,8 @@ const CASES: &[(&str, &str)] = &[
     ("delay = \"1 ms\"", "forward = 3"),
     ("delay = \"1 ms\"", "forward = { rate = \"0 bit/s\" }"),
     // Values.
-    ("load = 0.98", "load = 98"),
-    ("load = 0.98", "load = 0"),
     ("load = 0.98", ""),
     ("parallel = 2", "users = 100"),
-    ("parallel = 2", "users = 0"),
-    ("parallel = 2", "parallel = 0"),
-    ("parallel = 2", "reply_scale = -1.0"),
-    ("parallel = 2", "share = 0"),
     ("parallel = 2", "share = nan"),
     ("parallel = 2", "start = \"5 min\""),
     ("parallel = 2", "start = \"20 s\"\nstop = \"20 s\""),
@@ -225,29 +215,10 @@ const CASES: &[(&str, &str)] = &[
         "rate = \"5 /s\"",
         "rate = \"5 /s\"\nstart = { every = \"20 s\" }",
     ),
-    ("parallel = 2", "max_connections = 0"),
-    ("\"240 s\"", "\"0 s\""),
-    ("\"60 s\"", "\"9000 h\""),
-    ("\"100 ms\"", "\"0 ms\""),
     ("\"100 ms\"", "\"1 ns\""),
     ("[\"flows\"]", "[\"flows\", \"queue\", \"flows\"]"),
-    ("clients = 2", "clients = 0"),
-    (
-        "servers = 2\nrate = \"10 Mbit/s\"",
-        "servers = 2\nrate = \"0 Mbit/s\"",
-    ),
     ("rate = \"10 Mbit/s\"\ndelay", "rate = \"0.1 bit/s\"\ndelay"),
-    ("loss = 0.0", "loss = 1.0"),
-    ("loss = 0.0", "loss = -0.1"),
     ("max_th = \"90 packets\"", "max_th = \"20 packets\""),
-    (
-        "limit = \"480 packets\"",
-        "limit = \"480 packets\", w_q = 0",
-    ),
-    (
-        "limit = \"480 packets\"",
-        "limit = \"480 packets\", max_p = 1.5",
-    ),
     (
         "limit = \"480 packets\"",
         "limit = \"100 packets\", gentle = true",
@@ -282,14 +253,6 @@ const CASES: &[(&str, &str)] = &[
     ),
     ("nagle = true", "rto_initial = \"1 ns\""),
     // Beyond what it means.
-    (
-        "rate = \"10 Mbit/s\"\ndelay",
-        "rate = \"1e9 Mbit/s\"\ndelay",
-    ),
-    (
-        "servers = 2\nrate = \"10 Mbit/s\"",
-        "servers = 2\nrate = \"1e9 Mbit/s\"",
-    ),
     (
         "kind = \"droptail\"",
         "kind = \"codel\", mtu = \"3000000000 bytes\"",
@@ -523,10 +486,8 @@ const NETWORK_CASES: &[(&str, &str)] = &[
         "",
     ),
     ("rtt = \"10 ms\"", "rtt = \"9 ms\""),
-    ("share = 0.1", "share = 1.1"),
     ("delay = \"1 ms\"", "delay = \"100 days\""),
     ("at = \"9 s\"", "at = \"4 s\""),
-    ("rate = \"5 Mbit/s\"", "rate = \"0 Mbit/s\""),
     (
         "kind = \"network\"",
         "kind = \"network\"\nhosts = { rate = \"1 Gbit/s\" }",
@@ -554,7 +515,6 @@ rtt = { kind = "constant", rtt = "10 ms" }
 "#;
 
 const PARKING_LOT_CASES: &[(&str, &str)] = &[
-    ("routers = 6", "routers = 3"),
     ("bottlenecks = 2", "bottlenecks = 4"),
     ("bottlenecks = 2", "bottlenecks = 0"),
     ("path = \"through\"", "path = \"cross-3\""),

@@ -21,7 +21,12 @@ pub struct Cbr {
     #[param(check = datagrams::check_rate)]
     pub rate: Rate,
     /// Length of each datagram in IP bytes, headers included: 29 bytes to 65,535.
-    #[param(default = "500 bytes", check = datagrams::check_packet)]
+    #[param(
+        default = "500 bytes",
+        least = datagrams::SHORTEST,
+        most = datagrams::LONGEST,
+        words = datagrams::LENGTHS
+    )]
     pub packet: Bytes,
     /// Distribution of the gaps between datagrams.
     #[param(default)]

@@ -1,7 +1,5 @@
 //! What the models of datagrams share: they have fixed flows from servers to clients.
 
-use std::ops::RangeInclusive;
-
 use aqmlab_declare::check::{Problem, problem};
 use aqmlab_net::{Bytes, Ecn, RandomStream, Rate, Time};
 
@@ -10,7 +8,11 @@ use crate::script::{Action, OpenDatagrams};
 use crate::setting::Setting;
 
 /// A datagram has at least a byte behind its IP and UDP headers.
-const DATAGRAM_BYTES: RangeInclusive<u64> = 29..=65_535;
+pub(crate) const SHORTEST: Bytes = Bytes(29);
+/// Its header can say no more.
+pub(crate) const LONGEST: Bytes = Bytes(65_535);
+/// Both in words.
+pub(crate) const LENGTHS: &str = "a datagram has 29 to 65535 bytes, 28 of them headers";
 
 /// A flow has a rate.
 pub(crate) fn check_rate(key: &str, rate: Rate) -> Result<(), Problem> {
@@ -18,15 +20,6 @@ pub(crate) fn check_rate(key: &str, rate: Rate) -> Result<(), Problem> {
         0 => problem(key, "found 0 bit/s; a rate must be above 0"),
         _ => Ok(()),
     }
-}
-
-/// A datagram holds something, and is no longer than its header can say.
-pub(crate) fn check_packet(key: &str, packet: Bytes) -> Result<(), Problem> {
-    if DATAGRAM_BYTES.contains(&packet.0) {
-        return Ok(());
-    }
-    let right = "a datagram has 29 to 65535 bytes, 28 of them headers";
-    problem(key, format!("found {packet}; {right}"))
 }
 
 /// A datagram takes some time at this rate.

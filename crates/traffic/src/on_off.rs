@@ -24,7 +24,12 @@ pub struct OnOff {
     #[param(check = datagrams::check_rate)]
     pub rate: Rate,
     /// Length of each datagram in IP bytes, headers included: 29 bytes to 65,535.
-    #[param(default = "210 bytes", check = datagrams::check_packet)]
+    #[param(
+        default = "210 bytes",
+        least = datagrams::SHORTEST,
+        most = datagrams::LONGEST,
+        words = datagrams::LENGTHS
+    )]
     pub packet: Bytes,
     /// Mean time that a flow is on.
     #[param(default = "1 s", above = Time::ZERO)]

@@ -40,7 +40,7 @@ struct Param {
     default: Option<Option<Expr>>,
     /// The name of each bound and its value.
     bounds: Vec<(Ident, Expr)>,
-    words: Option<LitStr>,
+    words: Option<Expr>,
     check: Option<Path>,
     table: bool,
     unwritten: bool,

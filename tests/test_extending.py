@@ -35,7 +35,7 @@ BLOCK = re.compile(
     r"(?:<!-- not run: [^>]+ -->\n)?```\w+\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-COMMAND = re.compile(r"^(cargo run -p aqmlab-scenario .*)$", re.MULTILINE)
+COMMAND = re.compile(r"^(cargo run -p aqmlab-xtask.*)$", re.MULTILINE)
 SCENARIO = "scenarios/extended.toml"
 SECONDS = 1200
 
@@ -47,8 +47,6 @@ KINDS = {
 """Sections of the page: the folder of the kind's pages, the name of the example, its title."""
 
 PLAYER = {
-    # The example of aqmlab-sim that runs a scenario links the writer of tables, which takes longer
-    # to compile than all that is used here.
     "crates/extended/Cargo.toml": """\
 [package]
 name = "extended"
@@ -267,7 +265,12 @@ def test_an_addition_is_one_file_and_lines_in_another(
 
 
 def test_nothing_else_changes(extended: Extended) -> None:
-    generated = {"docs/scenario.md", "docs/tcp-stack.md", "scenarios/schema.json"}
+    generated = {
+        "docs/scenario.md",
+        "docs/tcp-stack.md",
+        "scenarios/schema.json",
+        "web/src/catalog.json",
+    }
     assert extended.changed == {block.path for block in extended.blocks} | generated
     lock = (COPY / "Cargo.lock").read_text()
     own = re.compile(r'\[\[package\]\]\nname = "extended"\n.*?\n\n', re.DOTALL)

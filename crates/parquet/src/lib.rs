@@ -22,7 +22,7 @@ use background::{AtWork, BackgroundRecords};
 pub use background::encoding_time;
 pub use column::{Column, Layout, TableAbout};
 pub use recorder::ParquetRecords;
-pub use reference::{metrics_page, result_schema};
+pub use reference::result_schema;
 pub use tables::TABLES;
 
 /// Records what `measure` asks for in `directory`; no directory, no records.

@@ -1,12 +1,8 @@
-//! What a run's files hold, as data and as a page: from the declarations of the summary and of
-//! the tables.
+//! What a run's files hold, as data: from the declarations of the summary and of the tables.
 
-use std::fmt::Write;
-
-use aqmlab_record::{Metric, RENAMED, RESULTS_VERSION, sections, summary_schema};
+use aqmlab_record::{RENAMED, RESULTS_VERSION, sections, summary_schema};
 use serde_json::{Value, json};
 
-use crate::column::{Column, TableAbout};
 use crate::tables::TABLES;
 
 /// What results hold: `version`; `summary`, the JSON Schema of `summary.json`; `sections`, its
@@ -21,73 +17,4 @@ pub fn result_schema() -> Value {
         "tables": TABLES,
         "renamed": Value::Object(renamed.into_iter().collect()),
     })
-}
-
-/// The head of docs/metrics.md: every metric and every column with its unit and meaning.
-pub fn metrics_page() -> String {
-    let mut page = include_str!("reference.md").to_owned();
-    for section in sections() {
-        let heading = match section.key.as_str() {
-            "" => "The run".to_owned(),
-            key => format!("`{key}`"),
-        };
-        page += &format!("\n## {heading}\n\n{}\n\n", section.about);
-        page += "| key | unit | meaning |\n| --- | --- | --- |\n";
-        for metric in &section.metrics {
-            metric_row(&mut page, metric, &section.key);
-        }
-    }
-    page += "\n## The Parquet files\n\n";
-    page += include_str!("tables.md");
-    for table in &TABLES {
-        columns_of(&mut page, table);
-    }
-    page
-}
-
-fn metric_row(page: &mut String, metric: &Metric, section: &str) {
-    let key = metric.key.strip_prefix(section).unwrap_or(&metric.key);
-    let key = key.trim_start_matches('.');
-    let meaning = cell(&metric.meaning);
-    let unit = unit(&metric.unit);
-    let _ = writeln!(page, "| `{key}` | {unit} | {meaning} |");
-}
-
-fn columns_of(page: &mut String, table: &TableAbout) {
-    *page += &format!(
-        "\n### `{}`\n\nA row is: {}\n\n",
-        table.file,
-        lower(table.row)
-    );
-    *page += "| column | type | unit | meaning |\n| --- | --- | --- | --- |\n";
-    for column in table.columns {
-        let Column {
-            name,
-            kind,
-            meaning,
-            is_nullable,
-            ..
-        } = column;
-        let unit = column.unit.unwrap_or_default();
-        let nullable = if *is_nullable { ", may be empty" } else { "" };
-        let meaning = cell(meaning);
-        let _ = writeln!(page, "| `{name}` | {kind}{nullable} | {unit} | {meaning} |");
-    }
-}
-
-/// A number without a unit has none to show.
-fn unit(name: &str) -> &str {
-    if name == "1" { "" } else { name }
-}
-
-/// A sentence's beginning inside another sentence.
-fn lower(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_ascii_lowercase());
-    first.into_iter().chain(letters).collect()
-}
-
-/// Text inside a cell of a Markdown table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
 }

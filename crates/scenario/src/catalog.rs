@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::traffic::Common;
 use aqmlab_declare::About;
 use aqmlab_declare::schema::{Described, Kind, Parameter};
 
@@ -172,8 +173,13 @@ fn transports() -> Map<String, Value> {
     recovery.chain(controls).collect()
 }
 
+/// The keys of a class of traffic, whatever its model.
+pub fn class_keys() -> Vec<Parameter> {
+    Described::of::<Common>().parameters()
+}
+
 /// The keys of a stack profile.
-pub(crate) fn profile_keys() -> Vec<Parameter> {
+pub fn profile_keys() -> Vec<Parameter> {
     Described::of::<Profile>().parameters()
 }
 
@@ -185,17 +191,21 @@ fn profiles() -> Map<String, Value> {
 }
 
 /// A profile's file, as data.
-#[derive(Serialize)]
-pub(crate) struct ProfileSheet {
+#[derive(Debug, Serialize)]
+pub struct ProfileSheet {
     /// The comment at its head.
-    pub(crate) summary: String,
-    pub(crate) parameters: Vec<ProfileValue>,
+    pub summary: String,
+    /// Its keys.
+    pub parameters: Vec<ProfileValue>,
 }
 
-#[derive(Serialize)]
-pub(crate) struct ProfileValue {
-    pub(crate) name: String,
-    pub(crate) value: Value,
+/// A key of a profile.
+#[derive(Debug, Serialize)]
+pub struct ProfileValue {
+    /// The key.
+    pub name: String,
+    /// What the profile has there.
+    pub value: Value,
     description: String,
     /// The comment behind the value.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -205,7 +215,12 @@ pub(crate) struct ProfileValue {
 }
 
 impl ProfileSheet {
-    pub(crate) fn of(name: &str) -> Self {
+    /// That of a shipped profile.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such profile.
+    pub fn of(name: &str) -> Self {
         let text = Profile::text(name).expect("only shipped profiles have a sheet");
         let head = text
             .lines()

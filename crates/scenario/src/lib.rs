@@ -17,10 +17,8 @@ mod limits;
 mod link;
 mod model;
 mod overrides;
-mod pages;
 mod parse;
 mod population;
-mod reference;
 #[cfg(test)]
 mod refused;
 mod sources;
@@ -35,14 +33,14 @@ mod vector_files;
 pub use aqmlab_traffic::Direction;
 pub use bottleneck::Bottleneck;
 pub use capture::{Capture, Checksums};
-pub use catalog::{LIVE_KEYS, built_in, catalog, plugins};
+pub use catalog::{
+    LIVE_KEYS, ProfileSheet, ProfileValue, built_in, catalog, class_keys, plugins, profile_keys,
+};
 pub use change::Change;
 pub use changes::{Changed, Changes, LinkChange};
 pub use error::ScenarioError;
 pub use link::{Input, Link, RateChange, Reordering};
 pub use model::{FlowTrace, Measure, Record, Scenario};
-pub use pages::{BY_HAND, Folder, page_heads};
-pub use reference::{reference, tcp_reference};
 pub use sources::ClassError;
 pub use stacks::Stacks;
 pub use tables::{MAX_SCENARIO_BYTES, MAX_TABLE_BYTES, ReadFile};

@@ -1,17 +1,13 @@
-//! What ships: scenarios, schema, reference page, catalog.
+//! What ships: scenarios and the catalog.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use aqmlab_aqm::Discipline;
 use aqmlab_net::{QueueSize, Rate, Time};
-use aqmlab_scenario::{
-    BY_HAND, Framing, Scenario, Topology, catalog, page_heads, reference, tcp_reference,
-};
+use aqmlab_scenario::{Framing, Scenario, Topology, catalog};
 use aqmlab_tcp::{CongestionControlKind, PeerCache, Profile};
 use aqmlab_traffic::{Model, Rtt};
-
-const RENEW: &str = "renew it: cargo run -p aqmlab-scenario --example schema";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -129,54 +125,6 @@ fn conforms(
         Ok(())
     } else {
         Err(format!("{value} is not a {}", schema["type"]))
-    }
-}
-
-#[test]
-fn the_schema_file_is_fresh() {
-    let file = fs::read_to_string(root().join("scenarios/schema.json")).unwrap();
-    assert!(
-        file == format!("{:#}\n", Scenario::json_schema()),
-        "scenarios/schema.json: {RENEW}"
-    );
-}
-
-#[test]
-fn the_reference_pages_are_fresh() {
-    for (name, text) in [("scenario", reference()), ("tcp-stack", tcp_reference())] {
-        let file = fs::read_to_string(root().join(format!("docs/{name}.md"))).unwrap();
-        assert!(file == text, "docs/{name}.md: {RENEW}");
-    }
-}
-
-#[test]
-fn the_generated_heads_of_pages_are_fresh() {
-    for (folder, heads) in page_heads() {
-        for (kind, head) in &heads {
-            let page = fs::read_to_string(root().join(format!("docs/{folder}/{kind}.md"))).unwrap();
-            assert!(
-                page.starts_with(head.as_str()),
-                "docs/{folder}/{kind}.md: {RENEW}"
-            );
-        }
-        // Pages with a head are those of the kinds, and no others.
-        let pages = fs::read_dir(root().join("docs").join(folder)).unwrap();
-        let pages = pages.map(|page| fs::read_to_string(page.unwrap().path()).unwrap());
-        let generated = pages.filter(|page| page.contains(BY_HAND)).count();
-        assert_eq!(generated, heads.len(), "docs/{folder}");
-    }
-}
-
-#[test]
-fn every_page_explains_and_tells_of_the_validation() {
-    for (folder, heads) in page_heads() {
-        for (kind, _) in heads {
-            let name = format!("docs/{folder}/{kind}.md");
-            let page = fs::read_to_string(root().join(&name)).unwrap();
-            for heading in ["## How it works", "## Validation"] {
-                assert!(page.contains(heading), "{name}: {heading}");
-            }
-        }
     }
 }
 

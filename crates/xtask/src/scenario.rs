@@ -1,25 +1,22 @@
-//! The reference page, made from the schema.
+//! The reference pages of a scenario, made from the schema.
 
 use std::fmt::Write;
 
 use aqmlab_aqm::Discipline;
+use aqmlab_declare::schema::{Described, Parameter};
+use aqmlab_scenario::{
+    Capture, Change, FlowTrace, Hosts, Input, Link, Measure, Path, ProfileSheet, RateChange,
+    Reordering, Scenario, Topology, class_keys, profile_keys,
+};
 use aqmlab_tcp::{Clock, CongestionControlKind, DelayedAck, Profile, SlowStart};
 use aqmlab_traffic::{Model, Rtt, Sizes};
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use crate::catalog::{ProfileSheet, profile_keys};
-use crate::traffic::Common;
-use crate::{
-    Capture, Change, FlowTrace, Hosts, Input, Link, Measure, Path, RateChange, Reordering,
-    Scenario, Topology,
-};
-use aqmlab_declare::schema::{Described, Parameter};
-
 /// The page docs/scenario.md: every field with its form, default and meaning. What has a page of
 /// its own (a discipline, a traffic model, a congestion control) is a row that links to it.
-pub fn reference() -> String {
-    let mut page = include_str!("reference.md").to_owned();
+pub(crate) fn page() -> String {
+    let mut page = include_str!("scenario.md").to_owned();
     page += "\n## Quantities\n\n";
     for quantity in Described::of::<Scenario>().quantities() {
         page += &format!("- {}\n", quantity.summary);
@@ -46,7 +43,8 @@ pub fn reference() -> String {
     page += "\n## `discipline`\n\nThe page of a kind lists its keys and its presets. \
              [Choose a queue](choose.md) compares them.\n\n";
     linked::<Discipline>(&mut page, "disciplines");
-    table::<Common>(&mut page, "`[[traffic]]`");
+    page += "\n## `[[traffic]]`\n\n";
+    parameters(&mut page, &class_keys());
     page += "\nA class also has its `kind` and the keys of that kind:\n\n";
     linked::<Model>(&mut page, "traffic");
     rows::<Rtt>(&mut page, "`rtt`");
@@ -56,7 +54,7 @@ pub fn reference() -> String {
 }
 
 /// The page docs/tcp-stack.md: profiles, and every key of a stack.
-pub fn tcp_reference() -> String {
+pub(crate) fn tcp_page() -> String {
     let mut page = include_str!("tcp-stack.md").to_owned();
     profiles(&mut page);
     page += "\n## `tcp.congestion_control`\n\n";
@@ -206,6 +204,6 @@ fn code(value: &Value) -> String {
 }
 
 /// Text inside a cell of a Markdown table.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -7,17 +7,18 @@ use aqmlab_tcp::CongestionControlKind;
 use aqmlab_traffic::Model;
 use schemars::JsonSchema;
 
-use crate::reference::parameters;
+use crate::scenario::parameters;
 use aqmlab_declare::schema::{Described, Kind};
 
 /// What stands between the head of a page, which is generated, and the rest, which is not.
-pub const BY_HAND: &str = "<!-- Above: generated from the code. Below: written by hand. -->\n";
+pub(crate) const BY_HAND: &str =
+    "<!-- Above: generated from the code. Below: written by hand. -->\n";
 
 /// A folder below docs, and the generated head of each page in it by the page's name.
-pub type Folder = (&'static str, Vec<(String, String)>);
+pub(crate) type Folder = (&'static str, Vec<(String, String)>);
 
 /// The generated heads of the pages about kinds of things.
-pub fn page_heads() -> [Folder; 3] {
+pub(crate) fn all() -> [Folder; 3] {
     let presets = Discipline::presets();
     [
         (

@@ -1,13 +1,10 @@
-//! Renews web/src/catalog.json: the disciplines and their parameters, as the playground shows them.
+//! The disciplines and their parameters, as the playground shows them.
 
-use std::path::Path;
-use std::{fs, io};
-
-use aqmlab_scenario::catalog;
+use aqmlab_scenario::catalog as everything;
 use serde_json::{Map, Value, json};
 
-fn main() -> io::Result<()> {
-    let everything = catalog();
+pub(crate) fn catalog() -> Value {
+    let everything = everything();
     let disciplines = everything["disciplines"].as_object().into_iter().flatten();
     // A page has no file with a plug-in.
     let disciplines = disciplines.filter(|(kind, _)| *kind != "plugin");
@@ -21,6 +18,5 @@ fn main() -> io::Result<()> {
             (kind.clone(), shown)
         })
         .collect();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/catalog.json");
-    fs::write(file, format!("{:#}\n", Value::Object(disciplines)))
+    Value::Object(disciplines)
 }

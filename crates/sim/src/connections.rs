@@ -3,7 +3,7 @@
 use aqmlab_net::{RandomStream, Role, Time};
 use aqmlab_tcp::{
     CongestionControlKind, Context, Endpoint, Events, HostClock, InitialRecover, Options,
-    Predicted, Probe, Segment,
+    Delivered, Probe, Segment,
 };
 
 use crate::connection::{Connection, Opening};
@@ -185,7 +185,7 @@ impl Connections {
         sender: Role,
         event: &Event,
         network: &mut Network<Q>,
-    ) -> Option<(&mut Connection, Time, Predicted)> {
+    ) -> Option<(&mut Connection, Time, Delivered)> {
         let receiver = sender.other();
         let connection = self.slots[event.conn as usize].connection.as_mut()?;
         if (connection.aborted | connection.is_special) || event.has_options() {
@@ -200,7 +200,7 @@ impl Connections {
         let end = &mut connection.ends[receiver as usize];
         let segment = restored(event, end, Options::NONE);
         let mut out = Outgoing::new(network, now, event.conn, receiver);
-        let events = end.on_predicted(&segment, &cx, &mut out)?;
+        let events = end.fast_path(&segment, &cx, &mut out)?;
         connection.in_network = connection.in_network + out.sent() - 1;
         connection.last_event = now;
         network.count_delivered();
@@ -246,7 +246,7 @@ impl Connections {
         let events = if connection.is_special || event.has_options() {
             end.on_segment(&segment, cx, &mut out)
         } else {
-            end.on_any_segment(&segment, &cx, &mut out)
+            end.slow_path(&segment, &cx, &mut out)
         };
         connection.in_network += out.sent();
         Some(events)

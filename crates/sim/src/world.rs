@@ -20,7 +20,7 @@ use aqmlab_record::{
     View,
 };
 use aqmlab_scenario::{DelayAt, Link, Scenario};
-use aqmlab_tcp::{Events, Predicted};
+use aqmlab_tcp::{Events, Delivered};
 use aqmlab_traffic::{Action, Answered, AppAction, Received, Source};
 
 use crate::capture::Capture;
@@ -507,7 +507,7 @@ impl<Q: EventQueue> World<Q> {
 
     /// The other end has closed, behind these bytes.
     #[inline(never)]
-    fn after_fin(&mut self, index: u32, role: Role, events: Predicted) {
+    fn after_fin(&mut self, index: u32, role: Role, events: Delivered) {
         let measured = self.span.contains(self.now);
         let (app, events) = (self.application(index), Events::from(events));
         let ready = app.on_events(role, events, measured);

@@ -7,48 +7,22 @@
 
 use aqmlab_net::Ecn;
 
-use crate::endpoint::{Context, Endpoint};
+use crate::context::Context;
+use crate::endpoint::Endpoint;
 use crate::profile::{EcnEcho, Profile};
-use crate::segment::{AccEcnOption, Flags, MAX_SACK_BLOCKS, Options, Outbox, Segment};
+use crate::segment::{AccEcnOption, Flags, Options, Outbox, Segment};
 
-/// What the counters of packets and of bytes start at (section 3.2.1).
-const FIRST_CEP: u64 = 5;
-const FIRST: Counters = Counters {
-    cep: FIRST_CEP,
-    ceb: 0,
-    e0b: 1,
-    e1b: 1,
-};
+/// What the counter of marked packets starts at (section 3.2.1).
+pub(crate) const FIRST_CEP: u64 = 5;
 /// The field has three bits.
 const ACE_MASK: u64 = 7;
-/// Marks since the last ACK that call for one, while data waits for its own and else: a pure ACK that is
-/// marked is not to be answered each time (section 3.2.2.5).
-const MARKS_WITH_DATA: u64 = 2;
-const MARKS_WITHOUT: u64 = 3;
+/// Marks since the last ACK that call for one where no data waits for its own (section 3.2.2.5).
+pub(crate) const MARKS_WITHOUT_DATA: u64 = 3;
 /// SYNs that ask for it: the second one may have been lost like the first, a third asks for nothing.
 const ASKING_SYNS: u32 = 2;
-/// Fields of the option that fit beside two SACK blocks and time stamps.
-const FIELDS_BESIDE_SACK: usize = 2;
-
-/// What has arrived: marked packets, and bytes of payload by code point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Counters {
-    cep: u64,
-    ceb: u64,
-    e0b: u64,
-    e1b: u64,
-}
-
 /// The state of a connection that has agreed on accurate feedback.
 #[derive(Clone, Debug)]
 pub(crate) struct AccEcn {
-    /// What has arrived, and what of it the last segment sent has told.
-    received: Counters,
-    told: Counters,
-    /// The last packet was marked.
-    after_mark: bool,
-    /// The ECN field of the peer's SYN or SYN-ACK, which the answer tells.
-    opening: Ecn,
     /// The peer's counters as known here: marked packets, and their bytes modulo 2^24.
     cep: u64,
     ceb: u32,
@@ -61,17 +35,11 @@ pub(crate) struct AccEcn {
     option_seen: bool,
     /// The option came zeroed: it is passed over.
     option_is_broken: bool,
-    /// Segments that are to carry the option whether a counter has moved or not.
-    options_due: u8,
 }
 
 impl AccEcn {
-    fn new(opening: Ecn) -> Self {
+    fn new() -> Self {
         Self {
-            received: FIRST,
-            told: FIRST,
-            after_mark: false,
-            opening,
             cep: FIRST_CEP,
             ceb: 0,
             stamp: 0,
@@ -79,7 +47,6 @@ impl AccEcn {
             seen: false,
             option_seen: false,
             option_is_broken: false,
-            options_due: 0,
         }
     }
 
@@ -100,19 +67,6 @@ impl AccEcn {
         }
         self.ceb = ceb;
         Some(u64::from(more))
-    }
-
-    /// The option that tells of the counters: the code point that the peer uses first, and what may be
-    /// left out is.
-    fn option(&self) -> AccEcnOption {
-        let now = &self.received;
-        let low = |count: u64| count as u32 & AccEcnOption::MASK;
-        let (e0b, ceb, e1b) = (low(now.e0b), low(now.ceb), low(now.e1b));
-        let mut option = AccEcnOption::new(now.e1b > now.e0b, [e0b, ceb, e1b]);
-        if now.e0b == FIRST.e0b || now.e1b == FIRST.e1b {
-            option.truncate(2);
-        }
-        option
     }
 }
 
@@ -140,7 +94,7 @@ fn marks(delta: u64, segments: u64, bytes: u64, ceb: Option<u64>, mss: u64) -> u
 }
 
 /// The three flags with this value.
-fn ace(value: u64) -> Flags {
+pub(crate) fn ace(value: u64) -> Flags {
     let bit = |mask, flag| {
         if value & mask == 0 {
             Flags::default()
@@ -160,7 +114,7 @@ fn value(flags: Flags) -> u64 {
 }
 
 /// How the handshake tells of an ECN field (section 3.1.2, table 2).
-fn code(ecn: Ecn) -> u64 {
+pub(crate) fn code(ecn: Ecn) -> u64 {
     match ecn {
         Ecn::NotEct => 0b010,
         Ecn::Ect1 => 0b011,
@@ -207,27 +161,17 @@ impl Profile {
 impl Endpoint {
     fn accecn(&mut self) -> &mut AccEcn {
         let accecn = &mut self.cold_mut().accecn;
-        accecn.get_or_insert_with(|| Box::new(AccEcn::new(Ecn::NotEct)))
+        accecn.get_or_insert_with(|| Box::new(AccEcn::new()))
     }
 
     // ---- handshake ----
 
-    /// The flags of a SYN or SYN-ACK.
-    pub(crate) fn accecn_syn_flags(&mut self, is_syn_ack: bool) -> Flags {
-        if is_syn_ack {
-            return ace(code(self.accecn().opening));
-        }
+    /// The flags of a SYN.
+    pub(crate) fn accecn_offer(&self) -> Flags {
         if self.retransmissions().syn < ASKING_SYNS {
             return ace(0b111);
         }
         Flags::default()
-    }
-
-    /// A SYN-ACK tells of the counters from the start, if it is the first.
-    pub(crate) fn add_opening_option(&mut self, cx: &Context<'_>, options: &mut Options) {
-        if cx.profile.accecn_option && self.retransmissions().syn == 0 {
-            options.set_accecn(self.accecn().option());
-        }
     }
 
     /// A SYN has arrived at a stack that wants this.
@@ -236,9 +180,7 @@ impl Endpoint {
         self.ecn.agreed = offer != Offer::None;
         self.ecn.accurate = offer == Offer::Accurate;
         if self.ecn.accurate {
-            let accecn = self.accecn();
-            accecn.opening = syn.ecn;
-            accecn.options_due = 1;
+            self.receiver.count_marks(syn.ecn, false, 1);
         }
     }
 
@@ -255,23 +197,10 @@ impl Endpoint {
         let offer = Offer::of_syn_ack(segment.flags);
         self.ecn.agreed = offer != Offer::None && !asked_for_nothing;
         self.ecn.accurate = offer == Offer::Accurate;
-        if !self.ecn.accurate {
-            return;
+        if self.ecn.accurate {
+            let marked = segment.ecn == Ecn::Ce;
+            self.receiver.count_marks(segment.ecn, marked, 2);
         }
-        let accecn = self.accecn();
-        accecn.opening = segment.ecn;
-        if segment.ecn == Ecn::Ce {
-            accecn.received.cep += 1;
-        }
-        accecn.options_due = 2;
-    }
-
-    /// The connection is open: every segment tells of the counter.
-    pub(crate) fn accecn_on_established(&mut self) {
-        let count = self.accecn().received.cep;
-        self.receiver.echo = ace(count);
-        self.unpredicted = true;
-        self.optioned = true;
     }
 
     /// What the SYN-ACK tells of the SYN, which was not ECN-capable: a mark on it counts as any does; a
@@ -284,12 +213,10 @@ impl Endpoint {
         }
     }
 
-    /// The answer to a SYN-ACK tells of that one's ECN field, if it is a pure ACK (section 3.2.2.1).
-    pub(crate) fn send_handshake_code(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
-        let opening = self.accecn().opening;
-        let counter = std::mem::replace(&mut self.receiver.echo, ace(code(opening)));
-        self.send_pure_ack(cx, out);
-        self.receiver.echo = counter;
+    /// The answer to a SYN-ACK if it is a pure ACK.
+    pub(crate) fn send_opening_code(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
+        let ecn = self.code_point_of_control(false, cx);
+        self.receiver.send_opening_code(self.nxt, ecn, cx, out);
     }
 
     /// The third segment has arrived at the server: a code if it is a pure ACK, else the counter.
@@ -322,38 +249,6 @@ impl Endpoint {
         self.ecn.accurate && flags.without(ace(ACE_MASK)) == Flags::ACK
     }
 
-    /// A segment has arrived: counts its mark, and asks for an ACK where the rules do (section 3.2.2.5).
-    pub(crate) fn accecn_count(&mut self, segment: &Segment) {
-        let len = u64::from(segment.len);
-        let waits = len > 0 || self.receiver.next > self.receiver.acked();
-        let accecn = self.accecn();
-        let marked = segment.ecn == Ecn::Ce;
-        let counters = &mut accecn.received;
-        match segment.ecn {
-            Ecn::NotEct => {}
-            Ecn::Ect0 => counters.e0b += len,
-            Ecn::Ect1 => counters.e1b += len,
-            Ecn::Ce => {
-                counters.cep += 1;
-                counters.ceb += len;
-            }
-        }
-        let is_change = marked && len > 0 && !accecn.after_mark;
-        accecn.after_mark = marked;
-        if !marked {
-            return;
-        }
-        let most = if waits {
-            MARKS_WITH_DATA
-        } else {
-            MARKS_WITHOUT
-        };
-        let count = accecn.received.cep;
-        let is_due = is_change || count - accecn.told.cep >= most;
-        self.receiver.echo = ace(count);
-        self.receiver.ack_now |= is_due;
-    }
-
     /// Marked packets that a segment tells of, of `segments` and `bytes` that it newly delivers.
     pub(crate) fn accecn_marks(
         &mut self,
@@ -375,7 +270,8 @@ impl Endpoint {
             return 0;
         }
         let field = value(segment.flags);
-        if !std::mem::replace(&mut accecn.seen, true) && field == 0 && segments < MARKS_WITHOUT {
+        if !std::mem::replace(&mut accecn.seen, true) && field == 0 && segments < MARKS_WITHOUT_DATA
+        {
             // Too few packets for the counter to have wrapped: the flags were cleared on the way.
             self.ecn.agreed = false;
             return 0;
@@ -385,37 +281,6 @@ impl Endpoint {
         let count = marks(delta, segments, bytes, ceb, cx.profile.mss.0);
         accecn.cep += count;
         if agreed { count } else { 0 }
-    }
-
-    // ---- what leaves ----
-
-    /// Whether accurate feedback is all that options are for, and the last segment has told all of it.
-    #[inline]
-    pub(crate) fn has_told_all_marks(&self) -> bool {
-        let accecn = self.cold.as_ref().and_then(|cold| cold.accecn.as_ref());
-        !self.stamping
-            && accecn.is_some_and(|it| it.options_due == 0 && it.received == it.told)
-            && self.ecn.accurate
-    }
-
-    /// A segment leaves: the option, if it is wanted and the counters of bytes have moved. SACK blocks,
-    /// if there are any, find room for two.
-    pub(crate) fn accecn_on_send(&mut self, cx: &Context<'_>, options: &mut Options) {
-        let reports = self.sacking && self.receiver.has_reports();
-        let has_stamps = self.stamping || cx.profile.sack_blocks < MAX_SACK_BLOCKS as u32;
-        let accecn = self.accecn();
-        let bytes = |counters: Counters| Counters { cep: 0, ..counters };
-        let is_due = accecn.options_due > 0 || bytes(accecn.received) != bytes(accecn.told);
-        accecn.told = accecn.received;
-        if !is_due || !cx.profile.accecn_option {
-            return;
-        }
-        accecn.options_due = accecn.options_due.saturating_sub(1);
-        let mut option = accecn.option();
-        if reports && has_stamps {
-            option.truncate(FIELDS_BESIDE_SACK);
-        }
-        options.set_accecn(option);
     }
 }
 
@@ -598,7 +463,7 @@ mod tests {
                 }
             }
         }
-        let counted = ends[0].accecn().received.cep - FIRST_CEP;
+        let counted = ends[0].receiver.marked_packets();
         let told = ends[1].accecn().cep - FIRST_CEP;
         [counted, told, made]
     }

@@ -2,15 +2,16 @@
 
 use aqmlab_net::Time;
 
+use crate::context::Context;
 use crate::control::{Ack, Cause, Congestion};
-use crate::endpoint::{Context, Endpoint};
+use crate::endpoint::Endpoint;
 use crate::profile::{
     BackoffEnd, EcnReaction, FastRetransmitGuard, NewRenoExit, NewRenoVariant, Recovery,
     RepeatedTimeout, SackAtTimeout, WindowGrowth,
 };
 use crate::prr::Prr;
 use crate::recovery::RecoveryState;
-use crate::segment::{Flags, Outbox, RoundTrip, Segment, Stamps, Timestamps};
+use crate::segment::{Flags, Outbox, RoundTrip, Segment, Stamps};
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 3.2).
 pub(crate) const DUP_THRESH: u32 = 3;
@@ -29,7 +30,7 @@ impl Endpoint {
         }
         if ack > self.max {
             // It acknowledges what was never sent: RFC 9293, section 3.10.7.4.
-            self.receiver.ack_now = true;
+            self.receiver.ack_at_once();
             return false;
         }
         if self.keeps_records {
@@ -220,59 +221,6 @@ impl Endpoint {
     pub(crate) fn take_timed(&mut self, ack: u64) -> Option<Time> {
         let is_timed = self.timed_at < Time::NEVER && ack > self.timed_seq;
         is_timed.then(|| std::mem::replace(&mut self.timed_at, Time::NEVER))
-    }
-
-    // ---- time stamps ----
-
-    /// The time stamps of a segment that leaves now.
-    pub(crate) fn stamp(&self, stamps: Stamps, cx: &Context<'_>) -> Timestamps {
-        let (echo, transit) = self
-            .cold
-            .as_ref()
-            .map_or((0, 0), |cold| (cold.echo, cold.transit));
-        Timestamps {
-            value: match stamps {
-                Stamps::Rfc7323 => cx.host.millis(cx.now),
-                _ => cx.host.micros(cx.now),
-            },
-            echo,
-            transit: (stamps == Stamps::Transit).then_some(transit),
-        }
-    }
-
-    /// Keeps what the next segments echo.
-    pub(crate) fn note_stamps(&mut self, segment: &Segment, cx: &Context<'_>) {
-        let Some(stamps) = segment.options.timestamps() else {
-            return;
-        };
-        let transit = cx.host.micros(cx.now).wrapping_sub(stamps.value);
-        let cold = self.cold_mut();
-        (cold.echo, cold.transit) = (stamps.value, transit);
-    }
-
-    /// Time stamps of a segment of an established connection; whether it is new enough (PAWS:
-    /// RFC 7323, section 5).
-    pub(crate) fn accept_stamps(&mut self, segment: &Segment, cx: &Context<'_>) -> bool {
-        let Some(stamps) = segment.options.timestamps() else {
-            return true;
-        };
-        if cx.profile.stamps() != Some(Stamps::Rfc7323) {
-            let of_data = self.una < self.max;
-            self.control.on_timestamps(&stamps, of_data);
-            self.note_stamps(segment, cx);
-            return true;
-        }
-        let age = stamps.value.wrapping_sub(self.cold_mut().echo) as i32;
-        if age < 0 {
-            // An answer to a mere ACK could be answered in turn, without end (RFC 5961, section 7).
-            self.receiver.ack_now |= segment.len > 0 || segment.flags.has(Flags::FIN);
-            return false;
-        }
-        // Section 4.3: a delayed ACK echoes the first segment that it covers.
-        if segment.seq <= self.receiver.acked() {
-            self.note_stamps(segment, cx);
-        }
-        true
     }
 
     // ---- loss recovery ----

@@ -1,30 +1,20 @@
 //! One end of a connection.
 
-use aqmlab_net::{Ecn, RandomStream, Time};
+use aqmlab_net::{RandomStream, Time};
 
 use crate::accecn::AccEcn;
+use crate::context::Context;
 use crate::control::{Control, ControlMetrics};
-use crate::profile::{EcnEcho, EcnReaction, Profile};
+use crate::profile::{EcnReaction, Profile};
 use crate::prr::Prr;
-use crate::receive::Receiver;
+use crate::receiver::{Delivered, Receiver};
 use crate::recovery::RecoveryState;
-use crate::rto::{HostClock, Rto};
+use crate::rto::Rto;
 use crate::scoreboard::Scoreboard;
-use crate::segment::{Flags, Outbox, Segment};
+use crate::segment::{Flags, NO_NUMBER, Outbox, Segment, Stamps};
 use crate::tracked::Tracked;
 
-/// What an end point needs to know besides its own state.
-#[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
-    /// The current time.
-    pub now: Time,
-    /// The stack.
-    pub profile: &'a Profile,
-    /// The timers of the host that it runs on.
-    pub host: &'a HostClock,
-}
-
-/// What an input told the application.
+/// What an input means to the application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
     /// The handshake is complete.
@@ -38,15 +28,23 @@ pub struct Events {
 }
 
 impl Events {
-    /// Whether there is nothing to tell.
+    /// Whether nothing has happened.
     #[inline]
     pub const fn is_none(&self) -> bool {
         self.received == 0 && !(self.established | self.eof | self.failed)
     }
 }
 
-/// No connection sends as much: such numbers come from restoring what was cut to 32 bits.
-pub(crate) const NO_NUMBER: u64 = u64::MAX / 2;
+impl From<Delivered> for Events {
+    #[inline(always)]
+    fn from(Delivered { received, eof }: Delivered) -> Self {
+        Self {
+            received,
+            eof,
+            ..Self::default()
+        }
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -137,8 +135,6 @@ pub struct Endpoint {
     pub(crate) sacking: bool,
     /// The peer stamps its segments.
     pub(crate) stamping: bool,
-    /// Segments may carry options beside SACK blocks.
-    pub(crate) optioned: bool,
     /// ACKs and options need the long way: time stamps, records.
     pub(crate) unpredicted: bool,
     /// It keeps a record of each segment.
@@ -171,9 +167,6 @@ pub(crate) struct Cold {
     pub(crate) prr: Prr,
     /// `una` at the last time-out: a further one with the same value repeats it.
     pub(crate) timed_out_at: u64,
-    /// The time stamp to echo, and the transit time of the segment that bore it.
-    pub(crate) echo: u32,
-    pub(crate) transit: u32,
     /// Draws of the random delay before a segment.
     pub(crate) draws: Option<RandomStream>,
     /// What accurate feedback of marks counts.
@@ -213,7 +206,6 @@ impl Endpoint {
             partial: false,
             sacking: false,
             stamping: false,
-            optioned: false,
             unpredicted: false,
             keeps_records: false,
         }
@@ -289,9 +281,9 @@ impl Endpoint {
             let flags = Flags::RST.with(Flags::ACK);
             let segment = Segment {
                 flags,
-                ..self.bare(seq, &cx)
+                ..self.pure_ack(seq, &cx)
             };
-            self.hand_over_out_of_line(segment, &cx, out);
+            self.receiver.hand_over(segment, &cx, out);
         }
         self.fail();
     }
@@ -300,7 +292,7 @@ impl Endpoint {
     #[inline]
     pub fn wake_at(&self) -> Time {
         self.retransmit_at
-            .min(self.receiver.delayed_until)
+            .min(self.receiver.wake_at())
             .min(self.hold_until)
     }
 
@@ -308,7 +300,7 @@ impl Endpoint {
     /// point (TIME-WAIT, or closed) still answers what the peer repeats.
     #[inline]
     pub fn is_finished(&self) -> bool {
-        self.closed && self.una == self.end + 1 && self.receiver.eof
+        self.closed && self.una == self.end + 1 && self.receiver.is_at_end()
     }
 
     /// The congestion window in bytes, with what fast recovery has added.
@@ -335,7 +327,7 @@ impl Endpoint {
     /// The next sequence number expected from the peer.
     #[inline]
     pub fn next_expected(&self) -> u64 {
-        self.receiver.next
+        self.receiver.next()
     }
 
     /// What was sent more than once so far.
@@ -370,16 +362,16 @@ impl Endpoint {
         cx: Context<'_>,
         out: &mut impl Outbox,
     ) -> Events {
-        match self.on_predicted(segment, &cx, out) {
-            Some(predicted) => predicted.into(),
-            None => self.on_any_segment(segment, &cx, out),
+        match self.fast_path(segment, &cx, out) {
+            Some(delivered) => delivered.into(),
+            None => self.slow_path(segment, &cx, out),
         }
     }
 
-    /// The same, of a segment that is known not to be [predicted](Self::on_predicted); of any other
-    /// it takes more time.
+    /// The same, for a segment that [`fast_path`](Self::fast_path) has refused; any other segment
+    /// takes more time here.
     #[inline(never)]
-    pub fn on_any_segment(
+    pub fn slow_path(
         &mut self,
         segment: &Segment,
         cx: &Context<'_>,
@@ -417,10 +409,7 @@ impl Endpoint {
             self.hold_until = Time::NEVER;
             self.send_delayed(&cx, out);
         }
-        if self.receiver.delayed_until <= cx.now {
-            self.receiver.ack_now = true;
-            self.receiver.delayed_until = Time::NEVER;
-        }
+        self.receiver.on_timer(cx.now);
         if self.retransmit_at <= cx.now {
             self.ecn.hold = false;
             if self.keeps_records && self.is_established() {
@@ -445,7 +434,7 @@ impl Endpoint {
 
     /// RFC 9293, sections 3.5.3 and 3.10.7; RFC 5961, section 3.2.
     fn on_reset(&mut self, reset: &Segment, cx: &Context<'_>, out: &mut impl Outbox) -> Events {
-        let next = self.receiver.next;
+        let next = self.receiver.next();
         match self.phase {
             Phase::Listen | Phase::Failed => Events::default(),
             Phase::SynSent if reset.flags.has(Flags::ACK) && reset.ack == 1 => self.fail(),
@@ -458,7 +447,8 @@ impl Endpoint {
             Phase::Established if reset.seq == next => self.fail(),
             // In the window, but not exact: a challenge shows whether the peer means it.
             _ if (next..next + cx.profile.receive_buffer.0).contains(&reset.seq) => {
-                self.hand_over_out_of_line(self.bare(self.nxt, cx), cx, out);
+                let challenge = self.pure_ack(self.nxt, cx);
+                self.receiver.hand_over(challenge, cx, out);
                 Events::default()
             }
             _ => Events::default(),
@@ -473,65 +463,44 @@ impl Endpoint {
     ) -> Events {
         if segment.flags.has(Flags::SYN) {
             // A repeated SYN-ACK: our ACK of it was lost.
-            self.receiver.ack_now = true;
+            self.receiver.ack_at_once();
             if self.ecn.accurate && self.max == 1 {
-                self.send_handshake_code(cx, out);
+                self.send_opening_code(cx, out);
             }
             self.output(cx, out);
             return Events::default();
         }
-        let mut events = Events::default();
+        let mut delivered = Delivered::default();
         let accepted =
             (!self.stamping || self.accept_stamps(segment, cx)) && self.on_ack(segment, cx, out);
-        let fin = segment.flags.has(Flags::FIN);
-        if accepted && (segment.len > 0 || fin) {
-            self.note_congestion_mark(segment, cx, out);
-            let delivered = self.receiver.on_data(
-                segment.seq,
-                u64::from(segment.len),
-                fin,
-                cx.now,
-                cx.profile,
-                cx.host,
-            );
-            events.received = delivered.bytes;
-            events.eof = delivered.eof;
+        if accepted {
+            let fin = segment.flags.has(Flags::FIN);
+            self.receiver.count_mark(segment);
+            if segment.len > 0 || fin {
+                if self.receiver.owes_old_echo(segment) {
+                    self.send_pure_ack(cx, out);
+                }
+                self.receiver.note_mark(segment);
+                let len = u64::from(segment.len);
+                delivered = self.receiver.on_data(segment.seq, len, fin, cx);
+            }
         }
         self.output(cx, out);
-        events
+        delivered.into()
     }
 
-    /// RFC 3168, section 6.1.3: CWR is processed before the CE mark of the same segment. Marks on
-    /// data that has arrived before say nothing new (section 6.1.5).
-    fn note_congestion_mark(&mut self, segment: &Segment, cx: &Context<'_>, out: &mut impl Outbox) {
-        if cx.profile.ecn_echo == EcnEcho::EachChange {
-            self.note_change_of_marks(segment, cx, out);
-            return;
+    /// Time stamps of a segment of an established connection; whether it is new enough.
+    fn accept_stamps(&mut self, segment: &Segment, cx: &Context<'_>) -> bool {
+        let Some(stamps) = segment.options.timestamps() else {
+            return true;
+        };
+        if cx.profile.stamps() == Some(Stamps::Rfc7323) {
+            return self.receiver.accept_stamps(&stamps, segment, cx);
         }
-        if self.ecn.accurate {
-            return; // Counted with the acknowledgement, as marks of all segments are.
-        }
-        if segment.flags.has(Flags::CWR) {
-            self.receiver.echo = Flags::default();
-        }
-        let end = segment.seq + u64::from(segment.len);
-        if segment.ecn == Ecn::Ce && self.ecn.agreed && end > self.receiver.next {
-            self.receiver.echo = Flags::ECE;
-        }
-    }
-
-    /// RFC 8257, section 3.2: where marks begin or end, what waits is acknowledged with the old state,
-    /// and this segment at once with the new one.
-    fn note_change_of_marks(&mut self, segment: &Segment, cx: &Context<'_>, out: &mut impl Outbox) {
-        let marked = self.ecn.agreed && segment.ecn == Ecn::Ce;
-        if segment.len == 0 || marked != self.receiver.echo.is_empty() {
-            return;
-        }
-        if self.receiver.delayed_until < Time::NEVER {
-            self.send_pure_ack(cx, out);
-        }
-        self.receiver.echo = if marked { Flags::ECE } else { Flags::default() };
-        self.receiver.ack_now = true;
+        let of_data = self.una < self.max;
+        self.control.on_timestamps(&stamps, of_data);
+        self.receiver.note_stamps(segment, cx);
+        true
     }
 
     // ---- timers ----
@@ -566,7 +535,7 @@ impl Endpoint {
         self.phase = Phase::Failed;
         self.retransmit_at = Time::NEVER;
         self.hold_until = Time::NEVER;
-        self.receiver.delayed_until = Time::NEVER;
+        self.receiver.stop();
         Events {
             failed: true,
             ..Events::default()

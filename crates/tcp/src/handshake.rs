@@ -1,9 +1,11 @@
 //! How a connection opens: SYN, SYN-ACK and what both ends agree on (RFC 9293, section 3.5; RFC 3168,
 //! section 6.1.1; RFC 9768, section 3.1).
 
-use aqmlab_net::Time;
+use aqmlab_net::{Ecn, Time};
 
-use crate::endpoint::{Context, Endpoint, Events, Phase};
+use crate::agreed::Agreed;
+use crate::context::Context;
+use crate::endpoint::{Endpoint, Events, Phase};
 use crate::profile::EcnEcho;
 use crate::segment::{Flags, Options, Outbox, Segment, SegmentKind};
 
@@ -27,6 +29,9 @@ impl Endpoint {
         self.receiver.on_syn(0);
         self.ecn.agreed = cx.profile.ecn;
         self.ecn.accurate = cx.profile.wants_accecn();
+        if self.ecn.accurate {
+            self.receiver.count_marks(Ecn::NotEct, false, 0);
+        }
         self.sacking = cx.profile.wants_sack();
         self.stamping = cx.profile.stamps().is_some();
         self.establish(cx);
@@ -35,12 +40,10 @@ impl Endpoint {
     pub(crate) fn send_syn(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
         let active = self.phase == Phase::SynSent;
         let flags = match self.phase {
-            Phase::SynSent if cx.profile.wants_accecn() => {
-                Flags::SYN.with(self.accecn_syn_flags(false))
-            }
+            Phase::SynSent if cx.profile.wants_accecn() => Flags::SYN.with(self.accecn_offer()),
             _ if !active && self.ecn.accurate => {
                 let syn_ack = Flags::SYN.with(Flags::ACK);
-                syn_ack.with(self.accecn_syn_flags(true))
+                syn_ack.with(self.receiver.opening_code())
             }
             // RFC 3168, section 6.1.1: an ECN-setup SYN has both bits, its answer only ECE.
             Phase::SynSent if cx.profile.ecn => Flags::SYN.with(Flags::ECE).with(Flags::CWR),
@@ -56,14 +59,16 @@ impl Endpoint {
         if let Some(stamps) = stamps
             && (active || self.stamping)
         {
-            options.set_timestamps(self.stamp(stamps, cx));
+            options.set_timestamps(self.receiver.stamps(stamps, cx));
         }
-        if !active && self.ecn.accurate {
-            self.add_opening_option(cx, &mut options);
+        // A SYN-ACK reports the counters, if it is the first.
+        let is_first = self.retransmissions().syn == 0;
+        if !active && self.ecn.accurate && cx.profile.accecn_option && is_first {
+            self.receiver.add_opening_option(&mut options);
         }
         out.send(Segment {
             seq: 0,
-            ack: self.receiver.next,
+            ack: self.receiver.next(),
             len: 0,
             flags,
             ecn: self.code_point_of_control(active, cx),
@@ -80,7 +85,7 @@ impl Endpoint {
         self.sacking = cx.profile.wants_sack() && segment.options.sack_permitted();
         self.stamping = cx.profile.stamps().is_some() && segment.options.timestamps().is_some();
         if self.stamping {
-            self.note_stamps(segment, cx);
+            self.receiver.note_stamps(segment, cx);
         }
     }
 
@@ -156,11 +161,11 @@ impl Endpoint {
                 cx.profile.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
         }
         self.establish(cx);
-        self.receiver.ack_now = true;
+        self.receiver.ack_at_once();
         if self.ecn.accurate {
             self.accecn_react_to_opening(segment.flags, cx);
             if self.end == 1 && !self.closed {
-                self.send_handshake_code(cx, out);
+                self.send_opening_code(cx, out);
             }
         }
         self.output(cx, out);
@@ -227,13 +232,15 @@ impl Endpoint {
             cx.profile.initial_window
         };
         self.control.start(segments, cx.profile);
-        // Who echoes each change looks at the field of every segment.
-        let looks = self.ecn.agreed && cx.profile.ecn_echo == EcnEcho::EachChange;
-        self.unpredicted = self.stamping || looks;
-        self.optioned = self.stamping;
-        if self.ecn.accurate {
-            self.accecn_on_established();
-        }
+        let mut agreed = Agreed::default();
+        agreed.set(Agreed::SACK, self.sacking);
+        agreed.set(Agreed::STAMPS, self.stamping);
+        agreed.set(Agreed::ECN, self.ecn.agreed);
+        agreed.set(Agreed::ACCURATE, self.ecn.accurate);
+        let echoes_changes = cx.profile.ecn_echo == EcnEcho::EachChange;
+        agreed.set(Agreed::EACH_CHANGE, self.ecn.agreed && echoes_changes);
+        self.receiver.open(agreed);
+        self.unpredicted = self.receiver.reads_headers();
         if cx.profile.keeps_records() {
             self.unpredicted = true;
             self.keeps_records = true;

@@ -11,6 +11,8 @@
 
 mod accecn;
 mod ack;
+mod agreed;
+mod context;
 pub mod control;
 mod endpoint;
 mod handshake;
@@ -20,7 +22,7 @@ mod plain;
 mod predicted;
 mod profile;
 mod prr;
-mod receive;
+mod receiver;
 mod recovery;
 mod reduction;
 mod rto;
@@ -28,10 +30,10 @@ mod scoreboard;
 mod segment;
 mod tracked;
 
+pub use context::Context;
 pub use control::{CongestionControlKind, ControlMetrics};
-pub use endpoint::{Context, Endpoint, Events, Probe, Retransmissions};
+pub use endpoint::{Endpoint, Events, Probe, Retransmissions};
 pub use peer_metrics::PeerMetrics;
-pub use predicted::Predicted;
 pub use profile::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
     EcnEcho, EcnReaction, Ect, EctOn, FastRetransmitGuard, Frto, InitialRecover, NewRenoExit,
@@ -39,6 +41,7 @@ pub use profile::{
     RepeatedTimeout, RtoMinBounds, SackAtTimeout, SlowStart, SlowStartExit, TailLossProbe,
     WindowGrowth,
 };
+pub use receiver::Delivered;
 pub use recovery::RecoveryState;
 pub use rto::HostClock;
 pub use segment::{

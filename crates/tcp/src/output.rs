@@ -3,10 +3,11 @@
 use aqmlab_net::{Ecn, RandomStream, Time};
 
 use crate::ack::DUP_THRESH;
-use crate::endpoint::{Context, Endpoint};
+use crate::context::Context;
+use crate::endpoint::Endpoint;
 use crate::profile::{CwndArithmetic, EcnEcho, Ect, EctOn, Profile, Recovery, SackAtTimeout};
 use crate::recovery::RecoveryState;
-use crate::segment::{Flags, Options, Outbox, Segment, SegmentKind};
+use crate::segment::{Flags, Outbox, Segment, SegmentKind};
 
 /// A segment that could be sent: its length, and whether it would carry the FIN.
 type Candidate = (u64, bool);
@@ -36,7 +37,7 @@ impl Endpoint {
         {
             self.send_what_is_allowed(cx, out);
         }
-        if self.receiver.ack_now {
+        if self.receiver.wants_ack() {
             self.send_pure_ack(cx, out);
         }
     }
@@ -394,10 +395,7 @@ impl Endpoint {
     ) {
         let end = seq + len + u64::from(fin);
         let is_new = seq >= self.max;
-        let mut flags = self.ack_flags();
-        if fin {
-            flags = flags.with(Flags::FIN);
-        }
+        let mut flags = if fin { Flags::FIN } else { Flags::default() };
         // ECT and CWR on new data only (RFC 3168, sections 6.1.2 and 6.1.5).
         let agreed = len > 0 && self.ecn.agreed;
         if agreed && is_new && self.ecn.cwr_pending {
@@ -411,15 +409,8 @@ impl Endpoint {
         } else {
             Ecn::NotEct
         };
-        let segment = Segment {
-            seq,
-            ack: self.receiver.next,
-            len: len as u32,
-            flags,
-            ecn,
-            options: Options::NONE,
-        };
-        self.hand_over(segment, cx, out);
+        let segment = self.receiver.segment(seq, len, flags, ecn);
+        self.receiver.hand_over(segment, cx, out);
         self.receiver.on_ack_sent();
         self.control.on_send(seq, end, !is_new, cx.now);
         if is_new {
@@ -484,65 +475,13 @@ impl Endpoint {
 
     #[inline(never)]
     pub(crate) fn send_pure_ack(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
-        self.hand_over(self.bare(self.nxt, cx), cx, out);
-        self.receiver.on_ack_sent();
+        let ecn = self.code_point_of_control(false, cx);
+        self.receiver.send_ack(self.nxt, ecn, cx, out);
     }
 
     /// An ACK without payload, and so far without options.
-    #[inline]
-    pub(crate) fn bare(&self, seq: u64, cx: &Context<'_>) -> Segment {
-        Segment {
-            seq,
-            ack: self.receiver.next,
-            len: 0,
-            flags: self.ack_flags(),
-            ecn: self.code_point_of_control(false, cx),
-            options: Options::NONE,
-        }
-    }
-
-    #[inline]
-    fn ack_flags(&self) -> Flags {
-        Flags::ACK.with(self.receiver.echo)
-    }
-
-    /// A segment leaves, with the options that both ends agreed on.
-    #[inline(always)]
-    fn hand_over(&mut self, segment: Segment, cx: &Context<'_>, out: &mut impl Outbox) {
-        let optioned = self.optioned && !self.has_told_all_marks();
-        if optioned || (self.sacking && self.receiver.has_reports()) {
-            let options = self.agreed_options(cx);
-            out.send(Segment { options, ..segment });
-        } else {
-            out.send_common(segment);
-        }
-    }
-
-    /// [`hand_over`](Self::hand_over) where it is not worth its space.
-    #[inline(never)]
-    pub(crate) fn hand_over_out_of_line(
-        &mut self,
-        segment: Segment,
-        cx: &Context<'_>,
-        out: &mut impl Outbox,
-    ) {
-        self.hand_over(segment, cx, out);
-    }
-
-    #[inline(never)]
-    fn agreed_options(&mut self, cx: &Context<'_>) -> Options {
-        let mut options = Options::NONE;
-        if self.stamping
-            && let Some(stamps) = cx.profile.stamps()
-        {
-            options.set_timestamps(self.stamp(stamps, cx));
-        }
-        if self.ecn.accurate {
-            self.accecn_on_send(cx, &mut options);
-        }
-        if self.sacking && self.receiver.has_reports() {
-            self.receiver.report(cx.profile.sack_blocks, &mut options);
-        }
-        options
+    pub(crate) fn pure_ack(&self, seq: u64, cx: &Context<'_>) -> Segment {
+        let ecn = self.code_point_of_control(false, cx);
+        self.receiver.segment(seq, 0, Flags::default(), ecn)
     }
 }

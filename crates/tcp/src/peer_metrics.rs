@@ -83,7 +83,7 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::Context;
+    use crate::context::Context;
     use crate::rto::HostClock;
 
     const MS: fn(u64) -> Time = Time::from_millis;

@@ -3,24 +3,22 @@
 
 use aqmlab_net::{Ecn, Time};
 
-use crate::endpoint::{Context, Endpoint};
+use crate::context::Context;
+use crate::endpoint::Endpoint;
 use crate::profile::{Ect, EctOn};
 use crate::recovery::RecoveryState;
-use crate::segment::{Flags, Options, Outbox, Segment};
-
-const FIN_ACK: Flags = Flags::ACK.with(Flags::FIN);
+use crate::segment::{Flags, Outbox};
 
 impl Endpoint {
     /// Whether all that can go is new data and a FIN, in segments without options or ECN flags.
     #[inline(always)]
     pub(crate) fn sends_plainly(&self, cx: &Context<'_>) -> bool {
-        let unusual = self.optioned | self.ecn.cwr_pending | self.ecn.hold;
+        let unusual = self.ecn.cwr_pending | self.ecn.hold;
         !unusual
-            && self.receiver.echo.is_empty()
+            && self.receiver.adds_nothing()
             && self.nxt == self.max
             && self.dup_acks == 0
             && self.recovery_state == RecoveryState::Open
-            && !(self.sacking && self.receiver.has_reports())
             && cx.profile.random_send_delay == Time::ZERO
             && !cx.profile.strict_nagle
     }
@@ -39,18 +37,13 @@ impl Endpoint {
                 break;
             }
             let is_capable = self.ecn.agreed && (len > 0 || cx.profile.ect_on == EctOn::AllPackets);
-            out.send_common(Segment {
-                seq,
-                ack: self.receiver.next,
-                len: len as u32,
-                flags: if fin { FIN_ACK } else { Flags::ACK },
-                ecn: match cx.profile.ect {
-                    _ if !is_capable => Ecn::NotEct,
-                    Ect::Ect0 => Ecn::Ect0,
-                    Ect::Ect1 => Ecn::Ect1,
-                },
-                options: Options::NONE,
-            });
+            let ecn = match cx.profile.ect {
+                _ if !is_capable => Ecn::NotEct,
+                Ect::Ect0 => Ecn::Ect0,
+                Ect::Ect1 => Ecn::Ect1,
+            };
+            let flags = if fin { Flags::FIN } else { Flags::default() };
+            out.send_common(self.receiver.segment(seq, len, flags, ecn));
             let end = seq + len + u64::from(fin);
             self.control.on_send(seq, end, false, cx.now);
             seq = end;
@@ -79,7 +72,7 @@ impl Endpoint {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::segment::{RoundTrip, SegmentKind};
+    use crate::segment::{RoundTrip, Segment, SegmentKind};
 
     /// Hands everything on, and keeps a copy of the segments.
     pub(crate) struct Copying<'a, O> {

@@ -4,41 +4,23 @@
 
 use aqmlab_net::Ecn;
 
-use crate::endpoint::{Context, Endpoint, Events, NO_NUMBER};
+use crate::context::Context;
+use crate::endpoint::Endpoint;
+use crate::receiver::Delivered;
 use crate::recovery::RecoveryState;
-use crate::segment::{Flags, Outbox, Segment};
-
-/// What a predicted segment told the application.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Predicted {
-    /// Bytes that became readable.
-    pub received: u64,
-    /// The peer has closed.
-    pub eof: bool,
-}
-
-impl From<Predicted> for Events {
-    #[inline(always)]
-    fn from(Predicted { received, eof }: Predicted) -> Self {
-        Self {
-            received,
-            eof,
-            ..Self::default()
-        }
-    }
-}
+use crate::segment::{Flags, NO_NUMBER, Outbox, Segment};
 
 impl Endpoint {
     /// Takes a segment of an established connection if it is one of the two kinds and nothing
-    /// unusual is going on: what that told the application. Else it is left to
-    /// [`on_segment`](Self::on_segment), and nothing has changed.
+    /// unusual is going on: what the application gets. Else it is left to
+    /// [`slow_path`](Self::slow_path), and nothing has changed.
     #[inline(always)]
-    pub fn on_predicted(
+    pub fn fast_path(
         &mut self,
         segment: &Segment,
         cx: &Context<'_>,
         out: &mut impl Outbox,
-    ) -> Option<Predicted> {
+    ) -> Option<Delivered> {
         let fin = segment.flags.has(Flags::FIN);
         let flags = segment.flags.without(Flags::FIN);
         if (flags != Flags::ACK && !self.counts_marks_by(flags))
@@ -82,11 +64,11 @@ impl Endpoint {
             if fin {
                 self.receiver.on_next_and_fin(received);
             } else {
-                self.receiver.on_next(received, cx.now, cx.profile, cx.host);
+                self.receiver.on_next(received, cx);
             }
         }
         self.output(cx, out);
-        Some(Predicted { received, eof: fin })
+        Some(Delivered { received, eof: fin })
     }
 }
 
@@ -98,6 +80,7 @@ mod tests {
 
     use super::*;
     use crate::control::CongestionControlKind;
+    use crate::endpoint::Events;
     use crate::profile::{EcnEcho, Pacing, PacingBurst, Profile, Recovery};
     use crate::rto::HostClock;
 
@@ -217,9 +200,9 @@ mod tests {
         cx: Context<'_>,
         out: &mut Vec<Segment>,
     ) -> (Events, bool) {
-        let predicted = end.clone().on_predicted(segment, &cx, &mut Vec::new());
+        let predicted = end.clone().fast_path(segment, &cx, &mut Vec::new());
         let (mut other, mut other_out) = (end.clone(), Vec::new());
-        let expected = other.on_any_segment(segment, &cx, &mut other_out);
+        let expected = other.slow_path(segment, &cx, &mut other_out);
         let events = end.on_segment(segment, cx, out);
         assert_eq!(events, expected, "{segment:?}");
         assert_eq!(*out, other_out, "{segment:?}");

@@ -2,7 +2,8 @@
 
 use std::mem;
 
-use crate::endpoint::{Context, Endpoint};
+use crate::context::Context;
+use crate::endpoint::Endpoint;
 use crate::profile::{RateReduction, Recovery};
 use crate::recovery::RecoveryState;
 

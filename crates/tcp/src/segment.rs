@@ -50,6 +50,9 @@ impl Segment {
     }
 }
 
+/// No connection sends as much: such numbers come from restoring what was cut to 32 bits.
+pub(crate) const NO_NUMBER: u64 = u64::MAX / 2;
+
 /// Which time stamps segments carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamps {

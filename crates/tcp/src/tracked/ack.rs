@@ -4,8 +4,9 @@ use aqmlab_net::Time;
 
 use super::Tracked;
 use super::hystart::{Arrival, LIMIT};
+use crate::context::Context;
 use crate::control::{Cause, Marks, Sample};
-use crate::endpoint::{Context, Endpoint, Events};
+use crate::endpoint::{Endpoint, Events};
 use crate::profile::{BackoffEnd, RateReduction, SlowStartExit};
 use crate::prr::Prr;
 use crate::recovery::RecoveryState;
@@ -165,7 +166,6 @@ impl Endpoint {
             segments: news.segments,
         };
         let marks = if self.ecn.accurate {
-            self.accecn_count(segment);
             let segments = self.accecn_marks(segment, (told.segments, told.bytes), cx);
             let bytes = segments * cx.profile.mss.0;
             Marks { bytes, segments }

@@ -4,12 +4,12 @@
 use aqmlab_net::{Ecn, Time};
 
 use super::Tracked;
+use crate::context::Context;
 use crate::control::Marks;
-use crate::endpoint::{Context, Endpoint, NO_NUMBER};
-use crate::predicted::Predicted;
-use crate::profile::EcnEcho;
+use crate::endpoint::Endpoint;
+use crate::receiver::Delivered;
 use crate::recovery::RecoveryState;
-use crate::segment::{Flags, Outbox, Segment};
+use crate::segment::{Flags, NO_NUMBER, Outbox, Segment};
 use crate::tracked::ack::Before;
 
 impl Tracked {
@@ -32,16 +32,14 @@ impl Endpoint {
         segment: &Segment,
         cx: &Context<'_>,
         out: &mut impl Outbox,
-    ) -> Option<Predicted> {
+    ) -> Option<Delivered> {
         let eof = segment.flags.has(Flags::FIN);
         let received = u64::from(segment.len);
         let carries = (segment.len > 0) | eof;
         let advances = segment.ack > self.una;
         let accurate = self.ecn.accurate;
-        let has_options = self.optioned && (self.stamping || !accurate);
-        let is_plain = (self.keeps_records & self.sacking & !has_options)
+        let is_plain = (self.keeps_records & self.sacking & !self.receiver.reads_headers())
             && self.recovery_state == RecoveryState::Open
-            && cx.profile.ecn_echo != EcnEcho::EachChange
             && (self.una..=self.max).contains(&segment.ack)
             && segment.seq <= NO_NUMBER;
         // With accurate ECN the counter of what acknowledges nothing tells nothing.
@@ -63,16 +61,14 @@ impl Endpoint {
             self.last_received = cx.now;
         }
         self.take_expected_ack(segment, advances, cx, out);
-        if accurate {
-            self.accecn_count(segment);
-        }
+        self.receiver.count_mark(segment);
         if eof {
             self.receiver.on_next_and_fin(received);
         } else if carries {
-            self.receiver.on_next(received, cx.now, cx.profile, cx.host);
+            self.receiver.on_next(received, cx);
         }
         self.output(cx, out);
-        Some(Predicted { received, eof })
+        Some(Delivered { received, eof })
     }
 
     /// [`on_tracked_ack`](Self::on_tracked_ack) without what cannot be.

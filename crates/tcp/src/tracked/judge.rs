@@ -1,7 +1,8 @@
 //! When a time-out or a reduction is taken back ([`super::undo`]).
 
 use super::undo::{Spurious, Undo};
-use crate::endpoint::{Context, Endpoint};
+use crate::context::Context;
+use crate::endpoint::Endpoint;
 use crate::profile::Frto;
 use crate::recovery::RecoveryState;
 

@@ -4,7 +4,8 @@
 use aqmlab_net::Time;
 
 use super::undo::Spurious;
-use crate::endpoint::{Context, Endpoint};
+use crate::context::Context;
+use crate::endpoint::Endpoint;
 use crate::profile::{Pacing, PacingBurst};
 use crate::recovery::RecoveryState;
 use crate::segment::Outbox;

@@ -3,8 +3,9 @@
 use aqmlab_net::Time;
 
 use super::probe::pto;
+use crate::context::Context;
 use crate::control::Cause;
-use crate::endpoint::{Context, Endpoint};
+use crate::endpoint::Endpoint;
 use crate::profile::TailLossProbe;
 use crate::recovery::RecoveryState;
 use crate::segment::Outbox;

@@ -1,4 +1,4 @@
-"""A reader of docs/extending.md gets a discipline, a congestion control and a traffic model.
+"""A reader of docs/extending.md adds a discipline, a control, a rule of TCP, a traffic model.
 
 The files and lines of the page go into a copy of the checkout. The comments before its blocks say
 where:
@@ -262,6 +262,20 @@ def test_an_addition_is_one_file_and_lines_in_another(
     assert touched == {"new": 1, "changed": 1, "page": 1, **tests}
     # The module, the line in the list, and its comment.
     assert lines == 3
+
+
+def test_a_rule_of_tcp_is_a_key_and_one_place(extended: Extended) -> None:
+    section = "A rule of TCP"
+    assert extended.touched(section) == {"new": 1, "changed": 2}
+    changed = [b for b in extended.blocks if b.section == section and b.kind == "changed"]
+    assert [block.text.count("\n") for block in changed] == [3, 4]
+    assert '"idle_keeps_ssthresh"' in (COPY / "scenarios" / "schema.json").read_text()
+    assert "| `idle_keeps_ssthresh` |" in (COPY / "docs" / "scenario.md").read_text()
+
+
+def test_the_packet_script_of_the_rule_plays(extended: Extended) -> None:
+    assert "crates/tcp/tests/scripts/idle-keeps-ssthresh.script" in extended.changed
+    cargo("test", "--quiet", "-p", "aqmlab-tcp", "--test", "scripts")
 
 
 def test_nothing_else_changes(extended: Extended) -> None:

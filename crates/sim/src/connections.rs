@@ -2,8 +2,8 @@
 
 use aqmlab_net::{RandomStream, Role, Time};
 use aqmlab_tcp::{
-    CongestionControlKind, Context, Endpoint, Events, HostClock, InitialRecover, Options,
-    Delivered, Probe, Segment,
+    CongestionControlKind, Context, Delivered, Endpoint, Events, HostClock, InitialRecover,
+    Options, Probe, Segment,
 };
 
 use crate::connection::{Connection, Opening};
@@ -242,7 +242,7 @@ impl Connections {
             self.peers.recall(hosts, receiver, end, cx.profile);
         }
         let mut out = Outgoing::new(network, now, event.conn, receiver);
-        // Others have been asked already whether they are predicted.
+        // The fast path has refused the others already.
         let events = if connection.is_special || event.has_options() {
             end.on_segment(&segment, cx, &mut out)
         } else {

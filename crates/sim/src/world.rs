@@ -20,7 +20,7 @@ use aqmlab_record::{
     View,
 };
 use aqmlab_scenario::{DelayAt, Link, Scenario};
-use aqmlab_tcp::{Events, Delivered};
+use aqmlab_tcp::{Delivered, Events};
 use aqmlab_traffic::{Action, Answered, AppAction, Received, Source};
 
 use crate::capture::Capture;

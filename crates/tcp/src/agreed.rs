@@ -16,6 +16,9 @@ impl Agreed {
     /// The receiver echoes each change of marks (RFC 8257).
     pub(crate) const EACH_CHANGE: Self = Self(16);
 
+    /// No segment may take the fast path: not agreed on, but asked for here.
+    pub(crate) const SLOW: Self = Self(32);
+
     /// Whether any of these was agreed on.
     #[inline(always)]
     pub(crate) const fn has(self, any: Self) -> bool {

@@ -1,271 +1,257 @@
 //! How a connection opens: SYN, SYN-ACK and what both ends agree on (RFC 9293, section 3.5; RFC 3168,
 //! section 6.1.1; RFC 9768, section 3.1).
 
-use aqmlab_net::{Ecn, Time};
+use aqmlab_net::Ecn;
 
+use crate::accecn::{self, ASKING_SYNS, Offer};
 use crate::agreed::Agreed;
 use crate::context::Context;
-use crate::endpoint::{Endpoint, Events, Phase};
 use crate::profile::EcnEcho;
+use crate::receiver::Receiver;
 use crate::segment::{Flags, Options, Outbox, Segment, SegmentKind};
+use crate::sender::Sender;
 
-impl Endpoint {
-    pub(crate) fn begin_handshake(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
-        (self.timed_seq, self.timed_at) = (0, cx.now);
-        let patience = match self.phase {
-            Phase::SynSent => cx.profile.connect_timeout,
-            _ => cx.profile.accept_timeout,
-        };
-        self.hold_until = cx.now + patience;
-        if self.phase == Phase::SynSent {
-            self.rto.set_syn_gap(cx.profile, 0);
-        }
-        self.arm(cx);
-        self.send_syn(cx, out);
+/// What a handshake remembers beside the agreement, which the sender keeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Handshake {
+    /// SYNs or SYN-ACKs sent again because the timer expired, and because the peer repeated its SYN.
+    timeouts: u16,
+    repeats: u16,
+    /// This end has asked for the connection.
+    active: bool,
+}
+
+impl Handshake {
+    /// This end asks for the connection.
+    pub(crate) fn ask(&mut self) {
+        self.active = true;
     }
 
-    /// ns's one-way TCP: as if the handshake had been.
-    pub(crate) fn skip_handshake(&mut self, cx: &Context<'_>) {
-        self.receiver.on_syn(0);
-        self.ecn.agreed = cx.profile.ecn;
-        self.ecn.accurate = cx.profile.wants_accecn();
-        if self.ecn.accurate {
-            self.receiver.count_marks(Ecn::NotEct, false, 0);
-        }
-        self.sacking = cx.profile.wants_sack();
-        self.stamping = cx.profile.stamps().is_some();
-        self.establish(cx);
+    /// Whether this end has asked for the connection.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active
     }
 
-    pub(crate) fn send_syn(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
-        let active = self.phase == Phase::SynSent;
-        let flags = match self.phase {
-            Phase::SynSent if cx.profile.wants_accecn() => Flags::SYN.with(self.accecn_offer()),
-            _ if !active && self.ecn.accurate => {
-                let syn_ack = Flags::SYN.with(Flags::ACK);
-                syn_ack.with(self.receiver.opening_code())
-            }
-            // RFC 3168, section 6.1.1: an ECN-setup SYN has both bits, its answer only ECE.
-            Phase::SynSent if cx.profile.ecn => Flags::SYN.with(Flags::ECE).with(Flags::CWR),
-            Phase::SynSent => Flags::SYN,
-            _ if self.ecn.agreed => Flags::SYN.with(Flags::ACK).with(Flags::ECE),
-            _ => Flags::SYN.with(Flags::ACK),
-        };
-        let stamps = cx.profile.stamps();
-        let mut options = Options::NONE;
-        if cx.profile.wants_sack() && (active || self.sacking) {
-            options.permit_sack();
-        }
-        if let Some(stamps) = stamps
-            && (active || self.stamping)
-        {
-            options.set_timestamps(self.receiver.stamps(stamps, cx));
-        }
-        // A SYN-ACK reports the counters, if it is the first.
-        let is_first = self.retransmissions().syn == 0;
-        if !active && self.ecn.accurate && cx.profile.accecn_option && is_first {
-            self.receiver.add_opening_option(&mut options);
-        }
-        out.send(Segment {
-            seq: 0,
-            ack: self.receiver.next(),
-            len: 0,
-            flags,
-            ecn: self.code_point_of_control(active, cx),
-            options,
-        });
-        if flags.has(Flags::ACK) {
-            self.receiver.on_ack_sent();
-        }
+    /// SYNs and SYN-ACKs sent again so far.
+    pub(crate) fn resent(&self) -> u32 {
+        u32::from(self.timeouts) + u32::from(self.repeats)
     }
 
-    /// What the peer's SYN or SYN-ACK offers and this stack wants.
-    fn agree(&mut self, segment: &Segment, cx: &Context<'_>) {
-        self.receiver.on_syn(segment.seq);
-        self.sacking = cx.profile.wants_sack() && segment.options.sack_permitted();
-        self.stamping = cx.profile.stamps().is_some() && segment.options.timestamps().is_some();
-        if self.stamping {
-            self.receiver.note_stamps(segment, cx);
-        }
+    /// The time-outs behind them.
+    pub(crate) fn timeouts(&self) -> u32 {
+        u32::from(self.timeouts)
     }
 
-    /// What the peer's SYN offers of ECN and this stack wants.
-    fn agree_on_ecn(&mut self, syn: &Segment, cx: &Context<'_>) {
-        if cx.profile.wants_accecn() {
-            self.accecn_on_syn(syn);
-        } else {
-            self.ecn.agreed = cx.profile.ecn && syn.flags.has(Flags::ECE.with(Flags::CWR));
-        }
-    }
-
-    pub(crate) fn on_syn(
-        &mut self,
-        syn: &Segment,
-        cx: &Context<'_>,
-        out: &mut impl Outbox,
-    ) -> Events {
-        if !cx.profile.handshake {
-            self.skip_handshake(cx);
-            let events = self.on_established_segment(syn, cx, out);
-            return Events {
-                established: true,
-                ..events
-            };
-        }
-        if syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) {
-            self.phase = Phase::SynReceived;
-            self.agree(syn, cx);
-            self.agree_on_ecn(syn, cx);
-            self.begin_handshake(cx, out);
-        }
-        Events::default()
-    }
-
-    /// Simultaneous open (RFC 9293, section 3.5): both ends have sent a SYN.
-    pub(crate) fn on_crossing_syn(
-        &mut self,
-        syn: &Segment,
+    /// The first SYN leaves, or SYN-ACK (`answers`).
+    pub(crate) fn begin(
+        &self,
+        answers: bool,
+        (sender, receiver): (&mut Sender, &mut Receiver),
         cx: &Context<'_>,
         out: &mut impl Outbox,
     ) {
-        if syn.flags.has(Flags::SYN) {
-            self.agree(syn, cx);
-            self.agree_on_ecn(syn, cx);
-            self.phase = Phase::SynReceived;
-            self.send_syn(cx, out);
-        }
-    }
-
-    pub(crate) fn on_syn_ack(
-        &mut self,
-        segment: &Segment,
-        cx: &Context<'_>,
-        out: &mut impl Outbox,
-    ) -> Events {
-        if segment.ack != 1 {
-            // It acknowledges what was not sent: RFC 9293, section 3.10.7.3.
-            if let Some(refusal) = segment.refusal() {
-                out.send(refusal);
-            }
-            return Events::default();
-        }
-        if !segment.flags.has(Flags::SYN) {
-            return Events::default();
-        }
-        self.agree(segment, cx);
-        if cx.profile.wants_accecn() {
-            self.accecn_on_syn_ack(segment);
+        let patience = if answers {
+            cx.profile.accept_timeout
         } else {
-            // A SYN-ACK with both bits reflects the SYN: no agreement.
-            self.ecn.agreed =
-                cx.profile.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
-        }
-        self.establish(cx);
-        self.receiver.ack_at_once();
-        if self.ecn.accurate {
-            self.accecn_react_to_opening(segment.flags, cx);
-            if self.end == 1 && !self.closed {
-                self.send_opening_code(cx, out);
-            }
-        }
-        self.output(cx, out);
-        Events {
-            established: true,
-            ..Events::default()
-        }
-    }
-
-    pub(crate) fn on_handshake_ack(
-        &mut self,
-        segment: &Segment,
-        cx: &Context<'_>,
-        out: &mut impl Outbox,
-    ) -> Events {
-        let crossing = self.active && segment.flags.has(Flags::SYN.with(Flags::ACK));
-        if segment.flags.has(Flags::SYN) && !crossing {
-            self.accecn_on_repeated_syn(segment);
-            if cx.profile.answers_repeated_syn {
-                self.timed_at = Time::NEVER;
-                self.cold_mut().retransmissions.syn += 1;
-                out.on_retransmission(SegmentKind::Syn);
-                self.send_syn(cx, out);
-            }
-            return Events::default();
-        }
-        if !segment.flags.has(Flags::ACK) {
-            return Events::default();
-        }
-        if segment.ack != 1 {
-            if let Some(refusal) = segment.refusal() {
-                out.send(refusal);
-            }
-            return Events::default();
-        }
-        self.establish(cx);
-        if self.ecn.accurate {
-            self.accecn_on_handshake_ack(segment, cx);
-        }
-        if cx.profile.handshake_opens_window {
-            self.open(1, cx);
-        }
-        let events = self.on_established_segment(segment, cx, out);
-        Events {
-            established: true,
-            ..events
-        }
-    }
-
-    pub(crate) fn establish(&mut self, cx: &Context<'_>) {
-        self.phase = Phase::Established;
-        self.una = 1;
-        self.retransmit_at = Time::NEVER;
-        self.hold_until = Time::NEVER;
-        if let Some(sent) = self.take_timed(1) {
-            self.rto.sample(cx.profile, cx.host, sent, cx.now);
-        }
-        self.rto.on_established(cx.profile);
-        // RFC 5681, section 3.1: one segment if a SYN was lost.
-        let lost_syn = self.retransmissions().syn > 0;
-        let segments = if lost_syn {
-            1
-        } else {
-            cx.profile.initial_window
+            cx.profile.connect_timeout
         };
-        self.control.start(segments, cx.profile);
-        let mut agreed = Agreed::default();
-        agreed.set(Agreed::SACK, self.sacking);
-        agreed.set(Agreed::STAMPS, self.stamping);
-        agreed.set(Agreed::ECN, self.ecn.agreed);
-        agreed.set(Agreed::ACCURATE, self.ecn.accurate);
-        let echoes_changes = cx.profile.ecn_echo == EcnEcho::EachChange;
-        agreed.set(Agreed::EACH_CHANGE, self.ecn.agreed && echoes_changes);
-        self.receiver.open(agreed);
-        self.unpredicted = self.receiver.reads_headers();
-        if cx.profile.keeps_records() {
-            self.unpredicted = true;
-            self.keeps_records = true;
-            self.cold_mut().tracked = Some(Box::default());
-            self.set_pace(cx);
+        let space = sender.space_mut();
+        space.begin_handshake(patience, cx.now);
+        if !answers {
+            space.rto_mut().set_syn_gap(cx.profile, 0);
+        }
+        space.arm(cx);
+        self.send_syn(answers, (sender, receiver), cx, out);
+    }
+
+    /// Sends a SYN, or SYN-ACK (`answers`).
+    pub(crate) fn send_syn(
+        &self,
+        answers: bool,
+        (sender, receiver): (&Sender, &mut Receiver),
+        cx: &Context<'_>,
+        out: &mut impl Outbox,
+    ) {
+        let profile = cx.profile;
+        let agreed = sender.space().agreed();
+        let accurate = answers && agreed.has(Agreed::ACCURATE);
+        // RFC 3168, section 6.1.1: an ECN-setup SYN has both bits, its answer only ECE.
+        let ecn = match answers {
+            false if profile.wants_accecn() => accecn::offer(self.resent()),
+            false if profile.ecn => Flags::ECE.with(Flags::CWR),
+            true if accurate => receiver.opening_code(),
+            true if agreed.has(Agreed::ECN) => Flags::ECE,
+            _ => Flags::default(),
+        };
+        let mut options = Options::NONE;
+        if profile.wants_sack() && (!answers || agreed.has(Agreed::SACK)) {
+            options.permit_sack();
+        }
+        if let Some(stamps) = profile.stamps()
+            && (!answers || agreed.has(Agreed::STAMPS))
+        {
+            options.set_timestamps(receiver.stamps(stamps, cx));
+        }
+        // A SYN-ACK reports the counters, if it is the first.
+        if accurate && profile.accecn_option && self.resent() == 0 {
+            receiver.add_opening_option(&mut options);
+        }
+        let ack = if answers {
+            Flags::ACK
+        } else {
+            Flags::default()
+        };
+        let capable = agreed.has(Agreed::ECN) || (!answers && profile.ecn);
+        out.send(Segment {
+            seq: 0,
+            ack: receiver.next(),
+            len: 0,
+            flags: Flags::SYN.with(ack).with(ecn),
+            ecn: sender.space().code_point_of_opening(capable, cx),
+            options,
+        });
+        if answers {
+            receiver.on_ack_sent();
         }
     }
 
-    pub(crate) fn send_syn_again(&mut self, cx: &Context<'_>, out: &mut impl Outbox) {
-        let retransmissions = &mut self.cold_mut().retransmissions;
-        retransmissions.syn += 1;
-        let syns = retransmissions.syn;
+    /// The timer has expired: the SYN, or SYN-ACK (`answers`), goes again.
+    pub(crate) fn on_timeout(
+        &mut self,
+        answers: bool,
+        (sender, receiver): (&mut Sender, &mut Receiver),
+        cx: &Context<'_>,
+        out: &mut impl Outbox,
+    ) {
+        self.timeouts = self.timeouts.saturating_add(1);
         out.on_retransmission(SegmentKind::Syn);
-        let client = self.phase == Phase::SynSent;
-        if client {
-            self.rto.set_syn_gap(cx.profile, syns);
+        let space = sender.space_mut();
+        if !answers {
+            space.rto_mut().set_syn_gap(cx.profile, self.resent());
         }
-        self.arm(cx);
+        space.arm(cx);
         if let Some(bytes) = cx.profile.syn_timeout_ssthresh {
-            self.control.set_ssthresh(if client {
-                bytes.0
-            } else {
+            space.control_mut().set_ssthresh(if answers {
                 2 * cx.profile.mss.0
+            } else {
+                bytes.0
             });
         }
-        self.send_syn(cx, out);
+        self.send_syn(answers, (sender, receiver), cx, out);
     }
+
+    /// The peer has sent its SYN again. With accurate feedback a SYN that asks for nothing warns that ECN
+    /// may not pass (RFC 9768, section 3.1.4).
+    pub(crate) fn on_repeated_syn(
+        &mut self,
+        syn: &Segment,
+        (sender, receiver): (&mut Sender, &mut Receiver),
+        cx: &Context<'_>,
+        out: &mut impl Outbox,
+    ) {
+        let space = sender.space_mut();
+        let accurate = space.agreed().has(Agreed::ACCURATE);
+        if accurate && Offer::of_syn(syn.flags) == Offer::None {
+            space.disable_ecn();
+        }
+        if cx.profile.answers_repeated_syn {
+            space.stop_timing();
+            self.repeats = self.repeats.saturating_add(1);
+            out.on_retransmission(SegmentKind::Syn);
+            self.send_syn(true, (sender, receiver), cx, out);
+        }
+    }
+
+    // ---- what both ends agree on ----
+
+    /// ns's one-way TCP: as if the handshake had been.
+    pub(crate) fn skip(&self, (sender, receiver): (&mut Sender, &mut Receiver), cx: &Context<'_>) {
+        receiver.on_syn(0);
+        let mut agreed = Agreed::default();
+        agreed.set(Agreed::SACK, cx.profile.wants_sack());
+        agreed.set(Agreed::STAMPS, cx.profile.stamps().is_some());
+        agreed.set(Agreed::ECN, cx.profile.ecn);
+        if cx.profile.wants_accecn() {
+            agreed.set(Agreed::ACCURATE, true);
+            receiver.count_marks(Ecn::NotEct, false, 0);
+        }
+        sender.space_mut().agree(agreed);
+        self.complete((sender, receiver), cx);
+    }
+
+    /// The peer's SYN: its offer, as far as this stack wants it.
+    pub(crate) fn agree_with_syn(
+        &self,
+        syn: &Segment,
+        (sender, receiver): (&mut Sender, &mut Receiver),
+        cx: &Context<'_>,
+    ) {
+        let mut agreed = agreed_options(syn, receiver, cx);
+        if cx.profile.wants_accecn() {
+            let offer = Offer::of_syn(syn.flags);
+            agreed.set(Agreed::ECN, offer != Offer::None);
+            if offer == Offer::Accurate {
+                agreed.set(Agreed::ACCURATE, true);
+                receiver.count_marks(syn.ecn, false, 1);
+            }
+        } else {
+            let asks = syn.flags.has(Flags::ECE.with(Flags::CWR));
+            agreed.set(Agreed::ECN, cx.profile.ecn && asks);
+        }
+        sender.space_mut().agree(agreed);
+    }
+
+    /// The peer's SYN-ACK: its answer, as far as this stack has asked for it.
+    pub(crate) fn agree_with_syn_ack(
+        &self,
+        segment: &Segment,
+        (sender, receiver): (&mut Sender, &mut Receiver),
+        cx: &Context<'_>,
+    ) {
+        let mut agreed = agreed_options(segment, receiver, cx);
+        if cx.profile.wants_accecn() {
+            let has_asked = self.resent() < ASKING_SYNS;
+            let offer = Offer::of_syn_ack(segment.flags);
+            agreed.set(Agreed::ECN, offer != Offer::None && has_asked);
+            if offer == Offer::Accurate {
+                agreed.set(Agreed::ACCURATE, true);
+                receiver.count_marks(segment.ecn, segment.ecn == Ecn::Ce, 2);
+            }
+        } else {
+            // A SYN-ACK with both bits reflects the SYN: no agreement.
+            let flags = segment.flags;
+            let agrees = flags.has(Flags::ECE) && !flags.has(Flags::CWR);
+            agreed.set(Agreed::ECN, cx.profile.ecn && agrees);
+        }
+        sender.space_mut().agree(agreed);
+    }
+
+    /// The handshake is complete.
+    pub(crate) fn complete(
+        &self,
+        (sender, receiver): (&mut Sender, &mut Receiver),
+        cx: &Context<'_>,
+    ) {
+        sender.establish(self.resent() > 0, cx);
+        let mut agreed = sender.space().agreed();
+        let echoes_changes = cx.profile.ecn_echo == EcnEcho::EachChange;
+        agreed.set(
+            Agreed::EACH_CHANGE,
+            agreed.has(Agreed::ECN) && echoes_changes,
+        );
+        receiver.open(agreed);
+    }
+}
+
+/// The options that the peer's SYN or SYN-ACK offers and this stack wants.
+fn agreed_options(segment: &Segment, receiver: &mut Receiver, cx: &Context<'_>) -> Agreed {
+    receiver.on_syn(segment.seq);
+    let mut agreed = Agreed::default();
+    let sacks = cx.profile.wants_sack() && segment.options.sack_permitted();
+    agreed.set(Agreed::SACK, sacks);
+    if cx.profile.stamps().is_some() && segment.options.timestamps().is_some() {
+        agreed.set(Agreed::STAMPS, true);
+        receiver.note_stamps(segment, cx);
+    }
+    agreed
 }

@@ -10,29 +10,23 @@
 //! time that TIME-WAIT lasts, urgent data. An end point that aborts falls silent.
 
 mod accecn;
-mod ack;
 mod agreed;
 mod context;
 pub mod control;
 mod endpoint;
+mod filter;
 mod handshake;
-mod output;
 mod peer_metrics;
-mod plain;
-mod predicted;
 mod profile;
-mod prr;
 mod receiver;
 mod recovery;
-mod reduction;
 mod rto;
-mod scoreboard;
 mod segment;
-mod tracked;
+mod sender;
 
 pub use context::Context;
 pub use control::{CongestionControlKind, ControlMetrics};
-pub use endpoint::{Endpoint, Events, Probe, Retransmissions};
+pub use endpoint::{Endpoint, Events};
 pub use peer_metrics::PeerMetrics;
 pub use profile::{
     AtSsthresh, BackoffEnd, Clock, CongestionAvoidance, CwndArithmetic, DecreaseBase, DelayedAck,
@@ -48,3 +42,4 @@ pub use segment::{
     AccEcnOption, Flags, MAX_SACK_BLOCKS, Options, Outbox, RoundTrip, Segment, SegmentKind,
     Timestamps,
 };
+pub use sender::{Probe, Retransmissions};

@@ -29,10 +29,11 @@ pub struct PeerMetrics {
 impl PeerMetrics {
     /// A connection to the peer is over: what it has learnt counts half, what was known the other.
     pub fn learn_from(&mut self, closed: &Endpoint, profile: &Profile) {
-        if closed.rto.samples() < LEAST_SAMPLES {
+        let rto = closed.sender().space().rto();
+        if rto.samples() < LEAST_SAMPLES {
             return;
         }
-        let learnt = closed.rto.estimates(profile);
+        let learnt = rto.estimates(profile);
         for (known, learnt) in self.estimates.iter_mut().zip(learnt) {
             *known = match learnt {
                 Time::ZERO => learnt,
@@ -62,7 +63,7 @@ impl Endpoint {
     /// [`start_from`](Self::start_from) comes before [`on_segment`](Self::on_segment).
     pub fn looks_up_peer(&self, segment: &Segment, profile: &Profile) -> bool {
         let is_syn = segment.flags.has(Flags::SYN);
-        match (profile.peer_cache, self.phase) {
+        match (profile.peer_cache, self.phase()) {
             (PeerCache::Off, _) => false,
             (_, Phase::SynSent) | (PeerCache::AtSyn, Phase::Listen) => is_syn,
             (PeerCache::WhenComplete, Phase::SynReceived) => !is_syn,
@@ -72,9 +73,11 @@ impl Endpoint {
 
     /// Starts from what is known of the peer. The window stays as it is.
     pub fn start_from(&mut self, known: &PeerMetrics, profile: &Profile) {
-        self.rto.recall(profile, known.estimates);
+        let space = self.sender_mut().space_mut();
+        space.rto_mut().recall(profile, known.estimates);
         if known.ssthresh > 0 {
-            self.control
+            space
+                .control_mut()
                 .set_ssthresh(known.ssthresh.max(2 * profile.mss.0));
         }
     }
@@ -102,9 +105,15 @@ mod tests {
         let mut end = Endpoint::listen(profile);
         for sent in 0..samples {
             let (sent, host) = (MS(1000 * sent), HostClock::default());
-            end.rto.sample(profile, &host, sent, sent + MS(1000));
+            end.sender_mut()
+                .space_mut()
+                .rto_mut()
+                .sample(profile, &host, sent, sent + MS(1000));
         }
-        end.control.set_ssthresh(ssthresh);
+        end.sender_mut()
+            .space_mut()
+            .control_mut()
+            .set_ssthresh(ssthresh);
         end
     }
 
@@ -167,15 +176,18 @@ mod tests {
         };
         let mut end = Endpoint::listen(&profile);
         end.start_from(&known, &profile);
-        assert_eq!(end.rto.timeout(&profile), MS(8000));
+        assert_eq!(end.sender().space().rto().timeout(&profile), MS(8000));
         assert_eq!((end.ssthresh(), end.cwnd()), (4440, 1440));
         // Own samples join what is known, and are not replaced by it: srtt 64 - 4, deviation
         // 16 + 4 - 4, (60 / 8 + 16) / 4 = 5 ticks.
         let host = HostClock::default();
-        end.rto.sample(&profile, &host, MS(0), MS(500));
-        assert_eq!(end.rto.timeout(&profile), MS(2500));
+        end.sender_mut()
+            .space_mut()
+            .rto_mut()
+            .sample(&profile, &host, MS(0), MS(500));
+        assert_eq!(end.sender().space().rto().timeout(&profile), MS(2500));
         end.start_from(&known, &profile);
-        assert_eq!(end.rto.timeout(&profile), MS(2500));
+        assert_eq!(end.sender().space().rto().timeout(&profile), MS(2500));
         // Short round trips leave the least time-out, a small threshold two segments.
         let known = PeerMetrics {
             estimates: [MS(100), MS(50)],
@@ -183,7 +195,7 @@ mod tests {
         };
         let mut end = Endpoint::listen(&profile);
         end.start_from(&known, &profile);
-        assert_eq!(end.rto.timeout(&profile), MS(1000));
+        assert_eq!(end.sender().space().rto().timeout(&profile), MS(1000));
         assert_eq!(end.ssthresh(), 2880);
     }
 

@@ -3,7 +3,7 @@
 use aqmlab_net::{RandomStream, Time};
 
 use crate::profile::Profile;
-use crate::tracked::pace::LARGEST_BURST;
+use crate::sender::rack::pace::LARGEST_BURST;
 
 /// Share of the estimated bandwidth that is paced: 1 % less, so that queues drain.
 pub(super) const PACING_MARGIN: f64 = 0.99;

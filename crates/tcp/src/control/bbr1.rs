@@ -13,10 +13,10 @@ use super::congestion_control::{
     Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
 };
 use super::window::Window;
+use crate::filter::Largest;
 use crate::profile::Profile;
 use crate::recovery::RecoveryState;
-use crate::tracked::filter::Largest;
-use crate::tracked::pace;
+use crate::sender::rack::pace;
 
 /// Parameters of BBR, version 1.
 #[parameters]
@@ -372,7 +372,7 @@ impl CongestionControl for Bbr1 {
 
     /// Phases end with time, and a probe of the round trip begins with it, once there is a model. Such a
     /// probe waits for a round.
-    fn heeds_silence(&self, params: &Params, _: &Window, _: &Profile, now: Time) -> bool {
+    fn samples_when_idle(&self, params: &Params, _: &Window, _: &Profile, now: Time) -> bool {
         let is_old = now > self.min_rtt_at + params.min_rtt_window;
         self.round_start
             || match self.mode {
@@ -436,7 +436,7 @@ mod tests {
 
     use super::*;
     use crate::control::tests::{Feed, segments};
-    use crate::tracked::flight::{Loss, Rate};
+    use crate::sender::rack::segment_log::{Loss, Rate};
 
     /// bbr_startup.csv: bandwidths in Mbit/s, an ACK per row.
     #[test]

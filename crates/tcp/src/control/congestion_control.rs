@@ -7,8 +7,8 @@ use super::window::Window;
 use crate::profile::{EcnEcho, Ect, Profile};
 use crate::recovery::RecoveryState;
 use crate::segment::{Stamps, Timestamps};
-use crate::tracked::flight::{Loss, Rate};
-use crate::tracked::pace;
+use crate::sender::rack::pace;
+use crate::sender::rack::segment_log::{Loss, Rate};
 
 /// An ACK of new data outside of loss recovery.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Marks {
     pub(crate) segments: u64,
 }
 
-/// All that an ACK tells, whatever state the connection is in: from senders that keep a record of each
+/// All that an ACK reports, whatever state the connection is in: from senders that keep a log of each
 /// segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample<'a> {
@@ -164,7 +164,7 @@ pub(crate) trait CongestionControl: Default {
         Decrease::HALF
     }
 
-    /// An ACK, whatever state the connection is in. Told by senders that keep a record of each
+    /// An ACK, whatever state the connection is in. Comes from senders that keep a log of each
     /// segment (`recovery = "rack-tlp"`), before [`on_ack`](Self::on_ack).
     #[inline]
     fn on_sample(&mut self, params: &Self::Params, window: &mut Window, sample: &Sample<'_>) {
@@ -174,7 +174,7 @@ pub(crate) trait CongestionControl: Default {
     /// Whether it wants a sample of data that comes in order while nothing is out. Else the sample, which
     /// tells of nothing, would change nothing.
     #[inline]
-    fn heeds_silence(
+    fn samples_when_idle(
         &self,
         params: &Self::Params,
         window: &Window,
@@ -243,7 +243,7 @@ pub(crate) trait ControlParameters: Parameters {
     const ECT: Ect = Ect::Ect0;
 
     /// It goes by samples, though it leaves window and marks to the stack.
-    const NEEDS_RECORDS: bool = false;
+    const NEEDS_SAMPLES: bool = false;
 
     /// What Linux calls it, if its kernels have it.
     const LINUX: Option<&'static str> = None;

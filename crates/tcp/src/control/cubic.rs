@@ -386,7 +386,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn heeds_silence(&self, params: &Params, _: &Window, _: &Profile, _: Time) -> bool {
+    fn samples_when_idle(&self, params: &Params, _: &Window, _: &Profile, _: Time) -> bool {
         !params.counts_unused_time || self.smoothed.is_none()
     }
 

@@ -56,7 +56,7 @@ impl CongestionControl for External {
     }
 
     /// Somebody may have set another window.
-    fn heeds_silence(&self, _: &Params, _: &Window, _: &Profile, _: Time) -> bool {
+    fn samples_when_idle(&self, _: &Params, _: &Window, _: &Profile, _: Time) -> bool {
         true
     }
 

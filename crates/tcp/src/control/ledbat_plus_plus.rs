@@ -11,9 +11,9 @@ use super::congestion_control::{
     Ack, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
 };
 use super::window::Window;
+use crate::filter::Smallest;
 use crate::profile::Profile;
 use crate::recovery::RecoveryState;
-use crate::tracked::filter::Smallest;
 
 /// Parameters of LEDBAT++.
 #[parameters]
@@ -53,7 +53,7 @@ impl Parameters for Params {
 impl ControlParameters for Params {
     type Control = LedbatPlusPlus;
 
-    const NEEDS_RECORDS: bool = true;
+    const NEEDS_SAMPLES: bool = true;
 }
 
 /// The smallest round trip of so many minutes is the base.
@@ -196,7 +196,7 @@ impl CongestionControl for LedbatPlusPlus {
     }
 
     /// Slowdowns begin and end with time.
-    fn heeds_silence(&self, _: &Params, _: &Window, _: &Profile, _: Time) -> bool {
+    fn samples_when_idle(&self, _: &Params, _: &Window, _: &Profile, _: Time) -> bool {
         true
     }
 

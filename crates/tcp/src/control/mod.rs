@@ -214,9 +214,9 @@ impl Control {
 
     /// Whether data that comes in order while nothing is out matters to it.
     #[inline]
-    pub(crate) fn heeds_silence(&self, profile: &Profile, now: Time) -> bool {
+    pub(crate) fn samples_when_idle(&self, profile: &Profile, now: Time) -> bool {
         with_control!(&self.state, profile, control, params => {
-            control.heeds_silence(params, &self.window, profile, now)
+            control.samples_when_idle(params, &self.window, profile, now)
         })
     }
 
@@ -260,7 +260,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::recovery::RecoveryState;
-    use crate::tracked::flight::Rate;
+    use crate::sender::rack::segment_log::Rate;
 
     /// A window of so many segments, in congestion avoidance.
     pub(crate) fn segments(count: f64) -> Window {

@@ -12,7 +12,7 @@ use super::congestion_control::{
 use super::window::Window;
 use crate::profile::{EcnEcho, Ect, Profile};
 use crate::recovery::RecoveryState;
-use crate::tracked::pace::LARGEST_BURST;
+use crate::sender::rack::pace::LARGEST_BURST;
 
 /// Parameters of TCP Prague.
 #[parameters]
@@ -224,7 +224,7 @@ impl CongestionControl for Prague {
 
     /// Rounds go on without anything out, and count once slow start is over; the whole window follows the
     /// exact one.
-    fn heeds_silence(&self, _: &Params, window: &Window, profile: &Profile, _: Time) -> bool {
+    fn samples_when_idle(&self, _: &Params, window: &Window, profile: &Profile, _: Time) -> bool {
         let is_settled = window.cwnd == (self.rounded_up() * profile.mss.0) as f64;
         !is_settled || self.cwnd == 0 || self.independent || !window.in_slow_start(profile)
     }

@@ -73,11 +73,11 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Whether it needs a record of each segment, for its samples.
-            pub(crate) const fn needs_records(&self) -> bool {
+            /// Whether it needs samples: a log of each segment.
+            pub(crate) const fn needs_samples(&self) -> bool {
                 let own = match self {
-                    $(Self::$kind(_) => <$module::Params as ControlParameters>::NEEDS_RECORDS,)+
-                    $(Self::$other(_) => <$other_module::Params as ControlParameters>::NEEDS_RECORDS,)*
+                    $(Self::$kind(_) => <$module::Params as ControlParameters>::NEEDS_SAMPLES,)+
+                    $(Self::$other(_) => <$other_module::Params as ControlParameters>::NEEDS_SAMPLES,)*
                 };
                 own || self.owns_window() || self.answers_marks()
             }

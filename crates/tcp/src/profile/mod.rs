@@ -295,7 +295,7 @@ impl Profile {
         own.or_else(|| self.timestamps.then_some(Stamps::Rfc7323))
     }
 
-    /// Whether SACK blocks take the peer's FIN for a byte, as Linux's do: a sender that keeps records
+    /// Whether SACK blocks take the peer's FIN for a byte, as Linux's do: a sender with a segment log
     /// learns of it as of any segment.
     pub(crate) fn reports_fin(&self) -> bool {
         self.recovery == Recovery::RackTlp
@@ -338,9 +338,15 @@ impl Profile {
         )
     }
 
-    /// Whether the sender keeps a record of each segment.
+    /// The peer's window: it offers its whole buffer.
     #[inline]
-    pub(crate) const fn keeps_records(&self) -> bool {
+    pub(crate) fn peer_window(&self) -> u64 {
+        self.peer_receive_buffer.unwrap_or(self.receive_buffer).0
+    }
+
+    /// Whether the sender keeps a log of each segment.
+    #[inline]
+    pub(crate) const fn keeps_log(&self) -> bool {
         matches!(self.recovery, Recovery::RackTlp)
     }
 
@@ -429,7 +435,7 @@ impl Profile {
 
     fn check_control(&self) -> Result<(), Problem> {
         let control = &self.congestion_control;
-        if control.needs_records() && !self.keeps_records() {
+        if control.needs_samples() && !self.keeps_log() {
             let message = "found one that needs a record of each segment; expected recovery = \
                            \"rack-tlp\" with it";
             return problem("congestion_control", message);
@@ -439,21 +445,21 @@ impl Profile {
                            with it";
             return problem("congestion_control", message);
         }
-        if self.ecn_echo == EcnEcho::Accurate && !self.keeps_records() {
+        if self.ecn_echo == EcnEcho::Accurate && !self.keeps_log() {
             let message = "found \"accurate\", which counts segments; expected recovery = \
                            \"rack-tlp\" with it";
             return problem("ecn_echo", message);
         }
-        if !self.keeps_records() {
-            self.check_without_records()?;
+        if !self.keeps_log() {
+            self.check_without_log()?;
         }
         let checked = control.check();
         checked.map_err(|(field, message)| (format!("congestion_control.{field}"), message))
     }
 
-    /// What goes by a record of each segment where none is kept. What the profile that is named has is
+    /// Rules that need a log of each segment where none is kept. What the profile that is named has is
     /// left alone: another `recovery` turns it off.
-    fn check_without_records(&self) -> Result<(), Problem> {
+    fn check_without_log(&self) -> Result<(), Problem> {
         let named = Self::named(&self.profile);
         let states = |is_other: fn(&Self, &Self) -> bool| {
             named.as_ref().is_none_or(|named| is_other(self, named))
@@ -664,7 +670,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_profile_has_for_records_goes_with_them() {
+    fn what_a_profile_has_for_the_segment_log_goes_with_it() {
         let stack = read("tcp = { profile = \"linux\", recovery = \"reno\" }").unwrap();
         assert!(stack.undo && stack.minshall);
         assert_eq!(stack.check(), Ok(()));

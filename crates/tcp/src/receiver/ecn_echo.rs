@@ -8,8 +8,8 @@ use crate::agreed::Agreed;
 use crate::segment::{Flags, Segment};
 
 impl Receiver {
-    /// Whether an ACK that is being delayed must leave before this segment counts: it has the old state
-    /// of an echo that changes with the segment (RFC 8257, section 3.2).
+    /// Whether the echo changes with this segment while an ACK is being delayed: that ACK leaves first, with
+    /// the old state (RFC 8257, section 3.2).
     pub(crate) fn owes_old_echo(&self, segment: &Segment) -> bool {
         self.changes_echo(segment) && self.delayed_until < Time::NEVER
     }

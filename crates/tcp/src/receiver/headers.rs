@@ -9,15 +9,16 @@ use crate::context::Context;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Options, Outbox, Segment, Stamps, Timestamps};
 
 impl Receiver {
-    /// Whether nothing has to be added to a segment: neither an option nor an ECN echo.
+    /// Whether nothing has to be added to new data on the fast path: neither an option nor an echo.
     #[inline(always)]
     pub(crate) fn adds_nothing(&self) -> bool {
-        !self.has_agreed_options() && self.echo.is_empty() && !self.reports_gaps()
+        const REASONS: Agreed = Agreed::STAMPS.with(Agreed::ACCURATE).with(Agreed::SLOW);
+        !self.agreed.has(REASONS) && self.echo.is_empty() && !self.reports_gaps()
     }
 
     /// Whether segments may carry options beside SACK blocks.
     #[inline(always)]
-    pub(crate) fn has_agreed_options(&self) -> bool {
+    fn has_agreed_options(&self) -> bool {
         self.agreed.has(Agreed::STAMPS.with(Agreed::ACCURATE))
     }
 

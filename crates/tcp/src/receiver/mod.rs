@@ -99,7 +99,7 @@ impl Receiver {
 
     /// The handshake is complete.
     pub(crate) fn open(&mut self, agreed: Agreed) {
-        self.agreed = agreed;
+        self.agreed = self.agreed.with(agreed);
         if let Some(marks) = self.marks() {
             self.echo = marks.flags();
         }
@@ -154,10 +154,21 @@ impl Receiver {
         self.rare.as_ref().map_or(Echo::default(), |rare| rare.echo)
     }
 
-    /// Whether headers must be looked at, however plain the segment is.
+    /// No segment takes the fast path (or any may again), in either direction.
+    pub(crate) fn avoid_fast_path(&mut self, avoid: bool) {
+        self.agreed.set(Agreed::SLOW, avoid);
+    }
+
+    #[inline]
+    pub(crate) fn avoids_fast_path(&self) -> bool {
+        self.agreed.has(Agreed::SLOW)
+    }
+
+    /// Whether a segment must take the slow path, however plain it is: its header counts.
     #[inline(always)]
-    pub(crate) fn reads_headers(&self) -> bool {
-        self.agreed.has(Agreed::STAMPS.with(Agreed::EACH_CHANGE))
+    pub(crate) fn needs_slow_path(&self) -> bool {
+        const REASONS: Agreed = Agreed::STAMPS.with(Agreed::EACH_CHANGE).with(Agreed::SLOW);
+        self.agreed.has(REASONS)
     }
 
     /// Whether `[seq, seq + len)` is the next data, with nothing waiting behind it: no gaps, no FIN

@@ -14,11 +14,11 @@ use crate::control::congestion_control::{
     Ack, Cause, Congestion, CongestionControl, ControlMetrics, ControlParameters, Decrease, Sample,
 };
 use crate::control::window::Window;
+use crate::filter::Largest;
 use crate::profile::Profile;
 use crate::recovery::RecoveryState;
-use crate::tracked::filter::Largest;
-use crate::tracked::flight::{Loss, Rate};
-use crate::tracked::pace;
+use crate::sender::rack::pace;
+use crate::sender::rack::segment_log::{Loss, Rate};
 pub use numbers::Constants;
 use numbers::Numbers;
 
@@ -727,7 +727,7 @@ impl CongestionControl for Bbr3 {
 
     /// Phases end with time, and a probe of the round trip begins with it. Such a probe waits for a
     /// round.
-    fn heeds_silence(&self, _: &Params, _: &Window, _: &Profile, now: Time) -> bool {
+    fn samples_when_idle(&self, _: &Params, _: &Window, _: &Profile, now: Time) -> bool {
         let expired = now > self.probe_rtt_min_at + PROBE_RTT_INTERVAL;
         let is_old = now > self.min_rtt_at + MIN_RTT_WINDOW;
         (self.round_start | self.probes_anew | is_old)

@@ -10,7 +10,7 @@ const WITHOUT_SAMPLE: Time = Time::from_secs(1);
 /// What is known of the last probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// What was out when it was sent, if no ACK has told of its fate: TLP.end_seq.
+    /// What was out when it was sent, if no ACK has shown its fate: TLP.end_seq.
     pub(super) end: Option<u64>,
     /// It was a segment that had been sent before: TLP.is_retrans.
     pub(super) is_resend: bool,
@@ -51,7 +51,7 @@ mod tests {
     /// tlp_timers.csv: both ways of reckoning, and the retransmission time-outs that bound them.
     #[test]
     fn rk09_the_probe_is_due_when_the_trace_says() {
-        let rows = include_str!("../../tests/data/modern/tlp_timers.csv");
+        let rows = include_str!("../../../tests/data/modern/tlp_timers.csv");
         let ms = |cell: &str| Time::from_secs_f64(cell.parse::<f64>().unwrap() / 1e3);
         let delay = Time::from_millis(200);
         let mut count = 0;

@@ -7,10 +7,10 @@
 
 use aqmlab_net::Time;
 
-use super::filter::Smallest;
-use super::flight::Sent;
+use super::segment_log::Sent;
+use crate::filter::Smallest;
 
-/// Segments told by SACK without a sign of reordering after which nothing more is waited for.
+/// Segments reported by SACK without a sign of reordering after which nothing more is waited for.
 const DUP_THRESH: u64 = 3;
 /// Recoveries without a D-SACK after which the reordering window is the smallest again.
 const PERSISTENCE: u8 = 16;
@@ -143,7 +143,7 @@ mod tests {
     /// rack_reo_wnd.csv: min_rtt, srtt, seen, recovering, three told, multiple, window, lost after.
     #[test]
     fn rk02_the_reordering_window_is_that_of_the_trace() {
-        let rows = include_str!("../../tests/data/modern/rack_reo_wnd.csv");
+        let rows = include_str!("../../../tests/data/modern/rack_reo_wnd.csv");
         let mut count = 0;
         for row in rows.lines().skip(1) {
             let cells: Vec<&str> = row.split(',').collect();

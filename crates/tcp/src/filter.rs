@@ -24,7 +24,7 @@ impl<T, const MAX: bool> Default for Windowed<T, MAX> {
 }
 
 impl<T: PartialOrd + Copy, const MAX: bool> Windowed<T, MAX> {
-    /// Adds a value; those of epochs `length` and more before this one are forgotten.
+    /// Adds a value; those that are `length` epochs old, or older, are forgotten.
     #[inline]
     pub(crate) fn add(&mut self, epoch: u64, value: T, length: u64) {
         // Most values are no news: their epoch has had a better one.
@@ -57,7 +57,7 @@ impl<T: PartialOrd + Copy, const MAX: bool> Windowed<T, MAX> {
         self.kept.push_back((epoch, value));
     }
 
-    /// Forgets the values of epochs `length` and more before this one.
+    /// Forgets the values that are `length` epochs old, or older.
     pub(crate) fn forget(&mut self, epoch: u64, length: u64) {
         while let Some(&(at, _)) = self.kept.front()
             && at + length <= epoch

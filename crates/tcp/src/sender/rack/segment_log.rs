@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use aqmlab_net::Time;
 
 use super::rack::Rack;
-use crate::scoreboard::Scoreboard;
+use crate::sender::scoreboard::Scoreboard;
 
 /// A segment that is out.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Sent {
     pub(crate) len: u64,
     /// When it was sent last.
     pub(crate) at: Time,
-    /// The peer has told by SACK that it has arrived.
+    /// The peer has reported by SACK that it has arrived.
     sacked: bool,
     /// It is thought to be lost: it waits to be sent again, or has been ([`Self::repaired`]).
     lost: bool,
@@ -107,7 +107,7 @@ pub(crate) struct Loss {
     pub(crate) app_limited: bool,
 }
 
-/// What an ACK told.
+/// What an ACK reports.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct News {
     /// Bytes delivered.
@@ -128,10 +128,10 @@ pub(crate) struct News {
 
 /// The segments that are out, oldest first, and what follows from them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Flight {
+pub(crate) struct SegmentLog {
     sent: VecDeque<Sent>,
     board: Scoreboard,
-    /// Segments told by SACK; bytes of them; bytes of holes.
+    /// Segments reported by SACK; bytes of them; bytes of holes.
     pub(crate) sacked_segments: u64,
     sacked: u64,
     holes: u64,
@@ -146,11 +146,11 @@ pub(crate) struct Flight {
     first_sent: Time,
     /// Samples are limited by the application until this much is delivered; 0: they are not.
     app_limited_until: u64,
-    /// What the ACK at hand has told.
+    /// What the ACK at hand reports.
     pub(crate) news: News,
 }
 
-impl Flight {
+impl SegmentLog {
     /// Bytes on their way: neither delivered nor lost, or sent again since.
     #[inline]
     pub(crate) fn pipe(&self, una: u64, max: u64) -> u64 {
@@ -174,7 +174,7 @@ impl Flight {
         (self.sacked | self.holes) == 0 && self.resent_end <= una
     }
 
-    /// Whether the peer has told of anything beyond a gap.
+    /// Whether the peer has reported anything beyond a gap.
     pub(crate) fn has_gaps(&self) -> bool {
         self.sacked > 0
     }
@@ -329,7 +329,7 @@ impl Flight {
         }
     }
 
-    /// The peer tells that `[from, to)` has arrived.
+    /// The peer reports that `[from, to)` has arrived.
     pub(crate) fn on_sack(&mut self, from: u64, to: u64, recover: u64, now: Time, rack: &mut Rack) {
         let mut seq = self.board.skip(from);
         while seq < to {
@@ -362,7 +362,7 @@ impl Flight {
         }
     }
 
-    /// The peer has dropped what it told of (RFC 2018, section 8): only what it acknowledges counts.
+    /// The peer has dropped what it reported (RFC 2018, section 8): only what it acknowledges counts.
     pub(crate) fn forget_sacks(&mut self) {
         self.board.clear();
         for sent in &mut self.sent {
@@ -371,7 +371,7 @@ impl Flight {
         (self.sacked, self.sacked_segments) = (0, 0);
     }
 
-    /// Whether the peer has told of the oldest segment, and does not acknowledge it.
+    /// Whether the peer has reported the oldest segment, and does not acknowledge it.
     pub(crate) fn is_reneged(&self) -> bool {
         self.sent.front().is_some_and(|sent| sent.sacked)
     }
@@ -400,7 +400,7 @@ impl Flight {
     }
 
     /// The ACK is taken in: the sample of the delivery rate, if there is one. Shorter than
-    /// `min_rtt` an interval tells of compressed ACKs, not of a rate.
+    /// `min_rtt` an interval shows compressed ACKs, not a rate.
     pub(crate) fn rate(&mut self, min_rtt: Option<Time>) -> Option<Rate> {
         if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
@@ -505,29 +505,27 @@ mod tests {
     #[test]
     fn b301_a_rate_is_of_the_longer_interval_and_of_a_round_trip_at_least() {
         let ms = Time::from_millis;
-        let mut flight = Flight::default();
+        let mut log = SegmentLog::default();
         let mut rack = Rack::default();
-        let mut acknowledge = |flight: &mut Flight, ack, at| {
-            flight.begin();
-            flight.acknowledge(ack, 0, ms(at), &mut rack);
-            flight
-                .rate(None)
-                .map(|rate| (rate.delivered, rate.interval))
+        let mut acknowledge = |log: &mut SegmentLog, ack, at| {
+            log.begin();
+            log.acknowledge(ack, 0, ms(at), &mut rack);
+            log.rate(None).map(|rate| (rate.delivered, rate.interval))
         };
-        flight.on_send(0, 1000, 0, ms(0));
-        flight.on_send(1000, 2000, 1000, ms(50));
-        assert_eq!(acknowledge(&mut flight, 1000, 150), Some((1000, ms(150))));
-        assert_eq!(acknowledge(&mut flight, 2000, 151), Some((2000, ms(151))));
-        flight.on_send(2000, 3000, 1000, ms(152));
-        flight.on_send(3000, 4000, 2000, ms(252));
-        let _ = acknowledge(&mut flight, 3000, 300);
+        log.on_send(0, 1000, 0, ms(0));
+        log.on_send(1000, 2000, 1000, ms(50));
+        assert_eq!(acknowledge(&mut log, 1000, 150), Some((1000, ms(150))));
+        assert_eq!(acknowledge(&mut log, 2000, 151), Some((2000, ms(151))));
+        log.on_send(2000, 3000, 1000, ms(152));
+        log.on_send(3000, 4000, 2000, ms(252));
+        let _ = acknowledge(&mut log, 3000, 300);
         let sending = ms(252 - 50);
         assert_eq!(
-            acknowledge(&mut flight, 4000, 301),
+            acknowledge(&mut log, 4000, 301),
             Some((2000, sending)),
             "compressed ACKs make no rate beyond that of sending"
         );
-        assert!(flight.rate(Some(sending)).is_some());
-        assert_eq!(flight.rate(Some(sending + ms(1))), None);
+        assert!(log.rate(Some(sending)).is_some());
+        assert_eq!(log.rate(Some(sending + ms(1))), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What the peer has told by SACK blocks, and what follows for recovery: RFC 6675, section 4.
+//! What the peer has reported by SACK blocks, and what follows for recovery: RFC 6675, section 4.
 
 /// Segments that must be known to have arrived above a loss (RFC 6675: DupThresh).
 const DUP_THRESH: usize = 3;
@@ -48,7 +48,7 @@ impl Scoreboard {
         }
     }
 
-    /// Forgets what the peer told (RFC 2018, section 8: after a time-out the data may be gone).
+    /// Forgets what the peer reported (RFC 2018, section 8: after a time-out the data may be gone).
     pub(crate) fn clear(&mut self) {
         self.sacked.clear();
         self.high_rxt = 0;

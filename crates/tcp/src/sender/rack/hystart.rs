@@ -93,7 +93,7 @@ mod tests {
     /// and every event.
     #[test]
     fn hy01_hy02_hy03_hy04_every_round_is_that_of_the_trace() {
-        let text = include_str!("../../tests/data/modern/hystartpp.csv");
+        let text = include_str!("../../../tests/data/modern/hystartpp.csv");
         let rows: Vec<Vec<&str>> = text
             .lines()
             .skip(1)

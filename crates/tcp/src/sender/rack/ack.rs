@@ -1,0 +1,405 @@
+//! What an ACK reports, and what follows for losses, the window and the timers.
+
+use aqmlab_net::Time;
+
+use super::RackSender;
+use super::hystart::{Arrival, LIMIT};
+use crate::agreed::Agreed;
+use crate::context::Context;
+use crate::control::{Cause, Marks, Sample};
+use crate::profile::{BackoffEnd, RateReduction, SlowStartExit};
+use crate::recovery::RecoveryState;
+use crate::segment::{Flags, Outbox, Segment, Stamps};
+use crate::sender::prr::Prr;
+use crate::sender::space::Space;
+
+/// Duplicate ACKs that mean a loss where the peer sends no SACK (RFC 5681, section 3.2).
+const DUP_THRESH: u32 = 3;
+
+/// What was so before an ACK.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    pub(super) una: u64,
+    pub(super) pipe: u64,
+    /// The window was used.
+    pub(super) window_limited: bool,
+    pub(super) state: RecoveryState,
+}
+
+impl RackSender {
+    /// Takes an acknowledgement of what was sent; it is no more than that.
+    #[inline(never)]
+    pub(in crate::sender) fn on_ack(
+        &mut self,
+        space: &mut Space,
+        segment: &Segment,
+        cx: &Context<'_>,
+        out: &mut impl Outbox,
+    ) {
+        let pipe = self.pipe(space, cx.profile.mss.0);
+        let before = Before {
+            una: space.una,
+            pipe,
+            window_limited: space.uses_window(pipe, cx),
+            state: space.recovery_state,
+        };
+        let dsack = self.take_arrivals(space, segment, cx);
+        self.measure_arrivals(space, segment, cx, out);
+        let marks = self.take_marks(space, segment, cx);
+        space.una = space.una.max(segment.ack);
+        space.nxt = space.nxt.max(space.una);
+        let advances = space.una > before.una;
+        self.count_duplicates(space, segment, advances, cx);
+        self.end_probe(space, segment.ack, advances, dsack, before.pipe, cx);
+        match space.recovery_state {
+            RecoveryState::Recovery if space.una >= space.recover => self.end_recovery(space, cx),
+            RecoveryState::Loss => self.judge_timeout(space, advances, cx),
+            _ => {}
+        }
+        self.undo_by_reports(space, advances, before.state, cx);
+        self.find_losses(space, advances, cx);
+        if space.is_open() && self.log.holes() > 0 {
+            self.enter_recovery(space, before.pipe, cx);
+        }
+        self.sample_control(space, &before, marks, cx);
+        self.move_window(space, &before, advances, marks, cx);
+        self.set_pace(space, cx);
+        self.restart_timers(space, advances, cx);
+    }
+
+    /// What has arrived by this ACK; whether it reports a duplicate (D-SACK: RFC 2883).
+    fn take_arrivals(&mut self, space: &mut Space, segment: &Segment, cx: &Context<'_>) -> bool {
+        let (una, max, recover) = (space.una, space.max, space.recover);
+        let (sacking, echoed) = (space.sacks(), self.echoed(space, segment, cx));
+        let Self {
+            log, rack, undo, ..
+        } = self;
+        log.begin();
+        rack.echoed = echoed;
+        if segment.ack > una {
+            log.acknowledge(segment.ack, recover, cx.now, rack);
+        }
+        let una = una.max(segment.ack);
+        let mut dsack = false;
+        if sacking {
+            let full = |(from, to)| (Segment::unwrap_seq(from, una), Segment::unwrap_seq(to, una));
+            let mut blocks = segment.options.sack_blocks().map(full);
+            let first = blocks.next();
+            let second = blocks.next();
+            if let Some((from, to)) = first {
+                let is_inside = second.is_some_and(|(low, high)| low <= from && to <= high);
+                dsack = to <= segment.ack || is_inside;
+                if dsack {
+                    undo.on_duplicate(from);
+                }
+            }
+            for (from, to) in first.into_iter().chain(second).chain(blocks) {
+                if una <= from && from < to && to <= max {
+                    log.on_sack(from, to, recover, cx.now, rack);
+                }
+            }
+        }
+        rack.on_ack(una, max, dsack);
+        dsack
+    }
+
+    /// When the segment was sent whose time stamp the peer echoes, to the millisecond.
+    fn echoed(&self, space: &Space, segment: &Segment, cx: &Context<'_>) -> Option<Time> {
+        if !space.agreed.has(Agreed::STAMPS) || cx.profile.stamps() != Some(Stamps::Rfc7323) {
+            return None;
+        }
+        let stamps = segment.options.timestamps()?;
+        let now = cx.host.millis(cx.now);
+        let passed = Time::from_millis(u64::from(now.wrapping_sub(stamps.echo)));
+        Some(Time::from_millis(u64::from(now)).saturating_sub(passed))
+    }
+
+    /// The round trip of this ACK, for the retransmission timer.
+    pub(super) fn measure_arrivals(
+        &mut self,
+        space: &mut Space,
+        segment: &Segment,
+        cx: &Context<'_>,
+        out: &mut impl Outbox,
+    ) {
+        let advances = segment.ack > space.una;
+        let echoed = self.rack.echoed.filter(|_| advances);
+        let by_stamp = echoed.map(|echoed| cx.now.saturating_sub(echoed));
+        if let Some(time) = self.log.news.longest_rtt.or(by_stamp) {
+            self.probe.on_round_trip();
+            let (sent, cwnd) = (cx.now.saturating_sub(time), space.control.window());
+            space.on_round_trip(sent, cwnd, cx, out);
+        }
+        if advances && cx.profile.backoff_ends_with != BackoffEnd::Sample {
+            space.rto.end_backoff(cx.profile);
+        }
+    }
+
+    /// The marks that the ACK reports, for the congestion control; the stack answers marks that the control
+    /// leaves to it.
+    fn take_marks(&mut self, space: &mut Space, segment: &Segment, cx: &Context<'_>) -> Marks {
+        let news = &self.log.news;
+        let reported = Marks {
+            bytes: news.delivered,
+            segments: news.segments,
+        };
+        let marks = if space.agreed.has(Agreed::ACCURATE) {
+            let segments = self.read_counter(space, segment, &reported, cx);
+            let bytes = segments * cx.profile.mss.0;
+            Marks { bytes, segments }
+        } else if space.agreed.has(Agreed::ECN) && segment.flags.has(Flags::ECE) {
+            reported
+        } else {
+            return Marks::default();
+        };
+        let answers = cx.profile.congestion_control.answers_marks();
+        if answers && !space.falls_back(cx) {
+            space.answer_echo(segment.ack);
+            return marks;
+        }
+        if marks.segments > 0 {
+            space.on_echo(segment.ack, cx);
+        }
+        // Without accurate feedback it is Reno: marks are no concern of its own.
+        if answers { Marks::default() } else { marks }
+    }
+
+    /// Without SACK duplicate ACKs stand for what has arrived beyond a gap.
+    fn count_duplicates(
+        &mut self,
+        space: &mut Space,
+        segment: &Segment,
+        advances: bool,
+        cx: &Context<'_>,
+    ) {
+        if space.sacks() {
+            return;
+        }
+        let pure = segment.len == 0 && !segment.flags.has(Flags::FIN);
+        if advances {
+            let delivered = self.log.news.segments.saturating_sub(1);
+            self.dup_acks = match space.recovery_state {
+                RecoveryState::Recovery => self.dup_acks.saturating_sub(delivered as u32),
+                _ => 0,
+            };
+        } else if segment.ack == space.una && space.una < space.max && pure {
+            self.dup_acks += 1;
+            let most = space.in_flight().div_ceil(cx.profile.mss.0) as u32;
+            self.dup_acks = self.dup_acks.min(most.saturating_sub(1));
+        }
+    }
+
+    // ---- losses ----
+
+    /// Marks what is lost, and sets the reordering timer to the next time when something will be.
+    pub(super) fn find_losses(&mut self, space: &mut Space, advances: bool, cx: &Context<'_>) {
+        let (una, recover) = (space.una, space.recover);
+        let recovering = !space.is_open();
+        let srtt = space.rto.smoothed(cx.profile);
+        let (sacking, dup_acks) = (space.sacks(), self.dup_acks);
+        let in_recovery = space.recovery_state == RecoveryState::Recovery;
+        self.reo_at = Time::NEVER;
+        if !sacking {
+            let third = dup_acks >= DUP_THRESH && !recovering && una >= recover;
+            if third || (in_recovery && advances) {
+                self.log.lose_oldest();
+            }
+            return;
+        }
+        if self.log.is_doubtful(una) {
+            let sacked = self.log.sacked_segments;
+            let patience = self.rack.patience(srtt, recovering, sacked);
+            let next = self.log.detect(&self.rack, patience, cx.now);
+            self.reo_at = next.unwrap_or(Time::NEVER);
+        }
+    }
+
+    /// A loss was found: the window is cut once, and what is lost goes again. `pipe`: bytes on
+    /// their way before.
+    pub(super) fn enter_recovery(&mut self, space: &mut Space, pipe: u64, cx: &Context<'_>) {
+        self.remember_window(space);
+        let cwnd = space.cut_for_loss(pipe, cx);
+        self.counts.fast_retransmits += 1;
+        space.recover = space.max;
+        space.recovery_state = RecoveryState::Recovery;
+        if !cx.profile.congestion_control.owns_window()
+            && cx.profile.rate_reduction == RateReduction::AtOnce
+        {
+            space.control.set_window(cwnd);
+        }
+        self.prr = Prr::begin(pipe.max(cx.profile.mss.0));
+        self.restart_rto(space, cx);
+    }
+
+    /// All that was out when the loss was found has arrived.
+    fn end_recovery(&mut self, space: &mut Space, cx: &Context<'_>) {
+        space.recovery_state = RecoveryState::Open;
+        self.dup_acks = 0;
+        self.rack.on_recovered();
+        if !cx.profile.congestion_control.owns_window() {
+            space.control.set_window(space.control.ssthresh());
+        }
+    }
+
+    /// The retransmission timer has expired (RFC 8985, section 6.3): the oldest segment is lost, and
+    /// what is overdue; the rest is left to RACK.
+    pub(super) fn lose_by_timeout(&mut self, space: &mut Space, cx: &Context<'_>) {
+        let (una, state, sacking) = (space.una, space.recovery_state, space.sacks());
+        let srtt = space.rto.smoothed(cx.profile);
+        // Lost once more, the same data is the same congestion; and what a recovery has cut for.
+        let repeated = std::mem::replace(&mut self.timed_out_at, una) == una;
+        let cut = match state {
+            RecoveryState::Open => true,
+            _ => una >= space.recover && !repeated,
+        };
+        if cut {
+            self.remember_window(space);
+        }
+        let outstanding = self.pipe(space, cx.profile.mss.0);
+        self.log.begin();
+        if self.log.is_reneged() {
+            self.log.forget_sacks();
+        }
+        let sacked = self.log.sacked_segments;
+        let patience = self.rack.patience(srtt, true, sacked);
+        self.log.lose_oldest();
+        self.log.lose_overdue(sacking.then_some(patience), cx.now);
+        self.reo_at = Time::NEVER;
+        self.pto_at = Time::NEVER;
+        self.probe.forget();
+        self.begin_judging(state, cx);
+        if cut {
+            space.cut(outstanding, Cause::Timeout, cx);
+        }
+        self.dup_acks = 0;
+        space.recovery_state = RecoveryState::Loss;
+        space.recover = space.max;
+        let window = self.pipe(space, cx.profile.mss.0) + cx.profile.mss.0;
+        space.control.set_window(window);
+        self.restart_rto(space, cx);
+    }
+
+    // ---- the window ----
+
+    pub(super) fn move_window(
+        &mut self,
+        space: &mut Space,
+        before: &Before,
+        advances: bool,
+        marks: Marks,
+        cx: &Context<'_>,
+    ) {
+        let news = &self.log.news;
+        let (delivered, lost) = (news.delivered, !news.losses.is_empty());
+        if space.recovery_state == RecoveryState::Recovery {
+            if delivered > 0 && advances {
+                space.pass(delivered, cx);
+            }
+            self.reduce(space, advances && !lost, cx);
+            return;
+        }
+        if !advances {
+            return;
+        }
+        let echoed = marks.segments > 0 && !cx.profile.congestion_control.answers_marks();
+        let opens =
+            before.state != RecoveryState::Recovery || cx.profile.recovery_exit_opens_window;
+        let opens = before.window_limited && opens && !echoed;
+        if opens && !self.open_by_hystart(space, delivered, cx) {
+            space.open(delivered, cx);
+        } else {
+            space.pass(delivered, cx);
+        }
+    }
+
+    /// Proportional rate reduction (RFC 9937): the window is what is on its way and what the ACK
+    /// allows beside it.
+    pub(super) fn reduce(&mut self, space: &mut Space, safe: bool, cx: &Context<'_>) {
+        if cx.profile.congestion_control.owns_window()
+            || cx.profile.rate_reduction == RateReduction::AtOnce
+        {
+            return;
+        }
+        let mss = cx.profile.mss.0;
+        let (ssthresh, pipe) = (space.control.ssthresh(), self.pipe(space, mss));
+        let dup_ack = u64::from(!space.sacks() && !safe) * mss;
+        let news = self.log.news.delivered.max(dup_ack);
+        if news == 0 && self.log.news.losses.is_empty() {
+            return;
+        }
+        let allowed = self.prr.on_delivered(news, pipe, ssthresh, safe, mss);
+        space.control.set_window(pipe + allowed);
+    }
+
+    /// The congestion control gets a sample of each ACK.
+    pub(super) fn sample_control(
+        &mut self,
+        space: &mut Space,
+        before: &Before,
+        marks: Marks,
+        cx: &Context<'_>,
+    ) {
+        let in_flight = self.pipe(space, cx.profile.mss.0);
+        let srtt = space.rto.smoothed(cx.profile);
+        let (una, max, state) = (space.una, space.max, space.recovery_state);
+        let min_rtt = self.rack.min_rtt();
+        let rate = self.log.rate(min_rtt);
+        let log = &self.log;
+        space.control.on_sample(&Sample {
+            now: cx.now,
+            profile: cx.profile,
+            state,
+            una,
+            max,
+            acked: log.news.delivered,
+            advances: una > before.una,
+            marks,
+            losses: &log.news.losses,
+            rtt: log.news.rtt,
+            srtt,
+            rate,
+            delivered: log.delivered,
+            lost: log.lost,
+            in_flight_before: before.pipe,
+            in_flight,
+            window_limited: before.window_limited,
+        });
+        if space.control.limits_samples() {
+            self.log.limit_by_application(in_flight);
+        }
+    }
+
+    /// An ACK in the first slow start opens the window; false if the congestion control is to do so.
+    pub(super) fn open_by_hystart(
+        &mut self,
+        space: &mut Space,
+        acked: u64,
+        cx: &Context<'_>,
+    ) -> bool {
+        let profile = cx.profile;
+        // A later slow start has a threshold.
+        let is_first = space.control.ssthresh() >= profile.initial_ssthresh.0;
+        if profile.slow_start_exit != SlowStartExit::HystartPlusPlus
+            || !is_first
+            || !space.control.in_slow_start(profile)
+        {
+            return false;
+        }
+        let most = match self.pace.is_set() {
+            true => u64::MAX,
+            false => LIMIT * profile.mss.0,
+        };
+        let ack = Arrival {
+            acked,
+            rtt: self.log.news.rtt,
+            una: space.una,
+            max: space.max,
+        };
+        let (bytes, over) = self.hystart.on_ack(&ack, most);
+        space.control.open_by(bytes);
+        if over {
+            space.control.set_ssthresh(space.control.window());
+        }
+        true
+    }
+}

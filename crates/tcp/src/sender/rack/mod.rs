@@ -1,0 +1,94 @@
+//! The sender that keeps a log of each segment: what Linux has been since 2018.
+//!
+//! One mechanism serves all: the log ([`segment_log`]) gives round trips, delivery rates and the bytes in
+//! flight; RACK ([`rack`]) finds losses by it, the tail loss probe ([`probe`]) those that no ACK
+//! would show; F-RTO, D-SACK and Eifel take back what proved wrong ([`undo`]); pacing ([`pace`]) spreads
+//! what is sent. Congestion controls see all of it in a [`Sample`](crate::control::Sample) per ACK.
+
+mod accecn;
+mod ack;
+mod fast_path;
+mod hystart;
+mod marks;
+mod output;
+pub(crate) mod pace;
+mod pacing;
+mod probe;
+mod rack;
+pub(crate) mod segment_log;
+mod spurious;
+mod tail_loss_probe;
+mod timers;
+mod undo;
+
+use aqmlab_net::Time;
+
+use super::prr::Prr;
+use super::space::{Counts, Space};
+use crate::agreed::Agreed;
+use accecn::MarkReader;
+use hystart::HyStart;
+use pace::Pace;
+use probe::Probe;
+use rack::Rack;
+use segment_log::SegmentLog;
+use undo::{Spurious, Undo};
+
+/// What such a sender has beside its [`Space`], which every step gets as well.
+#[derive(Clone, Debug)]
+pub(crate) struct RackSender {
+    pub(super) counts: Counts,
+    log: SegmentLog,
+    rack: Rack,
+    prr: Prr,
+    undo: Undo,
+    spurious: Spurious,
+    probe: Probe,
+    pace: Pace,
+    hystart: HyStart,
+    marks: MarkReader,
+    /// Duplicate ACKs, where the peer sends no SACK.
+    dup_acks: u32,
+    /// Behind the last segment sent that was not full.
+    small_end: u64,
+    /// `una` at the last time-out: a further one with the same value repeats it.
+    timed_out_at: u64,
+    /// When the retransmission timer expires, RACK's reordering timer, the probe's.
+    rto_at: Time,
+    reo_at: Time,
+    pto_at: Time,
+}
+
+impl Default for RackSender {
+    fn default() -> Self {
+        Self {
+            counts: Counts::default(),
+            log: SegmentLog::default(),
+            rack: Rack::default(),
+            prr: Prr::default(),
+            undo: Undo::default(),
+            spurious: Spurious::default(),
+            probe: Probe::default(),
+            pace: Pace::default(),
+            hystart: HyStart::default(),
+            marks: MarkReader::default(),
+            dup_acks: 0,
+            small_end: 0,
+            timed_out_at: 0,
+            rto_at: Time::NEVER,
+            reo_at: Time::NEVER,
+            pto_at: Time::NEVER,
+        }
+    }
+}
+
+impl RackSender {
+    /// Bytes on their way. Without SACK each duplicate ACK stands for a segment that has arrived.
+    fn pipe(&self, space: &Space, mss: u64) -> u64 {
+        let pipe = self.log.pipe(space.una, space.max);
+        if space.agreed.has(Agreed::SACK) {
+            return pipe;
+        }
+        pipe.saturating_sub(u64::from(self.dup_acks) * mss)
+    }
+}

@@ -1,0 +1,81 @@
+//! The three timers, of which the next one runs: retransmission, RACK's reordering, tail loss probe.
+
+use aqmlab_net::Time;
+
+use super::RackSender;
+use crate::context::Context;
+use crate::receiver::Receiver;
+use crate::segment::Outbox;
+use crate::sender::space::Space;
+
+impl RackSender {
+    pub(super) fn restart_rto(&mut self, space: &mut Space, cx: &Context<'_>) {
+        self.rto_at = space.deadline(cx);
+    }
+
+    pub(super) fn restart_timers(&mut self, space: &mut Space, advances: bool, cx: &Context<'_>) {
+        if advances {
+            self.restart_rto(space, cx);
+            self.schedule_probe(space, cx);
+        }
+        let is_open = space.is_open();
+        if !is_open || self.reo_at < Time::NEVER {
+            self.pto_at = Time::NEVER; // What is known to be late is not probed.
+        }
+        self.set_timer(space, cx);
+    }
+
+    /// The next of the timers is the one that runs.
+    pub(super) fn set_timer(&mut self, space: &mut Space, cx: &Context<'_>) {
+        let outstanding = space.una < space.max;
+        if outstanding && self.rto_at == Time::NEVER {
+            self.restart_rto(space, cx);
+        }
+        if !outstanding {
+            (self.rto_at, self.reo_at) = (Time::NEVER, Time::NEVER);
+            self.pto_at = Time::NEVER;
+        }
+        let next = self.rto_at.min(self.reo_at).min(self.pto_at);
+        space.retransmit_at = next;
+        if space.ecn.holds() && next == Time::NEVER {
+            space.arm(cx);
+        }
+    }
+
+    /// One of the timers has expired; false: that of retransmissions, once too often for the same data.
+    #[inline(never)]
+    pub(in crate::sender) fn on_timer(
+        &mut self,
+        space: &mut Space,
+        receiver: &mut Receiver,
+        cx: &Context<'_>,
+        out: &mut impl Outbox,
+    ) -> bool {
+        space.ecn.release();
+        let before = self.pipe(space, cx.profile.mss.0);
+        if self.reo_at <= cx.now {
+            self.log.begin();
+            self.find_losses(space, false, cx);
+            if space.is_open() && self.log.holes() > 0 {
+                self.enter_recovery(space, before, cx);
+                self.reduce(space, false, cx);
+            }
+        } else if self.pto_at <= cx.now {
+            self.send_probe(space, receiver, cx, out);
+        } else if self.rto_at <= cx.now {
+            return self.on_timeout(space, cx);
+        }
+        self.set_timer(space, cx);
+        true
+    }
+
+    fn on_timeout(&mut self, space: &mut Space, cx: &Context<'_>) -> bool {
+        if !space.on_expiry(cx) {
+            return false;
+        }
+        self.counts.retransmissions.timeouts += 1;
+        space.arm(cx);
+        self.lose_by_timeout(space, cx);
+        true
+    }
+}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from aqmlab.cards.candidates import candidate
+from aqmlab.cards.card import TIERS
+from aqmlab.cards.evaluation import SEEDS, tier_cells
 from aqmlab.cards.generator import cells, scenario_of, toml_of
 from aqmlab.cards.overview import suite_cells
 from aqmlab.cards.suites import SUITES, chosen, measures, rows
-from conftest import Cli
+from conftest import ROOT, Cli
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -32,6 +35,17 @@ def test_measures_belong_to_tests() -> None:
     tests = {row.id: row for row in rows("card")}
     for measure in measures():
         assert not tests[measure.test].not_realised
+
+
+def test_the_page_counts_tests_as_they_are() -> None:
+    text = (ROOT / "docs/evaluate.md").read_text()
+    for tier in TIERS:
+        settings, seeds = len(tier_cells(tier)), len(SEEDS[tier])
+        assert f"| {tier} | {settings} | {seeds} | {settings * seeds:,} |" in text
+    for suite in SUITES:
+        found = rows(suite)
+        realised = sum(not row.not_realised for row in found)
+        assert re.search(rf"\| `{suite}` \| .* \| {len(found)} \| {realised} \|", text), suite
 
 
 def test_the_rfc_has_all_its_tests() -> None:

@@ -212,6 +212,18 @@ class Paper:
         """The table of this id."""
         return next(table for table in self.tables if table.id == name)
 
+    @property
+    def measures_early(self) -> bool:
+        """Whether quick runs have another warm-up or duration than the usual ones."""
+        return any(field.startswith("measure.") for field, _ in self.quick)
+
+    @property
+    def why_quick(self) -> str:
+        """What keeps quick runs from being scored."""
+        if self.measures_early:
+            return "too short and too early to judge"
+        return "of full length, but of one seed"
+
     def why_excluded(self, table: str, row: Row, column: str) -> str:
         """Why a cell is not scored; empty: it is."""
         found = (entry.reason for entry in self.excluded if entry.covers(table, row, column))

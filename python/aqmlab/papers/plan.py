@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from aqmlab.errors import AqmlabError
 from aqmlab.papers.paper import Paper, Row, Table
 from aqmlab.papers.rule import rows_of
 from aqmlab.scenario.scenario import Scenario
@@ -51,20 +52,20 @@ class Plan:
 
     def add_figures(self, wanted: Sequence[Figure]) -> None:
         """Plans the rows that some figures show."""
-        tables = {table.id: table for table in self.paper.tables}
         for figure in wanted:
-            for name, label in figure.places(tables):
-                self._add_row(tables[name], tables[name].row(label))
+            for name, label in self._places(figure):
+                table = self.paper.table(name)
+                self._add_row(table, table.row(label))
 
-    def keep(self, names: Container[str], answered: Container[str] = ()) -> None:
+    def keep(self, names: Container[str], reused: Container[str] = ()) -> None:
         """Forgets every row one of whose runs is not among these.
 
-        Rows may also have runs that are answered without being there.
+        Rows may also have runs for which numbers stand in.
         """
         self.rows = {
             row: runs
             for row, runs in self.rows.items()
-            if all(name in names or name in answered for name in runs)
+            if all(name in names or name in reused for name in runs)
         }
         used = {name for runs in self.rows.values() for name in runs}
         self.scenarios = {name: self.scenarios[name] for name in self.scenarios if name in used}
@@ -78,6 +79,43 @@ class Plan:
         name = f"{scenario.key[:16]}-s{seed}"
         self.scenarios.setdefault(name, scenario)
         return name
+
+    def drawn(self, figures: Sequence[Figure], names: Sequence[str]) -> set[str]:
+        """The runs of which more than numbers is needed: those of figures of these names.
+
+        Other figures come with their tables, and do without.
+
+        Raises:
+            AqmlabError: quick runs have no row of a named figure.
+        """
+        named = {name.lower() for name in names}
+        needed: set[str] = set()
+        for figure in figures:
+            if figure.id.lower() in named:
+                places = [place for place in self._places(figure) if place in self.rows]
+                if not places:
+                    raise AqmlabError(
+                        f"figure {figure.id}: quick runs leave out all of its rows; "
+                        "repeat the figure without --quick"
+                    )
+                needed.update(name for place in places for name in self.rows[place])
+        return needed
+
+    def lacking(self, figures: Sequence[Figure], reused: Container[str]) -> list[str]:
+        """Ids of the figures without some of their curves, because numbers draw none."""
+        return [
+            figure.id
+            for figure in figures
+            if any(
+                name in reused
+                for place in self._places(figure)
+                for name in self.rows.get(place, ())
+            )
+        ]
+
+    def _places(self, figure: Figure) -> list[tuple[str, str]]:
+        """Table and label of the rows of a figure."""
+        return figure.places({table.id: table for table in self.paper.tables})
 
     @property
     def further_runs(self) -> int:

@@ -22,9 +22,7 @@ from aqmlab.papers.scoreboard import Scoreboard, fit_cells, table_cells, with_re
 from aqmlab.results.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
-
-    from aqmlab.papers.paper import Figure
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["reproduce"]
 
@@ -76,12 +74,12 @@ def reproduce(
     plan.add_tables([table for table in source.tables if table in chosen or table.id in lines])
     plan.add_figures(figures)
     planned = len(plan.rows)
+    whole = set() if finished_only else plan.drawn(figures, tables or ())
 
     # Run what numbers of the paper's file cannot stand in for.
     of_runs = quantities(plan, chosen, fits)
     cached = cache.read(source.folder / cache.FILE, source) if measured else {}
     present = {path.name for path in (folder / "runs").glob("*") if path.is_dir()}
-    whole = set() if finished_only else _drawn(plan, figures, tables or ())
     reused = cache.reusable(cached, of_runs, present | whole)
     if finished_only:
         plan.keep(present, reused)
@@ -104,7 +102,6 @@ def reproduce(
     others = [] if quick else alternatives(source, cells, judged, titles)
 
     # Write.
-    early = quick and _measures_early(source)
     ended = reused.keys() | {name for name, run in runs.items() if isinstance(run, Run)}
     result = Reproduction(
         paper=source,
@@ -113,7 +110,7 @@ def reproduce(
         further=FurtherRuns(
             sorted({seed for row in plan.rows for seed in more.get(row, ())}), plan.further_runs
         ),
-        quick=_why_quick(source) if quick else "",
+        quick=source.why_quick if quick else "",
         length="quick" if quick else "usual" if source.full and not full else "published",
         rows=Rows(sum(ended.issuperset(names) for names in plan.rows.values()), planned),
         board=Scoreboard(titles, not quick, cells),
@@ -123,64 +120,17 @@ def reproduce(
         runs=len(plan.scenarios),
         cpu_s=sum(run.metadata["cpu_s"] for run in runs.values() if isinstance(run, Run))
         + sum(entry.cpu_s for entry in reused.values()),
-        reused=Reused(len(reused), _lacking(plan, figures, reused)) if measured else None,
+        reused=Reused(len(reused), plan.lacking(figures, reused)) if measured else None,
         figures=paper_figures.draw(
             figures,
             {table.id: table for table in source.tables},
             lambda table, label: _finished(plan.rows.get((table, label), ()), runs),
             folder / "figures",
             quick=quick,
-            early=early,
+            early=quick and source.measures_early,
         ),
     )
     return _written(result, folder, cache.to_text(source, cache.merged(cached, new)))
-
-
-def _drawn(plan: Plan, figures: Sequence[Figure], names: Sequence[str]) -> set[str]:
-    """The runs of which more than numbers is needed: those of figures of these names.
-
-    Other figures come with their tables, and do without.
-
-    Raises:
-        AqmlabError: quick runs have no row of a named figure.
-    """
-    named = {name.lower() for name in names}
-    tables = {table.id: table for table in plan.paper.tables}
-    needed = set[str]()
-    for figure in figures:
-        if figure.id.lower() in named:
-            places = [place for place in figure.places(tables) if place in plan.rows]
-            if not places:
-                raise AqmlabError(
-                    f"figure {figure.id}: quick runs leave out all of its rows; "
-                    "repeat the figure without --quick"
-                )
-            needed.update(name for place in places for name in plan.rows[place])
-    return needed
-
-
-def _lacking(plan: Plan, figures: Sequence[Figure], reused: Container[str]) -> list[str]:
-    """Ids of the figures without some of their curves, because numbers draw none."""
-    tables = {table.id: table for table in plan.paper.tables}
-    return [
-        figure.id
-        for figure in figures
-        if any(
-            name in reused for place in figure.places(tables) for name in plan.rows.get(place, ())
-        )
-    ]
-
-
-def _measures_early(paper: Paper) -> bool:
-    """Whether quick runs have another warm-up or duration than the usual ones."""
-    return any(field.startswith("measure.") for field, _ in paper.quick)
-
-
-def _why_quick(paper: Paper) -> str:
-    """What keeps quick runs from being scored."""
-    if _measures_early(paper):
-        return "too short and too early to judge"
-    return "of full length, but of one seed"
 
 
 def _finished(names: Sequence[str], runs: _Runs) -> list[Run]:

@@ -122,7 +122,7 @@ rtt = { kind = "constant", rtt = "60 ms" }
             setting,
             ("datagrams", self.flows),
             self.start_within,
-            (self.packet, self.ecn()),
+            (self.packet, self.ect.into()),
             |_| gaps,
         );
         Ok(Box::new(flows))

@@ -74,21 +74,13 @@ def run(
     out_dir: str | None,
     progress: Callable[[float], object] | None = None,
     memory: int | None = None,
-    threads: int | None = None,
 ) -> str:
     """Runs a scenario; writes its records into `out_dir`; returns the summary as JSON.
 
     `progress` is called with the share of the simulated time that is done. An exception that it
     raises ends the run and is passed on. The run may take `memory` bytes more than the process has,
-    by default most of what is free. Another thread encodes the records if the runs of this process
-    then keep no more than `threads` at work, by default :func:`available_threads`.
+    by default most of what is free.
     """
-
-def encoding_time() -> float:
-    """CPU time, in seconds, of the threads that have encoded records for this thread's runs."""
-
-def available_threads() -> int:
-    """Threads that the machine, its control groups and the process's affinity leave to it."""
 
 def run_live(
     effective: str,

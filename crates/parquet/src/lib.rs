@@ -3,7 +3,6 @@
 //! Rows go out in groups, so memory stays bounded. A table's columns are declared once, in
 //! `tables`: their names, types, units and meanings.
 
-mod background;
 mod chunk;
 mod column;
 mod encode;
@@ -15,38 +14,17 @@ mod tables;
 use std::path::Path;
 
 use aqmlab_record::{Discard, Records};
-use aqmlab_scenario::{Measure, Record};
+use aqmlab_scenario::Measure;
 
-use background::{AtWork, BackgroundRecords};
-
-pub use background::encoding_time;
 pub use column::{Column, Layout, TableAbout};
 pub use recorder::ParquetRecords;
 pub use reference::result_schema;
 pub use tables::TABLES;
 
 /// Records what `measure` asks for in `directory`; no directory, no records.
-///
-/// Where there are rows for each exchange, connection or segment, another thread encodes them if
-/// that makes no more than `threads` of this process which simulate or encode. The files are the
-/// same either way.
-pub fn recorder(directory: Option<&Path>, measure: &Measure, threads: usize) -> Box<dyn Records> {
-    let Some(directory) = directory else {
-        return Box::new(Discard);
-    };
-    let has_room = AtWork::count() + 2 <= threads;
-    let records = Box::new(ParquetRecords::new(directory, measure));
-    let wanted = |what| measure.record.contains(&what);
-    let has_rows =
-        wanted(Record::Responses) || wanted(Record::Flows) || measure.flow_trace.is_some();
-    if has_room && has_rows {
-        Box::new(BackgroundRecords::new(records))
-    } else {
-        records
+pub fn recorder(directory: Option<&Path>, measure: &Measure) -> Box<dyn Records> {
+    match directory {
+        Some(directory) => Box::new(ParquetRecords::new(directory, measure)),
+        None => Box::new(Discard),
     }
-}
-
-/// Threads that the machine, its control groups and the process's affinity leave to this process.
-pub fn available_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -10,7 +10,6 @@ use aqmlab_record::{
 };
 use aqmlab_scenario::{Measure, Record};
 
-use crate::background::AtWork;
 use crate::chunk::Zstd;
 use crate::column::FixedColumns;
 use crate::table::Table;
@@ -31,7 +30,6 @@ pub struct ParquetRecords {
     zstd: Zstd,
     /// The first error, until it is reported.
     failed: Option<RunError>,
-    _at_work: AtWork,
 }
 
 impl ParquetRecords {
@@ -49,7 +47,6 @@ impl ParquetRecords {
             traces: None,
             zstd: Zstd::new(),
             failed: None,
-            _at_work: AtWork::begin(),
         }
     }
 

@@ -50,10 +50,9 @@ mod _native {
     use super::worked::Worked;
     #[pymodule_export]
     use super::{
-        available_threads, catalog, encoding_time, engine, live_missing, live_privileged,
-        load_share, loaded_links, memory_free, offered_bps, parse, parse_bytes, play_source,
-        population, population_key, result_schema, results_version, run, run_live, schema,
-        set_population, to_json, uncongested, version,
+        catalog, engine, live_missing, live_privileged, load_share, loaded_links, memory_free,
+        offered_bps, parse, parse_bytes, play_source, population, population_key, result_schema,
+        results_version, run, run_live, schema, set_population, to_json, uncongested, version,
     };
 }
 
@@ -178,22 +177,19 @@ fn class_error(error: &ClassError) -> PyErr {
 }
 
 #[pyfunction]
-#[pyo3(signature = (effective, out_dir, progress=None, memory=None, threads=None))]
+#[pyo3(signature = (effective, out_dir, progress=None, memory=None))]
 fn run(
     py: Python<'_>,
     effective: &str,
     out_dir: Option<&str>,
     progress: Option<Bound<'_, PyAny>>,
     memory: Option<u64>,
-    threads: Option<usize>,
 ) -> PyResult<String> {
     let scenario = read_effective(effective)?;
     let memory = bound(memory);
-    let threads = threads.unwrap_or_else(available_threads);
     let holding = plugins::interpreted(effective);
     let summary = with_progress(py, progress, holding, |tell| {
-        let directory = out_dir.map(Path::new);
-        let records = aqmlab_parquet::recorder(directory, &scenario.measure, threads);
+        let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure);
         aqmlab_sim::run_within(memory, &scenario, records, tell).map_err(run_error)
     })?;
     Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
@@ -212,21 +208,10 @@ fn run_live(
     // What holds for simulated connections holds for those of the kernel, which are larger.
     bound(memory).check(&scenario).map_err(run_error)?;
     let summary = with_progress(py, progress, false, |tell| {
-        // Its packets take real time: there is plenty to encode in.
-        let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure, 1);
+        let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure);
         aqmlab_live::run(&scenario, records, tell).map_err(live_error)
     })?;
     Ok(serde_json::to_string(&summary).expect("a summary holds only what JSON can say"))
-}
-
-#[pyfunction]
-fn encoding_time() -> f64 {
-    aqmlab_parquet::encoding_time().as_secs_f64()
-}
-
-#[pyfunction]
-fn available_threads() -> usize {
-    aqmlab_parquet::available_threads()
 }
 
 #[pyfunction]

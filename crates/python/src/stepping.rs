@@ -82,7 +82,7 @@ impl Stepper {
         memory: Option<u64>,
     ) -> PyResult<Self> {
         let scenario = read_effective(effective)?;
-        let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure, 1);
+        let records = aqmlab_parquet::recorder(out_dir.map(Path::new), &scenario.measure);
         let _ = failure::take(); // of a caller that did not look
         let modules = Modules::default();
         let start = || Simulation::start_changeable(&scenario, records, bound(memory));

@@ -1,7 +1,6 @@
 //! Runs a scenario without Python and prints its summary: `cargo run --release -p aqmlab-sim
-//! --example run -- [--threads N] SCENARIO [KEY=VALUE]... [OUT_DIRECTORY]`; `--presets` alone lists
-//! the disciplines that have a name. With one thread, records are encoded by the thread that
-//! simulates; by default it takes what the machine has.
+//! --example run -- SCENARIO [KEY=VALUE]... [OUT_DIRECTORY]`; `--presets` alone lists the disciplines
+//! that have a name.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,23 +10,13 @@ use aqmlab_scenario::Scenario;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let mut first = arguments.next();
+    let first = arguments.next();
     if first.as_deref() == Some("--presets") {
         print_presets();
         return ExitCode::SUCCESS;
     }
-    let mut threads = aqmlab_parquet::available_threads();
-    if first.as_deref() == Some("--threads") {
-        let found = arguments.next().unwrap_or_default();
-        let Ok(number) = found.parse() else {
-            eprintln!("--threads: found {found:?}; a number would be right");
-            return ExitCode::from(2);
-        };
-        threads = number;
-        first = arguments.next();
-    }
     let Some(file) = first else {
-        eprintln!("usage: run [--threads N] SCENARIO [KEY=VALUE]... [OUT_DIRECTORY]");
+        eprintln!("usage: run SCENARIO [KEY=VALUE]... [OUT_DIRECTORY]");
         return ExitCode::from(2);
     };
     let (mut overrides, mut directory) = (Vec::new(), None);
@@ -37,7 +26,7 @@ fn main() -> ExitCode {
             None => directory = Some(PathBuf::from(argument)),
         }
     }
-    match run(Path::new(&file), &overrides, directory.as_deref(), threads) {
+    match run(Path::new(&file), &overrides, directory.as_deref()) {
         Ok(summary) => {
             println!("{summary}");
             ExitCode::SUCCESS
@@ -61,13 +50,12 @@ fn run(
     file: &Path,
     overrides: &[(String, String)],
     directory: Option<&Path>,
-    threads: usize,
 ) -> Result<String, Box<dyn std::error::Error>> {
     let scenario = Scenario::load(file, overrides)?;
     if let Some(directory) = directory {
         std::fs::create_dir_all(directory)?;
     }
-    let records = aqmlab_parquet::recorder(directory, &scenario.measure, threads);
+    let records = aqmlab_parquet::recorder(directory, &scenario.measure);
     let summary = aqmlab_sim::run(&scenario, records, &mut |_| true)?;
     Ok(serde_json::to_string_pretty(&summary)?)
 }

@@ -72,7 +72,7 @@ impl Case {
         fs::create_dir_all(&directory).unwrap();
         let scenario = self.scenario();
         let asked = asked(&scenario);
-        let records = recorder(Some(&directory), &scenario.measure, 1);
+        let records = recorder(Some(&directory), &scenario.measure);
         aqmlab_sim::run(&scenario, records, &mut |_| true)
             .unwrap_or_else(|error| panic!("{}: {error}", self.name));
         let mut tables: Vec<PathBuf> = fs::read_dir(&directory)

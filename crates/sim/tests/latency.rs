@@ -168,7 +168,7 @@ fn captured(text: &str, name: &str) -> (Summary, Vec<Captured>) {
     let directory = std::env::temp_dir().join(format!("aqmlab-{name}-{}", std::process::id()));
     fs::create_dir_all(&directory).expect("a folder");
     let scenario = parse(text);
-    let records = recorder(Some(&directory), &scenario.measure, 1);
+    let records = recorder(Some(&directory), &scenario.measure);
     let summary = aqmlab_sim::run(&scenario, records, &mut |_| true).expect("the run succeeds");
     let file = File::open(directory.join("capture.pcapng")).expect("a capture");
     let mut reader = CaptureReader::new(file).expect("pcapng");

@@ -65,7 +65,7 @@ fn scenario(file: &str, overrides: &[(&str, &str)]) -> Scenario {
 
 /// The run in one go.
 fn whole(scenario: &Scenario, scratch: &Scratch) -> (Summary, Files) {
-    let records = recorder(Some(&scratch.0), &scenario.measure, 1);
+    let records = recorder(Some(&scratch.0), &scenario.measure);
     let summary = aqmlab_sim::run(scenario, records, &mut |_| true).unwrap();
     (summary, scratch.take())
 }
@@ -77,7 +77,7 @@ fn stepped(
     changeable: bool,
     mut change: impl FnMut(&mut Simulation),
 ) -> (Scenario, Summary, Files) {
-    let records = recorder(Some(&scratch.0), &scenario.measure, 1);
+    let records = recorder(Some(&scratch.0), &scenario.measure);
     let start = match changeable {
         true => Simulation::start_changeable,
         false => Simulation::start,

@@ -68,7 +68,7 @@ fn load(text: &str, folder: &Path) -> Scenario {
 fn run(folder: &Folder, file: &str, keys: &str, bottleneck: &str) -> (Summary, Vec<Flow>) {
     folder.write("connections.cvec", file);
     let scenario = load(&scenario(keys, bottleneck), &folder.0);
-    let records = recorder(Some(&folder.0), &scenario.measure, 1);
+    let records = recorder(Some(&folder.0), &scenario.measure);
     let summary = aqmlab_sim::run(&scenario, records, &mut |_| true).unwrap();
     (summary, flows(&folder.0.join("flows.parquet")))
 }
@@ -300,7 +300,7 @@ fn the_general_mix_resembles_the_published_connections() {
         "#;
     let folder = Folder::new("general");
     let scenario = load(text, &folder.0);
-    let records = recorder(Some(&folder.0), &scenario.measure, 1);
+    let records = recorder(Some(&folder.0), &scenario.measure);
     let summary = aqmlab_sim::run(&scenario, records, &mut |_| true).unwrap();
     let flows = flows(&folder.0.join("flows.parquet"));
     let mut durations: Vec<_> = flows.iter().map(|flow| flow.duration_s).collect();

@@ -142,7 +142,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
         let scenario = parse(&format!("seed = {seed}\n{}", web(RED, "\"rfc\"")));
         let summary = aqmlab_sim::run(
             &scenario,
-            recorder(Some(&directory), &scenario.measure, 1),
+            recorder(Some(&directory), &scenario.measure),
             &mut |_| true,
         )
         .unwrap();
@@ -473,7 +473,7 @@ fn a_pinned_run_gives_its_pinned_bytes() {
     std::fs::create_dir_all(&directory).unwrap();
     aqmlab_sim::run(
         &scenario,
-        recorder(Some(&directory), &scenario.measure, 1),
+        recorder(Some(&directory), &scenario.measure),
         &mut |_| true,
     )
     .unwrap();

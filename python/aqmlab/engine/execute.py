@@ -15,7 +15,7 @@ from pathlib import Path
 
 from aqmlab import _native
 from aqmlab._util.places import RUNS_ROOT
-from aqmlab.engine import memory, threads
+from aqmlab.engine import memory
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.finished import write_run
 from aqmlab.engine.workspace import workspace
@@ -37,14 +37,13 @@ class World(str, Enum):
     def run(self, effective: str, out_dir: str, progress: Callable[[float], object] | None) -> str:
         """Runs an effective scenario there; its summary as JSON."""
         if self is World.SIM:
-            return _native.run(effective, out_dir, progress, memory.bound(), threads.bound())
+            return _native.run(effective, out_dir, progress, memory.bound())
         return _native.run_live(effective, out_dir, progress, memory.bound())
 
     def cpu_time(self) -> float:
         """CPU time that this thread's runs have taken, and whatever else it has done, in s."""
         if self is World.SIM:
-            # The work of this thread, and of those that encode its records.
-            return time.thread_time() + _native.encoding_time()
+            return time.thread_time()
         return time.process_time()
 
     def key(self, scenario: Scenario) -> str:

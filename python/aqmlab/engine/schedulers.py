@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from aqmlab import _native
 from aqmlab._util.pool import OnProgress, available_cpus, run_all
-from aqmlab.engine import memory, threads
+from aqmlab.engine import memory
 from aqmlab.engine.execute import execute, make
 from aqmlab.engine.group import Group
 from aqmlab.engine.store import Store
@@ -184,7 +184,6 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
         self.jobs = max(1, jobs or available_cpus())
         most = memory.share(self.jobs)
         self._bounds = {} if most is None else {memory.VARIABLE: f"{most} bytes"}
-        self._bounds[threads.VARIABLE] = f"{threads.share(self.jobs)}"
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
 
     def probe(self, scenarios: Sequence[Scenario]) -> list[float]:
@@ -400,9 +399,7 @@ def carried(scenario: Scenario, engine: str) -> Mapping[str, bytes] | AqmlabErro
         )
     with tempfile.TemporaryDirectory(prefix="aqmlab-") as folder:
         try:
-            # The cluster's workers were started with one thread for each run.
-            with threads.limited(1):
-                run = execute(scenario, Path(folder) / "run")
+            run = execute(scenario, Path(folder) / "run")
         except AqmlabError as error:
             return error
         return {file.name: file.read_bytes() for file in sorted(run.path.iterdir())}

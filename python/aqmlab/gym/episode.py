@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aqmlab import _native
-from aqmlab.engine import memory, threads
+from aqmlab._util.pool import available_cpus
+from aqmlab.engine import memory
 from aqmlab.engine.simulation import LinkState
 from aqmlab.scenario.scenario import Scenario
 
@@ -45,7 +46,7 @@ class Episode:
         effective = scenario.with_seed(seed).effective
         self.stepper = _native.Stepper(effective, None, memory.bound())
         self.end: float = self.stepper.end_time()
-        self.threads = threads.bound()  # it takes longer to find out than a step
+        self.threads = available_cpus()  # it takes longer to find out than a step
         self._mss = mss or {}
         self._counted: dict[str, tuple[int, ...]] = {}
         self._flows: dict[str, dict[int, tuple[int, int]]] = {}

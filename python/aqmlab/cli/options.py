@@ -49,7 +49,7 @@ Sets = Annotated[
     typer.Option(
         "--set",
         metavar="FIELD=VALUE",
-        help="Replaces a field, such as traffic.browsers.users=3000; may be repeated.",
+        help="Replace a field, such as traffic.browsers.users=3000; may be repeated.",
         autocompletion=assigned,
     ),
 ]
@@ -59,7 +59,7 @@ Seed = Annotated[
 ]
 Seeds = Annotated[
     str | None,
-    typer.Option("--seeds", metavar="A..B", help="Every run once with each seed: 1..8 or 1,5,9."),
+    typer.Option("--seeds", metavar="A..B", help="Run once with each seed: 1..8 or 1,5,9."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Tsv = Annotated[
@@ -102,8 +102,7 @@ Memory = Annotated[
         "--memory",
         metavar="SIZE",
         callback=_limit,
-        help='Most memory that runs may take together, such as "4 GiB"; default: most of what is '
-        "free.",
+        help='Memory limit of all runs together, such as "4 GiB"; default: most of what is free.',
     ),
 ]
 
@@ -131,7 +130,7 @@ Plugins = Annotated[
         metavar="FILE",
         callback=_load_plugins,
         is_eager=True,
-        help="Loads disciplines and congestion controls of your own, .py or .so; may be repeated. "
+        help="Load disciplines and congestion controls of your own, .py or .so; may be repeated. "
         "Their code runs.",
     ),
 ]

@@ -48,7 +48,7 @@ class Plan:
     seeds: tuple[int, ...]
     trials: int
     confirm: int
-    """Fresh seeds with which what was chosen is run again."""
+    """Number of fresh seeds that test the chosen settings."""
     batch: int = BATCH
 
     @classmethod

@@ -35,8 +35,8 @@ def command(
 ) -> None:
     """Check a discipline or congestion control of your own, in small runs of it.
 
-    No packet is lost, the limit holds, ECN is obeyed, and the same seed gives the same bytes; and
-    it does what a worked trace says, if there is one.
+    It must lose no packet, hold its limit, obey ECN, and give the same bytes for the same seed.
+    With --trace it must also follow a worked trace.
     """
     names = plugins.load(file)
     settings: Mapping[str, object] = dict(_pair(text) for text in parameters or [])

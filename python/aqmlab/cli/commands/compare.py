@@ -66,7 +66,7 @@ def command(
         typer.Option(
             "--vary",
             metavar="FIELD=A,B,...",
-            help="Runs scenarios once with each value; commas inside quotes, brackets and braces "
+            help="Run scenarios once with each value; commas inside quotes, brackets and braces "
             "belong to a value. Repeated: every combination.",
             autocompletion=assigned,
         ),
@@ -75,7 +75,7 @@ def command(
         str | None,
         typer.Option(
             metavar="LABEL",
-            help="What the others are compared with: a label of the table; default: drop-tail.",
+            help="Baseline: a label of the table; default: drop-tail.",
         ),
     ] = None,
     overrides: Sets = None,
@@ -104,9 +104,9 @@ def command(
     Prints the few numbers that matter and a verdict: what is better, what is worse, what is
     unclear. A difference is clear if its 95 % interval leaves out zero.
 
-    Scenario files are run first, unless their finished runs are found. Runs that differ in their
-    seed alone are taken together: means over the seeds, and differences seed by seed. Runs of
-    different scenarios are shown apart.
+    The command runs scenario files first, unless it finds their finished runs. Runs that differ
+    only in their seed form a group: means over the seeds, and differences seed by seed. Each
+    scenario has tables of its own.
     """
     from aqmlab import figures
     from aqmlab.figures.files import check_suffix

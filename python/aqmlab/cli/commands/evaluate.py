@@ -74,7 +74,7 @@ def command(
         typer.Option(
             metavar="CONTROL",
             help="Congestion control under test in a suite: a name or a plug-in file. The queue is "
-            "drop-tail unless one is given.",
+            "drop-tail by default.",
         ),
     ] = None,
     seeds: Seeds = None,
@@ -116,7 +116,7 @@ def command(
     scheduler: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="Dask scheduler that makes the runs: tcp://HOST:8786."
+            metavar="ADDRESS", help="Make the runs on this Dask scheduler: tcp://HOST:8786."
         ),
     ] = None,
     store: Annotated[Path, typer.Option(help="Folder of the runs, by key.")] = STORE_ROOT,
@@ -127,8 +127,8 @@ def command(
     """Make a report card of a queue discipline, beside the queues that are deployed.
 
     The card grades delay, users, bursts, stability and fairness on a fixed set of tests, and names
-    the gates that fail. Only what the store lacks is run: an evaluation that was interrupted goes
-    on where it was.
+    the gates that fail. Finished runs are reused: the same command continues an interrupted
+    evaluation.
     """
     words = _split(only)
     for name, given in (("--update", update), ("--junit", junit), ("--markdown", markdown)):

@@ -36,7 +36,7 @@ def command(
         Path | None,
         typer.Argument(metavar="FILE", help="The scenario to write; default: KIND.toml."),
     ] = None,
-    kind: Annotated[_Kind | None, typer.Option(help="What the link is; default: office.")] = None,
+    kind: Annotated[_Kind | None, typer.Option(help="Kind of link; default: office.")] = None,
     rate: Annotated[
         str | None,
         typer.Option(

@@ -70,7 +70,7 @@ _SOURCE = (
 def command(
     kind: Annotated[_Kind, typer.Argument(metavar="KIND", help="discipline, control or source.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, such as my-red.")],
-    language: Annotated[_Language, typer.Option(help="What it is written in.")] = _Language.python,
+    language: Annotated[_Language, typer.Option(help="Language.")] = _Language.python,
 ) -> None:
     """Write a working starting point: a queue discipline, congestion control or traffic source.
 

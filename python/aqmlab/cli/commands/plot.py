@@ -32,12 +32,12 @@ _Where = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        help="Draws the runs that have this value of a parameter, such as rate_mbit=12 or seed=1; "
+        help="Draw the runs that have this value of a parameter, such as rate_mbit=12 or seed=1; "
         "several between commas. May be repeated: values of one parameter are alternatives.",
     ),
 ]
-_Title = Annotated[str | None, typer.Option(help="Title in place of the computed one.")]
-_NoTitle = Annotated[bool, typer.Option("--no-title", help="Draws no title and no subtitle.")]
+_Title = Annotated[str | None, typer.Option(help="Title in place of the computed title.")]
+_NoTitle = Annotated[bool, typer.Option("--no-title", help="Draw no title and no subtitle.")]
 _XLabel = Annotated[str | None, typer.Option(help="Name of the horizontal axis.")]
 _YLabel = Annotated[str | None, typer.Option(help="Name of the vertical axis.")]
 _Names = Annotated[

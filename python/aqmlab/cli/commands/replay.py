@@ -30,7 +30,7 @@ def command(
         typer.Option(
             metavar="A,B,...",
             help="Queue disciplines: presets, tables, or droptail and red, which are sized for the "
-            "link. A single one is compared with droptail.",
+            "link. A single queue is compared with droptail.",
             autocompletion=disciplines,
         ),
     ] = "droptail,fq-codel",
@@ -38,7 +38,7 @@ def command(
         str | None,
         typer.Option(
             metavar="DOWN/UP",
-            help="Rate of the link in Mbit/s; default: that of the capture's busiest second.",
+            help="Rate of the link in Mbit/s; default: the rate of the capture's busiest second.",
         ),
     ] = None,
     rtt: Annotated[
@@ -60,9 +60,9 @@ def command(
 ) -> None:
     """Replay a capture behind several queues and compare them.
 
-    What its applications did is sent again, not its packets: those would have the old queue in
-    them. The scenario and its connection vectors stay in the folder `replay` of --out, to be
-    changed and run again. What is assumed and what is left out is said on standard error.
+    The applications' data is sent again, not the packets: these still show the old queue. The
+    folder `replay` of --out keeps the scenario and its connection vectors, for changes of yours.
+    Standard error lists what is assumed and what is left out.
     """
     words = vary.split(discipline)
     if len(words) == 1 and words != [_BASELINE]:

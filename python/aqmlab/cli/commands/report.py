@@ -23,7 +23,8 @@ def command(
         ),
     ] = None,
     kind: Annotated[
-        str | None, typer.Option("--format", metavar="html|md|pdf|png", help="What is written.")
+        str | None,
+        typer.Option("--format", metavar="html|md|pdf|png", help="Kind of starting point."),
     ] = None,
     brief: Annotated[
         bool,
@@ -35,13 +36,14 @@ def command(
     ] = False,
     title: Annotated[str | None, typer.Option(help="Title; default: the scenario's.")] = None,
     question: Annotated[
-        str | None, typer.Option(help="What the runs are to answer; default: made from them.")
+        str | None,
+        typer.Option(help="Question at the head of the report; default: computed from the runs."),
     ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
             metavar="LABEL",
-            help="What the others are compared with: the label of a configuration; default: the "
+            help="Baseline: the label of a configuration; default: the "
             "sweep's baseline, or drop-tail.",
         ),
     ] = None,
@@ -49,13 +51,14 @@ def command(
         str | None,
         typer.Option(
             metavar="ADDRESS_OR_FOLDER",
-            help="Where the playground is; a web page links the scenarios to it that it can show.",
+            help="Address or folder of the playground; a web page then links the "
+            "scenarios that it can show.",
         ),
     ] = None,
 ) -> None:
     """Write a report about runs: one file that needs no network.
 
-    A run directory that is damaged does not stop the others: it is named on standard error and left
+    A damaged run directory does not stop the report: standard error names it, the report leaves it
     out, and the exit status is 1.
     """
     from aqmlab.figures.files import check_address_space

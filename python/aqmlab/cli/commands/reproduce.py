@@ -33,18 +33,17 @@ def command(
         typer.Argument(metavar="TABLE_OR_FIGURE", help="Default: all."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Short runs, whose numbers are not scored.")
+        bool, typer.Option("--quick", help="Make short runs, whose numbers are not scored.")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Runs as long as the paper's, where ours are shorter.")
+        bool,
+        typer.Option("--full", help="Run as long as the paper, where the usual runs are shorter."),
     ] = False,
-    finished: Annotated[
-        bool, typer.Option("--finished", help="Run nothing: leave out what has not been run.")
-    ] = False,
+    finished: Annotated[bool, typer.Option("--finished", help="Use finished runs only.")] = False,
     measured: Annotated[
         bool,
         typer.Option(
-            "--measured", help="Take from the paper's measured.json what it has in place of runs."
+            "--measured", help="Use the numbers of the paper's measured.json in place of runs."
         ),
     ] = False,
     seed: Seed = None,

@@ -54,7 +54,7 @@ def command(
         ),
     ] = None,
     world: Annotated[
-        World, typer.Option("--on", help="Where: simulated, or on this machine's kernel.")
+        World, typer.Option("--on", help="Run simulated, or on this machine's kernel.")
     ] = World.SIM,
     as_json: Json = False,
     as_tsv: Tsv = False,
@@ -64,8 +64,8 @@ def command(
 ) -> None:
     """Run a scenario.
 
-    Users that the scenario leaves to its load are calibrated first. A run is never done twice: the
-    same scenario and seed give the same results, and a finished run directory is used again.
+    If the scenario states a load, the users that cause it are found first. The same scenario and
+    seed give the same results, so a finished run directory is used again.
     """
     check_format(as_json=as_json, as_tsv=as_tsv)
     if seeds is not None:

@@ -23,7 +23,8 @@ def command(
     batches: Annotated[
         int | None,
         typer.Option(
-            min=2, help="Also how sure each run is, from that many batches of its responses."
+            min=2,
+            help="Add intervals within each run, from this number of batches of its responses.",
         ),
     ] = None,
     as_json: Json = False,

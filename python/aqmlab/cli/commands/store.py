@@ -96,7 +96,7 @@ def _prune(
     store: _Folder = STORE_ROOT,
     other_engines: Annotated[
         bool,
-        typer.Option("--other-engines", help="Remove the runs of other engines than this one too."),
+        typer.Option("--other-engines", help="Remove the runs of other engines, too."),
     ] = False,
 ) -> None:
     """Remove damaged runs, and what killed processes left behind."""

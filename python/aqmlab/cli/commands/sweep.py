@@ -40,7 +40,7 @@ def command(
     scheduler: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="Dask scheduler that makes the runs: tcp://HOST:8786."
+            metavar="ADDRESS", help="Make the runs on this Dask scheduler: tcp://HOST:8786."
         ),
     ] = None,
     directory: Annotated[
@@ -50,7 +50,7 @@ def command(
     store: Annotated[Path, typer.Option(help="Folder of the runs, by key.")] = STORE_ROOT,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Check every byte of the runs that the store has."),
+        typer.Option("--verify", help="Check every byte of the runs in the store."),
     ] = False,
     as_json: Json = False,
     as_tsv: Tsv = False,
@@ -61,8 +61,8 @@ def command(
 ) -> None:
     """Run a sweep: a scenario with many values of some fields, each with several seeds.
 
-    Only what the store lacks is run: an interrupted sweep goes on where it was, an extended one
-    runs what is new.
+    Finished runs are reused: the same command continues an interrupted sweep, and an extended sweep
+    makes only the new runs.
     """
     from aqmlab.sweeps.file import Sweep
     from aqmlab.sweeps.summary import SweepSummary

@@ -62,7 +62,7 @@ def _describe_command(
     overrides: Sets = None,
     seed: Seed = None,
     seconds: Annotated[
-        float, typer.Option(min=1.0, max=1e6, help="Seconds that the source is played.")
+        float, typer.Option(min=1.0, max=1e6, help="Simulated seconds of the source.")
     ] = SECONDS,
     figure: Annotated[
         Path | None,
@@ -146,14 +146,16 @@ def _from_capture_command(
     capture: Annotated[Path, typer.Argument(metavar="FILE", help="Capture: pcap or pcapng.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The file of connection vectors.")],
     idle: Annotated[
-        str, typer.Option(metavar="TIME", help="Longest silence within what is sent in one go.")
+        str, typer.Option(metavar="TIME", help="Longest pause within one piece of data.")
     ] = "500 ms",
     timeout: Annotated[
-        str, typer.Option(metavar="TIME", help="Connections silent for longer are given up.")
+        str, typer.Option(metavar="TIME", help="Give up connections that are silent for longer.")
     ] = "10 min",
     partial: Annotated[
         _Partial,
-        typer.Option(help="Connections of which beginning, end or a direction was not captured."),
+        typer.Option(
+            help="What to do with connections whose beginning, end or one direction is missing."
+        ),
     ] = _Partial.keep,
     layout: Annotated[_Layout, typer.Option(help="Text layout of the vectors.")] = _Layout.original,
     old_format: Annotated[str | None, renamed("--format", "--layout")] = None,  # noqa: ARG001

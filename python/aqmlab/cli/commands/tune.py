@@ -25,9 +25,9 @@ def command(
         typer.Option(
             "--vary",
             metavar="FIELD=RANGE",
-            help='What is searched: "discipline.target=1 ms..50 ms:log", "...limit=10..500:whole", '
-            "or values between commas. A name that is no field is a variable for $name in --set. "
-            "May be repeated.",
+            help='Range or values to search: "discipline.target=1 ms..50 ms:log", '
+            '"...limit=10..500:whole", or values between commas. A name that is no field is a '
+            "variable for $name in --set. May be repeated.",
         ),
     ] = None,
     goals: Annotated[
@@ -44,7 +44,7 @@ def command(
         typer.Option(
             "--constraint",
             metavar="BOUND",
-            help='What must hold in every scenario: "loss.forward <= 0.02". May be repeated.',
+            help='Condition of every scenario: "loss.forward <= 0.02". May be repeated.',
         ),
     ] = None,
     derived: Annotated[
@@ -57,19 +57,19 @@ def command(
     ] = None,
     overrides: Sets = None,
     seeds: Seeds = None,
-    trials: Annotated[int, typer.Option(metavar="N", help="Settings that are tried.")] = 60,
+    trials: Annotated[int, typer.Option(metavar="N", help="Number of settings to try.")] = 60,
     confirm: Annotated[
         int,
-        typer.Option(metavar="N", help="Fresh seeds with which what was chosen is run again."),
+        typer.Option(metavar="N", help="Number of fresh seeds that test the chosen settings."),
     ] = 8,
     batch: Annotated[
         int,
-        typer.Option(metavar="N", help="Settings proposed at a time, before any of them is known."),
+        typer.Option(metavar="N", help="Number of settings to propose at a time."),
     ] = 4,
     scheduler: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="Dask scheduler that makes the runs: tcp://HOST:8786."
+            metavar="ADDRESS", help="Make the runs on this Dask scheduler: tcp://HOST:8786."
         ),
     ] = None,
     directory: Annotated[

@@ -21,17 +21,16 @@ def ccdf(
 ) -> Chart:
     """Tail of response times, durations of connections, or delays in a queue.
 
-    The share that took a time or longer, on logarithmic axes, from the fastest to the slowest one;
-    single ones at the end of the tail are kept. Bands as those of ``cdf``, but not below a tenth of
-    their curve.
+    The share that took a time or longer, on logarithmic axes, down to single values at the end of
+    the tail. Bands are those of ``cdf``; parts below a tenth of their curve are left out.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
         of: Whose times: response, flow (connections), or delay (packets in a queue, which takes
             "sojourn" in measure.record).
-        traffic: A class of traffic; default: all together.
-        link: A link; default: the loaded ones.
-        direction: A direction of it; default: the loaded ones.
+        traffic: Class of traffic; default: all together.
+        link: Link; default: the loaded links.
+        direction: Direction of the link; default: the loaded directions.
         look: Width and theme.
     """
     return view(compared(runs, look), look, "ccdf", Asked(of, traffic, link, direction)).chart(look)

@@ -22,8 +22,8 @@ def cdf(
 ) -> Chart:
     """Distribution of response times, durations of connections, or delays in a queue.
 
-    The share that took at most a time, exact where rows were recorded, else to the width of the
-    bins that every run keeps. Bands are 95 % intervals of the mean over the seeds; of one run that
+    The share that took at most a time: exact where rows were recorded, else to the width of the
+    bins that every run keeps. Bands are 95 % intervals of the mean over the seeds. For one run that
     recorded its responses they come from blocks of its measured time. The time axis ends where the
     slowest curve reaches 95 %; it is logarithmic where the curves are of unlike size.
 
@@ -31,9 +31,9 @@ def cdf(
         runs: Runs, run directories, folders of them, or folders of sweeps.
         of: Whose times: response, flow (connections), or delay (packets in a queue, which takes
             "sojourn" in measure.record).
-        traffic: A class of traffic; default: all together.
-        link: A link; default: the loaded ones.
-        direction: A direction of it; default: the loaded ones.
+        traffic: Class of traffic; default: all together.
+        link: Link; default: the loaded links.
+        direction: Direction of the link; default: the loaded directions.
         limit_s: End of the time axis in seconds; default: from the data.
         look: Width and theme.
     """

@@ -31,7 +31,7 @@ def classes(
     """A metric by class of traffic, a bar for each configuration.
 
     Bars are means over the seeds, with their 95 % intervals. Where means differ by more than a
-    factor of ten, dots on a logarithmic axis stand in their place.
+    factor of ten, the figure has dots on a logarithmic axis instead.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.

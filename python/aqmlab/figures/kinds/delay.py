@@ -19,17 +19,17 @@ def delay(
 ) -> Chart:
     """Queue delay over time, of every loaded direction of a link.
 
-    An estimate: the bytes in the queue over the rate of the link, from the samples of
-    queue.parquet. Of one run the line is the mean of short intervals and the band reaches from
-    their smallest to their largest sample; of several seeds they are the mean over the seeds and
-    its 95 % interval. The title has the mean of what is drawn, the subtitle the exact mean wait of
-    all packets: the two differ where packets of some flows go first. Curves of very different
+    The delay is an estimate: the bytes in the queue over the rate of the link, from the samples of
+    queue.parquet. For one run the line is the mean of short intervals, and the band reaches from
+    their smallest to their largest sample. For several seeds line and band are the mean and its 95
+    % interval. The title states the mean of the curve, the subtitle the exact mean wait of all
+    packets. They differ where some flows go first. Curves of very different
     height get plots of their own on one axis, which is logarithmic beyond a factor of ten.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        link: A link; default: the loaded ones.
-        direction: A direction of it; default: the loaded ones.
+        link: Link; default: the loaded links.
+        direction: Direction of the link; default: the loaded directions.
         look: Width and theme.
     """
     return queues.view(compared(runs, look), look, link, direction).chart(look)

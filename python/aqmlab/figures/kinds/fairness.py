@@ -30,10 +30,10 @@ def fairness(
 ) -> Chart:
     """Jain's index of the connections' rates over time, in windows.
 
-    1: all get the same; 1/n: one of n gets all. From flow_trace.parquet: the rate of a connection
-    in a window is estimated as its mean bytes in flight over its round-trip time, 0 while it hears
-    nothing; connections that do not last the whole window do not count, nor do windows with fewer
-    than two connections.
+    1: all get the same; 1/n: one of n gets all. The data are in flow_trace.parquet. The rate of a
+    connection in a window is an estimate: mean bytes in flight over the round-trip time, and 0
+    without acknowledgements. Connections that end within a window do not count, nor do windows with
+    fewer than two connections.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.

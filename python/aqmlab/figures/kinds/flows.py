@@ -34,12 +34,11 @@ def flows(
 ) -> Chart:
     """Congestion window, round-trip time and rate of connections over time.
 
-    From flow_trace.parquet, which measure.flow_trace asks for, of the smallest seed, after the
-    warm-up. The connections that last longest are drawn: one of each class, and of one
-    configuration further ones up to four; several configurations have one of each class if these
-    are eight at most, else one of the first class.
-    The round-trip time is the smoothed one of the sender, the rate an estimate: what is in flight
-    over that time.
+    The data are in flow_trace.parquet (measure.flow_trace), for the smallest seed, after the
+    warm-up. The figure shows the connections that last longest: up to four for one configuration,
+    at least one of each class. For several configurations it shows one of each class, or of the
+    first class if that makes more than eight curves. The round-trip time is the sender's smoothed
+    estimate. The rate is an estimate, too: bytes in flight over that time.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.

@@ -29,7 +29,7 @@ def heat_map(
     """A metric over two parameters, as a map of colours with its numbers.
 
     A field is the mean over the seeds. Parameters are the variables of a sweep, or the fields in
-    which the scenarios of the runs differ; the two that are shown must tell all runs apart.
+    which the scenarios of the runs differ. The two parameters of the map must distinguish all runs.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
@@ -37,7 +37,7 @@ def heat_map(
             response time, or the mean queue delay without responses.
         x: The parameter across; default: the one with the most numeric values.
         y: The parameter upwards; default: of the others the one with the most numeric values.
-        link: A link, for metrics of links; default: the busiest one.
+        link: Link, for metrics of links; default: the busiest link.
         look: Width and theme.
     """
     found = cases(runs, look.names)

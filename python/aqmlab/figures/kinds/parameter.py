@@ -70,11 +70,11 @@ def parameter(
     """A metric against a swept parameter, a curve for each value of a second parameter.
 
     Dots are means over the seeds, bars their 95 % intervals. Parameters are the variables of a
-    sweep, or the fields in which the scenarios of the runs differ; those that change together, as
-    in a zip or a table, count once. A curve joins runs that differ in the axis alone: one further
-    parameter gets a plot for each of its values, and of more the command says what to filter. An
-    axis of numbers that span more than a factor of twenty is logarithmic, and so is that of a
-    metric whose means differ by more than a factor of ten.
+    sweep, or the fields in which the scenarios of the runs differ. Parameters that change together,
+    as in a zip or a table, count once. A curve joins runs that differ only in the horizontal axis.
+    One further parameter gets a plot for each of its values; for more of them the command says what
+    to filter. Axes are logarithmic where parameters span more than a factor of twenty, or means
+    more than a factor of ten.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
@@ -85,7 +85,7 @@ def parameter(
         series: Another parameter, with a curve for each of its values, or "class" for a curve for
             each class of traffic; default: all others, if they make eight curves at most.
         facet: A parameter with a plot for each of its values; all plots have the same axes.
-        link: A link, for metrics of links; default: the busiest one.
+        link: Link, for metrics of links; default: the busiest link.
         look: Width and theme.
     """
     found = cases(runs, look.names)

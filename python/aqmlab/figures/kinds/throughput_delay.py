@@ -26,14 +26,14 @@ def throughput_delay(
 
     As Winstein and Balakrishnan draw it (SIGCOMM 2013): a dot for the mean, the ellipse of one
     standard deviation around it, and delay from right to left, so that up and to the right is
-    better. A number of runs that differ in their seed make an ellipse, three at least.
+    better. An ellipse needs at least three seeds.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        delay: Metric that should be little, such as p95 or links.bottleneck.reverse.sojourn_p99_s;
+        delay: Metric to be small, such as p95 or links.bottleneck.reverse.sojourn_p99_s;
             default: the mean queue delay at the busiest direction.
-        throughput: Metric that should be much, such as goodput; default: throughput there.
-        link: A link; default: the busiest one.
+        throughput: Metric to be large, such as goodput; default: throughput there.
+        link: Link; default: the busiest link.
         look: Width and theme.
     """
     found = compared(runs, look)

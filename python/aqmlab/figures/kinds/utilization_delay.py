@@ -32,9 +32,9 @@ def utilization_delay(
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        delay: Metric that should be little; default: the mean queue delay at the busiest direction.
-        utilization: Metric that should be much; default: utilization there.
-        link: A link; default: the busiest one.
+        delay: Metric to be small; default: the mean queue delay at the busiest direction.
+        utilization: Metric to be large; default: utilization there.
+        link: Link; default: the busiest link.
         look: Width and theme.
     """
     found = compared(runs, look)

@@ -26,6 +26,18 @@ def test_every_row_is_a_scenario_or_says_why_not(suite: str) -> None:
             assert scenario.title.startswith(row.id)
 
 
+@pytest.mark.parametrize("control", ["reno", "bbr1", "bbr3", "ledbat-plus-plus"])
+def test_controls_take_the_place_of_the_subject(control: str) -> None:
+    queue = candidate("droptail")
+    for suite in ("rfc9743", "tcpeval", "rfc8867"):
+        for row in rows(suite):
+            for cell in cells(row)[:1]:
+                scenario = scenario_of(cell, queue, f'"{control}"')
+                subjects = [one for one in scenario.data["traffic"] if one["kind"] == "bulk"]
+                kinds = {one["tcp"]["congestion_control"]["kind"] for one in subjects}
+                assert control in kinds or not subjects
+
+
 def test_ids_are_unique_and_name_files() -> None:
     ids = [cell.file for suite in SUITES for row in rows(suite) for cell in cells(row)]
     assert len(set(ids)) == len(ids)
@@ -107,6 +119,15 @@ def test_sections_name_rows() -> None:
     assert named("5.1") == ["r7928-5.1.1", "r7928-5.1.2"]
     assert named("6.2") == ["r7928-6a", "r7928-6b"]
     assert named("r7928-4.4") == named("4.4") == ["r7928-4.4"]
+
+
+def test_labels_tell_cells_apart() -> None:
+    for suite in SUITES:
+        for row in rows(suite):
+            labels = [cell.label for cell in cells(row)]
+            assert len(set(labels)) == len(labels), row.id
+    [row] = chosen(rows("responsiveness"), ["rpm-test-dsl"])
+    assert [cell.label for cell in cells(row)][2] == "8 cubic (down) + 8 cubic (up) + probes"
 
 
 def test_a_row_that_prescribes_its_queue_is_for_controls() -> None:

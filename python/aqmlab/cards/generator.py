@@ -41,6 +41,21 @@ _VARIED = ("rate", "rtt", "buffer", "load", "link", "links", "aqm", "queue", "tr
 """Columns that may hold alternatives, in the order of the cells."""
 _WAY_BACK = {"kind": "droptail", "limit": "20000 packets"}
 """The queue of acknowledgements: it never is the bottleneck."""
+_NOT_SAID = frozenset(
+    [
+        "name",
+        "path",
+        "direction",
+        "start",
+        "stop",
+        "start_within",
+        "packet",
+        "every",
+        "tcp.profile",
+        "tcp.congestion_control",
+    ]
+)
+"""Keys of a class that labels leave out."""
 _EACH = re.compile(r"(\S+) ([\w-]+)( each)?")
 _TIMES = re.compile(r"([\d.]+)([SC])")
 """A number times the RFC's S (packets in the pipe and the buffer) or C (the rate)."""
@@ -92,12 +107,23 @@ def _alternatives(text: str) -> list[str]:
 def _called(column: str, value: str) -> str:
     """An alternative in a few words."""
     if column == "traffic":
-        words = [part.split(",")[0].strip() for part in value.split(";")]
-        rates = re.findall(r"(?<=rate=)[^,;]+", value)
-        return " + ".join(words) + (f" at {', '.join(rates)}" if rates else "")
+        words = [_worded(first, keys) for first, keys in _entries(value)]
+        return re.sub(r"[{}\"]", "", " + ".join(words))
     if column in ("link", "links"):
         return re.sub(r"[{}\[\]\"]", "", value)
     return {"load": "load ", "rtt": "RTT "}.get(column, "") + value
+
+
+def _worded(first: str, keys: Mapping[str, str]) -> str:
+    """A class in a few words: how many of what, and its name if it has one of its own."""
+    number, word = first.split(" ")[:2]
+    name = keys.get("name", word)
+    own = [name] if name != word else []
+    own += [
+        f"{key.rpartition('.')[2]} {text}" for key, text in keys.items() if key not in _NOT_SAID
+    ]
+    about = f" ({', '.join(own)})" if own else ""
+    return f"{word}{about}" if number == "-" else f"{number} {word}{about}"
 
 
 def seconds_of(row: Row) -> float:

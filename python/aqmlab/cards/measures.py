@@ -68,32 +68,32 @@ def _taken(run: Run, measure: Measure) -> float | None:
 
 def overview(run: Run, cell: Cell) -> dict[str, float | None]:
     """A few numbers of any test: waits in s, goodput in bit/s, loss, Jain's index."""
-    place = _tested(run, cell)
-    link = look_up(run.summary, ["links", *place])
+    link = max(_tested(run, cell), key=lambda one: one["sojourn_p95_s"] or 0.0)
     flows = [one.get("goodput_bps") for one in _flows(run).values()]
-    jains: list[float] = [
-        one["fairness_jain"]
-        for one in _flows(run).values()
-        if one.get("fairness_jain") is not None and not one.get("datagrams_sent")
+    bulk = [
+        one["name"]
+        for one in run.scenario["traffic"]
+        if one["kind"] == "bulk" and one.get("size") is None and one["flows"] > 1
     ]
+    jains = [_flows(run)[name]["fairness_jain"] for name in bulk]
     return {
         "wait_p50_s": link["sojourn_p50_s"],
         "wait_p95_s": link["sojourn_p95_s"],
         "wait_p99_s": link["sojourn_p99_s"],
         "goodput_bps": math.fsum(rate for rate in flows if rate is not None),
         "loss_rate": link["loss_rate"],
-        "jain": min(jains, default=None),
+        "jain": min((one for one in jains if one is not None), default=None),
         "rpm": _rpm(run, []) if "probes" in _flows(run) else None,
     }
 
 
-def _tested(run: Run, cell: Cell) -> tuple[str, str]:
-    """The link and the direction of the queue under test; of a network the slowest link."""
-    if not cell.row.links:
-        return "bottleneck", "reverse" if cell.row.aqm == "reverse" else "forward"
-    links = run.scenario["topology"]["links"]
-    slowest = min(links, key=lambda name: _rate_bps(links[name]["forward"]["rate"]))
-    return slowest, "forward"
+def _tested(run: Run, cell: Cell) -> list[Mapping[str, Any]]:
+    """What the directions with the queue under test showed; of a network every link's forward."""
+    if cell.row.links:
+        return [link["forward"] for link in run.summary["links"].values()]
+    bottleneck = run.summary["links"]["bottleneck"]
+    ways = {"": ["forward"], "both": ["forward", "reverse"]}.get(cell.row.aqm, [cell.row.aqm])
+    return [bottleneck[way] for way in ways]
 
 
 def gate_values(run: Run, cell: Cell) -> dict[str, float]:

@@ -108,7 +108,8 @@ def observed(found: Sequence[Observed]) -> Iterator[str | Text | Table]:
         ]
         table.add_row(name, label, queue, *cells, *([_shown(mean["rpm"], 1)] if rpm else []))
     yield table
-    yield "wait: time in the queue under test; Jain: of the class with the lowest"
+    yield "wait: time in the queue under test, of several queues the longest"
+    yield "Mbit/s: goodput of all classes; Jain: among a class's endless transfers, the lowest"
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -262,6 +262,7 @@ def test_a_broken_paper_is_one_sentence(small: Path, old: str, new: str, message
         ("rule = ", 'undecided = "x"\nrule = ', "found both of rule and undecided"),
         ("few.median < more", "few.median < $more", "rule or each: KeyError"),
         ("few.median < more", "few.median << more", "rule .* holds"),
+        ('["1", "20 users"]', '["1", "?0 users"]', "rule .*more.median.* answers row by row"),
         ('own_tables = "agrees"', "", "found no own_tables"),
     ],
 )

@@ -184,7 +184,13 @@ class Case:
     def true_of(self, draw: Sequence[int]) -> bool:
         """Whether it is true of the means over drawn seeds."""
         drawn = {name: _means(array, draw) for name, array in self.values.items()}
-        return bool(self.predicate.value(drawn))
+        try:
+            return bool(self.predicate.value(drawn))
+        except ValueError:  # an array has no truth
+            text = self.predicate.text.replace("__", ".")
+            raise AqmlabError(
+                f'"{text}" answers row by row; expected one answer, as of min, max or within'
+            ) from None
 
 
 def case(rule: str, paper: Paper, values: Values, seeds: int) -> Case | None:
@@ -239,12 +245,12 @@ def decide(claim: Claim, paper: Paper, values: Values) -> Decision:
     try:
         seeds = _common_seeds(claim, paper, values)
         found = [case(rule, paper, values, seeds) for rule in claim.rules]
+        cases = [one for one in found if one is not None]
+        if len(cases) < len(found):
+            return Decision(UNDECIDED, "a run is missing")
+        answers = [all(case.true_of(draw) for case in cases) for draw in _draws(seeds)]
     except AqmlabError as error:
         raise AqmlabError(f"{paper.claims.file}: {claim.id}: rule {error}") from None
-    cases = [one for one in found if one is not None]
-    if len(cases) < len(found):
-        return Decision(UNDECIDED, "a run is missing")
-    answers = [all(case.true_of(draw) for case in cases) for draw in _draws(seeds)]
     share = float(np.mean(answers))
     word = HOLDS if share >= CONFIDENCE else FAILS if share <= 1 - CONFIDENCE else UNDECIDED
     more = f" ({seeds} seeds)" if seeds > len(paper.seeds) else ""

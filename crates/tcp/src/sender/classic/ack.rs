@@ -80,7 +80,7 @@ impl ClassicSender {
     ) {
         let ack = segment.ack;
         let (acked, flight) = (self.newly_acked(space, ack, cx), space.in_flight());
-        let predicted = self.is_header_predicted(space, segment, cx);
+        let predicted = space.is_header_predicted(segment, cx);
         let armed_before = cx.profile.backoff_ends_with == BackoffEnd::NewAckOnceArmed;
         if armed_before {
             space.arm(cx);
@@ -135,17 +135,6 @@ impl ClassicSender {
         }
     }
 
-    /// BSD's header prediction: an in-order pure ACK takes a path that never opens the window once
-    /// that exceeds the peer's.
-    #[inline(always)]
-    fn is_header_predicted(&self, space: &Space, segment: &Segment, cx: &Context<'_>) -> bool {
-        cx.profile.window_growth == WindowGrowth::HeaderPrediction
-            && segment.len == 0
-            && space.nxt == space.max
-            && space.control.window() >= cx.profile.peer_window()
-            && space.recovery_state != RecoveryState::Recovery
-    }
-
     // ---- round trips ----
 
     #[inline(always)]
@@ -175,5 +164,18 @@ impl ClassicSender {
         if cx.profile.backoff_ends_with != BackoffEnd::Sample {
             space.rto.end_backoff(cx.profile);
         }
+    }
+}
+
+impl Space {
+    /// BSD's header prediction: an in-order pure ACK takes a path that never opens the window once
+    /// that exceeds the peer's.
+    #[inline(always)]
+    fn is_header_predicted(&self, segment: &Segment, cx: &Context<'_>) -> bool {
+        cx.profile.window_growth == WindowGrowth::HeaderPrediction
+            && segment.len == 0
+            && self.nxt == self.max
+            && self.control.window() >= cx.profile.peer_window()
+            && self.recovery_state != RecoveryState::Recovery
     }
 }

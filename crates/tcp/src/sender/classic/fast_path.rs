@@ -35,7 +35,7 @@ impl ClassicSender {
         let received = u64::from(segment.len);
         if (received == 0) & !eof {
             // An ACK of new data, while none is lost.
-            if !self.is_plain_ack(space, segment) || segment.seq > NO_NUMBER {
+            if !space.is_plain_ack(segment) || segment.seq > NO_NUMBER {
                 return None;
             }
             space.last_received = cx.now;
@@ -47,7 +47,7 @@ impl ClassicSender {
                 return None;
             }
             if segment.ack > space.una {
-                if !self.is_plain_ack(space, segment) {
+                if !space.is_plain_ack(segment) {
                     return None;
                 }
                 space.last_received = cx.now;
@@ -64,12 +64,6 @@ impl ClassicSender {
         }
         self.output(space, receiver, cx, out);
         Some(Delivered { received, eof })
-    }
-
-    /// Whether new data is acknowledged, and none is lost.
-    #[inline(always)]
-    fn is_plain_ack(&self, space: &Space, segment: &Segment) -> bool {
-        space.una < segment.ack && segment.ack <= space.max && space.is_open()
     }
 
     // ---- sending ----
@@ -109,7 +103,7 @@ impl ClassicSender {
         loop {
             let len = edge.saturating_sub(seq).min(mss);
             let fin = space.closed && seq + len == space.end;
-            if len < mss && !fin && !self.may_send_short(space, seq, len, idle, cx) {
+            if len < mss && !fin && !space.may_send_short(seq, len, idle, cx) {
                 break;
             }
             let is_capable = space.agreed.has(Agreed::ECN)
@@ -137,18 +131,19 @@ impl ClassicSender {
             space.arm(cx);
         }
     }
+}
+
+impl Space {
+    /// Whether new data is acknowledged, and none is lost.
+    #[inline(always)]
+    fn is_plain_ack(&self, segment: &Segment) -> bool {
+        self.una < segment.ack && segment.ack <= self.max && self.is_open()
+    }
 
     /// Whether new data that does not fill a segment may go: `next_segment`, for the rest.
     #[inline(always)]
-    fn may_send_short(
-        &self,
-        space: &Space,
-        seq: u64,
-        len: u64,
-        idle: bool,
-        cx: &Context<'_>,
-    ) -> bool {
-        let last = seq + len == space.end.min(space.una + cx.profile.send_buffer.0);
+    fn may_send_short(&self, seq: u64, len: u64, idle: bool, cx: &Context<'_>) -> bool {
+        let last = seq + len == self.end.min(self.una + cx.profile.send_buffer.0);
         len > 0 && ((last && (idle || !cx.profile.nagle)) || 2 * len >= cx.profile.peer_window())
     }
 }

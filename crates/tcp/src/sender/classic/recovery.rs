@@ -20,16 +20,6 @@ use crate::sender::space::Space;
 pub(super) const DUP_THRESH: u32 = 3;
 
 impl ClassicSender {
-    /// The scheme in use: SACK without a peer that sends blocks is NewReno.
-    fn scheme(&self, space: &Space, cx: &Context<'_>) -> Recovery {
-        match cx.profile.recovery {
-            Recovery::Sack | Recovery::SackPipe | Recovery::RackTlp if !space.sacks() => {
-                Recovery::NewReno
-            }
-            scheme => scheme,
-        }
-    }
-
     /// Takes the SACK blocks of a segment; whether they report anything new.
     pub(super) fn note_sack(&mut self, space: &mut Space, segment: &Segment) -> bool {
         let (una, max) = (space.una.max(segment.ack), space.max);
@@ -46,7 +36,7 @@ impl ClassicSender {
 
     /// RFC 6582, section 3.2, step 1; RFC 6675, section 5.1.
     pub(super) fn may_repair(&self, space: &Space, cx: &Context<'_>) -> bool {
-        let scheme = self.scheme(space, cx);
+        let scheme = space.scheme(cx);
         let guard = match scheme {
             Recovery::NewReno | Recovery::Sack | Recovery::SackPipe | Recovery::RackTlp => {
                 FastRetransmitGuard::Always
@@ -74,7 +64,7 @@ impl ClassicSender {
         out: &mut impl Outbox,
     ) {
         let mss = cx.profile.mss.0;
-        let scheme = self.scheme(space, cx);
+        let scheme = space.scheme(cx);
         self.dup_acks += 1;
         if self.dup_acks == 1 {
             self.limited = false;
@@ -110,7 +100,7 @@ impl ClassicSender {
         out: &mut impl Outbox,
     ) {
         let mss = cx.profile.mss.0;
-        let scheme = self.scheme(space, cx);
+        let scheme = space.scheme(cx);
         // The allowance of limited transmit does not count (RFC 5681, section 3.2, step 2), also
         // if what an earlier recovery had released took its place.
         let flight = if self.limited || (cx.profile.limited_transmit && space.nxt < space.end) {
@@ -152,7 +142,7 @@ impl ClassicSender {
     /// Whether the new ACK ends fast recovery: any does for Reno, for the others one that covers
     /// all that was out at its start.
     pub(super) fn ends_recovery(&self, space: &Space, cx: &Context<'_>) -> bool {
-        self.scheme(space, cx) == Recovery::Reno || space.una >= space.recover
+        space.scheme(cx) == Recovery::Reno || space.una >= space.recover
     }
 
     #[inline(never)]
@@ -160,7 +150,7 @@ impl ClassicSender {
         let mss = cx.profile.mss.0;
         space.recovery_state = RecoveryState::Open;
         self.inflation = 0;
-        match self.scheme(space, cx) {
+        match space.scheme(cx) {
             Recovery::NewReno if cx.profile.newreno_exit == NewRenoExit::FlightSize => {
                 let most = flight.max(mss) + mss;
                 if space.control.window() > most {
@@ -186,7 +176,7 @@ impl ClassicSender {
     ) {
         let mss = cx.profile.mss.0 as i64;
         space.pass(acked, cx);
-        let scheme = self.scheme(space, cx);
+        let scheme = space.scheme(cx);
         match scheme {
             Recovery::SackPipe => self.repairs_mut().board.pipe -= 2 * mss,
             Recovery::Sack => {}
@@ -207,23 +197,12 @@ impl ClassicSender {
         self.partial = true;
     }
 
-    /// FlightSize when the timer expires. In fast recovery, what arrived beyond a hole has left the
-    /// network, and the sender has sent new data in its place: counted in, it would raise ssthresh
-    /// with every time-out that ends a recovery. The window that recovery leaves bounds what is out
-    /// ("no more than" FlightSize / 2: RFC 5681, section 3.1, equation 4).
-    fn outstanding(&self, space: &Space) -> u64 {
-        match space.recovery_state {
-            RecoveryState::Recovery => space.in_flight().min(space.control.window()),
-            RecoveryState::Open | RecoveryState::Loss => space.in_flight(),
-        }
-    }
-
     /// The retransmission timer has expired: everything from the oldest byte on goes again.
     pub(super) fn go_back(&mut self, space: &mut Space, cx: &Context<'_>) {
         if space.recovery_state == RecoveryState::Recovery {
             self.end_reduction(space, cx);
         }
-        let outstanding = self.outstanding(space);
+        let outstanding = space.outstanding();
         let una = space.una;
         let repairs = self.repairs_mut();
         let repeated = repairs.timed_out_at == una;
@@ -250,5 +229,28 @@ impl ClassicSender {
         self.timed_out = true;
         self.dup_acks = 0;
         space.nxt = space.una;
+    }
+}
+
+impl Space {
+    /// The scheme in use: SACK without a peer that sends blocks is NewReno.
+    fn scheme(&self, cx: &Context<'_>) -> Recovery {
+        match cx.profile.recovery {
+            Recovery::Sack | Recovery::SackPipe | Recovery::RackTlp if !self.sacks() => {
+                Recovery::NewReno
+            }
+            scheme => scheme,
+        }
+    }
+
+    /// FlightSize when the timer expires. In fast recovery, what arrived beyond a hole has left the
+    /// network, and the sender has sent new data in its place: counted in, it would raise ssthresh
+    /// with every time-out that ends a recovery. The window that recovery leaves bounds what is out
+    /// ("no more than" FlightSize / 2: RFC 5681, section 3.1, equation 4).
+    fn outstanding(&self) -> u64 {
+        match self.recovery_state {
+            RecoveryState::Recovery => self.in_flight().min(self.control.window()),
+            RecoveryState::Open | RecoveryState::Loss => self.in_flight(),
+        }
     }
 }

@@ -20,13 +20,6 @@ pub(super) struct Before {
 }
 
 impl ClassicSender {
-    /// Whether a recovery would go by this rule.
-    fn reduces_proportionally(&self, space: &Space, cx: &Context<'_>) -> bool {
-        space.sacks()
-            && cx.profile.rate_reduction == RateReduction::Proportional
-            && cx.profile.recovery == Recovery::Sack
-    }
-
     /// Bytes that have arrived at the receiver.
     fn delivered(&self, space: &Space) -> u64 {
         let sacked = self
@@ -46,7 +39,7 @@ impl ClassicSender {
         cx: &Context<'_>,
     ) -> Option<Before> {
         let matters = tells_more || space.recovery_state == RecoveryState::Recovery;
-        (matters && self.reduces_proportionally(space, cx)).then(|| Before {
+        (matters && space.reduces_proportionally(cx)).then(|| Before {
             una: space.una,
             delivered: self.delivered(space),
             lost_below: self.lost_below(cx),
@@ -91,8 +84,17 @@ impl ClassicSender {
 
     /// Recovery is over, or a time-out ends it: the window is ssthresh.
     pub(super) fn end_reduction(&mut self, space: &mut Space, cx: &Context<'_>) {
-        if self.reduces_proportionally(space, cx) {
+        if space.reduces_proportionally(cx) {
             space.control.set_window(space.control.ssthresh());
         }
+    }
+}
+
+impl Space {
+    /// Whether a recovery would go by this rule.
+    fn reduces_proportionally(&self, cx: &Context<'_>) -> bool {
+        self.sacks()
+            && cx.profile.rate_reduction == RateReduction::Proportional
+            && cx.profile.recovery == Recovery::Sack
     }
 }

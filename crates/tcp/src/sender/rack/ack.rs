@@ -70,7 +70,7 @@ impl RackSender {
     /// What has arrived by this ACK; whether it reports a duplicate (D-SACK: RFC 2883).
     fn take_arrivals(&mut self, space: &mut Space, segment: &Segment, cx: &Context<'_>) -> bool {
         let (una, max, recover) = (space.una, space.max, space.recover);
-        let (sacking, echoed) = (space.sacks(), self.echoed(space, segment, cx));
+        let (sacking, echoed) = (space.sacks(), space.echoed(segment, cx));
         let Self {
             log, rack, undo, ..
         } = self;
@@ -101,17 +101,6 @@ impl RackSender {
         }
         rack.on_ack(una, max, dsack);
         dsack
-    }
-
-    /// When the segment was sent whose time stamp the peer echoes, to the millisecond.
-    fn echoed(&self, space: &Space, segment: &Segment, cx: &Context<'_>) -> Option<Time> {
-        if !space.agreed.has(Agreed::STAMPS) || cx.profile.stamps() != Some(Stamps::Rfc7323) {
-            return None;
-        }
-        let stamps = segment.options.timestamps()?;
-        let now = cx.host.millis(cx.now);
-        let passed = Time::from_millis(u64::from(now.wrapping_sub(stamps.echo)));
-        Some(Time::from_millis(u64::from(now)).saturating_sub(passed))
     }
 
     /// The round trip of this ACK, for the retransmission timer.
@@ -401,5 +390,18 @@ impl RackSender {
             space.control.set_ssthresh(space.control.window());
         }
         true
+    }
+}
+
+impl Space {
+    /// When the segment was sent whose time stamp the peer echoes, to the millisecond.
+    fn echoed(&self, segment: &Segment, cx: &Context<'_>) -> Option<Time> {
+        if !self.agreed.has(Agreed::STAMPS) || cx.profile.stamps() != Some(Stamps::Rfc7323) {
+            return None;
+        }
+        let stamps = segment.options.timestamps()?;
+        let now = cx.host.millis(cx.now);
+        let passed = Time::from_millis(u64::from(now.wrapping_sub(stamps.echo)));
+        Some(Time::from_millis(u64::from(now)).saturating_sub(passed))
     }
 }

@@ -152,7 +152,7 @@ impl RackSender {
         } else {
             cwnd.saturating_sub(pipe)
         };
-        if hole.is_none() && !self.may_send_new(space, room, small, cx) {
+        if hole.is_none() && !space.may_send_new(room, small, cx) {
             return self.end_probing();
         }
         if let Some(next) = self.pace.wait(cx.now) {
@@ -195,13 +195,6 @@ impl RackSender {
     fn nagle_lets_go(&mut self, space: &mut Space, cx: &Context<'_>) -> bool {
         let una = space.una;
         una == space.max || (cx.profile.minshall && self.small_end <= una)
-    }
-
-    /// Whether a new segment may go that takes `room` bytes at most; `small`: Nagle's rule does not
-    /// hold it.
-    fn may_send_new(&self, space: &Space, room: u64, small: bool, cx: &Context<'_>) -> bool {
-        let limit = (space.una + space.data_limit(cx)).min(space.max.saturating_add(room));
-        space.next_segment(limit, small, cx).is_some()
     }
 
     /// Sends a new segment if the peer's window allows one; `small`: Nagle's rule does not hold it.
@@ -299,5 +292,14 @@ impl RackSender {
         if !space.emit(seq, candidate, receiver, cx, out) {
             self.counts.on_resend(candidate.0, out);
         }
+    }
+}
+
+impl Space {
+    /// Whether a new segment may go that takes `room` bytes at most; `small`: Nagle's rule does not
+    /// hold it.
+    fn may_send_new(&self, room: u64, small: bool, cx: &Context<'_>) -> bool {
+        let limit = (self.una + self.data_limit(cx)).min(self.max.saturating_add(room));
+        self.next_segment(limit, small, cx).is_some()
     }
 }

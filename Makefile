@@ -128,7 +128,7 @@ deny: $(STAMPS)/requirements  ## licences and origin of what we link, yanked ver
 
 # Newer versions within what Cargo.toml allows, then everything that a change must pass.
 .PHONY: update
-update: $(STAMPS)/requirements-docs  ## newer crates and packages, docs/dependencies.md, then every check
+update: $(STAMPS)/requirements-docs  ## newer crates and packages, records/dependencies.md, then every check
 	cargo update
 	cargo update --manifest-path fuzz/Cargo.toml
 	cargo fetch --locked  # what is stated of crates below is read without a network

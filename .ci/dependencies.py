@@ -1,4 +1,4 @@
-"""The direct dependencies of the project, and the tables of them in docs/dependencies.md.
+"""The direct dependencies of the project, and the tables of them in records/dependencies.md.
 
 `.venv/bin/python .ci/dependencies.py` checks the tables, `--write` renews versions and licences in
 them (the reasons are written by hand).
@@ -20,7 +20,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "dependencies.md"
+PAGE = ROOT / "records" / "dependencies.md"
 REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-docs.txt")
 MISSING = "**say why**"
 _UNSTATED = "not stated"
@@ -196,5 +196,5 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         write()
     for problem in problems():
-        print(f"docs/dependencies.md: {problem}", file=sys.stderr)
+        print(f"records/dependencies.md: {problem}", file=sys.stderr)
     sys.exit(1 if problems() else 0)

@@ -1,8 +1,8 @@
 """Renew the pinned versions in requirements*.txt: `.venv/bin/python .ci/newer.py`.
 
-pip resolves the direct dependencies of docs/dependencies.md anew, for this Python; a pin for other
-versions of Python does not change. A pin that needs a decision (a package that comes or goes)
-stays too, and the script names it.
+pip resolves the direct dependencies of records/dependencies.md anew for this Python. A pin for
+other versions of Python does not change. A pin that needs a decision (a package that comes or
+goes) stays too, and the script names it.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def write_python(root: Path, files: dict[str, str]) -> None:
 
 
 def test_every_direct_dependency_is_on_its_page() -> None:
-    """docs/dependencies.md says what Cargo.toml, pyproject.toml and the requirements do."""
+    """records/dependencies.md says what Cargo.toml, pyproject.toml and the requirements do."""
     command = [sys.executable, str(CHECKS / "dependencies.py")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (result.returncode, result.stderr) == (0, "")

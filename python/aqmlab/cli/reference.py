@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ Commands that take `RUNS` open runs from any of these places:
 | a sweep file | the same, if the results are in `runs/sweeps/NAME` |
 | a pattern in quotes, such as `'runs/bulk-*'` | those at all places that fit it |
 """
+_FIGURE = "aqmlab plot "
+"""How commands begin that draw."""
 _SHARED = 4
 """How many commands take an option in the same words before the page lists it once, for all."""
 
@@ -66,13 +68,24 @@ def page() -> str:
     """The page as Markdown: the options that many commands take first, then every command."""
     commands = [pair for name in names() for pair in _commands(load(name), f"aqmlab {name}")]
     counts = Counter(row for name, command in commands for row in _rows(name, command))
-    shared = [row for row, count in counts.items() if count >= _SHARED]
-    head = "## Common options\n\nA command lists those that it takes by their names.\n"
-    table = "\n".join(["| option | meaning |", "| --- | --- |", *map(_line, sorted(shared))])
+    figures = [set(_rows(name, command)) for name, command in commands if name.startswith(_FIGURE)]
+    drawn = set.intersection(*figures)
+    shared = {row for row, count in counts.items() if count >= _SHARED} - drawn
+    head = [
+        f"## Common options\n\nA command names those that it takes.\n\n{_table(sorted(shared))}",
+        f"## Options of every figure\n\n{_table(sorted(drawn))}",
+    ]
     sections = (
-        text for name, command in commands for text in _sections(command, name, set(shared))
+        text for name, command in commands for text in _sections(command, name, shared, drawn)
     )
-    return "\n".join([_HEAD, head, f"{table}\n", *sections])
+    return "\n".join([_HEAD, *head, *sections])
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> str:
+    """Arguments and options as a table."""
+    return (
+        "\n".join(["| argument or option | meaning |", "| --- | --- |", *map(_line, rows)]) + "\n"
+    )
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - click's type
@@ -92,18 +105,26 @@ def _rows(name: str, command: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - c
     return [record for record in records if record is not None]
 
 
-def _sections(command: Any, name: str, shared: set[tuple[str, str]]) -> Iterator[str]:  # noqa: ANN401
+def _sections(
+    command: Any,  # noqa: ANN401 - click's type
+    name: str,
+    shared: set[tuple[str, str]],
+    drawn: set[tuple[str, str]],
+) -> Iterator[str]:
     """A command as a section."""
-    context = typer.Context(command, info_name=name)
-    usage = " ".join(command.collect_usage_pieces(context))
-    yield f"## {name}\n\n```text\n{name} {usage}\n```\n\n{_prose(command.help)}\n"
+    help_text = _prose(command.help)
+    if name.startswith(_FIGURE):  # the page of the figures explains the kinds
+        help_text = help_text.partition("\n\n")[0]
+    yield f"## {name}\n\n{help_text}\n"
     rows = _rows(name, command)
-    own = [_line(row) for row in rows if row not in shared]
+    own = [row for row in rows if row not in shared | drawn]
     if own:
-        yield "\n".join(["| argument or option | meaning |", "| --- | --- |", *own]) + "\n"
+        yield _table(own)
     common = ", ".join(f"`{row[0].split()[0].rstrip(',')}`" for row in rows if row in shared)
     if common:
         yield f"[Common options](#common-options): {common}.\n"
+    if drawn <= set(rows):
+        yield "[Options of every figure](#options-of-every-figure).\n"
 
 
 def _line(row: tuple[str, str]) -> str:

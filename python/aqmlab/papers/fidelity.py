@@ -34,8 +34,8 @@ _HEAD = """# Fidelity
 How close aqmlab comes to what five studies published: every cell that a paper prints, and every
 claim. [What could not be reproduced](not-reproduced/index.md) says which results fail, and why.
 [Reproduce](reproduce.md) says how cells and claims are judged. `aqmlab reproduce all` writes this
-page, and [the claims that fail](../records/fidelity-claims.md)."""
-_CLAIMS_HEAD = """# Claims that fail, and second readings
+page, and [cells by table, claims by type](../records/fidelity-claims.md)."""
+_CLAIMS_HEAD = """# Cells by table, claims by type, and second readings
 
 [Fidelity](../docs/fidelity.md) counts the claims. `aqmlab reproduce all` writes this page."""
 _LENGTHS = {"published": "as published", "usual": "partly shorter", "quick": "quick"}
@@ -176,16 +176,15 @@ class Fidelity:
             made,
             f"## Papers\n\n{_papers_table(self)}",
             f"## What the cells can tell\n\n{_power_table(self)}",
-            f"## Cells\n\n{_cells_table(self)}",
-            f"## Claims\n\n{_types_table(self.papers)}",
         ]
         return "\n\n".join(parts) + "\n"
 
     def claims_to_markdown(self) -> str:
-        """The claims that fail, and those of other interpretations, as a page of ``records``."""
+        """Cells by table, claims by type and those that fail, as a page of ``records``."""
         parts = [
             _CLAIMS_HEAD,
-            f"## Claims\n\n{_claims_table(self.papers)}",
+            f"## Cells\n\n{_cells_table(self)}",
+            f"## Claims\n\n{_types_table(self.papers)}\n\n{_claims_table(self.papers)}",
             f"## Second readings\n\n{_alternatives_table(self.papers)}",
         ]
         return "\n\n".join(parts) + "\n"

@@ -43,6 +43,8 @@ OUTSIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "scenarios/README.md": "scenarios.md",
+    "GOVERNANCE.md": "governance.md",
+    "records/dependencies.md": "dependencies.md",
 }
 """Pages outside ``docs``, and the pages of the site that they are."""
 SPLIT = "scenario.md"

@@ -137,7 +137,7 @@ impl FifoService {
             self.waiting.clear();
             self.fifo.release_all();
         } else if !self.fifo.has_room(size) || stats.is_longest(self.fifo.backlog().packets + 1) {
-            self.forget_until(now);
+            self.depart_until(now);
         }
         self.fifo.admit(size, !is_idle)
     }
@@ -153,7 +153,6 @@ impl FifoService {
 
     /// A packet that is let in stays, if only until the hook on departures can be called. When it
     /// leaves.
-    #[inline(never)]
     fn keep(&mut self, now: Time, begin: Time, packet: &Packet, stats: &mut LinkStats) -> Time {
         let leaves = self.leave_time(now, begin);
         let is_hooked = self.fifo.wants_departures();
@@ -216,7 +215,7 @@ impl FifoService {
             return;
         }
         if self.is_lazy {
-            return self.catch_up_out_of_line(now, stats);
+            return self.catch_up(now, stats);
         }
         if self.observe_at <= now {
             self.observe_until(now, stats);
@@ -225,19 +224,7 @@ impl FifoService {
         self.quiet_until = next.min(self.observe_at);
     }
 
-    #[inline(never)]
-    fn catch_up_out_of_line(&mut self, now: Time, stats: &mut LinkStats) {
-        self.catch_up(now, stats);
-    }
-
-    /// What leaves by `now` has left.
-    #[inline(never)]
-    fn forget_until(&mut self, now: Time) {
-        self.depart_until(now);
-    }
-
     /// The ticks and samples that fall due by `now`.
-    #[inline(never)]
     fn observe_until(&mut self, now: Time, stats: &mut LinkStats) {
         loop {
             let (tick, sample) = (self.fifo.next_tick(), stats.next_sample());
@@ -275,7 +262,6 @@ impl FifoService {
         }
     }
 
-    #[inline(never)]
     fn depart_hooked(&mut self, now: Time) {
         if let Some((arrived, packet)) = self.hooked.pop_front() {
             self.fifo.depart(now, &packet, arrived);

@@ -252,7 +252,6 @@ impl<T> Port<T> {
 
     /// Does what falls due before `now` inside: changes of the rate, ticks, samples. All
     /// departures and arrivals before `now` have been reported.
-    #[inline(never)]
     pub fn catch_up(&mut self, now: Time) {
         match &mut self.service {
             Service::Fifo(service) => service.catch_up(now, &mut self.stats),

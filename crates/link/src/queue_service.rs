@@ -307,7 +307,6 @@ impl<T> QueueService<T> {
     }
 
     /// [`serve`](Self::serve) where there is a device ring, or the link cannot always send.
-    #[inline(never)]
     fn serve_through_ring(
         &mut self,
         now: Time,
@@ -452,7 +451,6 @@ impl<T> QueueService<T> {
         }
     }
 
-    #[inline(never)]
     fn observe_all_before(&mut self, time: Time, wire: &mut Wire, stats: &mut LinkStats) {
         while self.next_observation(stats) < time {
             self.observe_next(wire, stats);

@@ -138,7 +138,6 @@ impl Wire {
     }
 
     /// When a packet reaches the far end, if it does: where packets are lost at random or held up.
-    #[inline(never)]
     fn arrival(&mut self, end: Time, stats: &mut LinkStats) -> Option<Time> {
         if self.loss > 0.0 && self.loss_draws.uniform() < self.loss {
             stats.on_wire_loss(end);

@@ -44,7 +44,6 @@ pub(crate) fn push<T>(values: &mut Vec<T>, value: T) {
 
 /// Asks for large pages if a vector is large.
 #[cold]
-#[inline(never)]
 pub(crate) fn use_large_pages<T>(values: &mut Vec<T>) {
     let bytes = values.capacity() * size_of::<T>();
     if bytes < LARGE {

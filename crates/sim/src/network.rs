@@ -170,7 +170,6 @@ impl<Q: EventQueue> Network<Q> {
     }
 
     /// The server of a connection has measured a round trip.
-    #[inline(never)]
     pub(crate) fn on_round_trip(&mut self, now: Time, index: u32, sample: &RoundTrip) {
         if self.span.contains(now) {
             let class = usize::from(self.routes[index as usize].of(Role::Server).class);
@@ -179,7 +178,6 @@ impl<Q: EventQueue> Network<Q> {
     }
 
     /// An end of a connection sends a segment again.
-    #[inline(never)]
     pub(crate) fn on_retransmission(&mut self, now: Time, index: u32, kind: SegmentKind) {
         if self.span.contains(now) {
             let class = usize::from(self.routes[index as usize].of(Role::Server).class);
@@ -342,7 +340,6 @@ impl<Q: EventQueue> Network<Q> {
     }
 
     /// [`send`](Self::send) in any network, over any route.
-    #[inline(never)]
     fn send_to_port(&mut self, now: Time, event: Event) {
         let sender = event.sender();
         let route = *self.routes[event.conn as usize].of(sender);
@@ -363,7 +360,6 @@ impl<Q: EventQueue> Network<Q> {
     }
 
     /// A packet reaches a port of its path.
-    #[inline(never)]
     pub(crate) fn at_port(&mut self, time: Time, event: Event) {
         let route = *self.routes[event.conn as usize].of(event.sender());
         self.enter_port(time, event, &route);
@@ -385,7 +381,6 @@ impl<Q: EventQueue> Network<Q> {
     }
 
     /// A packet arrives at a port that stores its packets.
-    #[inline(never)]
     fn store(&mut self, time: Time, port: usize, packet: &(Packet, u16), event: &Event) {
         let (routes, options) = (&self.routes[event.conn as usize], &self.options);
         let details = || details(routes, event, &options.peek(event.options));
@@ -402,7 +397,6 @@ impl<Q: EventQueue> Network<Q> {
     }
 
     /// The wire of a port falls free.
-    #[inline(never)]
     pub(crate) fn depart(&mut self, time: Time, port: usize) {
         match self.ports[port].depart(time, &mut self.dropped) {
             Some((event, transmission)) => self.served(time, port, event, transmission),

@@ -30,7 +30,6 @@ impl OptionsAside {
         }
     }
 
-    #[inline(never)]
     fn keep(&mut self, options: &Options) -> Ticket {
         if let Some(ticket) = self.free.pop() {
             self.kept[ticket as usize - 1] = *options;
@@ -66,7 +65,6 @@ impl OptionsAside {
         self.take_kept(ticket)
     }
 
-    #[inline(never)]
     fn take_kept(&mut self, ticket: Ticket) -> Options {
         let ticket = ticket & !HAS_AE;
         if ticket == NO_OPTIONS {

@@ -43,7 +43,6 @@ impl<A> Outgoing<'_, A> {
 }
 
 impl<A: EventQueue> Outbox for Outgoing<'_, A> {
-    #[inline(never)]
     fn send(&mut self, segment: Segment) {
         self.send_common(segment);
     }

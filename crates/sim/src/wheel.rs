@@ -201,7 +201,6 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// Adds an event to the current bucket, or where the finest ring does not reach.
-    #[inline(never)]
     fn push_apart(&mut self, time: Time, event: &E) {
         if self.fine_bucket(time) >= self.cursor {
             return self.push_beyond(time, event);
@@ -317,7 +316,6 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// [`open_bucket`](Self::open_bucket) where the next one is not near.
-    #[inline(never)]
     fn open_far_bucket(&mut self, limit: Time) -> bool {
         match self.next_bucket(limit) {
             Some(bucket) if bucket <= self.fine_bucket(limit) => {
@@ -342,7 +340,6 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// The rest of [`open`](Self::open): puts the nodes in order, moves the wheel's cover.
-    #[inline(never)]
     fn open_fully(&mut self, bucket: u64, newest: u32, time: Time, next: u32) -> bool {
         if next != NIL {
             self.current = self.ordered(newest, time, next);
@@ -368,7 +365,6 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// Puts a node into the sorted list of the current bucket, behind all that are not later.
-    #[inline(never)]
     fn insert(&mut self, node: u32) {
         let time = self.nodes[node as usize].time;
         let (mut before, mut behind) = (NIL, self.current);
@@ -394,7 +390,6 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// Sorts a list whose nodes are newest first.
-    #[inline(never)]
     fn sorted(&mut self, newest: u32) -> u32 {
         self.current = NIL;
         let mut node = newest;
@@ -415,7 +410,6 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// Sorts the list `newest`, whose nodes are newest first, and the current bucket together.
-    #[inline(never)]
     fn sort_many(&mut self, newest: u32) -> u32 {
         let mut older: Vec<u32> = self.list(newest).collect();
         older.reverse();
@@ -464,7 +458,6 @@ impl<E: Copy> Wheel<E> {
 
     /// Nothing is left in the finest ring: moves its cover to where the next event is, if that is
     /// not behind `limit`.
-    #[inline(never)]
     fn jump(&mut self, limit: Time) -> bool {
         // Rings hold what comes before all that coarser ones do.
         let coarse = self.coarse.next().or_else(|| self.distant.next());
@@ -481,7 +474,6 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// Lets the finest ring cover fine buckets below `horizon`, and the others what follows.
-    #[inline(never)]
     fn advance(&mut self, horizon: u64) {
         let covered = Time::from_nanos(horizon << self.fine_shift);
         self.horizon = horizon;
@@ -498,7 +490,6 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// The coarse ring has moved its end.
-    #[inline(never)]
     fn advance_distant(&mut self) {
         while let Some(list) = self.distant.take_before(self.coarse.end()) {
             for (time, event) in &list {

@@ -247,7 +247,7 @@ impl<Q: EventQueue> World<Q> {
                 self.record_samples();
                 self.metrics.check()?;
             }
-            self.dispatch_out_of_line(time, next);
+            self.dispatch(time, next);
             let checkpoint = self.checkpoint.min(end);
             if self.connections.are_many() {
                 self.advance_looking_ahead(checkpoint)?;
@@ -263,12 +263,11 @@ impl<Q: EventQueue> World<Q> {
     }
 
     /// Handles everything that happens before `end`, having the processor fetch what comes next.
-    #[inline(never)]
     fn advance_looking_ahead(&mut self, end: Time) -> Result<(), RunError> {
         while let Some((time, next)) = self.network.next(end) {
             let connections = &self.connections;
             self.network.look_ahead(|index| connections.fetch(index));
-            self.dispatch_out_of_line(time, next);
+            self.dispatch(time, next);
             if self.events.is_multiple_of(EVENTS_PER_LOOK) {
                 self.memory.look()?;
             }
@@ -281,12 +280,6 @@ impl<Q: EventQueue> World<Q> {
         self.network
             .record_samples(self.checkpoint, &mut self.metrics);
         self.checkpoint += self.period;
-    }
-
-    /// Out-of-line copy of [`dispatch`](Self::dispatch) for rare callers.
-    #[inline(never)]
-    fn dispatch_out_of_line(&mut self, time: Time, next: Next) {
-        self.dispatch(time, next);
     }
 
     #[inline(always)]
@@ -353,7 +346,7 @@ impl<Q: EventQueue> World<Q> {
                 _ => time - self.network.clock_shift(event.conn) < end,
             };
             if is_early {
-                self.dispatch_out_of_line(time, next);
+                self.dispatch(time, next);
             } else if event.is_packet() {
                 self.network.count_in_flight();
             }
@@ -399,7 +392,7 @@ impl<Q: EventQueue> World<Q> {
         };
         self.now = now;
         if self.network.has_drops() {
-            return self.after_drops(event.conn, receiver, events.into());
+            return self.after_input(event.conn, receiver, events.into());
         }
         if events.eof {
             return self.after_fin(event.conn, receiver, events);
@@ -418,7 +411,6 @@ impl<Q: EventQueue> World<Q> {
     }
 
     /// [`at_host`](Self::at_host) for everything except the next data and its acknowledgement.
-    #[inline(never)]
     fn slow_path(&mut self, time: Time, sender: Role, event: &Event) {
         let network = &mut self.network;
         let at = network.at_host(time, event.conn, sender.other());
@@ -431,7 +423,6 @@ impl<Q: EventQueue> World<Q> {
 
     /// A packet has arrived that no end point takes: a datagram, or a segment that was lost after
     /// all or whose connection has been aborted.
-    #[inline(never)]
     fn deliver_datagram(&mut self, event: &Event) {
         let Some(connection) = self.connections.get(event.conn) else {
             // A connection outlives its segments: this is none.
@@ -460,7 +451,6 @@ impl<Q: EventQueue> World<Q> {
         }
     }
 
-    #[inline(never)]
     fn timer(&mut self, time: Time, role: Role, event: &Event) {
         let fired = self
             .connections
@@ -476,7 +466,6 @@ impl<Q: EventQueue> World<Q> {
     }
 
     /// The pause of an application is over.
-    #[inline(never)]
     fn resume(&mut self, time: Time, role: Role, event: &Event) {
         if let Some(now) = self.connections.on_resume(time, event, &self.network) {
             self.now = now;
@@ -506,7 +495,6 @@ impl<Q: EventQueue> World<Q> {
     }
 
     /// The other end has closed, behind these bytes.
-    #[inline(never)]
     fn after_fin(&mut self, index: u32, role: Role, events: Delivered) {
         let measured = self.span.contains(self.now);
         let (app, events) = (self.application(index), Events::from(events));
@@ -514,15 +502,8 @@ impl<Q: EventQueue> World<Q> {
         self.after_app_events(index, role, events, ready);
     }
 
-    /// Out-of-line copy of [`after_input`](Self::after_input) for rare callers.
-    #[inline(never)]
-    fn after_drops(&mut self, index: u32, role: Role, events: Events) {
-        self.after_input(index, role, events);
-    }
-
     /// The same from where the application, or its source, needs to know: it is `ready` to go on or
     /// not.
-    #[inline(never)]
     fn after_app_events(&mut self, index: u32, role: Role, events: Events, ready: bool) {
         self.on_app_events(index, role, events, ready);
         if let Some(connection) = self.connections.get_mut(index) {
@@ -534,7 +515,6 @@ impl<Q: EventQueue> World<Q> {
     }
 
     /// The same from where only the timer is to be set to `wake`, if at all.
-    #[inline(never)]
     fn rearm_or_release(&mut self, index: u32, role: Role, wake: Option<Time>) {
         if let Some(wake) = wake {
             self.push_timer(index, role, wake);
@@ -592,7 +572,6 @@ impl<Q: EventQueue> World<Q> {
         }
     }
 
-    #[inline(never)]
     fn notify_all_losses(&mut self, acting: Option<u32>) {
         // Nobody sends anything meanwhile, so the list does not grow.
         let mut dropped = self.network.take_drops();
@@ -631,7 +610,6 @@ impl<Q: EventQueue> World<Q> {
         }
     }
 
-    #[inline(never)]
     fn release(&mut self, index: u32) {
         let Some(connection) = self.connections.get(index) else {
             return;
@@ -671,7 +649,6 @@ impl<Q: EventQueue> World<Q> {
     // ---- applications ----
 
     /// Something has happened that matters to an application, or to its source.
-    #[inline(never)]
     fn on_app_events(&mut self, index: u32, role: Role, events: Events, ready: bool) {
         if events.failed {
             return self.abort(index);

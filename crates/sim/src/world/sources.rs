@@ -16,7 +16,6 @@ const AT_ISN: InitialRecover = InitialRecover::InitialSequenceNumber;
 
 impl<Q: EventQueue> World<Q> {
     /// Carries out what the source of `class` asked for.
-    #[inline(never)]
     pub(super) fn act(&mut self, class: usize) {
         // Nothing that happens here asks a source for more, so the list does not grow meanwhile.
         let mut actions = std::mem::take(&mut self.actions);
@@ -78,7 +77,6 @@ impl<Q: EventQueue> World<Q> {
         slots[token as usize] = index;
     }
 
-    #[inline(never)]
     fn open(&mut self, class: usize, mut connect: Connect) {
         if connect.script.asks_at_once() {
             self.metrics.on_exchange_start(class, self.now);

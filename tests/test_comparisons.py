@@ -12,20 +12,14 @@ from typing import Any
 import aqmlab
 import pytest
 from aqmlab import AqmlabError, Run, Scenario
+from aqmlab._util.table import TableModel
 from aqmlab.results.baseline import comparisons, scenarios_of
 from aqmlab.results.compare import Difference, differences
 from aqmlab.results.conclusion import conclusion
+from aqmlab.results.formats import format_seeds
 from aqmlab.results.groups import Group
-from aqmlab.results.shown import (
-    Shown,
-    datagram_rows,
-    idle_links,
-    link_rows,
-    response_rows,
-    seeds_in_words,
-    transfer_rows,
-)
 from aqmlab.results.statistics import Estimate
+from aqmlab.results.tables import comparison
 from conftest import SMALL, Cli
 
 QUEUE = "topology.bottleneck.discipline"
@@ -94,29 +88,22 @@ def test_the_trap(aqmlab: Cli) -> None:
 def test_tables_show_loaded_links_alone() -> None:
     """With what the queue that matters held."""
     groups = [made(), made((QUEUE, "fq-codel"), path="b")]
-    shown = link_rows(groups)
-    assert shown.corners == ("run", "link")
-    assert [names for names, _ in shown.rows] == [
-        ("droptail 20", "bottleneck reverse"),
-        ("fq-codel", "bottleneck reverse"),
-    ]
-    held = shown.rows[0][1]["queue_mean_packets"]
-    assert held is not None
-    assert held.mean == 864.0
+    [table] = comparison(groups)
     # No marks, no column of marks; nothing measured, no column.
-    assert [metric.key for metric in shown.metrics] == [
-        "loss_rate",
-        "utilization",
-        "queue_mean_packets",
+    heads = ["run", "link", "loss %", "busy %", "queue mean"]
+    assert [column.short for column in table.columns] == heads
+    assert table.head[0] == "configuration"
+    rows = [[cell.text for cell in row] for row in table.rows]
+    assert [(row[:2], row[-1]) for row in rows] == [
+        (["droptail 20", "bottleneck reverse"], "864.0"),
+        (["fq-codel", "bottleneck reverse"], "864.0"),
     ]
-    assert list(map(str, idle_links(groups))) == ["bottleneck forward"]
 
 
-def _means(shown: Shown) -> dict[str, dict[str, float]]:
-    """What the first row has in the columns that are drawn."""
-    [(names, of), *_] = shown.rows
+def _first_row(table: TableModel) -> dict[str, str]:
+    """What the first row has, by the heads on a terminal."""
     return {
-        names[1]: {m.key: found.mean for m in shown.metrics if (found := of[m.key]) is not None}
+        column.short: cell.text for column, cell in zip(table.columns, table.rows[0], strict=True)
     }
 
 
@@ -130,15 +117,22 @@ def test_traffic_without_responses_is_shown_by_what_it_has() -> None:
         "datagram_loss_rate": 0.025,
     }
     groups = [made(bulk=bulk, call=call), made(path="b", bulk={**bulk, "goodput_bps": 0.0})]
-    assert response_rows(groups).rows == ()
-    bulk_rows, call_rows = transfer_rows(groups), datagram_rows(groups)
-    shown = [_means(rows) for rows in (bulk_rows, call_rows)]
+    transfers, datagrams, _ = comparison(groups)
     # A table each: no column stands there for the other kind of traffic.
-    assert shown[0] == {"bulk": {"goodput_bps": 2e6, "fairness_jain": 0.9, "span_timeouts": 3}}
-    assert shown[1] == {"call": {"goodput_bps": 1e6, "datagram_loss_rate": 0.025}}
-    starved = bulk_rows.rows[1][1]["goodput_bps"]
-    assert starved is not None
-    assert starved.mean == 0.0
+    assert _first_row(transfers) == {
+        "run": groups[0].label,
+        "class": "bulk",
+        "goodput Mbit/s": "2.000",
+        "Jain": "0.900",
+        "timeouts": "3",
+    }
+    assert _first_row(datagrams) == {
+        "run": groups[0].label,
+        "class": "call",
+        "goodput Mbit/s": "1.000",
+        "loss %": "2.50",
+    }
+    assert transfers.rows[1][2].text == "0.000"
     [goodput, *_] = differences(groups)
     assert (goodput.traffic, goodput.metric, goodput.difference) == ("bulk", "goodput_bps", -2e6)
     assert goodput.interval is None
@@ -280,6 +274,6 @@ def test_tables_say_how_many_seeds() -> None:
     """Of each row."""
     runs = made().runs
     one, two = Group("a", runs), Group("b", runs * 2)
-    assert seeds_in_words([one, one]) == "one seed each"
-    assert seeds_in_words([two]) == "2 seeds each"
-    assert seeds_in_words([one, two]) == "1 to 2 seeds each"
+    assert format_seeds([one, one]) == "one seed each"
+    assert format_seeds([two]) == "2 seeds each"
+    assert format_seeds([one, two]) == "1 to 2 seeds each"

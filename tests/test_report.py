@@ -14,6 +14,7 @@ from urllib.parse import parse_qs
 import numpy as np
 import pypdf
 import pytest
+from aqmlab._util.table import TableModel
 from aqmlab.engine.execute import execute
 from aqmlab.errors import AqmlabError
 from aqmlab.reports import write as report
@@ -22,7 +23,6 @@ from aqmlab.reports.data import CURVE_POINTS, TRACE_BINS, axis_limits, binned, d
 from aqmlab.reports.fidelity import published_numbers
 from aqmlab.reports.playground import _RANGES, fragment
 from aqmlab.reports.sheet import Strip, paged, table
-from aqmlab.reports.tables import Cell, Table
 from aqmlab.results.blocks import block_differences
 from aqmlab.results.compare import differences
 from aqmlab.results.groups import group
@@ -658,8 +658,11 @@ def test_a_brief_is_one_page_of_a4(tmp_path: Path, aqmlab: Cli) -> None:
 
 def test_wide_tables_are_split_and_stay_readable() -> None:
     """No table is smaller than eight tenths; every part has the columns of words."""
-    cells = [[Cell("a name"), *(Cell("1,234,567.89") for _ in range(30))]]
-    wide = Table("t", "Wide", ["name", *(f"number {k}" for k in range(30))], cells)
+    wide = TableModel("Wide")
+    wide.add_key("name")
+    for k in range(30):
+        wide.add_number(f"number {k}")
+    wide.add_row("a name", *("1,234,567.89" for _ in range(30)))
     drawing = "".join(strip.drawing for strip in table([], wide))
     scales = [float(found) for found in re.findall(r"scale\(([\d.]+)\)", drawing)]
     assert min(scales) >= 0.8

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from aqmlab.results.formats import format_change, format_estimate
 from aqmlab.results.metrics import bounds_of
-from aqmlab.results.shown import change_in_words, in_words
 from aqmlab.results.statistics import (
     batch_means,
     combined,
@@ -220,13 +220,16 @@ def test_estimates_in_words() -> None:
     def write(value: float) -> str:
         return f"{value:.2f}"
 
-    assert in_words(estimate([1.0]), write) == "1.00"
-    assert in_words(estimate([1.0] * 10), write) == "1.00 (all 10 equal)"
-    assert in_words(estimate([1.0, 2.0, 3.0]), write) == "2.00 ± 2.48"
-    assert in_words(estimate([1.0, 2.0, 3.0], bounds=(0.0, 2.1)), write) == "2.00 (0.00 to 2.10)"
-    assert in_words(estimate([1.0, 1.0001, 1.0002]), write) == "1.00 ± <0.01"
-    assert change_in_words(estimate([0.0] * 3), write) == "0.00 (all 3 equal)"
-    assert change_in_words(estimate([1.0, 2.0, 3.0]), write) == "2.00 (-0.48 to 4.48)"
+    assert format_estimate(estimate([1.0]), write) == "1.00"
+    assert format_estimate(estimate([1.0] * 10), write) == "1.00 (all 10 equal)"
+    assert format_estimate(estimate([1.0, 2.0, 3.0]), write) == "2.00 ± 2.48"
+    assert (
+        format_estimate(estimate([1.0, 2.0, 3.0], bounds=(0.0, 2.1)), write)
+        == "2.00 (0.00 to 2.10)"
+    )
+    assert format_estimate(estimate([1.0, 1.0001, 1.0002]), write) == "1.00 ± <0.01"
+    assert format_change(estimate([0.0] * 3), write) == "0.00 (all 3 equal)"
+    assert format_change(estimate([1.0, 2.0, 3.0]), write) == "2.00 (-0.48 to 4.48)"
 
 
 def test_the_page_states_the_coverage_that_the_script_finds() -> None:

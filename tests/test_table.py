@@ -10,23 +10,24 @@ import re
 import pytest
 from aqmlab._util.console import strong
 from aqmlab._util.markup import Markup, rendered
-from aqmlab._util.table import Table
+from aqmlab._util.table import Cell, TableModel
+from aqmlab._util.terminal import Drawing
 from rich.cells import cell_len
 from rich.console import Console
 
 WIDTHS = (40, 60, 80, 100, 120, 200)
 
 
-def drawn(table: Table, width: int) -> list[str]:
+def drawn(table: TableModel, width: int) -> list[str]:
     """The lines of a table in a window."""
     stream = io.StringIO()
-    Console(file=stream, width=width, color_system=None).print(table, crop=False)
+    Console(file=stream, width=width, color_system=None).print(Drawing(table), crop=False)
     return [line.rstrip() for line in stream.getvalue().splitlines()]
 
 
-def made(labels: list[str], heads: list[str]) -> tuple[Table, list[str]]:
+def made(labels: list[str], heads: list[str]) -> tuple[TableModel, list[str]]:
     """A table whose numbers all differ, and these numbers."""
-    table = Table()
+    table = TableModel()
     table.add_key("run")
     for head in heads:
         table.add_number(head)
@@ -110,7 +111,7 @@ def test_labels_that_would_be_alike_are_not_shortened() -> None:
 
 
 def test_prose_wraps_and_names_do_not() -> None:
-    table = Table()
+    table = TableModel()
     table.add_key("name")
     table.add_text("what it is")
     table.add_row("scenarios/quickstart.toml", "one two three four five six seven eight nine")
@@ -122,17 +123,17 @@ def test_prose_wraps_and_names_do_not() -> None:
 
 
 def test_texts_do_not_command_the_terminal() -> None:
-    table = Table("title\x1b[2J")
+    table = TableModel("title\x1b[2J")
     table.add_key("head\x1b[2J")
     table.add_number("number\x9b2J")
-    table.add_row("label\x1b]0;x\x07", strong("1\x1b[31m"))
+    table.add_row("label\x1b]0;x\x07", Cell("1\x1b[31m", "better"))
     text = "\n".join(drawn(table, 80))
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
     assert r"label\u001b]0;x\u0007" in text
 
 
 def test_brackets_are_no_markup() -> None:
-    table = Table()
+    table = TableModel()
     table.add_key("run")
     table.add_row("red [bold]x[/bold] :warning:")
     assert drawn(table, 80)[1] == "red [bold]x[/bold] :warning:"
@@ -140,7 +141,7 @@ def test_brackets_are_no_markup() -> None:
 
 def test_the_direction_of_a_link_is_not_cut() -> None:
     """Words of long labels give way first: the labels of a second key stay readable."""
-    table = Table()
+    table = TableModel()
     for head in ("run", "link"):
         table.add_key(head)
     for number in range(6):
@@ -158,16 +159,16 @@ SPECIAL = r"a & b % c $ d # e_f {g} ~h ^i \j <k> |l| *m*"
 """A label with all characters that LaTeX or Markdown takes for something else."""
 
 
-def special() -> Table:
+def special() -> TableModel:
     """A table with such a label, and all that numbers are made of."""
-    table = Table("100 % of\nthe runs")
+    table = TableModel("100 % of\nthe runs")
     table.add_key("[run]")
     table.add_key("load", is_number=True)
     table.add_number("loss %")
     table.add_number("<= 1 s %")
     table.add_text("interval from")
     table.add_row(SPECIAL, "0.9", "1,234 ± 0.5", "-3 (-1,234,567 to +2)", "3 pairs, 1,234-56")
-    table.add_row("*", "1", strong("-0.5"), "-", "")
+    table.add_row("*", "1", Cell("-0.5", "clear"), "-", "")
     return table
 
 
@@ -245,7 +246,7 @@ def test_texts_are_comments_and_tables_stand_apart(markup: Markup, mark: str) ->
 
 @pytest.mark.parametrize("markup", Markup)
 def test_markup_has_no_commands_for_terminals(markup: Markup) -> None:
-    table = Table("title\x1b[2J")
+    table = TableModel("title\x1b[2J")
     table.add_key("head\x1b[2J")
     table.add_row("label\x1b]0;x\x07\nnext")
     text = rendered(markup, ["text\x1b[2J", table])

@@ -22,7 +22,8 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from aqmlab._util.table import Table
+from aqmlab._util.table import TableModel
+from aqmlab._util.terminal import Drawing
 from aqmlab._util.words import printable
 from aqmlab.errors import RunError
 
@@ -87,12 +88,19 @@ def strong(text: str) -> Text:
     return Text(printable(text), style="bold")
 
 
-def show(*parts: str | Text | Table) -> None:
+def show(*parts: str | Text | TableModel) -> None:
     """Texts and tables on standard output, as wide as a terminal's window; elsewhere plain."""
     console = _console(sys.stdout)
     with _writing():
         for part in parts:
-            console.print(printable(part) if isinstance(part, str) else part, crop=False)
+            console.print(_drawn(part), crop=False)
+
+
+def _drawn(part: str | Text | TableModel) -> str | Text | Drawing:
+    """What a console can print."""
+    if isinstance(part, TableModel):
+        return Drawing(part)
+    return printable(part) if isinstance(part, str) else part
 
 
 def _console(stream: TextIO) -> Console:

@@ -10,10 +10,10 @@ from enum import Enum
 
 from rich.text import Text
 
-from aqmlab._util.table import Column, Table
+from aqmlab._util.table import Cell, Column, TableModel
 from aqmlab._util.words import printable
 
-__all__ = ["Markup", "markdown", "markdown_text", "rendered"]
+__all__ = ["Markup", "markdown", "markdown_table", "markdown_text", "rendered"]
 
 
 class Markup(str, Enum):
@@ -27,7 +27,7 @@ class Markup(str, Enum):
     """Comma-separated values as in RFC 4180, with line feeds."""
 
 
-def rendered(markup: Markup, parts: Sequence[str | Text | Table]) -> str:
+def rendered(markup: Markup, parts: Sequence[str | Text | TableModel]) -> str:
     """Texts and tables, one below the other; an empty line stands between tables.
 
     Texts and titles of tables are paragraphs in Markdown, comments elsewhere. Cells that stand out
@@ -37,13 +37,13 @@ def rendered(markup: Markup, parts: Sequence[str | Text | Table]) -> str:
     paragraphs: list[list[str]] = [[]]
     follows_table = False
     for part in parts:
-        is_table = isinstance(part, Table)
-        text = _one_line(part.title if isinstance(part, Table) else printable(str(part)))
+        is_table = isinstance(part, TableModel)
+        text = _one_line(part.title if isinstance(part, TableModel) else str(part))
         if (is_table and follows_table) or not (is_table or text):
             paragraphs.append([])
         if text:
             paragraphs[-1].append(_note(markup, text))
-        if isinstance(part, Table):
+        if isinstance(part, TableModel):
             paragraphs[-1].append(write(part))
         follows_table = is_table
     gap = "\n\n" if markup is Markup.MARKDOWN else "\n"
@@ -58,13 +58,8 @@ def _note(markup: Markup, text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """A text without line feeds."""
-    return " ".join(text.split())
-
-
-def _stands_out(cell: Text) -> bool:
-    """Whether a cell is bold."""
-    return "bold" in str(cell.style)
+    """A text without line feeds, and without what a terminal would obey."""
+    return " ".join(printable(text).split())
 
 
 def markdown(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -84,23 +79,31 @@ def markdown_text(words: str, *, bold: bool = False) -> str:
     return f"**{text}**" if bold else text
 
 
-def _markdown(table: Table) -> str:
+def markdown_table(table: TableModel, left: int = 1) -> str:
+    """A table as a document has it: the first ``left`` columns stand to the left."""
+    return markdown(list(map(markdown_text, table.head)), _markdown_rows(table), left)
+
+
+def _markdown(table: TableModel) -> str:
     """A table as Markdown."""
-    lines = [
-        [markdown_text(cell.plain, bold=_stands_out(cell)) for cell in row] for row in table.rows
-    ]
-    heads = [markdown_text(column.head) for column in table.columns]
-    return _piped(heads, lines, [column.is_number for column in table.columns])
+    heads = [markdown_text(column.short) for column in table.columns]
+    to_right = [column.is_number for column in table.columns]
+    return _piped(heads, _markdown_rows(table), to_right)
 
 
-def _latex(table: Table) -> str:
+def _markdown_rows(table: TableModel) -> list[list[str]]:
+    """The cells; those that stand out are bold."""
+    return [[markdown_text(cell.text, bold=bool(cell.tone)) for cell in row] for row in table.rows]
+
+
+def _latex(table: TableModel) -> str:
     """A table as LaTeX, for documents that load the package booktabs."""
     columns = "".join("r" if column.is_number else "l" for column in table.columns)
     return "\n".join(
         [
             f"\\begin{{tabular}}{{{columns}}}",
             "\\toprule",
-            _latex_row([_latex_text(column.head) for column in table.columns]),
+            _latex_row([_latex_text(column.short) for column in table.columns]),
             "\\midrule",
             *(_latex_row(map(_latex_cell, row, table.columns)) for row in table.rows),
             "\\bottomrule",
@@ -115,12 +118,12 @@ def _latex_row(cells: Iterable[str]) -> str:
     return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"
 
 
-def _latex_cell(cell: Text, column: Column) -> str:
+def _latex_cell(cell: Cell, column: Column) -> str:
     """A cell; numbers get the minus sign of mathematics."""
-    text = _latex_text(cell.plain)
+    text = _latex_text(cell.text)
     if column.is_number:
         text = re.sub(r"(?<!\w)-(?=\d)", "$-$", text)
-    return rf"\textbf{{{text}}}" if _stands_out(cell) else text
+    return rf"\textbf{{{text}}}" if cell.tone else text
 
 
 _LATEX = str.maketrans(
@@ -145,17 +148,17 @@ def _latex_text(text: str) -> str:
     return _one_line(text).replace("<=", "≤").replace(">=", "≥").translate(_LATEX)
 
 
-def _csv(table: Table) -> str:
+def _csv(table: TableModel) -> str:
     """A table as CSV; its numbers have no commas between thousands."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([_one_line(column.head) for column in table.columns])
+    writer.writerow([_one_line(column.short) for column in table.columns])
     for row in table.rows:
         writer.writerow(map(_csv_cell, row, table.columns))
     return stream.getvalue().rstrip("\n")
 
 
-def _csv_cell(cell: Text, column: Column) -> str:
+def _csv_cell(cell: Cell, column: Column) -> str:
     """A cell."""
-    text = _one_line(cell.plain)
+    text = _one_line(cell.text)
     return re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text) if column.is_number else text

@@ -1,253 +1,119 @@
-"""Tables of results that are whole at any width: no number is ever cut or wrapped.
-
-A table that is too wide for its window is turned (a row for each column, the rows beside each
-other) if that fits, else it is split into blocks of columns that follow each other. Long labels are
-shortened in the middle, prose is wrapped.
-"""
+"""Tables, whatever they are written as: on a terminal, in a page, on a sheet, as text."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.table import Table as Grid
-from rich.text import Text
-
-from aqmlab._util.words import printable
-
-_GAP = 2
-"""Spaces between columns."""
-_LEAST_LABEL = 12
-"""No label is shortened below this width."""
+__all__ = ["Bar", "Cell", "Column", "Kind", "TableModel"]
 
 
-class _Kind(Enum):
+class Kind(Enum):
     """What a column holds, and so what may become of it where room is short."""
 
     KEY = "key"
-    """What tells rows apart; stands in every block, its texts may be shortened."""
+    """What tells rows apart; stands in every part, its texts may be shortened."""
     NUMBER = "number"
     """Stays whole."""
     TEXT = "text"
     """Prose, which wraps."""
 
 
-@dataclass
+@dataclass(frozen=True)
+class Bar:
+    """A horizontal bar, in percent of the cell's width; a whisker with a dot if it has a middle."""
+
+    begin: float
+    end: float
+    middle: float | None = None
+    zero: float | None = None
+    """Where zero lies."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: what it says, how that is to be taken, and a picture of it."""
+
+    text: str
+    tone: str = ""
+    """``better``, ``worse`` or ``clear``, which stand out; or nothing."""
+    bar: Bar | None = None
+
+
+@dataclass(frozen=True)
 class Column:
-    """A column of a table."""
+    """A column: its head, and what it holds."""
 
     head: str
-    kind: _Kind
+    kind: Kind
     is_number: bool
-    cells: list[Text] = field(default_factory=list)
-
-    @property
-    def shrinks(self) -> bool:
-        """Whether its cells may be shortened."""
-        return self.kind is _Kind.KEY and not self.is_number
-
-    @property
-    def width(self) -> int:
-        """What it needs."""
-        return max(map(_width, (self.head, *(cell.plain for cell in self.cells))))
-
-    def shortened(self, width: int, *, in_words: bool) -> Column | None:
-        """The column within a width; None if its labels do not fit or no longer differ."""
-        if not self.shrinks or self.width <= width:
-            return self
-        short = {cell.plain: _shortened(cell.plain, width, in_words) for cell in self.cells}
-        if len(set(short.values())) < len(short) or max(map(cell_len, short.values())) > width:
-            return None
-        cells = [Text(short[cell.plain], style=cell.style) for cell in self.cells]
-        return Column(_shortened(self.head, width, in_words), self.kind, self.is_number, cells)
+    short: str
+    """Its head where room is short: on a terminal."""
 
 
-class Table:
-    """A table for a terminal or a pipe. Its columns are added first, then its rows."""
+class TableModel:
+    """A table. Its columns are added first, then its rows."""
 
-    def __init__(self, title: str = "") -> None:
-        """Begins an empty table; the title stands above it."""
-        self._title = printable(title)
-        self._columns: list[Column] = []
+    def __init__(self, title: str = "", *, name: str = "", note: str = "") -> None:
+        """Begins an empty table.
 
-    def add_key(self, head: str, *, is_number: bool = False) -> None:
+        Args:
+            title: what stands above it.
+            name: short name for addresses inside a page.
+            note: where its numbers come from.
+        """
+        self.title = title
+        self.name = name
+        self.note = note
+        self.columns: list[Column] = []
+        self.rows: list[tuple[Cell, ...]] = []
+
+    def add_key(self, head: str, *, is_number: bool = False, short: str = "") -> None:
         """Adds a column that tells rows apart; keys come first."""
-        self._columns.append(Column(printable(head), _Kind.KEY, is_number))
+        self.columns.append(Column(head, Kind.KEY, is_number, short or head))
 
-    def add_number(self, head: str) -> None:
+    def add_number(self, head: str, *, short: str = "") -> None:
         """Adds a column of numbers."""
-        self._columns.append(Column(printable(head), _Kind.NUMBER, is_number=True))
+        self.columns.append(Column(head, Kind.NUMBER, True, short or head))
 
     def add_text(self, head: str) -> None:
         """Adds a column of prose."""
-        self._columns.append(Column(printable(head), _Kind.TEXT, is_number=False))
+        self.columns.append(Column(head, Kind.TEXT, False, head))
 
-    def add_row(self, *cells: str | Text) -> None:
+    def add_row(self, *cells: str | Cell) -> None:
         """Adds a row, a cell for each column."""
-        for column, cell in zip(self._columns, cells, strict=True):
-            column.cells.append(Text(printable(cell)) if isinstance(cell, str) else cell)
+        assert len(cells) == len(self.columns)
+        self.rows.append(tuple(Cell(cell) if isinstance(cell, str) else cell for cell in cells))
 
     @property
-    def title(self) -> str:
-        """What stands above it; empty: nothing."""
-        return self._title
+    def caption(self) -> str:
+        """The title as a sentence begins."""
+        return self.title[:1].upper() + self.title[1:]
 
     @property
-    def columns(self) -> Sequence[Column]:
-        """Its columns, from left to right."""
-        return self._columns
+    def head(self) -> list[str]:
+        """The heads of its columns."""
+        return [column.head for column in self.columns]
 
     @property
-    def rows(self) -> Iterator[tuple[Text, ...]]:
-        """Its rows from top to bottom, a cell for each column."""
-        return zip(*(column.cells for column in self._columns), strict=True)
+    def words(self) -> int:
+        """Columns that tell rows apart, from the left."""
+        return sum(column.kind is Kind.KEY for column in self.columns)
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draws it within the width that there is."""
-        if self._title:
-            yield Text(self._title)
-        for number, grid in enumerate(self._fitting(options.max_width)):
-            if number:
-                yield Text("")
-            yield grid
+    def part(self, columns: Sequence[int], *, whole: bool = False) -> TableModel:
+        """Some columns beside the keys, with the rows that have something there.
 
-    def _fitting(self, width: int) -> Iterator[Grid]:
-        """What is drawn within a width."""
-        if any(column.kind is _Kind.TEXT for column in self._columns):
-            yield _prose(self._columns, width)
-        elif _total(self._columns) <= width:
-            yield _grid(self._columns)
-        elif (turned := _turned(self._columns, width)) is not None:
-            yield _grid(turned)
-        else:
-            yield from map(_grid, _blocks(self._columns, width))
-
-
-def _width(text: str) -> int:
-    """The width of a text's widest line."""
-    return max(map(cell_len, text.split("\n")))
-
-
-def _total(columns: Sequence[Column]) -> int:
-    """The width of columns beside each other."""
-    return sum(column.width for column in columns) + _GAP * (len(columns) - 1)
-
-
-def _grid(columns: Sequence[Column]) -> Grid:
-    """Columns beside each other, each as wide as it needs."""
-    grid = _empty_grid()
-    for column in columns:
-        grid.add_column(
-            Text(column.head),
-            justify="right" if column.is_number else "left",
-            vertical="bottom",
-            no_wrap=True,
-        )
-    grid.width = _total(columns)
-    return _filled(grid, columns)
-
-
-def _prose(columns: Sequence[Column], width: int) -> Grid:
-    """Columns of which some are prose, which wraps; so do keys that would take half the width."""
-    grid = _empty_grid()
-    for column in columns:
-        grid.add_column(
-            Text(column.head),
-            justify="right" if column.is_number else "left",
-            no_wrap=column.kind is not _Kind.TEXT and column.width <= width // 2,
-            overflow="fold",
-        )
-    return _filled(grid, columns)
-
-
-def _empty_grid() -> Grid:
-    """A grid without lines."""
-    return Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
-
-
-def _filled(grid: Grid, columns: Sequence[Column]) -> Grid:
-    """A grid with the rows of its columns."""
-    for cells in zip(*(column.cells for column in columns), strict=True):
-        grid.add_row(*cells)
-    return grid
-
-
-def _turned(columns: Sequence[Column], width: int) -> list[Column] | None:
-    """A row for each column but the first, whose cells become heads; None if that is too wide.
-
-    Heads wrap between words.
-    """
-    first, *others = columns
-    side = Column(first.head, _Kind.KEY, is_number=False)
-    side.cells = [Text(column.head, style="bold") for column in others]
-    turned = [
-        Column(head.plain, _Kind.NUMBER, is_number=True, cells=list(cells))
-        for head, *cells in zip(*(column.cells for column in columns), strict=True)
-    ]
-    longest = max((column.width for column in turned), default=0)
-    for limit in range(longest, 0, -1):
-        fitting = [side, *(_with_wrapped_head(column, limit) for column in turned)]
-        if _total(fitting) <= width:
-            return fitting
-        if all(column.width > limit for column in fitting[1:]):
-            return None
-    return None
-
-
-def _with_wrapped_head(column: Column, width: int) -> Column:
-    """A column whose head takes several lines, of whole words, where it is longer than a width."""
-    lines = textwrap.wrap(column.head, width, break_long_words=False, break_on_hyphens=False)
-    return Column("\n".join(lines), column.kind, column.is_number, column.cells)
-
-
-def _blocks(columns: Sequence[Column], width: int) -> Iterator[list[Column]]:
-    """The numbers in groups that fit, each beside the keys, which may be shortened."""
-    numbers = [column for column in columns if column.kind is _Kind.NUMBER]
-    widest = max((column.width for column in numbers), default=0)
-    keys = [column for column in columns if column.kind is _Kind.KEY]
-    keys = _shortened_keys(keys, width // 2, width - _GAP - widest)
-    block = [*keys]
-    for column in numbers:
-        if len(block) > len(keys) and _total([*block, column]) > width:
-            yield block
-            block = [*keys]
-        block.append(column)
-    yield block
-
-
-def _shortened_keys(keys: Sequence[Column], good: int, most: int) -> list[Column]:
-    """Keys whose labels are shortened, the longest first, until they fit or are short enough.
-
-    Words give way to reach the good width. They are cut only where there is no room otherwise.
-    """
-    longest = max((key.width for key in keys if key.shrinks), default=0)
-    short = [*keys]
-    for in_words, room in ((False, min(good, most)), (True, most)):
-        for limit in range(longest, _LEAST_LABEL - 1, -1):
-            if _total(short) <= room:
-                break
-            short = [
-                key.shortened(limit, in_words=in_words) or before
-                for key, before in zip(keys, short, strict=True)
-            ]
-    return short
-
-
-def _shortened(text: str, width: int, in_words: bool) -> str:
-    """A text within a width, if that is possible: its middle words give way to dots.
-
-    Where words may be cut, the middle of the text does if that is not enough.
-    """
-    if cell_len(text) <= width:
-        return text
-    words = text.split()
-    # As many words at the end as at the beginning, which has one more if there is room.
-    for kept in range(len(words) - 1, 1, -1):
-        left, right = words[: (kept + 1) // 2], words[len(words) - kept // 2 :]
-        if cell_len(short := " ".join([*left, "…", *right])) <= width:
-            return short
-    return f"{text[: width // 2]}…{text[len(text) - (width - 1) // 2 :]}" if in_words else text
+        Args:
+            columns: their places.
+            whole: whether the other rows are kept, too.
+        """
+        places = [*range(self.words), *columns]
+        found = TableModel(self.title, name=self.name, note=self.note)
+        found.columns = [self.columns[place] for place in places]
+        found.rows = [
+            tuple(row[place] for place in places)
+            for row in self.rows
+            if whole or any(row[place].text != "-" for place in columns)
+        ]
+        return found

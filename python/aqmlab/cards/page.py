@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from aqmlab._util.console import strong
-from aqmlab._util.table import Table
+from aqmlab._util.table import TableModel
 from aqmlab.cards.card import Card, about_seeds, card_rows
 from aqmlab.cards.scoring import CONSTANTS, UNSCORED, VERSION, Gate, MeasureScore, Test
 from aqmlab.results.statistics import Estimate
@@ -24,7 +24,7 @@ _LARGE = 0.0995
 """Smaller changes have a decimal."""
 
 
-def page(card: Card) -> Iterator[str | Text | Table]:
+def page(card: Card) -> Iterator[str | Text | TableModel]:
     """What a terminal shows: title, sentence, gates, grades, tests, and what was left out."""
     yield strong(f"{card.name}: report card")
     yield from head(card)
@@ -92,8 +92,8 @@ def failure(gate: Gate) -> str:
     )
 
 
-def _grades(card: Card) -> Table:
-    table = Table()
+def _grades(card: Card) -> TableModel:
+    table = TableModel()
     table.add_key("area")
     table.add_key("grade")
     table.add_number("score")
@@ -130,10 +130,10 @@ def worst_first(tests: Sequence[Test]) -> list[Test]:
     return sorted(tests, key=lambda test: (test.score is None, test.score or 0.0))
 
 
-def _tests(card: Card) -> Table:
+def _tests(card: Card) -> TableModel:
     """Every number of every test."""
     about = {row.id: row for row in card_rows(card.tier)}
-    table = Table()
+    table = TableModel()
     table.add_key("test")
     table.add_key("number")
     for name in ("candidate", "drop-tail", "median", "change", "score"):

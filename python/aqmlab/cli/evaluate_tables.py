@@ -14,7 +14,7 @@ from rich.text import Text
 from aqmlab._util.console import out, print_json, show, strong
 from aqmlab._util.files import check_output_folder, write_text
 from aqmlab._util.places import RUNS_ROOT
-from aqmlab._util.table import Table
+from aqmlab._util.table import TableModel
 from aqmlab._util.words import counted
 from aqmlab.cards.card import Card
 from aqmlab.cards.overview import Observed, cost_of
@@ -33,10 +33,10 @@ __all__ = [
 ]
 
 
-def listed(rows: Sequence[Row], source: str) -> Iterator[str | Text | Table]:
+def listed(rows: Sequence[Row], source: str) -> Iterator[str | Text | TableModel]:
     """The tests of a suite: section, what is measured, cost; then those that are not realised."""
     yield strong(source)
-    table = Table()
+    table = TableModel()
     for name in ("test", "section"):
         table.add_key(name)
     table.add_number("runs")
@@ -55,7 +55,7 @@ def listed(rows: Sequence[Row], source: str) -> Iterator[str | Text | Table]:
     left = [row for row in rows if row.not_realised]
     if left:
         yield ""
-        table = Table()
+        table = TableModel()
         table.add_key("not realised")
         table.add_text("why")
         for row in left:
@@ -82,9 +82,9 @@ def listed_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return found
 
 
-def observed(found: Sequence[Observed]) -> Iterator[str | Text | Table]:
+def observed(found: Sequence[Observed]) -> Iterator[str | Text | TableModel]:
     """What each cell showed, a row for each queue: the mean over seeds."""
-    table = Table()
+    table = TableModel()
     for name in ("test", "setting", "queue"):
         table.add_key(name)
     rpm = any(isinstance(one.numbers, dict) and one.numbers["rpm"] for one in found)
@@ -99,14 +99,14 @@ def observed(found: Sequence[Observed]) -> Iterator[str | Text | Table]:
     for (name, label, queue), runs in groups.items():
         mean = {key: _mean([run[key] for run in runs]) for key in runs[0]}
         cells = [
-            _shown(mean["wait_p50_s"], 1e3),
-            _shown(mean["wait_p95_s"], 1e3),
-            _shown(mean["wait_p99_s"], 1e3),
-            _shown(mean["goodput_bps"], 1e-6),
-            _shown(mean["loss_rate"], 100),
-            _shown(mean["jain"], 1),
+            _format(mean["wait_p50_s"], 1e3),
+            _format(mean["wait_p95_s"], 1e3),
+            _format(mean["wait_p99_s"], 1e3),
+            _format(mean["goodput_bps"], 1e-6),
+            _format(mean["loss_rate"], 100),
+            _format(mean["jain"], 1),
         ]
-        table.add_row(name, label, queue, *cells, *([_shown(mean["rpm"], 1)] if rpm else []))
+        table.add_row(name, label, queue, *cells, *([_format(mean["rpm"], 1)] if rpm else []))
     yield table
     yield "wait: time in the queue under test, of several queues the longest"
     yield "Mbit/s: goodput of all classes; Jain: among a class's endless transfers, the lowest"
@@ -118,7 +118,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
-def _shown(value: float | None, scale: float) -> str:
+def _format(value: float | None, scale: float) -> str:
     """A value with three digits."""
     if value is None:
         return "-"

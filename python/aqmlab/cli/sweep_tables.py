@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from rich.text import Text
-
-from aqmlab._util.console import Progress, say, strong
+from aqmlab._util.console import Progress, say
 from aqmlab._util.fields import Scalar
-from aqmlab._util.table import Table
+from aqmlab._util.table import Cell, TableModel
 from aqmlab.results.compare import Difference
+from aqmlab.results.formats import format_change, format_estimate
 from aqmlab.results.metrics import described, metric_key
-from aqmlab.results.shown import change_in_words, in_words
 from aqmlab.results.statistics import Estimate, two_sided
 from aqmlab.sweeps.axes import plain
 from aqmlab.sweeps.campaign import SweepProgress
@@ -78,14 +76,14 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 86400:.1f} days"
 
 
-def points_table(points: Sequence[PointSummary]) -> Table:
+def points_table(points: Sequence[PointSummary]) -> TableModel:
     """A row for each point: its variables, its runs, the mean of each metric over its seeds."""
     table = _start(points[0].variables)
     table.add_number("runs")
     _add_metrics(table, points[0].estimates)
     for point in points:
         runs = f"{point.runs}" + (f", {point.failed} failed" if point.failed else "")
-        table.add_row(*_texts(point.variables), runs, *_cells(point.estimates, _shown_mean))
+        table.add_row(*_texts(point.variables), runs, *_cells(point.estimates, _format_mean))
     return table
 
 
@@ -106,7 +104,7 @@ def points_tsv(points: Sequence[PointSummary]) -> list[dict[str, object]]:
     return rows
 
 
-def differences_table(summary: SweepSummary) -> Table:
+def differences_table(summary: SweepSummary) -> TableModel:
     """A row for each point that is compared; clear differences are bold."""
     by_point: dict[str, dict[str, Difference]] = {}
     for difference in summary.differences:
@@ -119,7 +117,7 @@ def differences_table(summary: SweepSummary) -> Table:
     for label, of_point in by_point.items():
         estimates = {metric: found.estimate for metric, found in of_point.items()}
         pairs = max(found.count for found in estimates.values())
-        shown = _cells(estimates, _shown_difference)
+        shown = _cells(estimates, _difference_cell)
         table.add_row(*_texts(summary.variables[label]), f"{pairs}", *shown)
     return table
 
@@ -140,7 +138,7 @@ def _baseline_of(summary: SweepSummary) -> str:
     return ", ".join(f"{name} = {plain(value)}" for name, value in shared.items())
 
 
-def batches_table(batched: Mapping[str, Mapping[str, Estimate]]) -> Table:
+def batches_table(batched: Mapping[str, Mapping[str, Estimate]]) -> TableModel:
     """A row for each class of one run: batch means of its response times."""
     [first, *_] = batched.values()
     table = _start({"class": ""})
@@ -148,7 +146,7 @@ def batches_table(batched: Mapping[str, Mapping[str, Estimate]]) -> Table:
     _add_metrics(table, first)
     for name, metrics in batched.items():
         count = max(found.count for found in metrics.values())
-        table.add_row(name, f"{count}", *_cells(metrics, _shown_mean))
+        table.add_row(name, f"{count}", *_cells(metrics, _format_mean))
     return table
 
 
@@ -162,15 +160,15 @@ def warm_up_line(numbers: Mapping[str, float | None]) -> str:
     return "warm-up: " + (", ".join(chances) or "not tested: nothing is recorded")
 
 
-def _start(variables: Mapping[str, Scalar], title: str = "") -> Table:
+def _start(variables: Mapping[str, Scalar], title: str = "") -> TableModel:
     """A table that begins with the variables."""
-    table = Table(title)
+    table = TableModel(title)
     for name, value in variables.items():
         table.add_key(name, is_number=not isinstance(value, str))
     return table
 
 
-def _add_metrics(table: Table, metrics: Iterable[str]) -> None:
+def _add_metrics(table: TableModel, metrics: Iterable[str]) -> None:
     """A column for each metric."""
     for name in metrics:
         found = described(name)
@@ -189,23 +187,23 @@ def _scale(metric: str) -> float:
 
 
 def _cells(
-    metrics: Mapping[str, Estimate], show: Callable[[Estimate, float], str | Text]
-) -> list[str | Text]:
+    metrics: Mapping[str, Estimate], show: Callable[[Estimate, float], str | Cell]
+) -> list[str | Cell]:
     """The estimates as cells."""
     return [show(found, _scale(name)) if found.count else "-" for name, found in metrics.items()]
 
 
-def _shown_mean(found: Estimate, factor: float) -> str:
+def _format_mean(found: Estimate, factor: float) -> str:
     """A mean and half of its interval, with the digits that the interval leaves."""
     width = factor * found.half_width
-    return in_words(found, lambda value: _rounded(factor * value, width))
+    return format_estimate(found, lambda value: _rounded(factor * value, width))
 
 
-def _shown_difference(found: Estimate, factor: float) -> str | Text:
+def _difference_cell(found: Estimate, factor: float) -> Cell:
     """A difference and its interval."""
     width = factor * found.half_width
-    text = change_in_words(found, lambda value: _rounded(factor * value, width, "+"))
-    return strong(text) if found.clear else text
+    text = format_change(found, lambda value: _rounded(factor * value, width, "+"))
+    return Cell(text, "clear" if found.clear else "")
 
 
 def _rounded(value: float, width: float, sign: str = "") -> str:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from rich.text import Text
-
-from aqmlab._util.console import strong
-from aqmlab._util.table import Table
-from aqmlab.results.shown import change_in_words
+from aqmlab._util.table import Cell, TableModel
+from aqmlab.results.formats import format_change
 from aqmlab.tuning.goals import Goal
 from aqmlab.tuning.outcome import Check, Choice, Numbers, Tuning
 from aqmlab.tuning.study import Trial
@@ -21,12 +18,14 @@ _MOST = 20
 """Most settings of a front that are shown; front.tsv has all."""
 
 
-def front_table(found: Tuning) -> Table:
+def front_table(found: Tuning) -> TableModel:
     """The untuned scenario, and the settings that no other setting beats."""
     several = len(found.plan.scenarios) > 1
     what = "goals: ratios to untuned, mean over scenarios" if several else "goals: means over seeds"
     title = "Pareto front" if len(found.plan.goals) > 1 else "best setting"
-    table = Table(f"{title} of {len(found.trials)} settings ({what}; worst: scenario and seed)")
+    table = TableModel(
+        f"{title} of {len(found.trials)} settings ({what}; worst: scenario and seed)"
+    )
     table.add_key("setting")
     for variable in found.plan.variables:
         table.add_number(f"{variable.name} {variable.unit}".strip())
@@ -76,11 +75,11 @@ def _goals(found: Tuning, numbers: Numbers) -> list[str]:
     return cells
 
 
-def importance_table(found: Tuning) -> Table | None:
+def importance_table(found: Tuning) -> TableModel | None:
     """Each variable's share for each goal; None where nothing tells."""
     if not any(found.importance.values()):
         return None
-    table = Table("importance: what decides whether a setting is among the good ones (%)")
+    table = TableModel("importance: what decides whether a setting is among the good ones (%)")
     table.add_key("variable")
     for goal in found.plan.goals:
         table.add_number(goal.metric)
@@ -93,10 +92,10 @@ def importance_table(found: Tuning) -> Table | None:
     return table
 
 
-def checks_table(found: Tuning) -> Table:
+def checks_table(found: Tuning) -> TableModel:
     """The chosen settings against the untuned scenario, on fresh seeds; clear changes are bold."""
     count = len(found.plan.fresh_seeds)
-    table = Table(
+    table = TableModel(
         f"on {count} fresh seeds: difference to untuned, seed by seed, with 95 % intervals"
     )
     for head in ("choice", "scenario", "goal"):
@@ -120,18 +119,18 @@ def _choices(found: Tuning) -> Iterator[tuple[str, Choice]]:
     yield "robust", found.robust
 
 
-def _cells(found: Tuning, check: Check) -> list[str | Text]:
+def _cells(found: Tuning, check: Check) -> list[str | Cell]:
     """The numbers of a check in the unit of its metric."""
     [goal] = [goal for goal in found.plan.goals if goal.metric == check.metric]
     scale, change = goal.shown.scale, check.change
     digits = 4
     if change.half_width > 0:
         digits = max(0, 1 - math.floor(math.log10(scale * change.half_width)))
-    text = change_in_words(change, lambda value: f"{scale * value:+.{digits}f}")
+    text = format_change(change, lambda value: f"{scale * value:+.{digits}f}")
     return [
         f"{scale * check.untuned:.{digits}f}",
         f"{scale * check.tuned:.{digits}f}",
-        strong(text) if change.clear else text,
+        Cell(text, "clear" if change.clear else ""),
         f"{scale * check.promised:+.{digits}f}",
     ]
 

@@ -18,19 +18,20 @@ import pypdf
 import vl_convert
 
 from aqmlab._util.files import write_bytes, write_text
+from aqmlab._util.table import Cell, TableModel
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.kinds.cdf import cdf
 from aqmlab.figures.kinds.delay import delay
 from aqmlab.reports.charts import PALETTE, address
 from aqmlab.reports.pictures import MOST_CONFIGURATIONS, Picture, drawn
 from aqmlab.reports.sheet import Strip, clean, gap, label, sheet, size_of, table, text
-from aqmlab.reports.tables import Cell, Table, shown_difference, shown_estimate
 from aqmlab.results.compare import Difference
 from aqmlab.results.conclusion import KeyNumber, effects, key_numbers, ranked
 from aqmlab.results.groups import Group
 from aqmlab.results.links import loaded_links
 from aqmlab.results.metrics import look_up
 from aqmlab.results.queues import link_at
+from aqmlab.results.tables import difference_cell, estimate_cell
 
 if TYPE_CHECKING:
     from aqmlab.reports.content import Report
@@ -65,7 +66,7 @@ class Brief:
     about: str
     """The scenario's title and the question."""
     verdict: Sequence[str]
-    numbers: Table
+    numbers: TableModel
     setting: Sequence[tuple[str, str]]
     repeat: Sequence[str]
     """Commands, then what they need."""
@@ -100,7 +101,7 @@ def brief(report: Report, folder: Path) -> Brief:
     )
 
 
-def _numbers(groups: Sequence[Group], changes: Sequence[Difference]) -> Table:
+def _numbers(groups: Sequence[Group], changes: Sequence[Difference]) -> TableModel:
     """Five numbers with their intervals; between two configurations their differences."""
     every = key_numbers(groups)
     users = [number for number in every if number.of_users]
@@ -110,21 +111,19 @@ def _numbers(groups: Sequence[Group], changes: Sequence[Difference]) -> Table:
     columns = groups[:_MOST_COLUMNS]
     pairs = {(change.run, change.baseline) for change in changes}
     lone = len(pairs) == 1 and len(groups) == 2
-    rows = [
-        [
-            Cell(number.head),
-            *(Cell(shown_estimate(number.of(one), number.metric)) for one in columns),
-            *([_change(number, changes)] if lone else []),
-        ]
-        for number in chosen
-    ]
     seeds = min(len(group.runs) for group in groups)
     caption = "Five numbers" if len(chosen) == _NUMBERS else "Numbers"
     caption += ", means ± half of the 95 % interval over the seeds" if seeds > 1 else ", one seed"
     if len(groups) > len(columns):
         caption += f"; the first {len(columns)} of {len(groups)} configurations"
-    head = ["", *(group.label for group in columns), *(["difference"] if lone else [])]
-    return Table("brief", caption, head, rows)
+    table = TableModel(caption, name="brief")
+    table.add_key("")
+    for head in (*(group.label for group in columns), *(["difference"] if lone else [])):
+        table.add_number(head)
+    for number in chosen:
+        cells = [estimate_cell(number.metric, number.of(one)) for one in columns]
+        table.add_row(number.head, *cells, *([_change(number, changes)] if lone else []))
+    return table
 
 
 def _telling(
@@ -149,7 +148,7 @@ def _change(number: KeyNumber, changes: Sequence[Difference]) -> Cell:
             number.path[1],
             number.metric.key,
         ):
-            return Cell(shown_difference(change), change.tone)
+            return difference_cell(change)
     return Cell("-")
 
 

@@ -9,24 +9,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from aqmlab._util.table import TableModel
 from aqmlab._util.words import natural
 from aqmlab.reports.data import MOST_DRAWN, Distributions, Traces, distributions, traces
 from aqmlab.reports.fidelity import PublishedNumber, published_numbers
 from aqmlab.reports.pictures import Picture, pictures
 from aqmlab.reports.playground import fragment
-from aqmlab.reports.tables import (
-    Table,
-    class_table,
-    difference_table,
-    fidelity_table,
-    flow_table,
-    link_table,
-    main_tables,
-    reason_table,
-    tail_table,
-    trace_table,
-    within_table,
-)
+from aqmlab.reports.tables import fidelity_table, tail_table, trace_table, within_table
+from aqmlab.results import tables
 from aqmlab.results.baseline import Baseline, scenarios_of
 from aqmlab.results.compare import ALL, Difference, differences
 from aqmlab.results.conclusion import conclusion
@@ -94,25 +84,25 @@ class Report:
     """Name and value of what is worth knowing before anything else."""
     words: list[tuple[str, str]]
     """Configuration and what was measured, in sentences."""
-    summary: list[Table]
+    summary: list[TableModel]
     """What users felt, and what the loaded queues did."""
-    details: list[Table]
-    reasons: Table | None
+    details: list[TableModel]
+    reasons: TableModel | None
     distributions: Distributions | None
     traces: Traces | None
     pictures: list[Picture]
     """Further figures that the runs have something for."""
     compared: list[Difference]
-    differences: Table | None
+    differences: TableModel | None
     verdict: list[str]
     """What is better, what is worse, what is unclear."""
     published: list[PublishedNumber]
-    fidelity: Table | None
-    within: Table | None
+    fidelity: TableModel | None
+    within: TableModel | None
     """Numbers behind the distribution."""
-    tail: Table | None
+    tail: TableModel | None
     """Numbers behind the tail."""
-    traced: Table | None
+    traced: TableModel | None
     """Numbers behind the traces."""
     scenarios: list[_Scenario]
     sources: list[_Source]
@@ -236,14 +226,14 @@ def _of_scenario(
         groups=groups,
         facts=_facts(groups),
         words=[(entry.label, _in_words(entry, changes)) for entry in groups[:_MOST_WORDS]],
-        summary=main_tables(groups),
-        details=[class_table(groups), link_table(groups), flow_table(groups)],
-        reasons=reason_table(groups),
+        summary=tables.comparison(groups),
+        details=tables.all_numbers(groups),
+        reasons=tables.reasons(groups),
         distributions=curves,
         traces=traced,
         pictures=pictures(runs, len(groups)),
         compared=changes,
-        differences=difference_table(changes) if changes else None,
+        differences=tables.differences(changes) if changes else None,
         verdict=conclusion(changes, groups),
         published=published,
         fidelity=fidelity_table(published) if published else None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from aqmlab._util.files import write_text
-from aqmlab._util.markup import markdown, markdown_text
+from aqmlab._util.markup import markdown, markdown_table, markdown_text
 from aqmlab.reports.charts import stills
 from aqmlab.reports.sections import SECTIONS
 from aqmlab.results.metrics import ALL
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from aqmlab.reports.content import Report
-    from aqmlab.reports.tables import Table
 
 __all__ = ["write"]
 
@@ -87,25 +86,25 @@ def _results(report: Report, shown: dict[str, str]) -> Iterator[str]:
         yield f"**{markdown_text(label)}.** {markdown_text(words)}"
     for part in report.summary:
         yield f"*{markdown_text(part.caption)}*"
-        yield _table(part)
+        yield markdown_table(part)
     if report.differences:
         yield _heading("differences")
         yield markdown_text(report.differences.caption + ". " + report.differences.note)
-        yield _table(report.differences)
+        yield markdown_table(report.differences)
     if report.distributions:
         yield _heading("responses")
         yield from (shown["cdf"], shown["ccdf"])
-        yield from (_table(one) for one in (report.within, report.tail) if one)
+        yield from (markdown_table(one) for one in (report.within, report.tail) if one)
     if report.traces:
         yield _heading("queues")
         yield from (shown[name] for name in ("queue", "probability") if name in shown)
-        yield _table(report.traced) if report.traced else ""
+        yield markdown_table(report.traced) if report.traced else ""
     if report.pictures:
         yield _heading("pictures")
         yield from (shown[one.name] for one in report.pictures)
     if report.reasons:
         yield _heading("reasons")
-        yield _table(report.reasons)
+        yield markdown_table(report.reasons)
 
 
 def _details(report: Report) -> Iterator[str]:
@@ -114,14 +113,14 @@ def _details(report: Report) -> Iterator[str]:
     for one in report.details:
         if one.rows:
             yield f"### {one.caption}"
-            yield _table(one)
+            yield markdown_table(one)
 
 
 def _closing(report: Report) -> Iterator[str]:
     """What was published, all numbers of one scenario, and how everything came about."""
     if report.fidelity:
         yield _heading("fidelity")
-        yield _table(report.fidelity)
+        yield markdown_table(report.fidelity)
     if not report.parts:
         yield from _details(report)
     yield _heading("method")
@@ -148,15 +147,3 @@ def _closing(report: Report) -> Iterator[str]:
 def _heading(section: str) -> str:
     """The heading of a section."""
     return f"## {SECTIONS[section]}"
-
-
-def _table(one: Table) -> str:
-    """A table; clear differences are bold."""
-    lines = [
-        [
-            f"**{markdown_text(cell.text)}**" if cell.tone else markdown_text(cell.text)
-            for cell in row
-        ]
-        for row in one.rows
-    ]
-    return markdown([markdown_text(name) for name in one.head], lines)

@@ -19,6 +19,7 @@ import pypdf
 import vl_convert
 
 from aqmlab._util.files import write_bytes
+from aqmlab._util.table import Cell, TableModel
 from aqmlab.reports.charts import PALETTE, address, stills, stroke
 from aqmlab.reports.sections import SECTIONS
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from aqmlab.reports.content import Report
-    from aqmlab.reports.tables import Cell, Table
 
 __all__ = [
     "Strip",
@@ -256,7 +256,7 @@ def size_of(picture: str) -> tuple[float, float]:
     return float(found["width"]), float(found["height"])
 
 
-def table(drawn: Sequence[str], one: Table, room: float = _ROOM) -> Iterator[Strip]:
+def table(drawn: Sequence[str], one: TableModel, room: float = _ROOM) -> Iterator[Strip]:
     """A table: its caption, its head, a strip for each row; in parts where it is too wide.
 
     Args:
@@ -267,10 +267,10 @@ def table(drawn: Sequence[str], one: Table, room: float = _ROOM) -> Iterator[Str
     parts = _parts(one, room)
     for number, part in enumerate(parts, 1):
         caption = one.caption + (f" ({number} of {len(parts)})" if len(parts) > 1 else "")
-        yield from _fitting_table(drawn, replace(part, caption=caption), room)
+        yield from _fitting_table(drawn, part, caption, room)
 
 
-def _natural(one: Table) -> list[float]:
+def _natural(one: TableModel) -> list[float]:
     """The width that each column needs at full size."""
     columns = zip(one.head, *([cell.text for cell in row] for row in one.rows), strict=True)
     widths = [max(map(len, column)) * _GLYPH * _SIZE + _PAD for column in columns]
@@ -278,32 +278,22 @@ def _natural(one: Table) -> list[float]:
     return widths
 
 
-def _parts(one: Table, room: float) -> list[Table]:
+def _parts(one: TableModel, room: float) -> list[TableModel]:
     """A table's columns in groups that stay readable, each beside the columns of words."""
     widths = _natural(one)
     most = room / _LEAST_SCALE
-    names = list(range(one.words))
     kept = sum(widths[: one.words])
     groups: list[list[int]] = [[]]
     for column in range(one.words, len(widths)):
         if groups[-1] and kept + sum(widths[k] for k in groups[-1]) + widths[column] > most:
             groups.append([])
         groups[-1].append(column)
-    return [
-        replace(
-            one,
-            head=[one.head[k] for k in (*names, *group)],
-            rows=[
-                [row[k] for k in (*names, *group)]
-                for row in one.rows
-                if len(groups) == 1 or any(row[k].text != "-" for k in group)
-            ],
-        )
-        for group in groups
-    ]
+    return [one.part(group, whole=len(groups) == 1) for group in groups]
 
 
-def _fitting_table(labels: Sequence[str], one: Table, room: float) -> Iterator[Strip]:
+def _fitting_table(
+    labels: Sequence[str], one: TableModel, caption: str, room: float
+) -> Iterator[Strip]:
     """A table that fits: its caption, its head, a strip for each row."""
     size, pad = _SIZE, _PAD
     natural = _natural(one)
@@ -327,7 +317,7 @@ def _fitting_table(labels: Sequence[str], one: Table, room: float) -> Iterator[S
     shade = f'<rect width="{width:.1f}" height="{tall}" fill="{_COLOURS["--shade"]}"/>'
     head = Strip(scale * line, shade + row([(name, "") for name in one.head], bold=True))
     rule = f'<path d="M0 {tall}H{width:.1f}" stroke="{_COLOURS["--line"]}"/>'
-    *words, last = text(one.caption, 12, bold=True, room=room)
+    *words, last = text(caption, 12, bold=True, room=room)
     yield from words
     yield replace(last, below=3 * scale * line)
     yield replace(head, below=scale * line)

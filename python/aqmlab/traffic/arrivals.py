@@ -11,7 +11,7 @@ import numpy as np
 
 from aqmlab import _native
 from aqmlab._util.files import size_of
-from aqmlab._util.table import Table
+from aqmlab._util.table import TableModel
 from aqmlab.figures.files import Chart
 from aqmlab.figures.theme import Look, configured
 from aqmlab.traffic.describe import BIN_S, Memory, memory
@@ -86,9 +86,9 @@ def arrivals(
     ]
 
 
-def arrivals_table(found: list[Arrivals]) -> Table:
+def arrivals_table(found: list[Arrivals]) -> TableModel:
     """The interfaces of a capture, for a terminal."""
-    table = Table(found[0].capture if found else "")
+    table = TableModel(found[0].capture if found else "")
     table.add_key("interface", is_number=True)
     for name in ("seconds", "packets", "packets/s", "Mbit/s", "Hurst: packets", "Hurst: bytes"):
         table.add_number(name)

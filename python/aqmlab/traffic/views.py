@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import numpy as np
 
-from aqmlab._util.table import Table
+from aqmlab._util.table import TableModel
 from aqmlab.figures.curves import CURVE_POINTS
 from aqmlab.figures.files import Chart
 from aqmlab.figures.theme import Data, Look, configured
@@ -23,9 +23,9 @@ _WIDTH, _HEIGHT = 380, 260
 """Size of a plot in pixels."""
 
 
-def describe_tables(description: Description) -> list[Table]:
+def describe_tables(description: Description) -> list[TableModel]:
     """What a class is, for a terminal."""
-    facts = Table(f"{description.name} ({description.kind}, {description.population})")
+    facts = TableModel(f"{description.name} ({description.kind}, {description.population})")
     facts.add_key(f"in {_number(description.seconds)} s")
     facts.add_number("number")
     found = description.to_json()
@@ -49,7 +49,7 @@ def describe_tables(description: Description) -> list[Table]:
             name = f"Hurst parameter: {memory.name}, {scales[0]:.3g} s to {scales[-1]:.3g} s"
             facts.add_row(name, f"{memory.hurst:.2f} ± {2 * (memory.standard_error or 0):.2f}")
 
-    shown = Table()
+    shown = TableModel()
     shown.add_key("distribution")
     heads = [f"p{100 * probability:g}" for probability in PROBABILITIES]
     for head in ("mean", *heads, "max", "tail index"):

@@ -15,8 +15,8 @@ from aqmlab._util.console import out, print_json, print_tsv, say, show
 from aqmlab._util.files import check_output_file
 from aqmlab._util.markup import rendered
 from aqmlab._util.places import RUNS_ROOT
-from aqmlab._util.table import Table
-from aqmlab.cli import tables
+from aqmlab._util.table import TableModel
+from aqmlab.cli import tables as cli_tables
 from aqmlab.cli.completion import assigned
 from aqmlab.cli.options import (
     Format,
@@ -33,6 +33,7 @@ from aqmlab.cli.options import (
 )
 from aqmlab.cli.planning import made, planned_runs
 from aqmlab.errors import AqmlabError
+from aqmlab.results import tables
 from aqmlab.results.baseline import Baseline, scenarios_of
 from aqmlab.results.compare import (
     Difference,
@@ -137,7 +138,7 @@ def command(
         print_json(_content(found, parts))
         return
     if as_tsv:
-        print_tsv(tables.runs_tsv(found))
+        print_tsv(cli_tables.runs_tsv(found))
         return
     for run in found:
         for reason in run.invalid:
@@ -231,9 +232,9 @@ def _content(found: list[Run], parts: list[_Part]) -> dict[str, Any]:
     }
 
 
-def _tables(parts: Sequence[_Part], *, every: bool) -> list[str | Text | Table]:
+def _tables(parts: Sequence[_Part], *, every: bool) -> list[str | Text | TableModel]:
     """The few numbers of each scenario, or all of them."""
-    found: list[str | Text | Table] = []
+    found: list[str | Text | TableModel] = []
     for part in parts:
         found += ["", part.title] if found else [part.title] * (len(parts) > 1)
         found += _tables_of(part, every=every)
@@ -242,20 +243,20 @@ def _tables(parts: Sequence[_Part], *, every: bool) -> list[str | Text | Table]:
     return found
 
 
-def _tables_of(part: _Part, *, every: bool) -> list[str | Text | Table]:
+def _tables_of(part: _Part, *, every: bool) -> list[str | Text | TableModel]:
     """The numbers of one scenario."""
     if every:
-        found = tables.compare_tables(part.groups)
+        found = cli_tables.apart(tables.comparison(part.groups))
         if part.differences:
-            found += ["", *tables.difference_tables(part.differences)]
+            found += ["", *cli_tables.apart(tables.difference_tables(part.differences))]
     else:
-        found = tables.key_tables(part.groups, part.differences)
+        found = cli_tables.apart(tables.key_numbers_table(part.groups, part.differences))
     if not part.differences and len(part.groups) > 1:
         names = ", ".join(group.label for group in part.groups)
         hint = "none of them is drop-tail, and no --baseline LABEL names one of"
         found += ["", f"nothing is compared: {hint} {names}"]
     if every and part.distances:
-        found += ["", *tables.distance_tables(part.distances)]
+        found += ["", *cli_tables.apart(tables.distances(part.distances))]
     return found
 
 

@@ -37,6 +37,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.groups import Group
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
+from aqmlab.results.tables import comparison
 
 __all__ = ["command"]
 
@@ -115,7 +116,7 @@ def _show_runs(runs: Sequence[Run], *, as_json: bool, as_tsv: bool) -> None:
     if as_tsv:
         print_tsv(tables.runs_tsv(runs))
         return
-    show(*tables.compare_tables([Group(run.label, (run,)) for run in runs]))
+    show(*tables.apart(comparison([Group(run.label, (run,)) for run in runs])))
     out("")
     for run in runs:
         out(f"run directory: {run.path}")

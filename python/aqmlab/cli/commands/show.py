@@ -9,7 +9,7 @@ from rich.text import Text
 
 from aqmlab._util.console import out, print_json, print_tsv, show
 from aqmlab._util.markup import rendered
-from aqmlab._util.table import Table
+from aqmlab._util.table import TableModel
 from aqmlab.cli import sweep_tables, tables
 from aqmlab.cli.options import Format, Json, Runs, Tsv, check_format
 from aqmlab.results.labels import distinguish
@@ -42,7 +42,7 @@ def command(
     if as_tsv:
         print_tsv(tables.runs_tsv(found))
         return
-    parts: list[str | Text | Table] = []
+    parts: list[str | Text | TableModel] = []
     for run in found:
         parts += [*([""] if parts else []), *tables.run_tables(run)]
         if batches is not None:

@@ -11,7 +11,7 @@ import typer
 
 from aqmlab._util.console import Progress, out, print_json, show
 from aqmlab._util.files import check_output_file
-from aqmlab._util.table import Table
+from aqmlab._util.table import TableModel
 from aqmlab._util.words import nearest
 from aqmlab.cli.options import Json, Seed, Sets, one_seed, renamed
 from aqmlab.errors import AqmlabError, ScenarioError
@@ -182,10 +182,10 @@ def _from_capture_command(
     out(f"connection vectors: {output}")
 
 
-def _report_table(report: Mapping[str, Any]) -> Table:
+def _report_table(report: Mapping[str, Any]) -> TableModel:
     """What was read, made and skipped."""
     packets, connections, vectors = (report[part] for part in ("packets", "connections", "vectors"))
-    table = Table()
+    table = TableModel()
     table.add_key("what was read and made")
     table.add_number("")
 

@@ -7,6 +7,7 @@
 mod classes;
 mod conservation;
 mod datagrams;
+mod declaration;
 mod delays;
 mod direction;
 mod error;

@@ -36,11 +36,22 @@ pub struct Metric {
     pub meaning: String,
     /// Whether it is null where there was nothing to measure.
     pub is_nullable: bool,
+    /// How tables show it and what options call it: `digits`, `head`, `name`, `after`, `within` and
+    /// `better`.
+    #[serde(flatten)]
+    pub look: Value,
 }
 
 /// JSON Schema (2020-12) of `summary.json`. Beside its description a field has `x-label`, `x-unit`
 /// (of the value), `x-shown-unit` and `x-scale` (from the value to what is shown).
 pub fn summary_schema() -> Value {
+    let mut schema = schema_with_looks();
+    leave_out_looks(&mut schema);
+    schema
+}
+
+/// The schema, in whose fields `x-look` is how tables show them.
+fn schema_with_looks() -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<Summary>().to_value();
     join_lines(&mut schema);
@@ -63,6 +74,18 @@ fn join_lines(schema: &mut Value) {
     }
 }
 
+/// Tables may change what they show; readers of the files need none of it.
+fn leave_out_looks(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.shift_remove("x-look");
+            object.values_mut().for_each(leave_out_looks);
+        }
+        Value::Array(items) => items.iter_mut().for_each(leave_out_looks),
+        _ => {}
+    }
+}
+
 /// A part of the summary: what it is about, and its metrics.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Section {
@@ -76,7 +99,7 @@ pub struct Section {
 
 /// The parts of the summary with their metrics, in their order.
 pub fn sections() -> Vec<Section> {
-    let schema = summary_schema();
+    let schema = schema_with_looks();
     let part = |key: &str, of: &str, name: &str| {
         let part = &schema["$defs"][name];
         let mut metrics = Vec::new();
@@ -135,6 +158,7 @@ fn add_metrics(root: &Value, object: &Value, before: &str, metrics: &mut Vec<Met
             scale: field["x-scale"].as_f64().unwrap_or(1.0),
             meaning: text(&field["description"]),
             is_nullable: types.is_some_and(|types| types.contains(&json!("null"))),
+            look: field["x-look"].clone(),
         });
     }
 }
@@ -163,6 +187,40 @@ mod tests {
         }
         let share = "flows.<class>.retransmission_shares.several";
         assert!(metrics.iter().any(|metric| metric.key == share));
+    }
+
+    #[test]
+    fn a_percentile_is_shown_as_it_is_declared() {
+        let metrics: Vec<_> = sections()
+            .into_iter()
+            .flat_map(|part| part.metrics)
+            .collect();
+        let found = |key: &str| metrics.iter().find(|metric| metric.key == key).unwrap();
+        let delay = found("links.<link>.<direction>.sojourn_p999_s");
+        assert_eq!(delay.label, "99.9 % sojourn");
+        assert!(
+            delay
+                .meaning
+                .starts_with("99.9th percentile of the sojourn")
+        );
+        assert_eq!(
+            (&delay.look["name"], &delay.look["digits"]),
+            (&json!("delay_p999"), &Value::Null)
+        );
+        let median = found("responses.<class>.p50_s");
+        assert_eq!(
+            (median.label.as_str(), median.meaning.as_str()),
+            ("median", "Median.")
+        );
+        assert_eq!(
+            (&median.look["head"], &median.look["digits"]),
+            (&json!("p50 s"), &json!(3))
+        );
+        assert_eq!(found("flows.<class>.duration_p75_s").look["name"], "");
+        assert_eq!(crate::FlowSummary::DURATION_P, [0.5, 0.75, 0.9, 0.95, 0.99]);
+        assert_eq!(crate::LinkSummary::SOJOURN_P[4], 0.999);
+        // Readers of the file need none of it.
+        assert!(!summary_schema().to_string().contains("x-look"));
     }
 
     #[test]

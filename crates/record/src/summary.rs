@@ -6,8 +6,8 @@ use aqmlab_aqm::Reason;
 use aqmlab_net::Time;
 use aqmlab_scenario::Scenario;
 
+use crate::declaration::results;
 use crate::quality::QualitySummary;
-use crate::unit::results;
 use crate::{ClassMetrics, DelayHistogram, FlowStats, LinkStats, ResponseStats};
 
 /// Name of all classes together in a summary.
@@ -46,7 +46,7 @@ results! {
     /// A packet belongs to a count when the event that is counted falls into the measured span.
     pub struct LinkSummary {
         /// Packets that came to the queue.
-        arrived_packets: u64 = "arrived", PACKETS;
+        arrived_packets: u64 = "arrived", PACKETS, digits 0, head "arrived";
         /// Packets that the discipline dropped, for whatever reason.
         dropped_packets: u64 = "dropped", PACKETS;
         /// Packets that the discipline marked (ECN congestion experienced) and let in.
@@ -56,40 +56,37 @@ results! {
         /// Packets that were sent and then lost at random on the wire (`loss` in the scenario).
         wire_lost_packets: u64 = "lost on the wire", PACKETS;
         /// `dropped_packets / arrived_packets`.
-        loss_rate: f64 = "loss", SHARE;
+        loss_rate: f64 = "loss", SHARE, digits 2, head "loss %", name "loss";
         /// `marked_packets / arrived_packets`.
-        mark_rate: f64 = "marked", SHARE;
+        mark_rate: f64 = "marked", SHARE, digits 2, head "marked %", name "marked";
         /// IP bits of departed packets per second of the measured span; framing is not counted.
-        throughput_bps: f64 = "throughput", BIT_RATE;
+        throughput_bps: f64 = "throughput", BIT_RATE, digits 2, head "Mbit/s", name "throughput";
         /// Share of time in which the wire was busy; framing is counted.
-        utilization: f64 = "utilization", SHARE;
+        utilization: f64 = "utilization", SHARE, digits 1, head "busy %", name "utilization";
         /// Time average of the packets in the discipline: exact, not from samples. Packets on the
         /// wire and in the device ring are not part of the queue.
-        queue_mean_packets: f64 = "mean queue", PACKETS;
+        queue_mean_packets: f64 = "mean queue", PACKETS, digits 1, head "queue mean", name "queue";
         /// Largest number of packets in the discipline.
-        queue_max_packets: u32 = "largest queue", PACKETS;
+        queue_max_packets: u32 = "largest queue", PACKETS,
+            digits 0, head "queue max", after "queue_p99_packets";
         /// Median of the queue lengths that were sampled every `measure.queue_sample`: the
         /// smallest length that half of them do not exceed.
         queue_p50_packets: Option<u32> = "50 % queue", PACKETS;
         /// 95th percentile of the sampled queue lengths.
-        queue_p95_packets: Option<u32> = "95 % queue", PACKETS;
+        queue_p95_packets: Option<u32> = "95 % queue", PACKETS, digits 0, head "queue p95";
         /// 99th percentile of the sampled queue lengths.
         queue_p99_packets: Option<u32> = "99 % queue", PACKETS;
         /// Mean sojourn time: the time in the discipline of the packets that left it for the wire
         /// or the device ring.
-        sojourn_mean_s: Option<f64> = "mean sojourn", MILLISECONDS;
-        /// Median of the sojourn times, to within 1/128, of every packet.
-        sojourn_p50_s: Option<f64> = "median sojourn", MILLISECONDS;
-        /// 90th percentile of the sojourn times, to within 1/128.
-        sojourn_p90_s: Option<f64> = "90 % sojourn", MILLISECONDS;
-        /// 95th percentile of the sojourn times, to within 1/128.
-        sojourn_p95_s: Option<f64> = "95 % sojourn", MILLISECONDS;
-        /// 99th percentile of the sojourn times, to within 1/128.
-        sojourn_p99_s: Option<f64> = "99 % sojourn", MILLISECONDS;
-        /// 99.9th percentile of the sojourn times, to within 1/128.
-        sojourn_p999_s: Option<f64> = "99.9 % sojourn", MILLISECONDS;
+        sojourn_mean_s: Option<f64> = "mean sojourn", MILLISECONDS,
+            digits 1, head "delay mean ms", name "delay";
+        percentiles sojourn_p(
+            50 "Median of the sojourn times, to within 1/128, of every packet." [digits 1],
+            90, 95, 99 [digits 1, head "delay p99 ms"], 999
+        )_s = (N " sojourn"), MILLISECONDS, of " of the sojourn times, to within 1/128",
+            names "delay_p", each ();
         /// Longest sojourn time: exact.
-        sojourn_max_s: Option<f64> = "longest sojourn", MILLISECONDS;
+        sojourn_max_s: Option<f64> = "longest sojourn", MILLISECONDS, digits 1, name "delay_max";
         /// Dropped packets by reason. Each discipline has reasons of its own: `early` where it
         /// signalled congestion, `forced` where it was past the point where it only drops,
         /// `overflow` where there was no room; the others are on the discipline's page.
@@ -107,16 +104,8 @@ results! {
         left_packets: u64 = "left", PACKETS;
         /// Mean of their sojourn times: the time in the discipline.
         sojourn_mean_s: Option<f64> = "mean sojourn", MILLISECONDS;
-        /// Median of their sojourn times, to within 1/128.
-        sojourn_p50_s: Option<f64> = "median sojourn", MILLISECONDS;
-        /// 90th percentile of their sojourn times, to within 1/128.
-        sojourn_p90_s: Option<f64> = "90 % sojourn", MILLISECONDS;
-        /// 95th percentile of their sojourn times, to within 1/128.
-        sojourn_p95_s: Option<f64> = "95 % sojourn", MILLISECONDS;
-        /// 99th percentile of their sojourn times, to within 1/128.
-        sojourn_p99_s: Option<f64> = "99 % sojourn", MILLISECONDS;
-        /// 99.9th percentile of their sojourn times, to within 1/128.
-        sojourn_p999_s: Option<f64> = "99.9 % sojourn", MILLISECONDS;
+        percentiles sojourn_p(50, 90, 95, 99, 999)_s = (N " sojourn"), MILLISECONDS,
+            of " of their sojourn times, to within 1/128", names "", each ();
         /// Longest of their sojourn times: exact.
         sojourn_max_s: Option<f64> = "longest sojourn", MILLISECONDS;
     }
@@ -130,35 +119,25 @@ results! {
     /// cannot keep up. Quantiles have three significant digits.
     pub struct ResponseSummary {
         /// Exchanges that began in the measured span.
-        started: u64 = "started", NUMBER;
+        started: u64 = "started", NUMBER, digits 0;
         /// Exchanges that ended in it.
-        count: u64 = "ended", NUMBER;
+        count: u64 = "ended", NUMBER, digits 0, head "responses", name "responses";
         /// Mean response time.
-        mean_s: Option<f64> = "mean", SECONDS;
-        /// 10th percentile of the response times.
-        p10_s: Option<f64> = "10 %", SECONDS;
-        /// 25th percentile.
-        p25_s: Option<f64> = "25 %", SECONDS;
-        /// Median.
-        p50_s: Option<f64> = "median", SECONDS;
-        /// 75th percentile.
-        p75_s: Option<f64> = "75 %", SECONDS;
-        /// 90th percentile.
-        p90_s: Option<f64> = "90 %", SECONDS;
-        /// 95th percentile.
-        p95_s: Option<f64> = "95 %", SECONDS;
-        /// 99th percentile.
-        p99_s: Option<f64> = "99 %", SECONDS;
+        mean_s: Option<f64> = "mean", SECONDS, digits 3, head "mean s", name "mean";
+        percentiles p(
+            10 "10th percentile of the response times.",
+            25, 50 [head "p50 s"], 75, 90 [head "p90 s"], 95, 99 [head "p99 s"]
+        )_s = (N ""), SECONDS, of "", names "p", each (digits 3);
         /// Longest response time.
-        max_s: Option<f64> = "slowest", SECONDS;
+        max_s: Option<f64> = "slowest", SECONDS, digits 1, head "max s";
         /// Share of the responses that took at most 1 s.
-        le_1s: Option<f64> = "≤ 1 s", SHARE;
+        le_1s: Option<f64> = "≤ 1 s", SHARE, digits 1, head "<= 1 s %", name "le_1s", better "more";
         /// Share that took at most 2 s.
-        le_2s: Option<f64> = "≤ 2 s", SHARE;
+        le_2s: Option<f64> = "≤ 2 s", SHARE, digits 1, head "<= 2 s %", name "le_2s", better "more";
         /// Share that took at most 3 s.
-        le_3s: Option<f64> = "≤ 3 s", SHARE;
+        le_3s: Option<f64> = "≤ 3 s", SHARE, digits 1, head "<= 3 s %", name "le_3s", better "more";
         /// Share that took longer than 3 s.
-        gt_3s: Option<f64> = "> 3 s", SHARE;
+        gt_3s: Option<f64> = "> 3 s", SHARE, digits 1, head "> 3 s %", name "gt_3s";
     }
 
     /// Connections and flows of datagrams of a class of traffic.
@@ -168,9 +147,9 @@ results! {
     /// span ends, such as endless transfers, and only what happened in the span.
     pub struct FlowSummary {
         /// Connections that ended in the measured span, and flows of datagrams.
-        count: u64 = "connections", NUMBER;
+        count: u64 = "connections", NUMBER, digits 0, head "connections";
         /// Connections that go on when the measured span ends.
-        still_open: u64 = "open at the end", NUMBER;
+        still_open: u64 = "open at the end", NUMBER, digits 0, head "open";
         /// Connections that were aborted: an end gave up after too many retransmissions.
         failed: u64 = "aborted", NUMBER;
         /// Connections that were not opened because the class had as many as `max_connections`
@@ -178,34 +157,29 @@ results! {
         refused: u64 = "refused", NUMBER;
         /// Mean time from opening to closing of the connections that were not aborted.
         duration_mean_s: Option<f64> = "mean duration", SECONDS;
-        /// Median of these times.
-        duration_p50_s: Option<f64> = "duration p50", SECONDS;
-        /// 75th percentile.
-        duration_p75_s: Option<f64> = "duration p75", SECONDS;
-        /// 90th percentile.
-        duration_p90_s: Option<f64> = "duration p90", SECONDS;
-        /// 95th percentile.
-        duration_p95_s: Option<f64> = "duration p95", SECONDS;
-        /// 99th percentile.
-        duration_p99_s: Option<f64> = "duration p99", SECONDS;
+        percentiles duration_p(
+            50 "Median of these times.", 75, 90, 95, 99
+        )_s = ("duration p" N), SECONDS, of "", names "", each ();
         /// Application bits per second that clients received in the measured span.
-        goodput_bps: f64 = "goodput", BIT_RATE;
+        goodput_bps: f64 = "goodput", BIT_RATE,
+            digits 3, head "goodput Mbit/s", name "goodput", better "more";
         /// Jain's index `(Σx)² / (n Σx²)` over the goodput `x` of the connections: 1 when all get
         /// the same. It says something about connections that compete for the link all the time
         /// (bulk transfers), and little about web connections, whose goodput depends on their size.
-        fairness_jain: Option<f64> = "Jain's index", NUMBER;
+        fairness_jain: Option<f64> = "Jain's index", NUMBER,
+            digits 3, head "Jain", name "fairness", within (0.0, 1.0), better "more";
         /// Jain's index over goodput times minimum round-trip time (Zhang and Qiu 2000): 1 when
         /// shares go by one over the round trip.
-        fairness_normalized: Option<f64> = "normalized fairness", NUMBER;
+        fairness_normalized: Option<f64> = "normalized fairness", NUMBER, better "more";
         /// SYN and SYN-ACK segments sent again.
-        retransmitted_syn: u64 = "SYN sent again", NUMBER;
+        retransmitted_syn: u64 = "SYN sent again", NUMBER, digits 0, head "SYN again";
         /// FIN segments without data sent again.
-        retransmitted_fin: u64 = "FIN sent again", NUMBER;
+        retransmitted_fin: u64 = "FIN sent again", NUMBER, digits 0, head "FIN again";
         /// Data segments sent again.
-        retransmitted_data: u64 = "data sent again", NUMBER;
+        retransmitted_data: u64 = "data sent again", NUMBER, digits 0, head "data again";
         /// Expiries of the retransmission timer on the connections that ended in the measured
         /// span, in their whole life.
-        closed_timeouts: u64 = "timeouts", NUMBER;
+        closed_timeouts: u64 = "timeouts", NUMBER, digits 0, head "timeouts";
         /// Share of the connections that ended with a fast retransmit at either end: a loss whose
         /// repair did not wait for the timer. A live run cannot see it.
         fast_retransmit_share: Option<f64> = "with fast retransmit", SHARE;
@@ -214,7 +188,8 @@ results! {
         lost_segments: Option<u64> = "lost segments", NUMBER;
         /// Expiries of the retransmission timer in the measured span, on all connections. A live
         /// run cannot see it.
-        span_timeouts: Option<u64> = "time-outs in the span", NUMBER;
+        span_timeouts: Option<u64> = "time-outs in the span", NUMBER,
+            digits 0, head "timeouts in span", after "span_retransmitted_data";
         /// SYN and SYN-ACK segments sent again in the measured span, on all connections. A live run
         /// cannot see it.
         span_retransmitted_syn: Option<u64> = "SYN sent again in the span", NUMBER;
@@ -223,77 +198,81 @@ results! {
         span_retransmitted_fin: Option<u64> = "FIN sent again in the span", NUMBER;
         /// Data segments sent again in the measured span, on all connections. A live run cannot see
         /// it.
-        span_retransmitted_data: Option<u64> = "data sent again in the span", NUMBER;
+        span_retransmitted_data: Option<u64> = "data sent again in the span", NUMBER,
+            digits 0, head "data again in span";
         /// Shortest round trip that senders of responses measured in the measured span, on all
         /// connections: of segments with data that were sent once (Karn) and timed, one a round
         /// trip, or with time stamps each. It includes what the receiver delays its ACK. A live run
         /// cannot see it, nor the others.
-        rtt_min_s: Option<f64> = "shortest RTT", MILLISECONDS;
+        rtt_min_s: Option<f64> = "shortest RTT", MILLISECONDS, digits 1, name "rtt_min";
         /// Mean of the measured round trips.
-        rtt_mean_s: Option<f64> = "mean RTT", MILLISECONDS;
-        /// Median of the measured round trips, to within 1/128.
-        rtt_p50_s: Option<f64> = "median RTT", MILLISECONDS;
-        /// 95th percentile of the measured round trips, to within 1/128.
-        rtt_p95_s: Option<f64> = "95 % RTT", MILLISECONDS;
-        /// 99th percentile of the measured round trips, to within 1/128.
-        rtt_p99_s: Option<f64> = "99 % RTT", MILLISECONDS;
+        rtt_mean_s: Option<f64> = "mean RTT", MILLISECONDS, name "rtt";
+        percentiles rtt_p(
+            50 [digits 1, head "RTT p50 ms"], 95 [digits 1, head "RTT p95 ms"], 99
+        )_s = (N " RTT"), MILLISECONDS, of " of the measured round trips, to within 1/128",
+            names "rtt_p", each ();
         /// Mean over the samples of the sender's smoothed round trip with that sample (RFC 6298's
         /// SRTT, or what the stack has for it, on the clock of its timer).
-        srtt_mean_s: Option<f64> = "smoothed RTT", MILLISECONDS;
+        srtt_mean_s: Option<f64> = "smoothed RTT", MILLISECONDS, name "srtt";
         /// Mean over the samples of the round trip of their connection on an idle path: propagation,
         /// and transmission of a full segment there and of an ACK back on every link, at the rates
         /// that the links had in the beginning.
-        rtt_idle_s: Option<f64> = "idle RTT", MILLISECONDS;
-        /// Median of the time by which a measured round trip exceeds that on an idle path, to within
-        /// 1/128: what queues, and the receiver's delayed ACKs, add under load.
-        rtt_increase_p50_s: Option<f64> = "median RTT increase", MILLISECONDS;
-        /// 95th percentile of the time by which a measured round trip exceeds that on an idle path.
-        rtt_increase_p95_s: Option<f64> = "95 % RTT increase", MILLISECONDS;
+        rtt_idle_s: Option<f64> = "idle RTT", MILLISECONDS, name "rtt_idle";
+        percentiles rtt_increase_p(
+            50 "Median of the time by which a measured round trip exceeds that on an idle path, \
+                to within 1/128: what queues, and the receiver's delayed ACKs, add under load.",
+            95 [digits 1]
+        )_s = (N " RTT increase"), MILLISECONDS,
+            of " of the time by which a measured round trip exceeds that on an idle path",
+            names "rtt_increase_p", each ();
         /// Mean congestion window of senders of responses, at the samples of the round trip: each
         /// connection counts once a round trip, or with time stamps once an ACK. A live run cannot
         /// see it.
-        cwnd_mean_bytes: Option<f64> = "mean cwnd", BYTES;
+        cwnd_mean_bytes: Option<f64> = "mean cwnd", BYTES, digits 1, head "cwnd kB", name "cwnd";
         /// Mean congestion window, when the measured span ends, of the senders of responses whose
         /// connections go on. A live run cannot see it.
         cwnd_end_bytes: Option<f64> = "cwnd at the end", BYTES;
         /// Datagrams sent in the measured span.
-        datagrams_sent: u64 = "datagrams sent", NUMBER;
+        datagrams_sent: u64 = "datagrams sent", NUMBER, digits 0, head "sent";
         /// Datagrams lost in it, at a queue or on a wire.
         datagrams_lost: u64 = "datagrams lost", NUMBER;
         /// Share of the flows of datagrams that lost more than a tenth of what they sent in the
         /// measured span.
         lossy_datagram_flow_share: Option<f64> = "lossy flows of datagrams", SHARE;
         /// `datagrams_lost / datagrams_sent`.
-        datagram_loss_rate: Option<f64> = "datagram loss", SHARE;
+        datagram_loss_rate: Option<f64> = "datagram loss", SHARE,
+            digits 2, head "loss %", name "datagram_loss";
         /// Mean one-way delay of the datagrams that arrived in the measured span: from the source to
         /// the receiver, propagation included. A live run cannot see it, nor the others.
-        datagram_delay_mean_s: Option<f64> = "mean one-way delay", MILLISECONDS;
-        /// Median of the one-way delays, to within 1/128.
-        datagram_delay_p50_s: Option<f64> = "median one-way delay", MILLISECONDS;
-        /// 95th percentile of the one-way delays, to within 1/128.
-        datagram_delay_p95_s: Option<f64> = "95 % one-way delay", MILLISECONDS;
-        /// 99th percentile of the one-way delays, to within 1/128.
-        datagram_delay_p99_s: Option<f64> = "99 % one-way delay", MILLISECONDS;
+        datagram_delay_mean_s: Option<f64> = "mean one-way delay", MILLISECONDS,
+            name "datagram_delay";
+        percentiles datagram_delay_p(
+            50 [head "delay p50 ms"], 95 [head "delay p95 ms"], 99 [head "delay p99 ms"]
+        )_s = (N " one-way delay"), MILLISECONDS, of " of the one-way delays, to within 1/128",
+            names "datagram_delay_p", each (digits 1);
         /// Longest one-way delay: exact.
         datagram_delay_max_s: Option<f64> = "longest one-way delay", MILLISECONDS;
         /// Interarrival jitter of RFC 3550, section 6.4.1: each flow has its estimator J, from its
         /// first datagram on; this is the mean of J over all datagrams that arrived in the measured
         /// span.
-        datagram_jitter_s: Option<f64> = "jitter", MILLISECONDS;
-        /// Median inter-packet delay variation (IPDV, RFC 5481, section 4.1), to within 1/128: the
-        /// amount, without its sign, of the difference between the one-way delays of a datagram and
-        /// of the one that the flow sent before it. Where one of the two was lost there is none.
-        datagram_ipdv_p50_s: Option<f64> = "median IPDV", MILLISECONDS;
-        /// 95th percentile of the inter-packet delay variation, to within 1/128.
-        datagram_ipdv_p95_s: Option<f64> = "95 % IPDV", MILLISECONDS;
-        /// 99th percentile of the inter-packet delay variation, to within 1/128.
-        datagram_ipdv_p99_s: Option<f64> = "99 % IPDV", MILLISECONDS;
+        datagram_jitter_s: Option<f64> = "jitter", MILLISECONDS,
+            digits 2, head "jitter ms", name "jitter";
+        percentiles datagram_ipdv_p(
+            50 "Median inter-packet delay variation (IPDV, RFC 5481, section 4.1), to within \
+                1/128: the amount, without its sign, of the difference between the one-way \
+                delays of a datagram and of the one that the flow sent before it. Where one of \
+                the two was lost there is none.",
+            95, 99 [digits 2, head "IPDV p99 ms"]
+        )_s = (N " IPDV"), MILLISECONDS,
+            of " of the inter-packet delay variation, to within 1/128", names "ipdv_p", each ();
         /// Longest time between two arrivals on a flow, as far as it lies in the measured span. Where
         /// the source is silent in between (on/off sources), its silence is part of it.
-        datagram_gap_max_s: Option<f64> = "longest gap", MILLISECONDS;
+        datagram_gap_max_s: Option<f64> = "longest gap", MILLISECONDS,
+            digits 1, head "longest gap ms", name "gap";
         /// Most datagrams that a flow lost one after another, in the order of sending (the longest
         /// loss period of RFC 3357).
-        datagram_loss_run_max: Option<u64> = "longest run of losses", DATAGRAMS;
+        datagram_loss_run_max: Option<u64> = "longest run of losses", DATAGRAMS,
+            digits 0, head "lost in a row";
         /// Exclusive shares of the connections by what had to be sent again, at either end, until
         /// the client had received everything. They add up to 1 (Christiansen et al. 2000, Table
         /// 5).
@@ -347,7 +326,7 @@ impl Summary {
         });
         responses.insert(ALL.to_owned(), response_summary(&all_responses));
         flows.insert(ALL.to_owned(), flow_summary(&all_flows, measured));
-        Self {
+        let values = SummaryValues {
             scenario: scenario.title.clone(),
             seed: scenario.seed,
             simulated_s: (scenario.measure.warm_up + measured).as_secs_f64(),
@@ -358,7 +337,8 @@ impl Summary {
             responses,
             flows,
             quality: quality.collect(),
-        }
+        };
+        values.into()
     }
 }
 
@@ -375,33 +355,26 @@ fn by_reason(counts: impl Iterator<Item = (Reason, u64)>) -> BTreeMap<String, u6
     named.collect()
 }
 
-/// Shares of the percentiles of delays.
-const DELAY_SHARES: [f64; 5] = [0.50, 0.90, 0.95, 0.99, 0.999];
-
 fn sojourn_summary(sojourn: &DelayHistogram) -> SojournSummary {
-    let [p50, p90, p95, p99, p999] = sojourn.quantiles_s(DELAY_SHARES);
-    SojournSummary {
+    let values = SojournSummaryValues {
         left_packets: sojourn.count(),
         sojourn_mean_s: sojourn.mean_s(),
-        sojourn_p50_s: p50,
-        sojourn_p90_s: p90,
-        sojourn_p95_s: p95,
-        sojourn_p99_s: p99,
-        sojourn_p999_s: p999,
+        sojourn_p: sojourn.quantiles_s(SojournSummary::SOJOURN_P),
         sojourn_max_s: sojourn.max_s(),
-    }
+    };
+    values.into()
 }
 
 fn link_summary(stats: &LinkStats, classes: &[ClassMetrics], measured: Time) -> LinkSummary {
     let seconds = measured.as_secs_f64();
     let counters = &stats.counters;
     let (dropped, marked) = (counters.dropped_packets(), counters.marked_packets());
-    let sojourn = sojourn_summary(&stats.sojourn());
+    let sojourn = stats.sojourn();
     let by_class = stats.class_sojourn().map(|(class, sojourn)| {
         let name = classes[class].name().to_owned();
         (name, sojourn_summary(sojourn))
     });
-    LinkSummary {
+    let values = LinkSummaryValues {
         arrived_packets: counters.arrived_packets,
         dropped_packets: dropped,
         marked_packets: marked,
@@ -416,17 +389,14 @@ fn link_summary(stats: &LinkStats, classes: &[ClassMetrics], measured: Time) -> 
         queue_p50_packets: stats.queue_percentile(0.5),
         queue_p95_packets: stats.queue_percentile(0.95),
         queue_p99_packets: stats.queue_percentile(0.99),
-        sojourn_mean_s: sojourn.sojourn_mean_s,
-        sojourn_p50_s: sojourn.sojourn_p50_s,
-        sojourn_p90_s: sojourn.sojourn_p90_s,
-        sojourn_p95_s: sojourn.sojourn_p95_s,
-        sojourn_p99_s: sojourn.sojourn_p99_s,
-        sojourn_p999_s: sojourn.sojourn_p999_s,
-        sojourn_max_s: sojourn.sojourn_max_s,
+        sojourn_mean_s: sojourn.mean_s(),
+        sojourn_p: sojourn.quantiles_s(LinkSummary::SOJOURN_P),
+        sojourn_max_s: sojourn.max_s(),
         drops: by_reason(counters.drops()),
         marks: by_reason(counters.marks()),
         classes: by_class.collect(),
-    }
+    };
+    values.into()
 }
 
 fn response_summary(stats: &ResponseStats) -> ResponseSummary {
@@ -434,27 +404,19 @@ fn response_summary(stats: &ResponseStats) -> ResponseSummary {
     let within = |seconds: usize| {
         (times.count() > 0).then(|| share(stats.within[seconds - 1], times.count()))
     };
-    ResponseSummary {
+    let values = ResponseSummaryValues {
         started: stats.started,
         count: times.count(),
         mean_s: times.mean_s(),
-        p10_s: times.quantile_s(0.10),
-        p25_s: times.quantile_s(0.25),
-        p50_s: times.quantile_s(0.50),
-        p75_s: times.quantile_s(0.75),
-        p90_s: times.quantile_s(0.90),
-        p95_s: times.quantile_s(0.95),
-        p99_s: times.quantile_s(0.99),
+        p: ResponseSummary::P.map(|share| times.quantile_s(share)),
         max_s: times.max_s(),
         le_1s: within(1),
         le_2s: within(2),
         le_3s: within(3),
         gt_3s: within(3).map(|share| 1.0 - share),
-    }
+    };
+    values.into()
 }
-
-/// Shares of the percentiles of round trips and of datagrams' delays.
-const FLOW_SHARES: [f64; 3] = [0.50, 0.95, 0.99];
 
 fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
     let [none, syn, fin, data, several] = stats
@@ -462,30 +424,13 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         .map(|count| share(count, stats.count));
     let (senders, datagrams) = (&stats.senders, &stats.datagrams);
     let round_trips = &senders.round_trips;
-    let [rtt_p50_s, rtt_p95_s, rtt_p99_s] = round_trips.samples.quantiles_s(FLOW_SHARES);
-    let [rtt_increase_p50_s, rtt_increase_p95_s, _] =
-        round_trips.increases.quantiles_s(FLOW_SHARES);
-    let [
-        datagram_delay_p50_s,
-        datagram_delay_p95_s,
-        datagram_delay_p99_s,
-    ] = datagrams.delays.quantiles_s(FLOW_SHARES);
-    let [
-        datagram_ipdv_p50_s,
-        datagram_ipdv_p95_s,
-        datagram_ipdv_p99_s,
-    ] = datagrams.variations.quantiles_s(FLOW_SHARES);
-    FlowSummary {
+    let values = FlowSummaryValues {
         count: stats.count,
         still_open: stats.still_open,
         failed: stats.failed,
         refused: stats.refused,
         duration_mean_s: stats.durations.mean_s(),
-        duration_p50_s: stats.durations.quantile_s(0.50),
-        duration_p75_s: stats.durations.quantile_s(0.75),
-        duration_p90_s: stats.durations.quantile_s(0.90),
-        duration_p95_s: stats.durations.quantile_s(0.95),
-        duration_p99_s: stats.durations.quantile_s(0.99),
+        duration_p: FlowSummary::DURATION_P.map(|share| stats.durations.quantile_s(share)),
         goodput_bps: stats.response_bytes as f64 * 8.0 / measured.as_secs_f64(),
         fairness_jain: stats.jain(),
         fairness_normalized: stats.jain_normalized(),
@@ -502,13 +447,12 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         span_retransmitted_data: stats.seen.map(|_| senders.data),
         rtt_min_s: round_trips.min_s(),
         rtt_mean_s: round_trips.samples.mean_s(),
-        rtt_p50_s,
-        rtt_p95_s,
-        rtt_p99_s,
+        rtt_p: round_trips.samples.quantiles_s(FlowSummary::RTT_P),
         srtt_mean_s: round_trips.smoothed_mean_s(),
         rtt_idle_s: round_trips.idle_mean_s(),
-        rtt_increase_p50_s,
-        rtt_increase_p95_s,
+        rtt_increase_p: round_trips
+            .increases
+            .quantiles_s(FlowSummary::RTT_INCREASE_P),
         cwnd_mean_bytes: round_trips.cwnd_mean_bytes(),
         cwnd_end_bytes: stats.cwnd_at_end(),
         datagrams_sent: stats.datagrams_sent,
@@ -518,23 +462,25 @@ fn flow_summary(stats: &FlowStats, measured: Time) -> FlowSummary {
         datagram_loss_rate: (stats.datagrams_sent > 0)
             .then(|| share(stats.datagrams_lost, stats.datagrams_sent)),
         datagram_delay_mean_s: datagrams.delays.mean_s(),
-        datagram_delay_p50_s,
-        datagram_delay_p95_s,
-        datagram_delay_p99_s,
+        datagram_delay_p: datagrams.delays.quantiles_s(FlowSummary::DATAGRAM_DELAY_P),
         datagram_delay_max_s: datagrams.delays.max_s(),
         datagram_jitter_s: datagrams.jitter_mean_s(),
-        datagram_ipdv_p50_s,
-        datagram_ipdv_p95_s,
-        datagram_ipdv_p99_s,
+        datagram_ipdv_p: datagrams
+            .variations
+            .quantiles_s(FlowSummary::DATAGRAM_IPDV_P),
         datagram_gap_max_s: datagrams.longest_gap_s(),
         datagram_loss_run_max: (stats.datagram_flows > 0 && stats.seen.is_some())
             .then(|| datagrams.longest_loss()),
-        retransmission_shares: (stats.count > 0).then_some(RetransmissionShares {
-            none,
-            syn,
-            fin,
-            data,
-            several,
+        retransmission_shares: (stats.count > 0).then(|| {
+            let shares = RetransmissionSharesValues {
+                none,
+                syn,
+                fin,
+                data,
+                several,
+            };
+            shares.into()
         }),
-    }
+    };
+    values.into()
 }

@@ -55,36 +55,3 @@ impl Unit {
         }
     }
 }
-
-/// Declares a part of the summary: its fields with their meanings, labels and units, from which
-/// its JSON Schema follows.
-macro_rules! results {
-    ($(
-        $(#[doc = $about:literal])+
-        pub struct $part:ident {
-            $(
-                $(#[doc = $meaning:literal])+
-                $(#[serde($($how:tt)+)])?
-                $field:ident: $type:ty = $label:literal, $unit:ident;
-            )+
-        }
-    )+) => {$(
-        $(#[doc = $about])+
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
-        pub struct $part {
-            $(
-                $(#[doc = $meaning])+
-                $(#[serde($($how)+)])?
-                #[schemars(extend(
-                    "x-label" = $label,
-                    "x-unit" = $crate::unit::Unit::$unit.stored,
-                    "x-shown-unit" = $crate::unit::Unit::$unit.shown,
-                    "x-scale" = $crate::unit::Unit::$unit.scale
-                ))]
-                pub $field: $type,
-            )+
-        }
-    )+};
-}
-
-pub(crate) use results;

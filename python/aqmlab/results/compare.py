@@ -18,7 +18,16 @@ from aqmlab.results.baseline import Baseline, comparisons
 from aqmlab.results.blocks import FEW, STATISTICS, are_paired, block_differences, block_samples
 from aqmlab.results.groups import Group, group, transfer_classes
 from aqmlab.results.labels import distinguish
-from aqmlab.results.metrics import ALL, QUALITY, RESPONSES, TRANSFERS, Metric, chosen, look_up
+from aqmlab.results.metrics import (
+    ALL,
+    MORE_IS_BETTER,
+    QUALITY,
+    RESPONSES,
+    TRANSFERS,
+    Metric,
+    chosen,
+    look_up,
+)
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import (
     Estimate,
@@ -37,20 +46,6 @@ __all__ = [
     "kolmogorov_distance",
 ]
 
-
-_BETTER_WHEN_MORE = frozenset(
-    {
-        "le_1s",
-        "goodput_bps",
-        "fairness_jain",
-        "throughput_p5_bps",
-        "throughput_p50_bps",
-        "mos_mean",
-        "mos_min",
-        "bitrate_mean_bps",
-    }
-)
-"""Statistics whose growth users like."""
 
 _QUALITY = [metric for metric in QUALITY if metric.short]
 """Figures of applications that are compared."""
@@ -120,7 +115,7 @@ class Difference:
     def direction(self) -> str:
         """``better`` or ``worse`` for users, clear or not."""
         more = self.difference > 0
-        return "better" if more == (self.metric in _BETTER_WHEN_MORE) else "worse"
+        return "better" if more == (self.metric in MORE_IS_BETTER) else "worse"
 
     def __str__(self) -> str:
         """One line for people."""

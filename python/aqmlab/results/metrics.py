@@ -1,6 +1,6 @@
 """The numbers of ``summary.json``: their keys, short names, labels, units and digits.
 
-Every table, page and figure takes what it says of a number from here.
+The engine declares them. Every table, page and figure looks up here what it says of a number.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = [
     "DATAGRAMS",
     "FLOWS",
     "LINK",
+    "MORE_IS_BETTER",
     "QUALITY",
     "RENAMED",
     "RESPONSES",
@@ -32,6 +33,7 @@ __all__ = [
     "chosen",
     "compared",
     "described",
+    "described_in",
     "flattened",
     "is_of_every_link",
     "known_keys",
@@ -62,6 +64,8 @@ class Metric:
     """Head of its column on a terminal; empty: it is not shown there."""
     unless: str = ""
     """Key of a count; where it is not zero, the metric means nothing."""
+    within: Bounds | None = None
+    """The least and the largest value of the summary's number, if its unit does not imply them."""
 
     @property
     def head(self) -> str:
@@ -82,7 +86,7 @@ class Metric:
     @property
     def bounds(self) -> Bounds:
         """The least and the largest value of the summary's number; no metric is negative."""
-        return _BOUNDS.get(self.key, (0.0, 1.0 if self.is_share else math.inf))
+        return self.within or (0.0, 1.0 if self.is_share else math.inf)
 
     def of(self, values: Mapping[str, Any]) -> float | None:
         """Its value among those of a class or of a link; None if it was not measured."""
@@ -95,189 +99,119 @@ class Metric:
         return f"{self.scale * value:{sign},.{self.decimals}f}"
 
 
-_BOUNDS: Mapping[str, Bounds] = {
-    "fairness_jain": (0.0, 1.0),
-    "mos_mean": (1.0, 4.5),
-    "mos_min": (1.0, 4.5),
-    "r_factor_mean": (0.0, 100.0),
-}
-"""Of metrics whose unit does not imply them."""
+_SCHEMA: Mapping[str, Any] = json.loads(_native.result_schema())
+"""What the engine says of its results."""
 
 
-def _declared() -> dict[str, dict[str, Any]]:
-    """What the engine says of its metrics: by section, then by the last part of the key."""
-    found: dict[str, dict[str, Any]] = {}
-    for section in json.loads(_native.result_schema())["sections"]:
+def _declared() -> dict[str, dict[str, dict[str, Any]]]:
+    """What the engine says of its metrics: by section and last part of the key, in their order."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for section in _SCHEMA["sections"]:
         named = found.setdefault(section["key"].partition(".")[0], {})
         for metric in section["metrics"]:
             named.setdefault(metric["key"].rpartition(".")[2], metric)
-    return found
+    return {section: _in_order(named) for section, named in found.items()}
+
+
+def _in_order(named: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Metrics, some of which are shown after another one than they are declared."""
+    keys = list(named)
+    for key, about in named.items():
+        if after := about.get("after"):
+            keys.remove(key)
+            keys.insert(keys.index(after) + 1, key)
+    return {key: named[key] for key in keys}
 
 
 _DECLARED = _declared()
 
 
-def _metric(section: str, key: str, decimals: int = 0, short: str = "") -> Metric:
-    """A metric as the engine declares it, shown with so many decimals."""
+def _metric(section: str, key: str) -> Metric:
+    """A metric as the engine declares it."""
     about = _DECLARED[section][key]
-    unit = about["shown_unit"]
-    unit = "" if unit == "1" else unit
-    return Metric(key, about["label"], unit, about["scale"], decimals, short)
+    unit, digits, within = about["shown_unit"], about["digits"], about["within"]
+    return Metric(
+        key,
+        about["label"],
+        "" if unit == "1" else unit,
+        about["scale"],
+        3 if digits is None else digits,
+        about["head"],
+        within=None if within is None else (within[0], within[1]),
+    )
 
 
-LINK = (
-    _metric("links", "arrived_packets", short="arrived"),
-    _metric("links", "loss_rate", 2, "loss %"),
-    _metric("links", "mark_rate", 2, "marked %"),
-    _metric("links", "throughput_bps", 2, "Mbit/s"),
-    _metric("links", "utilization", 1, "busy %"),
-    _metric("links", "queue_mean_packets", 1, "queue mean"),
-    _metric("links", "queue_p95_packets", short="queue p95"),
-    _metric("links", "queue_max_packets", short="queue max"),
-    _metric("links", "sojourn_mean_s", 1, "delay mean ms"),
-    _metric("links", "sojourn_p50_s", 1),
-    _metric("links", "sojourn_p99_s", 1, "delay p99 ms"),
-    _metric("links", "sojourn_max_s", 1),
-)
+def _shown(section: str) -> tuple[Metric, ...]:
+    """The metrics of a section that tables show."""
+    named = _DECLARED[section].items()
+    return tuple(_metric(section, key) for key, about in named if about["digits"] is not None)
+
+
+def chosen(metrics: Sequence[Metric], *keys: str) -> list[Metric]:
+    """Some of a table's metrics, in the order of the keys."""
+    by_key = {metric.key: metric for metric in metrics}
+    return [by_key[key] for key in keys]
+
+
+LINK = _shown("links")
 """Of one direction of a link."""
-RESPONSES = (
-    _metric("responses", "started"),
-    _metric("responses", "count", short="responses"),
-    _metric("responses", "mean_s", 3, "mean s"),
-    _metric("responses", "p10_s", 3),
-    _metric("responses", "p25_s", 3),
-    _metric("responses", "p50_s", 3, "p50 s"),
-    _metric("responses", "p75_s", 3),
-    _metric("responses", "p90_s", 3, "p90 s"),
-    _metric("responses", "p95_s", 3),
-    _metric("responses", "p99_s", 3, "p99 s"),
-    _metric("responses", "max_s", 1, "max s"),
-    _metric("responses", "le_1s", 1, "<= 1 s %"),
-    _metric("responses", "le_2s", 1, "<= 2 s %"),
-    _metric("responses", "le_3s", 1, "<= 3 s %"),
-    _metric("responses", "gt_3s", 1, "> 3 s %"),
-)
+RESPONSES = _shown("responses")
 """Of the responses of a class."""
-FLOWS = (
-    _metric("flows", "count", short="connections"),
-    _metric("flows", "still_open", short="open"),
-    _metric("flows", "goodput_bps", 3, "goodput Mbit/s"),
-    _metric("flows", "fairness_jain", 3, "Jain"),
-    _metric("flows", "retransmitted_syn", short="SYN again"),
-    _metric("flows", "retransmitted_fin", short="FIN again"),
-    _metric("flows", "retransmitted_data", short="data again"),
-    _metric("flows", "closed_timeouts", short="timeouts"),
-    _metric("flows", "span_retransmitted_data", short="data again in span"),
-    _metric("flows", "span_timeouts", short="timeouts in span"),
-    _metric("flows", "rtt_min_s", 1),
-    _metric("flows", "rtt_p50_s", 1, "RTT p50 ms"),
-    _metric("flows", "rtt_p95_s", 1, "RTT p95 ms"),
-    _metric("flows", "rtt_increase_p95_s", 1),
-    _metric("flows", "cwnd_mean_bytes", 1, "cwnd kB"),
-)
+_FLOWS = _shown("flows")
+FLOWS = tuple(metric for metric in _FLOWS if not metric.key.startswith("datagram"))
 """Of the connections of a class."""
-DATAGRAMS = (
-    _metric("flows", "datagrams_sent", short="sent"),
-    _metric("flows", "datagram_loss_rate", 2, "loss %"),
-    _metric("flows", "datagram_delay_p50_s", 1, "delay p50 ms"),
-    _metric("flows", "datagram_delay_p95_s", 1, "delay p95 ms"),
-    _metric("flows", "datagram_delay_p99_s", 1, "delay p99 ms"),
-    _metric("flows", "datagram_jitter_s", 2, "jitter ms"),
-    _metric("flows", "datagram_ipdv_p99_s", 2, "IPDV p99 ms"),
-    _metric("flows", "datagram_gap_max_s", 1, "longest gap ms"),
-    _metric("flows", "datagram_loss_run_max", short="lost in a row"),
-)
+DATAGRAMS = tuple(metric for metric in _FLOWS if metric.key.startswith("datagram"))
 """Of the datagrams of a class."""
-TRANSFERS = (
-    _metric("flows", "goodput_bps", 3, "goodput Mbit/s"),
-    replace(_metric("flows", "fairness_jain", 3, "Jain"), unless="datagrams_sent"),
-    replace(_metric("flows", "span_timeouts", short="timeouts"), unless="datagrams_sent"),
-    _metric("flows", "rtt_p50_s", 1, "RTT p50 ms"),
-    _metric("flows", "rtt_p95_s", 1, "RTT p95 ms"),
-    _metric("flows", "datagram_loss_rate", 2, "loss %"),
-    _metric("flows", "datagram_delay_p50_s", 1, "delay p50 ms"),
-    _metric("flows", "datagram_delay_p95_s", 1, "delay p95 ms"),
-    _metric("flows", "datagram_jitter_s", 2, "jitter ms"),
+QUALITY = _shown("quality")
+"""Of the applications of a class: what its users get."""
+
+
+def _of_class(metric: Metric) -> Metric:
+    """A metric of a class, some of which say nothing about datagrams."""
+    if metric.key == "fairness_jain":
+        return replace(metric, unless="datagrams_sent")
+    if metric.key == "span_timeouts":
+        return replace(metric, unless="datagrams_sent", short="timeouts")
+    return metric
+
+
+TRANSFERS = tuple(
+    _of_class(metric)
+    for metric in chosen(
+        _FLOWS,
+        "goodput_bps",
+        "fairness_jain",
+        "span_timeouts",
+        "rtt_p50_s",
+        "rtt_p95_s",
+        "datagram_loss_rate",
+        "datagram_delay_p50_s",
+        "datagram_delay_p95_s",
+        "datagram_jitter_s",
+    )
 )
 """Of a class that gets no responses: bulk transfers, or datagrams."""
 
-QUALITY = (
-    _metric("quality", "page_load_p50_s", 2, "page load p50 s"),
-    _metric("quality", "page_load_p75_s", 2),
-    _metric("quality", "page_load_p95_s", 2, "page load p95 s"),
-    _metric("quality", "throughput_p5_bps", 2, "user p5 Mbit/s"),
-    _metric("quality", "throughput_p50_bps", 2, "user p50 Mbit/s"),
-    _metric("quality", "throughput_p95_bps", 2),
-    _metric("quality", "stall_ratio", 2, "stalled %"),
-    _metric("quality", "stalls"),
-    _metric("quality", "startup_delay_mean_s", 2, "start-up s"),
-    _metric("quality", "mos_mean", 2, "MOS"),
-    _metric("quality", "mos_min", 2, "lowest MOS"),
-    _metric("quality", "r_factor_mean", 1),
-    _metric("quality", "mouth_to_ear_mean_s", 1, "mouth to ear ms"),
-    _metric("quality", "playout_loss_rate", 2, "lost or late %"),
-    _metric("quality", "frame_delay_p50_s", 1, "frame p50 ms"),
-    _metric("quality", "frame_delay_p95_s", 1),
-    _metric("quality", "frame_delay_p99_s", 1, "frame p99 ms"),
-    _metric("quality", "late_frame_share", 2, "late frames %"),
-    _metric("quality", "freeze_ratio", 2, "frozen %"),
-    _metric("quality", "bitrate_mean_bps", 2, "video Mbit/s"),
-    _metric("quality", "switches_per_min", 2, "switches/min"),
-    _metric("quality", "input_delay_p50_s", 1, "input p50 ms"),
-    _metric("quality", "input_delay_p95_s", 1),
-    _metric("quality", "input_delay_p99_s", 1, "input p99 ms"),
-    _metric("quality", "input_gt_60ms", 2),
-    _metric("quality", "input_gt_100ms", 2, "> 100 ms %"),
+MORE_IS_BETTER = frozenset(
+    key
+    for named in _DECLARED.values()
+    for key, about in named.items()
+    if about.get("better") == "more"
 )
-"""Of the applications of a class: what its users get."""
+"""Last parts of the keys of what users like to grow."""
 
-_LINK_NAMES = {
-    "loss": "loss_rate",
-    "marked": "mark_rate",
-    "throughput": "throughput_bps",
-    "utilization": "utilization",
-    "queue": "queue_mean_packets",
-    "delay": "sojourn_mean_s",
-    **{
-        f"delay_{rank}": f"sojourn_{rank}_s" for rank in ("p50", "p90", "p95", "p99", "p999", "max")
-    },
-}
-_RESPONSE_NAMES = {
-    "responses": "count",
-    "mean": "mean_s",
-    **{f"p{rank}": f"p{rank}_s" for rank in (10, 25, 50, 75, 90, 95, 99)},
-    **{f"le_{limit}s": f"le_{limit}s" for limit in (1, 2, 3)},
-    "gt_3s": "gt_3s",
-}
-_FLOW_NAMES = {
-    "goodput": "goodput_bps",
-    "fairness": "fairness_jain",
-    "rtt": "rtt_mean_s",
-    "srtt": "srtt_mean_s",
-    **{f"rtt_{rank}": f"rtt_{rank}_s" for rank in ("min", "p50", "p95", "p99", "idle")},
-    **{f"rtt_increase_{rank}": f"rtt_increase_{rank}_s" for rank in ("p50", "p95")},
-    "cwnd": "cwnd_mean_bytes",
-    "datagram_loss": "datagram_loss_rate",
-    "datagram_delay": "datagram_delay_mean_s",
-    **{f"datagram_delay_{rank}": f"datagram_delay_{rank}_s" for rank in ("p50", "p95", "p99")},
-    "jitter": "datagram_jitter_s",
-    **{f"ipdv_{rank}": f"datagram_ipdv_{rank}_s" for rank in ("p50", "p95", "p99")},
-    "gap": "datagram_gap_max_s",
-}
-_QUALITY_NAMES = {
-    **{f"page_load_{rank}": f"page_load_{rank}_s" for rank in ("p50", "p75", "p95")},
-    **{f"user_throughput_{rank}": f"throughput_{rank}_bps" for rank in ("p5", "p50", "p95")},
-    "stall_ratio": "stall_ratio",
-    "bitrate": "bitrate_mean_bps",
-    "mos": "mos_mean",
-    "mos_min": "mos_min",
-    **{f"frame_delay_{rank}": f"frame_delay_{rank}_s" for rank in ("p50", "p95", "p99")},
-    "freeze_ratio": "freeze_ratio",
-    **{f"input_delay_{rank}": f"input_delay_{rank}_s" for rank in ("p50", "p95", "p99")},
-}
+
+def _names(section: str) -> dict[str, str]:
+    """The metrics of a section that have a short name: their keys by it."""
+    return {about["name"]: key for key, about in _DECLARED[section].items() if about["name"]}
+
+
+_LINK_NAMES = _names("links")
+_QUALITY_NAMES = _names("quality")
 _CLASS_NAMES: Mapping[str, tuple[str, str]] = {
-    **{name: ("responses", key) for name, key in _RESPONSE_NAMES.items()},
-    **{name: ("flows", key) for name, key in _FLOW_NAMES.items()},
+    name: (section, key)
+    for section in ("responses", "flows")
+    for name, key in _names(section).items()
 }
 SHORT_NAMES: Mapping[str, str] = {
     **{name: f"links.LINK.DIRECTION.{key}" for name, key in _LINK_NAMES.items()},
@@ -293,7 +227,7 @@ of an application get is of one class.
 """
 
 
-RENAMED: Mapping[str, str] = json.loads(_native.result_schema())["renamed"]
+RENAMED: Mapping[str, str] = _SCHEMA["renamed"]
 """Keys of ``summary.json`` of version 1 of the results, and what they are called."""
 
 
@@ -357,12 +291,6 @@ def metric_keys(name: str, loaded: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {f"{name}.{place}": metric_key(f"{name}.{place}") for place in places}
 
 
-def chosen(metrics: Sequence[Metric], *keys: str) -> list[Metric]:
-    """Some of a table's metrics, in the order of the keys."""
-    by_key = {metric.key: metric for metric in metrics}
-    return [by_key[key] for key in keys]
-
-
 def compared(key: str) -> Metric:
     """What is known of a number that comparisons are about."""
     [metric, *_] = chosen((*TRANSFERS, *RESPONSES, *QUALITY), key)
@@ -371,19 +299,13 @@ def compared(key: str) -> Metric:
 
 def described(name: str) -> Metric | None:
     """What is known of a metric, given by its short name or its key; None: nothing."""
-    path = (SHORT_NAMES.get(name) or metric_key(name)).split(".")
-    tables = {
-        "links": LINK,
-        "responses": RESPONSES,
-        "flows": (*FLOWS, *DATAGRAMS),
-        "quality": QUALITY,
-    }
-    found = (metric for metric in tables.get(path[0], RESPONSES) if metric.key == path[-1])
-    if (metric := next(found, None)) is not None:
-        return metric
-    if path[-1] in _DECLARED.get(path[0], {}):
-        return _metric(path[0], path[-1], decimals=3)
-    return None
+    section, *_, last = (SHORT_NAMES.get(name) or metric_key(name)).split(".")
+    return described_in(section, last)
+
+
+def described_in(section: str, last: str) -> Metric | None:
+    """What is known of a metric, given by the first and last part of its key; None: nothing."""
+    return _metric(section, last) if last in _DECLARED.get(section, {}) else None
 
 
 def bounds_of(key: str) -> Bounds:
@@ -392,7 +314,8 @@ def bounds_of(key: str) -> Bounds:
     Numbers that the engine does not declare may have any.
     """
     section, *_, last = key.split(".")
-    return _metric(section, last).bounds if last in _DECLARED.get(section, {}) else UNBOUNDED
+    found = described_in(section, last)
+    return UNBOUNDED if found is None else found.bounds
 
 
 _LEFT_OUT = ("scenario", "seed", "version")

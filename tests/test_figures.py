@@ -15,7 +15,7 @@ from aqmlab import figures
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves, kinds
 from aqmlab.figures.axes import linear, logarithmic, ticks_between
-from aqmlab.figures.cases import cases, chosen_links
+from aqmlab.figures.configurations import chosen_links, configurations
 from aqmlab.figures.files import svg
 from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.kinds.fairness import jain, windows
@@ -364,13 +364,13 @@ def test_curves_of_unlike_height_have_plots_of_their_own(runs: list[Run]) -> Non
     alike = figures.delay(runs).to_dict()["vconcat"]
     alone = figures.delay([runs[0], runs[3]]).to_dict()["vconcat"]
     assert len(alone) == 2 * len(
-        chosen_links(cases(runs))
+        chosen_links(configurations(runs))
     )  # bands of samples would cover each other
     assert len(alike) < len(alone)
 
 
 def test_loaded_directions_are_drawn(runs: list[Run]) -> None:
-    assert chosen_links(cases(runs))[0] == FORWARD
+    assert chosen_links(configurations(runs))[0] == FORWARD
     with pytest.raises(
         AqmlabError, match="direction: found sideways; the runs have forward, reverse"
     ):
@@ -426,12 +426,12 @@ def test_a_metric_against_a_parameter(swept: list[Run]) -> None:
     chart = figures.parameter(swept, metric="delay")
     drawn = {row["x"]: row for row in rows(chart, "x", "y", "low")}
     assert len(drawn) == 4
-    for case in cases(swept):
+    for entry in configurations(swept):
         values = [
             1e3 * run.summary["links"]["bottleneck"]["forward"]["sojourn_mean_s"]
-            for run in case.runs
+            for run in entry.runs
         ]
-        row = drawn[case.parameters["discipline"]]
+        row = drawn[entry.parameters["discipline"]]
         assert row["y"] == pytest.approx(np.mean(values), rel=1e-5)
         assert row["low"] < row["y"] < row["high"]
     with pytest.raises(AqmlabError, match="the runs have no parameter disciplin"):
@@ -462,12 +462,14 @@ def test_delay_runs_from_right_to_left(runs: list[Run]) -> None:
     for draw in (figures.throughput_delay, figures.utilization_delay):
         assert '"reverse": true' in draw(runs).to_json()
     means = {row["series"]: row for row in rows(figures.throughput_delay(runs), "x", "y")[-2:]}
-    for case in cases(runs):
-        sides = [run.summary["links"]["bottleneck"]["forward"] for run in case.runs]
+    for entry in configurations(runs):
+        sides = [run.summary["links"]["bottleneck"]["forward"] for run in entry.runs]
         mean = np.mean(
             [[1e3 * side["sojourn_mean_s"], side["throughput_bps"] / 1e6] for side in sides], axis=0
         )
-        assert [means[case.label]["x"], means[case.label]["y"]] == [pytest.approx(v) for v in mean]
+        assert [means[entry.label]["x"], means[entry.label]["y"]] == [
+            pytest.approx(v) for v in mean
+        ]
 
 
 def test_the_front_is_what_nothing_beats() -> None:
@@ -491,10 +493,10 @@ def test_the_front_is_what_nothing_beats() -> None:
 def test_bars_by_class(runs: list[Run]) -> None:
     chart = figures.classes(runs)
     drawn = {(row["series"], row["class"]): row["y"] for row in rows(chart, "class", "y")}
-    for case in cases(runs):
+    for entry in configurations(runs):
         for name in ("fetches", "pages"):
-            values = [run.summary["responses"][name]["p50_s"] for run in case.runs]
-            assert drawn[case.label, name] == pytest.approx(np.mean(values), rel=1e-5)
+            values = [run.summary["responses"][name]["p50_s"] for run in entry.runs]
+            assert drawn[entry.label, name] == pytest.approx(np.mean(values), rel=1e-5)
     assert (runs[0].label, "transfers") not in drawn
     goodput = figures.classes(runs, metric="goodput")
     assert {row["class"] for row in rows(goodput, "class")} == {"fetches", "pages", "transfers"}
@@ -511,9 +513,9 @@ def test_a_sweep_has_the_parameters_of_its_axes(aqmlab: Cli) -> None:
     assert set(fields) == {
         (f"{rate} Mbit/s", queue) for rate in (2, 4, 8) for queue in ("droptail", "fq-codel")
     }
-    for case in cases("swept"):
-        at = (case.parameters["rate"], case.parameters["queue"])
-        mean = np.mean([run.summary["responses"]["all"]["p90_s"] for run in case.runs])
+    for entry in configurations("swept"):
+        at = (entry.parameters["rate"], entry.parameters["queue"])
+        mean = np.mean([run.summary["responses"]["all"]["p90_s"] for run in entry.runs])
         assert fields[at]["value"] == pytest.approx(mean)
         assert fields[at]["shown"] == shown(float(mean))
     for width in ("column", "screen"):
@@ -589,8 +591,8 @@ def test_a_curve_joins_nothing_that_differs_in_more_than_its_axis(grid: Path) ->
 
 def test_runs_are_named_by_their_axes(grid: Path) -> None:
     chosen = figures.select(grid, ["rate_mbit=2,per_s=15", "delay_ms=5", "seed=2"])
-    assert [case.label for case in chosen] == ["droptail", "fq-codel"]
-    assert [run.seed for case in chosen for run in case.runs] == [2, 2]
+    assert [entry.label for entry in chosen] == ["droptail", "fq-codel"]
+    assert [run.seed for entry in chosen for run in entry.runs] == [2, 2]
     drawn = figures.classes(chosen, metric="goodput")
     assert "seed 2; rate_mbit 2, per_s 15, step 1, delay_ms 5" in subtitle(drawn)
     assert len(figures.select(grid, ["rate_mbit=2", "rate_mbit=4"])) == 16
@@ -606,8 +608,8 @@ def test_a_curve_for_each_class(grid: Path) -> None:
     found = rows(chart, "series", "x", "y")
     names = set(chosen[0].runs[0].classes)
     assert {row["series"] for row in found} == names
-    case = next(one for one in chosen if one.label == "droptail, rate_mbit 2")
-    values = [run.summary["flows"]["fetches"]["goodput_bps"] / 1e6 for run in case.runs]
+    entry = next(one for one in chosen if one.label == "droptail, rate_mbit 2")
+    values = [run.summary["flows"]["fetches"]["goodput_bps"] / 1e6 for run in entry.runs]
     assert any(
         row["series"] == "fetches" and row["y"] == pytest.approx(np.mean(values), rel=1e-5)
         for row in found
@@ -617,7 +619,7 @@ def test_a_curve_for_each_class(grid: Path) -> None:
 def test_more_than_32_curves_are_answered_with_what_to_keep(
     grid: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aqmlab.figures.cases.MOST_SERIES", 8)
+    monkeypatch.setattr("aqmlab.figures.configurations.MOST_SERIES", 8)
     with pytest.raises(AqmlabError, match=r"not 16; the runs differ in queue .* --where queue="):
         figures.throughput_delay(grid)
 

@@ -11,7 +11,7 @@ import aqmlab
 import pytest
 from aqmlab import Run, plugins
 from aqmlab.errors import AqmlabError, PluginError
-from aqmlab.figures.cases import cases
+from aqmlab.figures.configurations import configurations
 from aqmlab.results.labels import distinguish
 from aqmlab.scenario.catalog import Catalog
 from aqmlab.scenario.scenario import Scenario
@@ -193,8 +193,8 @@ def test_figures_name_algorithms(tmp_path: Path) -> None:
     made = [Run.open(path) for path in runs(tmp_path)]
 
     def asked(*chosen: Run) -> dict[str, list[object]]:
-        found = cases([run.path for run in chosen])
-        return {name: [case.parameters[name] for case in found] for name in found[0].parameters}
+        found = configurations([run.path for run in chosen])
+        return {name: [entry.parameters[name] for entry in found] for name in found[0].parameters}
 
     assert asked(*made[2:]) == {
         "congestion_control": ["my-control", "my-control (beta 0.5)", "cubic"]

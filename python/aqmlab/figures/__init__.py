@@ -11,7 +11,7 @@ returns can be shown in a notebook, changed, or saved with :func:`save`::
 `aqmlab plot` draws the same on the command line; see docs/figures.md.
 """
 
-from aqmlab.figures.cases import select
+from aqmlab.figures.configurations import select
 from aqmlab.figures.files import Chart, save
 from aqmlab.figures.kinds.ccdf import ccdf
 from aqmlab.figures.kinds.cdf import cdf

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
 from aqmlab.figures.axes import Axis, limit_above, linear, logarithmic, ticks_between
-from aqmlab.figures.cases import Case, chosen_links, seeds_in_words
+from aqmlab.figures.configurations import Configuration, chosen_links, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
-from aqmlab.figures.theme import Data, Heading, Look, View
+from aqmlab.figures.theme import Data, Figure, Heading, Look
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.groups import band, headline_class
 from aqmlab.results.links import LinkDirection
@@ -25,7 +25,7 @@ from aqmlab.results.metrics import ALL
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import Floats
 
-__all__ = ["Asked", "Of", "Points", "Tail", "view"]
+__all__ = ["Of", "Points", "Selection", "Tail", "view"]
 
 
 Of = Literal["response", "flow", "delay"]
@@ -49,7 +49,7 @@ _LEAST_S = 1e-5
 
 
 @dataclass(frozen=True)
-class Asked:
+class Selection:
     """Which times are drawn."""
 
     of: Of = "response"
@@ -98,33 +98,33 @@ class _Panel:
 
 
 def view(
-    found: Sequence[Case],
+    found: Sequence[Configuration],
     look: Look,
     tail: Tail,
-    asked: Asked,
+    selection: Selection,
     published: Mapping[str, Points] | None = None,
-) -> View:
+) -> Figure:
     """Distributions up to each time, or what took that long or longer.
 
     Args:
         found: The configurations.
         look: The look.
         tail: Which of the two.
-        asked: Which times.
+        selection: Which times.
         published: Points to draw beside ours, by the configuration's label.
     """
-    asked = _of_one_kind(found, asked)
-    panels = _panels(found, asked)
-    names = [case.label for case in found]
-    what, counted = _WORDS[asked.of]
+    selection = _of_one_kind(found, selection)
+    panels = _panels(found, selection)
+    names = [entry.label for entry in found]
+    what, counted = _WORDS[selection.of]
     share, words = (
         (0.5, f"median {what}") if tail == "cdf" else (0.99, f"99th percentile of {what}")
     )
-    if asked.of == "response" and tail == "ccdf":
+    if selection.of == "response" and tail == "ccdf":
         words = "99th percentile of response times"
     place = f" at {panels[0].title}" if panels[0].title else ""
-    if asked.traffic:
-        place += f" of {asked.traffic}"
+    if selection.traffic:
+        place += f" of {selection.traffic}"
     unit, scale = _unit([one for panel in panels for one in panel.curves])
     said = [one.quantile(share) for one in panels[0].curves]
     in_unit = [
@@ -132,45 +132,45 @@ def view(
         for one in said
     ]
     which = "that end within a time" if tail == "cdf" else "that take that long or longer"
-    if asked.of == "delay":
+    if selection.of == "delay":
         which = "that wait at most a time" if tail == "cdf" else "that wait that long or longer"
     heading = Heading(
         finding(in_unit, words + place, unit),
         (
-            f"Share of {counted} {which}{_whose(asked)}; {_of_whom(found)}",
+            f"Share of {counted} {which}{_whose(selection)}; {_of_whom(found)}",
             *_bands_of(panels),
             *(("dots: published",) if published else ()),
         ),
     )
 
-    x = _time_axis([one for panel in panels for one in panel.curves], tail, asked)
-    drawn = [_drawn(panel, tail, asked, x, scale) for panel in panels]
+    x = _time_axis([one for panel in panels for one in panel.curves], tail, selection)
+    drawn = [_drawn(panel, tail, selection, x, scale) for panel in panels]
 
     def build(room: float) -> Chart:
         height = look.size.height if len(drawn) < 3 else 1.4 * look.size.low
         plots = [_plot(one, names, look, tail, (room, height), published or {}) for one in drawn]
         return plots[0] if len(plots) == 1 else alt.vconcat(*plots, spacing=look.size.text)
 
-    return View(heading, build)
+    return Figure(heading, build)
 
 
-def _of_one_kind(found: Sequence[Case], asked: Asked) -> Asked:
+def _of_one_kind(found: Sequence[Configuration], selection: Selection) -> Selection:
     """What was asked for; of responses of different kinds those that headlines speak of."""
-    if asked.of != "response" or asked.traffic is not None:
-        return asked
-    traffic = headline_class([case.group for case in found])
-    return asked if traffic == ALL else replace(asked, traffic=traffic)
+    if selection.of != "response" or selection.traffic is not None:
+        return selection
+    traffic = headline_class([entry.group for entry in found])
+    return selection if traffic == ALL else replace(selection, traffic=traffic)
 
 
-def _of_whom(found: Sequence[Case]) -> str:
+def _of_whom(found: Sequence[Configuration]) -> str:
     """The configuration if it is one, and the seeds."""
     seeds = seeds_in_words(found)
     return f"{found[0].label}, {seeds}" if len(found) == 1 else seeds
 
 
-def _whose(asked: Asked) -> str:
+def _whose(selection: Selection) -> str:
     """The class in words."""
-    return f", class {asked.traffic}" if asked.traffic else ""
+    return f", class {selection.traffic}" if selection.traffic else ""
 
 
 def _bands_of(panels: Sequence[_Panel]) -> tuple[str, ...]:
@@ -189,12 +189,12 @@ def _unit(drawn: Sequence[_Curve]) -> tuple[str, float]:
     return ("ms", 1e3) if slowest < 1 else ("s", 1.0)
 
 
-def _panels(found: Sequence[Case], asked: Asked) -> list[_Panel]:
+def _panels(found: Sequence[Configuration], selection: Selection) -> list[_Panel]:
     """The curves: one plot of times that users see, one per direction of those in queues."""
-    if asked.of == "delay":
+    if selection.of == "delay":
         panels = [
-            _Panel(str(at), _curves(found, asked, at))
-            for at in chosen_links(found, asked.link, asked.direction)
+            _Panel(str(at), _curves(found, selection, at))
+            for at in chosen_links(found, selection.link, selection.direction)
         ]
         panels = [panel for panel in panels if panel.curves]
         if not panels:
@@ -202,36 +202,38 @@ def _panels(found: Sequence[Case], asked: Asked) -> list[_Panel]:
                 'no run recorded sojourn times: add "sojourn" to measure.record and run again'
             )
         return panels
-    drawn = _curves(found, asked, None)
+    drawn = _curves(found, selection, None)
     if not drawn:
-        whose = f" of class {asked.traffic}" if asked.traffic else ""
+        whose = f" of class {selection.traffic}" if selection.traffic else ""
         raise AqmlabError(
-            f"no run has {_WORDS[asked.of][1]}{whose}: the class is unknown, or none ended in the "
-            "measured span"
+            f"no run has {_WORDS[selection.of][1]}{whose}: the class is unknown, or none ended in "
+            "the measured span"
         )
     return [_Panel("", drawn)]
 
 
-def _curves(found: Sequence[Case], asked: Asked, at: LinkDirection | None) -> list[_Curve]:
+def _curves(
+    found: Sequence[Configuration], selection: Selection, at: LinkDirection | None
+) -> list[_Curve]:
     """The configurations that tell something.
 
     Runs are read one after the other: memory holds the recorded rows of one at a time.
     """
     drawn = []
-    for case in found:
-        times = {run.seed: _times(run.without_tables(), asked, at) for run in case.runs}
+    for entry in found:
+        times = {run.seed: _times(run.without_tables(), selection, at) for run in entry.runs}
         known = {seed: one for seed, one in times.items() if one.total}
         if not known:
             continue
-        only = case.runs[0] if len(case.runs) == 1 else None
-        blocks = asked.of == "response" and only is not None and only.has("responses")
+        only = entry.runs[0] if len(entry.runs) == 1 else None
+        blocks = selection.of == "response" and only is not None and only.has("responses")
         recorded = only if blocks else None
-        traffic = asked.traffic or ALL
-        drawn.append(_Curve(case.label, list(known.values()), list(known), recorded, traffic))
+        traffic = selection.traffic or ALL
+        drawn.append(_Curve(entry.label, list(known.values()), list(known), recorded, traffic))
     return drawn
 
 
-def _times(run: Run, asked: Asked, at: LinkDirection | None) -> Distribution:
+def _times(run: Run, selection: Selection, at: LinkDirection | None) -> Distribution:
     """The times of a run: exact where it recorded rows, else of its bins; maybe nothing."""
     if at is not None:
         table = run.read("sojourn")
@@ -242,12 +244,12 @@ def _times(run: Run, asked: Asked, at: LinkDirection | None) -> Distribution:
             pc.equal(table["direction"].cast(pa.string()), at[1]),
         )
         return Distribution.of_table(table.filter(chosen))
-    of: Literal["response", "flow"] = "flow" if asked.of == "flow" else "response"
-    if asked.traffic is None:
+    of: Literal["response", "flow"] = "flow" if selection.of == "flow" else "response"
+    if selection.traffic is None:
         return Distribution.known_of(run, of)
     if run.distribution is None:
         return Distribution.together([])
-    return Distribution.of_run(run, of, asked.traffic)
+    return Distribution.of_run(run, of, selection.traffic)
 
 
 @dataclass(frozen=True)
@@ -262,9 +264,9 @@ class _Drawn:
     """What turns seconds into the unit of the axis."""
 
 
-def _drawn(panel: _Panel, tail: Tail, asked: Asked, x: Axis, scale: float) -> _Drawn:
+def _drawn(panel: _Panel, tail: Tail, selection: Selection, x: Axis, scale: float) -> _Drawn:
     """Axes and points of a plot; all plots have the same axis of time."""
-    counted = _WORDS[asked.of][1]
+    counted = _WORDS[selection.of][1]
     rows = [row for one in panel.curves for row in _rows(one, tail, x, scale)]
     if tail == "cdf":
         y = Axis(f"Share of {counted} (%)", 0, 100, (0, 20, 40, 60, 80, 100))
@@ -321,16 +323,16 @@ def _plot(
     return chart.properties(title=drawn.title) if drawn.title else chart
 
 
-def _time_axis(drawn: Sequence[_Curve], tail: Tail, asked: Asked) -> Axis:
+def _time_axis(drawn: Sequence[_Curve], tail: Tail, selection: Selection) -> Axis:
     """The axis of times: as far as the data go, logarithmic where they are of unlike size."""
     unit, scale = _unit(drawn)
-    what = _WORDS[asked.of][0]
+    what = _WORDS[selection.of][0]
     title = f"{what[0].upper()}{what[1:]} ({unit})"
     all_times = [one.together for one in drawn]
-    if asked.limit_s is not None and tail == "cdf":
-        if not asked.limit_s > 0:
-            raise AqmlabError(f"limit_s: found {asked.limit_s}; expected a time above 0")
-        end = scale * asked.limit_s
+    if selection.limit_s is not None and tail == "cdf":
+        if not selection.limit_s > 0:
+            raise AqmlabError(f"limit_s: found {selection.limit_s}; expected a time above 0")
+        end = scale * selection.limit_s
         return Axis(title, 0, end, ticks_between(0, end, 6))
     if tail == "ccdf":
         low = min(float(one.below_s[0]) for one in all_times)

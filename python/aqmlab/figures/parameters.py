@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.cases import Case, values_of
+from aqmlab.figures.configurations import Configuration, values_of
 from aqmlab.figures.values import number_of, text_of, unit_of
 
 __all__ = [
@@ -18,20 +18,20 @@ __all__ = [
 ]
 
 
-def named(found: Sequence[Case]) -> list[str]:
+def named(found: Sequence[Configuration]) -> list[str]:
     """The parameters that take several values.
 
     Raises:
         AqmlabError: there is none: the runs differ in nothing but their seed.
     """
-    names = dict.fromkeys(name for case in found for name in case.parameters)
+    names = dict.fromkeys(name for entry in found for name in entry.parameters)
     varied = [name for name in names if len(values_of(found, name)) > 1]
     if not varied:
         raise AqmlabError("the runs differ in no parameter; name runs of several, or a sweep")
     return varied
 
 
-def chosen(found: Sequence[Case], name: str) -> str:
+def chosen(found: Sequence[Configuration], name: str) -> str:
     """A parameter by its name, or by the last part of it; an error if there is none."""
     names = named(found)
     matching = [one for one in names if one == name] or [
@@ -45,7 +45,7 @@ def chosen(found: Sequence[Case], name: str) -> str:
     return matching[0]
 
 
-def default_axis(found: Sequence[Case], *, but: Sequence[str] = ()) -> str:
+def default_axis(found: Sequence[Configuration], *, but: Sequence[str] = ()) -> str:
     """The parameter with the most numeric values; without one the first of them."""
     names = [name for name in named(found) if name not in but]
     if not names:
@@ -56,7 +56,7 @@ def default_axis(found: Sequence[Case], *, but: Sequence[str] = ()) -> str:
     return max(numeric or names[:1], key=lambda name: len(values_of(found, name)))
 
 
-def is_number(found: Sequence[Case], name: str) -> bool:
+def is_number(found: Sequence[Configuration], name: str) -> bool:
     """Whether a parameter's values are numbers of one unit."""
     values = values_of(found, name)
     return (
@@ -65,7 +65,7 @@ def is_number(found: Sequence[Case], name: str) -> bool:
     )
 
 
-def needed(found: Sequence[Case], along: str, beside: Sequence[str]) -> list[str]:
+def needed(found: Sequence[Configuration], along: str, beside: Sequence[str]) -> list[str]:
     """The parameters that tell configurations apart which an axis and others leave together.
 
     Parameters that change together, such as the variables of a ``zip`` or ``table`` axis, count
@@ -82,6 +82,6 @@ def needed(found: Sequence[Case], along: str, beside: Sequence[str]) -> list[str
     return names
 
 
-def _tell_apart(found: Sequence[Case], names: Sequence[str]) -> int:
+def _tell_apart(found: Sequence[Configuration], names: Sequence[str]) -> int:
     """How many configurations some parameters tell apart."""
-    return len({tuple(text_of(case.parameters.get(name)) for name in names) for case in found})
+    return len({tuple(text_of(entry.parameters.get(name)) for name in names) for entry in found})

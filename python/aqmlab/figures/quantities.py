@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
-from aqmlab import _native
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.cases import Case, chosen_links
+from aqmlab.figures.configurations import Configuration, chosen_links
 from aqmlab.figures.findings import Values
 from aqmlab.results.links import LinkDirection
-from aqmlab.results.metrics import SHORT_NAMES, bounds_of, metric_key
+from aqmlab.results.metrics import SHORT_NAMES, bounds_of, described_in, metric_key
 from aqmlab.results.statistics import Estimate, Floats, estimate
 
 __all__ = ["Quantity", "by_class", "of_link", "quantity", "usual"]
@@ -49,14 +45,14 @@ class Quantity:
         """What it is, for a sentence."""
         return f"{self.label} {self.place}".strip()
 
-    def values(self, case: Case) -> Values:
-        """Its values in a case's runs, where it was measured."""
-        found = case.group.values(self.key)
+    def values(self, entry: Configuration) -> Values:
+        """Its values in a entry's runs, where it was measured."""
+        found = entry.group.values(self.key)
         return {seed: self.scale * value for seed, value in found.items()}
 
-    def estimate(self, case: Case) -> Estimate | None:
+    def estimate(self, entry: Configuration) -> Estimate | None:
         """Its mean over the seeds; None if no run measured it."""
-        found = list(self.values(case).values())
+        found = list(self.values(entry).values())
         return self.of_values(found) if found else None
 
     def of_values(self, values: Sequence[float] | Floats) -> Estimate:
@@ -64,15 +60,15 @@ class Quantity:
         low, high = bounds_of(self.key)
         return estimate(values, bounds=(self.scale * low, self.scale * high))
 
-    def measured(self, found: Sequence[Case]) -> list[Case]:
-        """The cases that measured it; an error if none did."""
-        known = [case for case in found if self.values(case)]
+    def measured(self, found: Sequence[Configuration]) -> list[Configuration]:
+        """The configurations that measured it; an error if none did."""
+        known = [entry for entry in found if self.values(entry)]
         if not known:
             raise AqmlabError(f"no run measured {self.key}; `aqmlab show` lists what there is")
         return known
 
 
-def quantity(name: str, found: Sequence[Case], link: str | None = None) -> Quantity:
+def quantity(name: str, found: Sequence[Configuration], link: str | None = None) -> Quantity:
     """A metric by its short name or its key.
 
     Short names of links, such as ``delay``, are of the busiest loaded direction of the runs.
@@ -91,16 +87,16 @@ def quantity(name: str, found: Sequence[Case], link: str | None = None) -> Quant
     return Quantity(key, _lower(label), where, unit, scale)
 
 
-def usual(metric: str | None, found: Sequence[Case], link: str | None = None) -> Quantity:
+def usual(metric: str | None, found: Sequence[Configuration], link: str | None = None) -> Quantity:
     """A metric; by default the median response time, without responses the mean queue delay."""
     if metric is not None:
         return quantity(metric, found, link)
     times = quantity("p50", found, link)
-    served = any(times.values(case) for case in found)
+    served = any(times.values(entry) for entry in found)
     return times if served else quantity("delay", found, link)
 
 
-def by_class(metric: str | None, found: Sequence[Case]) -> dict[str, Quantity]:
+def by_class(metric: str | None, found: Sequence[Configuration]) -> dict[str, Quantity]:
     """A metric of each class of traffic that has measured it, maybe of none.
 
     The default is the median response time, or goodput where no class has responses.
@@ -112,9 +108,9 @@ def by_class(metric: str | None, found: Sequence[Case]) -> dict[str, Quantity]:
             raise AqmlabError(
                 f"metric: found {name}, which is of links; expected one of classes, such as p95"
             )
-        known = dict.fromkeys(one for case in found for one in case.runs[0].classes)
+        known = dict.fromkeys(one for entry in found for one in entry.runs[0].classes)
         of = {one: quantity(f"{section}.{one}.{last}", found) for one in known}
-        measured = {one: q for one, q in of.items() if any(q.values(case) for case in found)}
+        measured = {one: q for one, q in of.items() if any(q.values(entry) for entry in found)}
         if measured:
             return measured
     return {}
@@ -149,21 +145,7 @@ def _lower(label: str) -> str:
     )
 
 
-@cache
-def _sections() -> Mapping[str, Mapping[str, Any]]:
-    """What the engine says of its metrics, by section and last part of the key."""
-    found: dict[str, dict[str, Any]] = {}
-    for section in json.loads(_native.result_schema())["sections"]:
-        named = found.setdefault(section["key"].partition(".")[0], {})
-        for metric in section["metrics"]:
-            named.setdefault(metric["key"].rpartition(".")[2], metric)
-    return found
-
-
 def _declared(section: str, key: str) -> tuple[str, str, float]:
     """Label, unit and factor of a metric; the key itself where nothing is declared."""
-    about = _sections().get(section, {}).get(key)
-    if about is None:
-        return key, "", 1.0
-    unit = str(about["shown_unit"])
-    return str(about["label"]), "" if unit == "1" else unit, float(about["scale"])
+    about = described_in(section, key)
+    return (key, "", 1.0) if about is None else (about.label, about.unit, about.scale)

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.cases import Case, chosen_links, seeds_in_words
+from aqmlab.figures.configurations import Configuration, chosen_links, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, Values, finding, shown
-from aqmlab.figures.theme import Heading, Look, View
+from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.figures.timelines import Panel, band_words, grouped, stacked
 from aqmlab.results.links import LinkDirection
 from aqmlab.results.metrics import look_up
@@ -33,16 +33,19 @@ _FEW = 4
 
 
 def view(
-    found: Sequence[Case], look: Look, link: str | None = None, direction: str | None = None
-) -> View:
+    found: Sequence[Configuration],
+    look: Look,
+    link: str | None = None,
+    direction: str | None = None,
+) -> Figure:
     """The queue delay of the loaded directions over time."""
     places = chosen_links(found, link, direction)
-    names = [case.label for case in found]
+    names = [entry.label for entry in found]
     panels: list[Panel] = []
     drawn: list[LinkDirection] = []
     said: list[Finding] = []
     for at in places:  # the main one first, of which the title speaks
-        by_seed = {case.label: one for case in found if (one := _by_seed(case, at))}
+        by_seed = {entry.label: one for entry in found if (one := _by_seed(entry, at))}
         series = {label: list(one.values()) for label, one in by_seed.items()}
         if series:
             said = said or [Finding(label, _means(one)) for label, one in by_seed.items()]
@@ -71,7 +74,7 @@ def view(
     def build(room: float) -> Chart:
         return stacked(panels, names, look, room)
 
-    return View(heading, build)
+    return Figure(heading, build)
 
 
 def _means(by_seed: Mapping[int, Samples]) -> Values:
@@ -79,13 +82,13 @@ def _means(by_seed: Mapping[int, Samples]) -> Values:
     return {seed: float(values.mean()) for seed, (_, values) in by_seed.items()}
 
 
-def _of_packets(found: Sequence[Case], at: LinkDirection) -> str:
+def _of_packets(found: Sequence[Configuration], at: LinkDirection) -> str:
     """The exact mean wait of the packets, in words.
 
     It differs from the mean of the curve: busy times have more packets, and a scheduler lets
     packets of short queues go first.
     """
-    known = {case.label: case.group.values(".".join((*at.path, _EXACT))) for case in found}
+    known = {entry.label: entry.group.values(".".join((*at.path, _EXACT))) for entry in found}
     means = {label: 1e3 * float(np.mean(list(one.values()))) for label, one in known.items() if one}
     if not means or len(means) > _FEW:
         return ""
@@ -95,9 +98,9 @@ def _of_packets(found: Sequence[Case], at: LinkDirection) -> str:
     return f"; mean wait of packets (ms): {parts}"
 
 
-def _by_seed(case: Case, at: LinkDirection) -> dict[int, Samples]:
+def _by_seed(entry: Configuration, at: LinkDirection) -> dict[int, Samples]:
     """The delays of a configuration's runs that recorded them."""
-    found = {run.seed: delays(run.without_tables(), at) for run in case.runs}
+    found = {run.seed: delays(run.without_tables(), at) for run in entry.runs}
     return {seed: one for seed, one in found.items() if one is not None}
 
 

@@ -9,7 +9,7 @@ import altair as alt
 
 from aqmlab.figures.axes import Axis, linear, logarithmic
 from aqmlab.figures.files import Chart
-from aqmlab.figures.theme import Data, Heading, Look, View
+from aqmlab.figures.theme import Data, Figure, Heading, Look
 
 __all__ = ["Point", "search"]
 
@@ -121,7 +121,7 @@ def search(
         drawn: Chart = alt.layer(dots, line, picked).resolve_scale(color="independent")
         return drawn
 
-    return View(heading, build).chart(look)
+    return Figure(heading, build).chart(look)
 
 
 def _row(one: Point, is_plane: bool) -> dict[str, float | str]:

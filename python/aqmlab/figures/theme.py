@@ -23,11 +23,11 @@ __all__ = [
     "PATTERNS",
     "THEMES",
     "Data",
+    "Figure",
     "Heading",
     "Look",
     "Theme",
     "ThemeName",
-    "View",
     "WidthName",
     "configured",
     "finish",
@@ -294,7 +294,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class View:
+class Figure:
     """A figure before it has a size: some plots and what stands above them."""
 
     heading: Heading

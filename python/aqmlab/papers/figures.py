@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from aqmlab.figures.cases import Case
-from aqmlab.figures.distributions import Asked, Points, view
+from aqmlab.figures.configurations import Configuration
+from aqmlab.figures.distributions import Points, Selection, view
 from aqmlab.figures.files import Chart, save
 from aqmlab.figures.theme import Heading, Look, finish
 from aqmlab.papers.paper import Figure
@@ -61,7 +61,7 @@ def draw(
     for figure in wanted:
         places = figure.places(tables)
         found = [
-            Case(Group(label, tuple(runs)), {})
+            Configuration(Group(label, tuple(runs)), {})
             for table, label in places
             if (runs := [run for run in runs_of(table, label) if _tells(run, figure.of)])
         ]
@@ -121,7 +121,7 @@ def _share_within(column: Column, row: Row, of: Of) -> tuple[float, float] | Non
 
 def _chart(
     figure: Figure,
-    found: Sequence[Case],
+    found: Sequence[Configuration],
     published: Mapping[str, Points],
     *,
     quick: bool,
@@ -129,8 +129,8 @@ def _chart(
 ) -> Chart:
     """The distribution up to the figure's limit, and the tail."""
     look = Look()
-    asked = Asked(of=figure.of, limit_s=figure.limit_s)
-    views = [view(found, look, tail, asked, published) for tail in ("cdf", "ccdf")]
+    selection = Selection(of=figure.of, limit_s=figure.limit_s)
+    views = [view(found, look, tail, selection, published) for tail in ("cdf", "ccdf")]
     notes = [note for one in views for note in one.heading.subtitle[1:]]
     lengths = sorted({f"{run.summary['measured_s']:g} s" for case in found for run in case.runs})
     quickly: tuple[str, ...] = (

@@ -165,7 +165,7 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
         font_size: _FontSize = None,
         **options: Any,  # noqa: ANN401 - checked by typer against the kind's types
     ) -> None:
-        from aqmlab.figures.cases import select
+        from aqmlab.figures.configurations import select
         from aqmlab.figures.files import check_suffix, save
         from aqmlab.figures.theme import Look
 

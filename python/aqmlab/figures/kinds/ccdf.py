@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aqmlab.figures.cases import Sources, compared
-from aqmlab.figures.distributions import Asked, Of, view
+from aqmlab.figures.configurations import Sources, compared
+from aqmlab.figures.distributions import Of, Selection, view
 from aqmlab.figures.files import Chart
 from aqmlab.figures.theme import Look
 
@@ -33,4 +33,6 @@ def ccdf(
         direction: Direction of the link; default: the loaded directions.
         look: Width and theme.
     """
-    return view(compared(runs, look), look, "ccdf", Asked(of, traffic, link, direction)).chart(look)
+    return view(compared(runs, look), look, "ccdf", Selection(of, traffic, link, direction)).chart(
+        look
+    )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aqmlab.figures.cases import Sources, compared
-from aqmlab.figures.distributions import Asked, Of, view
+from aqmlab.figures.configurations import Sources, compared
+from aqmlab.figures.distributions import Of, Selection, view
 from aqmlab.figures.files import Chart
 from aqmlab.figures.theme import Look
 
@@ -38,5 +38,5 @@ def cdf(
         look: Width and theme.
     """
     return view(
-        compared(runs, look), look, "cdf", Asked(of, traffic, link, direction, limit_s)
+        compared(runs, look), look, "cdf", Selection(of, traffic, link, direction, limit_s)
     ).chart(look)

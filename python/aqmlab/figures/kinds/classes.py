@@ -9,11 +9,11 @@ import altair as alt
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
 from aqmlab.figures.axes import linear, logarithmic, name_axis
-from aqmlab.figures.cases import Case, Sources, compared, seeds_in_words
+from aqmlab.figures.configurations import Configuration, Sources, compared, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
 from aqmlab.figures.quantities import Quantity, by_class
-from aqmlab.figures.theme import Data, Heading, Look, View
+from aqmlab.figures.theme import Data, Figure, Heading, Look
 
 __all__ = ["classes"]
 
@@ -47,16 +47,16 @@ def classes(
         )
     classes = [look.named(name) for name in of]
     rows = [
-        _row(case, look.named(name), one)
+        _row(entry, look.named(name), one)
         for name, one in of.items()
-        for case in found
-        if one.values(case)
+        for entry in found
+        if one.values(entry)
     ]
     means = [float(str(row["y"])) for row in rows]
     # A bar has no place to stand on a logarithmic axis.
     is_log = min(means) > 0 and max(means) > _UNLIKE * min(means)
     first = next(iter(of.values()))
-    names = [case.label for case in found]
+    names = [entry.label for entry in found]
     mark = "dots" if is_log else "bars"
     heading = Heading(
         _title(found, of),
@@ -104,7 +104,7 @@ def classes(
         )
         return alt.layer(lines, values) if is_log else alt.layer(values, lines)
 
-    return View(heading, build).chart(look)
+    return Figure(heading, build).chart(look)
 
 
 def _above(row: curves.Row, least: float) -> curves.Row:
@@ -113,12 +113,12 @@ def _above(row: curves.Row, least: float) -> curves.Row:
     return row if low is None else {**row, "low": max(float(str(low)), least)}
 
 
-def _row(case: Case, name: str, of: Quantity) -> curves.Row:
+def _row(entry: Configuration, name: str, of: Quantity) -> curves.Row:
     """A bar."""
-    estimate = of.estimate(case)
+    estimate = of.estimate(entry)
     assert estimate is not None, "only what was measured is drawn"
     return {
-        "series": case.label,
+        "series": entry.label,
         "class": name,
         "y": curves.number(estimate.mean),
         "low": curves.number(estimate.low),
@@ -131,23 +131,23 @@ def _top(row: curves.Row) -> float:
     return max(float(str(row[key])) for key in ("y", "high") if row[key] is not None)
 
 
-def _several(found: Sequence[Case]) -> bool:
-    return any(len(case.runs) > 1 for case in found)
+def _several(found: Sequence[Configuration]) -> bool:
+    return any(len(entry.runs) > 1 for entry in found)
 
 
-def _title(found: Sequence[Case], of: dict[str, Quantity]) -> str:
+def _title(found: Sequence[Configuration], of: dict[str, Quantity]) -> str:
     """What changes most, or which class has the most."""
     if len(found) == 1:
-        [case] = found
-        said = [Finding(name, one.values(case)) for name, one in of.items()]
+        [entry] = found
+        said = [Finding(name, one.values(entry)) for name, one in of.items()]
         one = next(iter(of.values()))
         return finding(said, one.label if len(of) > 1 else one.words, one.unit)
 
     def ratio(one: Quantity) -> float:
-        means = [sum(v.values()) / len(v) for case in found if (v := one.values(case))]
+        means = [sum(v.values()) / len(v) for entry in found if (v := one.values(entry))]
         return max(means) / max(min(means), 1e-12) if means else 0.0
 
     most = max(of.values(), key=ratio)
     return finding(
-        [Finding(case.label, most.values(case)) for case in found], most.words, most.unit
+        [Finding(entry.label, most.values(entry)) for entry in found], most.words, most.unit
     )

@@ -6,10 +6,10 @@ import altair as alt
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import queues
-from aqmlab.figures.cases import Sources, compared
-from aqmlab.figures.distributions import Asked, view
+from aqmlab.figures.configurations import Sources, compared
+from aqmlab.figures.distributions import Selection, view
 from aqmlab.figures.files import Chart
-from aqmlab.figures.theme import Heading, Look, View, finish
+from aqmlab.figures.theme import Figure, Heading, Look, finish
 
 __all__ = ["comparison"]
 
@@ -32,23 +32,23 @@ def comparison(
     found = compared(runs, look)
     have_responses = any(
         values.get("count")
-        for case in found
-        for run in case.runs
+        for entry in found
+        for run in entry.runs
         for values in run.summary.get("responses", {}).values()
     )
     times = (
-        [view(found, look, tail, Asked(limit_s=limit_s)) for tail in ("cdf", "ccdf")]
+        [view(found, look, tail, Selection(limit_s=limit_s)) for tail in ("cdf", "ccdf")]
         if have_responses
         else []
     )
-    sampled = any(run.has("queue") for case in found for run in case.runs)
+    sampled = any(run.has("queue") for entry in found for run in entry.runs)
     over_time = [queues.view(found, look)] if sampled else []
-    views: list[View] = [*times, *over_time]
+    views: list[Figure] = [*times, *over_time]
     if not views:
         raise AqmlabError(
             'no run has responses or queue samples: add "queue" to measure.record and run again'
         )
-    names = [case.label for case in found]
+    names = [entry.label for entry in found]
     title = " and ".join(names) if len(names) < 3 else f"{len(names)} configurations"
     notes = [note for one in views for note in one.heading.subtitle[1:]]
 
@@ -66,7 +66,7 @@ def comparison(
     return finish(build, look, Heading(title, tuple(dict.fromkeys(notes))))
 
 
-def _titled(one: View, room: float, look: Look) -> Chart:
+def _titled(one: Figure, room: float, look: Look) -> Chart:
     """A part of the figure under its own finding."""
     part: Chart = one.build(room).properties(title=one.heading.within(look, room))
     return part

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aqmlab.figures import queues
-from aqmlab.figures.cases import Sources, compared
+from aqmlab.figures.configurations import Sources, compared
 from aqmlab.figures.files import Chart
 from aqmlab.figures.theme import Look
 

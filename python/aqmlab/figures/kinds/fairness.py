@@ -11,10 +11,10 @@ import polars as pl
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves
 from aqmlab.figures.axes import Axis, linear
-from aqmlab.figures.cases import Case, Sources, compared, seeds_in_words
+from aqmlab.figures.configurations import Configuration, Sources, compared, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding
-from aqmlab.figures.theme import Heading, Look, View
+from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.figures.tracing import trace
 from aqmlab.results.run import Run
 from aqmlab.results.statistics import estimates
@@ -44,7 +44,7 @@ def fairness(
         raise AqmlabError(f"window_s: found {window_s}; expected a time above 0")
     found = compared(runs, look)
     by_case = {
-        case.label: {run.seed: windows(run, window_s) for run in case.runs} for case in found
+        entry.label: {run.seed: windows(run, window_s) for run in entry.runs} for entry in found
     }
     if not any(len(times) for one in by_case.values() for times, _ in one.values()):
         raise AqmlabError(
@@ -55,11 +55,11 @@ def fairness(
 
 
 def _view(
-    found: Sequence[Case],
+    found: Sequence[Configuration],
     by_case: dict[str, dict[int, tuple[np.ndarray, np.ndarray]]],
     window_s: float,
     look: Look,
-) -> View:
+) -> Figure:
     """The curves."""
     said = [
         Finding(name, {seed: float(index.mean()) for seed, (_, index) in one.items() if len(index)})
@@ -69,8 +69,8 @@ def _view(
     ends = [float(str(row["x"])) for row in rows]
     x = linear("Simulated time (s)", ends, count=6, tight=True)
     y = Axis("Jain's index", 0.0, 1.0, (0, 0.2, 0.4, 0.6, 0.8, 1))
-    names = [case.label for case in found]
-    several = any(len(case.runs) > 1 for case in found)
+    names = [entry.label for entry in found]
+    several = any(len(entry.runs) > 1 for entry in found)
     who = f" of {found[0].label}" if len(found) == 1 else ""
     heading = Heading(
         finding(said, "mean Jain's index", ""),
@@ -87,7 +87,7 @@ def _view(
         )
         return plot
 
-    return View(heading, build)
+    return Figure(heading, build)
 
 
 def _rows(name: str, runs: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[curves.Row]:

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from aqmlab.errors import AqmlabError
-from aqmlab.figures.cases import Case, Sources, compared
+from aqmlab.figures.configurations import Configuration, Sources, compared
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding, shown
-from aqmlab.figures.theme import Heading, Look, View
+from aqmlab.figures.theme import Figure, Heading, Look
 from aqmlab.figures.timelines import Panel, Series, stacked
 from aqmlab.figures.tracing import trace
 from aqmlab.results.run import Run
@@ -49,9 +49,9 @@ def flows(
     return _view(found, flow, look).chart(look)
 
 
-def _view(found: Sequence[Case], flow: int | None, look: Look) -> View:
+def _view(found: Sequence[Configuration], flow: int | None, look: Look) -> Figure:
     """The three plots."""
-    traced = {case.label: _measured(case.runs[0], flow) for case in found}
+    traced = {entry.label: _measured(entry.runs[0], flow) for entry in found}
     series = _named(traced)
     if not series:
         raise AqmlabError(
@@ -66,7 +66,7 @@ def _view(found: Sequence[Case], flow: int | None, look: Look) -> View:
             ("Rate (Mbit/s)", 8e-6 * pl.col("in_flight_bytes") / pl.col("rtt_s")),
         )
     ]
-    of_seed = ", ".join(f"seed {seed}" for seed in sorted({case.runs[0].seed for case in found}))
+    of_seed = ", ".join(f"seed {seed}" for seed in sorted({entry.runs[0].seed for entry in found}))
     who = f" of {found[0].label}" if len(found) == 1 else ""
     which = (
         f"connection{'s' if len(series) > 1 else ''} {', '.join(series)}"
@@ -84,7 +84,7 @@ def _view(found: Sequence[Case], flow: int | None, look: Look) -> View:
     def build(room: float) -> Chart:
         return stacked(panels, list(series), look, room)
 
-    return View(heading, build)
+    return Figure(heading, build)
 
 
 def _measured(run: Run, flow: int | None) -> list[tuple[str, pl.DataFrame]]:
@@ -94,7 +94,7 @@ def _measured(run: Run, flow: int | None) -> list[tuple[str, pl.DataFrame]]:
     return [(name, part) for name, part in parts if part["rtt_s"].null_count() < len(part)]
 
 
-def _finding(found: Sequence[Case], series: Mapping[str, pl.DataFrame]) -> str:
+def _finding(found: Sequence[Configuration], series: Mapping[str, pl.DataFrame]) -> str:
     """What happens to the round-trip time."""
     medians = {name: 1e3 * float(np.median(_rtt(one))) for name, one in series.items()}
     if len(found) > 1:

@@ -7,11 +7,17 @@ import altair as alt
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import parameters
 from aqmlab.figures.axes import name_axis
-from aqmlab.figures.cases import Case, Sources, cases, seeds_in_words, values_of
+from aqmlab.figures.configurations import (
+    Configuration,
+    Sources,
+    configurations,
+    seeds_in_words,
+    values_of,
+)
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.quantities import Quantity, usual
-from aqmlab.figures.theme import Data, Heading, Look, View
+from aqmlab.figures.theme import Data, Figure, Heading, Look
 from aqmlab.figures.values import text_of
 
 __all__ = ["heat_map"]
@@ -40,7 +46,7 @@ def heat_map(
         link: Link, for metrics of links; default: the busiest link.
         look: Width and theme.
     """
-    found = cases(runs, look.names)
+    found = configurations(runs, look.names)
     of = usual(metric, found, link)
     known = of.measured(found)
     up = parameters.chosen(known, y) if y else None
@@ -51,7 +57,7 @@ def heat_map(
     if across == up:
         raise AqmlabError(f"x and y: found {up} for both; a map takes two parameters")
     rows = _fields(known, of, across, up)
-    said = finding([Finding(case.label, of.values(case)) for case in known], of.words, of.unit)
+    said = finding([Finding(entry.label, of.values(entry)) for entry in known], of.words, of.unit)
     heading = Heading(said, (f"{of.title} over {across} and {up}; means; {seeds_in_words(known)}",))
     orders = {name: [text_of(v) for v in values_of(known, name)] for name in (across, up)}
     numbers = [float(str(row["value"])) for row in rows]
@@ -86,16 +92,18 @@ def heat_map(
         )
         return alt.layer(fields, texts)
 
-    return View(heading, build).chart(look)
+    return Figure(heading, build).chart(look)
 
 
-def _fields(known: list[Case], of: Quantity, across: str, up: str) -> list[dict[str, float | str]]:
+def _fields(
+    known: list[Configuration], of: Quantity, across: str, up: str
+) -> list[dict[str, float | str]]:
     """The map's fields; an error if several configurations share one."""
     rows: dict[tuple[str, str], dict[str, float | str]] = {}
-    for case in known:
+    for entry in known:
         at = (
-            text_of(case.parameters.get(across)),
-            text_of(case.parameters.get(up)),
+            text_of(entry.parameters.get(across)),
+            text_of(entry.parameters.get(up)),
         )
         if at in rows:
             others = [name for name in parameters.named(known) if name not in (across, up)]
@@ -103,7 +111,7 @@ def _fields(known: list[Case], of: Quantity, across: str, up: str) -> list[dict[
                 f"several configurations have {across} {at[0]} and {up} {at[1]}: they differ in "
                 f"{', '.join(others)} too; choose others of them as x and y, or name fewer runs"
             )
-        estimate = of.estimate(case)
+        estimate = of.estimate(entry)
         assert estimate is not None, "only what was measured is drawn"
         rows[at] = {"x": at[0], "y": at[1], "value": estimate.mean, "shown": shown(estimate.mean)}
     return list(rows.values())

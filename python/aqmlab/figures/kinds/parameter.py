@@ -11,11 +11,11 @@ import numpy as np
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves, parameters
 from aqmlab.figures.axes import Axis, linear, logarithmic, name_axis
-from aqmlab.figures.cases import (
-    Case,
+from aqmlab.figures.configurations import (
+    Configuration,
     Sources,
-    cases,
     check_curves,
+    configurations,
     example,
     in_words,
     seeds_in_words,
@@ -24,7 +24,7 @@ from aqmlab.figures.cases import (
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, change, finding, is_single, shown
 from aqmlab.figures.quantities import Quantity, by_class, usual
-from aqmlab.figures.theme import Data, Heading, Look, View
+from aqmlab.figures.theme import Data, Figure, Heading, Look
 from aqmlab.figures.values import described, number_of, text_of, unit_of
 
 __all__ = ["parameter"]
@@ -48,13 +48,13 @@ class _Point:
 
     plot: str
     series: str
-    case: Case
+    entry: Configuration
     of: Quantity
 
     @property
     def finding(self) -> Finding:
         """Its values by seed, under the name of its curve."""
-        return Finding(self.series, self.of.values(self.case))
+        return Finding(self.series, self.of.values(self.entry))
 
 
 def parameter(
@@ -88,8 +88,8 @@ def parameter(
         link: Link, for metrics of links; default: the busiest link.
         look: Width and theme.
     """
-    found = cases(runs, look.names)
-    is_by_class = series == _CLASS and not any(_CLASS in case.parameters for case in found)
+    found = configurations(runs, look.names)
+    is_by_class = series == _CLASS and not any(_CLASS in entry.parameters for entry in found)
     of = by_class(metric or "goodput", found) if is_by_class else {}
     if is_by_class and not of:
         raise AqmlabError(f"{metric or 'goodput'}: no class of traffic has measured it")
@@ -98,16 +98,16 @@ def parameter(
     along = parameters.chosen(known, x) if x else parameters.default_axis(known)
     by, plots = _divided(known, along, _CLASS if is_by_class else series, facet)
     points = [
-        _Point(_title_of(case, plots), look.named(name) if name else _name(case, by), case, what)
-        for case in known
+        _Point(_title_of(entry, plots), look.named(name) if name else _name(entry, by), entry, what)
+        for entry in known
         for name, what in (of.items() if one is None else [("", one)])
-        if what.values(case)
+        if what.values(entry)
     ]
     return _view(points, along, plots, look).chart(look)
 
 
 def _divided(
-    known: Sequence[Case], along: str, series: str | None, facet: str | None
+    known: Sequence[Configuration], along: str, series: str | None, facet: str | None
 ) -> tuple[list[str], str | None]:
     """The parameters that curves and plots stand for; an error if that leaves some together."""
     plots = parameters.chosen(known, facet) if facet else None
@@ -119,7 +119,7 @@ def _divided(
         raise AqmlabError(f"facet: found {plots}, which the curves stand for already")
     others = parameters.needed(known, along, [*by, *([plots] if plots else [])])
     if series is None:
-        combined = {tuple(text_of(case.parameters.get(n)) for n in others) for case in known}
+        combined = {tuple(text_of(entry.parameters.get(n)) for n in others) for entry in known}
         if len(others) < 2 or len(combined) <= _FEW_CURVES:
             by, others = others, []
         else:
@@ -145,9 +145,9 @@ def _divided(
     return by, plots
 
 
-def _view(points: Sequence[_Point], along: str, plots: str | None, look: Look) -> View:
+def _view(points: Sequence[_Point], along: str, plots: str | None, look: Look) -> Figure:
     """The plots."""
-    known = list({id(point.case): point.case for point in points}.values())
+    known = list({id(point.entry): point.entry for point in points}.values())
     names = list(dict.fromkeys(point.series for point in points))
     check_curves(known, len(names))
     label = (
@@ -163,7 +163,7 @@ def _view(points: Sequence[_Point], along: str, plots: str | None, look: Look) -
         ),
     )
     rows: dict[str, list[curves.Row]] = {}
-    order = [_title_of(case, plots) for case in _in_order(known, plots)]
+    order = [_title_of(entry, plots) for entry in _in_order(known, plots)]
     for title in dict.fromkeys(order):
         rows[title] = [_row(point, along) for point in points if point.plot == title]
     y = _vertical(points[0].of.title, [row for some in rows.values() for row in some])
@@ -196,15 +196,15 @@ def _view(points: Sequence[_Point], along: str, plots: str | None, look: Look) -
             return drawn[0]
         return alt.concat(*drawn, columns=columns, spacing=look.size.text)
 
-    return View(heading, build)
+    return Figure(heading, build)
 
 
-def _in_order(known: Sequence[Case], plots: str | None) -> Iterable[Case]:
+def _in_order(known: Sequence[Configuration], plots: str | None) -> Iterable[Configuration]:
     """Cases in the order of their plots."""
     if plots is None:
         return known
     order = [text_of(value) for value in values_of(known, plots)]
-    return sorted(known, key=lambda case: order.index(text_of(case.parameters.get(plots))))
+    return sorted(known, key=lambda entry: order.index(text_of(entry.parameters.get(plots))))
 
 
 def _plot(
@@ -263,7 +263,7 @@ def _vertical(title: str, rows: Sequence[curves.Row]) -> Axis:
     return axis
 
 
-def _horizontal(known: Sequence[Case], along: str, look: Look, room: float) -> alt.X:
+def _horizontal(known: Sequence[Configuration], along: str, look: Look, room: float) -> alt.X:
     """The parameter's axis: of numbers, or of names in their order."""
     values = values_of(known, along)
     if not parameters.is_number(known, along):
@@ -298,21 +298,21 @@ def _have_room(numbers: Sequence[float], axis: Axis, letters: float) -> bool:
     return len(numbers) > 1 and bool(np.all(gaps > 0.32 * (widths[1:] + widths[:-1]) + 0.5))
 
 
-def _name(case: Case, by: Sequence[str]) -> str:
+def _name(entry: Configuration, by: Sequence[str]) -> str:
     """The curve of a configuration."""
-    return described(case.parameters, by)
+    return described(entry.parameters, by)
 
 
-def _title_of(case: Case, plots: str | None) -> str:
+def _title_of(entry: Configuration, plots: str | None) -> str:
     """The plot of a configuration; nothing if there is one."""
-    return described(case.parameters, [plots]) if plots else ""
+    return described(entry.parameters, [plots]) if plots else ""
 
 
 def _row(point: _Point, along: str) -> curves.Row:
     """A dot and its bar."""
-    value = point.case.parameters.get(along)
+    value = point.entry.parameters.get(along)
     number = number_of(value)
-    estimate = point.of.estimate(point.case)
+    estimate = point.of.estimate(point.entry)
     assert estimate is not None, "only what was measured is drawn"
     return {
         "series": point.series,
@@ -323,18 +323,18 @@ def _row(point: _Point, along: str) -> curves.Row:
     }
 
 
-def _has_bars(known: Sequence[Case]) -> bool:
-    return any(len(case.runs) > 1 for case in known)
+def _has_bars(known: Sequence[Configuration]) -> bool:
+    return any(len(entry.runs) > 1 for entry in known)
 
 
 def _title(points: Sequence[_Point], along: str) -> str:
     """How the metric changes from end to end; of several curves where they are furthest apart."""
-    known = [point.case for point in points]
+    known = [point.entry for point in points]
     of = points[0].of
     values = [text_of(value) for value in values_of(known, along)]
     groups: dict[tuple[str, str], list[Finding]] = {}
     for point in points:
-        place = (point.plot, text_of(point.case.parameters.get(along)))
+        place = (point.plot, text_of(point.entry.parameters.get(along)))
         groups.setdefault(place, []).append(point.finding)
     if len(groups) == len(values) and all(len(one) == 1 for one in groups.values()):
         ends = [groups[points[0].plot, at][0] for at in (values[0], values[-1])]

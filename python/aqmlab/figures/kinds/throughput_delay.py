@@ -5,11 +5,11 @@ from __future__ import annotations
 import altair as alt
 
 from aqmlab.figures import tradeoffs
-from aqmlab.figures.cases import Sources, compared, seeds_in_words
+from aqmlab.figures.configurations import Sources, compared, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import finding
 from aqmlab.figures.quantities import quantity
-from aqmlab.figures.theme import Data, Heading, Look, View
+from aqmlab.figures.theme import Data, Figure, Heading, Look
 
 __all__ = ["throughput_delay"]
 
@@ -38,9 +38,11 @@ def throughput_delay(
     """
     found = compared(runs, look)
     cost, gain = quantity(delay, found, link), quantity(throughput, found, link)
-    places = tradeoffs.placed((case.label, cost.values(case), gain.values(case)) for case in found)
+    places = tradeoffs.placed(
+        (entry.label, cost.values(entry), gain.values(entry)) for entry in found
+    )
     x, y = tradeoffs.axes(places, cost.title, gain.title)
-    names = [case.label for case in found]
+    names = [entry.label for entry in found]
     corners = [row for one in places for row in tradeoffs.ellipse(one)]
     one_by_one = [
         {"series": one.name, "x": float(a), "y": float(b)} for one in places for a, b in one.points
@@ -72,4 +74,4 @@ def throughput_delay(
         ]
         return alt.layer(*layers)
 
-    return View(heading, build).chart(look)
+    return Figure(heading, build).chart(look)

@@ -7,11 +7,11 @@ import math
 import altair as alt
 
 from aqmlab.figures import tradeoffs
-from aqmlab.figures.cases import Sources, compared, seeds_in_words
+from aqmlab.figures.configurations import Sources, compared, seeds_in_words
 from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import is_single
 from aqmlab.figures.quantities import quantity
-from aqmlab.figures.theme import Data, Heading, Look, View
+from aqmlab.figures.theme import Data, Figure, Heading, Look
 
 __all__ = ["utilization_delay"]
 
@@ -39,9 +39,11 @@ def utilization_delay(
     """
     found = compared(runs, look)
     cost, gain = quantity(delay, found, link), quantity(utilization, found, link)
-    places = tradeoffs.placed((case.label, cost.values(case), gain.values(case)) for case in found)
+    places = tradeoffs.placed(
+        (entry.label, cost.values(entry), gain.values(entry)) for entry in found
+    )
     x, y = tradeoffs.axes(places, cost.title, gain.title)
-    names = [case.label for case in found]
+    names = [entry.label for entry in found]
     best = tradeoffs.front(places)
     corners = [
         {"x": one.mean[0], "y": one.mean[1], "order": number} for number, one in enumerate(best)
@@ -90,7 +92,7 @@ def utilization_delay(
         up = rule.encode(x=x.x("x"), y=y.y("y0"), y2="y1:Q")
         return alt.layer(line, across, up, tradeoffs.names_at(places, names, look, x, y))
 
-    return View(heading, build).chart(look)
+    return Figure(heading, build).chart(look)
 
 
 def _title(places: list[tradeoffs.Place]) -> str:

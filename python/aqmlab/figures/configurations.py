@@ -24,13 +24,13 @@ from aqmlab.results.run import Run
 from aqmlab.results.sources import gather, sweep_folder
 
 __all__ = [
-    "Case",
+    "Configuration",
     "Source",
     "Sources",
-    "cases",
     "check_curves",
     "chosen_links",
     "compared",
+    "configurations",
     "example",
     "in_words",
     "seeds_in_words",
@@ -45,14 +45,14 @@ _NEXT_PAIR = re.compile(r",(?=\s*[\w.-]+\s*=)")
 
 
 @dataclass(frozen=True)
-class Case:
+class Configuration:
     """Runs of one configuration."""
 
     group: Group
     parameters: Mapping[str, Any]
     """What tells it from the others: the variables of its sweep, or fields of its scenario."""
     shared: Mapping[str, Any] = field(default_factory=dict)
-    """The variables of its sweep in which the cases beside it do not differ."""
+    """The variables of its sweep in which the configurations beside it do not differ."""
     is_swept: bool = False
     """Whether the parameters are those of a sweep."""
 
@@ -67,12 +67,12 @@ class Case:
         return self.group.runs
 
 
-Source: TypeAlias = Run | Case | str | os.PathLike[str]
+Source: TypeAlias = Run | Configuration | str | os.PathLike[str]
 """A run, a place that :func:`aqmlab.results.sources.gather` knows, or what :func:`select` gave."""
 Sources: TypeAlias = Source | Sequence[Source]
 
 
-def cases(sources: Sources, names: Mapping[str, str] | None = None) -> list[Case]:
+def configurations(sources: Sources, names: Mapping[str, str] | None = None) -> list[Configuration]:
     """The configurations of some runs, in the order in which they first appear.
 
     Args:
@@ -82,26 +82,28 @@ def cases(sources: Sources, names: Mapping[str, str] | None = None) -> list[Case
     Raises:
         AqmlabError: there is no run, or something else is at one of the places.
     """
-    given = [sources] if isinstance(sources, Run | Case | str | os.PathLike) else [*sources]
-    known = [source for source in given if isinstance(source, Case)]
-    places = [source for source in given if not isinstance(source, Case)]
+    given = (
+        [sources] if isinstance(sources, Run | Configuration | str | os.PathLike) else [*sources]
+    )
+    known = [source for source in given if isinstance(source, Configuration)]
+    places = [source for source in given if not isinstance(source, Configuration)]
     if known and places:
         raise AqmlabError("selected runs and places of runs cannot be drawn together")
     return _renamed(known or _of_places(places), names or {})
 
 
-def compared(sources: Sources, look: Look) -> list[Case]:
+def compared(sources: Sources, look: Look) -> list[Configuration]:
     """The configurations of some runs, each a curve of its own; an error if they are too many."""
-    found = cases(sources, look.names)
+    found = configurations(sources, look.names)
     check_curves(found, len(found))
     return found
 
 
-def check_curves(found: Sequence[Case], curves: int) -> None:
+def check_curves(found: Sequence[Configuration], curves: int) -> None:
     """An error if a figure has more curves than it can tell apart; it names what to keep."""
     if curves <= MOST_SERIES:
         return
-    names = dict.fromkeys(name for case in found for name in case.parameters)
+    names = dict.fromkeys(name for entry in found for name in entry.parameters)
     varied = [name for name in names if len(values_of(found, name)) > 1]
     text = f"a figure shows at most {MOST_SERIES} curves, not {curves}; "
     if not varied:
@@ -113,22 +115,24 @@ def check_curves(found: Sequence[Case], curves: int) -> None:
     )
 
 
-def in_words(found: Sequence[Case], names: Sequence[str]) -> str:
+def in_words(found: Sequence[Configuration], names: Sequence[str]) -> str:
     """Parameters with their values: "rate (4, 12, 40) and load (0.8, 0.9)"."""
     parts = [f"{name} ({listed(values_of(found, name))})" for name in names]
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
-def example(found: Sequence[Case], name: str) -> str:
+def example(found: Sequence[Configuration], name: str) -> str:
     """An option that keeps one value of a parameter."""
     value = text_of(values_of(found, name)[0])
     return f"--where {shlex.quote(f'{name}={value}')}"
 
 
-def values_of(found: Sequence[Case], name: str) -> list[Any]:
+def values_of(found: Sequence[Configuration], name: str) -> list[Any]:
     """The values of a parameter, in their order: numbers rise."""
     values = list(
-        {text_of(case.parameters.get(name)): case.parameters.get(name) for case in found}.values()
+        {
+            text_of(entry.parameters.get(name)): entry.parameters.get(name) for entry in found
+        }.values()
     )
     numbers = [number_of(value) for value in values]
     if all(one is not None for one in numbers):
@@ -138,7 +142,7 @@ def values_of(found: Sequence[Case], name: str) -> list[Any]:
     return values
 
 
-def select(sources: Sources, where: Sequence[str]) -> list[Case]:
+def select(sources: Sources, where: Sequence[str]) -> list[Configuration]:
     """The configurations whose parameters have some values.
 
     Args:
@@ -154,7 +158,7 @@ def select(sources: Sources, where: Sequence[str]) -> list[Case]:
         >>> chosen = figures.select("runs/thresholds", ["load=0.9"])  # doctest: +SKIP
         >>> chart = figures.cdf(chosen)  # doctest: +SKIP
     """
-    found = cases(sources)
+    found = configurations(sources)
     wanted: dict[str, list[str]] = {}
     for text in (part for one in where for part in _NEXT_PAIR.split(one)):
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -170,19 +174,19 @@ def select(sources: Sources, where: Sequence[str]) -> list[Case]:
                 )
     seeds = wanted.pop("seed", None)
     kept = [
-        replace(case, group=replace(case.group, runs=_with_seeds(case.runs, seeds)))
-        for case in found
+        replace(entry, group=replace(entry.group, runs=_with_seeds(entry.runs, seeds)))
+        for entry in found
         if all(
-            any(matches(case.parameters.get(name), value) for value in values)
+            any(matches(entry.parameters.get(name), value) for value in values)
             for name, values in wanted.items()
         )
     ]
-    kept = [case for case in kept if case.runs]
+    kept = [entry for entry in kept if entry.runs]
     if not kept:
         raise AqmlabError(f"where: no run has {' and '.join(where)}")
-    if all(case.is_swept for case in kept):
+    if all(entry.is_swept for entry in kept):
         return _labelled(kept)
-    return cases([run for case in kept for run in case.runs])
+    return configurations([run for entry in kept for run in entry.runs])
 
 
 def _with_seeds(runs: Sequence[Run], seeds: Sequence[str] | None) -> tuple[Run, ...]:
@@ -192,9 +196,9 @@ def _with_seeds(runs: Sequence[Run], seeds: Sequence[str] | None) -> tuple[Run, 
     )
 
 
-def _parameter(found: Sequence[Case], name: str) -> str:
+def _parameter(found: Sequence[Configuration], name: str) -> str:
     """A parameter by its name, or by the last part of it; an error if there is none."""
-    known = [*dict.fromkeys(one for case in found for one in case.parameters), "seed"]
+    known = [*dict.fromkeys(one for entry in found for one in entry.parameters), "seed"]
     ends = [one for one in known if one.rpartition(".")[2] == name.rpartition(".")[2]]
     if name in known:
         return name
@@ -205,53 +209,53 @@ def _parameter(found: Sequence[Case], name: str) -> str:
     return ends[0]
 
 
-def _values(found: Sequence[Case], name: str) -> list[Any]:
+def _values(found: Sequence[Configuration], name: str) -> list[Any]:
     """The values of a parameter, or the seeds."""
     if name == "seed":
-        return sorted({run.seed for case in found for run in case.runs})
-    return [case.parameters.get(name) for case in found]
+        return sorted({run.seed for entry in found for run in entry.runs})
+    return [entry.parameters.get(name) for entry in found]
 
 
-def _labelled(found: Sequence[Case]) -> list[Case]:
+def _labelled(found: Sequence[Configuration]) -> list[Configuration]:
     """Points of a sweep by what tells them from the others, which is less than all variables."""
-    names = list(dict.fromkeys(name for case in found for name in case.parameters))
+    names = list(dict.fromkeys(name for entry in found for name in entry.parameters))
     varied = [
-        name for name in names if len({text_of(case.parameters.get(name)) for case in found}) > 1
+        name for name in names if len({text_of(entry.parameters.get(name)) for entry in found}) > 1
     ]
     shared = {name: found[0].parameters.get(name) for name in names if name not in varied}
-    labels = [described(case.parameters, varied or names) for case in found]
+    labels = [described(entry.parameters, varied or names) for entry in found]
     if len(set(labels)) < len(labels) or not all(labels):
         return list(found)
     return [
-        replace(case, group=replace(case.group, label=label), shared=shared if varied else {})
-        for case, label in zip(found, labels, strict=True)
+        replace(entry, group=replace(entry.group, label=label), shared=shared if varied else {})
+        for entry, label in zip(found, labels, strict=True)
     ]
 
 
-def _renamed(found: Sequence[Case], names: Mapping[str, str]) -> list[Case]:
+def _renamed(found: Sequence[Configuration], names: Mapping[str, str]) -> list[Configuration]:
     """Cases whose labels, and values of parameters, have other names."""
     if not names:
         return list(found)
-    texts = {case.label for case in found} | {
-        text_of(value) for case in found for value in case.parameters.values()
+    texts = {entry.label for entry in found} | {
+        text_of(value) for entry in found for value in entry.parameters.values()
     }
-    texts |= {name for case in found for run in case.runs for name in run.classes}
+    texts |= {name for entry in found for run in entry.runs for name in run.classes}
     for name in names:
         if name not in texts:
             raise AqmlabError(
                 f"name: found {name}{nearest(name, texts)}; the figure has "
-                f"{', '.join(dict.fromkeys(case.label for case in found))}"
+                f"{', '.join(dict.fromkeys(entry.label for entry in found))}"
             )
     renamed = [
         replace(
-            case,
+            entry,
             parameters={
-                key: names.get(text_of(value), value) for key, value in case.parameters.items()
+                key: names.get(text_of(value), value) for key, value in entry.parameters.items()
             },
         )
-        for case in found
+        for entry in found
     ]
-    if all(case.is_swept for case in found):
+    if all(entry.is_swept for entry in found):
         renamed = _labelled(renamed)
     return [
         replace(new, group=replace(new.group, label=names.get(old.label, new.label)))
@@ -259,7 +263,7 @@ def _renamed(found: Sequence[Case], names: Mapping[str, str]) -> list[Case]:
     ]
 
 
-def _of_places(sources: Sequence[Run | str | os.PathLike[str]]) -> list[Case]:
+def _of_places(sources: Sequence[Run | str | os.PathLike[str]]) -> list[Configuration]:
     """The configurations of runs at some places."""
     runs: list[Run] = []
     variables: dict[str, Mapping[str, Any]] = {}
@@ -275,9 +279,12 @@ def _of_places(sources: Sequence[Run | str | os.PathLike[str]]) -> list[Case]:
     known = [variables.get(one.first.path.name) for one in groups]
     if all(known):
         return _labelled(
-            [Case(one, own or {}, is_swept=True) for one, own in zip(groups, known, strict=True)]
+            [
+                Configuration(one, own or {}, is_swept=True)
+                for one, own in zip(groups, known, strict=True)
+            ]
         )
-    return [Case(one, own) for one, own in zip(groups, _differing(groups), strict=True)]
+    return [Configuration(one, own) for one, own in zip(groups, _differing(groups), strict=True)]
 
 
 def _variables(folder: Path) -> dict[str, Mapping[str, Any]]:
@@ -365,7 +372,7 @@ def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
 
 
 def chosen_links(
-    found: Sequence[Case], link: str | None = None, direction: str | None = None
+    found: Sequence[Configuration], link: str | None = None, direction: str | None = None
 ) -> list[LinkDirection]:
     """Directions of links that matter, the main one first: loaded ones, or those asked for.
 
@@ -377,7 +384,7 @@ def chosen_links(
     Raises:
         AqmlabError: there is no such link or direction.
     """
-    runs = [run for case in found for run in case.runs]
+    runs = [run for entry in found for run in entry.runs]
     known = list(dict.fromkeys(at for run in runs for at in links_of(run)))
     for what, wanted, place in (("link", link, 0), ("direction", direction, 1)):
         names = list(dict.fromkeys(at[place] for at in known))
@@ -393,17 +400,17 @@ def chosen_links(
     return sorted(chosen, key=lambda at: at != main)
 
 
-def seeds_in_words(found: Sequence[Case]) -> str:
+def seeds_in_words(found: Sequence[Configuration]) -> str:
     """The seeds behind a figure, and the variables that all of its points share."""
     shared = found[0].shared if found else {}
     fixed = ", ".join(f"{name} {text_of(value)}" for name, value in shared.items())
     return "; ".join(filter(None, [_seeds(found), fixed]))
 
 
-def _seeds(found: Sequence[Case]) -> str:
+def _seeds(found: Sequence[Configuration]) -> str:
     """The seeds in words."""
-    seeds = sorted({run.seed for case in found for run in case.runs})
-    counts = {len(case.runs) for case in found}
+    seeds = sorted({run.seed for entry in found for run in entry.runs})
+    counts = {len(entry.runs) for entry in found}
     if len(seeds) == 1:
         return f"seed {seeds[0]}"
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):

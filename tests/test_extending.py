@@ -67,7 +67,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use aqmlab_record::{
-    ClassMetrics, Exchange, Flow, LinkStats, QueueSamples, Records, RunError, TraceRow,
+    ClassMetrics, Exchange, Flow, LinkStats, QueueSamples, Records, RunError, TraceRow, sections,
 };
 use aqmlab_scenario::{Scenario, catalog};
 use serde_json::{Value, json};
@@ -105,7 +105,10 @@ fn main() {
     let summary = aqmlab_sim::run(&scenario, records, &mut |_| true)
         .unwrap_or_else(|error| panic!("{error}"));
     let trace = std::mem::take(&mut *rows.lock().unwrap());
-    println!("{}", json!({ "catalog": catalog(), "summary": summary, "trace": trace }));
+    let (catalog, metrics) = (catalog(), sections());
+    let found =
+        json!({ "catalog": catalog, "metrics": metrics, "summary": summary, "trace": trace });
+    println!("{found}");
 }
 """,
 }
@@ -158,6 +161,8 @@ class Extended:
     changed: set[str]
     """Files that are not as in the checkout."""
     catalog: dict[str, Any]
+    metrics: list[dict[str, Any]]
+    """Those of the summary, by section."""
     summary: dict[str, Any]
     trace: list[dict[str, Any]]
 
@@ -241,7 +246,7 @@ def extended() -> Extended:
     own = {*PLAYER, "Cargo.lock"}
     paths = {path.relative_to(COPY).as_posix(): path for path in COPY.rglob("*") if path.is_file()}
     changed = {name for name, path in paths.items() if before.get(name) != path.read_bytes()}
-    return Extended(blocks, changed - own, found["catalog"], found["summary"], found["trace"])
+    return Extended(blocks, changed - own, **found)
 
 
 @pytest.mark.parametrize("section", KINDS)
@@ -278,12 +283,50 @@ def test_the_packet_script_of_the_rule_plays(extended: Extended) -> None:
     cargo("test", "--quiet", "-p", "aqmlab-tcp", "--test", "scripts")
 
 
+def test_a_parameter_is_one_declaration(extended: Extended) -> None:
+    """The field, and what it does, in one file; it is checked and explained."""
+    assert extended.touched("A parameter") == {"changed": 1}
+    found = extended.catalog["disciplines"]["every-nth"]["parameters"]
+    [skip] = [parameter for parameter in found if parameter["name"] == "skip"]
+    assert (skip["default"], skip["description"]) == (
+        0,
+        "Arrivals that pass before the count begins.",
+    )
+    assert '"maximum": 1000000' in (COPY / "scenarios" / "schema.json").read_text()
+
+
+def test_a_metric_is_one_declaration(extended: Extended) -> None:
+    """One line with its look, and its value: no line of Python."""
+    assert extended.touched("A metric") == {"changed": 1}
+    blocks = [block.text for block in extended.blocks if block.section == "A metric"]
+    assert sum(text.count("\n") for text in blocks) == 3
+    link = extended.summary["links"]["bottleneck"]["forward"]
+    assert link["delivered_share"] == link["departed_packets"] / link["arrived_packets"]
+    [metric] = [
+        metric
+        for section in extended.metrics
+        for metric in section["metrics"]
+        if metric["key"] == "links.<link>.<direction>.delivered_share"
+    ]
+    assert metric["meaning"] == "`departed_packets / arrived_packets`."
+    look = {key: metric[key] for key in ("label", "shown_unit", "digits", "head", "name")}
+    assert look == {
+        "label": "delivered",
+        "shown_unit": "%",
+        "digits": 2,
+        "head": "delivered %",
+        "name": "delivered",
+    }
+
+
 def test_nothing_else_changes(extended: Extended) -> None:
     generated = {
         "docs/scenario.md",
         "docs/tcp-stack.md",
         "scenarios/schema.json",
         "web/src/catalog.json",
+        "docs/metrics.md",
+        "docs/summary.schema.json",
     }
     assert extended.changed == {block.path for block in extended.blocks} | generated
     lock = (COPY / "Cargo.lock").read_text()

@@ -504,6 +504,15 @@ def test_bars_by_class(runs: list[Run]) -> None:
         figures.classes(runs, metric="delay")
 
 
+def test_classes_are_no_change_of_each_other() -> None:
+    """The title names both; it does not read as if one had become the other."""
+    both = [Finding("web", {1: 0.4, 2: 0.42, 3: 0.41}), Finding("film", {1: 0.2, 2: 0.21, 3: 0.2})]
+    assert finding(both, "median", "s", is_change=False) == (
+        "Median: from 0.203 s (film) to 0.41 s (web)"
+    )
+    assert finding(both, "median", "s") == "film cuts the median from 0.41 to 0.203 s"
+
+
 def test_a_sweep_has_the_parameters_of_its_axes(aqmlab: Cli) -> None:
     Path("small.toml").write_text(SMALL)
     Path("map.toml").write_text(HEAT)

@@ -120,6 +120,17 @@ def test_parameters_tell_apart_what_names_do_not() -> None:
     assert labels(*rows) == ["red (5,15), limit 60", "red (5,15), limit 90"]
 
 
+def test_the_seed_comes_last() -> None:
+    """Whatever else differs."""
+    red = '{{ kind = "red", min_th = "5 packets", max_th = "15 packets", limit = "{} packets" }}'
+    rows = [
+        run((QUEUE, red.format(limit)), ("seed", str(seed)), path=f"{limit}-{seed}")
+        for limit in (60, 90)
+        for seed in (1, 2)
+    ]
+    assert labels(*rows)[1:3] == ["red (5,15), limit 60, seed 2", "red (5,15), limit 90, seed 1"]
+
+
 def test_labels_that_somebody_gave_stay() -> None:
     """A sweep knows what it varied."""
     assert labels(run(label="queue = a"), run(label="queue = b", path="b")) == [

@@ -104,3 +104,17 @@ def test_run_and_compare_warn_once(aqmlab: Cli) -> None:
     queues = ", ".join(f'{{kind="droptail",limit="{n} packets"}}' for n in (9, 50))
     answer = aqmlab("compare", "dctcp.toml", "--vary", f"{QUEUE}={queues}")
     assert (answer.status, answer.err.count(warning)) == (0, 1)
+
+
+def test_a_sweep_says_each_note_once(aqmlab: Cli, tmp_path: Path) -> None:
+    """However many of its points it is about."""
+    (tmp_path / "two.toml").write_text(TEXT)
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        'scenario = "two.toml"\nseeds = [1, 2]\n'
+        f'[set]\n"{QUEUE}" = {MARKS}\n'
+        '[[axes]]\nfield = "traffic.bulk.flows"\nvalues = [1, 2]\n'
+    )
+    answer = aqmlab("sweep", file)
+    assert answer.status == 0
+    assert answer.err.count(f"warning: {QUEUE}.ecn: no traffic is ECN-capable") == 1

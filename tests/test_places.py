@@ -60,6 +60,24 @@ def test_a_sweep_is_compared_with_its_baseline(aqmlab: Cli, swept: Path) -> None
     assert "limit = 40 packets against limit = 10 packets" in answer.out
 
 
+def test_conditions_keep_some_runs(aqmlab: Cli, swept: Path) -> None:
+    """Every command takes the same; errors name the option, and what there is."""
+    shown = aqmlab("show", swept, "--where", "limit=40,seed=2")
+    assert (shown.out.count("seed 2"), shown.out.count("seed 1")) == (1, 0)
+    assert aqmlab("show", swept, "--where", "limit=40", "--tsv").out.count("\n") == 3
+    compared = aqmlab("compare", swept, "--where", "seed=1")
+    assert "one seed each" in compared.out
+    again = aqmlab("sweep", swept, "--where", "limit=40")
+    assert [line.split()[0] for line in again.out.splitlines()[1:2]] == ["40"]
+    assert "difference to limit = 10 packets" in again.out
+    for command in (["show"], ["compare"], ["sweep"], ["plot", "delay"]):
+        refused = aqmlab(*command, swept, "--where", "limit=30")
+        assert refused.status == 2
+        assert one_line(refused.err).startswith("--where: found limit=30, which no run has; limit")
+    refused = aqmlab("compare", "small.toml", "--where", "seed=1")
+    assert one_line(refused.err) == "--where: needs finished runs; small.toml is a scenario"
+
+
 def test_show_names_the_seed_once(aqmlab: Cli, swept: Path) -> None:
     assert "limit = 10 packets, seed 2, 4 s measured" in aqmlab("show", swept).out
 

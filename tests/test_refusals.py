@@ -181,6 +181,20 @@ def test_advice_to_install_can_be_followed(monkeypatch: pytest.MonkeyPatch) -> N
         assert "install aqmlab" not in file.read_text().replace('"', "").replace("'", ""), file
 
 
+@pytest.mark.parametrize(
+    ("address", "what"),
+    [
+        ("foo", 'found "foo"; expected the address of a Dask scheduler such as tcp://HOST:8786'),
+        ("tcp://127.0.0.1:1", "nothing answers at tcp://127.0.0.1:1: Connection refused"),
+    ],
+)
+def test_no_cluster_is_there(address: str, what: str) -> None:
+    """One line, at once."""
+    with pytest.raises(AqmlabError) as raised:
+        schedulers.DaskCluster(address)
+    assert str(raised.value) == f"--scheduler: {what}"
+
+
 def without_manifest(folder: Path) -> None:
     """A run as earlier versions made it, whose files nobody vouches for."""
     (folder / "manifest.json").unlink()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,8 +28,10 @@ __all__ = [
     "Seeds",
     "Sets",
     "Tsv",
+    "Where",
     "check_format",
     "chosen_seeds",
+    "named_as_options",
     "one_seed",
     "renamed",
 ]
@@ -42,6 +45,14 @@ Runs = Annotated[
         help="Run directories, folders of them, patterns such as 'runs/bulk-*', or sweeps: the "
         "folder of the results, or the file.",
         show_default=False,
+    ),
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="Take the runs that have this value of a parameter, such as rate_mbit=12 or seed=1; "
+        "several between commas. May be repeated: values of one parameter are alternatives.",
     ),
 ]
 Sets = Annotated[
@@ -78,6 +89,18 @@ Format = Annotated[
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Runs at a time; default: the number of processors.")
 ]
+
+
+@contextmanager
+def named_as_options(arguments: Iterable[str]) -> Iterator[None]:
+    """Within it, errors about arguments name the option that was given."""
+    try:
+        yield
+    except AqmlabError as error:
+        name, colon, rest = str(error).partition(":")
+        if colon and name in arguments:
+            raise AqmlabError(f"--{name.replace('_', '-')}:{rest}") from None
+        raise
 
 
 def check_format(*, as_json: bool, as_tsv: bool, markup: Markup | None = None) -> None:

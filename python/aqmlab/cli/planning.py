@@ -10,6 +10,7 @@ from aqmlab._util.console import Progress, say
 from aqmlab._util.filekinds import file_kind
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.shipped import found as shipped
+from aqmlab.cli.options import named_as_options
 from aqmlab.engine import parallel
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import default_path
@@ -19,7 +20,7 @@ from aqmlab.results.sources import gather
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
 
-__all__ = ["calibrated", "load", "made", "planned_runs"]
+__all__ = ["calibrated", "kept", "load", "made", "planned_runs"]
 
 
 def load(file: Path, overrides: Sequence[str] | None, seed: int | None) -> Scenario:
@@ -64,8 +65,13 @@ def planned_runs(
     varied: Sequence[str],
     overrides: Sequence[str] | None,
     seeds: Sequence[int] | None,
+    where: Sequence[str] | None = None,
 ) -> list[Run | Scenario]:
     """Runs unchanged; scenario files in all their variations, with every seed."""
+    if where:
+        for source in filter(_is_scenario, sources):
+            raise AqmlabError(f"--where: needs finished runs; {source} is a scenario")
+        return [*kept(sources, where)]
     found: list[Run | Scenario] = []
     for source in sources:
         found += (
@@ -78,6 +84,14 @@ def planned_runs(
         for option in (name for name, value in given.items() if value):
             raise AqmlabError(f"{option}: needs a scenario; {sources[0]} is finished runs")
     return found
+
+
+def kept(sources: Sequence[Path], where: Sequence[str]) -> list[Run]:
+    """The finished runs at some places whose parameters have some values."""
+    from aqmlab.figures.configurations import select  # it loads what draws
+
+    with named_as_options(["where"]):
+        return [run for one in select(list(map(str, sources)), where) for run in one.runs]
 
 
 def _is_scenario(source: Path) -> bool:

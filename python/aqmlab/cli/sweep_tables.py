@@ -39,6 +39,10 @@ class TerminalProgress(SweepProgress):
         size = f"{_number(points, 'point')} x {_number(seeds, 'seed')}"
         say(f"{_number(points * seeds, 'run')}: {size}{more}")
 
+    def noted(self, note: str) -> None:
+        """See :class:`SweepProgress`."""
+        say(f"warning: {note}")
+
     def calibrating(self, done: float) -> None:
         """See :class:`SweepProgress`."""
         self._progress.update("calibration", done)

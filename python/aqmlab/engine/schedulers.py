@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import os
 import pickle
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -322,6 +324,7 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
                 "--scheduler: needs the package distributed, which is not installed: "
                 "pip install 'distributed>=2025.1'"
             ) from None
+        _check_address(address)
         try:
             self._client: distributed.Client = distributed.Client(
                 address, timeout=_CONNECT_S, set_as_default=False
@@ -383,6 +386,33 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
 def scheduler(address: str | None, jobs: int | None) -> LocalProcesses | DaskCluster:
     """The cluster at an address, or processes of this machine."""
     return LocalProcesses(jobs) if address is None else DaskCluster(address)
+
+
+_ADDRESS = re.compile(
+    r"(?:(?:tcp|tls)://)?(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})"
+)
+"""An address on a network; Dask has others, such as inproc://."""
+
+
+def _check_address(address: str) -> None:
+    """An error if an address is none, or if nothing listens there.
+
+    A client of Dask that cannot connect tries for long and leaves a traceback when it goes.
+    """
+    if re.match(r"(?!tcp:|tls:)[a-z]+://", address):
+        return
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
+        raise AqmlabError(
+            f'--scheduler: found "{address[:80]}"; expected the address of a Dask scheduler such '
+            "as tcp://HOST:8786"
+        )
+    try:
+        host, port = match["host"].strip("[]"), int(match["port"])
+        socket.create_connection((host, port), _CONNECT_S).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise AqmlabError(f"--scheduler: nothing answers at {address}: {reason}") from None
 
 
 def _portable(scenario: Scenario) -> Scenario:

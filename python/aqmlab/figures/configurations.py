@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,12 +15,13 @@ import pyarrow.parquet as pq
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.figures.theme import MOST_SERIES, Look
-from aqmlab.figures.values import described, listed, matches, number_of, text_of
+from aqmlab.results.conditions import conditions, holds
 from aqmlab.results.groups import Group, group
 from aqmlab.results.links import LinkDirection, links_of, loaded_links, main_link
 from aqmlab.results.queues import control_name, label_of
 from aqmlab.results.run import Run
 from aqmlab.results.sources import gather, sweep_folder
+from aqmlab.results.values import described, listed, matches, number_of, text_of
 
 __all__ = [
     "Configuration",
@@ -40,8 +40,6 @@ __all__ = [
 
 
 _TABLE = "results.parquet"
-_NEXT_PAIR = re.compile(r",(?=\s*[\w.-]+\s*=)")
-"""A comma that ends a condition; others belong to its value."""
 
 
 @dataclass(frozen=True)
@@ -159,27 +157,14 @@ def select(sources: Sources, where: Sequence[str]) -> list[Configuration]:
         >>> chart = figures.cdf(chosen)  # doctest: +SKIP
     """
     found = configurations(sources)
-    wanted: dict[str, list[str]] = {}
-    for text in (part for one in where for part in _NEXT_PAIR.split(one)):
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not name or not value:
-            raise AqmlabError(f"where: found {text!r}; expected NAME=VALUE, such as seed=1")
-        wanted.setdefault(_parameter(found, name), []).append(value)
-    for name, values in wanted.items():
-        for value in values:
-            if not any(matches(one, value) for one in _values(found, name)):
-                have = listed(list(dict.fromkeys(_values(found, name))), most=12)
-                raise AqmlabError(
-                    f"where: found {name}={value}, which no run has; {name} is one of {have}"
-                )
+    names = dict.fromkeys(name for entry in found for name in entry.parameters)
+    known = {name: _values(found, name) for name in (*names, "seed")}
+    wanted = conditions(where, known)
     seeds = wanted.pop("seed", None)
     kept = [
         replace(entry, group=replace(entry.group, runs=_with_seeds(entry.runs, seeds)))
         for entry in found
-        if all(
-            any(matches(entry.parameters.get(name), value) for value in values)
-            for name, values in wanted.items()
-        )
+        if holds(wanted, entry.parameters)
     ]
     kept = [entry for entry in kept if entry.runs]
     if not kept:
@@ -194,19 +179,6 @@ def _with_seeds(runs: Sequence[Run], seeds: Sequence[str] | None) -> tuple[Run, 
     return tuple(
         run for run in runs if seeds is None or any(matches(run.seed, seed) for seed in seeds)
     )
-
-
-def _parameter(found: Sequence[Configuration], name: str) -> str:
-    """A parameter by its name, or by the last part of it; an error if there is none."""
-    known = [*dict.fromkeys(one for entry in found for one in entry.parameters), "seed"]
-    ends = [one for one in known if one.rpartition(".")[2] == name.rpartition(".")[2]]
-    if name in known:
-        return name
-    if len(ends) != 1:
-        raise AqmlabError(
-            f"where: found {name}{nearest(name, known)}; the runs have {', '.join(known)}"
-        )
-    return ends[0]
 
 
 def _values(found: Sequence[Configuration], name: str) -> list[Any]:
@@ -233,7 +205,7 @@ def _labelled(found: Sequence[Configuration]) -> list[Configuration]:
 
 
 def _renamed(found: Sequence[Configuration], names: Mapping[str, str]) -> list[Configuration]:
-    """Cases whose labels, and values of parameters, have other names."""
+    """Configurations whose labels, and values of parameters, have other names."""
     if not names:
         return list(found)
     texts = {entry.label for entry in found} | {

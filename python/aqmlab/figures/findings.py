@@ -29,11 +29,17 @@ class Finding:
         return float(np.mean(list(self.values.values())))
 
 
-def finding(found: Sequence[Finding], what: str, unit: str) -> str:
+def finding(found: Sequence[Finding], what: str, unit: str, *, is_change: bool = True) -> str:
     """What some configurations' numbers say, in a sentence.
 
     A difference that the seeds do not bear out is not stated as one: where the 95 % interval of the
     difference holds zero, the sentence says so; of one seed it says that it is one seed.
+
+    Args:
+        found: the numbers.
+        what: what they are.
+        unit: their unit.
+        is_change: whether the second of two is what became of the first.
     """
     known = [one for one in found if one.values]
     if not known:
@@ -42,14 +48,15 @@ def finding(found: Sequence[Finding], what: str, unit: str) -> str:
     if len(known) == 1:
         return f"{_capital(what)} is {_with_unit(known[0].mean, unit)}{one_seed}"
     ranked = sorted(known, key=lambda one: one.mean)
-    least, most = (known[0], known[1]) if len(known) == 2 else (ranked[0], ranked[-1])
+    is_change = is_change and len(known) == 2
+    least, most = (known[0], known[1]) if is_change else (ranked[0], ranked[-1])
     first, last = shown(least.mean), shown(most.mean)
     if first == last:
         return f"{_capital(what)} is {first}{_space(unit)} throughout{one_seed}"
     if not one_seed and not change(least, most).clear:
         low, high = shown(ranked[0].mean), shown(ranked[-1].mean)
         return f"{_capital(what)} does not clearly differ: {low} to {high}{_space(unit)}"
-    if len(known) == 2:
+    if is_change:
         verb = "cuts" if most.mean < least.mean else "raises"
         return f"{most.label} {verb} the {what} from {first} to {last}{_space(unit)}{one_seed}"
     return (

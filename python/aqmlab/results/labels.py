@@ -76,6 +76,7 @@ def _differing(runs: Sequence[Run]) -> list[str]:
     flat = [dict(_leaves(_described(run))) for run in runs]
     parts: list[list[str]] = [[] for _ in flat]
     paths = list(dict.fromkeys(path for leaf in flat for path in leaf))
+    paths.sort(key=lambda path: path == ("seed",))
     columns = {path: [leaf.get(path) for leaf in flat] for path in paths}
     for path, values in columns.items():
         if len(set(values)) > 1 and not _repeats(path, columns):

@@ -114,7 +114,7 @@ def _declared() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def _in_order(named: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Metrics, some of which are shown after another one than they are declared."""
+    """Metrics in the order in which tables show them."""
     keys = list(named)
     for key, about in named.items():
         if after := about.get("after"):

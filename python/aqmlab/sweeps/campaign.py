@@ -57,6 +57,9 @@ class SweepProgress:
     def planned(self, sweep: Sweep, points: int, seeds: int) -> None:
         """Every point and its seeds are known; with a precision there may be more of these."""
 
+    def noted(self, note: str) -> None:
+        """What hardly anybody wants in a scenario; each note once."""
+
     def calibrating(self, done: float) -> None:
         """The share of the calibration that is done."""
 
@@ -179,6 +182,8 @@ class _Campaign:
         """All runs, in the order of their points and seeds."""
         seeds = self.sweep.seeds or (self.scenarios[0].seed,)
         self.progress.planned(self.sweep, len(self.points), len(seeds))
+        for note in dict.fromkeys(note for one in self.scenarios for note in one.notes):
+            self.progress.noted(note)
         self.scenarios = self._calibrated(pool.jobs)
         rows: list[Row] = []
         wanted = [(index, seed) for seed in seeds for index in range(len(self.points))]

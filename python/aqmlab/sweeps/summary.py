@@ -14,6 +14,7 @@ from aqmlab._util.lazy import pa
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.results.compare import Difference
+from aqmlab.results.conditions import conditions, holds
 from aqmlab.results.links import LOAD_KEYS, loaded_links
 from aqmlab.results.metrics import bounds_of, is_of_every_link, metric_keys
 from aqmlab.results.statistics import Estimate, combined, estimate, paired_difference, two_sided
@@ -24,7 +25,7 @@ from aqmlab.sweeps.numbers import link_tables
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["PointSummary", "SweepSummary"]
+__all__ = ["PointSummary", "SweepSummary", "points_where"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,13 @@ class SweepSummary:
         4
     """
 
-    def __init__(self, sweep: Sweep, table: pa.Table, metrics: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        sweep: Sweep,
+        table: pa.Table,
+        metrics: Sequence[str] | None = None,
+        where: Sequence[str] = (),
+    ) -> None:
         """Groups the rows of a sweep's table.
 
         Args:
@@ -86,8 +93,14 @@ class SweepSummary:
             metrics: short names, or columns of the table; None: those that the sweep shows. A
                 short name that names no link stands for every loaded one; its estimates are under
                 the name of each, such as ``queue.reverse``.
+            where: conditions on the variables, such as ``load=0.9``; points that they leave out
+                are neither shown nor compared, except as a baseline.
+
+        Raises:
+            AqmlabError: there is no such metric, variable or value.
         """
         self._sweep = sweep
+        self._points = points_where(sweep, where)
         self._table = table
         wanted = list(metrics or sweep.show)
         if metrics is None and sweep.shows_the_usual:
@@ -111,8 +124,8 @@ class SweepSummary:
 
     @cached_property
     def points(self) -> list[PointSummary]:
-        """Every point of the sweep."""
-        return [self._summarised(point) for point in self._sweep.points]
+        """Every point of the sweep that is shown."""
+        return [self._summarised(point) for point in self._points]
 
     def _of(self, point: Point) -> list[dict[str, Any]]:
         """The rows of a point that ended well."""
@@ -138,7 +151,7 @@ class SweepSummary:
         """Every point that the sweep compares with a baseline, metric by metric, seed by seed."""
         by_steps = {point.steps: point for point in self._sweep.points}
         found = []
-        for point in self._sweep.points:
+        for point in self._points:
             steps = self._sweep.baseline_of(point)
             if steps is not None and steps in by_steps:
                 found += self._compared(by_steps[steps], point)
@@ -248,6 +261,20 @@ class _Row:
 
     summary: Mapping[str, Any]
     """What its columns say of links."""
+
+
+def points_where(sweep: Sweep, where: Sequence[str]) -> list[Point]:
+    """The points of a sweep whose variables have some values.
+
+    Raises:
+        AqmlabError: there is no such variable, value or point.
+    """
+    known = {name: [p.variables.get(name) for p in sweep.points] for name in sweep.variables}
+    allowed = conditions(where, known)
+    found = [point for point in sweep.points if holds(allowed, point.variables)]
+    if not found:
+        raise AqmlabError(f"where: no point has {' and '.join(where)}")
+    return found
 
 
 def _summaries(table: pa.Table) -> list[_Row]:

@@ -28,6 +28,7 @@ from aqmlab.cli.options import (
     Seeds,
     Sets,
     Tsv,
+    Where,
     check_format,
     chosen_seeds,
 )
@@ -79,6 +80,7 @@ def command(
             help="Baseline: a label of the table; default: drop-tail.",
         ),
     ] = None,
+    where: Where = None,
     overrides: Sets = None,
     seed: Seed = None,
     seeds: Seeds = None,
@@ -118,7 +120,7 @@ def command(
     check_suffix(target)
     check_output_file(target, "a figure")
     wanted = chosen_seeds(seed, seeds)
-    planned = planned_runs(sources, varied or [], overrides, wanted)
+    planned = planned_runs(sources, varied or [], overrides, wanted, where)
     if len(planned) < 2:
         raise AqmlabError("a comparison needs two runs at least; add one, or --vary FIELD=A,B")
     curves = len(planned) // len(wanted or [None])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +12,7 @@ from typer.core import TyperGroup
 
 from aqmlab._util.console import out
 from aqmlab._util.filekinds import file_kind, run_with
-from aqmlab.cli.options import Runs
+from aqmlab.cli.options import Runs, Where, named_as_options
 from aqmlab.errors import AqmlabError
 
 __all__ = ["app"]
@@ -28,14 +27,6 @@ _Width = Annotated[
     typer.Option(help="3.5 inches, 7.16 inches, or 900 pixels wide."),
 ]
 _Theme = Annotated[Literal["light", "dark"], typer.Option(help="Colours.")]
-_Where = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=VALUE",
-        help="Draw the runs that have this value of a parameter, such as rate_mbit=12 or seed=1; "
-        "several between commas. May be repeated: values of one parameter are alternatives.",
-    ),
-]
 _Title = Annotated[str | None, typer.Option(help="Title in place of the computed title.")]
 _NoTitle = Annotated[bool, typer.Option("--no-title", help="Draw no title and no subtitle.")]
 _XLabel = Annotated[str | None, typer.Option(help="Name of the horizontal axis.")]
@@ -154,7 +145,7 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
         output: _Output = None,
         width: _Width = "screen",
         theme: _Theme = "light",
-        where: _Where = None,
+        where: Where = None,
         title: _Title = None,
         no_title: _NoTitle = False,
         x_label: _XLabel = None,
@@ -173,7 +164,7 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
         check_suffix(target)  # fail before the work, not after it
         if no_title and title:
             raise AqmlabError("--title and --no-title: found both; give one of them")
-        with _named_as_options([*kind.options, *_OWN]):
+        with named_as_options([*kind.options, *_OWN]):
             look = Look(
                 width,
                 theme,
@@ -194,18 +185,6 @@ def _command(name: str) -> Any:  # noqa: ANN401 - typer's own type
 
 _OWN = ("where", "x_label", "y_label", "name", "height", "font_size")
 """Arguments in Python that are options of every kind here."""
-
-
-@contextmanager
-def _named_as_options(arguments: Iterable[str]) -> Iterator[None]:
-    """Within it, errors about arguments name the option that was given."""
-    try:
-        yield
-    except AqmlabError as error:
-        name, colon, rest = str(error).partition(":")
-        if colon and name in arguments:
-            raise AqmlabError(f"--{_flag(name)}:{rest}") from None
-        raise
 
 
 def _renaming(text: str) -> tuple[str, str]:

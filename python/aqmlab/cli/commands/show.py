@@ -11,7 +11,8 @@ from aqmlab._util.console import out, print_json, print_tsv, show
 from aqmlab._util.markup import rendered
 from aqmlab._util.table import TableModel
 from aqmlab.cli import sweep_tables, tables
-from aqmlab.cli.options import Format, Json, Runs, Tsv, check_format
+from aqmlab.cli.options import Format, Json, Runs, Tsv, Where, check_format
+from aqmlab.cli.planning import kept
 from aqmlab.results.labels import distinguish
 from aqmlab.results.sources import gather
 
@@ -27,6 +28,7 @@ def command(
             help="Add intervals within each run, from this number of batches of its responses.",
         ),
     ] = None,
+    where: Where = None,
     as_json: Json = False,
     as_tsv: Tsv = False,
     markup: Format = None,
@@ -35,7 +37,7 @@ def command(
     from aqmlab.results import warm_up
 
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
-    found = distinguish(gather(places, needs_tables=False))
+    found = distinguish(kept(places, where) if where else gather(places, needs_tables=False))
     if as_json:
         print_json(found[0].summary if len(found) == 1 else [run.summary for run in found])
         return

@@ -21,8 +21,10 @@ from aqmlab.cli.options import (
     Seeds,
     Sets,
     Tsv,
+    Where,
     check_format,
     chosen_seeds,
+    named_as_options,
 )
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import RunError
@@ -43,6 +45,7 @@ def command(
             metavar="ADDRESS", help="Make the runs on this Dask scheduler: tcp://HOST:8786."
         ),
     ] = None,
+    where: Where = None,
     directory: Annotated[
         Path | None,
         typer.Option("--out", help="Folder of the results; default: runs/sweeps/NAME."),
@@ -65,7 +68,7 @@ def command(
     makes only the new runs.
     """
     from aqmlab.sweeps.file import Sweep
-    from aqmlab.sweeps.summary import SweepSummary
+    from aqmlab.sweeps.summary import SweepSummary, points_where
 
     check_format(as_json=as_json, as_tsv=as_tsv, markup=markup)
     plan = Sweep.load(file).with_overrides(
@@ -73,6 +76,8 @@ def command(
     )
     if (wanted := chosen_seeds(seed, seeds)) is not None:
         plan = plan.with_seeds(wanted)
+    with named_as_options(["where"]):  # before the work, not after it
+        points_where(plan, where or [])
     target = directory or SWEEPS_ROOT / plan.name
     with Progress("sweep") as progress:
         table = sweep(
@@ -84,7 +89,7 @@ def command(
             verify=verify,
             progress=sweep_tables.TerminalProgress(progress),
         )
-    summary = SweepSummary(plan, table)
+    summary = SweepSummary(plan, table, where=where or ())
     if as_json:
         print_json({"results": str(target / "results.parquet"), **summary.to_json()})
     elif as_tsv:

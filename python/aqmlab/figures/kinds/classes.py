@@ -141,7 +141,7 @@ def _title(found: Sequence[Configuration], of: dict[str, Quantity]) -> str:
         [entry] = found
         said = [Finding(name, one.values(entry)) for name, one in of.items()]
         one = next(iter(of.values()))
-        return finding(said, one.label if len(of) > 1 else one.words, one.unit)
+        return finding(said, one.label if len(of) > 1 else one.words, one.unit, is_change=False)
 
     def ratio(one: Quantity) -> float:
         means = [sum(v.values()) / len(v) for entry in found if (v := one.values(entry))]

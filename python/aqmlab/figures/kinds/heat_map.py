@@ -18,7 +18,7 @@ from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.quantities import Quantity, usual
 from aqmlab.figures.theme import Data, Figure, Heading, Look
-from aqmlab.figures.values import text_of
+from aqmlab.results.values import text_of
 
 __all__ = ["heat_map"]
 

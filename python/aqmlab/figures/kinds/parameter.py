@@ -25,7 +25,7 @@ from aqmlab.figures.files import Chart
 from aqmlab.figures.findings import Finding, change, finding, is_single, shown
 from aqmlab.figures.quantities import Quantity, by_class, usual
 from aqmlab.figures.theme import Data, Figure, Heading, Look
-from aqmlab.figures.values import described, number_of, text_of, unit_of
+from aqmlab.results.values import described, number_of, text_of, unit_of
 
 __all__ = ["parameter"]
 
@@ -200,7 +200,7 @@ def _view(points: Sequence[_Point], along: str, plots: str | None, look: Look) -
 
 
 def _in_order(known: Sequence[Configuration], plots: str | None) -> Iterable[Configuration]:
-    """Cases in the order of their plots."""
+    """Configurations in the order of their plots."""
     if plots is None:
         return known
     order = [text_of(value) for value in values_of(known, plots)]

@@ -20,8 +20,8 @@ RTT = {"kind": "constant", "rtt": "40 ms"}
 
 def test_the_public_names() -> None:
     assert set(aqmlab.__all__) == {
-        *("Scenario", "Run", "Simulation", "Sweep", "SweepSummary", "Difference", "Tuning"),
-        *("run", "sweep", "tune", "compare", "calibrate", "report"),
+        *("Scenario", "Run", "Simulation", "Sweep", "SweepSummary", "Difference", "Tuning", "Card"),
+        *("run", "sweep", "tune", "compare", "calibrate", "report", "evaluate"),
         *("AqmlabError", "RunError", "ScenarioError"),
     }
     for name in aqmlab.__all__:

@@ -284,7 +284,7 @@ USERS = "[[traffic]]\nusers = 3330"
 def test_the_example_of_the_documentation(aqmlab: Cli, elsewhere: Path) -> None:
     """Its commands and its scenario, as they stand there; only shorter, with the users stated."""
     text = (ROOT / "docs/traffic/from-capture.md").read_text()
-    section = text[text.index("## Without a capture") : text.index("## Options")]
+    section = text[text.index("## Without a capture") : text.index("## How it is done")]
     run, convert, compare = re.findall(r"^aqmlab (.*)$", section, re.MULTILINE)
     [scenario] = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
     shutil.copytree(ROOT / "scenarios", "scenarios", ignore=shutil.ignore_patterns("sweeps"))

@@ -275,7 +275,7 @@ def test_a_rule_of_tcp_is_a_key_and_one_place(extended: Extended) -> None:
     changed = [b for b in extended.blocks if b.section == section and b.kind == "changed"]
     assert [block.text.count("\n") for block in changed] == [3, 4]
     assert '"idle_keeps_ssthresh"' in (COPY / "scenarios" / "schema.json").read_text()
-    assert "| `idle_keeps_ssthresh` |" in (COPY / "docs" / "scenario.md").read_text()
+    assert "| `idle_keeps_ssthresh` |" in (COPY / "docs" / "tcp-stack.md").read_text()
 
 
 def test_the_packet_script_of_the_rule_plays(extended: Extended) -> None:

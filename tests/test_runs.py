@@ -282,12 +282,12 @@ def test_labels_tell_runs_apart(tmp_path: Path) -> None:
     copy = execute(scenario, tmp_path / "copy")
     labels = [run.label for run in distinguish([*made, copy])]
     assert labels == [
-        "droptail 20, seed 1, rate 30 /s [0]",
+        "droptail 20, rate 30 /s, seed 1 [0]",
         "red (5,15)",
         "red (5,15) ECN",
-        "droptail 20, seed 2, rate 30 /s",
-        "droptail 20, seed 2, rate 20 /s",
-        "droptail 20, seed 1, rate 30 /s [copy]",
+        "droptail 20, rate 30 /s, seed 2",
+        "droptail 20, rate 20 /s, seed 2",
+        "droptail 20, rate 30 /s, seed 1 [copy]",
     ]
     with pytest.raises(AqmlabError, match="named twice"):
         distinguish([copy, copy])

@@ -101,7 +101,7 @@ pub enum MarkRegion {
     BelowTwiceMaxTh,
 }
 
-/// The band in which max_p stays as it is, in shares of the way from min_th to max_th.
+/// The band in which max_p does not change, in shares of the way from min_th to max_th.
 const BAND: [f64; 2] = [0.4, 0.6];
 
 /// Packets that the automatic min_th is at least.

@@ -63,7 +63,7 @@ impl Parameters for Params {
             "A matched pair is dropped whatever ECN allows, and so is what comes when the average \
              is above `max_th`.",
             "Candidates are picked one after the other, each from what still waits, and every one \
-             that matches goes. A match leaves the average and the count of RED as they are.",
+             that matches goes. A match does not change the average and the count of RED.",
             "How many candidates there are between the thresholds is `regions`; by default one, \
              as in the paper's basic scheme.",
             "The queue is measured in packets. RED's guard for fewer than two packets waiting does \

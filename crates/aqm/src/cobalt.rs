@@ -167,7 +167,7 @@ impl Control {
         draw: &mut impl FnMut() -> f64,
     ) -> Decision {
         let mut decision = Decision::Admit;
-        // By the schedule as it is: what enters the dropping state is not signalled at once.
+        // By the schedule alone: what enters the dropping state is not signalled at once.
         let mut due = self.count > 0 && now >= self.drop_next;
         let mut late = now > self.drop_next;
         if over && !self.dropping {

@@ -251,7 +251,7 @@ impl Settings {
 }
 
 impl Control {
-    /// Whether the head of the queue goes as it is, which most do: no signal may be due. If so,
+    /// Whether the head of the queue goes without a look at the signal, as most do: no signal may be due. If so,
     /// that is noted, and the head need not go through [`dequeue`](Self::dequeue).
     #[inline]
     pub(crate) fn lets_pass<T>(

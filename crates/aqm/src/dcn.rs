@@ -512,7 +512,7 @@ mod tests {
             aqm.on_outcome(now, &packet, queue, decision.outcome(&packet, true, true));
             (aqm.p, aqm.heavy.get_mut(FlowKey(1)).copied())
         };
-        // Four packets make it heavy. Then p = 1 - 2/4; a drop leaves the count as it is.
+        // Four packets make it heavy. Then p = 1 - 2/4; a drop does not change the count.
         let found = [0.0, 0.0, 0.0, 0.0, 0.6, 0.1, 0.7].map(&mut arrive);
         assert_eq!(found[2..4], [(0.0, None), (0.0, Some(4.0))]);
         assert_eq!(

@@ -193,7 +193,7 @@ impl Parameters for Params {
              `rules` and `native` bring the RFC's decisions. A square is two draws, the second only \
              if the first hits; a probability of 0 or 1 draws nothing.",
             "Probabilities are real numbers; Linux counts in 2^-32.",
-            "A packet that came with CE stays as it is: a mark of it is not counted.",
+            "A packet that came with CE keeps it: a mark of it is not counted.",
             "`memory` counts IP bytes, not a kernel's bookkeeping. Packets are never split, so \
              Linux's `split_gso` has no meaning here.",
             "`ecn = false` drops what would be marked, which the RFC does not foresee.",

@@ -133,7 +133,7 @@ impl FifoQueue {
         Outcome::Drop(reason)
     }
 
-    /// Whether the AQM hears of departures: else they need not be told who leaves.
+    /// Whether the AQM looks at departures; else it need not learn which packet leaves.
     #[inline]
     pub fn wants_departures(&self) -> bool {
         self.hooks.departures
@@ -162,7 +162,7 @@ impl FifoQueue {
         self.backlog = Backlog::default();
     }
 
-    /// The queue is empty and the wire has been quiet since then. May be told again before every
+    /// The queue is empty and the wire has been quiet since then. May be called again before every
     /// arrival that finds the wire quiet: time before the last arrival is not counted twice.
     #[inline]
     pub fn idle(&mut self, since: Time) {

@@ -7,7 +7,7 @@ use aqmlab_net::{Bytes, Rate};
 use crate::flow_queues::{Chain, Links};
 use crate::link::LinkFacts;
 
-/// Flows waiting for their turns. It does not look at their packets: it is told.
+/// Flows waiting for their turns. It does not look at their packets: its caller reports them.
 #[derive(Debug)]
 pub(crate) struct DrrScheduler {
     quantum: i64,

@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(played.aqm.average.avg, 6.0);
         assert_eq!(played.aqm.p_a, 0.0);
         assert_eq!(played.arrive(7, 0.0), Decision::Admit);
-        // Flow 1 has two packets waiting. Packets since the average passed min_th: two before this
+        // Flow 1 has two packets waiting. Packets since the average passed min_th: two earlier
         // one (the arrivals of 6 and 7 saw averages of 5 and 6), so count = 2; the average is 7.
         assert_eq!(played.aqm.average.avg, 7.0);
         assert_eq!(played.aqm.count, 2);

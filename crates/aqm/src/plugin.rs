@@ -147,7 +147,7 @@ impl Params {
     }
 }
 
-/// An instance, and the event that it is told of.
+/// An instance, and the event that it gets.
 #[derive(Clone, Debug)]
 struct Running {
     settings: Settings,

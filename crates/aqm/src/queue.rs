@@ -357,7 +357,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// A packet arrives. `dropped` is told what is dropped, which may be other packets.
+    /// A packet arrives. `dropped` is called with what is dropped, which may be other packets.
     #[inline(always)]
     pub fn enqueue(
         &mut self,
@@ -374,7 +374,7 @@ impl<T> Queue<T> {
         self.stats.hand_back(dropped);
     }
 
-    /// Hands out the next packet, with the mark that it got. `dropped` is told what is dropped.
+    /// Hands out the next packet, with the mark that it got. `dropped` is called with what is dropped.
     #[inline(always)]
     pub fn dequeue(
         &mut self,

@@ -132,7 +132,7 @@ impl Parameters for Params {
             "Numbers of the scripts that the paper leaves open: `list_flows`, `identify_above`, \
              `increase_lists`, `increase_time`, `decrease_lists`.",
             "The test whether a filtered flow responds is off by default; the authors' scripts \
-             have it on, but for some runs. From these come the comparison of pairs of periods, \
+             have it on, except in some runs. From these come the comparison of pairs of periods, \
              with rises of up to 10, and the values of `test_periods`, `test_pairs`, \
              `test_majority` and `unresponsive_step`.",
             "A period is the time from an increase of a flow's filter probability to the next, in \

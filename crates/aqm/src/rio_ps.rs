@@ -88,7 +88,7 @@ impl Parameters for Params {
             "L_t starts at 10 packets, an object of about 10 kB; nobody states it.",
             "While `max_flows` are remembered, packets of further flows are Short.",
             "The two directions of a connection are two flows.",
-            "RIO as in `rio`, but for the gentle slopes.",
+            "RIO as in `rio`, without the gentle slopes.",
         ],
         memory: "at most `max_flows` flows, of about 40 bytes, that sent within two T_u, and a \
                  byte per packet that waits",

@@ -73,7 +73,7 @@ impl Parameters for Params {
                   its bins are.",
         departures: &[
             "A packet is dropped if all bins of its flow are full (Linux). The figure drops \
-             where any is, which punishes whoever shares one bin with an offender; \
+             where any is, which punishes every flow that shares one bin with an offender; \
              `drop_any_bin` follows it.",
             "A bin is full from `bin_size` packets on (the figure: above).",
             "A departure lowers a bin's probability by `d2` where it leaves it empty, an arrival \

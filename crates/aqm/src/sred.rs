@@ -69,7 +69,7 @@ impl Parameters for Params {
              While the list fills there are no hits.",
             "With no hit so far the number of flows counts as large.",
             "The zombies' time stamps, which no rule reads, are not kept; their counts are, for \
-             whoever looks for misbehaving flows.",
+             a search for misbehaving flows.",
             "The full rule's equation, p (1 + Hit / P), is clamped to 1.",
         ],
         memory: "the zombie list: 16 bytes for each of M zombies, at most 1.6 MB",

@@ -132,7 +132,7 @@ fn choke_takes_the_link_from_a_flood_that_has_it_under_red() {
     let thresholds = "min_th = '20 packets'\nmax_th = '60 packets'\nlimit = '120 packets'\n";
     let share = |kind: &str| run(&format!("kind = '{kind}'\n{thresholds}"), &flood_and_ten());
     let [red, choke] = ["red", "choke"].map(share);
-    // RED drops all alike: 2 of 2.8 packets are the flood's, whoever is dropped.
+    // RED drops all alike: 2 of 2.8 packets are the flood's, whichever are dropped.
     assert!((red[0].throughput - 2.0 / 2.8).abs() < 0.02, "{:?}", red[0]);
     let spared = mean(&choke[1..], Outcome::loss) / mean(&red[1..], Outcome::loss);
     assert!(choke[0].throughput < 0.4, "{:?}", choke[0]);

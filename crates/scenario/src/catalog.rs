@@ -140,7 +140,7 @@ fn presets() -> Map<String, Value> {
     entries.collect()
 }
 
-/// The keys of a profile that the live bed carries out: what a kernel can be told. In all others a
+/// The keys of a profile that the live bed carries out: what a kernel can be set to. In all others a
 /// profile must agree with the kernel's own.
 pub const LIVE_KEYS: [&str; 12] = [
     "congestion_control",

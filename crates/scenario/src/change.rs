@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use toml::Value;
 
-/// A value becomes another one during the run.
+/// A value changes during the run.
 #[parameters]
 #[derive(Eq)]
 pub struct Change {

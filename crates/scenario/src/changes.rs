@@ -1,4 +1,4 @@
-//! Values that become other ones during a run: of links, of their disciplines, of populations.
+//! Values that change during a run: of links, of their disciplines, of populations.
 
 use aqmlab_aqm::Discipline;
 use aqmlab_declare::tagged::{self, Located, quoted};

@@ -85,7 +85,7 @@ fn loss(key: &str, found: f64) -> Result<(), Problem> {
     limits::require(key, found, |it| (0.0..1.0).contains(it), right)
 }
 
-/// The rate of a link becomes another one.
+/// The rate of a link changes.
 #[parameters]
 #[derive(Copy, Eq)]
 pub struct RateChange {
@@ -109,7 +109,7 @@ pub struct Reordering {
 }
 
 impl Link {
-    /// The processor before this link, as a link of its own.
+    /// The processor in front of this link, as a link of its own.
     pub(crate) fn input(&self) -> Option<Self> {
         let Input { packet_time, limit } = self.input?;
         let limit = QueueSize::Packets(f64::from(limit.0));

@@ -29,7 +29,7 @@ pub struct Scenario {
     pub topology: Topology,
     /// Who talks.
     pub traffic: Vec<Traffic>,
-    /// Values that become other ones during the run, in order of time.
+    /// Values that change during the run, in order of time.
     #[param(default, unwritten)]
     pub changes: Vec<Change>,
 }

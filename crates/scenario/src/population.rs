@@ -87,7 +87,7 @@ impl Scenario {
 
     /// What calibration runs: only this class, with that population, all the time and without a
     /// limit of connections, where nothing is lost to congestion. Every link is ten times as fast
-    /// behind an endless buffer; the hosts' own links stay as they are.
+    /// behind an endless buffer; the hosts' own links do not change.
     pub fn uncongested(&self, class: usize, population: f64) -> Self {
         let mut traffic = self.traffic[class].clone();
         traffic.model.parameters_mut().set_population(population);

@@ -132,7 +132,7 @@ impl Serialize for Stacks {
             client: End<'a>,
             server: End<'a>,
         }
-        /// A stack, and its echo where reading would take another one.
+        /// A stack, and its echo where reading would take another echo.
         #[derive(Serialize)]
         struct End<'a> {
             #[serde(flatten)]

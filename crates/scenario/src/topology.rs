@@ -175,7 +175,7 @@ impl Dumbbell {
 }
 
 impl ParkingLot {
-    /// Links between the routers, but for the first and the last.
+    /// Links between the routers, except the first and the last.
     const fn core(&self) -> u32 {
         self.routers - 3
     }
@@ -238,7 +238,7 @@ impl Network {
     fn with_inputs(mut self) -> Self {
         let processors = self.links.iter().filter_map(|(name, link)| {
             let [forward, reverse] = [link.forward.input(), link.reverse.input()];
-            // Of a router with a processor for one direction the other one is never crossed.
+            // Of a router with a processor for one direction the other direction is never crossed.
             let forward = forward.or_else(|| reverse.clone())?;
             let reverse = reverse.unwrap_or_else(|| forward.clone());
             Some((input_of(name), Bottleneck { forward, reverse }))

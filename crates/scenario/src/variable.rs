@@ -8,7 +8,7 @@ use aqmlab_net::{Rate, Time};
 use crate::limits::{self, LONGEST};
 use crate::link::Link;
 
-/// The propagation delay of a link becomes another one.
+/// The propagation delay of a link changes.
 #[parameters]
 #[derive(Copy, Eq)]
 pub struct DelayChange {

@@ -1,4 +1,4 @@
-//! Scenarios with one thing wrong, and what their author is told. What lies outside of the bounds of
+//! Scenarios with one thing wrong, and the message that their author gets. What lies outside of the bounds of
 //! one parameter is in `refused.rs`, here and in `src`.
 
 use std::fmt::Write;

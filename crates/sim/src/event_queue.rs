@@ -33,7 +33,7 @@ pub(crate) trait EventQueue {
     /// Takes what happens next, if that is before `end`.
     fn next(&mut self, end: Time) -> Option<(Time, Next)>;
 
-    /// Tells of connections, or classes, whose events come soon. A hint: not all need be told of.
+    /// Names connections, or classes, whose events come soon. A hint: it need not name all.
     fn look_ahead(&mut self, _soon: impl FnMut(u32)) {}
 }
 

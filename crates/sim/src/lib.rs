@@ -45,7 +45,7 @@ pub const ENGINE: &str = include_str!("engine.txt").trim_ascii();
 pub struct Simulation {
     world: World<WheelQueue>,
     scenario: Scenario,
-    /// Before this everything has happened, and nothing of it.
+    /// All earlier events have happened, and nothing of this time.
     now: Time,
     end: Time,
 }

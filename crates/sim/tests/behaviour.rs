@@ -4,7 +4,7 @@
 //! The name of the engine is part of every run's key: runs of another engine are not taken for those
 //! of this one. It stays as long as no effective scenario of `tests/behaviour/hashes.txt` has another
 //! result, whatever happens to the source. A new line does not change it, nor does a scenario that is
-//! another one, since a stack or a preset has other values: its runs have other keys already. Parquet
+//! another, since a stack or a preset has other values: its runs have other keys already. Parquet
 //! encodings and the names of columns are no behaviour: `tests/pinned` watches the bytes.
 
 use std::collections::BTreeMap;

@@ -40,7 +40,7 @@ pub(crate) fn value(flags: Flags) -> u64 {
     bit(Flags::AE, 4) | bit(Flags::CWR, 2) | bit(Flags::ECE, 1)
 }
 
-/// How the handshake tells of an ECN field (section 3.1.2, table 2).
+/// How the handshake reports an ECN field (section 3.1.2, table 2).
 pub(crate) fn code(ecn: Ecn) -> u64 {
     match ecn {
         Ecn::NotEct => 0b010,

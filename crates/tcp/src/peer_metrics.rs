@@ -71,7 +71,7 @@ impl Endpoint {
         }
     }
 
-    /// Starts from what is known of the peer. The window stays as it is.
+    /// Starts from what is known of the peer. The window does not change.
     pub fn start_from(&mut self, known: &PeerMetrics, profile: &Profile) {
         let space = self.sender_mut().space_mut();
         space.rto_mut().recall(profile, known.estimates);

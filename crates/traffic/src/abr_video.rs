@@ -72,7 +72,7 @@ pub enum Adaptation {
 
 /// Bytes that ask for a segment.
 const REQUEST: u64 = 350;
-/// A player whose connection failed opens another one after this time.
+/// A player whose connection failed opens a new connection after this time.
 const RETRY: Time = Time::from_secs(1);
 /// BBA-0's reservoir, and the end of its cushion, as shares of the largest buffer: 90 and 216 s of
 /// 240 s.

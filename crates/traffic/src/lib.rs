@@ -1,7 +1,7 @@
 //! Traffic models: who talks, how much, when.
 //!
 //! A [`Source`] is one class of traffic at work. It says which connections to open, with a
-//! [`Script`] for each, and when it wants to be woken; it is told when a connection is over. It
+//! [`Script`] for each, and when it wants to be woken; it learns when a connection is over. It
 //! knows no network and no clock: time comes in as an argument, wishes go out as [`Action`]s.
 //!
 //! Each [`Model`] is one file, which has its parameters ([`ModelParameters`]) and its source

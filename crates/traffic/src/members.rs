@@ -71,7 +71,7 @@ impl Batch {
         (place < self.left).then_some(self.first + place)
     }
 
-    /// What the model asked for from `actions[from]` on is told with the tokens outside.
+    /// What the model asked for from `actions[from]` on is passed on with the tokens outside.
     fn rename(&self, from: usize, actions: &mut [Action]) {
         for action in &mut actions[from..] {
             if let Some(token) = action.token_mut() {
@@ -83,7 +83,7 @@ impl Batch {
 
 /// Members of a class who came at different times. One who comes is the one whom a class of that
 /// size has beyond the others: the same random numbers, from the beginning. The last who came go
-/// first, and do not come back: whoever comes then has their random numbers, but is another.
+/// first, and do not come back: a user who comes then has their random numbers, and is a new one.
 pub(crate) struct Members {
     batches: Vec<Batch>,
     next_token: u32,

@@ -171,7 +171,7 @@ pub trait ModelSource: Send {
     /// A connection with this token is over: its client has seen the end, or it failed.
     fn on_finished(&mut self, _now: Time, _token: u32, _actions: &mut Vec<Action>) {}
 
-    /// Whether it wants to be told of answers ([`on_answered`](Self::on_answered)) and of datagrams
+    /// Whether it wants to learn of answers ([`on_answered`](Self::on_answered)) and of datagrams
     /// that arrive ([`on_datagram`](Self::on_datagram)). Where nobody listens that costs nothing.
     fn listens(&self) -> bool {
         false
@@ -187,13 +187,13 @@ pub trait ModelSource: Send {
     fn measure(&mut self, _span: &Range<Time>) {}
 
     /// What its users got so far within what is measured, up to `now` and to `stop`, when the class
-    /// begins nothing new any more; `None` if it keeps no account of that. What can only be told
+    /// begins nothing new any more; `None` if it keeps no account of that. What is only known
     /// later is left out.
     fn quality(&self, _now: Time, _stop: Time) -> Option<Quality> {
         None
     }
 
-    /// The population becomes another one at `now`; false if the model cannot do that. See
+    /// The population changes at `now`; false if the model cannot do that. See
     /// [`Changing`].
     fn set_population(&mut self, _population: f64, _now: Time, _actions: &mut Vec<Action>) -> bool {
         false

@@ -125,7 +125,7 @@ pub(crate) enum Rank {
     Arrival(u32),
 }
 
-/// The fraction of the golden ratio, as a multiple of 2^-64. Of all numbers its multiples leave the
+/// The fraction of the golden ratio, as a multiple of 2^-64. Its multiples leave the
 /// smallest gaps (D. Knuth, The Art of Computer Programming, volume 3, section 6.4, theorem S).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 

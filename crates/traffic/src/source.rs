@@ -42,7 +42,7 @@ impl fmt::Debug for Source {
 /// When a class acts, and how much it may do at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Activity {
-    /// Before this it is silent: its model's own time begins here, or each of its flows does.
+    /// It is silent until then: its model's own time begins here, or each of its flows does.
     pub start: Starts,
     /// From then on it begins nothing new: requests under way are answered, endless transfers end,
     /// datagrams cease. [`Time::NEVER`] if it goes on to the end of the run.
@@ -182,9 +182,9 @@ impl Source {
         self.model.quality(now, self.activity.stop)
     }
 
-    /// The number of users, sessions or flows, or the rate of connections, becomes another one.
+    /// The number of users, sessions or flows, or the rate of connections, changes.
     /// Those who come begin as the model has it, with `now` as their time 0; those who go finish
-    /// what is under way, but for endless transfers, which end. True if the model can.
+    /// what is under way, except endless transfers, which end. True if the model can.
     pub fn set_population(
         &mut self,
         population: f64,
@@ -218,7 +218,7 @@ impl Source {
     }
 
     /// Counts the connections that the model wants to open from `actions[first]` on, and refuses
-    /// those beyond the limit. Whoever waits for a refused one is told that it is over.
+    /// those beyond the limit. A model that waits for a refused one learns that it is over.
     fn admit(&mut self, first: usize, now: Time, actions: &mut Vec<Action>) {
         let mut next = first;
         while let Some(action) = actions.get_mut(next) {

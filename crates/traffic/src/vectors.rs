@@ -35,7 +35,7 @@ pub struct Vectors {
     /// Further copies of a connection start at random within this time behind it.
     #[param(default = "10 s")]
     pub spread: Time,
-    /// Factor on start times; times inside a connection stay as they are.
+    /// Factor on start times; times inside a connection do not change.
     #[param(default = 1.0, least = STRETCH.0, most = STRETCH.1)]
     pub stretch: f64,
     /// Whether the file begins anew when it ends; otherwise nothing starts any more.

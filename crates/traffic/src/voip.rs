@@ -215,7 +215,7 @@ impl Ear {
         self.delay_s = past * self.delay_s + (1.0 - past) * delay_s;
         let deviation = (delay_s - self.delay_s).abs();
         self.deviation_s = past * self.deviation_s + (1.0 - past) * deviation;
-        // A packet that another one has overtaken is no use to a player in sequence.
+        // A packet that a later one has overtaken is no use to a player in sequence.
         if delay_s <= self.playout_s && number >= self.next {
             if let Some(window) = window {
                 let window = &mut self.windows[window];

@@ -32,9 +32,9 @@ pub struct WebSessions {
     /// Longest think time; between them it is uniform.
     #[param(default = "3 s")]
     pub think_max: Time,
-    /// Transfers that a session fetches over a connection before it opens another one. With more than it
+    /// Transfers that a session fetches over a connection before it opens a new one. With more than it
     /// will fetch it keeps its connection: its window and what it has learnt of the path, as an agent of
-    /// ns does that is told to send again.
+    /// ns does that an application asks to send again.
     #[param(default = 1, least = 1, most = MOST_TRANSFERS, unwritten)]
     pub transfers_per_connection: u32,
     /// Sessions begin their first transfer at random within this time.

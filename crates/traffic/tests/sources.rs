@@ -306,7 +306,7 @@ fn bulk_transfers_start_within_their_time_and_carry_their_size() {
     }
     let sized = transfers(&bulk(2, Some(Bytes(5_000_000))), Direction::Forward);
     assert_eq!(sized[0].1.script.exchanges()[0].response, 5_000_000);
-    // More transfers leave the first ones as they are.
+    // More transfers do not change the first ones.
     assert_eq!(
         transfers(&bulk(10, None), Direction::Forward),
         endless[..10]

@@ -31,6 +31,7 @@ __all__ = [
     "Where",
     "check_format",
     "chosen_seeds",
+    "flag",
     "named_as_options",
     "one_seed",
     "renamed",
@@ -99,8 +100,13 @@ def named_as_options(arguments: Iterable[str]) -> Iterator[None]:
     except AqmlabError as error:
         name, colon, rest = str(error).partition(":")
         if colon and name in arguments:
-            raise AqmlabError(f"--{name.replace('_', '-')}:{rest}") from None
+            raise AqmlabError(f"--{flag(name)}:{rest}") from None
         raise
+
+
+def flag(argument: str) -> str:
+    """What an argument is called on the command line: units of times are part of its meaning."""
+    return {"traffic": "class"}.get(argument, argument.removesuffix("_s").replace("_", "-"))
 
 
 def check_format(*, as_json: bool, as_tsv: bool, markup: Markup | None = None) -> None:

@@ -152,7 +152,8 @@ class Store:
             if whole.is_dir() and not os.path.lexists(target):
                 renamed(whole, target)
         except OSError as error:
-            return AqmlabError(f"{target}: cannot be made: {error.strerror}")
+            if not target.is_dir():  # else another process was faster
+                return AqmlabError(f"{target}: cannot be made: {error.strerror}")
         return None
 
     def _take_in(self, folder: Path) -> None:

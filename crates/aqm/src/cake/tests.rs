@@ -179,7 +179,7 @@ fn shares(text: &str, senders: &[Sent], packets: u32) -> Vec<f64> {
 
 #[test]
 fn ck06_hosts_share_alike_whatever_their_flows() {
-    // One host sends eight flows, another one, to hosts of their own.
+    // One host sends eight flows, a second host one, to hosts of their own.
     let mut senders: Vec<_> = (0..8)
         .map(|flow| Sent {
             hosts: [1, 11],

@@ -73,7 +73,7 @@ impl Controller {
         }
     }
 
-    /// Takes the parameters of another one, and keeps its probabilities.
+    /// Takes other parameters, and keeps its probabilities.
     pub(super) fn adopt(&mut self, fresh: &Self) {
         (self.gains, self.coupling) = (fresh.gains, fresh.coupling);
     }

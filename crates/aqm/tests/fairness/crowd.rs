@@ -33,7 +33,7 @@ struct Sender {
     sent: u64,
     arrived: f64,
     departed: f64,
-    /// Signalled or dropped, but for overflows.
+    /// Signalled or dropped, without overflows.
     signalled: f64,
 }
 

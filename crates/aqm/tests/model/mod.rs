@@ -299,7 +299,7 @@ const SEVERAL_QUEUES: [&str; 6] = ["cake", "drr", "dualpi2", "fq-codel", "fq-pie
 const SEVERAL_CLASSES: [&str; 1] = ["dualpi2"];
 
 /// Those whose flows may change queues while packets wait: the home of a flow that shared its queue is
-/// another one.
+/// another.
 const CHANGING_QUEUES: [&str; 1] = ["cake"];
 
 pub(crate) fn cases() -> Vec<Case> {

@@ -1,5 +1,5 @@
 //! The same packets through a queue of ns-2 or ns-3 and through ours: what the peers did stands in
-//! `data/peers`, whose README tells how it was made. Where a peer parts from ours, a few lines
+//! `data/peers`, whose README says how it was made. Where a peer parts from ours, a few lines
 //! that compute as the peer does must follow it, and the same lines with our arithmetic must
 //! follow ours to the last packet: then nothing else differs.
 

@@ -91,7 +91,7 @@ impl Outcome {
         }
     }
 
-    /// Everything is the same but for chance.
+    /// Everything is the same except the random numbers.
     pub(crate) fn agrees(&self) {
         for (what, pair) in &self.counts {
             assert!(pair.z().abs() < COUNT, "{}: {what}: {pair:?}", self.name);

@@ -25,7 +25,7 @@ enum Rules {
     /// - ARED: the gentle slope is that of the first max_p, and after an interval without a change
     ///   of max_p each arrival may change it.
     Ns2,
-    /// As ns-2, from which it was ported; but a forced drop or an overflow leaves `count` as it is.
+    /// As ns-2, from which it was ported; but a forced drop or an overflow does not change `count`.
     Ns3,
 }
 
@@ -359,7 +359,7 @@ fn runs(settings: Settings, rules: Rules, ecn: bool, seeds: u64) -> Vec<Run> {
 }
 
 /// The lines above with our rules are our discipline, packet by packet; with the peer's they are
-/// the peer's queue, but for chance.
+/// the peer's queue, with other random numbers.
 fn compare(name: &'static str, settings: Settings, rules: Rules, ecn: bool) {
     let variable = if settings.adapt == Adapt::No {
         "avg"

@@ -1,4 +1,4 @@
-//! Whoever drives a port gets the same answers.
+//! Every driver of a port gets the same answers.
 //!
 //! The simulator tells a port of everything in time, event by event. The live bed's router looks up
 //! late: it learns of arrivals in batches, and makes up for departures that have passed. Both drive
@@ -90,7 +90,7 @@ impl Condition {
 }
 
 /// It begins before the queue is at its longest: the length is noted when packets come and go, so
-/// ports whose largest queue is that of the first moment may note another one.
+/// ports whose largest queue is that of the first moment may note a different one.
 fn measure() -> Measure {
     Measure {
         warm_up: Time::from_millis(50),
@@ -158,7 +158,7 @@ fn computed_departures_are_those_of_stored_packets() {
         let mut found = event_by_event(computed, &arrivals, &measure);
         let mut expected = event_by_event(stored, &arrivals, &measure);
         if matches!(link.discipline, Discipline::Blue(_)) {
-            // A port that computes departures tells of a silence at the arrival that ends it. Until
+            // A port that computes departures reports a silence at the arrival that ends it. Until
             // then samples show BLUE's variables as they were before.
             found.forget_probes();
             expected.forget_probes();

@@ -16,7 +16,7 @@ use crate::event_queue::EventQueue;
 /// What changes during a run.
 #[derive(Debug)]
 pub(super) struct Schedule {
-    /// The links and populations as they are.
+    /// The links and populations of this moment.
     state: Changes,
     /// What is still to come.
     due: VecDeque<Change>,

@@ -1,4 +1,4 @@
-//! What a congestion control is told, and what it answers.
+//! What a congestion control gets, and what it answers.
 
 use aqmlab_declare::Parameters;
 use aqmlab_net::Time;
@@ -23,7 +23,7 @@ pub(crate) struct Ack<'a> {
     pub(crate) max: u64,
 }
 
-/// What an ACK tells of marks.
+/// What an ACK reports of marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub(crate) bytes: u64,
@@ -76,7 +76,7 @@ pub(crate) struct Congestion<'a> {
     pub(crate) cause: Cause,
 }
 
-/// What tells of congestion.
+/// A sign of congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// Duplicate ACKs.
@@ -113,7 +113,7 @@ pub struct ControlMetrics {
 /// A congestion control: how the window grows and what congestion does to it.
 ///
 /// It holds what a connection remembers; parameters are those of the stack and come with each
-/// event that moves the window. Events have a default of Reno's or none but for the opening of the
+/// event that moves the window. Events have a default of Reno's or none, except the opening of the
 /// window.
 pub(crate) trait CongestionControl: Default {
     /// Its parameters, as a scenario states them.
@@ -172,7 +172,7 @@ pub(crate) trait CongestionControl: Default {
     }
 
     /// Whether it wants a sample of data that comes in order while nothing is out. Else the sample, which
-    /// tells of nothing, would change nothing.
+    /// reports nothing, would change nothing.
     #[inline]
     fn samples_when_idle(
         &self,
@@ -204,7 +204,7 @@ pub(crate) trait CongestionControl: Default {
         None
     }
 
-    /// Whether it sends less than it could for reasons of its own: samples tell nothing of the bandwidth.
+    /// Whether it sends less than it could for reasons of its own: samples say nothing about the bandwidth.
     #[inline]
     fn limits_samples(&self) -> bool {
         false

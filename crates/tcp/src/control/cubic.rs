@@ -390,7 +390,7 @@ impl CongestionControl for Cubic {
         !params.counts_unused_time || self.smoothed.is_none()
     }
 
-    /// Section 4.9: what a spurious congestion has changed is as before; the time since then does
+    /// Section 4.9: what a spurious congestion has changed is restored; the time since then does
     /// not count.
     fn on_undo(&mut self, _: &Params, _: &mut Window) {
         if let Some(before) = self.before.take() {

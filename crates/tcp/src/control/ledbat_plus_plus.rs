@@ -169,7 +169,7 @@ impl CongestionControl for LedbatPlusPlus {
         {
             window.cwnd += self.gain(params) * acked * mss / window.cwnd;
         } else if ack.una > self.shrunk_until {
-            // Once per round trip: what is in the queue by now was sent before.
+            // Once per round trip: what is in the queue was sent earlier.
             let more = self.change(params, window.cwnd / mss) * mss;
             window.cwnd = (window.cwnd + more).max(SLOWDOWN_SEGMENTS * mss);
             window.ssthresh = window.cwnd; // No slow start leads back.

@@ -230,7 +230,7 @@ impl Control {
         });
     }
 
-    /// Whether what is sent now tells nothing of the path's bandwidth.
+    /// Whether what is sent now says nothing about the path's bandwidth.
     pub(crate) fn limits_samples(&self) -> bool {
         with_control!(&self.state, control => control.limits_samples())
     }

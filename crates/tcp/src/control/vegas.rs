@@ -189,7 +189,7 @@ impl CongestionControl for Vegas {
     fn on_recovery_ack(&mut self, ack: &Ack<'_>) {
         self.measure(ack.una, ack.now);
         if ack.una >= self.round_end {
-            // What was sent in a repair tells nothing about the path.
+            // What was sent in a repair says nothing about the path.
             self.begin_round(ack.max, ack.now);
         }
     }

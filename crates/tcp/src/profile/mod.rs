@@ -50,7 +50,7 @@ pub struct Profile {
     pub send_buffer: Bytes,
     /// Receive buffer: the window offered to the peer, always whole because readers are prompt.
     pub receive_buffer: Bytes,
-    /// The receive buffer of the peer where its stack is another one; none: the same.
+    /// The receive buffer of the peer where it has another stack; none: the same.
     #[serde(skip)]
     pub peer_receive_buffer: Option<Bytes>,
     /// Whether connections open with a handshake; ns's one-way TCP sends data at once.

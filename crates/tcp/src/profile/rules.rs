@@ -210,7 +210,7 @@ pub enum EctOn {
     AllPackets,
 }
 
-/// How the sender reacts to an ECN echo: at most once per window of data, as to a loss, but for
+/// How the sender reacts to an ECN echo: at most once per window of data, as to a loss, except
 /// small windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -95,7 +95,7 @@ impl<'a> Net<'a> {
             events.established = false;
         }
         self.received[end] += events.received;
-        assert!(!(events.eof && self.eof[end]), "the end is told once");
+        assert!(!(events.eof && self.eof[end]), "the end is reported once");
         self.eof[end] |= events.eof;
         self.failed |= events.failed;
         for segment in &out {

@@ -14,7 +14,7 @@ pub(super) enum Kind {
     Embedded,
 }
 
-/// Mah's tables but for the replies.
+/// Mah's tables without the replies.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     /// Bytes.

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from aqmlab._util.console import out
 from aqmlab._util.filekinds import file_kind, run_with
-from aqmlab.cli.options import Runs, Where, named_as_options
+from aqmlab.cli.options import Runs, Where, flag, named_as_options
 from aqmlab.errors import AqmlabError
 
 __all__ = ["app"]
@@ -107,15 +107,10 @@ def _list_kinds() -> None:
 
     for name in kinds.names():
         found = kinds.kind(name)
-        options = " ".join(f"--{_flag(option)}" for option in found.options)
+        options = " ".join(f"--{flag(option)}" for option in found.options)
         out(f"{name:18} {found.summary}")
         if options:
             out(f"{'':18} {options}")
-
-
-def _flag(option: str) -> str:
-    """What an option is called on the command line: units of times are part of its meaning."""
-    return {"traffic": "class"}.get(option, option.removesuffix("_s").replace("_", "-"))
 
 
 app = typer.Typer(
@@ -204,7 +199,7 @@ def _with_options(draw: Callable[..., None], kind: Any) -> Any:  # noqa: ANN401 
             inspect.Parameter.KEYWORD_ONLY,
             default=option.default,
             annotation=Annotated[
-                option.type, typer.Option(f"--{_flag(option.name)}", help=option.help)
+                option.type, typer.Option(f"--{flag(option.name)}", help=option.help)
             ],
         )
         for option in kind.options.values()

@@ -84,7 +84,7 @@ enum State {
     ProbeRtt,
 }
 
-/// What the ACKs that come in tell of (draft, section 5.1.1).
+/// What the ACKs that come in report (draft, section 5.1.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AckPhase {
     #[default]

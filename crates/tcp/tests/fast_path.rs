@@ -30,9 +30,9 @@ struct Pair {
 }
 
 impl Pair {
-    fn run(profile: Profile, bytes: [u64; 2], loss: f64, jitter: f64, seed: u64) -> Self {
+    fn run(profile: &Profile, bytes: [u64; 2], loss: f64, jitter: f64, seed: u64) -> Self {
         let listening = |avoid| {
-            let mut end = Endpoint::listen(&profile);
+            let mut end = Endpoint::listen(profile);
             end.avoid_fast_path(avoid);
             end
         };
@@ -178,7 +178,7 @@ proptest! {
             pacing_burst,
             ..named
         };
-        let pair = Pair::run(profile, bytes.into(), loss, jitter, seed);
+        let pair = Pair::run(&profile, bytes.into(), loss, jitter, seed);
         prop_assert!(pair.segments > 0 || loss > 0.0);
     }
 }
@@ -187,7 +187,7 @@ proptest! {
 fn nearly_all_segments_of_a_transfer_take_the_fast_path() {
     for name in ["rfc", "linux"] {
         let profile = Profile::named(name).expect("a shipped profile");
-        let pair = Pair::run(profile, [1_000_000, 0], 0.0, 0.0, 1);
+        let pair = Pair::run(&profile, [1_000_000, 0], 0.0, 0.0, 1);
         let others = pair.segments - pair.fast;
         assert!(
             pair.fast > 900 && others < 20,

@@ -1,12 +1,13 @@
 //! The sender that keeps a log of each segment: what Linux has been since 2018.
 //!
 //! One mechanism serves all: the log ([`segment_log`]) gives round trips, delivery rates and the bytes in
-//! flight; RACK ([`rack`]) finds losses by it, the tail loss probe ([`probe`]) those that no ACK
+//! flight; RACK ([`detection`]) finds losses by it, the tail loss probe ([`probe`]) those that no ACK
 //! would show; F-RTO, D-SACK and Eifel take back what proved wrong ([`undo`]); pacing ([`pace`]) spreads
 //! what is sent. Congestion controls see all of it in a [`Sample`](crate::control::Sample) per ACK.
 
 mod accecn;
 mod ack;
+mod detection;
 mod fast_path;
 mod hystart;
 mod marks;
@@ -14,7 +15,6 @@ mod output;
 pub(crate) mod pace;
 mod pacing;
 mod probe;
-mod rack;
 pub(crate) mod segment_log;
 mod spurious;
 mod tail_loss_probe;
@@ -27,10 +27,10 @@ use super::prr::Prr;
 use super::space::{Counts, Space};
 use crate::agreed::Agreed;
 use accecn::MarkReader;
+use detection::Rack;
 use hystart::HyStart;
 use pace::Pace;
 use probe::Probe;
-use rack::Rack;
 use segment_log::SegmentLog;
 use undo::{Spurious, Undo};
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use aqmlab_net::Time;
 
-use super::rack::Rack;
+use super::detection::Rack;
 use crate::sender::scoreboard::Scoreboard;
 
 /// A segment that is out.

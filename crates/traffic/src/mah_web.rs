@@ -4,7 +4,7 @@
 //! Christiansen, K. Jeffay, D. Ott, F. D. Smith, "Tuning RED for Web Traffic", SIGCOMM 2000.
 //!
 //! A user fetches the primary file of a page, then its embedded files, with a connection for each
-//! ([`users`](crate::users)). All files of a page are on one server, which answers at once.
+//! (`users`). All files of a page are on one server, which answers at once.
 //!
 //! The tail of the reply sizes is parametric with `replies = "christiansen2000"`; see
 //! `data/mah1997/README.md`.

@@ -292,6 +292,7 @@ def test_whole_runs_of_a_killed_process_are_taken_in(tmp_path: Path, finished: P
         path.rename(left / path.name)
     flip(left / damaged.name / "queue.parquet")
     (left / begun.name / "manifest.json").unlink()
+    (store.root / ".5678.abcd.partial").mkdir()  # killed before it had a folder of runs
     store.tidy()
     assert not list(store.root.glob(".*"))
     assert store.find(whole.name) is not None

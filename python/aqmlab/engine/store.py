@@ -159,7 +159,7 @@ class Store:
     def _take_in(self, folder: Path) -> None:
         """Takes in the whole runs of a folder of a killed process; nothing else counts."""
         found = []
-        for path in (folder / RUNS).iterdir():
+        for path in (folder / RUNS).glob("*"):
             with suppress(AqmlabError):
                 found.append(str(self.opened(path, everything=True).metadata["key"]))
         if found:

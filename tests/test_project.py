@@ -172,6 +172,12 @@ RECORDS = (
 """Pages that commands write, a number in each, and how other pages state it."""
 
 
+def test_trust_counts_the_unmet_rules() -> None:
+    page = (ROOT / "docs/tcp-conformance.md").read_text()
+    [(rules, unmet)] = re.findall(r"Of (\d+) rules [^.]* by profile, (\d+) are not", page)
+    assert f"{unmet} of {rules} are not met" in (ROOT / "docs/trust.md").read_text()
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/trust.md", "paper/paper.md"])
 def test_numbers_of_trust_are_those_of_record(page: str) -> None:
     text = (ROOT / page).read_text()

@@ -20,6 +20,7 @@ from aqmlab.papers.reproduce import reproduce
 from aqmlab.papers.scoreboard import Cell, Scoreboard
 from aqmlab.results import recorded
 from aqmlab.results.terms import Term, Tolerance, total
+from scipy.signal import find_peaks
 from small_paper import executor, scoreboard, written
 
 ROOT = Path(__file__).parents[1]
@@ -340,6 +341,16 @@ def test_bands_are_separate_peaks(
     assert found["count"] == len(middles)
     assert found["off_timer_s"] == (None if off is None else pytest.approx(off))
     assert exchanges(banded[: len(SIZES)].repeat(2)[: len(SIZES)])["bands"]["count"] == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_peaks_are_those_of_scipy(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    for _ in range(50):
+        counts = random.integers(0, random.integers(2, 9), random.integers(1, 60))
+        places, found = find_peaks(counts, prominence=0)
+        ours = list(recorded._peaks(counts))
+        assert ours == list(zip(places, found["prominences"], strict=True))
 
 
 def test_even_times_have_no_bands() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from aqmlab import _native
 from aqmlab.results.formats import format_change, format_estimate
 from aqmlab.results.metrics import bounds_of
 from aqmlab.results.statistics import (
@@ -46,6 +47,21 @@ def coverage(samples: np.ndarray, truth: float, confidence: float = 0.95) -> flo
     """Share of the samples (rows) whose interval holds the truth."""
     _, low, high, _ = estimates(samples.T, confidence)
     return float(np.mean((low <= truth) & (truth <= high)))
+
+
+@pytest.mark.parametrize("freedom", [1, 1.4, 2, 3.7, 19, 250.5, 1e6])
+@pytest.mark.parametrize("share", [0.001, 0.3, 0.6, 0.95, 0.975, 0.9995])
+def test_student_t_is_that_of_scipy(freedom: float, share: float) -> None:
+    value = stats.t.ppf(share, freedom)
+    assert _native.student_t_quantile(freedom, share) == pytest.approx(value, rel=1e-8)
+    assert _native.student_t_cdf(freedom, value) == pytest.approx(share, rel=1e-8)
+
+
+def test_student_t_refuses_what_it_is_not_defined_for() -> None:
+    with pytest.raises(ValueError, match="freedom = 0: a number above 0 is expected"):
+        _native.student_t_quantile(0, 0.5)
+    with pytest.raises(ValueError, match="share = 1: a share between 0 and 1 is expected"):
+        _native.student_t_quantile(3, 1)
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 7, 8, 12, 30])

@@ -259,3 +259,9 @@ def step_all(
     On up to so many threads, which do not hold the interpreter's lock. Each run is stepped once,
     and the result does not depend on the threads.
     """
+
+def student_t_cdf(freedom: float, value: float) -> float:
+    """Probability that Student's t of so many degrees of freedom is at most the value."""
+
+def student_t_quantile(freedom: float, share: float) -> float:
+    """The value that Student's t does not exceed in this share of cases."""

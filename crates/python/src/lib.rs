@@ -8,6 +8,7 @@ mod effective;
 mod modules;
 mod play;
 mod plugins;
+mod quantiles;
 mod shared_objects;
 mod stepping;
 mod worked;
@@ -42,6 +43,8 @@ mod _native {
         AckRecord, EventRecord, check_plugin_name, plugin_callbacks, plugin_records, plugin_value,
         plugins, register_class, register_compiled,
     };
+    #[pymodule_export]
+    use super::quantiles::{student_t_cdf, student_t_quantile};
     #[pymodule_export]
     use super::shared_objects::load_shared_object;
     #[pymodule_export]

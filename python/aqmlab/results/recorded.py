@@ -135,15 +135,34 @@ def bands(times_s: np.ndarray) -> np.ndarray:
     1 % of the times there that stands out from the valleys beside it by at least half of its
     height.
     """
-    from scipy.signal import find_peaks  # here, because importing it takes a second
-
     low, high = _BANDS_S
     edges = np.linspace(low, high, 1 + round((high - low) / _BIN_S))
     counts, _ = np.histogram(times_s, bins=edges)
-    peaks, found = find_peaks(counts, prominence=0.0, height=max(1.0, 0.01 * counts.sum()))
-    peaks = peaks[found["prominences"] >= counts[peaks] / 2]
+    enough = max(1.0, 0.01 * counts.sum())
+    peaks = np.array(
+        [at for at, out in _peaks(counts) if counts[at] >= enough and out >= counts[at] / 2], int
+    )
     middles: np.ndarray = (edges[peaks] + edges[peaks + 1]) / 2
     return middles
+
+
+def _peaks(counts: np.ndarray) -> Iterator[tuple[int, int]]:
+    """The local maxima and their prominences; a flat top stands at its middle, no peak at an end.
+
+    Prominence: how far one must go down at least to reach something higher, or an end.
+    """
+    tops = np.flatnonzero(np.diff(counts, prepend=counts[0] + 1))  # where a run of equals begins
+    ends = np.append(tops[1:], len(counts))
+    for top, end in zip(tops[1:-1], ends[1:-1], strict=True):
+        height = counts[top]
+        if counts[top - 1] > height or counts[end] > height:
+            continue
+        before, behind = counts[:top][::-1], counts[end:]
+        lowest = [
+            np.min(side[: np.argmax(side > height)] if np.any(side > height) else side)
+            for side in (before, behind)
+        ]
+        yield int(top + end - 1) // 2, int(height - max(lowest))
 
 
 def _off_timer(middles_s: np.ndarray) -> float | None:

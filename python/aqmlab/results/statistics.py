@@ -24,8 +24,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
+from aqmlab import _native
 from aqmlab._util.lazy import np
 from aqmlab.results.bounds import UNBOUNDED, Bounds
 
@@ -145,7 +147,7 @@ def estimates(
         nothing = np.full_like(mean, np.nan)
         return mean, nothing, nothing, "none"
     variance, third = _moments(values)
-    reach = _t_quantile((1 + confidence) / 2, count - 1)
+    reach = _native.student_t_quantile(count - 1, (1 + confidence) / 2)
     return mean, *_ends(mean, variance, third, reach, bounds), "hall"
 
 
@@ -186,13 +188,6 @@ def _ends(
         np.maximum(low, np.minimum(bounds[0], mean)),
         np.minimum(high, np.maximum(bounds[1], mean)),
     )
-
-
-def _t_quantile(share: float, freedom: float) -> float:
-    """The value that Student's t does not exceed in this share of cases."""
-    from scipy import special  # a command that needs no interval starts without it
-
-    return float(special.stdtrit(freedom, share))
 
 
 def _of_differences(bounds: Bounds) -> Bounds:
@@ -244,7 +239,7 @@ def independent_difference(
         method = "equal" if known or not difference else "none"
         return Estimate(difference, math.nan, math.nan, int(sizes.sum()), method)
     freedom = parts.sum() ** 2 / np.sum(parts**2 / (sizes - 1))
-    reach = _t_quantile((1 + confidence) / 2, freedom)
+    reach = _native.student_t_quantile(float(freedom), (1 + confidence) / 2)
     low, high = _ends(
         np.float64(difference), parts.sum(), thirds[1] - thirds[0], reach, _of_differences(bounds)
     )
@@ -307,10 +302,8 @@ def initialization_bias(values: Sequence[float] | Floats) -> float | None:
     running = np.cumsum(means) / k
     weighted = np.sum(k * (1 - k / _BIAS_BATCHES) * (running[-1] - running))
     statistic = math.sqrt(45) * float(weighted) / (_BIAS_BATCHES**1.5 * deviation)
-    from scipy import special
-
-    tail = float(special.stdtr(_SUPER_BATCHES - 1, -abs(statistic)))
-    return math.copysign(float(special.ndtri(tail)), statistic)
+    tail = _native.student_t_cdf(_SUPER_BATCHES - 1, -abs(statistic))
+    return math.copysign(NormalDist().inv_cdf(tail), statistic)
 
 
 def combined(numbers: Sequence[float]) -> float:
@@ -320,6 +313,4 @@ def combined(numbers: Sequence[float]) -> float:
 
 def two_sided(number: float) -> float:
     """Probability that a standard normal number lies as far from zero."""
-    from scipy import special
-
-    return float(2 * special.ndtr(-abs(number)))
+    return math.erfc(abs(number) / math.sqrt(2))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
 import struct
 import subprocess
@@ -281,27 +280,27 @@ USERS = "[[traffic]]\nusers = 3330"
 """Nothing is left to calibrate."""
 
 
-def test_the_example_of_the_documentation(aqmlab: Cli, elsewhere: Path) -> None:
-    """Its commands and its scenario, as they stand there; only shorter, with the users stated."""
-    text = (ROOT / "docs/traffic/from-capture.md").read_text()
-    section = text[text.index("## Without a capture") : text.index("## How it is done")]
-    run, convert, compare = re.findall(r"^aqmlab (.*)$", section, re.MULTILINE)
-    [scenario] = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+def test_the_capture_of_a_run_has_its_connections(aqmlab: Cli, elsewhere: Path) -> None:
+    """The scenario of docs/how-to/capture.md, only shorter, replays them."""
+    text = (ROOT / "docs/how-to/capture.md").read_text()
+    [scenario] = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     shutil.copytree(ROOT / "scenarios", "scenarios", ignore=shutil.ignore_patterns("sweeps"))
     quickstart = Path("scenarios/quickstart.toml")
     stated = quickstart.read_text().replace("load = 0.98", "").replace("[[traffic]]", USERS)
     quickstart.write_text(stated)
-    shorter = ("measure.warm_up=5 s", "measure.duration=20 s")
+    shorter = ("measure.warm_up=5 s", "measure.duration=20 s", 'measure.capture="bottleneck"')
     options = [word for pair in shorter for word in ("--set", pair)]
-    answer = aqmlab(*shlex.split(run), *options, "--json")
+    answer = aqmlab("run", str(quickstart), "--out", "run", *options, "--json")
     assert answer.status == 0, answer.err
     started = json.loads(answer.out)["responses"]["all"]["started"]
-    answer = aqmlab(*shlex.split(convert), "--json")
+    capture = ("run/capture.pcapng", "-o", "link.cvec")
+    answer = aqmlab("traffic", "from-capture", *capture, "--json")
     assert json.loads(answer.out)["connections"]["made"] > started
-    replayed = scenario.replace('"30 s"', '"5 s"').replace('"200 s"', '"15 s"')
+    replayed = scenario.replace('"10 s"', '"5 s"').replace('"50 s"', '"15 s"')
     assert replayed != scenario
     (elsewhere / "mine.toml").write_text(replayed)
-    answer = aqmlab(*shlex.split(compare))
+    queues = "topology.bottleneck.discipline=droptail-240,fq-codel"
+    answer = aqmlab("compare", "mine.toml", "--vary", queues, "-o", "mine.svg")
     assert answer.status == 0, answer.err
     assert "fq-codel" in answer.out
     assert (elsewhere / "mine.svg").read_text().startswith("<svg")

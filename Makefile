@@ -198,6 +198,10 @@ validate: build  ## what each discipline's paper promises: docs/validation.md; A
 	@[ out/validate/runs -nt python/aqmlab/_native.abi3.so ] || rm -rf out/validate/runs  # of another engine
 	$(BIN)/python -m aqmlab.validation.disciplines $(ARGS)
 
+.PHONY: baselines
+baselines: build  ## the baselines of report cards, which ship with the package; ARGS="--tier quick"
+	$(BIN)/python -m aqmlab.cards.renew $(ARGS)
+
 .PHONY: figures
 figures: build  ## the figure of README.md
 	$(COMPARE) >/dev/null

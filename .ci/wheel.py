@@ -32,6 +32,7 @@ STEPS = (
     "aqmlab list scenarios",
     "aqmlab list papers",
     "aqmlab explain p50_s",
+    "aqmlab evaluate codel --only a-base --seeds 1",
     "aqmlab report runs office -o report.html",
     "aqmlab report office -o report.pdf",
     "aqmlab reproduce christiansen2000 --quick",
@@ -114,17 +115,21 @@ def four_ways(work: Path, programs: Path, environment: dict[str, str]) -> None:
 
 
 def not_shipped(wheel: Path) -> list[str]:
-    """The files of scenarios and papers that a wheel lacks."""
+    """The files of scenarios, papers, suites and their baselines that a wheel lacks."""
     with zipfile.ZipFile(wheel) as archive:
         inside = set(archive.namelist())
     files = subprocess.run(
-        ["git", "ls-files", "scenarios", "papers"],
+        ["git", "ls-files", "scenarios", "papers", "python/aqmlab/cards"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     ).stdout.splitlines()
-    return [name for name in files if f"aqmlab/shipped/{name}" not in inside]
+    shipped = {"python": "", "scenarios": "aqmlab/shipped/", "papers": "aqmlab/shipped/"}
+    places = {
+        name: shipped[name.partition("/")[0]] + name.removeprefix("python/") for name in files
+    }
+    return [name for name, place in places.items() if place not in inside]
 
 
 def main() -> None:

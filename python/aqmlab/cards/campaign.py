@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -61,9 +61,9 @@ def jobs_of(
     return found
 
 
-def missing(jobs: Sequence[Job], store: Store) -> list[Job]:
-    """Those that the store lacks, each scenario once."""
-    by_key = {job.scenario.key: job for job in jobs}
+def missing(jobs: Sequence[Job], store: Store, known: Container[str] = ()) -> list[Job]:
+    """Those that the store lacks and whose keys are not known, each scenario once."""
+    by_key = {job.scenario.key: job for job in jobs if job.scenario.key not in known}
     return [job for key, job in by_key.items() if store.find(key) is None]
 
 
@@ -84,6 +84,7 @@ def make(
     pool: Scheduler,
     take: Callable[[Run, Cell], _Taken],
     progress: OnProgress = lambda _: None,
+    known: Mapping[str, _Taken] | None = None,
 ) -> list[Made[_Taken]]:
     """Makes what is missing, and takes what is wanted of every run, in the order of the jobs.
 
@@ -94,6 +95,7 @@ def make(
         pool: who makes them.
         take: what is wanted of a run; called from several threads.
         progress: called with the share that is done.
+        known: what was taken of some runs elsewhere, by their key.
     """
     check_output_folder(store.root)
     shares = [0.0] * len(lacking)
@@ -110,7 +112,7 @@ def make(
             for job, outcome in zip(lacking, made, strict=True)
             if isinstance(outcome, AqmlabError)
         }
-    return [Made(job, _outcome(job, errors, store, take)) for job in jobs]
+    return [Made(job, _outcome(job, errors, store, take, known or {})) for job in jobs]
 
 
 def _outcome(
@@ -118,9 +120,12 @@ def _outcome(
     errors: dict[str, AqmlabError],
     store: Store,
     take: Callable[[Run, Cell], _Taken],
+    known: Mapping[str, _Taken],
 ) -> _Taken | AqmlabError:
     """What was taken of a run, or why there is none."""
     key = job.scenario.key
+    if key in known:
+        return known[key]
     if key in errors:
         return errors[key]
     return take(Run.open(store.path(key)), job.cell)

@@ -10,6 +10,7 @@ from typing import Any
 from aqmlab import _native
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.words import counted
+from aqmlab.cards.baselines import shipped
 from aqmlab.cards.campaign import Job, Made, estimated_seconds, jobs_of, make, missing
 from aqmlab.cards.candidates import DROPTAIL, Candidate, candidate, named
 from aqmlab.cards.card import TIERS, Card, card_rows
@@ -23,7 +24,7 @@ from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.run import Run
 from aqmlab.scenario.vary import seeds as parsed_seeds
 
-__all__ = ["BASELINES", "SEEDS", "evaluate", "tier_cells"]
+__all__ = ["BASELINES", "SEEDS", "evaluate", "numbers_of_baselines", "tier_cells"]
 
 
 BASELINES = ("fq-codel", "pie", "dualpi2", "cake")
@@ -53,8 +54,8 @@ def evaluate(
 ) -> Card:
     """Makes the report card of a queue discipline.
 
-    What the store has is not run again: an evaluation that was interrupted goes on, and the
-    baselines are run once for each version of the engine.
+    What the store has is not run again: an evaluation that was interrupted goes on. The numbers
+    of the usual baselines ship with the package, as long as the engine is the one that made them.
 
     Args:
         queue: a plug-in's file, a preset or a kind, with parameters behind a colon:
@@ -101,11 +102,36 @@ def evaluate(
         bar(f"evaluating {under_test.name}", progress) as on_progress,
         schedulers.scheduler(scheduler, jobs) as pool,
     ):
-        lacking = missing(planned, runs_store)
+        known = shipped(planned)
+        lacking = missing(planned, runs_store, known)
         if say is not None and lacking:
             say(_plan(planned, lacking, estimated_seconds(lacking, pool)))
-        made = make(planned, lacking, runs_store, pool, _taken, on_progress)
+        made = make(planned, lacking, runs_store, pool, _taken, on_progress, known)
     return _card(under_test, made, planned, tier, only, numbers, [*others])
+
+
+def numbers_of_baselines(
+    tier: str, *, jobs: int | None = None, store: str | os.PathLike[str] | None = None
+) -> list[tuple[Job, dict[str, float]]]:
+    """What a card takes of every run of drop-tail and of the usual baselines.
+
+    Raises:
+        AqmlabError: a run failed.
+    """
+    queues = [named(name) for name in (DROPTAIL, *BASELINES)]
+    planned = jobs_of(tier_cells(tier), queues, SEEDS[tier])
+    runs = Store(Path(store) if store is not None else STORE_ROOT)
+    runs.tidy()
+    with bar("baselines", None) as on_progress, schedulers.scheduler(None, jobs) as pool:
+        made = make(planned, missing(planned, runs), runs, pool, _taken, on_progress)
+    return [(one.job, _succeeded(one)) for one in made]
+
+
+def _succeeded(made: Made[dict[str, float]]) -> dict[str, float]:
+    """What was taken of a run; an error if it failed."""
+    if isinstance(made.outcome, AqmlabError):
+        raise made.outcome
+    return made.outcome
 
 
 def tier_cells(tier: str, only: Sequence[str] = ()) -> list[Cell]:
@@ -131,8 +157,8 @@ def _plan(planned: Sequence[Job], lacking: Sequence[Job], seconds: float) -> str
     own = sum(job.queue == "candidate" for job in lacking)
     found = len({job.scenario.key for job in planned}) - len(lacking)
     return (
-        f"{counted(len(lacking), 'run')} to make, {own} of the candidate; {found} found in the "
-        f"store; about {_duration(seconds)}"
+        f"{counted(len(lacking), 'run')} to make, {own} of the candidate; {found} known already; "
+        f"about {_duration(seconds)}"
     )
 
 

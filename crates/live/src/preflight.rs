@@ -158,6 +158,13 @@ pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
                 class.name
             ));
         }
+        if let Some(size) = class.write_size {
+            return refuse(format!(
+                "traffic.{}.write_size: found {size}, but the live bed hands a message to the \
+                 kernel in one write; leave it out",
+                class.name
+            ));
+        }
         if class.model.parameters().is_endless() && class.stop.is_some() {
             return refuse(format!(
                 "traffic.{}.stop: found one, but a kernel cannot be made to forget connections \

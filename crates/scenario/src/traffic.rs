@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use aqmlab_declare::check::Problem;
 use aqmlab_declare::tagged::{self, Located};
 use aqmlab_declare::{Declared, parameters};
-use aqmlab_net::Time;
+use aqmlab_net::{Bytes, Time};
 use aqmlab_traffic::{Activity, Direction, Model, Opening, Rtt, Starts, Subset};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -33,6 +33,9 @@ pub struct Traffic {
     pub path: Option<String>,
     /// The stacks of its end points.
     pub tcp: Stacks,
+    /// Bytes that its applications write at a time; `None`: a message at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_size: Option<Bytes>,
     /// Differentiated services code point of its packets, 0 to 63.
     pub dscp: u8,
     /// When it begins, or each of its flows.
@@ -69,6 +72,12 @@ pub(crate) struct Common {
     #[param(default)]
     #[schemars(default = "default_tcp_name")]
     tcp: Stacks,
+    /// Most bytes that an application writes at a time, as a server does that copies a file to its
+    /// socket in blocks. A message above it leaves as several writes at one instant, and Nagle's
+    /// rule is asked after each: where the first writes fit the window, their remainders travel
+    /// as short segments. Left out: a message is one write.
+    #[param(least = Bytes(1))]
+    write_size: Option<Bytes>,
     /// Differentiated services code point of its packets, 0 to 63, for disciplines with service
     /// classes.
     #[param(default, most = 63, words = "a code point is 0 to 63")]
@@ -176,6 +185,7 @@ impl Traffic {
             rtt: common.rtt,
             path: common.path,
             tcp: common.tcp,
+            write_size: common.write_size,
             dscp: common.dscp,
             start: common.start,
             stop: common.stop,

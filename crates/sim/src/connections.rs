@@ -343,6 +343,12 @@ impl Connections {
         };
         let end = &mut connection.ends[role as usize];
         let mut out = Outgoing::new(network, now, index, role);
+        let mut bytes = bytes;
+        // Behind a full segment that waits, further writes change nothing: they are one.
+        while bytes > stack.write_size() && end.unsent() < cx.profile.mss.0 {
+            end.write(stack.write_size(), cx, &mut out);
+            bytes -= stack.write_size();
+        }
         if bytes > 0 && close && cx.profile.closes_with_write {
             end.write_last(bytes, cx, &mut out);
         } else {

@@ -38,10 +38,12 @@ pub(crate) struct Stack {
     profiles: [Arc<Profile>; 2],
     /// By role, segment size and send buffer.
     variants: HashMap<(Role, u64, u64), Arc<Profile>>,
+    /// Most bytes that an application writes at a time.
+    write_size: u64,
 }
 
 impl Stack {
-    pub(crate) fn new(stacks: &Stacks) -> Self {
+    pub(crate) fn new(stacks: &Stacks, write_size: Option<Bytes>) -> Self {
         let profiles = match stacks.same() {
             Some(stack) => {
                 let stack = Arc::new(stack.clone());
@@ -52,7 +54,13 @@ impl Stack {
         Self {
             profiles,
             variants: HashMap::new(),
+            write_size: write_size.map_or(u64::MAX, |size| size.0),
         }
+    }
+
+    /// Most bytes that an application writes at a time.
+    pub(crate) const fn write_size(&self) -> u64 {
+        self.write_size
     }
 
     /// The profiles of clients and servers.

@@ -147,7 +147,7 @@ impl<Q: EventQueue> World<Q> {
         let stacks: Vec<Stack> = scenario
             .traffic
             .iter()
-            .map(|class| Stack::new(&class.tcp))
+            .map(|class| Stack::new(&class.tcp, class.write_size))
             .collect();
         let ports = links.iter().zip(&names);
         let ports: Vec<Port<Event>> = ports

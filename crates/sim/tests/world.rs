@@ -219,6 +219,22 @@ fn an_uncontended_transfer_takes_the_hand_computed_time() {
 }
 
 #[test]
+fn a_message_in_several_writes_leaves_in_the_segments_of_each() {
+    // 14,600 bytes in segments of 1,460 and an initial window of 4,380.
+    let packets = |size: &str, nagle: bool| {
+        let text = ONE_TRANSFER.replace("\"rfc\"", &format!("\"rfc\", nagle = {nagle}"));
+        let text = format!("{text}\n{size}");
+        run(&text).links["bottleneck"]["forward"].arrived_packets
+    };
+    let whole = packets("", true);
+    assert_eq!(packets("write_size = \"14600 bytes\"", true), whole);
+    // 1,460 + 588, 1,460; Nagle's rule holds the next 588. The rest are 11,092 bytes: 8 segments.
+    assert_eq!(packets("write_size = \"2 KiB\"", true), whole + 1);
+    // 1,460 + 588, 1,460 + 588. The rest are 10,504 bytes: 8 segments.
+    assert_eq!(packets("write_size = \"2 KiB\"", false), whole + 2);
+}
+
+#[test]
 fn bulk_transfers_fill_the_link_up_to_the_framing() {
     let summary = run(r#"
         [measure]

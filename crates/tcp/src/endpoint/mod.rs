@@ -206,6 +206,11 @@ impl Endpoint {
         self.sender.space().in_flight()
     }
 
+    /// Bytes that the application has written and that were never sent.
+    pub fn unsent(&self) -> u64 {
+        self.sender.space().unsent()
+    }
+
     /// The oldest sequence number not acknowledged: restores those that were cut to 32 bits.
     #[inline]
     pub fn oldest_unacknowledged(&self) -> u64 {

@@ -139,6 +139,11 @@ impl Space {
         self.max - self.una
     }
 
+    /// Bytes written and never sent.
+    pub(crate) fn unsent(&self) -> u64 {
+        self.end.saturating_sub(self.max)
+    }
+
     /// Everything is acknowledged, the FIN included.
     #[inline]
     pub(crate) fn is_finished(&self) -> bool {

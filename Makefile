@@ -202,6 +202,12 @@ validate: build  ## what each discipline's paper promises: docs/validation.md; A
 baselines: build  ## the baselines of report cards, which ship with the package; ARGS="--tier quick"
 	$(BIN)/python -m aqmlab.cards.renew $(ARGS)
 
+.PHONY: leaderboard
+leaderboard: build $(STAMPS)/requirements-dev  ## the cards of every queue side by side: docs/leaderboard.md
+	$(BIN)/aqmlab evaluate --all --out out/cards $(ARGS)
+	cp out/cards/leaderboard.csv docs/leaderboard.csv
+	AQMLAB_REWRITE=1 $(BIN)/python -m pytest tests/test_leaderboard.py -q -k page
+
 .PHONY: figures
 figures: build  ## the figure of README.md
 	$(COMPARE) >/dev/null

@@ -51,7 +51,9 @@ python_display_short_literal_types = True
 
 html_context = {"default_mode": "auto"}  # light or dark as the reader has it
 html_theme = "pydata_sphinx_theme"
-html_static_path = ["static"]
+# The table of the leaderboard is sorted as in the page that `aqmlab evaluate --all` writes.
+html_static_path = ["static", "../../python/aqmlab/cards/templates/sort.js"]
+html_js_files = ["sort.js"]
 html_css_files = ["site.css"]
 # It stands alone, and its output needs the place.
 html_sidebars: dict[str, list[str]] = {"tutorial": []}

@@ -26,6 +26,7 @@ SUITES: Mapping[str, str] = {
     "tcpeval": "Common TCP evaluation suite, draft-irtf-iccrg-tcpeval-01, July 2014",
     "rfc8867": "Test cases for interactive media, RFC 8867 and RFC 8868, January 2021",
     "responsiveness": "Responsiveness, draft-ietf-ippm-responsiveness-09, July 2026",
+    "access": "Responsiveness and a household on ten access links",
     "card": "The tests of the report card",
 }
 """Names of the suites, and their sources."""

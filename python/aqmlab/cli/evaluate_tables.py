@@ -23,6 +23,7 @@ from aqmlab.cards.suites import Row, measures
 from aqmlab.errors import AqmlabError
 
 __all__ = [
+    "folder_name",
     "left_out",
     "listed",
     "listed_json",
@@ -30,6 +31,7 @@ __all__ = [
     "observed_json",
     "print_card",
     "write_card",
+    "written",
 ]
 
 
@@ -154,9 +156,9 @@ def print_card(
     """Writes the card's files, and prints the card."""
     from aqmlab.cards.page import page
 
-    folder = directory or RUNS_ROOT / "cards" / _folder_name(card.name)
+    folder = directory or RUNS_ROOT / "cards" / folder_name(card.name)
     check_output_folder(folder)
-    written = _written(card, folder)
+    files = written(card, folder)
     if as_json:
         beside = {} if comparison is None else {"comparison": comparison.to_json()}
         print_json({**card.to_json(), **beside})
@@ -169,13 +171,13 @@ def print_card(
         for line in comparison.regressions:
             out(f"  worse: {line}")
     out("")
-    for line in textwrap.wrap(f"written: {', '.join(map(str, written))}", 80):
+    for line in textwrap.wrap(f"written: {', '.join(map(str, files))}", 80):
         out(line)
     if card.failures:
         out(f"{counted(len(card.failures), 'run')} of the candidate failed")
 
 
-def _folder_name(name: str) -> str:
+def folder_name(name: str) -> str:
     """The name of a candidate as a folder has it."""
     return re.sub(r"[^\w.-]+", "-", name).strip("-")
 
@@ -185,7 +187,7 @@ def write_card(card: Card, path: Path) -> None:
     write_text(path, json.dumps(card.to_json(), indent=1, ensure_ascii=False) + "\n")
 
 
-def _written(card: Card, folder: Path) -> list[Path]:
+def written(card: Card, folder: Path) -> list[Path]:
     """Writes the files of a card."""
     from aqmlab.cards.html import write_html, write_pdf  # it loads what draws
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,9 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from aqmlab._util.console import Progress, out, print_json, say, show
-from aqmlab._util.files import write_text
+from aqmlab._util.files import check_output_folder, write_text
+from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.words import counted
-from aqmlab.cards import candidates, overview, suites
+from aqmlab.cards import candidates, leaderboard, overview, suites
 from aqmlab.cards.card import TIERS, Card, card_rows
 from aqmlab.cards.evaluation import BASELINES, evaluate
 from aqmlab.cards.generator import CUBIC
@@ -41,12 +43,18 @@ def command(
             show_default=False,
         ),
     ] = None,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Make the cards of every shipped discipline, and a table of their grades."
+        ),
+    ] = False,
     suite: Annotated[
         str | None,
         typer.Option(
             metavar="SUITE",
             help="Run one suite by its section numbers instead of the card: rfc7928, rfc9743, "
-            "tcpeval, rfc8867, responsiveness or card.",
+            "tcpeval, rfc8867, responsiveness, access or card.",
         ),
     ] = None,
     listed: Annotated[
@@ -143,13 +151,28 @@ def command(
             "--control: found it without --suite; cards of congestion controls are not made yet, "
             "--suite rfc9743 runs their tests"
         )
+    numbers = None if seeds is None else vary.seeds(seeds)
+    how: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "store": store, "say": say}
+    if everything:
+        _refuse_beside_all(
+            {"QUEUE": queue, "--suite": suite, "--write": write, "--against": against}
+        )
+        baselines = _split(baseline) or BASELINES
+        _all(
+            directory,
+            tier=tier,
+            baselines=baselines,
+            only=words,
+            seeds=numbers,
+            how=how,
+            as_json=as_json,
+        )
+        return
     if queue is None and control is None:
         raise AqmlabError(
             "QUEUE: found none; expected a plug-in file, a preset or a kind, such as fq-codel; "
             "--list prints the tests"
         )
-    numbers = None if seeds is None else vary.seeds(seeds)
-    how: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "store": store, "say": say}
     if suite is not None or write is not None:
         if against is not None:
             raise AqmlabError("--against: found it with a suite; only cards are compared")
@@ -178,6 +201,58 @@ def command(
         if comparison.regressions and not update:
             found = counted(len(comparison.regressions), "regression")
             raise RunError(f"{found} against {against}; the first: {comparison.regressions[0]}")
+
+
+def _all(
+    directory: Path | None,
+    *,
+    tier: str,
+    baselines: Sequence[str],
+    only: Sequence[str],
+    seeds: Sequence[int] | None,
+    how: Mapping[str, Any],
+    as_json: bool,
+) -> None:
+    """Makes the cards one after the other; what the store has is not run again."""
+    folder = directory or RUNS_ROOT / "cards"
+    check_output_folder(folder)
+    cards = []
+    with Progress("evaluate") as progress:
+        for entry in leaderboard.entries():
+            card = evaluate(
+                entry.queue,
+                tier=tier,
+                baselines=baselines,
+                only=only,
+                seeds=seeds,
+                progress=progress.task(entry.kind),
+                **how,
+            )
+            evaluate_tables.written(card, folder / evaluate_tables.folder_name(card.name))
+            cards.append((entry, card))
+    rows = leaderboard.rows_of(cards)
+    names = {entry.kind: evaluate_tables.folder_name(card.name) for entry, card in cards}
+    files = leaderboard.write(rows, [names[row["kind"]] for row in rows], folder)
+    if as_json:
+        print_json(rows)
+        return
+    show(leaderboard.table(rows))
+    out("")
+    for limit in leaderboard.LIMITS:
+        for line in textwrap.wrap(limit, 80, initial_indent="- ", subsequent_indent="  "):
+            out(line)
+    out("")
+    for line in textwrap.wrap(
+        f"written: {len(cards)} cards below {folder}, {', '.join(map(str, files))}", 80
+    ):
+        out(line)
+
+
+def _refuse_beside_all(given: Mapping[str, object]) -> None:
+    """An error if something was given that has no meaning with --all."""
+    for name, value in given.items():
+        if value is not None:
+            raise AqmlabError(f"--all: found it with {name}; expected one of them")
 
 
 def _reference(against: Path | None, *, update: bool) -> Card | None:

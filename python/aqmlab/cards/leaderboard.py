@@ -1,0 +1,175 @@
+"""Cards of many queues side by side: a table that can be sorted, and what it does not say."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from aqmlab._util.files import write_text
+from aqmlab._util.table import TableModel
+from aqmlab.cards.card import AREAS, Card, about_seeds
+from aqmlab.cards.scoring import VERSION, Area
+
+__all__ = ["LIMITS", "Entry", "entries", "markdown", "read", "rows_of", "table", "write"]
+
+
+_HERE = Path(__file__).parent
+LIMITS = (
+    "Parameters are defaults, or listed. A queue that is tuned for its link can do better.",
+    "Authors tuned most queues on tests of their own, which may resemble these or not.",
+    "The quick tier has 25 settings and three seeds: look at the intervals.",
+    "All queues get the same buffer in bytes, not the one that their authors recommend.",
+    "Senders do not use ECN in the quick tier. Queues that mark show nothing of it.",
+    "There is no overall rank: which area matters is your decision.",
+)
+"""What a table of grades does not say."""
+_SCORED = ("grade", "score", "low", "high")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A queue of the table."""
+
+    kind: str
+    queue: str
+    """As ``aqmlab evaluate`` names it."""
+    chosen: str
+    """Why it has these parameters; empty: it has its defaults."""
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Every queue discipline that ships with the package."""
+    with (_HERE / "suites" / "queues.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(Entry(**row) for row in csv.DictReader(file))
+
+
+def rows_of(cards: Sequence[tuple[Entry, Card]]) -> list[dict[str, str]]:
+    """A row for each card, in the order of their kinds: what the files hold."""
+    found = []
+    for entry, card in sorted(cards, key=lambda pair: pair[0].kind):
+        failed = [gate.rule.name for gate in card.gates if gate.passed is False]
+        row = {
+            "kind": entry.kind,
+            "queue": entry.queue,
+            "chosen": entry.chosen,
+            "gates_failed": " ".join(failed),
+        }
+        for area in card.areas:
+            row |= {f"{area.name}_{key}": _text(area, key) for key in _SCORED}
+        found.append(
+            row
+            | {
+                "card": str(VERSION),
+                "tier": card.tier,
+                "seeds": about_seeds(card.seeds),
+                "engine": card.engine,
+            }
+        )
+    return found
+
+
+def _text(area: Area, key: str) -> str:
+    """A number of an area with three decimals; empty if there is none."""
+    if key == "grade":
+        return area.grade
+    if area.score is None:
+        return ""
+    value = {"score": area.score.mean, "low": area.score.low, "high": area.score.high}[key]
+    return f"{value:.3f}" if math.isfinite(value) else ""
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """The rows of a written table."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [*csv.DictReader(file)]
+
+
+def _areas(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """The areas that have a score somewhere."""
+    return [name for name in AREAS if any(row[f"{name}_score"] for row in rows)]
+
+
+def table(rows: Sequence[Mapping[str, str]]) -> TableModel:
+    """Grades for a terminal."""
+    names = _areas(rows)
+    made = TableModel()
+    made.add_key("queue")
+    for name in names:
+        made.add_number(name)
+    made.add_text("gates failed")
+    for row in rows:
+        cells = (row[f"{name}_grade"] for name in names)
+        made.add_row(row["queue"].partition(":")[0], *cells, row["gates_failed"].replace(" ", ", "))
+    return made
+
+
+def markdown(rows: Sequence[Mapping[str, str]]) -> str:
+    """The table of docs/leaderboard.md: grades, scores and their 95 % intervals."""
+    return "\n".join(_markdown(rows)) + "\n"
+
+
+def _markdown(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    names = _areas(rows)
+    yield f"| queue | {' | '.join(names)} | gates failed |"
+    yield f"| --- |{' ---: |' * len(names)} --- |"
+    for row in rows:
+        cells = [_cell(row, name) for name in names]
+        link = f"[{row['kind']}](disciplines/{row['kind']}.md)"
+        failed = row["gates_failed"].replace(" ", ", ") or "none"
+        yield f"| {link} | {' | '.join(cells)} | {failed} |"
+
+
+def _cell(row: Mapping[str, str], area: str) -> str:
+    """A grade with its score and interval."""
+    if not row[f"{area}_score"]:
+        return "?"
+    score, low, high = (_short(row[f"{area}_{key}"]) for key in ("score", "low", "high"))
+    span = f" ({low} to {high})" if low else ""
+    return f"{score} {row[f'{area}_grade']}{span}"
+
+
+def _short(text: str) -> str:
+    """A score with two decimals; no minus before zero."""
+    return f"{float(text) + 0.0:.2f}".replace("-0.00", "0.00") if text else ""
+
+
+def write(rows: Sequence[Mapping[str, str]], cards: Sequence[str], folder: Path) -> list[Path]:
+    """Writes ``leaderboard.csv`` and ``leaderboard.html``.
+
+    Args:
+        rows: those of :func:`rows_of`.
+        cards: the folder of each row's card, relative to `folder`.
+        folder: where they go.
+    """
+    import jinja2
+
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, [*rows[0]], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("aqmlab.cards"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    names = _areas(rows)
+    page = environment.get_template("leaderboard.html").render(
+        areas=names,
+        rows=[
+            (row, card, [(row[f"{name}_score"], _cell(row, name)) for name in names])
+            for row, card in zip(rows, cards, strict=True)
+        ],
+        limits=LIMITS,
+        about=rows[0],
+        sort=(_HERE / "templates" / "sort.js").read_text(encoding="utf-8"),
+    )
+    files = [folder / "leaderboard.csv", folder / "leaderboard.html"]
+    write_text(files[0], stream.getvalue())
+    write_text(files[1], page)
+    return files

@@ -9,6 +9,7 @@ from pathlib import Path
 import aqmlab as package
 import pypdf
 import pytest
+from aqmlab.cards.criteria import criteria
 from aqmlab.cards.page import page
 from aqmlab.errors import AqmlabError
 from conftest import Cli
@@ -202,6 +203,78 @@ def test_a_broken_queue_fails_its_gate_alone(gate: str, text: str, store: Path) 
     assert "--write FOLDER" in " ".join(text_page.split())
 
 
+WINDOW = """
+from aqmlab.plugins import Control
+
+
+class Window(Control):
+    \"\"\"A window of BYTES, whatever happens.\"\"\"
+
+    def start(self, event):
+        event.cwnd = BYTES
+
+    def on_ack(self, event):
+        event.cwnd = BYTES
+
+    def on_loss(self, event):
+        event.ssthresh = BYTES
+        event.cwnd = BYTES
+"""
+
+
+@pytest.fixture(scope="module")
+def cubic(store: Path) -> package.Card:
+    """A card of CUBIC, few tests."""
+    only = ("c-collapse", "c-many", "c-start")
+    return package.evaluate(control="cubic", only=only, seeds=[1, 2], store=store, progress=False)
+
+
+def test_cubic_scores_one(cubic: package.Card) -> None:
+    assert [test.score for test in cubic.tests] == [1.0]
+    assert cubic.grade("speed") == "A"
+    names = {gate.rule.name: gate.passed for gate in cubic.gates}
+    assert names["backoff"] is names["collapse"] is names["runs"] is True
+    assert names["harm"] is None
+    text = "\n".join(str(part) for part in page(cubic))
+    assert "Beside CUBIC, of 3 numbers" in text
+    assert "Must explain, there is no test: 5.3.1" in " ".join(text.split())
+
+
+def test_criteria_are_those_of_the_rfc(cubic: package.Card) -> None:
+    found = {one.section: one for one in criteria(cubic)}
+    assert found["5.1.1"].answer == "backoff pass, collapse pass"
+    assert not found["5.2.1"].answer
+    assert found["5.2.1"].later
+    assert found["5.2.1"].why == "c-harm, quick tier"
+    assert not found["5.3.1"].later
+
+
+def test_a_control_is_read_back(cubic: package.Card) -> None:
+    Path("card.json").write_text(json.dumps(cubic.to_json()))
+    again = package.Card.load("card.json")
+    assert again.to_json() == cubic.to_json()
+    assert {*again.compare(cubic).to_json()["changes"][0]} >= {"test", "verdict"}
+    overall = again.overall({"speed": 2})
+    assert overall.grade == "A"
+    with pytest.raises(AqmlabError, match="which is no area"):
+        again.overall({"ecn": 1})
+
+
+@pytest.mark.parametrize(
+    ("gate", "packets", "only"),
+    [("loss", 120, "c-loss"), ("harm", 120, "c-harm"), ("return", 2, "c-steps")],
+)
+def test_a_broken_control_fails_its_gate_alone(
+    gate: str, packets: int, only: str, store: Path
+) -> None:
+    file = Path(f"{gate}.py")
+    file.write_text(WINDOW.replace("BYTES", str(1448.0 * packets)))
+    card = package.evaluate(
+        control=str(file), only=[only], seeds=[1], store=store, progress=False, baselines=["reno"]
+    )
+    assert [one.rule.name for one in card.gates if one.passed is False] == [gate]
+
+
 def test_the_card_is_read_back(store: Path) -> None:
     card = card_of("codel", store)
     Path("card.json").write_text(json.dumps(card.to_json()))
@@ -239,7 +312,9 @@ def test_the_command_writes_the_card(aqmlab: Cli, store: Path) -> None:
     assert "one long flow" in page_text
     assert not re.search(r"""(?:src|href)=["'](?!#)""", page_text)
     [sheet] = pypdf.PdfReader("runs/cards/codel/card.pdf").pages
-    assert "codel: report card" in sheet.extract_text()
+    text = sheet.extract_text()
+    assert "codel: report card" in text
+    assert re.search(r"a-base +wait p95 ms", text)
     assert sheet.mediabox.width == pytest.approx(595.5, abs=1)
     again = aqmlab("evaluate", *arguments, "--json")
     assert json.loads(again.out) == json.loads(Path("runs/cards/codel/card.json").read_text())

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 import pytest
-from aqmlab.cards.scoring import GATES, Test, areas, gates, grade, scored_tests
+from aqmlab.cards.gates import CONTROL_GATES, GATES, gates
+from aqmlab.cards.scoring import SOLO, Test, areas, grade, overall, scored_controls, scored_tests
 from aqmlab.cards.suites import Measure
 from aqmlab.results.statistics import estimate
 
@@ -261,3 +262,105 @@ def test_a_gate_without_its_test_is_not_passed() -> None:
     frame = made(of("-", name="gate:age"), {"x": [1.0]})
     [outage] = [gate for gate in gates(frame, "x", []) if gate.rule.name == "outage"]
     assert outage.passed is None
+
+
+CONTROL_LIMITS = {
+    "backoff": (0.1, 5.0),
+    "collapse": (0.9, 0.3),
+    "loss": (0.01, 0.08),
+    "starvation": (0.6, 0.05),
+    "harm": (0.7, 0.02),
+    "calls": (3.8, 1.2),
+    "ecn": (0.01, 0.95),
+    "return": (0.9, 0.1),
+}
+BESIDE = {"harm": 0.8, "calls": 4.0}
+"""What CUBIC leaves in the same place; of other gates the good value."""
+
+
+@pytest.mark.parametrize("broken", [None, *CONTROL_LIMITS])
+def test_each_gate_of_controls_fails_alone(broken: str | None) -> None:
+    frame = pl.concat(
+        [
+            made(
+                of("-", name=f"gate:{name}"),
+                {
+                    "x": [good, bad if name == broken else good],
+                    "cubic": [BESIDE.get(name, good)] * 2,
+                },
+            )
+            for name, (good, bad) in CONTROL_LIMITS.items()
+        ]
+    )
+    found = gates(frame, "x", [], CONTROL_GATES)
+    assert [gate.rule.name for gate in found] == [rule.name for rule in CONTROL_GATES]
+    assert [gate.rule.name for gate in found if not gate.passed] == ([broken] if broken else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "cubic"),
+    [("loss", 0.09, 0.02), ("harm", 0.05, 0.2), ("calls", 1.2, 2.5)],
+)
+def test_gates_excuse_what_cubic_does_too(name: str, value: float, cubic: float) -> None:
+    frame = made(of("-", name=f"gate:{name}"), {"x": [value], "cubic": [cubic]})
+    [gate] = [gate for gate in gates(frame, "x", [], CONTROL_GATES) if gate.rule.name == name]
+    assert gate.passed
+
+
+def control(numbers: Numbers, letter: str = "D", unit: str = "ms") -> Test:
+    measure = of(letter, unit)
+    [test] = scored_controls(
+        made(measure, numbers),
+        [measure],
+        {"t": "delay"},
+        candidate="x",
+        cubic="cubic",
+        baselines=["cubic", "bbr3"],
+    )
+    return test
+
+
+@pytest.mark.parametrize(
+    ("letter", "unit", "cubic", "candidate"),
+    [
+        ("D", "ms", 0.02, 0.04),  # twice the delay
+        ("D", "%", 0.01, 0.05),  # five times the loss
+        ("T", "s", 3.0, 6.0),
+        ("R", "Mbit/s", 8e6, 4e6),
+        ("F", "", 0.9, 0.65),
+        ("U", "", 4.0, 3.0),
+    ],
+)
+def test_cubic_scores_one_and_the_bound_scores_zero(
+    letter: str, unit: str, cubic: float, candidate: float
+) -> None:
+    beside = {"cubic": [cubic] * 3, "bbr3": [cubic] * 3}
+    assert control({"x": [cubic] * 3, **beside}, letter, unit).score == pytest.approx(1.0)
+    assert control({"x": [candidate] * 3, **beside}, letter, unit).score == pytest.approx(0.0)
+
+
+def test_harm_is_what_others_lose() -> None:
+    """Ware et al.: 10 Mbit/s alone, 5 beside CUBIC, 3 beside the candidate: 0.5 and 0.7."""
+    rates: Numbers = {"x": [3e6] * 3, "cubic": [5e6] * 3, "bbr3": [4e6] * 3, SOLO: [10e6] * 3}
+    [rate] = control(rates, "H", "Mbit/s").measures
+    assert rate.candidate == pytest.approx(0.7)
+    assert rate.reference == pytest.approx(0.5)
+    assert rate.score == pytest.approx(1 - 0.2 / 0.25)
+    assert rate.others["bbr3"] == pytest.approx(0.6)
+    waits: Numbers = {"x": [0.1] * 3, "cubic": [0.05] * 3, "bbr3": [0.05] * 3, SOLO: [0.02] * 3}
+    [wait] = control(waits, "H").measures
+    assert wait.candidate == pytest.approx(0.8)
+    assert wait.reference == pytest.approx(0.6)
+    without = {name: values for name, values in rates.items() if name != SOLO}
+    with pytest.raises(ValueError, match="not enough values"):
+        control(without, "H", "Mbit/s")
+
+
+def test_weights_make_one_grade() -> None:
+    tests = [scored(WAITS), scored({**WAITS, "x": WAITS["dt"]})]
+    tests[1] = Test("u", "users", tests[1].measures, tests[1].by_seed)
+    first, second = (test.score or 0.0 for test in tests)
+    area = overall(tests, {"users": 3, "delay": 1, "ecn": 5})
+    assert area.score is not None
+    assert area.score.mean == pytest.approx((first + 3 * second) / 4)
+    assert overall(tests, {"ecn": 1}).score is None

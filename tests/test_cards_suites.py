@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
 import pytest
-from aqmlab.cards.candidates import candidate
+from aqmlab.cards.candidates import candidate, control
 from aqmlab.cards.card import TIERS
 from aqmlab.cards.evaluation import SEEDS, tier_cells
 from aqmlab.cards.generator import cells, scenario_of, toml_of
+from aqmlab.cards.kinds import CONTROL, QUEUE
 from aqmlab.cards.overview import suite_cells
 from aqmlab.cards.suites import SUITES, chosen, measures, rows
 from conftest import ROOT, Cli
@@ -26,16 +28,16 @@ def test_every_row_is_a_scenario_or_says_why_not(suite: str) -> None:
             assert scenario.title.startswith(row.id)
 
 
-@pytest.mark.parametrize("control", ["reno", "bbr1", "bbr3", "ledbat-plus-plus"])
-def test_controls_take_the_place_of_the_subject(control: str) -> None:
+@pytest.mark.parametrize("name", ["reno", "bbr1", "bbr3", "ledbat-plus-plus"])
+def test_controls_take_the_place_of_the_subject(name: str) -> None:
     queue = candidate("droptail")
-    for suite in ("rfc9743", "tcpeval", "rfc8867"):
+    for suite in ("rfc9743", "tcpeval", "rfc8867", "card-controls"):
         for row in rows(suite):
             for cell in cells(row)[:1]:
-                scenario = scenario_of(cell, queue, f'"{control}"')
+                scenario = scenario_of(cell, queue, control(name))
                 subjects = [one for one in scenario.data["traffic"] if one["kind"] == "bulk"]
                 kinds = {one["tcp"]["congestion_control"]["kind"] for one in subjects}
-                assert control in kinds or not subjects
+                assert name in kinds or not subjects
 
 
 def test_ids_are_unique_and_name_files() -> None:
@@ -44,16 +46,17 @@ def test_ids_are_unique_and_name_files() -> None:
 
 
 def test_measures_belong_to_tests() -> None:
-    tests = {row.id: row for row in rows("card")}
+    tests = {row.id: row for suite in ("card", "card-controls") for row in rows(suite)}
     for measure in measures():
         assert not tests[measure.test].not_realised
 
 
 def test_the_page_counts_tests_as_they_are() -> None:
     text = (ROOT / "docs/evaluate.md").read_text()
-    for tier in TIERS:
-        settings, seeds = len(tier_cells(tier)), len(SEEDS[tier])
-        assert f"| {tier} | {settings} | {seeds} | {settings * seeds:,} |" in text
+    for kind, tier in itertools.product((QUEUE, CONTROL), TIERS):
+        settings, seeds = len(tier_cells(tier, (), kind)), len(SEEDS[tier])
+        line = f"| {kind.name} | {tier} | {settings} | {seeds} | {settings * seeds:,} |"
+        assert line in text, line
     for suite in SUITES:
         found = rows(suite)
         realised = sum(not row.not_realised for row in found)
@@ -181,7 +184,14 @@ def test_a_suite_runs(aqmlab: Cli) -> None:
         (("evaluate", "pie", "--baseline", "fq"), 'found "fq"'),
         (("evaluate", "pie", "--seeds", "x"), "--seeds"),
         (("evaluate", "--control", "bbr9", "--suite", "rfc9743"), 'did you mean "bbr'),
-        (("evaluate", "--control", "bbr1"), "--suite rfc9743 runs their tests"),
+        (("evaluate", "--control", "prague"), "cannot run with --ecn none; expected --ecn l4s"),
+        (("evaluate", "--control", "bbr1", "--ecn", "yes"), "expected one of none, classic, l4s"),
+        (("evaluate", "pie", "--control", "bbr1"), "a card is about one of the two"),
+        (("evaluate", "pie", "--ecn", "l4s"), "found it without --control"),
+        (("evaluate", "--control", "cubic: gamma 1"), "cubic has no parameter gamma"),
+        (("evaluate", "--control", "bbr1", "--only", "a-web"), "which names no test"),
+        (("evaluate", "pie", "--weights", "speed=1"), 'found "speed", which is no area'),
+        (("evaluate", "pie", "--weights", "delay=0"), "expected a weight above 0, as in delay=2"),
     ],
 )
 def test_bad_input(aqmlab: Cli, arguments: tuple[str, ...], message: str) -> None:

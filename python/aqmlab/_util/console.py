@@ -93,10 +93,10 @@ def show(*parts: str | Text | TableModel) -> None:
     console = _console(sys.stdout)
     with _writing():
         for part in parts:
-            console.print(_drawn(part), crop=False)
+            console.print(drawn(part), crop=False)
 
 
-def _drawn(part: str | Text | TableModel) -> str | Text | Drawing:
+def drawn(part: str | Text | TableModel) -> str | Text | Drawing:
     """What a console can print."""
     if isinstance(part, TableModel):
         return Drawing(part)

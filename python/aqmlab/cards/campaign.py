@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.pool import OnProgress
-from aqmlab.cards.candidates import Candidate
-from aqmlab.cards.generator import CUBIC, Cell, scenario_of
+from aqmlab.cards.candidates import CUBIC, Candidate, Control
+from aqmlab.cards.generator import Cell, scenario_of
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.schedulers import Scheduler
 from aqmlab.engine.store import Store
@@ -17,7 +17,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["Job", "Made", "estimated_seconds", "jobs_of", "make", "missing"]
+__all__ = ["Job", "Made", "Role", "estimated_seconds", "jobs_in", "jobs_of", "make", "missing"]
 
 
 _Taken = TypeVar("_Taken")
@@ -26,12 +26,29 @@ _PROBES = 3
 
 
 @dataclass(frozen=True)
+class Role:
+    """What a run is made with: a queue, and a congestion control of the test's subject."""
+
+    name: str
+    """What the frame calls it."""
+    queue: Candidate
+    control: Control | None = CUBIC
+    """None: the subject is left out."""
+    marked: Control | None = None
+    """The control where queues mark, if that is different."""
+
+    def control_in(self, cell: Cell) -> Control | None:
+        """Its control in a test."""
+        return self.marked if self.marked is not None and cell.row.ecn else self.control
+
+
+@dataclass(frozen=True)
 class Job:
     """A run that is wanted."""
 
     cell: Cell
     queue: str
-    """The name of the discipline under test."""
+    """The name of the role."""
     seed: int
     scenario: Scenario
 
@@ -48,16 +65,24 @@ def jobs_of(
     cells: Sequence[Cell],
     queues: Sequence[Candidate],
     seeds: Sequence[int],
-    control: str = CUBIC,
+    control: Control = CUBIC,
 ) -> list[Job]:
     """The runs of some cells behind some queues, checked; classes with a load are calibrated."""
+    roles = [Role(queue.name, queue, control) for queue in queues]
+    return jobs_in(cells, lambda _: roles, seeds)
+
+
+def jobs_in(
+    cells: Sequence[Cell], roles: Callable[[Cell], Sequence[Role]], seeds: Sequence[int]
+) -> list[Job]:
+    """The same in the roles that each cell has."""
     found = []
     for cell in cells:
-        for queue in queues:
-            scenario = scenario_of(cell, queue, control)
+        for role in roles(cell):
+            scenario = scenario_of(cell, role.queue, role.control_in(cell))
             if scenario.uncalibrated:
                 scenario, _ = calibrate(scenario)
-            found += [Job(cell, queue.name, seed, scenario.with_seed(seed)) for seed in seeds]
+            found += [Job(cell, role.name, seed, scenario.with_seed(seed)) for seed in seeds]
     return found
 
 

@@ -1,4 +1,4 @@
-"""What is evaluated: a queue discipline, however it is named."""
+"""What is evaluated: a queue discipline or a congestion control, however it is named."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,17 @@ from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 from aqmlab.plugins.files import kinds_of
 
-__all__ = ["DROPTAIL", "Candidate", "candidate", "control", "named"]
+__all__ = [
+    "CUBIC",
+    "DROPTAIL",
+    "ECN",
+    "Candidate",
+    "Control",
+    "candidate",
+    "control",
+    "named",
+    "with_ecn",
+]
 
 
 DROPTAIL = "droptail"
@@ -167,25 +177,92 @@ def named(text: str) -> Candidate:
     )
 
 
-def control(text: str) -> tuple[str, Path | None]:
-    """A congestion control as TOML, and the file of a plug-in.
+@dataclass(frozen=True)
+class Control:
+    """A congestion control."""
+
+    name: str
+    """As people call it."""
+    table: str | Mapping[str, Any]
+    """As a scenario has it."""
+    tcp: Mapping[str, Any] = field(default_factory=dict)
+    """Further keys of the stack of its flows: those of ECN."""
+    file: Path | None = None
+    """The file of a plug-in."""
+    sha256: str = ""
+    """The hash of that file."""
+
+
+CUBIC = Control("cubic", "cubic")
+"""What a suite's subject is where none is under test."""
+ECN: Mapping[str, Mapping[str, Any]] = {
+    "none": {},
+    "classic": {"ecn": True},
+    "l4s": {"ecn": True, "ect": "ect1", "ect_on": "all-data", "ecn_echo": "accurate"},
+}
+"""By name: keys of a stack."""
+
+
+def with_ecn(found: Control, ecn: str) -> Control:
+    """A control whose flows use ECN."""
+    return replace(found, tcp=ECN[ecn])
+
+
+def control(text: str) -> Control:
+    """A congestion control as the command line names it.
+
+    Args:
+        text: a plug-in's file (``.py`` or ``.so``) or a kind; behind a colon parameters:
+            ``cubic: beta 0.8``.
 
     Raises:
         AqmlabError: there is no such control, or the file holds none, or several.
     """
-    if Path(text).suffix in (".py", ".so", ".dylib"):
-        file = Path(text)
-        plugins.load(file)
-        names = [name for kind, name in kinds_of(file) if kind == "control"]
-        if len(names) != 1:
-            found = f"found {', '.join(names)}" if names else "found no congestion control"
-            raise AqmlabError(f"{file}: {found}; expected one congestion control in the file")
-        return json.dumps({"kind": "plugin", "name": names[0]}), file
-    prefix = "congestion_control."
-    known = [name.removeprefix(prefix) for name in _catalog()["transports"] if prefix in name]
-    if text not in known or text in ("plugin", "external"):
-        raise AqmlabError(
-            f'--control: found "{text[:40]}", which is no congestion control or plug-in file'
-            f"{nearest(text, known)}"
-        )
-    return json.dumps(text), None
+    head, colon, rest = text.partition(":")
+    head = head.strip()
+    given = _parameters(rest, text) if colon else {}
+    if Path(head).suffix in (".py", ".so", ".dylib"):
+        found, keys = _control_of_file(Path(head))
+    else:
+        prefix = "congestion_control."
+        known = {
+            name.removeprefix(prefix): about
+            for name, about in _catalog()["transports"].items()
+            if name.startswith(prefix)
+        }
+        if head not in known or head in ("plugin", "external"):
+            raise AqmlabError(
+                f'--control: found "{head[:40]}", which is no congestion control or plug-in file'
+                f"{nearest(head, known)}"
+            )
+        found = Control(head, {"kind": head} if given else head)
+        keys = {one["name"] for one in known[head]["parameters"]}
+    for key in given:
+        if key not in keys:
+            raise AqmlabError(
+                f"{text}: {found.name} has no parameter {key}; it has "
+                f"{', '.join(sorted(keys)) or 'none'}"
+            )
+    if not given:
+        return found
+    shown = ", ".join(f"{key} {value}" for key, value in given.items())
+    table = {**found.table, **{key: _value(value) for key, value in given.items()}}  # type: ignore[dict-item]
+    return replace(found, name=f"{found.name} ({shown})", table=table)
+
+
+def _control_of_file(file: Path) -> tuple[Control, set[str]]:
+    """The only congestion control of a plug-in's file, and its parameters."""
+    plugins.load(file)
+    names = [name for kind, name in kinds_of(file) if kind == "control"]
+    if len(names) != 1:
+        found = f"found {', '.join(names)}" if names else "found no congestion control"
+        raise AqmlabError(f"{file}: {found}; expected one congestion control in the file")
+    sha256 = hashlib.sha256(read_bytes(file, "plug-in", _MAX_BYTES)).hexdigest()
+    table = {"kind": "plugin", "name": names[0], "sha256": sha256}
+    keys = {
+        one["name"]
+        for entry in json.loads(_native.plugins())
+        if entry["name"] == names[0]
+        for one in entry["parameters"]
+    }
+    return Control(names[0], table, {}, file, sha256), keys

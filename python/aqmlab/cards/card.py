@@ -13,34 +13,33 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.files import read_text
 from aqmlab.cards import scoring
-from aqmlab.cards.candidates import DROPTAIL
+from aqmlab.cards.gates import Gate, gates
+from aqmlab.cards.kinds import KINDS, QUEUE, Kind
 from aqmlab.cards.regression import Comparison, compared
-from aqmlab.cards.scoring import Area, Gate, MeasureScore, Test
-from aqmlab.cards.suites import CARD, Row, measures, rows
+from aqmlab.cards.scoring import Area, MeasureScore, Test
+from aqmlab.cards.suites import Row, measures, rows
 from aqmlab.errors import AqmlabError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["AREAS", "TIERS", "Card", "about_seeds", "card_rows"]
+__all__ = ["TIERS", "Card", "about_seeds", "card_rows"]
 
 
 TIERS = ("quick", "standard", "full")
 """Each has the tests of those before it."""
-AREAS = ("delay", "users", "bursts", "stability", "fairness", "ecn", "two-way", "series")
-"""Areas that are graded, in the order of the page."""
 _MAX_BYTES = 64 * 2**20
 
 
-def card_rows(tier: str) -> list[Row]:
-    """The tests of a card of queue disciplines in a tier, those without a scenario included."""
+def card_rows(tier: str, kind: Kind = QUEUE) -> list[Row]:
+    """The tests of a card in a tier, those without a scenario included."""
     upto = TIERS[: TIERS.index(tier) + 1]
-    return [row for row in rows(CARD) if row.card == "aqm" and row.tier in upto]
+    return [row for row in rows(kind.suite) if row.tier in upto]
 
 
 @dataclass(frozen=True)
 class Card:
-    """How a queue discipline does beside the baselines: what :func:`aqmlab.evaluate` returns.
+    """How a candidate does beside the baselines: what :func:`aqmlab.evaluate` returns.
 
     Example:
         >>> import aqmlab
@@ -54,7 +53,7 @@ class Card:
     name: str
     """What people call the candidate."""
     parameters: Mapping[str, Any]
-    """Its discipline as the scenario of the first test has it, with all defaults."""
+    """Its parameters as the scenario of the first test has them, with all defaults."""
     given: Mapping[str, Any]
     """What of this was asked for."""
     sha256: str
@@ -70,6 +69,20 @@ class Card:
     """The numbers of all runs, by column: see :meth:`frame`. The candidate is ``candidate``."""
     failures: Sequence[tuple[str, int, str]]
     """Cells, seeds and reasons of the candidate's runs that failed."""
+    kind: str = "queue"
+    """What is evaluated: ``queue`` or ``control``."""
+    ecn: str = "none"
+    """ECN of a control's flows: ``none``, ``classic`` or ``l4s``."""
+
+    @property
+    def about(self) -> Kind:
+        """What the card is about: its areas, gates and tests."""
+        return KINDS[self.kind]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The tests of its tier."""
+        return card_rows(self.tier, self.about)
 
     @cached_property
     def _frame(self) -> pl.DataFrame:
@@ -81,18 +94,28 @@ class Card:
         """A row for each number of each run.
 
         Columns: ``test``, ``cell``, ``queue``, ``seed``, ``measure``, ``value``. Values are in s,
-        bit/s and shares. What gates look at has measures such as ``gate:age``.
+        bit/s and shares. What gates look at has measures such as ``gate:age``. On cards of
+        controls the queue ``solo`` is a run without the candidate.
         """
         return self._frame
 
     def _tests_of(self, queue: str) -> list[Test]:
-        area_of = {row.id: row.area for row in card_rows(self.tier)}
+        area_of = {row.id: row.area for row in self.rows}
+        if self.about is not QUEUE:
+            return scoring.scored_controls(
+                self._frame,
+                measures(),
+                area_of,
+                candidate=queue,
+                cubic=self.about.anchor,
+                baselines=self.baselines,
+            )
         return scoring.scored_tests(
             self._frame,
             measures(),
             area_of,
             candidate=queue,
-            droptail=DROPTAIL,
+            droptail=self.about.anchor,
             baselines=self.baselines,
         )
 
@@ -104,16 +127,16 @@ class Card:
     @cached_property
     def areas(self) -> list[Area]:
         """The areas with their grades."""
-        return scoring.areas(self.tests, AREAS)
+        return scoring.areas(self.tests, self.about.areas)
 
     def areas_of(self, baseline: str) -> list[Area]:
         """The same for a baseline."""
-        return scoring.areas(self._tests_of(baseline), AREAS)
+        return scoring.areas(self._tests_of(baseline), self.about.areas)
 
     @cached_property
     def gates(self) -> list[Gate]:
         """The gates, in the order of the page."""
-        return scoring.gates(self._frame, "candidate", self.failures)
+        return gates(self._frame, "candidate", self.failures, self.about.gates)
 
     def grade(self, area: str) -> str:
         """The grade of an area: ``A`` to ``D``, two of them, or ``?``.
@@ -124,7 +147,23 @@ class Card:
         for one in self.areas:
             if one.name == area:
                 return one.grade
-        raise AqmlabError(f'found "{area}", which is no area; expected one of {", ".join(AREAS)}')
+        expected = ", ".join(self.about.areas)
+        raise AqmlabError(f'found "{area}", which is no area; expected one of {expected}')
+
+    def overall(self, weights: Mapping[str, float]) -> Area:
+        """One score of all areas, by weights of your choice.
+
+        Args:
+            weights: by area, such as ``{"users": 2, "delay": 1}``; others do not count.
+
+        Raises:
+            AqmlabError: there is no such area, or a weight is not above 0.
+        """
+        for area, weight in weights.items():
+            self.grade(area)
+            if not (weight > 0 and math.isfinite(weight)):
+                raise AqmlabError(f"found {area}={weight:g}; expected a weight above 0")
+        return scoring.overall(self.tests, weights)
 
     def compare(self, other: Card) -> Comparison:
         """What changed from another card to this one: the regressions, and everything else.
@@ -150,20 +189,18 @@ class Card:
             if found
         ]
         last = f"no clear difference that matters in {rest}"
-        return (
-            f"Beside the median of the baselines, of {len(telling)} numbers: "
-            f"{'; '.join([*parts, last])}."
-        )
+        whom = "the median of the baselines" if self.about is QUEUE else self.about.called
+        return f"Beside {whom}, of {len(telling)} numbers: {'; '.join([*parts, last])}."
 
     @property
     def not_tested(self) -> list[tuple[str, str]]:
         """What the card leaves out: tests of this and of further tiers, and why."""
         found = [
             (f"{row.id} ({row.scenario})", row.not_realised or f"in the {row.tier} tier")
-            for row in card_rows(TIERS[-1])
-            if row.not_realised or row not in card_rows(self.tier)
+            for row in card_rows(TIERS[-1], self.about)
+            if row.not_realised or row not in self.rows
         ]
-        left = [row.id for row in card_rows(self.tier) if self.only and row.id not in self._ran]
+        left = [row.id for row in self.rows if self.only and row.id not in self._ran]
         return [*found, *((name, "not asked for") for name in left)]
 
     @cached_property
@@ -174,6 +211,7 @@ class Card:
         """The card as JSON; docs/evaluate.md explains its keys."""
         return {
             "card": scoring.VERSION,
+            "kind": self.kind,
             "name": self.name,
             "parameters": dict(self.parameters),
             "given": dict(self.given),
@@ -182,7 +220,8 @@ class Card:
             "tier": self.tier,
             "only": list(self.only),
             "seeds": list(self.seeds),
-            "droptail": DROPTAIL,
+            "ecn": self.ecn,
+            "anchor": self.about.anchor,
             "baselines": list(self.baselines),
             "sentence": self.sentence,
             "gates": [_gate_json(gate) for gate in self.gates],
@@ -217,6 +256,8 @@ class Card:
                     name: content[name]
                     for name in ("name", "parameters", "given", "sha256", "engine", "tier", "only")
                 },
+                kind=content["kind"],
+                ecn=content["ecn"],
                 seeds=content["seeds"],
                 baselines=content["baselines"],
                 columns=content["values"],
@@ -301,7 +342,8 @@ def _measure_json(one: MeasureScore) -> dict[str, Any]:
         "settings": one.settings,
         "candidate": _number(one.candidate),
         "droptail": _number(one.droptail),
-        "median": _number(one.reference),
+        "reference": _number(one.reference),
+        "baselines": {name: _number(value) for name, value in one.others.items()},
         "best": one.best,
         "best_value": _number(one.best_value),
         "difference": _number(one.difference.mean),

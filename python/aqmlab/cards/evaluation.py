@@ -1,9 +1,10 @@
-"""Evaluating a queue discipline: the runs of the card's tests, and the card."""
+"""Evaluating a queue discipline or a congestion control: the runs of the tests, and the card."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,24 @@ from aqmlab import _native
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.words import counted
 from aqmlab.cards.baselines import shipped
-from aqmlab.cards.campaign import Job, Made, estimated_seconds, jobs_of, make, missing
-from aqmlab.cards.candidates import DROPTAIL, Candidate, candidate, named
+from aqmlab.cards.campaign import Job, Made, Role, estimated_seconds, jobs_in, make, missing
+from aqmlab.cards.candidates import (
+    CUBIC,
+    DROPTAIL,
+    ECN,
+    Candidate,
+    Control,
+    candidate,
+    control,
+    named,
+    with_ecn,
+)
 from aqmlab.cards.card import TIERS, Card, card_rows
-from aqmlab.cards.generator import Cell, cells
+from aqmlab.cards.generator import Cell, cells, scenario_of
+from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.measures import gate_values, values
-from aqmlab.cards.suites import chosen
+from aqmlab.cards.scoring import SOLO
+from aqmlab.cards.suites import chosen, measures
 from aqmlab.engine import schedulers
 from aqmlab.engine.memory import limited
 from aqmlab.engine.store import STORE_ROOT, Store
@@ -24,11 +37,20 @@ from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.run import Run
 from aqmlab.scenario.vary import seeds as parsed_seeds
 
-__all__ = ["BASELINES", "SEEDS", "evaluate", "numbers_of_baselines", "tier_cells"]
+__all__ = [
+    "BASELINES",
+    "CONTROLS",
+    "SEEDS",
+    "evaluate",
+    "numbers_of_baselines",
+    "tier_cells",
+]
 
 
 BASELINES = ("fq-codel", "pie", "dualpi2", "cake")
 """Deployed queues, whose median scores 1."""
+CONTROLS = ("bbr3",)
+"""Deployed controls, which are shown beside CUBIC."""
 SEEDS: Mapping[str, Sequence[int]] = {
     "quick": range(1, 4),
     "standard": range(1, 11),
@@ -39,10 +61,12 @@ _COLUMNS = ("test", "cell", "queue", "seed", "measure", "value")
 
 
 def evaluate(
-    queue: str | Candidate,
+    queue: str | Candidate | None = None,
     *,
+    control: str | Control | None = None,
+    ecn: str = "none",
     tier: str = "quick",
-    baselines: Sequence[str] = BASELINES,
+    baselines: Sequence[str] | None = None,
     only: Sequence[str] = (),
     seeds: str | Iterable[int] | None = None,
     jobs: int | None = None,
@@ -52,7 +76,7 @@ def evaluate(
     memory: str | int | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Card:
-    """Makes the report card of a queue discipline.
+    """Makes the report card of a queue discipline, or of a congestion control.
 
     What the store has is not run again: an evaluation that was interrupted goes on. The numbers
     of the usual baselines ship with the package, as long as the engine is the one that made them.
@@ -60,8 +84,12 @@ def evaluate(
     Args:
         queue: a plug-in's file, a preset or a kind, with parameters behind a colon:
             ``"pie: qdelay_ref 5 ms"``.
+        control: a congestion control instead: a plug-in's file or a kind, with parameters behind a
+            colon.
+        ecn: ECN of the control's flows: ``none``, ``classic`` (RFC 3168) or ``l4s`` (RFC 9331).
         tier: ``quick``, ``standard`` or ``full``.
-        baselines: queues whose median scores 1; drop-tail always is the zero.
+        baselines: queues whose median scores 1; drop-tail always is the zero. For a control:
+            controls that are shown beside CUBIC, which always scores 1.
         only: tests; default: all of the tier.
         seeds: numbers, or text such as "1..10"; default: 3, 10 or 30 by tier.
         jobs: runs at a time; default: the number of processors.
@@ -86,15 +114,17 @@ def evaluate(
     """
     if tier not in TIERS:
         raise AqmlabError(f'tier: found "{tier}"; expected one of {", ".join(TIERS)}')
-    under_test = queue if isinstance(queue, Candidate) else candidate(queue)
-    others = {name: named(name) for name in baselines}
-    if not others:
-        raise AqmlabError("baselines: found none; expected one queue or more")
-    # The candidate may be a baseline: what it is called here never decides anything.
-    queues = [_as(under_test, "candidate"), _as(named(DROPTAIL), DROPTAIL)]
-    queues += [_as(one, name) for name, one in others.items() if name != DROPTAIL]
+    if (queue is None) == (control is None):
+        raise AqmlabError("found a queue and a control, or neither; expected one of the two")
+    if baselines is not None and not baselines:
+        raise AqmlabError("baselines: found none; expected one or more")
+    kind, under_test, roles, others = (
+        _control_roles(control, ecn, baselines or CONTROLS)
+        if control is not None
+        else _queue_roles(queue or DROPTAIL, baselines or BASELINES)
+    )
     numbers = _numbers(seeds, tier)
-    planned = jobs_of(tier_cells(tier, only), queues, numbers)
+    planned = jobs_in(tier_cells(tier, only, kind), roles, numbers)
     runs_store = Store(Path(store) if store is not None else STORE_ROOT)
     runs_store.tidy()
     with (
@@ -107,19 +137,25 @@ def evaluate(
         if say is not None and lacking:
             say(_plan(planned, lacking, estimated_seconds(lacking, pool)))
         made = make(planned, lacking, runs_store, pool, _taken, on_progress, known)
-    return _card(under_test, made, planned, tier, only, numbers, [*others])
+    about = _About(kind, under_test, ecn, tier, [*only], numbers, others)
+    return _card(about, made, planned)
 
 
 def numbers_of_baselines(
     tier: str, *, jobs: int | None = None, store: str | os.PathLike[str] | None = None
 ) -> list[tuple[Job, dict[str, float]]]:
-    """What a card takes of every run of drop-tail and of the usual baselines.
+    """What cards take of every run that is none of a candidate.
 
     Raises:
         AqmlabError: a run failed.
     """
-    queues = [named(name) for name in (DROPTAIL, *BASELINES)]
-    planned = jobs_of(tier_cells(tier), queues, SEEDS[tier])
+    planned = []
+    for kind, _, roles, _ in (
+        _queue_roles(DROPTAIL, BASELINES),
+        _control_roles(CUBIC, "none", CONTROLS),
+    ):
+        found = jobs_in(tier_cells(tier, (), kind), roles, SEEDS[tier])
+        planned += [job for job in found if job.queue != "candidate"]
     runs = Store(Path(store) if store is not None else STORE_ROOT)
     runs.tidy()
     with bar("baselines", None) as on_progress, schedulers.scheduler(None, jobs) as pool:
@@ -134,9 +170,78 @@ def _succeeded(made: Made[dict[str, float]]) -> dict[str, float]:
     return made.outcome
 
 
-def tier_cells(tier: str, only: Sequence[str] = ()) -> list[Cell]:
+def tier_cells(tier: str, only: Sequence[str] = (), kind: Kind = QUEUE) -> list[Cell]:
     """The cells of a tier's tests."""
-    return [cell for row in chosen(card_rows(tier), only) for cell in cells(row)]
+    return [cell for row in chosen(card_rows(tier, kind), only) for cell in cells(row)]
+
+
+_Roles = Callable[[Cell], Sequence[Role]]
+
+
+def _queue_roles(
+    queue: str | Candidate, baselines: Sequence[str]
+) -> tuple[Kind, Candidate | Control, _Roles, list[str]]:
+    """What the runs of a queue's card are made with, and the names of the baselines."""
+    under_test = queue if isinstance(queue, Candidate) else candidate(queue)
+    others = {name: named(name) for name in baselines}
+    # The candidate may be a baseline: what it is called here never decides anything.
+    roles = [Role("candidate", under_test), Role(DROPTAIL, named(DROPTAIL))]
+    roles += [Role(name, one) for name, one in others.items() if name != DROPTAIL]
+    return QUEUE, under_test, lambda _: roles, [*others]
+
+
+def _control_roles(
+    text: str | Control, ecn: str, baselines: Sequence[str]
+) -> tuple[Kind, Candidate | Control, _Roles, list[str]]:
+    """What the runs of a control's card are made with, and the names of the baselines."""
+    if ecn not in ECN:
+        raise AqmlabError(f'--ecn: found "{ecn[:40]}"; expected one of {", ".join(ECN)}')
+    queue = named(DROPTAIL)
+    under_test = with_ecn(text if isinstance(text, Control) else control(text), ecn)
+    _check_ecn(under_test, ecn, queue)
+    # Where queues mark, the yardstick of L4S is Prague.
+    anchor = with_ecn(control("prague") if ecn == "l4s" else CUBIC, ecn)
+    roles = [Role("candidate", queue, under_test), Role(CUBIC.name, queue, CUBIC, anchor)]
+    others = [name for name in dict.fromkeys(baselines) if name != CUBIC.name]
+    marked = "none" if ecn == "none" else "classic"
+    for name in others:
+        one = control(name)
+        if _refused(one, queue):
+            roles.append(Role(name, queue, with_ecn(one, "l4s")))
+        else:
+            roles.append(Role(name, queue, one, with_ecn(one, marked)))
+    harmed = {one.test for one in measures() if one.letter == "H"}
+    solo = Role(SOLO, queue, None)
+    return (
+        CONTROL,
+        under_test,
+        lambda cell: [*roles, solo] if cell.row.id in harmed else roles,
+        [CUBIC.name, *others],
+    )
+
+
+def _refused(under_test: Control, queue: Candidate) -> str:
+    """Why a control cannot run; empty if it can."""
+    [first, *_] = tier_cells("quick", (), CONTROL)
+    try:
+        scenario_of(first, queue, under_test)
+    except AqmlabError as error:
+        return str(error)
+    return ""
+
+
+def _check_ecn(under_test: Control, ecn: str, queue: Candidate) -> None:
+    """An error if a control cannot run with this ECN."""
+    why = _refused(under_test, queue)
+    if not why:
+        return
+    ways = [way for way in ECN if way != ecn and not _refused(with_ecn(under_test, way), queue)]
+    if not ways:
+        raise AqmlabError(f"{under_test.name}: {why}")
+    raise AqmlabError(
+        f"--control: {under_test.name} cannot run with --ecn {ecn}; expected --ecn {ways[-1]} "
+        "with it"
+    )
 
 
 def _numbers(seeds: str | Iterable[int] | None, tier: str) -> list[int]:
@@ -145,11 +250,6 @@ def _numbers(seeds: str | Iterable[int] | None, tier: str) -> list[int]:
         return [*SEEDS[tier]]
     found = parsed_seeds(seeds) if isinstance(seeds, str) else [*seeds]
     return sorted(set(found))
-
-
-def _as(queue: Candidate, name: str) -> Candidate:
-    """A queue under the name that the frame has."""
-    return Candidate(name, queue.table, queue.keys, queue.file, queue.sha256)
 
 
 def _plan(planned: Sequence[Job], lacking: Sequence[Job], seconds: float) -> str:
@@ -179,15 +279,20 @@ def _reason(error: AqmlabError) -> str:
     return lines[0] if len(lines) == 1 else f"{lines[0]}: {lines[-1]}"
 
 
-def _card(
-    under_test: Candidate,
-    made: Sequence[Made[dict[str, float]]],
-    planned: Sequence[Job],
-    tier: str,
-    only: Sequence[str],
-    seeds: Sequence[int],
-    baselines: Sequence[str],
-) -> Card:
+@dataclass(frozen=True)
+class _About:
+    """What a card says of itself."""
+
+    kind: Kind
+    under_test: Candidate | Control
+    ecn: str
+    tier: str
+    only: Sequence[str]
+    seeds: Sequence[int]
+    baselines: Sequence[str]
+
+
+def _card(about: _About, made: Sequence[Made[dict[str, float]]], planned: Sequence[Job]) -> Card:
     """The card of what became of the runs."""
     table: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     failures = []
@@ -204,20 +309,37 @@ def _card(
             row = (job.cell.row.id, job.cell.id, job.queue, job.seed, measure, float(value))
             for name, item in zip(_COLUMNS, row, strict=True):
                 table[name].append(item)
-    first = next(job for job in planned if job.queue == "candidate")
-    topology = first.scenario.data["topology"]
-    effective = topology["bottleneck"]["forward"]["discipline"] if "bottleneck" in topology else {}
-    hidden = ("kind", "name", "sha256", "limit", "memory")
+    given = about.under_test.table
     return Card(
-        name=under_test.name,
-        parameters={key: value for key, value in effective.items() if key not in hidden},
-        given={key: value for key, value in under_test.table.items() if key not in hidden},
-        sha256=under_test.sha256,
+        name=about.under_test.name,
+        parameters=_shown(_effective(about.kind, planned)),
+        given={} if isinstance(given, str) else _shown(given),
+        sha256=about.under_test.sha256,
         engine=_native.engine(),
-        tier=tier,
-        only=list(only),
-        seeds=seeds,
-        baselines=baselines,
+        tier=about.tier,
+        only=about.only,
+        seeds=about.seeds,
+        baselines=about.baselines,
         columns=table,
         failures=failures,
+        kind=about.kind.name,
+        ecn=about.ecn,
     )
+
+
+def _shown(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters among the keys of a table."""
+    hidden = ("kind", "name", "sha256", "limit", "memory")
+    return {key: value for key, value in table.items() if key not in hidden}
+
+
+def _effective(kind: Kind, planned: Sequence[Job]) -> Mapping[str, Any]:
+    """The candidate as the scenario of the first test has it, with all defaults."""
+    first = next(job for job in planned if job.queue == "candidate").scenario.data
+    found: Mapping[str, Any] = {}
+    if kind is CONTROL:
+        subjects = [one for one in first["traffic"] if "tcp" in one]
+        found = subjects[0]["tcp"]["congestion_control"]
+    elif "bottleneck" in first["topology"]:
+        found = first["topology"]["bottleneck"]["forward"]["discipline"]
+    return found

@@ -7,7 +7,6 @@ each combination. What the traffic column calls a class stands in ``suites/words
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab._util.shipped import SHIPPED
-from aqmlab.cards.candidates import DROPTAIL, Candidate, named
+from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control, named
 from aqmlab.cards.suites import Row
 from aqmlab.errors import AqmlabError
 from aqmlab.scenario.quantities import parsed_rate, parsed_time, time_text
@@ -28,17 +27,19 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["CUBIC", "FOLDER", "Cell", "cells", "files_of", "scenario_of", "seconds_of", "toml_of"]
+__all__ = ["FOLDER", "Cell", "cells", "files_of", "scenario_of", "seconds_of", "toml_of"]
 
 
 FOLDER = SHIPPED / "scenarios"
 """Where the files are that cells name."""
-CUBIC = '"cubic"'
-"""The congestion control of a suite's subject where none is under test, as TOML."""
 _PACKET = 1500
 """IP bytes of a packet where a buffer is given in packets."""
 _VARIED = ("rate", "rtt", "buffer", "load", "link", "links", "aqm", "queue", "traffic")
 """Columns that may hold alternatives, in the order of the cells."""
+_SUBJECT = "subject"
+"""The word for flows of the control under test."""
+_CONTROL = "$control"
+"""What stands for it."""
 _WAY_BACK = {"kind": "droptail", "limit": "20000 packets"}
 """The queue of acknowledgements: it never is the bottleneck."""
 _NOT_SAID = frozenset(
@@ -131,7 +132,7 @@ def seconds_of(row: Row) -> float:
     return parsed_time(row.warm_up) + parsed_time(row.duration)
 
 
-def scenario_of(cell: Cell, queue: Candidate, control: str = CUBIC) -> Scenario:
+def scenario_of(cell: Cell, queue: Candidate, control: Control | None = CUBIC) -> Scenario:
     """The scenario of a cell, checked."""
     text = toml_of(cell, queue, control)
     return replace(Scenario.from_toml(text, folder=FOLDER), name=cell.file.removesuffix(".toml"))
@@ -142,13 +143,13 @@ def files_of(cell: Cell) -> list[str]:
     return re.findall(r'file = "([^"]+)"', cell.row.link)
 
 
-def toml_of(cell: Cell, queue: Candidate, control: str = CUBIC) -> str:
+def toml_of(cell: Cell, queue: Candidate, control: Control | None = CUBIC) -> str:
     """The scenario of a cell as TOML.
 
     Args:
         cell: the cell.
         queue: the discipline under test.
-        control: the congestion control of its subject, as TOML.
+        control: the congestion control of its subject; None: without its subject.
     """
     row = cell.row
     link = _Link.of(row)
@@ -165,6 +166,7 @@ def toml_of(cell: Cell, queue: Candidate, control: str = CUBIC) -> str:
         f"duration = {inline(row.duration)}",
         'queue_sample = "20 ms"',
         'record = ["queue"]',
+        *([f'flow_trace = {{ flows = {row.trace}, period = "100 ms" }}'] if row.trace else []),
         "",
         *_topology(row, queue, link, max(rtts, default=0.1)),
     ]
@@ -278,20 +280,24 @@ def _words() -> dict[str, dict[str, Any]]:
     return tomllib.loads(text)
 
 
-def _classes(row: Row, control: str, rate: float, pipe: float) -> Iterator[dict[str, Any]]:
+def _classes(
+    row: Row, control: Control | None, rate: float, pipe: float
+) -> Iterator[dict[str, Any]]:
     """The classes of traffic."""
     for first, keys in _entries(row.traffic):
         match = _EACH.fullmatch(first)
         if match is None or match[2] not in _words():
             raise AqmlabError(f'{row.id}: found "{first}" as traffic; expected a number and a word')
-        table = json.loads(json.dumps(_words()[match[2]]).replace('"$control"', control))
+        if match[2] == _SUBJECT and control is None:
+            continue
+        table = _under_test(_words()[match[2]], control or CUBIC)
         count_key = table.pop("count")
         number = 0 if match[1] == "-" else _count(match[1], pipe)
         made: dict[str, Any] = {"name": keys.get("name", match[2])}
         made |= {count_key: number} if number else {}
         made |= {**table, "rtt": keys.get("rtt", row.rtt)}
         for key, text in keys.items():
-            _put(made, key, text.replace("$control", control), rate)
+            _put(made, key, text, rate, control or CUBIC)
         made["rtt"] = _rtt(made["rtt"])
         every = made.pop("every", None)
         if not match[3]:
@@ -302,16 +308,26 @@ def _classes(row: Row, control: str, rate: float, pipe: float) -> Iterator[dict[
             yield {**made, "name": f"{made['name']}-{k + 1}", count_key: 1, **apart}
 
 
+def _under_test(word: Mapping[str, Any], control: Control) -> dict[str, Any]:
+    """What a word stands for, with the control under test in its place."""
+    table = dict(word)
+    tcp = table.get("tcp")
+    if isinstance(tcp, dict) and tcp.get("congestion_control") == _CONTROL:
+        table["tcp"] = {**tcp, "congestion_control": control.table, **control.tcp}
+    return table
+
+
 def _count(text: str, pipe: float) -> int:
     """How many: a number, or a share of the packets in pipe and buffer (RFC 7928, 8.2.1)."""
     times = _TIMES.fullmatch(text)
     return max(1, round(float(times[1]) * pipe)) if times else int(text)
 
 
-def _put(table: dict[str, Any], key: str, text: str, rate: float) -> None:
+def _put(table: dict[str, Any], key: str, text: str, rate: float, control: Control) -> None:
     """Sets a key of a class; ``tcp.initial_window`` is one of its stack."""
     times = _TIMES.fullmatch(text)
     value: Any = _rate(float(times[1]) * rate) if times and times[2] == "C" else _parsed(text)
+    value = control.table if value == _CONTROL else value
     *above, last = key.split(".")
     for name in above:
         if not isinstance(table.get(name), dict):

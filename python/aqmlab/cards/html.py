@@ -12,12 +12,17 @@ import jinja2
 import pypdf
 import vl_convert
 from rich.console import Console
+from rich.text import Text
 
+from aqmlab._util.console import drawn
 from aqmlab._util.files import write_bytes, write_text
+from aqmlab._util.table import TableModel
 from aqmlab.cards import page as lines
-from aqmlab.cards.card import Card, about_seeds, card_rows
+from aqmlab.cards.card import Card, about_seeds
+from aqmlab.cards.criteria import criteria
+from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.pictures import areas_svg, waits_svg
-from aqmlab.cards.scoring import CONSTANTS, VERSION
+from aqmlab.cards.scoring import VERSION
 from aqmlab.figures.files import check_address_space
 
 __all__ = ["write_html", "write_pdf"]
@@ -44,14 +49,16 @@ def write_html(card: Card, path: Path) -> None:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    about = {row.id: row for row in card_rows(card.tier)}
+    about = {row.id: row for row in card.rows}
     text = environment.get_template("card.html").render(
         card=card,
         version=VERSION,
         seeds=about_seeds(card.seeds),
         head=lines.head(card),
-        names=sorted(card.baselines),
+        is_queue=card.about is QUEUE,
+        names=lines.beside(card),
         others={name: card.areas_of(name) for name in card.baselines},
+        criteria=[] if card.about is QUEUE else criteria(card),
         areas=[
             (place, area)
             for place, area in enumerate(card.areas)
@@ -60,7 +67,6 @@ def write_html(card: Card, path: Path) -> None:
         tests=lines.worst_first(card.tests),
         about=about,
         lines=lines,
-        constants=CONSTANTS,
         pictures=[areas_svg(card), waits_svg(card)],
     )
     write_text(path, text)
@@ -81,11 +87,11 @@ def write_pdf(card: Card, path: Path) -> None:
     write_bytes(path, written.getvalue())
 
 
-def _plain(part: object) -> list[str]:
+def _plain(part: str | Text | TableModel) -> list[str]:
     """A part of the terminal's page as lines."""
     stream = io.StringIO()
     Console(file=stream, width=_TEXT_WIDTH, color_system=None, markup=False, highlight=False).print(
-        part, crop=False
+        drawn(part), crop=False
     )
     return stream.getvalue().rstrip("\n").split("\n")
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from aqmlab._util.files import write_text
 from aqmlab._util.table import TableModel
-from aqmlab.cards.card import AREAS, Card, about_seeds
+from aqmlab.cards.card import Card, about_seeds
+from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.scoring import VERSION, Area
 
 __all__ = ["LIMITS", "Entry", "entries", "markdown", "read", "rows_of", "table", "write"]
@@ -92,7 +93,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def _areas(rows: Sequence[Mapping[str, str]]) -> list[str]:
     """The areas that have a score somewhere."""
-    return [name for name in AREAS if any(row[f"{name}_score"] for row in rows)]
+    return [name for name in QUEUE.areas if any(row[f"{name}_score"] for row in rows)]
 
 
 def table(rows: Sequence[Mapping[str, str]]) -> TableModel:

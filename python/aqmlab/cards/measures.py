@@ -15,10 +15,14 @@ Formulas of ``suites/measures.csv`` are a word and its arguments:
 ``rpm``                   round trips per minute, responsiveness draft, without TLS
 ``peak A B C``            the largest backlog in the C seconds after A, A + B, A + 2 B, ...; mean
 ``backlog A B C``         the 95th percentile of the backlog there; mean
+``windows W``             Jain's index over senders in windows of W seconds; median window
+``convergence``           from the start of the last sender until the rates of all stay within 20 %
+                          of their mean for five windows of ten round trips; at most to the end
 ``back-below A B C``      the time there until the backlog stays below 50 ms for 1 s, at most C
 ========================  ======================================================================
 
-The *backlog* is the time that the waiting bytes take at the present rate of the link.
+The *backlog* is the time that the waiting bytes take at the present rate of the link. The rate of a
+sender is its bytes in flight over its round trip, every 100 ms.
 """
 
 from __future__ import annotations
@@ -45,6 +49,12 @@ BACK_BELOW_S = 0.05
 """A queue is back where its backlog stays below this."""
 _STAYS_S = 1.0
 """For so long."""
+_WINDOW_RTTS = 10
+"""Round trips in a window of the test of convergence."""
+_NEAR_WINDOWS = 5
+"""So many windows in a row must be near."""
+_NEAR = 0.2
+"""How far a rate may lie off the mean of all."""
 _BEST = 0.95
 """The share of probes that RPM counts: the draft discards the worst 5 %."""
 _Numbers = Callable[[Run, list[str]], float | None]
@@ -107,8 +117,9 @@ def gate_values(run: Run, cell: Cell) -> dict[str, float]:
     found = {"age": oldest, "memory": fullest}
     if not cell.row.ecn:
         found["marks"] = float(marks)
-    extra = _GATES.get(cell.row.id)
-    return found | ({extra[0]: extra[1](run)} if extra else {})
+    name, asked = _GATES.get(cell.row.id, ("", None))
+    value = asked(run, cell) if asked is not None else None
+    return found if value is None else {**found, name: value}
 
 
 def _fullest(run: Run, link: str, way: str) -> float:
@@ -130,27 +141,75 @@ def _at(table: pa.Table, link: str, way: str) -> pa.Table:
     return table.filter(pc.and_(pc.equal(table["link"], link), pc.equal(table["direction"], way)))
 
 
-def _overload(run: Run) -> float:
+def _overload(run: Run, _: Cell) -> float:
     """How far the loss of unresponsive datagrams lies off what the link cannot carry."""
     numbers = run.summary["flows"]["cbr"]
     return abs(float(numbers["datagram_loss_rate"]) - 0.5)
 
 
-def _smallest_share(run: Run) -> float:
+def _smallest_share(run: Run, _: Cell) -> float:
     """The smallest goodput over the mean."""
-    rates = [one["goodput_bps"] for one in _flows(run).values()]
+    rates = [float(one["goodput_bps"]) for one in _flows(run).values()]
     return min(rates) / (math.fsum(rates) / len(rates)) if sum(rates) else 0.0
 
 
-def _after_outage(run: Run) -> float:
-    """Goodput over the rate of the link."""
-    return _goodput(run, ["cubic"]) / _rate_bps(_forward(run)["rate"])
+def _used(run: Run, _: Cell) -> float:
+    """Goodput over the last rate of the link."""
+    link = _forward(run)
+    changes = link.get("rate_changes") or []
+    rate = changes[-1]["rate"] if changes else link["rate"]
+    return _goodput(run, [*_flows(run)]) / parsed_rate(rate)
 
 
-_GATES: Mapping[str, tuple[str, Callable[[Run], float]]] = {
+def _sent_per_round_trip(run: Run, cell: Cell) -> float | None:
+    """Packets that reach the queue in a round trip; only where nothing comes through."""
+    if "outages" not in cell.row.link:
+        return None
+    arrived: float = _forward_numbers(run)["arrived_packets"]
+    span = float(run.summary["measured_s"])
+    return arrived * float(parsed_time(cell.row.rtt)) / span
+
+
+def _loss(run: Run, cell: Cell) -> float | None:
+    """The share of packets that the queue drops, with half a BDP of buffer or more."""
+    if float(cell.row.buffer.split()[0]) < _HALF_BDP:
+        return None
+    loss: float = _forward_numbers(run)["loss_rate"]
+    return loss
+
+
+def _share_of_others(run: Run, _: Cell) -> float:
+    """Goodput of those beside the control over their fair share."""
+    flows = {one["name"]: float(one["flows"]) for one in run.scenario["traffic"]}
+    fair = parsed_rate(_forward(run)["rate"]) * flows["other"] / sum(flows.values())
+    return _goodput(run, ["other"]) / fair
+
+
+def _calls(run: Run, _: Cell) -> float | None:
+    """The mean opinion score of calls."""
+    return _class(run, ["quality", "calls", "mos_mean"])
+
+
+def _mark_rate(run: Run, _: Cell) -> float | None:
+    """The share of packets that are marked."""
+    return _link(run, ["mark_rate"])
+
+
+_HALF_BDP = 0.5
+_GATES: Mapping[str, tuple[str, Callable[[Run, Cell], float | None]]] = {
     "a-udp-only": ("overload", _overload),
     "a-flows-fair": ("starvation", _smallest_share),
-    "a-outage": ("outage", _after_outage),
+    "a-outage": ("outage", _used),
+    "c-collapse": ("backoff", _sent_per_round_trip),
+    "c-many": ("collapse", _used),
+    "c-loss": ("loss", _loss),
+    "c-self": ("starvation", _smallest_share),
+    "c-harm": ("harm", _share_of_others),
+    "c-tunnel": ("harm", _share_of_others),
+    "c-aqm-cubic": ("harm", _share_of_others),
+    "c-media": ("calls", _calls),
+    "c-aqm": ("ecn", _mark_rate),
+    "c-steps": ("return", _used),
 }
 """Tests that gates ask of something of their own."""
 
@@ -161,8 +220,10 @@ def _forward(run: Run) -> Mapping[str, Any]:
     return found
 
 
-def _rate_bps(text: str) -> float:
-    return parsed_rate(text)
+def _forward_numbers(run: Run) -> Mapping[str, Any]:
+    """What it showed."""
+    found: Mapping[str, Any] = run.summary["links"]["bottleneck"]["forward"]
+    return found
 
 
 def _flows(run: Run) -> dict[str, Mapping[str, Any]]:
@@ -209,7 +270,7 @@ def _share(run: Run, arguments: list[str]) -> float | None:
     # Of a network the last link is the one that all paths cross.
     links = topology.get("links")
     rate = [*links.values()][-1]["forward"]["rate"] if links else _forward(run)["rate"]
-    return min(1.0, _goodput(run, [name]) / (float(fair) * _rate_bps(rate)))
+    return min(1.0, _goodput(run, [name]) / (float(fair) * parsed_rate(rate)))
 
 
 def _ratio(run: Run, arguments: list[str]) -> float | None:
@@ -266,9 +327,9 @@ def _backlog(run: Run) -> tuple[Floats, Floats]:
     times = own["time_s"].to_numpy()
     waiting = own["bytes"].to_numpy().astype(float)
     link = _forward(run)
-    rates = np.full(len(times), _rate_bps(link["rate"]))
+    rates = np.full(len(times), parsed_rate(link["rate"]))
     for change in link.get("rate_changes") or []:
-        rates[times >= parsed_time(change["at"])] = _rate_bps(change["rate"])
+        rates[times >= parsed_time(change["at"])] = parsed_rate(change["rate"])
     return times, 8 * waiting / rates
 
 
@@ -308,6 +369,56 @@ def _time_back(times: Floats, waits: Floats, length: float) -> float:
     return length
 
 
+def _senders(run: Run, window: float, since: float) -> Floats:
+    """The mean rates of the sampled senders in windows, a row for each window."""
+    rates: list[Floats] = []
+    end = float(run.summary["simulated_s"])
+    edges = np.arange(since, end + 1e-9, window)
+    for times, values in _sampled(run):
+        counts, _ = np.histogram(times, edges)
+        sums, _ = np.histogram(times, edges, weights=values)
+        rates.append(np.where(counts > 0, sums / np.maximum(counts, 1), 0.0))
+    found: Floats = np.array(rates).T
+    return found
+
+
+def _sampled(run: Run) -> list[tuple[Floats, Floats]]:
+    """Times and rates of each sampled sender, in bytes per second."""
+    table = run.flow_trace
+    if table is None:
+        return []
+    flows = table["flow"].to_numpy()
+    times, sent = table["time_s"].to_numpy(), table["in_flight_bytes"].to_numpy().astype(float)
+    rtts = table["rtt_s"].to_numpy().astype(float)
+    rates = np.where(rtts > 0, sent / np.where(rtts > 0, rtts, 1.0), 0.0)
+    return [(times[flows == one], rates[flows == one]) for one in np.unique(flows)]
+
+
+def _windows(run: Run, arguments: list[str]) -> float | None:
+    """Jain's index in windows."""
+    rates = _senders(run, float(arguments[0]), parsed_time(run.scenario["measure"]["warm_up"]))
+    if not rates.size:
+        return None
+    squares = np.maximum((rates**2).sum(axis=1), 1e-9)
+    return float(np.median(rates.sum(axis=1) ** 2 / (rates.shape[1] * squares)))
+
+
+def _convergence(run: Run, _: list[str]) -> float | None:
+    """From the start of the last sender until all stay near their mean."""
+    senders = _sampled(run)
+    if not senders:
+        return None
+    start = max(float(times[0]) for times, _ in senders)
+    window = _WINDOW_RTTS * parsed_time(run.scenario["traffic"][0]["rtt"]["rtt"])
+    rates = _senders(run, window, start)
+    means = np.maximum(rates.mean(axis=1, keepdims=True), 1e-9)
+    near = (np.abs(rates / means - 1) <= _NEAR).all(axis=1)
+    for place in range(len(near) - _NEAR_WINDOWS + 1):
+        if near[place : place + _NEAR_WINDOWS].all():
+            return place * window
+    return len(near) * window
+
+
 def _mean(found: list[float]) -> float | None:
     return math.fsum(found) / len(found) if found else None
 
@@ -328,5 +439,7 @@ _FORMULAS: Mapping[str, _Numbers] = {
     "peak": _peak,
     "backlog": _percentile,
     "back-below": _back_below,
+    "windows": _windows,
+    "convergence": _convergence,
 }
 """By the first word of a formula."""

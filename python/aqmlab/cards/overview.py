@@ -12,8 +12,8 @@ from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.files import check_output_folder, write_text
 from aqmlab._util.words import counted
 from aqmlab.cards.campaign import estimated_seconds, jobs_of, make, missing
-from aqmlab.cards.candidates import DROPTAIL, Candidate, named
-from aqmlab.cards.generator import CUBIC, FOLDER, Cell, cells, files_of, seconds_of, toml_of
+from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control, named
+from aqmlab.cards.generator import FOLDER, Cell, cells, files_of, seconds_of, toml_of
 from aqmlab.cards.measures import overview
 from aqmlab.cards.suites import Row
 from aqmlab.engine import schedulers
@@ -53,7 +53,7 @@ def observe(
     chosen: Sequence[Cell],
     queue: Candidate,
     *,
-    control: str = CUBIC,
+    control: Control = CUBIC,
     seeds: Sequence[int] = (1,),
     jobs: int | None = None,
     scheduler: str | None = None,
@@ -79,11 +79,11 @@ def observe(
 
 
 def written(
-    chosen: Sequence[Cell], queue: Candidate, folder: Path, control: str = CUBIC
+    chosen: Sequence[Cell], queue: Candidate, folder: Path, control: Control = CUBIC
 ) -> Iterator[Path]:
     """Writes the scenario of each cell, for ``aqmlab run``, and the files that they name."""
     check_output_folder(folder)
-    plugin = f" --plugin {queue.file}" if queue.file else ""
+    plugin = "".join(f" --plugin {one.file}" for one in (queue, control) if one.file)
     for cell in chosen:
         head = f"# aqmlab run {cell.file}{plugin}\n"
         for name in files_of(cell):

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
 from aqmlab._util.console import strong
 from aqmlab._util.table import TableModel
-from aqmlab.cards.card import Card, about_seeds, card_rows
-from aqmlab.cards.scoring import CONSTANTS, UNSCORED, VERSION, Gate, MeasureScore, Test
+from aqmlab.cards.card import Card, about_seeds
+from aqmlab.cards.criteria import criteria
+from aqmlab.cards.gates import Gate
+from aqmlab.cards.kinds import QUEUE
+from aqmlab.cards.scoring import CONSTANTS, UNSCORED, VERSION, MeasureScore, Test
 from aqmlab.results.statistics import Estimate
 
-__all__ = ["failure", "head", "page", "shown_area", "shown_change", "worst_first"]
+__all__ = [
+    "beside",
+    "failure",
+    "head",
+    "legend",
+    "notes",
+    "page",
+    "shown_area",
+    "shown_change",
+    "worst_first",
+]
 
 
 WIDTH = 80
@@ -24,8 +37,15 @@ _LARGE = 0.0995
 """Smaller changes have a decimal."""
 
 
-def page(card: Card) -> Iterator[str | Text | TableModel]:
-    """What a terminal shows: title, sentence, gates, grades, tests, and what was left out."""
+def page(
+    card: Card, weights: Mapping[str, float] | None = None
+) -> Iterator[str | Text | TableModel]:
+    """What a terminal shows: title, sentence, gates, grades, tests, and what was left out.
+
+    Args:
+        card: the card.
+        weights: of areas, for an overall grade; None: there is none.
+    """
     yield strong(f"{card.name}: report card")
     yield from head(card)
     yield ""
@@ -34,25 +54,84 @@ def page(card: Card) -> Iterator[str | Text | TableModel]:
     yield from _gates(card.gates)
     yield ""
     yield _grades(card)
-    whom = ", ".join(sorted(card.baselines))
-    yield from _wrapped(
-        f"0 = drop-tail, 1 = median of {whom} (fairness: the fairest of them); in brackets 95 % "
-        f"over seeds. A from "
-        f"{CONSTANTS['grade_a']}, B from {CONSTANTS['grade_b']}, C from 0, D below; ? = fewer than "
-        f"{CONSTANTS['settings_for_a_grade']:.0f} settings that can tell, or one seed."
-    )
+    if weights:
+        area = card.overall(weights)
+        shown = ", ".join(f"{name}={weight:g}" for name, weight in weights.items())
+        yield f"overall {area.grade}, {shown_area(area.score)}, weights of your choice: {shown}"
+    yield from _wrapped(legend(card))
     yield ""
     yield _tests(card)
-    yield from _wrapped(
-        "Worst tests first; --list explains them. Change: from the median of the baselines, same "
-        "seeds; * = its 95 % interval leaves out zero, which one in twenty does by chance. "
-        "- = no score: the baselines gain too little on drop-tail here."
-    )
+    yield from _wrapped(f"Worst tests first; --list explains them. {notes(card)}")
     yield ""
+    if card.about is not QUEUE:
+        yield from _criteria(card)
     left = [name.split(" (")[0] for name, _ in card.not_tested]
     yield from _wrapped(
-        f"Not tested: {', '.join(left)}. docs/evaluate.md says what a card leaves out."
+        f"Not tested: {', '.join(left) or 'nothing of the card'}. docs/evaluate.md says what a "
+        "card leaves out."
     )
+
+
+def beside(card: Card) -> list[str]:
+    """Baselines whose scores stand beside the candidate's."""
+    return sorted(name for name in card.baselines if name != card.about.anchor)
+
+
+def legend(card: Card) -> str:
+    """What scores and grades mean."""
+    letters = (
+        f"A from {CONSTANTS['grade_a']}, B from {CONSTANTS['grade_b']}, C from 0, D below; "
+        f"? = fewer than {CONSTANTS['settings_for_a_grade']:.0f} settings that can tell, or one "
+        "seed."
+    )
+    if card.about is QUEUE:
+        whom = ", ".join(sorted(card.baselines))
+        return (
+            f"0 = drop-tail, 1 = median of {whom} (fairness: the fairest of them); in brackets "
+            f"95 % over seeds. {letters}"
+        )
+    yardstick = "Prague where queues mark, else CUBIC" if card.ecn == "l4s" else "CUBIC"
+    return (
+        f"1 = {yardstick}; 0 = twice its delay or time, half its rate, "
+        f"{CONSTANTS['control_loss_factor']:.0f} times its loss, or harm and Jain's index worse by "
+        f"{CONSTANTS['control_harm']}; in brackets 95 % over seeds. {letters}"
+    )
+
+
+def notes(card: Card) -> str:
+    """What the table of tests shows."""
+    star = "* = its 95 % interval leaves out zero, which one in twenty does by chance."
+    if card.about is QUEUE:
+        return (
+            f"Change: from the median of the baselines, same seeds; {star} - = no score: the "
+            "baselines gain too little on drop-tail here."
+        )
+    return (
+        f"Change: from CUBIC in the same place, same seeds; {star} Harm: what others lose beside "
+        "the control, as a share of what they have alone."
+    )
+
+
+def _criteria(card: Card) -> Iterator[str | Text | TableModel]:
+    """The criteria of RFC 9743: what a test answers, and what remains to be explained."""
+    table = TableModel()
+    for name in ("RFC 9743", "criterion"):
+        table.add_key(name)
+    table.add_text("score or gate")
+    found = criteria(card)
+    for one in found:
+        if one.answer:
+            table.add_row(one.section, one.name, one.answer)
+    yield table
+    for later, words in (
+        (True, "Not run here"),
+        (False, "Must explain, there is no test"),
+    ):
+        left = [one for one in found if not one.answer and one.later is later]
+        if left:
+            shown = ", ".join(f"{one.section} {one.name}" for one in left)
+            yield from _wrapped(f"{words}: {shown}.")
+    yield ""
 
 
 def head(card: Card) -> list[str]:
@@ -62,6 +141,8 @@ def head(card: Card) -> list[str]:
         f"card {VERSION}, {card.tier} tier, {about_seeds(card.seeds)}, engine {card.engine[:16]}"
     ]
     lines += _wrapped(f"parameters: {own}" if own else "parameters: as they come")
+    if card.about is not QUEUE:
+        lines.append(f"ECN: {card.ecn}; TCP of Linux with this control")
     if card.sha256:
         lines.append(f"file: sha256 {card.sha256[:16]}; tuned on: not stated")
     return lines
@@ -98,7 +179,7 @@ def _grades(card: Card) -> TableModel:
     table.add_key("grade")
     table.add_number("score")
     table.add_number("tests")
-    names = sorted(card.baselines)
+    names = beside(card)
     for name in names:
         table.add_number(name)
     others = [card.areas_of(name) for name in names]
@@ -132,11 +213,13 @@ def worst_first(tests: Sequence[Test]) -> list[Test]:
 
 def _tests(card: Card) -> TableModel:
     """Every number of every test."""
-    about = {row.id: row for row in card_rows(card.tier)}
+    about = {row.id: row for row in card.rows}
+    is_queue = card.about is QUEUE
     table = TableModel()
     table.add_key("test")
     table.add_key("number")
-    for name in ("candidate", "drop-tail", "median", "change", "score"):
+    others = ("drop-tail", "median") if is_queue else (card.about.called, *beside(card))
+    for name in ("candidate", *others, "change", "score"):
         table.add_number(name)
     for test in worst_first(card.tests):
         if about[test.id].area in ("safety", "cost"):
@@ -147,12 +230,18 @@ def _tests(card: Card) -> TableModel:
                 "" if place else test.id,
                 one.measure.titled,
                 one.measure.shown(one.candidate),
-                one.measure.shown(one.droptail),
-                one.measure.shown(one.reference),
+                *map(one.measure.shown, shown_beside(card, one)),
                 shown_change(one),
                 "" if place else total,
             )
     return table
+
+
+def shown_beside(card: Card, one: MeasureScore) -> list[float]:
+    """The values that stand beside the candidate's."""
+    if card.about is QUEUE:
+        return [one.droptail, one.reference]
+    return [one.reference, *(one.others[name] for name in beside(card))]
 
 
 def shown_change(one: MeasureScore) -> str:

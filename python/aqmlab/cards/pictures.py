@@ -8,7 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from aqmlab.cards.card import AREAS, Card
+from aqmlab.cards.card import Card
+from aqmlab.cards.kinds import QUEUE
 from aqmlab.cards.scoring import CONSTANTS, Area, Test
 from aqmlab.figures.files import Chart, svg
 from aqmlab.figures.theme import THEMES
@@ -25,17 +26,19 @@ def areas_svg(card: Card, width: int = 420) -> str:
     """Scores of the candidate with their intervals, and those of the baselines, by area."""
     names = [area.name for area in card.areas if area.score is not None]
     rows = _scores("candidate", card.areas)
-    for baseline in sorted(card.baselines):
+    others = sorted(name for name in card.baselines if name != card.about.anchor)
+    for baseline in others:
         rows += _scores(baseline, card.areas_of(baseline))
     low, high = CONSTANTS["lowest_score"], CONSTANTS["highest_score"]
     x = alt.X(
         "score:Q",
         scale=alt.Scale(domain=[low, high]),
         axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]),
-        title="score: 0 drop-tail, 1 deployed queues",
+        title="score: 0 drop-tail, 1 deployed queues"
+        if card.about is QUEUE
+        else "score: 1 is CUBIC",
     )
     y = alt.Y("area:N", sort=names, title=None)
-    others = sorted(card.baselines)
     colours = alt.Scale(domain=["candidate", *others], range=[_OWN, *_THEME.series[: len(others)]])
     shapes = alt.Scale(
         domain=["candidate", *others],
@@ -80,7 +83,7 @@ def _scores(queue: str, areas: Sequence[Area]) -> list[dict[str, Any]]:
             "high": None if math.isnan(area.score.high) else area.score.high,
         }
         for area in areas
-        if area.score is not None and area.name in AREAS
+        if area.score is not None
     ]
 
 
@@ -90,21 +93,29 @@ def waits_svg(card: Card, width: int = 420) -> str:
     Empty if no test measures both.
     """
     pairs = []
+    start, middle = ("drop-tail", "median of the baselines")
+    if card.about is not QUEUE:
+        start, middle = card.about.called, ""
     for test in card.tests:
-        found = _pair(test)
+        found = _pair(test, start, middle)
         if found is not None:
             pairs += found
     if not pairs:
         return ""
-    domain = ["drop-tail", "median of the baselines", "candidate"]
-    colours = alt.Scale(domain=domain, range=[_THEME.axis, _THEME.series[0], _OWN])
-    shapes = alt.Scale(domain=domain, range=["square", "diamond", "circle"])
+    looks = {
+        start: (_THEME.axis, "square"),
+        middle: (_THEME.series[0], "diamond"),
+        "candidate": (_OWN, "circle"),
+    }
+    domain = [name for name in looks if name]
+    colours = alt.Scale(domain=domain, range=[looks[name][0] for name in domain])
+    shapes = alt.Scale(domain=domain, range=[looks[name][1] for name in domain])
     data = alt.InlineData(values=pairs)
     x = alt.X("wait:Q", scale=alt.Scale(type="log"), title="wait p95 (ms)")
-    y = alt.Y("goodput:Q", scale=alt.Scale(zero=False), title="goodput (% of drop-tail's)")
+    y = alt.Y("goodput:Q", scale=alt.Scale(zero=False), title=f"goodput (% of {start}'s)")
     lines = (
         alt.Chart(data)
-        .transform_filter("datum.queue !== 'median of the baselines'")
+        .transform_filter("datum.place !== 1")
         .mark_line(color=_THEME.axis, strokeWidth=1)
         .encode(x=x, y=y, detail="test:N", order="place:Q")
     )
@@ -127,16 +138,19 @@ def waits_svg(card: Card, width: int = 420) -> str:
     return _drawn(alt.layer(lines, points, words).properties(width=width, height=220))
 
 
-def _pair(test: Test) -> list[dict[str, Any]] | None:
-    """The three points of a test; None if it lacks a wait or a goodput."""
+def _pair(test: Test, start: str, middle: str) -> list[dict[str, Any]] | None:
+    """The points of a test; None if it lacks a wait or a goodput."""
     waits = [one for one in test.measures if one.measure.measure == "wait p95"]
-    rates = [one for one in test.measures if one.measure.letter == "G"]
+    rates = [one for one in test.measures if one.measure.measure == "goodput"]
     if not waits or not rates:
         return None
     wait, rate = waits[0], rates[0]
+    first = (start, wait.droptail, rate.droptail)
+    if not middle:
+        first = (start, wait.reference, rate.reference)
     places = (
-        ("drop-tail", wait.droptail, rate.droptail),
-        ("median of the baselines", wait.reference, rate.reference),
+        first,
+        (middle, wait.reference, rate.reference),
         ("candidate", wait.candidate, rate.candidate),
     )
     return [
@@ -144,10 +158,11 @@ def _pair(test: Test) -> list[dict[str, Any]] | None:
             "test": test.id,
             "queue": name,
             "wait": 1e3 * seconds,
-            "goodput": 100 * bps / rate.droptail,
+            "goodput": 100 * bps / first[2],
             "place": place,
         }
         for place, (name, seconds, bps) in enumerate(places)
+        if name
     ]
 
 

@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from aqmlab.cards.scoring import UNSCORED, Gate, matters
+from aqmlab.cards.gates import Gate
+from aqmlab.cards.scoring import UNSCORED, matters
 from aqmlab.cards.suites import Measure, measures
 from aqmlab.errors import AqmlabError
 from aqmlab.results.statistics import CONFIDENCE, Floats, estimate, paired_difference
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Comparison", "compared"]
 
 
-_LOGS = "DTRG"
+_LOGS = "DTRGH"
 """Letters whose values are compared by their logarithms."""
 _LEAST = 1e-9
 """Smaller values count as this one where a logarithm is taken."""
@@ -289,6 +290,6 @@ def _change(measure: Measure, before: Floats, now: Floats, *, is_clear: bool) ->
     elif not matters(measure, difference, old):
         verdict = "small"
     else:
-        worse = (difference > 0) == (measure.letter in "DT")
+        worse = (difference > 0) == measure.less_is_better
         verdict = "regressed" if worse else "improved"
     return Change(measure.test, measure, old, back(float(now.mean())), difference, verdict)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -22,18 +22,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONSTANTS",
-    "GATES",
+    "SOLO",
     "UNSCORED",
     "VERSION",
     "Area",
-    "Gate",
-    "GateRule",
     "MeasureScore",
     "Test",
     "areas",
-    "gates",
     "grade",
     "matters",
+    "overall",
+    "scored_controls",
     "scored_tests",
 ]
 
@@ -62,10 +61,27 @@ CONSTANTS: Mapping[str, float] = {
     "matters_time_back": 0.20,
     "matters_loss_relative": 0.10,
     "matters_loss": 0.001,
+    "matters_harm": 0.05,
+    "control_factor": 2.0,
+    "control_loss_factor": 5.0,
+    "control_fairness": 0.25,
+    "control_opinion": 1.0,
+    "control_harm": 0.25,
 }
 """This project's choices; docs/evaluate.md gives the reason of each."""
+LOGS = "DTRG"
+"""Letters whose scores are of logarithms."""
 UNSCORED = "-"
 """The letter of a measure that is shown only."""
+SOLO = "solo"
+"""What the frame calls a run without the candidate, from which harm is measured."""
+_STEPS: Mapping[str, float] = {
+    **dict.fromkeys("DTR", math.log(CONSTANTS["control_factor"])),
+    "F": CONSTANTS["control_fairness"],
+    "U": CONSTANTS["control_opinion"],
+    "H": CONSTANTS["control_harm"],
+}
+"""By letter: by how much a control that scores 0 is worse than CUBIC."""
 _LEAST: Mapping[str, str] = {
     "D": "least_log_ratio",
     "T": "least_log_ratio",
@@ -79,52 +95,6 @@ _FLOORS = {"ms": "least_wait_s", "s": "least_time_s", "%": "least_loss"}
 
 
 @dataclass(frozen=True)
-class GateRule:
-    """What must hold whatever a queue is good at."""
-
-    name: str
-    meaning: str
-    bound: float
-    is_least: bool = False
-    """Whether the value must be at least the bound, instead of at most."""
-
-
-GATES: Sequence[GateRule] = (
-    GateRule("runs", "every run ends, and its packets balance", 0.0),
-    GateRule("age", "no packet leaves after 60 s in the queue", 60.0),
-    GateRule("memory", "the queue stays within its limit", 1.0 + 1e-9),
-    GateRule("marks", "no packet is marked where no sender allows it", 0.0),
-    GateRule("overload", "loss is 1 - C / offered under datagrams at twice the rate", 0.01),
-    GateRule("starvation", "each of equal flows gets a tenth of its share", 0.1, is_least=True),
-    GateRule("outage", "half of the link is used 8 s after an outage", 0.5, is_least=True),
-)
-"""In the order of the page."""
-
-
-@dataclass(frozen=True)
-class Gate:
-    """A gate, and how the candidate did."""
-
-    rule: GateRule
-    worst: float | None
-    """The value that is nearest to failing, or failed most; None: nothing was measured."""
-    test: str
-    """The cell of that value."""
-    seed: int | None
-    reason: str = ""
-    """Why a run failed."""
-
-    @property
-    def passed(self) -> bool | None:
-        """Whether it passed; None: nothing was measured."""
-        if self.worst is None:
-            return None
-        return (
-            self.worst >= self.rule.bound if self.rule.is_least else self.worst <= self.rule.bound
-        )
-
-
-@dataclass(frozen=True)
 class MeasureScore:
     """One measure of a test: the numbers, and the score if it can tell."""
 
@@ -134,8 +104,11 @@ class MeasureScore:
     candidate: float
     """The mean over seeds, geometric where scores are of logarithms; over cells too."""
     droptail: float
+    """Not a number on cards of controls."""
     reference: float
-    """The median of the baselines."""
+    """The median of the baselines; on cards of controls CUBIC."""
+    others: Mapping[str, float]
+    """Each baseline."""
     best: str
     """The baseline that does best."""
     best_value: float
@@ -151,7 +124,7 @@ class MeasureScore:
     @property
     def is_relative(self) -> bool:
         """Whether the difference is one of logarithms."""
-        return self.measure.letter in "DTRG"
+        return self.measure.letter in LOGS
 
     @property
     def gain(self) -> float:
@@ -166,9 +139,12 @@ class MeasureScore:
         """
         if not self.difference.clear or self.measure.letter == UNSCORED:
             return None
-        if not matters(self.measure, self.difference.mean, self.reference):
+        if self.measure.letter == "H":
+            if abs(self.difference.mean) <= CONSTANTS["matters_harm"]:
+                return None
+        elif not matters(self.measure, self.difference.mean, self.reference):
             return None
-        return (self.difference.mean < 0) == (self.measure.letter in "DT")
+        return (self.difference.mean < 0) == (self.measure.letter in "DTH")
 
 
 @dataclass(frozen=True)
@@ -274,14 +250,59 @@ def scored_tests(
         droptail: the queue that scores 0.
         baselines: the queues whose median scores 1.
     """
-    seeds = sorted(frame["seed"].unique())
-    values = _Values(frame, seeds)
     others = sorted(baselines)  # their order never matters
+    return _tests(
+        frame,
+        measures,
+        area_of,
+        lambda values, measure: _scored(values, measure, candidate, droptail, others),
+    )
+
+
+def scored_controls(
+    frame: pl.DataFrame,
+    measures: Sequence[Measure],
+    area_of: Mapping[str, str],
+    *,
+    candidate: str,
+    cubic: str,
+    baselines: Sequence[str],
+) -> list[Test]:
+    """The scores of a congestion control: 1 is CUBIC in the same place.
+
+    Args:
+        frame: as for :func:`scored_tests`; harm is measured from the values of :data:`SOLO`.
+        measures: what the tests measure, in the order of the card.
+        area_of: the area of each test.
+        candidate: the control that is scored.
+        cubic: the control that scores 1.
+        baselines: further controls, which are shown beside it.
+    """
+    others = [cubic, *sorted({*baselines} - {cubic})]
+    return _tests(
+        frame,
+        measures,
+        area_of,
+        lambda values, measure: _scored_control(values, measure, candidate, others),
+    )
+
+
+_Scored = tuple["MeasureScore", tuple["Floats | None", "Floats"]]
+"""A measure's score, with the gain and the loss of each seed."""
+
+
+def _tests(
+    frame: pl.DataFrame,
+    measures: Sequence[Measure],
+    area_of: Mapping[str, str],
+    score: Callable[[_Values, Measure], _Scored | None],
+) -> list[Test]:
+    """The tests of a frame, each measure scored by a function."""
+    values = _Values(frame, sorted(frame["seed"].unique()))
     found = []
     for name, area in area_of.items():
         own = [measure for measure in measures if measure.test == name]
-        scored = [_scored(values, measure, candidate, droptail, others) for measure in own]
-        present = [entry for entry in scored if entry is not None]
+        present = [entry for entry in (score(values, one) for one in own) if entry is not None]
         if present:
             shown = [entry for entry, _ in present]
             by_seed = _together([arrays for _, arrays in present])
@@ -305,47 +326,130 @@ def _clipped(scores: Floats) -> Floats:
 
 def _scored(
     values: _Values, measure: Measure, candidate: str, droptail: str, baselines: Sequence[str]
-) -> tuple[MeasureScore, tuple[Floats | None, Floats]] | None:
-    """A measure's score, with the gain and the loss of each seed; None: nothing was measured.
+) -> _Scored | None:
+    """A measure's score on the scale from drop-tail to the baselines.
 
     The settings of a test are averaged before they are scored, seed by seed.
     """
-    logs = measure.letter in "DTRG"
-    queues = (candidate, droptail, *baselines)
-    cells = [
-        [_scaled(one, measure, logs=logs) for one in found if one is not None]
-        for cell in values.cells.get(measure.test, [])
-        for found in [[values.of(measure.test, cell, measure.measure, queue) for queue in queues]]
-        if not any(one is None for one in found)
-    ]
-    if not cells:
+    averaged = _averaged(values, measure, (candidate, droptail, *baselines))
+    if averaged is None:
         return None
-    x, nothing, *others = (np.mean([cell[k] for cell in cells], axis=0) for k in range(len(queues)))
+    settings, (x, nothing, *others) = averaged
     reference: Floats = np.median(others, axis=0)
     means = [float(one.mean()) for one in others]
     # The yardstick is the median of the means, so that one lucky seed does not shorten it.
     # Half of the usual baselines are single queues: between them and the fair ones lies no queue.
     yardstick = max(means) if measure.letter == "F" else median(means)
     gain = _gain(x - nothing, yardstick - float(nothing.mean()), measure.letter)
-    lost = np.zeros(len(x))
-    if measure.letter == "G" and float((x - reference).mean()) < 0:  # more earns nothing
-        lost = (1 - np.exp(x - reference)) / CONSTANTS["goodput_lost_per_point"]
-    back: Callable[[float], float] = math.exp if logs else float
-    good = min if measure.letter in "DT" else max
-    shown = MeasureScore(
-        measure=measure,
-        settings=len(cells),
-        candidate=back(float(x.mean())),
-        droptail=back(float(nothing.mean())),
-        reference=back(float(reference.mean())),
-        best=baselines[means.index(good(means))],
-        best_value=back(good(means)),
-        difference=_difference(x, reference),
+    shown = _measured(measure, settings, x, reference, baselines, means)
+    lost = _lost(x, reference, measure)
+    return replace(
+        shown,
+        droptail=_back(measure)(float(nothing.mean())),
         score=None if gain is None else float(gain.mean()),
         lost=float(lost.mean()),
         why=_why(measure, gain),
+    ), (gain, lost)
+
+
+def _scored_control(
+    values: _Values, measure: Measure, candidate: str, baselines: Sequence[str]
+) -> _Scored | None:
+    """A measure's score of a control: 1 is the first of the baselines."""
+    averaged = _averaged(values, measure, (candidate, *baselines))
+    if averaged is None:
+        return None
+    settings, (x, *others) = averaged
+    reference = others[0]
+    gain: Floats | None = None
+    if measure.letter in _STEPS:
+        sign = -1 if measure.letter in "DTH" else 1
+        gain = _clipped(1 + sign * (x - reference) / _step(measure))
+    means = [float(one.mean()) for one in others]
+    shown = _measured(measure, settings, x, reference, baselines, means)
+    lost = _lost(x, reference, measure)
+    return replace(
+        shown,
+        score=None if gain is None else float(gain.mean()),
+        lost=float(lost.mean()),
+        why="" if gain is not None else _why(measure, None),
+    ), (gain, lost)
+
+
+def _step(measure: Measure) -> float:
+    """By how much a control that scores 0 is worse than CUBIC."""
+    if measure.letter == "D" and measure.unit == "%":
+        return math.log(CONSTANTS["control_loss_factor"])
+    return _STEPS[measure.letter]
+
+
+def _averaged(
+    values: _Values, measure: Measure, queues: Sequence[str]
+) -> tuple[int, list[Floats]] | None:
+    """How many settings a test has, and for each queue the mean over them, seed by seed.
+
+    None: nothing was measured.
+    """
+    found: list[list[Floats]] = []
+    for cell in values.cells.get(measure.test, []):
+        own = [values.of(measure.test, cell, measure.measure, queue) for queue in queues]
+        present = [one for one in own if one is not None]
+        if measure.letter == "H":
+            solo = values.of(measure.test, cell, measure.measure, SOLO)
+            present = [] if solo is None else [_harm(one, solo, measure) for one in present]
+        if len(present) == len(queues):
+            found.append([_scaled(one, measure) for one in present])
+    if not found:
+        return None
+    return len(found), [np.mean([cell[k] for cell in found], axis=0) for k in range(len(queues))]
+
+
+def _harm(beside: Floats, solo: Floats, measure: Measure) -> Floats:
+    """What others lose beside a control, as a share: Ware et al., HotNets 2019."""
+    least = CONSTANTS.get(_FLOORS.get(measure.unit, ""), 1e-9)
+    with_it, alone = np.maximum(beside, least), np.maximum(solo, least)
+    found: Floats = (with_it - alone) / with_it if measure.less_is_better else 1 - with_it / alone
+    return found
+
+
+def _measured(
+    measure: Measure,
+    settings: int,
+    x: Floats,
+    reference: Floats,
+    baselines: Sequence[str],
+    means: Sequence[float],
+) -> MeasureScore:
+    """The numbers of a measure, without a score."""
+    back = _back(measure)
+    good = min if measure.letter in "DTH" else max
+    return MeasureScore(
+        measure=measure,
+        settings=settings,
+        candidate=back(float(x.mean())),
+        droptail=math.nan,
+        reference=back(float(reference.mean())),
+        others={name: back(mean) for name, mean in zip(baselines, means, strict=True)},
+        best=baselines[means.index(good(means))],
+        best_value=back(good(means)),
+        difference=_difference(x, reference),
+        score=None,
+        lost=0.0,
+        why="",
     )
-    return shown, (gain, lost)
+
+
+def _back(measure: Measure) -> Callable[[float], float]:
+    """From a mean to the measure's own unit."""
+    return math.exp if measure.letter in LOGS else float
+
+
+def _lost(x: Floats, reference: Floats, measure: Measure) -> Floats:
+    """Points that lost goodput takes off, seed by seed; more earns nothing."""
+    if measure.letter != "G" or float((x - reference).mean()) >= 0:
+        return np.zeros(len(x))
+    lost: Floats = (1 - np.exp(x - reference)) / CONSTANTS["goodput_lost_per_point"]
+    return lost
 
 
 def _why(measure: Measure, gain: Floats | None) -> str:
@@ -368,9 +472,9 @@ def _difference(mine: Floats, reference: Floats) -> Estimate:
     return estimate(pairs)
 
 
-def _scaled(values: Floats, measure: Measure, *, logs: bool) -> Floats:
+def _scaled(values: Floats, measure: Measure) -> Floats:
     """Values as scores take them: their logarithms, or unchanged."""
-    if not logs:
+    if measure.letter not in LOGS:
         return values
     least = CONSTANTS.get(_FLOORS.get(measure.unit, ""), 1e-9)
     found: Floats = np.log(np.maximum(values, least))
@@ -433,31 +537,23 @@ def _letter(value: float) -> str:
     return "D"
 
 
-def gates(
-    frame: pl.DataFrame, candidate: str, failures: Sequence[tuple[str, int, str]]
-) -> list[Gate]:
-    """How a candidate passes the gates.
+def overall(found: Sequence[Test], weights: Mapping[str, float]) -> Area:
+    """One score of some areas together, each with its weight.
 
     Args:
-        frame: as for :func:`scored_tests`; the values of gates have measures such as ``gate:age``.
-        candidate: the queue.
-        failures: cells, seeds and reasons of its runs that failed.
+        found: the tests.
+        weights: by area. An area without a test that can tell is left out.
     """
-    found = []
-    for rule in GATES:
-        if rule.name == "runs":
-            cell, seed, reason = failures[0] if failures else ("", None, "")
-            found.append(Gate(rule, float(len(failures)), cell, seed, reason))
-            continue
-        rows = [
-            row
-            for row in frame.iter_rows(named=True)
-            if row["queue"] == candidate and row["measure"] == f"gate:{rule.name}"
-        ]
-        if not rows:
-            found.append(Gate(rule, None, "", None))
-            continue
-        ordered = min if rule.is_least else max
-        worst = ordered(rows, key=lambda row: row["value"])
-        found.append(Gate(rule, worst["value"], worst["cell"], worst["seed"]))
-    return found
+    by_seed = {
+        name: np.mean(own, axis=0)
+        for name in weights
+        if (own := [test.by_seed for test in found if test.area == name and test.by_seed])
+    }
+    if not by_seed:
+        return Area("overall", None, 0, 0, "?")
+    counted = [test for test in found if test.area in by_seed and test.by_seed]
+    bounds = (CONSTANTS["lowest_score"], CONSTANTS["highest_score"])
+    shares = [weights[name] for name in by_seed]
+    score = estimate(np.average([*by_seed.values()], axis=0, weights=shares), bounds=bounds)
+    settings = sum(test.settings for test in counted)
+    return Area("overall", score, len(counted), settings, grade(score, settings))

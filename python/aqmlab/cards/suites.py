@@ -16,7 +16,7 @@ from pathlib import Path
 from aqmlab._util.words import nearest
 from aqmlab.errors import AqmlabError
 
-__all__ = ["CARD", "SUITES", "Measure", "Row", "chosen", "measures", "rows"]
+__all__ = ["SUITES", "Measure", "Row", "chosen", "measures", "rows"]
 
 
 _FOLDER = Path(__file__).parent / "suites"
@@ -27,13 +27,12 @@ SUITES: Mapping[str, str] = {
     "rfc8867": "Test cases for interactive media, RFC 8867 and RFC 8868, January 2021",
     "responsiveness": "Responsiveness, draft-ietf-ippm-responsiveness-09, July 2026",
     "access": "Responsiveness and a household on ten access links",
-    "card": "The tests of the report card",
+    "card": "The tests of the report card of a queue",
+    "card-controls": "The tests of the report card of a congestion control",
 }
 """Names of the suites, and their sources."""
 _SCALES = {"ms": 1e3, "%": 100.0, "Mbit/s": 1e-6}
 """By shown unit: from that of the values."""
-CARD = "card"
-"""The suite of the report card."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,6 @@ class Row:
     """What it is about."""
     requirement: str = ""
     """The source's own word: must, may, ..."""
-    card: str = ""
-    """What a row of the card is about: ``aqm`` or ``control``."""
     tier: str = ""
     """The first tier that has it: ``quick``, ``standard`` or ``full``."""
     area: str = ""
@@ -73,6 +70,8 @@ class Row:
     """The queue that a test of congestion controls prescribes; left out: drop-tail."""
     ecn: str = ""
     """``yes``: disciplines that can mark do so."""
+    trace: str = ""
+    """Connections of each class whose senders are sampled."""
     warm_up: str = ""
     duration: str = ""
     measures: str = ""
@@ -103,13 +102,21 @@ class Measure:
 
     def shown(self, value: float) -> str:
         """A value in its unit, with three digits."""
+        if self.letter == "H":
+            return f"{value:.3g}"
         number = value * _SCALES.get(self.unit, 1.0)
         return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"
 
     @property
     def titled(self) -> str:
         """Its name with its unit."""
-        return self.measure if self.unit in ("", "share") else f"{self.measure} {self.unit}"
+        plain = self.unit in ("", "share") or self.letter == "H"
+        return self.measure if plain else f"{self.measure} {self.unit}"
+
+    @property
+    def less_is_better(self) -> bool:
+        """Whether the smaller of two values is the better one; of harm: of what is harmed."""
+        return self.letter in "DT" or (self.letter == "H" and self.unit != "Mbit/s")
 
 
 def rows(suite: str) -> list[Row]:

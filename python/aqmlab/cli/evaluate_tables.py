@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +151,12 @@ def left_out(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def print_card(
-    card: Card, directory: Path | None, comparison: Comparison | None, *, as_json: bool
+    card: Card,
+    directory: Path | None,
+    comparison: Comparison | None,
+    weights: Mapping[str, float] | None = None,
+    *,
+    as_json: bool,
 ) -> None:
     """Writes the card's files, and prints the card."""
     from aqmlab.cards.page import page
@@ -163,7 +168,7 @@ def print_card(
         beside = {} if comparison is None else {"comparison": comparison.to_json()}
         print_json({**card.to_json(), **beside})
         return
-    show(*page(card))
+    show(*page(card, weights))
     if comparison is not None:
         out("")
         for line in textwrap.wrap(comparison.summary, 80):

@@ -1,7 +1,8 @@
-"""``aqmlab evaluate``: the report card of a queue discipline, and suites of tests."""
+"""``aqmlab evaluate``: the report card of a queue or a control, and suites of tests."""
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from aqmlab._util.words import counted
 from aqmlab.cards import candidates, leaderboard, overview, suites
 from aqmlab.cards.card import TIERS, Card, card_rows
 from aqmlab.cards.evaluation import BASELINES, evaluate
-from aqmlab.cards.generator import CUBIC
+from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.regression import Comparison
 from aqmlab.cli import evaluate_tables
 from aqmlab.cli.options import Jobs, Json, Memory, Seeds
@@ -72,17 +73,29 @@ def command(
     baseline: Annotated[
         str | None,
         typer.Option(
-            metavar="QUEUE,...",
+            metavar="NAME,...",
             help="Queues to compare with; default: fq-codel,pie,dualpi2,cake. Drop-tail always is "
-            "one.",
+            "one. With --control controls; default: bbr3. CUBIC always is one.",
         ),
     ] = None,
     control: Annotated[
         str | None,
         typer.Option(
             metavar="CONTROL",
-            help="Congestion control under test in a suite: a name or a plug-in file. The queue is "
-            "drop-tail by default.",
+            help="Congestion control under test instead of a queue: a plug-in file or a name. In a "
+            "suite the queue is drop-tail by default.",
+        ),
+    ] = None,
+    ecn: Annotated[
+        str,
+        typer.Option(metavar="WAY", help="ECN of the control's flows: none, classic or l4s."),
+    ] = "none",
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AREA=WEIGHT,...",
+            help="Print an overall grade with these weights, as in users=2,delay=1.",
+            show_default=False,
         ),
     ] = None,
     seeds: Seeds = None,
@@ -132,31 +145,27 @@ def command(
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001 - its callback has set it
 ) -> None:
-    """Make a report card of a queue discipline, beside the queues that are deployed.
+    """Make a report card of a queue discipline or a congestion control, beside what is deployed.
 
-    The card grades delay, users, bursts, stability and fairness on a fixed set of tests, and names
-    the gates that fail. Finished runs are reused: the same command continues an interrupted
+    The card grades areas such as delay, users and fairness on a fixed set of tests, and names the
+    gates that fail. Finished runs are reused: the same command continues an interrupted
     evaluation.
     """
     words = _split(only)
-    for name, given in (("--update", update), ("--junit", junit), ("--markdown", markdown)):
-        if given and against is None:
-            raise AqmlabError(f"{name}: found it without --against; expected both")
+    _check_pairs(
+        "--against", against, {"--update": update, "--junit": junit, "--markdown": markdown}
+    )
+    _check_pairs("--control", control, {"--ecn": ecn != "none"})
     _check_tier(tier)
     if listed:
-        _list(suite, tier, words, as_json=as_json)
+        _list(suite, tier, words, CONTROL if control else QUEUE, as_json=as_json)
         return
-    if control is not None and suite is None:
-        raise AqmlabError(
-            "--control: found it without --suite; cards of congestion controls are not made yet, "
-            "--suite rfc9743 runs their tests"
-        )
+    wanted = None if weights is None else _weights(weights, CONTROL if control else QUEUE)
     numbers = None if seeds is None else vary.seeds(seeds)
     how: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "store": store, "say": say}
     if everything:
-        _refuse_beside_all(
-            {"QUEUE": queue, "--suite": suite, "--write": write, "--against": against}
-        )
+        others = {"QUEUE": queue, "--control": control, "--suite": suite, "--write": write}
+        _refuse_beside_all({**others, "--against": against})
         baselines = _split(baseline) or BASELINES
         _all(
             directory,
@@ -170,30 +179,35 @@ def command(
         return
     if queue is None and control is None:
         raise AqmlabError(
-            "QUEUE: found none; expected a plug-in file, a preset or a kind, such as fq-codel; "
-            "--list prints the tests"
+            "QUEUE: found none; expected a plug-in file, a preset or a kind, such as fq-codel, or "
+            "--control; --list prints the tests"
         )
     if suite is not None or write is not None:
         if against is not None:
             raise AqmlabError("--against: found it with a suite; only cards are compared")
-        _suite(suite, tier, words, queue, control, write, numbers, how, as_json=as_json)
+        _suite(suite, tier, words, queue, control, ecn, write, numbers, how, as_json=as_json)
         return
-    assert queue is not None
+    if queue is not None and control is not None:
+        raise AqmlabError(
+            f"--control: found it with the queue {queue[:40]}; a card is about one of the two"
+        )
     reference = _reference(against, update=update)
     if numbers is None and against is not None:
         numbers = [*(_ENOUGH if reference is None else reference.seeds)]
     with Progress("evaluate") as progress:
         card = evaluate(
             queue,
+            control=control,
+            ecn=ecn,
             tier=tier,
-            baselines=_split(baseline) or BASELINES,
+            baselines=_split(baseline) or None,
             only=words,
             seeds=numbers,
-            progress=progress.task(queue),
+            progress=progress.task(queue or control or ""),
             **how,
         )
     comparison = None if reference is None else card.compare(reference)
-    evaluate_tables.print_card(card, directory, comparison, as_json=as_json)
+    evaluate_tables.print_card(card, directory, comparison, wanted, as_json=as_json)
     if update and against is not None:
         evaluate_tables.write_card(card, against)
     if comparison is not None:
@@ -276,13 +290,13 @@ def _report(comparison: Comparison, junit: Path | None, markdown: Path | None) -
         write_text(markdown, earlier + comparison.markdown())
 
 
-def _list(suite: str | None, tier: str, words: Sequence[str], *, as_json: bool) -> None:
+def _list(suite: str | None, tier: str, words: Sequence[str], kind: Kind, *, as_json: bool) -> None:
     """Prints the tests of a suite, or of the card's tier."""
-    found = suites.chosen(suites.rows(suite) if suite else card_rows(tier), words)
+    found = suites.chosen(suites.rows(suite) if suite else card_rows(tier, kind), words)
     if as_json:
         print_json(evaluate_tables.listed_json(found))
     else:
-        show(*evaluate_tables.listed(found, suites.SUITES[suite or suites.CARD]))
+        show(*evaluate_tables.listed(found, suites.SUITES[suite or kind.suite]))
 
 
 def _suite(
@@ -291,6 +305,7 @@ def _suite(
     words: Sequence[str],
     queue: str | None,
     control: str | None,
+    ecn: str,
     write: Path | None,
     seeds: Sequence[int] | None,
     how: Mapping[str, Any],
@@ -299,8 +314,13 @@ def _suite(
 ) -> None:
     """Runs the tests of a suite, or writes their scenario files."""
     under_test = candidates.candidate(queue or candidates.DROPTAIL)
-    chosen_control = candidates.control(control)[0] if control else CUBIC
-    rows = suites.chosen(suites.rows(suite) if suite else card_rows(tier), words)
+    if ecn not in candidates.ECN:
+        raise AqmlabError(f'--ecn: found "{ecn[:40]}"; expected one of {", ".join(candidates.ECN)}')
+    chosen_control = candidates.with_ecn(
+        candidates.control(control) if control else candidates.CUBIC, ecn
+    )
+    kind = CONTROL if control else QUEUE
+    rows = suites.chosen(suites.rows(suite) if suite else card_rows(tier, kind), words)
     chosen, left = overview.suite_cells(rows, is_control=control is not None and queue is None)
     observed: list[overview.Observed] = []
     if write is not None:
@@ -335,7 +355,36 @@ def _split(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
+def _check_pairs(name: str, given: object, others: Mapping[str, object]) -> None:
+    """An error if something was given without the option that it belongs to."""
+    for other, value in others.items():
+        if value and given is None:
+            raise AqmlabError(f"{other}: found it without {name}; expected both")
+
+
 def _check_tier(text: str) -> None:
     """An error if there is no tier of that name."""
     if text not in TIERS:
         raise AqmlabError(f'--tier: found "{text[:40]}"; expected one of {", ".join(TIERS)}')
+
+
+def _weights(text: str, kind: Kind) -> dict[str, float]:
+    """``users=2,delay=1`` by area."""
+    found = {}
+    for part in _split(text):
+        area, _, number = part.partition("=")
+        if area not in kind.areas:
+            raise AqmlabError(
+                f'--weights: found "{area[:40]}", which is no area; expected one of '
+                f"{', '.join(kind.areas)}"
+            )
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = 0.0
+        if not 0 < weight < math.inf:
+            raise AqmlabError(
+                f'--weights: found "{part[:40]}"; expected a weight above 0, as in {area}=2'
+            )
+        found[area] = weight
+    return found

@@ -567,8 +567,8 @@ def own_folder() -> Iterator[Path]:
         yield folder
 
 
-def as_nobody(folder: Path, held: Path, mode: str) -> subprocess.CompletedProcess[str]:
-    """Runs a live scenario as the user nobody; `mode` is that of /dev/net/tun.
+def being_nobody(held: Path, mode: str) -> list[str]:
+    """A command's beginning that has it run as the user nobody; `mode` is that of /dev/net/tun.
 
     Both are seen in a mount namespace of the test's own, in which others can also reach the
     interpreter if it is in a home folder.
@@ -593,9 +593,15 @@ def as_nobody(folder: Path, held: Path, mode: str) -> subprocess.CompletedProces
     refused = subprocess.run(look, cwd="/", capture_output=True, text=True, check=False)
     if refused.returncode != 0:
         pytest.skip(f"NOT TESTED WITHOUT ROOT: {refused.stderr.strip().splitlines()[-1]}")
-    command = [sys.executable, "-m", "aqmlab", "run", "bulk.toml", "--on", "live", "--out", "run"]
+    return behind
+
+
+def as_nobody(
+    folder: Path, held: Path, mode: str, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command of aqmlab as the user nobody; `mode` is that of /dev/net/tun."""
     return subprocess.run(
-        [*behind, *command],
+        [*being_nobody(held, mode), sys.executable, "-m", "aqmlab", *arguments],
         cwd=folder,
         env={**os.environ, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
@@ -605,9 +611,12 @@ def as_nobody(folder: Path, held: Path, mode: str) -> subprocess.CompletedProces
     )
 
 
+LIVE_RUN = ("run", "bulk.toml", "--on", "live", "--out", "run")
+
+
 @live
 def test_live_runs_need_no_root(own_folder: Path, tmp_path: Path) -> None:
-    answer = as_nobody(own_folder, tmp_path / "held", mode="666")
+    answer = as_nobody(own_folder, tmp_path / "held", "666", *LIVE_RUN)
     assert answer.returncode == 0, answer.stderr
     run = Run.open(own_folder / "run")
     assert run.path.stat().st_uid == 65534
@@ -619,7 +628,7 @@ def test_live_runs_need_no_root(own_folder: Path, tmp_path: Path) -> None:
 
 @live
 def test_a_device_that_only_root_may_open_is_named(own_folder: Path, tmp_path: Path) -> None:
-    answer = as_nobody(own_folder, tmp_path / "held", mode="600")
+    answer = as_nobody(own_folder, tmp_path / "held", "600", *LIVE_RUN)
     assert answer.returncode == 2
     assert "needs the capability CAP_NET_ADMIN to make TUN devices (sudo, or " in answer.stderr
     assert "in a user namespace: the live bed needs /dev/net/tun: Permission den" in answer.stderr

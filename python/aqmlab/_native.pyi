@@ -90,6 +90,28 @@ def run_live(
 ) -> str:
     """Runs a scenario on the live bed, in real time; as :func:`run` otherwise."""
 
+def run_shell(
+    effective: str,
+    out_dir: str,
+    program: tuple[bytes, Sequence[bytes], Sequence[bytes]],
+    settings: tuple[float, bool],
+    tell: Callable[[float], int],
+) -> tuple[str, float, int | None]:
+    """Runs a program behind the bottleneck of a scenario; writes its records into `out_dir`.
+
+    Args:
+        effective: the scenario, whose users stay away; its duration is the longest time.
+        out_dir: where the tables go.
+        program: its file, its name and arguments, its environment as ``NAME=value``.
+        settings: jitter in seconds; whether there are built-in services.
+        tell: called every 50 ms with the seconds that have passed. It returns 0, the number of a
+            signal for the program, or -1 to kill it.
+
+    Returns:
+        The summary as JSON, how long it was measured in seconds, and the exit status as shells
+        have it; none if the time was over first.
+    """
+
 def live_missing() -> str | None:
     """What this machine lacks for a live run, as one sentence."""
 

@@ -13,7 +13,9 @@ __all__ = [
     "PluginError",
     "RunError",
     "ScenarioError",
+    "ShellError",
     "UnprivilegedError",
+    "UnprivilegedShellError",
 ]
 
 
@@ -51,6 +53,16 @@ class LaterRunError(AqmlabError):
 
 class UnprivilegedError(AqmlabError):
     """A process may not make the network namespaces of a live run."""
+
+
+class ShellError(AqmlabError):
+    """A program could not be run behind a queue; its own exit status says nothing of that."""
+
+    exit_status: ClassVar[int] = 125
+
+
+class UnprivilegedShellError(ShellError, UnprivilegedError):
+    """A process may not make the network namespaces of a program."""
 
 
 class DamagedRunWarning(UserWarning):

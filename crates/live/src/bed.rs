@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::error::LiveError;
@@ -20,7 +21,7 @@ use crate::routes::Side;
 use crate::stack::{OPTIONAL, Stack};
 
 /// The device in each namespace.
-const DEVICE: &str = "aqmlab0";
+pub(crate) const DEVICE: &str = "aqmlab0";
 /// Packets that a TUN device holds until the router reads them: more than a router that keeps its
 /// bounds ever leaves there.
 const DEVICE_QUEUE: u32 = 20_000;
@@ -39,12 +40,45 @@ struct Namespace {
     routes: File,
 }
 
+/// How a namespace is set up.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// Files below `/proc/sys/net`, and what is written into them.
+    pub(crate) settings: Vec<(&'static str, String)>,
+    /// Largest packet.
+    pub(crate) mtu: u64,
+    /// What `ip` is asked once the devices are up, by line.
+    pub(crate) commands: String,
+}
+
+impl Place {
+    /// The side of a scenario's hosts: all addresses of its prefix are here, those of the other
+    /// behind the device.
+    fn of_hosts(side: Side, stack: &Stack) -> Self {
+        let (here, there) = (side.prefix(), side.other().prefix());
+        let window = stack.initial_window;
+        Self {
+            settings: stack.settings.clone(),
+            mtu: stack.mtu,
+            commands: format!(
+                "route add local {here} dev lo\n\
+                 route add {there} dev {DEVICE} initcwnd {window}\n"
+            ),
+        }
+    }
+}
+
 impl Bed {
-    /// Makes the namespaces and their devices; also what the router reads and writes, servers'
-    /// side first.
+    /// Makes the namespaces of a scenario's hosts and their devices; also what the router reads and
+    /// writes, servers' side first.
     pub(crate) fn new(stack: &Stack) -> Result<(Self, [File; 2]), LiveError> {
-        let (servers, servers_device) = make(Side::Servers, stack)?;
-        let (clients, clients_device) = make(Side::Clients, stack)?;
+        Self::of(&Side::BOTH.map(|side| Place::of_hosts(side, stack)))
+    }
+
+    /// Makes two namespaces and their devices, servers' side first.
+    pub(crate) fn of([servers, clients]: &[Place; 2]) -> Result<(Self, [File; 2]), LiveError> {
+        let (servers, servers_device) = make(servers)?;
+        let (clients, clients_device) = make(clients)?;
         Ok((Self([servers, clients]), [servers_device, clients_device]))
     }
 
@@ -86,10 +120,10 @@ impl Bed {
     }
 }
 
-fn make(side: Side, stack: &Stack) -> Result<(Namespace, File), LiveError> {
+fn make(place: &Place) -> Result<(Namespace, File), LiveError> {
     on_a_thread(|| {
         leave_network().map_err(|error| failed("making a network namespace", &error))?;
-        for (key, value) in &stack.settings {
+        for (key, value) in &place.settings {
             let path = Path::new("/proc/sys/net").join(key);
             match fs::write(&path, value) {
                 Err(_) if OPTIONAL.contains(key) => {}
@@ -98,13 +132,11 @@ fn make(side: Side, stack: &Stack) -> Result<(Namespace, File), LiveError> {
             }
         }
         let device = open_tun(DEVICE).map_err(|error| failed("/dev/net/tun", &error))?;
-        let (here, there) = (side.prefix(), side.other().prefix());
-        let (mtu, window) = (stack.mtu, stack.initial_window);
+        let Place { mtu, commands, .. } = place;
         ip(&format!(
             "link set lo up\n\
              link set {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE} up\n\
-             route add local {here} dev lo\n\
-             route add {there} dev {DEVICE} initcwnd {window}\n"
+             {commands}"
         ))?;
         let open = |name: &str| {
             let path = Path::new("/proc/thread-self").join(name);
@@ -175,6 +207,17 @@ fn transmit_drops(table: &str, device: &str) -> Option<u64> {
         .filter_map(|line| line.split_once(':'))
         .find(|(name, _)| name.trim() == device)?;
     numbers.split_whitespace().nth(11)?.parse().ok()
+}
+
+/// A connection takes two files, one at each end.
+pub(crate) fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // Without it connections fail sooner, and the run says so.
+    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 
 use aqmlab_aqm::{Ack, Details};
-use aqmlab_net::Ecn;
+use aqmlab_net::{Ecn, FlowKey, Packet};
 
 const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
@@ -47,17 +47,9 @@ fn double_word(bytes: &[u8], at: usize) -> u32 {
 impl Headers {
     /// Reads them; nothing if the packet is no whole TCP or UDP packet over IPv4.
     pub(crate) fn read(packet: &[u8]) -> Option<Self> {
-        if packet.len() < IP_HEADER || packet[0] >> 4 != 4 {
-            return None;
-        }
-        let header = usize::from(packet[0] & 15) * 4;
-        let is_fragment = word(packet, 6) & 0x3fff != 0;
-        if header < IP_HEADER || usize::from(word(packet, 2)) != packet.len() || is_fragment {
-            return None;
-        }
-        let rest = packet.get(header..)?;
+        let rest = payload(packet).filter(|_| !is_fragment(packet))?;
         let segment = match packet[9] {
-            TCP if rest.len() >= TCP_HEADER => Some(read_segment(rest)?),
+            TCP => Some(read_segment(rest)?),
             UDP if rest.len() >= UDP_HEADER => None,
             _ => return None,
         };
@@ -74,13 +66,56 @@ impl Headers {
     }
 }
 
-/// What a discipline may ask of a packet whose headers were [read](Headers::read), beside what it sees
-/// of every one.
+/// What a queue sees of any packet; nothing if it is no whole one of IPv4. Packets of one flow have
+/// the same addresses, protocol and ports.
+pub(crate) fn packet(bytes: &[u8]) -> Option<Packet> {
+    let rest = payload(bytes)?;
+    // Only the first fragment has ports, so that no fragment goes by them.
+    let has_ports = matches!(bytes[9], TCP | UDP) && !is_fragment(bytes) && rest.len() >= 4;
+    let ports = if has_ports { double_word(rest, 0) } else { 0 };
+    let fields = [double_word(bytes, 12), double_word(bytes, 16), ports];
+    // FNV-1a: the disciplines hash it again, with a seed of their own.
+    let flow = fields
+        .into_iter()
+        .chain([u32::from(bytes[9])])
+        .flat_map(u32::to_be_bytes)
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    Some(Packet {
+        size: bytes.len() as u32,
+        ecn: Ecn::from_bits(bytes[1]),
+        dscp: bytes[1] >> 2,
+        flow: FlowKey(flow),
+    })
+}
+
+/// What a whole IPv4 packet carries.
+fn payload(packet: &[u8]) -> Option<&[u8]> {
+    if packet.len() < IP_HEADER || packet[0] >> 4 != 4 {
+        return None;
+    }
+    let header = usize::from(packet[0] & 15) * 4;
+    if header < IP_HEADER || usize::from(word(packet, 2)) != packet.len() {
+        return None;
+    }
+    packet.get(header..)
+}
+
+/// Whether it is a part of a larger packet.
+fn is_fragment(packet: &[u8]) -> bool {
+    word(packet, 6) & 0x3fff != 0
+}
+
+/// What a discipline may ask of a whole IPv4 packet, beside what it sees of every one.
 pub(crate) fn details(packet: &[u8]) -> Details {
     let hosts = [12, 16].map(|at| u64::from(double_word(packet, at)));
-    let tcp = &packet[usize::from(packet[0] & 15) * 4..];
-    let ack = (packet[9] == TCP).then(|| acknowledgement(tcp)).flatten();
-    Details { hosts, ack }
+    let tcp = payload(packet).filter(|_| packet[9] == TCP && !is_fragment(packet));
+    let ack = tcp.filter(|tcp| read_segment(tcp).is_some());
+    Details {
+        hosts,
+        ack: ack.and_then(acknowledgement),
+    }
 }
 
 /// What a segment acknowledges.
@@ -128,6 +163,9 @@ fn sack_blocks(mut options: &[u8]) -> Vec<(u32, u32)> {
 }
 
 fn read_segment(tcp: &[u8]) -> Option<Segment> {
+    if tcp.len() < TCP_HEADER {
+        return None;
+    }
     let header = usize::from(tcp[12] >> 4) * 4;
     if header < TCP_HEADER || header > tcp.len() {
         return None;

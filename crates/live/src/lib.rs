@@ -23,37 +23,28 @@ mod player;
 mod preflight;
 mod router;
 mod routes;
+mod shell;
 mod side;
 mod stack;
 mod world;
 
 use std::sync::Arc;
 
-use aqmlab_record::{Metrics, Records, RunError, Summary, View};
+use aqmlab_record::{Metrics, Records, RunError, View};
 use aqmlab_scenario::Scenario;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde::Serialize;
 
 pub use error::LiveError;
-pub use measure::{Health, LoadReport, PacingReport, ThreadReport};
+pub use measure::{Health, LiveSummary, LoadReport, PacingReport, ThreadReport};
 
-use bed::Bed;
+pub use shell::{Order, Program, ShellSettings, ShellSummary, shell};
+
+use bed::{Bed, raise_file_limit};
 use load::{FIRST_SERVER_PORT, Setting};
 use path::Path;
 use routes::{Routes, Side};
 use side::ClassSockets;
 use stack::Stack;
 use world::World;
-
-/// What a live run showed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LiveSummary {
-    /// The same as of a simulated run.
-    #[serde(flatten)]
-    pub summary: Summary,
-    /// How well the run went.
-    pub live: Health,
-}
 
 /// What this machine lacks for a live run, as one sentence; nothing if it can have one.
 pub fn missing() -> Option<String> {
@@ -123,15 +114,4 @@ fn class_sockets(scenario: &Scenario) -> Vec<ClassSockets> {
         .zip(FIRST_SERVER_PORT..)
         .map(sockets)
         .collect()
-}
-
-/// A connection takes two files, one at each end.
-fn raise_file_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum,
-        ..limit
-    };
-    // Without it connections fail sooner, and the run says so.
-    let _ = setrlimit(Resource::Nofile, raised);
 }

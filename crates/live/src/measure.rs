@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use aqmlab_net::Time;
+use aqmlab_record::Summary;
 use hdrhistogram::Histogram;
 use rustix::thread::Pid;
 use serde::Serialize;
@@ -194,6 +195,16 @@ pub struct Health {
     pub kernel: String,
 }
 
+/// What a live run showed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveSummary {
+    /// The same as of a simulated run.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// How well the run went.
+    pub live: Health,
+}
+
 impl Health {
     /// Holds what was measured against the bounds.
     pub(crate) fn judge(&mut self) {
@@ -294,16 +305,25 @@ impl Meter {
         }
     }
 
+    /// The span begins now.
+    pub(crate) fn begin(&mut self, now: Time) {
+        self.began = Some(self.read(now));
+    }
+
+    /// The span ends now, while all threads are still there.
+    pub(crate) fn end(&mut self, now: Time) {
+        self.ended = Some(self.read(now));
+    }
+
     /// Reads, if it is time to.
     pub(crate) fn look(&mut self, now: Time, measured: (Time, Time)) {
         if now < self.next(measured) {
             return;
         }
-        let reading = Some(self.read(now));
         if self.began.is_none() {
-            self.began = reading;
+            self.begin(now);
         } else {
-            self.ended = reading;
+            self.end(now);
         }
     }
 

@@ -1,5 +1,5 @@
 //! One way through the router, without the reading and writing: the hosts' own links, the delay of
-//! each connection, the router's processor if the scenario has one, the port, and the packets that
+//! each connection of a scenario or the jitter of any program's packets, the router's processor if the scenario has one, the port, and the packets that
 //! wait for their moment to go out.
 //!
 //! What becomes of a packet is decided in the time at which things should happen. Nothing here
@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use aqmlab_link::{AccessLinks, Port, Transmission};
-use aqmlab_net::{Ecn, FlowKey, Packet, Time};
+use aqmlab_net::{Ecn, FlowKey, Packet, RandomStream, Time};
 use aqmlab_record::{LinkDirection, LinkStats, MeasuredSpan};
 use aqmlab_scenario::{Dumbbell, Scenario};
 
@@ -22,7 +22,10 @@ use crate::routes::{Route, Routes, Side};
 #[derive(Debug)]
 struct Frame {
     bytes: Box<[u8]>,
-    route: Arc<Route>,
+    /// The connection of the scenario that it belongs to; nothing if a program sent it.
+    route: Option<Arc<Route>>,
+    /// The number of its class of traffic.
+    class: u16,
     /// The host that it goes to, on its side.
     receiver: usize,
     is_datagram: bool,
@@ -92,11 +95,46 @@ impl<T> EventQueue<T> {
     }
 }
 
+/// A delay that varies from packet to packet, behind the link. Packets keep their order.
+#[derive(Debug)]
+struct Jitter {
+    most: Time,
+    draws: RandomStream,
+    last: Time,
+}
+
+impl Jitter {
+    fn new(most: Time, seed: u64, from: Side) -> Option<Self> {
+        (most > Time::ZERO).then(|| Self {
+            most,
+            draws: RandomStream::new(seed, "jitter", from as u64),
+            last: Time::ZERO,
+        })
+    }
+
+    /// When a packet leaves that would leave at `at` without it.
+    fn out(&mut self, at: Time) -> Time {
+        let more = Time::from_secs_f64(self.draws.uniform() * self.most.as_secs_f64());
+        self.last = (at + more).max(self.last);
+        self.last
+    }
+}
+
+/// Whose packets a path takes.
+#[derive(Debug)]
+enum Carried {
+    /// Those of a scenario's connections, and how many hosts send, and how many receive.
+    Scripted(Arc<Routes>, [usize; 2]),
+    /// Every IPv4 packet, of any sender.
+    Any,
+}
+
 /// What lies behind the port: the receivers' links, and the way out.
 #[derive(Debug)]
 struct Exit {
     /// The links of the receivers.
     links: Option<AccessLinks>,
+    jitter: Option<Jitter>,
     leaving: EventQueue<Box<[u8]>>,
     /// Lost datagrams count in it.
     measured: MeasuredSpan,
@@ -115,6 +153,10 @@ impl Exit {
                     Some(links) => links.transmit(frame.receiver, at, size),
                     None => at,
                 };
+                let out = match &mut self.jitter {
+                    Some(jitter) => jitter.out(out),
+                    None => out,
+                };
                 self.leaving.push(out, frame.bytes);
             }
             Transmission::Dropped => self.count_loss(now, &frame),
@@ -125,8 +167,11 @@ impl Exit {
 
     /// A packet was dropped, or lost on the wire.
     fn count_loss(&self, at: Time, frame: &Frame) {
-        if frame.is_datagram && self.measured.contains(at) {
-            frame.route.note_lost();
+        if let Some(route) = &frame.route
+            && frame.is_datagram
+            && self.measured.contains(at)
+        {
+            route.note_lost();
         }
     }
 }
@@ -144,10 +189,8 @@ struct Input {
 /// One way through the router.
 #[derive(Debug)]
 pub(crate) struct Path {
-    routes: Arc<Routes>,
+    carried: Carried,
     from: Side,
-    /// How many hosts send, and how many receive.
-    hosts: [usize; 2],
     /// The links of the senders.
     links: Option<AccessLinks>,
     input: Option<Input>,
@@ -193,9 +236,8 @@ impl Path {
             is_crossed: link.input.is_some(),
         });
         Self {
-            routes,
+            carried: Carried::Scripted(routes, [senders, receivers]),
             from,
-            hosts: [senders, receivers],
             links: AccessLinks::new(hosts, senders),
             input,
             delayed: EventQueue::new(),
@@ -203,6 +245,35 @@ impl Path {
             dropped: Vec::new(),
             exit: Exit {
                 links: AccessLinks::new(hosts, receivers),
+                jitter: None,
+                leaving: EventQueue::new(),
+                measured: MeasuredSpan::of(&scenario.measure),
+            },
+            strays: 0,
+        }
+    }
+
+    /// The way of any program's packets over the bottleneck of a scenario. Each packet takes up to
+    /// `jitter` longer than the link's delay. Departures are made at their time, so that the run can
+    /// end at any.
+    pub(crate) fn open(scenario: &Scenario, dumbbell: &Dumbbell, from: Side, jitter: Time) -> Self {
+        let link = match from {
+            Side::Servers => &dumbbell.bottleneck.forward,
+            Side::Clients => &dumbbell.bottleneck.reverse,
+        };
+        let names = LinkDirection::all(&scenario.topology.network());
+        let name = &names[from as usize];
+        Self {
+            carried: Carried::Any,
+            from,
+            links: None,
+            input: None,
+            delayed: EventQueue::new(),
+            port: Port::stored(name, link, scenario.seed, &scenario.measure),
+            dropped: Vec::new(),
+            exit: Exit {
+                links: None,
+                jitter: Jitter::new(jitter, scenario.seed, from),
                 leaving: EventQueue::new(),
                 measured: MeasuredSpan::of(&scenario.measure),
             },
@@ -225,19 +296,41 @@ impl Path {
 
     /// A host has sent a packet.
     pub(crate) fn enter(&mut self, now: Time, bytes: &[u8]) {
-        let found = Headers::read(bytes).and_then(|headers| {
-            let (route, sender) = self.routes.find(headers.source, headers.destination)?;
-            let hosts = [
-                self.from.host(*headers.source.ip()),
-                self.from.other().host(*headers.destination.ip()),
-            ];
-            let are_known = hosts[0] < self.hosts[0] && hosts[1] < self.hosts[1];
-            are_known.then_some((headers, route, sender, hosts))
-        });
-        let Some((headers, route, sender, [host, receiver])) = found else {
-            self.strays += 1;
-            return;
+        let entered = match &self.carried {
+            Carried::Scripted(..) => self.enter_scripted(now, bytes),
+            Carried::Any => self.enter_any(now, bytes),
         };
+        if entered.is_none() {
+            self.strays += 1;
+        }
+    }
+
+    /// A packet of any program: nothing if it is no whole IPv4 packet.
+    fn enter_any(&mut self, now: Time, bytes: &[u8]) -> Option<()> {
+        let packet = ip::packet(bytes)?;
+        let frame = Frame {
+            bytes: bytes.into(),
+            route: None,
+            class: 0,
+            receiver: 0,
+            is_datagram: false,
+        };
+        self.delayed.push(now, (packet, frame));
+        Some(())
+    }
+
+    /// A packet of a connection of the scenario: nothing if it is none.
+    fn enter_scripted(&mut self, now: Time, bytes: &[u8]) -> Option<()> {
+        let Carried::Scripted(routes, hosts) = &self.carried else {
+            return None;
+        };
+        let headers = Headers::read(bytes)?;
+        let (route, sender) = routes.find(headers.source, headers.destination)?;
+        let host = self.from.host(*headers.source.ip());
+        let receiver = self.from.other().host(*headers.destination.ip());
+        if host >= hosts[0] || receiver >= hosts[1] {
+            return None;
+        }
         if let Some(segment) = &headers.segment {
             route.note_sent(sender, segment);
         }
@@ -251,18 +344,20 @@ impl Path {
             Some(links) => links.transmit(host, now, packet.size),
             None => now,
         };
+        let reaches = leaves + route.access_delays[sender as usize];
         let frame = Frame {
             bytes: bytes.into(),
+            class: route.class as u16,
             receiver,
             is_datagram: headers.segment.is_none(),
-            route,
+            route: Some(route),
         };
-        let reaches = leaves + frame.route.access_delays[sender as usize];
         let arriving = match &mut self.input {
             Some(input) if input.is_crossed => &mut input.arriving,
             _ => &mut self.delayed,
         };
         arriving.push(reaches, (packet, frame));
+        Some(())
     }
 
     /// Does what had to be done by `now`, in its order: departures before arrivals.
@@ -274,7 +369,7 @@ impl Path {
                 let sent = self.port.depart(departure, &mut self.dropped);
                 self.pass(departure, sent);
             } else if let Some((at, (packet, frame))) = self.delayed.pop(now) {
-                let class = frame.route.class as u16;
+                let class = frame.class;
                 let sent = match self.port.arrive(at, packet, class) {
                     Transmission::Waits => {
                         let details = ip::details(&frame.bytes);
@@ -300,7 +395,7 @@ impl Path {
             return;
         };
         while let Some((at, (packet, frame))) = input.arriving.pop(now) {
-            match input.port.arrive(at, packet, frame.route.class as u16) {
+            match input.port.arrive(at, packet, frame.class) {
                 // A drop-tail queue leaves the ECN field unchanged.
                 Transmission::Arrives(reaches, _) => self.delayed.push(reaches, (packet, frame)),
                 Transmission::Dropped => self.exit.count_loss(at, &frame),

@@ -87,25 +87,50 @@ const fn varying(link: &Link) -> Option<&'static str> {
     }
 }
 
+fn refuse<T>(message: String) -> Result<T, LiveError> {
+    Err(LiveError::Refused(message))
+}
+
 /// Refuses what a bed cannot hold.
 pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
-    let refuse = |message: String| Err(LiveError::Refused(message));
+    let dumbbell = check_link(scenario)?;
+    check_hosts(scenario, dumbbell)?;
+    Ok(dumbbell)
+}
+
+/// Refuses a network that is no single link, and what changes it.
+pub(crate) fn check_link(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
     let Topology::Dumbbell(dumbbell) = &scenario.topology else {
         return refuse(
             "topology.kind: the live bed has one link; expected \"dumbbell\"".to_owned(),
         );
     };
-    if scenario.measure.flow_trace.is_some() {
-        return refuse(
-            "measure.flow_trace: found one, but nobody sees the inner state of a kernel's end \
-             points; leave it out"
-                .to_owned(),
-        );
-    }
     if !scenario.changes.is_empty() {
         return refuse(
             "changes: found some, but nothing changes in the live bed but the rate of links, by \
              their rate_changes; leave them out"
+                .to_owned(),
+        );
+    }
+    let link = &dumbbell.bottleneck;
+    if let Some(key) = [&link.forward, &link.reverse]
+        .iter()
+        .find_map(|link| varying(link))
+    {
+        return refuse(format!(
+            "topology.bottleneck.{key}: found one, but of the live bed's link only the rate varies, by \
+             rate_changes; leave it out"
+        ));
+    }
+    Ok(dumbbell)
+}
+
+/// Refuses users and hosts that a kernel cannot stand for.
+fn check_hosts(scenario: &Scenario, dumbbell: &Dumbbell) -> Result<(), LiveError> {
+    if scenario.measure.flow_trace.is_some() {
+        return refuse(
+            "measure.flow_trace: found one, but nobody sees the inner state of a kernel's end \
+             points; leave it out"
                 .to_owned(),
         );
     }
@@ -123,16 +148,6 @@ pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
              machine's clock"
                 .to_owned(),
         );
-    }
-    let link = &dumbbell.bottleneck;
-    if let Some(key) = [&link.forward, &link.reverse]
-        .iter()
-        .find_map(|link| varying(link))
-    {
-        return refuse(format!(
-            "topology.bottleneck.{key}: found one, but of the live bed's link only the rate varies, by \
-             rate_changes; leave it out"
-        ));
     }
     let most = usize::from(crate::load::MOST_CLASSES);
     if scenario.traffic.len() > most {
@@ -173,7 +188,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<&Dumbbell, LiveError> {
             ));
         }
     }
-    Ok(dumbbell)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -33,8 +33,10 @@ pub(crate) struct Direction<'a> {
     pub(crate) input: &'a File,
     pub(crate) output: &'a File,
     pub(crate) clock: Clock,
-    /// The measured span; the run ends with it.
-    pub(crate) measured: (Time, Time),
+    /// When the measured span begins.
+    pub(crate) start: Time,
+    /// When it ends, and the run with it, in nanoseconds: it may be brought forward.
+    pub(crate) end: &'a AtomicU64,
     pub(crate) stop: &'a AtomicBool,
 }
 
@@ -43,14 +45,15 @@ impl Direction<'_> {
     pub(crate) fn run(mut self) -> (Vec<LinkStats>, PacingReport) {
         // Without it the kernel may wake the thread 50 us late to save power.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
-        let (start, end) = self.measured;
+        let start = self.start;
         let mut pacing = Pacing::new();
         let mut buffer = vec![0; LARGEST];
-        loop {
+        let end = loop {
             self.read(&mut buffer);
+            let end = Time::from_nanos(self.end.load(Relaxed));
             let now = self.clock.now();
             if now >= end || self.stop.load(Relaxed) {
-                break;
+                break end;
             }
             self.path.advance(now);
             while let Some((due, packet)) = self.path.pop(self.clock.now()) {
@@ -62,7 +65,7 @@ impl Direction<'_> {
                 }
             }
             self.wait(self.path.next().min(end));
-        }
+        };
         let report = pacing.report(self.path.strays());
         (self.path.close(end), report)
     }

@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
@@ -36,7 +36,7 @@ const PROGRESS: Duration = Duration::from_millis(200);
 
 /// Real-time priorities: packets come before those who send them, and these before everything
 /// else on the machine.
-const ROUTER_PRIORITY: i32 = 2;
+pub(crate) const ROUTER_PRIORITY: i32 = 2;
 const LOAD_PRIORITY: i32 = 1;
 
 /// What the threads of a run share.
@@ -191,7 +191,8 @@ impl<'a> World<'a> {
             input: &self.devices[from as usize],
             output: &self.devices[from.other() as usize],
             clock: self.clock,
-            measured: self.measured,
+            start: self.measured.0,
+            end: &AtomicU64::new(self.measured.1.as_nanos()),
             stop: &self.stop,
         };
         direction.run()
@@ -227,7 +228,7 @@ impl<'a> World<'a> {
 const THREADS: usize = 5;
 
 /// A thread takes its place before others and says who it is.
-fn introduce(name: &'static str, priority: i32, ids: &Sender<(&'static str, Pid)>) {
+pub(crate) fn introduce(name: &'static str, priority: i32, ids: &Sender<(&'static str, Pid)>) {
     // A container may forbid it: then the run's own measurements show whether it mattered.
     let _ = kernel::run_first(priority);
     // By its name others find it, and the namespace that it is in.

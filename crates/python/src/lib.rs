@@ -5,17 +5,18 @@
 
 mod captures;
 mod effective;
+mod failures;
 mod modules;
 mod play;
 mod plugins;
 mod quantiles;
 mod shared_objects;
+mod shell;
 mod stepping;
 mod worked;
 
 use std::path::Path;
 
-use aqmlab_live::LiveError;
 use aqmlab_net::Bytes;
 use aqmlab_plugin::failure;
 use aqmlab_scenario::{ClassError, Scenario};
@@ -26,6 +27,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use effective::{read_effective, read_record};
+use failures::{live_error, run_error};
 use modules::Modules;
 
 import_exception!(aqmlab.errors, AqmlabError);
@@ -47,6 +49,8 @@ mod _native {
     use super::quantiles::{student_t_cdf, student_t_quantile};
     #[pymodule_export]
     use super::shared_objects::load_shared_object;
+    #[pymodule_export]
+    use super::shell::run_shell;
     #[pymodule_export]
     use super::stepping::{Stepper, step_all};
     #[pymodule_export]
@@ -243,24 +247,6 @@ fn parse_bytes(text: &str) -> PyResult<u64> {
     Ok(bytes
         .map_err(|error| AqmlabError::new_err(error.to_string()))?
         .0)
-}
-
-fn live_error(error: LiveError) -> PyErr {
-    match error {
-        LiveError::Refused(message) => AqmlabError::new_err(message),
-        LiveError::Run(error) => run_error(error),
-        other => RunError::new_err(other.to_string()),
-    }
-}
-
-fn run_error(error: aqmlab_record::RunError) -> PyErr {
-    match error {
-        // A file that the scenario names is not what it was.
-        aqmlab_record::RunError::Vectors(message) | aqmlab_record::RunError::TooLarge(message) => {
-            ScenarioError::new_err(message)
-        }
-        error => RunError::new_err(error.to_string()),
-    }
 }
 
 /// Does some work without holding the interpreter, unless it is `holding` it for its callbacks. A

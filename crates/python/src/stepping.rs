@@ -16,8 +16,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::effective::read_effective;
+use crate::failures::run_error;
 use crate::modules::Modules;
-use crate::{RunError, ScenarioError, bound, plugins, run_error};
+use crate::{RunError, ScenarioError, bound, plugins};
 
 /// A run under way. Times are seconds since its start.
 #[pyclass(frozen, module = "aqmlab._native")]

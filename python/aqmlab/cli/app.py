@@ -23,6 +23,7 @@ from aqmlab.errors import (
     NoWorkerWarning,
     PluginError,
     UnprivilegedError,
+    UnprivilegedShellError,
 )
 
 __all__ = ["EXAMPLES", "application", "main"]
@@ -127,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.TyperException as error:
         return _failure(error.format_message().replace("Value error, ", ""), error.exit_code)
     except UnprivilegedError as error:
-        why = f"; {_start_again()}" if arguments is None else ""
+        why = f"; {_start_again(error)}" if arguments is None else ""
         return _failure(f"{error}{why}", error.exit_status)
     except AqmlabError as error:
         return _failure(_traced(error), error.exit_status)
@@ -139,11 +140,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status if isinstance(status, int) else 0
 
 
-def _start_again() -> str:
+def _start_again(error: UnprivilegedError) -> str:
     """Begins anew where this process may do more; returns why it cannot."""
     from aqmlab.engine import privileges
 
-    return privileges.start_again()
+    return privileges.start_again(keeping_user=isinstance(error, UnprivilegedShellError))
 
 
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -34,7 +34,7 @@ def load(name: str) -> Any:  # noqa: ANN401 - click's type
     if hasattr(module, "app"):
         around.add_typer(module.app, name=name)
     else:
-        around.command(name)(module.command)
+        around.command(name, context_settings=getattr(module, "CONTEXT", None))(module.command)
     return typer.main.get_group(around).commands[name]
 
 

@@ -13,12 +13,13 @@ import sys
 from pathlib import Path
 
 from aqmlab import _native
-from aqmlab.errors import AqmlabError, UnprivilegedError
+from aqmlab.errors import AqmlabError, ShellError, UnprivilegedError, UnprivilegedShellError
 
-__all__ = ["require", "start_again"]
+__all__ = ["require", "require_for_program", "start_again"]
 
 
 _UNSHARE = ("--user", "--map-root-user", "--")
+_UNSHARE_KEEPING_USER = ("--user", "--map-current-user", "--keep-caps", "--")
 _LOOK = "import sys; from aqmlab import _native; sys.exit(_native.live_missing())"
 """Says on standard error what a process lacks for a live run."""
 _SWITCHES = (
@@ -40,12 +41,28 @@ def require() -> None:
         raise (AqmlabError if _native.live_privileged() else UnprivilegedError)(lacking)
 
 
-def start_again() -> str:
-    """Replaces this process by the same command in a user namespace; returns why if it cannot."""
+def require_for_program() -> None:
+    """Raises an error if no program can be run behind a queue.
+
+    Raises:
+        UnprivilegedShellError: this process may not do it; in a user namespace it may.
+        ShellError: the machine lacks something.
+    """
+    if (lacking := _native.live_missing()) is not None:
+        raise (ShellError if _native.live_privileged() else UnprivilegedShellError)(lacking)
+
+
+def start_again(*, keeping_user: bool = False) -> str:
+    """Replaces this process by the same command in a user namespace; returns why if it cannot.
+
+    Args:
+        keeping_user: whether the user keeps the own number there and is not called root.
+    """
     unshare = shutil.which("unshare")
     if unshare is None:
         return "in a user namespace: needs the command unshare, of the package util-linux"
-    command = [unshare, *_UNSHARE, sys.executable]
+    how = _UNSHARE_KEEPING_USER if keeping_user else _UNSHARE
+    command = [unshare, *how, sys.executable]
     look = subprocess.run([*command, "-c", _LOOK], capture_output=True, text=True, check=False)
     if look.returncode != 0:
         return f"in a user namespace: {_last_line(look.stderr)}{_refusals()}"

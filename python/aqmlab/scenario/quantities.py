@@ -48,9 +48,12 @@ def parsed_rtt(text: str) -> float:
     return found
 
 
-def parsed_time(text: str) -> float:
-    """A time in seconds: "250 ms" or "1.5 min"."""
-    return _quantity(text, _LONG_UNITS, "", "time", 'a time such as "250 ms"', text)
+def parsed_time(text: str, what: str = "time", unit: str = "") -> float:
+    """A time in seconds: "250 ms" or "1.5 min"; `what` says where it stands.
+
+    With a `unit` a bare number has that one.
+    """
+    return _quantity(text, _LONG_UNITS, unit, what, 'a time such as "250 ms"', text)
 
 
 def parsed_rate(text: str) -> float:

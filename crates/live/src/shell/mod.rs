@@ -1,0 +1,265 @@
+//! Any program behind the router: it runs in the clients' namespace, what it may reach is in the
+//! servers' or beyond.
+//!
+//! ```text
+//!   program, kernel's TCP, TUN  ->  router: reverse  ->  TUN, kernel's TCP, built-in services
+//!                               <-  router: forward  <-
+//! ```
+
+mod addresses;
+mod program;
+mod services;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use aqmlab_net::Time;
+use aqmlab_record::{LinkStats, Metrics, Records, View};
+use aqmlab_scenario::Scenario;
+
+use crate::bed::{Bed, DEVICE, Place, raise_file_limit};
+use crate::clock::Clock;
+use crate::error::LiveError;
+use crate::measure::{Health, LiveSummary, LoadReport, Meter, PacingReport};
+use crate::path::Path;
+use crate::preflight;
+use crate::router::Direction;
+use crate::routes::Side;
+use crate::world::{ROUTER_PRIORITY, introduce};
+
+use addresses::{FAR, NEAR};
+pub use program::Program;
+use program::Running;
+
+/// How often the caller is asked, and the program's end is seen.
+const LOOK_UP: Duration = Duration::from_millis(50);
+
+/// A run lasts a whole number of these.
+const GRAIN: Time = Time::from_millis(1);
+
+/// What a program that was asked to end has, before it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Threads that are metered: the directions of the router.
+const THREADS: usize = 2;
+
+/// How a program is run.
+#[derive(Clone, Debug)]
+pub struct ShellSettings {
+    /// The program.
+    pub program: Program,
+    /// Most of the time that a packet takes longer than the link's delay, each way.
+    pub jitter: Time,
+    /// Whether the far end offers the built-in services.
+    pub services: bool,
+}
+
+/// What the caller of a [`shell`] wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Go on.
+    Continue,
+    /// Send the program a signal.
+    Signal(i32),
+    /// Kill the program, and all that it has started.
+    Kill,
+}
+
+/// What a program's run showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShellSummary {
+    /// The same as of a live run.
+    pub summary: LiveSummary,
+    /// How long it was measured.
+    pub measured: Time,
+    /// Exit status of the program, as shells have it; nothing if the measured time ended before it.
+    pub status: Option<i32>,
+}
+
+/// Runs a program behind the bottleneck of a scenario, whose users stay away: until the program
+/// ends, at most for the measured time of the scenario.
+///
+/// `tell` gets the time that has passed, and says what to do with the program.
+pub fn shell(
+    scenario: &Scenario,
+    records: Box<dyn Records>,
+    settings: &ShellSettings,
+    tell: &mut dyn FnMut(Time) -> Order,
+) -> Result<ShellSummary, LiveError> {
+    let dumbbell = preflight::check_link(scenario)?;
+    if let Some(what) = preflight::missing() {
+        return Err(LiveError::Refused(what));
+    }
+    raise_file_limit();
+    let paths = Side::BOTH.map(|from| Path::open(scenario, dumbbell, from, settings.jitter));
+    let links = paths.iter().flat_map(Path::stats);
+    let metrics = Metrics::new(scenario, View::Sockets, links, records)?;
+    let (bed, devices) = Bed::of(&places())?;
+    let clock = Clock::starting_in(Duration::ZERO);
+    let end = AtomicU64::new(scenario.measure.duration.as_nanos());
+    let stop = AtomicBool::new(false);
+    let (introducing, introduced) = channel();
+    let (mut links, pacing, mut health, status) = thread::scope(|scope| {
+        let served = match settings.services {
+            true => Some(services::start(scope, &bed)?),
+            false => None,
+        };
+        let routers = paths.into_iter().zip(Side::BOTH).map(|(path, from)| {
+            let (introducing, devices, end, stop) = (introducing.clone(), &devices, &end, &stop);
+            scope.spawn(move || {
+                let name = match from {
+                    Side::Servers => "router forward",
+                    Side::Clients => "router reverse",
+                };
+                introduce(name, ROUTER_PRIORITY, &introducing);
+                let direction = Direction {
+                    path,
+                    input: &devices[from as usize],
+                    output: &devices[from.other() as usize],
+                    clock,
+                    start: Time::ZERO,
+                    end,
+                    stop,
+                };
+                direction.run()
+            })
+        });
+        let routers: Vec<_> = routers.collect();
+        let threads = (0..THREADS).filter_map(|_| introduced.recv().ok());
+        let mut meter = Meter::new(threads.collect());
+        meter.begin(clock.now());
+        let running = Running::start(scope, &bed, &settings.program);
+        let outcome = running.and_then(|mut running| {
+            let status = watch(&mut running, &bed, (clock, &end), tell);
+            meter.end(clock.now());
+            status
+        });
+        // Whatever happened, the threads end.
+        end.fetch_min(next_end(clock.now()), Relaxed);
+        stop.store(outcome.is_err(), Relaxed);
+        drop(served);
+        let routed = routers
+            .into_iter()
+            .map(|router| router.join().expect("routers do not panic"));
+        let (links, pacing): (Vec<_>, Vec<_>) = routed.unzip();
+        let (status, harm) = outcome?;
+        let (threads, machine_busy_share) = meter.finish();
+        let health = Health {
+            valid: false,
+            reasons: Vec::new(),
+            router: BTreeMap::new(),
+            load: LoadReport::default(),
+            threads,
+            machine_busy_share,
+            device_drops: 0,
+            harm,
+            kernel: kernel_release(),
+        };
+        let links: Vec<LinkStats> = links.into_iter().flatten().collect();
+        let pacing: Vec<PacingReport> = pacing;
+        Ok::<_, LiveError>((links, pacing, health, status))
+    })?;
+    let directions = Side::BOTH.map(|from| from.direction().to_owned());
+    health.router = directions.into_iter().zip(pacing).collect();
+    health.device_drops = Side::BOTH.iter().map(|side| bed.device_drops(*side)).sum();
+    health.judge();
+    let measured = Time::from_nanos(end.load(Relaxed));
+    let mut scenario = scenario.clone();
+    scenario.measure.duration = measured;
+    let events = health.router.values().map(|pacing| pacing.departures).sum();
+    let summary = metrics.finish(&scenario, &mut links, events)?;
+    Ok(ShellSummary {
+        summary: LiveSummary {
+            summary,
+            live: health,
+        },
+        measured,
+        status,
+    })
+}
+
+/// The program's exit status, unless the time was over first, and what was done to the bed.
+type Watched = (Option<i32>, Vec<String>);
+
+/// Waits until the program or the time ends; then nothing of the program is left.
+fn watch(
+    running: &mut Running,
+    bed: &Bed,
+    (clock, end): (Clock, &AtomicU64),
+    tell: &mut dyn FnMut(Time) -> Order,
+) -> Result<Watched, LiveError> {
+    let mut harm = [const { None }; 2];
+    let last = Time::from_nanos(end.load(Relaxed));
+    loop {
+        let left = clock.until(last).min(LOOK_UP);
+        if let Some(status) = running.wait(left)? {
+            end.fetch_min(next_end(clock.now()), Relaxed);
+            return Ok((Some(status), harm.into_iter().flatten().collect()));
+        }
+        let now = clock.now();
+        for side in Side::BOTH {
+            let seen = &mut harm[side as usize];
+            if seen.is_none() {
+                let name = side.name();
+                *seen = bed.harm(side).map(|what| {
+                    let now = now.as_secs_f64();
+                    format!("bed: the device of the {name} {what} {now:.1} s into the run")
+                });
+            }
+        }
+        if now >= last {
+            running.end(GRACE)?;
+            return Ok((None, harm.into_iter().flatten().collect()));
+        }
+        match tell(now) {
+            Order::Continue => {}
+            Order::Signal(number) => running.signal(number),
+            Order::Kill => running.kill(),
+        }
+    }
+}
+
+/// When a run ends that has to end now, in nanoseconds: both directions have still to get there.
+fn next_end(now: Time) -> u64 {
+    let grain = GRAIN.as_nanos();
+    (now.as_nanos() / grain + 2) * grain
+}
+
+/// Both namespaces: an address each, and a route to the other.
+fn places() -> [Place; 2] {
+    let settings = || {
+        [
+            // A connection learns nothing from an earlier one.
+            ("ipv4/tcp_no_metrics_save", "1"),
+            ("ipv4/conf/all/rp_filter", "0"),
+            ("ipv4/conf/default/rp_filter", "0"),
+            ("ipv6/conf/all/disable_ipv6", "1"),
+            ("ipv6/conf/default/disable_ipv6", "1"),
+        ]
+        .map(|(key, value)| (key, value.to_owned()))
+        .to_vec()
+    };
+    let place = |here: &str, there: &str| Place {
+        settings: settings(),
+        mtu: 1500,
+        commands: format!(
+            "address add {here}/32 dev {DEVICE}\n\
+             route add {there} dev {DEVICE} src {here}\n"
+        ),
+    };
+    let mut near = place(NEAR, FAR);
+    // Everybody in the program's group may ping.
+    let group = rustix::process::getegid().as_raw();
+    near.settings
+        .push(("ipv4/ping_group_range", format!("{group} {group}")));
+    [place(FAR, NEAR), near]
+}
+
+fn kernel_release() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    text.trim().to_owned()
+}

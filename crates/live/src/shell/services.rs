@@ -1,0 +1,301 @@
+//! What a program finds at the far end: a file server, and an echo of TCP and of UDP.
+
+use std::io;
+use std::thread::Scope;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::oneshot;
+use tokio::task::{LocalSet, spawn_local};
+
+use super::addresses::FAR;
+use crate::bed::Bed;
+use crate::error::LiveError;
+use crate::routes::Side;
+
+/// Port of the file server.
+const FILES: u16 = 8000;
+/// Port of the echo, of TCP and UDP (RFC 862).
+const ECHO: u16 = 7;
+
+/// Bytes that are written or read at a time.
+const CHUNK: usize = 1 << 16;
+/// Largest request head that is read.
+const LARGEST_HEAD: u64 = 1 << 16;
+/// Largest file: what a client can ask for by its size.
+const LARGEST: u64 = 1 << 50;
+
+/// Ends the services when it is dropped.
+pub(super) struct Served(Option<oneshot::Sender<()>>);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(end) = self.0.take() {
+            let _ = end.send(());
+        }
+    }
+}
+
+/// Starts the services on a thread of their own; returns when they listen.
+pub(super) fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    bed: &'scope Bed,
+) -> Result<Served, LiveError> {
+    let (end, ended) = oneshot::channel();
+    let (listening, heard) = std::sync::mpsc::channel();
+    scope.spawn(move || {
+        let done = bed.enter(Side::Servers).and_then(|()| {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime.map_err(|error| failed(&error))
+        });
+        let runtime = match done {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                let _ = listening.send(Err(error));
+                return;
+            }
+        };
+        let set = LocalSet::new();
+        set.block_on(&runtime, async {
+            match listen().await {
+                Ok(()) => {
+                    let _ = listening.send(Ok(()));
+                    let _ = ended.await;
+                }
+                Err(error) => {
+                    let _ = listening.send(Err(failed(&error)));
+                }
+            }
+        });
+    });
+    heard
+        .recv()
+        .unwrap_or_else(|_| Err(LiveError::Bed("the built-in services ended".to_owned())))?;
+    Ok(Served(Some(end)))
+}
+
+fn failed(error: &io::Error) -> LiveError {
+    LiveError::Bed(format!("the built-in services: {error}"))
+}
+
+async fn listen() -> io::Result<()> {
+    let files = TcpListener::bind((FAR, FILES)).await?;
+    let echo = TcpListener::bind((FAR, ECHO)).await?;
+    let datagrams = UdpSocket::bind((FAR, ECHO)).await?;
+    spawn_local(async move {
+        while let Ok((stream, _)) = files.accept().await {
+            spawn_local(async move {
+                // A client may leave when it likes.
+                let _ = serve(stream).await;
+            });
+        }
+    });
+    spawn_local(async move {
+        while let Ok((mut stream, _)) = echo.accept().await {
+            spawn_local(async move {
+                let (mut from, mut to) = stream.split();
+                let _ = tokio::io::copy(&mut from, &mut to).await;
+            });
+        }
+    });
+    spawn_local(async move {
+        let mut datagram = vec![0; CHUNK];
+        loop {
+            if let Ok((size, from)) = datagrams.recv_from(&mut datagram).await {
+                let _ = datagrams.send_to(&datagram[..size], from).await;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// What a request asks for.
+#[derive(Debug, PartialEq, Eq)]
+struct Request {
+    method: String,
+    path: String,
+    /// Bytes of the body; nothing if it comes in chunks.
+    body: Option<u64>,
+    expects_continue: bool,
+    closes: bool,
+}
+
+impl Request {
+    /// Reads a head, without its last line; nothing if it is none of HTTP/1.
+    fn read(head: &str) -> Option<Self> {
+        let mut lines = head.lines();
+        let mut words = lines.next()?.split_whitespace();
+        let (method, path, version) = (words.next()?, words.next()?, words.next()?);
+        let mut request = Self {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            body: Some(0),
+            expects_continue: false,
+            closes: version == "HTTP/1.0",
+        };
+        version.strip_prefix("HTTP/1.")?;
+        for line in lines {
+            let (name, value) = line.split_once(':')?;
+            let value = value.trim().to_ascii_lowercase();
+            match name.to_ascii_lowercase().as_str() {
+                "content-length" => request.body = Some(value.parse().ok()?),
+                "transfer-encoding" => request.body = None,
+                "expect" => request.expects_continue = value == "100-continue",
+                "connection" => request.closes = value == "close",
+                _ => {}
+            }
+        }
+        Some(request)
+    }
+}
+
+/// The bytes that a path such as `/5000000`, `/200kB` or `/5MB` asks for.
+fn bytes_of(path: &str) -> Option<u64> {
+    let path = path.strip_prefix('/')?;
+    let path = path.split('?').next()?;
+    let digits = path.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let unit = match path[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        _ => return None,
+    };
+    let bytes = digits.parse::<u64>().ok()?.checked_mul(unit)?;
+    (bytes <= LARGEST).then_some(bytes)
+}
+
+/// Answers the requests of a connection (HTTP/1.1).
+async fn serve(stream: TcpStream) -> io::Result<()> {
+    let mut stream = BufReader::with_capacity(CHUNK, stream);
+    let zeros = vec![0; CHUNK];
+    while let Some(request) = read_head(&mut stream).await? {
+        if request.expects_continue {
+            stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+        }
+        let received = match request.body {
+            Some(bytes) => skip(&mut stream, bytes).await?,
+            None => skip_chunks(&mut stream).await?,
+        };
+        let (status, size, text) = match (request.method.as_str(), bytes_of(&request.path)) {
+            ("GET" | "HEAD", Some(bytes)) => ("200 OK", bytes, None),
+            ("PUT" | "POST", _) => {
+                let text = format!("{received} bytes received\n");
+                ("200 OK", text.len() as u64, Some(text))
+            }
+            _ => {
+                let text = "GET /5000000 or /5MB: a file of that size. PUT or POST: an upload.\n";
+                ("404 Not Found", text.len() as u64, Some(text.to_owned()))
+            }
+        };
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Length: {size}\r\nContent-Type: {}\r\n\r\n",
+            match text {
+                Some(_) => "text/plain",
+                None => "application/octet-stream",
+            }
+        );
+        stream.write_all(head.as_bytes()).await?;
+        if let Some(text) = text {
+            stream.write_all(text.as_bytes()).await?;
+        } else if request.method == "GET" {
+            let mut left = size;
+            while left > 0 {
+                let part = left.min(CHUNK as u64);
+                stream.write_all(&zeros[..part as usize]).await?;
+                left -= part;
+            }
+        }
+        stream.flush().await?;
+        if request.closes {
+            break;
+        }
+    }
+    stream.shutdown().await
+}
+
+/// The next request; nothing if the connection ends or what comes is no request.
+async fn read_head(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Request>> {
+    let mut head = String::new();
+    let mut limited = stream.take(LARGEST_HEAD);
+    loop {
+        let before = head.len();
+        if limited.read_line(&mut head).await? == 0 {
+            return Ok(None);
+        }
+        if head[before..].trim_end().is_empty() {
+            return Ok(Request::read(head.trim_end()));
+        }
+    }
+}
+
+/// Reads so many bytes and forgets them.
+async fn skip(stream: &mut BufReader<TcpStream>, bytes: u64) -> io::Result<u64> {
+    let mut left = bytes;
+    while left > 0 {
+        let found = stream.fill_buf().await?.len();
+        if found == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let part = left.min(found as u64);
+        stream.consume(part as usize);
+        left -= part;
+    }
+    Ok(bytes)
+}
+
+/// Reads a body that comes in chunks; how long it was.
+async fn skip_chunks(stream: &mut BufReader<TcpStream>) -> io::Result<u64> {
+    let mut received = 0;
+    loop {
+        let mut line = String::new();
+        stream.take(LARGEST_HEAD).read_line(&mut line).await?;
+        let size = line.trim().split(';').next().unwrap_or_default();
+        let size = u64::from_str_radix(size, 16).map_err(|_| io::ErrorKind::InvalidData)?;
+        // The line's end behind each chunk, and behind the last.
+        received += skip(stream, size).await?;
+        skip(stream, 2).await?;
+        if size == 0 {
+            return Ok(received);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_name_sizes() {
+        for (path, bytes) in [
+            ("/0", Some(0)),
+            ("/5000000", Some(5_000_000)),
+            ("/5MB", Some(5_000_000)),
+            ("/20k?x=1", Some(20_000)),
+            ("/1G", Some(1_000_000_000)),
+            ("/", None),
+            ("/x", None),
+            ("/5TB", None),
+            ("/99999999999999999999", None),
+            ("/9999999999G", None),
+        ] {
+            assert_eq!(bytes_of(path), bytes, "{path}");
+        }
+    }
+
+    #[test]
+    fn heads_are_read() {
+        let head = "PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 12\r\nExpect: 100-continue";
+        let request = Request::read(head).unwrap();
+        assert_eq!(request.body, Some(12));
+        assert!(request.expects_continue && !request.closes);
+        let chunked = Request::read("POST /x HTTP/1.1\r\nTransfer-Encoding: chunked").unwrap();
+        assert_eq!(chunked.body, None);
+        assert!(Request::read("GET /1 HTTP/1.0").unwrap().closes);
+        for wrong in ["", "GET /1", "GET /1 HTTP/2", "GET /1 HTTP/1.1\nnonsense"] {
+            assert_eq!(Request::read(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A program behind the bottleneck of a scenario, in real time.
+
+use std::ffi::CString;
+use std::path::Path;
+
+use aqmlab_live::{Order, Program, ShellSettings};
+use aqmlab_net::Time;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::effective::read_effective;
+use crate::failures::live_error;
+
+/// What `tell` returns to have the program killed; other numbers are signals, 0 is none.
+const KILL: i32 = -1;
+
+fn strings(of: Vec<Vec<u8>>) -> PyResult<Vec<CString>> {
+    of.into_iter()
+        .map(|text| CString::new(text).map_err(|_| PyValueError::new_err("found a NUL byte")))
+        .collect()
+}
+
+/// Runs a program; its summary as JSON, how long it was measured in seconds, and its exit status.
+#[pyfunction]
+pub(crate) fn run_shell(
+    py: Python<'_>,
+    effective: &str,
+    out_dir: &str,
+    program: (Vec<u8>, Vec<Vec<u8>>, Vec<Vec<u8>>),
+    settings: (f64, bool),
+    tell: &Bound<'_, PyAny>,
+) -> PyResult<(String, f64, Option<i32>)> {
+    let tell = tell.clone().unbind();
+    let (path, arguments, environment) = program;
+    let (jitter_s, services) = settings;
+    let scenario = read_effective(effective)?;
+    let settings = ShellSettings {
+        program: Program {
+            path: strings(vec![path])?.remove(0),
+            arguments: strings(arguments)?,
+            environment: strings(environment)?,
+        },
+        jitter: Time::from_secs_f64(jitter_s),
+        services,
+    };
+    let mut raised = None;
+    let mut order = |now: Time| {
+        let told = Python::attach(|py| {
+            py.check_signals()?;
+            tell.call1(py, (now.as_secs_f64(),))?.extract::<i32>(py)
+        });
+        match told {
+            Ok(0) => Order::Continue,
+            Ok(KILL) => Order::Kill,
+            Ok(number) => Order::Signal(number),
+            Err(error) => {
+                raised = Some(error);
+                Order::Kill
+            }
+        }
+    };
+    let result = py.detach(|| {
+        let records = aqmlab_parquet::recorder(Some(Path::new(out_dir)), &scenario.measure);
+        aqmlab_live::shell(&scenario, records, &settings, &mut order)
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let shown = result.map_err(live_error)?;
+    let summary = serde_json::to_string(&shown.summary);
+    Ok((
+        summary.expect("a summary holds only what JSON can say"),
+        shown.measured.as_secs_f64(),
+        shown.status,
+    ))
+}

@@ -1,0 +1,228 @@
+"""``aqmlab shell``: any program behind any queue."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aqmlab._util.console import say
+from aqmlab._util.files import check_output_folder
+from aqmlab._util.places import RUNS_ROOT
+from aqmlab.cli.options import Seed, one_seed
+from aqmlab.engine import privileges
+from aqmlab.engine.shell import LONGEST_S, Link, Net, Outcome, run_program
+from aqmlab.errors import AqmlabError
+from aqmlab.results.run import Run
+from aqmlab.scenario.quantities import parsed_rates, parsed_rtt, parsed_time, rate_text, time_text
+
+__all__ = ["CONTEXT", "command"]
+
+CONTEXT = {"allow_interspersed_args": False}
+"""What follows the program's name belongs to the program."""
+
+
+def command(
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PROGRAM",
+            help="What to run, with its arguments, behind --; default: your shell.",
+            show_default=False,
+        ),
+    ] = None,
+    rate: Annotated[
+        str, typer.Option(metavar="DOWN/UP", help="Download and upload in Mbit/s.")
+    ] = "20/2",
+    rtt: Annotated[
+        str, typer.Option(metavar="TIME", help="Round trip of the empty link, in ms.")
+    ] = "20 ms",
+    queue: Annotated[
+        str,
+        typer.Option(
+            metavar="QUEUE",
+            help="Queue of both directions: a name of `aqmlab list disciplines` or presets, "
+            "NAME:BUFFER, or a TOML table.",
+        ),
+    ] = "droptail",
+    queue_down: Annotated[
+        str | None, typer.Option(metavar="QUEUE", help="Queue of the download alone.")
+    ] = None,
+    queue_up: Annotated[
+        str | None, typer.Option(metavar="QUEUE", help="Queue of the upload alone.")
+    ] = None,
+    buffer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Size of the queues: '100 packets', '64 kB', '250 ms' or '2 bdp' (rate times "
+            "round trip); default: 1 bdp where a queue has none of its own.",
+        ),
+    ] = None,
+    loss: Annotated[
+        float, typer.Option(metavar="SHARE", help="Random loss each way: 0.01 is 1 %.")
+    ] = 0.0,
+    jitter: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", help="Delay of up to TIME more for each packet, in order, each way."
+        ),
+    ] = "0 ms",
+    net: Annotated[
+        Net, typer.Option(help="What the program reaches: nothing, or the built-in services.")
+    ] = Net.LOCAL,
+    duration: Annotated[
+        str | None,
+        typer.Option("--for", metavar="TIME", help="End the program after TIME: '30 s', '5 min'."),
+    ] = None,
+    seed: Seed = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help="The run directory; default: runs/shell-PROGRAM-TIME."
+        ),
+    ] = None,
+) -> None:
+    """Run any program behind any queue: curl, a browser, a game, a test suite.
+
+    The program runs unchanged, without root, in a network of its own behind an emulated link. A
+    summary follows its end; `aqmlab show`, `compare` and `plot` read the run directory.
+
+    At the far end, host.aqmlab, there are a file server, an echo (TCP and UDP port 7) and ping:
+
+      aqmlab shell --queue fq-codel -- curl -O http://host.aqmlab:8000/5MB
+
+      aqmlab shell --buffer '250 ms' -- curl -T FILE http://host.aqmlab:8000
+
+    Exit status: that of the program; 0 if --for ended it; 125 if it could not be run; 2 for wrong
+    options. Ctrl-C and other signals go to the program, the second of them kills it.
+    """
+    words = list(program or [os.environ.get("SHELL") or "/bin/sh"])
+    path = shutil.which(words[0])
+    if path is None:
+        raise AqmlabError(f"program: found {words[0]}, which is no program of your PATH")
+    down, up = parsed_rates(rate)
+    link = Link(
+        down_bps=down,
+        up_bps=up,
+        rtt_s=parsed_rtt(rtt),
+        jitter_s=_jitter(jitter),
+        loss=loss,
+        queue_down=queue_down or queue,
+        queue_up=queue_up or queue,
+        buffer=buffer,
+    )
+    scenario = link.scenario(shlex.join(words)[:60], one_seed(seed) or 1, _duration(duration))
+    target = directory or _default_path(Path(path).name)
+    if os.path.lexists(target):
+        raise AqmlabError(f"--out: {target} is there already; choose another place")
+    if directory is not None:
+        check_output_folder(directory)
+    privileges.require_for_program()
+    if program is None:
+        say(f"{_described(link)}; exit ends it")
+    file = os.fspath(Path(path).absolute())
+    outcome = run_program(scenario, target, (file, words), link, net, lambda _passed: None)
+    for line in _summary(outcome, link, Path(path).name):
+        say(line)
+    raise typer.Exit(outcome.status or 0)
+
+
+def _duration(text: str | None) -> float:
+    """How long the program may take, in seconds."""
+    if text is None:
+        return LONGEST_S
+    seconds = parsed_time(text, "--for", "s")
+    if not 0.01 <= seconds <= LONGEST_S:
+        raise AqmlabError(f'--for: found "{text[:40]}"; expected 10 ms to 24 h')
+    return seconds
+
+
+def _jitter(text: str) -> float:
+    """The jitter in seconds."""
+    seconds = parsed_time(text, "--jitter", "ms")
+    if seconds > 10.0:
+        raise AqmlabError(f'--jitter: found "{text[:40]}"; expected at most 10 s')
+    return seconds
+
+
+def _default_path(name: str) -> Path:
+    """A run directory of its own for each run."""
+    now = datetime.now().astimezone()
+    first = RUNS_ROOT / f"shell-{name}-{now:%Y%m%d-%H%M%S}"
+    path, number = first, 2
+    while os.path.lexists(path):
+        path, number = first.with_name(f"{first.name}-{number}"), number + 1
+    return path
+
+
+def _described(link: Link) -> str:
+    """The link in a few words."""
+    queues = link.queue_down
+    if link.queue_up != link.queue_down:
+        queues += f" (down), {link.queue_up} (up)"
+    rates = f"{rate_text(link.down_bps)} down, {rate_text(link.up_bps)} up"
+    return f"{rates}, {time_text(link.rtt_s)}, {queues}"
+
+
+def _summary(outcome: Outcome, link: Link, name: str) -> list[str]:
+    """Eight lines: what was run, what each direction saw, how far to trust it, and where it is."""
+    run = outcome.run
+    directions = [run.summary["links"]["bottleneck"][way] for way in ("forward", "reverse")]
+    end = "was ended" if outcome.status is None else f"ended with status {outcome.status}"
+    rows = [("", "down", "up")]
+    rows += [
+        (label, shown(directions[0]), shown(directions[1]))
+        for label, shown in (
+            ("rate", lambda it: f"{rate_text(it['throughput_bps'])} ({it['utilization']:.0%})"),
+            ("wait", _wait),
+            ("lost", _lost),
+            ("marked", lambda it: _count(it["marked_packets"], it["mark_rate"])),
+        )
+    ]
+    return [
+        f"{name} {end} after {run.summary['measured_s']:.1f} s: {_described(link)}",
+        *(f"  {label:<7} {down:<32} {up}".rstrip() for label, down, up in rows),
+        f"  {_health(run)}",
+        f"  run directory: {run.path}",
+    ]
+
+
+def _wait(direction: dict[str, Any]) -> str:
+    """How long packets were in the queue."""
+    shown = [
+        f"{word} {1e3 * direction[key]:.1f}"
+        for word, key in (
+            ("p50", "sojourn_p50_s"),
+            ("p95", "sojourn_p95_s"),
+            ("max", "sojourn_max_s"),
+        )
+        if direction[key] is not None
+    ]
+    return f"{', '.join(shown)} ms" if shown else "no packet"
+
+
+def _lost(direction: dict[str, Any]) -> str:
+    """Packets that the queue dropped, and that the link lost."""
+    text = _count(direction["dropped_packets"], direction["loss_rate"])
+    if lost := direction["wire_lost_packets"]:
+        text += f", {lost} on the wire"
+    return text
+
+
+def _count(packets: int, share: float | None) -> str:
+    """Packets, and their share."""
+    return f"{packets} packets ({share or 0.0:.2%})"
+
+
+def _health(run: Run) -> str:
+    """Whether the run is valid, and why it is not."""
+    if not run.invalid:
+        late = max(it["late_p99_s"] for it in run.summary["live"]["router"].values())
+        return f"valid: 99 of 100 packets left within {1e3 * late:.2f} ms of their time"
+    return f"INVALID: {'; '.join(run.invalid)}"

@@ -1,0 +1,365 @@
+"""Programs behind a queue. What needs a network namespace is skipped, loudly, where there is none.
+
+Only the namespaces that a test makes are reached. A machine that is busy with other things makes a
+run invalid, which the run says; then its times are not looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aqmlab import Run, Scenario
+from aqmlab.engine.shell import Link
+from aqmlab.errors import AqmlabError
+from conftest import Cli
+from test_live import IN_NAMESPACE, WITHOUT_RIGHTS, as_nobody, holders, live, namespaces, own_folder
+
+__all__ = ["own_folder"]
+
+SHELL = [sys.executable, "-m", "aqmlab", "shell"]
+PATIENCE_S = 40.0
+
+
+def shell(*words: str, program: str = "") -> subprocess.CompletedProcess[str]:
+    """Runs a program, or Python's code, behind a queue; the run directory is ``run``."""
+    code = [sys.executable, "-c", program] if program else []
+    return subprocess.run(
+        [*SHELL, "--out", "run", *words, *code],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+def directions() -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the run's link did, down and up."""
+    link = Run.open("run").summary["links"]["bottleneck"]
+    return link["forward"], link["reverse"]
+
+
+# ---- the link as a scenario ----
+
+
+def disciplines(**changes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The queues of a link with 12 Mbit/s down, 1.2 Mbit/s up and 100 ms, with some changes."""
+    link = Link(**{"down_bps": 12e6, "up_bps": 1.2e6, "rtt_s": 0.1, **changes})
+    bottleneck = link.scenario("a program", 1, 10.0).data["topology"]["bottleneck"]
+    return bottleneck["forward"]["discipline"], bottleneck["reverse"]["discipline"]
+
+
+def test_a_buffer_is_a_bandwidth_delay_product_unless_stated() -> None:
+    assert [it["limit"] for it in disciplines()] == ["100 packets", "10 packets"]
+    assert [it["limit"] for it in disciplines(buffer="2 bdp")] == ["200 packets", "20 packets"]
+    assert [it["limit"] for it in disciplines(buffer="250 ms")] == ["250 packets", "25 packets"]
+    assert [it["limit"] for it in disciplines(buffer="7 packets")] == ["7 packets"] * 2
+    own = disciplines(queue_down="droptail:64 kB", queue_up="droptail-24", buffer="1 s")
+    assert [it["limit"] for it in own] == ["64000 bytes", "100 packets"]
+    down, up = disciplines(queue_down="fq-codel", queue_up='{ kind = "codel", target = "9 ms" }')
+    assert (down["kind"], up["kind"], up["target"]) == ("fq-codel", "codel", "9 ms")
+
+
+def test_a_link_is_a_scenario_that_can_be_simulated() -> None:
+    link = Link(down_bps=20e6, up_bps=2e6, rtt_s=0.04, loss=0.01)
+    scenario = link.scenario("curl", 7, 30.0)
+    assert Scenario.from_toml(scenario.effective).effective == scenario.effective
+    bottleneck = scenario.data["topology"]["bottleneck"]
+    assert bottleneck["forward"]["rate"] == "20 Mbit/s"
+    assert bottleneck["reverse"]["delay"] == "20 ms"
+    assert bottleneck["reverse"]["loss"] == 0.01
+
+
+@pytest.mark.parametrize("size", ["many", "-3 ms", "10 parsecs"])
+def test_a_wrong_buffer_is_named(size: str) -> None:
+    with pytest.raises(AqmlabError, match=f'--queue-down: found the buffer "{size}"; exp'):
+        disciplines(queue_down=f"droptail:{size}")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["no-such-program"], "program: found no-such-program, which is no program of your PATH"),
+        (["--rate", "x", "true"], '--rate: found "x"; expected a rate such as 100/20'),
+        (["--rtt", "1 h", "true"], '--rtt: found "1 h"; expected'),
+        (["--for", "3 days", "true"], '--for: found "3 days"; expected a time'),
+        (["--for", "48 h", "true"], '--for: found "48 h"; expected 10 ms to 24 h'),
+        (["--jitter", "1 min", "true"], '--jitter: found "1 min"; expected at most 10 s'),
+        (["--queue", "cordel", "true"], "discipline"),
+        (["--queue", "red", "true"], "min_th: missing"),
+        (["--queue", "{ kind", "true"], "--queue-down: found { kind: "),
+        (["--loss", "2", "true"], "loss: found 2"),
+        (["--out", ".", "true"], "--out: . is there already"),
+    ],
+)
+def test_wrong_input_is_named_in_a_line(
+    aqmlab: Cli, elsewhere: Path, words: list[str], message: str
+) -> None:
+    answer = aqmlab("shell", *words)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.err
+    assert answer.err.count("\n") == 1
+    assert not any(elsewhere.iterdir())
+
+
+# ---- programs ----
+
+DOWNLOAD = """
+import socket, sys, time, urllib.request
+urllib.request.install_opener(urllib.request.build_opener(urllib.request.ProxyHandler({})))
+def connect():
+    began = time.monotonic()
+    socket.create_connection(("100.64.0.1", 8000)).close()
+    return time.monotonic() - began
+print(min(connect() for _ in range(5)))
+print(len(urllib.request.urlopen("http://host.aqmlab:8000/300kB").read()))
+upload = urllib.request.Request("http://host.aqmlab:8000/", data=bytes(50_000), method="PUT")
+print(urllib.request.urlopen(upload).read().decode().strip())
+sys.exit(5)
+"""
+
+
+@live
+def test_a_program_is_behind_the_queue() -> None:
+    options = ["--rate", "8/2", "--rtt", "40 ms", "--queue", "fq-codel", "--seed", "3"]
+    answer = shell(*options, program=DOWNLOAD)
+    connect_s, downloaded, uploaded = answer.stdout.splitlines()
+    assert (downloaded, uploaded) == ("300000", "50000 bytes received")
+    assert answer.returncode == 5, answer.stderr
+    run = Run.open("run")
+    down, up = directions()
+    assert (run.world, run.seed) == ("live", 3)
+    assert 300_000 * 8 < down["throughput_bps"] * run.summary["measured_s"] < 400_000 * 8
+    assert 50_000 * 8 < up["throughput_bps"] * run.summary["measured_s"] < 90_000 * 8
+    assert down["throughput_bps"] < 8e6
+    assert up["throughput_bps"] < 2e6
+    assert float(connect_s) >= 0.04
+    if not run.invalid:
+        assert float(connect_s) < 0.06
+    # What it says of itself: eight lines.
+    said = answer.stderr.splitlines()
+    assert len(said) == 8
+    assert re.search(r"ended with status 5 after \d+\.\d s: 8 Mbit/s down, 2 Mbit/s up", said[0])
+    assert all(line.startswith("aqmlab: ") for line in said)
+    assert said[6].startswith("aqmlab:   valid: " if not run.invalid else "aqmlab:   INVALID: ")
+    assert said[7] == "aqmlab:   run directory: run"
+    # The file of the link can be simulated, for as long as the program took.
+    assert Scenario.load(run.path / "scenario.toml").data["traffic"][0]["name"] == "program"
+    for command in (
+        ["show", "run"],
+        ["run", "run/scenario.toml", "--out", "sim"],
+        ["compare", "run", "sim"],
+        ["plot", "delay", "run", "-o", "delays.svg"],
+    ):
+        told = subprocess.run([*SHELL[:-1], *command], capture_output=True, text=True, check=False)
+        assert told.returncode == 0, told.stderr
+        assert "fq-codel" in told.stdout or Path("delays.svg").is_file()
+
+
+FLOOD = """
+import socket, time
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+began = time.monotonic()
+for number in range(500):
+    out.sendto(bytes(972), ("100.64.0.1", 9))
+    time.sleep(max(0.0, began + 0.002 * number - time.monotonic()))
+print(time.monotonic() - began)
+"""
+
+
+@live
+def test_a_flood_loses_what_the_link_cannot_carry() -> None:
+    answer = shell("--rate", "2/2", "--buffer", "10 packets", program=FLOOD)
+    assert answer.returncode == 0, answer.stderr
+    _, up = directions()
+    # 500 datagrams of 1000 bytes at 4 Mbit/s over 2 Mbit/s, where ten wait 40 ms.
+    assert up["arrived_packets"] == 500
+    waiting = up["arrived_packets"] - up["dropped_packets"] - up["departed_packets"]
+    assert 0 <= waiting <= 11
+    assert up["sojourn_max_s"] == pytest.approx(0.042, abs=0.003)
+    carried = up["departed_packets"] * 8000 / (float(answer.stdout) * 2e6)
+    assert carried < 1.1
+    if not Run.open("run").invalid:
+        assert carried > 0.8
+
+
+ENDS = """
+import socket, time
+try:
+    began = time.monotonic()
+    socket.create_connection(("host.aqmlab", 9))
+except ConnectionRefusedError:
+    print("refused", time.monotonic() - began > 0.03)
+try:
+    socket.create_connection(("192.0.2.1", 80))
+except OSError as error:
+    print(error.strerror)
+with socket.create_connection(("host.aqmlab", 7)) as echo:
+    echo.sendall(bytes(100_000))
+    echo.shutdown(socket.SHUT_WR)
+    received = 0
+    while part := echo.recv(65536):
+        received += len(part)
+    print(received)
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as echo:
+    echo.settimeout(10)
+    echo.sendto(b"hello", ("host.aqmlab", 7))
+    print(echo.recv(100))
+"""
+
+
+@live
+def test_connections_end_as_they_do_outside() -> None:
+    answer = shell("--rate", "20/20", "--rtt", "30 ms", program=ENDS)
+    assert answer.returncode == 0, answer.stderr
+    said = ["refused True", "Network is unreachable", "100000", "b'hello'"]
+    assert answer.stdout.splitlines() == said
+
+
+@live
+def test_nothing_is_there_without_a_network() -> None:
+    code = "import socket; socket.create_connection(('host.aqmlab', 8000))"
+    answer = shell("--net", "none", program=code)
+    assert answer.returncode == 1
+    assert "ConnectionRefusedError" in answer.stderr
+
+
+@live
+def test_time_ends_a_program_and_what_it_has_started() -> None:
+    began = time.monotonic()
+    mark = f"{os.getpid()}.25"
+    script = f"setsid sleep 9{mark} & sleep 8{mark}"
+    answer = shell("--for", "0.5 s", "sh", "-c", script)
+    assert answer.returncode == 0, answer.stderr
+    assert time.monotonic() - began < 30
+    assert "sh was ended after 0.5 s" in answer.stderr
+    assert Run.open("run").summary["measured_s"] == 0.5
+    assert not processes_with(mark)
+
+
+def processes_with(mark: str) -> list[int]:
+    """The processes whose command has some text, except this one."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in command and int(folder.name) != os.getpid():
+            found.append(int(folder.name))
+    return found
+
+
+def started(mark: str, script: str) -> subprocess.Popen[str]:
+    """A script behind a queue that has come to its ``sleep``."""
+    process = subprocess.Popen(
+        [*SHELL, "--out", "run", "sh", "-c", script],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        for number in processes_with(f"sleep\0{mark}"):
+            if number != process.pid:
+                return process
+        time.sleep(0.02)
+    process.kill()
+    raise AssertionError(f"the program has not begun: {process.communicate()}")
+
+
+@live
+def test_a_signal_is_the_programs() -> None:
+    mark = f"7{os.getpid()}.5"
+    process = started(mark, f"trap 'exit 9' TERM; sleep {mark} & wait")
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 9, said
+    assert "ended with status 9" in said
+    assert Run.open("run").world == "live"
+    assert not processes_with(mark)
+
+
+@live
+def test_a_second_signal_kills_a_program_that_ignores_it() -> None:
+    mark = f"6{os.getpid()}.5"
+    process = started(mark, f"trap '' TERM; sleep {mark}; sleep {mark}")
+    for _ in range(2):
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 128 + signal.SIGKILL, said
+    assert not processes_with(mark)
+
+
+@live
+@pytest.mark.parametrize("part", ["aqmlab", "first process", "program"])
+def test_nothing_is_left_when_a_part_is_killed(part: str) -> None:
+    mark = f"5{os.getpid()}.5"
+    process = started(mark, f"setsid sleep {mark} & sleep {mark}; :")
+    spaces = namespaces(process.pid)
+    assert len(spaces) == 2
+    children = Path(f"/proc/{process.pid}/task").glob("*/children")
+    [first] = [int(word) for child in children for word in child.read_text().split()]
+    [program] = map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split()[:1])
+    victim = {"aqmlab": process.pid, "first process": first, "program": program}[part]
+    os.kill(victim, signal.SIGKILL)
+    _, said = process.communicate(timeout=PATIENCE_S)
+    killed = -signal.SIGKILL if part == "aqmlab" else 128 + signal.SIGKILL
+    assert process.returncode == killed, said
+    end = time.monotonic() + 5
+    while (processes_with(mark) or holders(spaces)) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not processes_with(mark)
+    assert not holders(spaces)
+
+
+# ---- what stands in the way ----
+
+
+def behind(*command: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program behind a command that takes something away."""
+    return subprocess.run(
+        [*command, *SHELL, "true"], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@live
+def test_a_missing_device_is_named(elsewhere: Path) -> None:
+    hide = 'mount -t tmpfs none /dev/net && exec "$@"'
+    answer = behind("unshare", "--mount", "sh", "-c", hide, "sh")
+    assert answer.returncode == 125
+    assert "needs /dev/net/tun" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+    assert not any(elsewhere.iterdir())
+
+
+@live
+def test_a_kernel_without_user_namespaces_is_named(elsewhere: Path) -> None:
+    forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    answer = behind(*IN_NAMESPACE, "sh", "-c", forbid, "sh", *WITHOUT_RIGHTS)
+    assert answer.returncode == 125
+    assert answer.stderr.endswith(" (user.max_user_namespaces is 0)\n")
+    assert answer.stderr.count("\n") == 1
+    assert not any(elsewhere.iterdir())
+
+
+@live
+def test_programs_need_no_root(own_folder: Path, tmp_path: Path) -> None:
+    code = (
+        "import os; print(os.getuid());"
+        "print([line for line in open('/proc/self/status') if 'CapEff' in line or 'NoNew' in line])"
+    )
+    options = ("shell", "--out", "run", "--queue", "fq-codel")
+    answer = as_nobody(own_folder, tmp_path / "held", "666", *options, sys.executable, "-c", code)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout == "65534\n['CapEff:\\t0000000000000000\\n', 'NoNewPrivs:\\t1\\n']\n"
+    run = Run.open(own_folder / "run")
+    assert run.path.stat().st_uid == 65534

@@ -239,6 +239,10 @@ fidelity-modern: build  ## the modern queues beside published figures: every lin
 	cargo test -p aqmlab-aqm --locked --lib -- dualpi2 cobalt cake
 	$(BIN)/python -m pytest tests/test_modern.py -q $(ARGS)
 
+.PHONY: quic-witness
+quic-witness: build  ## QUIC by quinn beside our TCP, 162 settings, a minute: records/quic.md
+	$(BIN)/python benches/quic.py $(ARGS)
+
 .PHONY: soak
 soak: build $(STAMPS)/requirements-dev  ## long and large work, about an hour: docs/reliability.md; ARGS="--scale 0.1 sweep"
 	$(BIN)/python benches/soak.py $(ARGS)

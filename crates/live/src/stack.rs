@@ -81,6 +81,12 @@ impl Stack {
 
     /// The stack of a class. Congestion control is a socket's own; all else is the kernel's.
     fn of_class(class: &Traffic, available: &str) -> Result<Self, LiveError> {
+        if !class.transport.is_tcp() {
+            return Err(LiveError::Refused(format!(
+                "traffic.{}.transport: the live bed has the kernel's TCP; expected tcp",
+                class.name
+            )));
+        }
         let path = format!("traffic.{}.tcp", class.name);
         if let Some(both) = class.tcp.same() {
             return Self::of(both, &path, available);

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::Quinn;
 use crate::traffic::Common;
+use crate::transport::ABOUT;
 use aqmlab_declare::About;
 use aqmlab_declare::schema::{Described, Kind, Parameter};
 
@@ -157,7 +159,7 @@ pub const LIVE_KEYS: [&str; 12] = [
     "timestamps",
 ];
 
-/// The choices of loss recovery and of congestion control.
+/// The transports, and of TCP the choices of loss recovery and of congestion control.
 fn transports() -> Map<String, Value> {
     let keys = profile_keys();
     let recovery = keys.into_iter().find(|key| key.name == "recovery");
@@ -170,7 +172,15 @@ fn transports() -> Map<String, Value> {
     let controls = controls
         .into_iter()
         .map(|(kind, entry)| (format!("congestion_control.{kind}"), entry));
-    recovery.chain(controls).collect()
+    let kinds = ABOUT.into_iter().map(|(word, summary)| {
+        let parameters = match word {
+            "quinn" => Described::of::<Quinn>().parameters(),
+            _ => Vec::new(),
+        };
+        let entry = json!({ "summary": summary, "parameters": parameters });
+        (format!("transport.{word}"), entry)
+    });
+    kinds.chain(recovery).chain(controls).collect()
 }
 
 /// The keys of a class of traffic, whatever its model.

@@ -162,7 +162,29 @@ fn traffic(class: &Traffic, network: &Network) -> Checked {
         return wrong(format!("{path}.rtt"), message);
     }
     at(&path, limits::time("rtt", longest))?;
-    at(&format!("{path}.tcp"), class.tcp.check())
+    at(&format!("{path}.tcp"), class.tcp.check())?;
+    transport(&path, class)
+}
+
+/// The transport of a class, whose model opens connections.
+fn transport(path: &str, class: &Traffic) -> Checked {
+    at(&format!("{path}.quinn"), class.quinn.check())?;
+    if class.transport.is_tcp() {
+        return Ok(());
+    }
+    let path = format!("{path}.transport");
+    let model = class.model.parameters();
+    if model.packets_per_s() > 0.0 {
+        return wrong(
+            path,
+            "found quinn, but this model sends datagrams of its own; leave it out",
+        );
+    }
+    if model.has_round_trips() {
+        let why = "but vectors have the segments and windows of TCP connections; expected tcp";
+        return wrong(path, format!("found quinn, {why}"));
+    }
+    at(&path, class.transport.check())
 }
 
 /// The path that a class names, or the only one.

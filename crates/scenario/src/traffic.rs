@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use toml::{Table, Value};
 
-use crate::{Network, Path, Stacks, limits};
+use crate::{Network, Path, Quinn, Stacks, Transport, limits};
 
 /// One class of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,11 +31,17 @@ pub struct Traffic {
     /// The path between its servers and its clients; nothing where the network has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The stacks of its end points.
+    /// Which transport its connections have.
+    #[serde(skip_serializing_if = "Transport::is_tcp")]
+    pub transport: Transport,
+    /// The stacks of its end points where they have TCP.
     pub tcp: Stacks,
     /// Bytes that its applications write at a time; `None`: a message at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_size: Option<Bytes>,
+    /// Those where they have QUIC by quinn.
+    #[serde(skip_serializing_if = "is_default")]
+    pub quinn: Quinn,
     /// Differentiated services code point of its packets, 0 to 63.
     pub dscp: u8,
     /// When it begins, or each of its flows.
@@ -66,7 +72,13 @@ pub(crate) struct Common {
     rtt: Rtt,
     /// Name of the path between its servers and its clients. Left out: the network's only one.
     path: Option<String>,
-    /// The stack of its end points: a profile's name, or a table whose `profile` names one and
+    /// Which transport its connections have: `"tcp"`, `"quinn"`, or a table of the shares of both,
+    /// such as `{ quinn = 0.35, tcp = 0.65 }`. Then each connection draws its transport, and the
+    /// class is measured as a whole.
+    #[param(default)]
+    #[schemars(default = "default_transport")]
+    transport: Transport,
+    /// The stack of its end points where they have TCP: a profile's name, or a table whose `profile` names one and
     /// whose other keys replace its values. A table with `client` and `server` has a stack for
     /// each end.
     #[param(default)]
@@ -78,6 +90,9 @@ pub(crate) struct Common {
     /// as short segments. Left out: a message is one write.
     #[param(least = Bytes(1))]
     write_size: Option<Bytes>,
+    /// QUIC by quinn, where connections have it. What is left out is quinn's own default.
+    #[param(default, table)]
+    quinn: Quinn,
     /// Differentiated services code point of its packets, 0 to 63, for disciplines with service
     /// classes.
     #[param(default, most = 63, words = "a code point is 0 to 63")]
@@ -108,6 +123,14 @@ fn share(key: &str, found: f64) -> Result<(), Problem> {
 
 /// Keys that have another name today.
 const RENAMED: [(&str, &str); 1] = [("part", "subset")];
+
+fn default_transport() -> &'static str {
+    "tcp"
+}
+
+fn is_default(quinn: &Quinn) -> bool {
+    *quinn == Quinn::default()
+}
 
 fn default_tcp_name() -> &'static str {
     aqmlab_tcp::Profile::NAMES[0]
@@ -184,8 +207,10 @@ impl Traffic {
             share: common.share,
             rtt: common.rtt,
             path: common.path,
+            transport: common.transport,
             tcp: common.tcp,
             write_size: common.write_size,
+            quinn: common.quinn,
             dscp: common.dscp,
             start: common.start,
             stop: common.stop,

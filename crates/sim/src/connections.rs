@@ -252,6 +252,11 @@ impl Connections {
         Some(events)
     }
 
+    /// Whether the slot still belongs to the connection that an event is for.
+    pub(crate) fn is_current(&self, event: &Event) -> bool {
+        self.slots[event.conn as usize].generation == event.generation()
+    }
+
     /// The connection that an event of a timer or of a pause is for, if it is there still.
     fn addressee(&mut self, event: &Event) -> Option<&mut Connection> {
         let slot = &mut self.slots[event.conn as usize];

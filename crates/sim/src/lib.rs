@@ -17,6 +17,7 @@ mod event;
 mod event_queue;
 #[cfg(test)]
 mod fingerprint;
+mod guests;
 mod hints;
 mod hosts;
 mod memory;

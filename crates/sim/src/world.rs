@@ -20,6 +20,7 @@ use aqmlab_record::{
     View,
 };
 use aqmlab_scenario::{DelayAt, Link, Scenario};
+use aqmlab_stacks::Stack as _;
 use aqmlab_tcp::{Delivered, Events};
 use aqmlab_traffic::{Action, Answered, AppAction, Received, Source};
 
@@ -29,12 +30,14 @@ use crate::connections::Connections;
 use crate::datagrams::DatagramFlows;
 use crate::event::{Event, Kind};
 use crate::event_queue::{EventQueue, Next};
+use crate::guests::{Guest, Guests};
 use crate::hosts::{self, Hosts};
 use crate::memory::Memory;
 use crate::network::Network;
 use crate::stack::Stack;
 use crate::trace::Tracer;
 
+mod guests;
 mod sources;
 mod stepping;
 
@@ -102,6 +105,7 @@ pub(crate) struct World<Q> {
     hosts: Hosts,
     connections: Connections,
     datagrams: DatagramFlows,
+    guests: Guests,
     classes: Vec<Class>,
     flows_opened: u64,
     shifted_clocks: bool,
@@ -208,6 +212,7 @@ impl<Q: EventQueue> World<Q> {
             hosts,
             connections: Connections::new(stacks, clocks),
             datagrams: DatagramFlows::new(span, scenario.traffic.len()),
+            guests: Guests::new(scenario.seed, &scenario.traffic),
             classes,
             flows_opened: 0,
             metrics,
@@ -329,6 +334,12 @@ impl<Q: EventQueue> World<Q> {
             let flow = self.flow_of(index, connection);
             self.metrics.on_still_open(&flow, Some(cwnd));
         }
+        for (index, guest) in self.guests.iter() {
+            claimed += u64::from(guest.in_network);
+            let cwnd = guest.ends[Role::Server as usize].state().cwnd;
+            let flow = self.flow_of_guest(index, guest);
+            self.metrics.on_still_open(&flow, Some(cwnd));
+        }
         self.network.count_senders(&mut self.metrics);
         self.network.check_conservation(claimed)
     }
@@ -425,6 +436,9 @@ impl<Q: EventQueue> World<Q> {
     /// all or whose connection has been aborted.
     fn deliver_datagram(&mut self, event: &Event) {
         let Some(connection) = self.connections.get(event.conn) else {
+            if self.guest_receives(event) {
+                return;
+            }
             // A connection outlives its segments: this is none.
             self.network.count_delivered();
             let received = self.datagrams.on_received(event, self.now);
@@ -456,7 +470,7 @@ impl<Q: EventQueue> World<Q> {
             .connections
             .on_timer(time, role, event, &mut self.network);
         let Some((now, class, events, timeouts)) = fired else {
-            return;
+            return self.guest_timer(time, role, event);
         };
         self.now = now;
         if timeouts > 0 {
@@ -471,6 +485,8 @@ impl<Q: EventQueue> World<Q> {
             self.now = now;
             self.play(event.conn, role);
             self.schedule(event.conn, role);
+        } else {
+            self.guest_resumes(time, role, event);
         }
     }
 
@@ -584,7 +600,11 @@ impl<Q: EventQueue> World<Q> {
                     let class = usize::from(connection.class);
                     self.segment_lost(time, class, &event);
                 }
-                None => self.datagrams.on_lost(&event, time),
+                None => {
+                    if !self.guest_loses(&event, time) {
+                        self.datagrams.on_lost(&event, time);
+                    }
+                }
             }
             if acting != Some(event.conn) {
                 self.release_if_over(event.conn);
@@ -606,6 +626,7 @@ impl<Q: EventQueue> World<Q> {
     fn release_if_over(&mut self, index: u32) {
         match self.connections.get(index) {
             Some(connection) if connection.is_over() => self.release(index),
+            None if self.guests.get(index).is_some_and(Guest::is_over) => self.release_guest(index),
             _ => {}
         }
     }
@@ -673,6 +694,13 @@ impl<Q: EventQueue> World<Q> {
                     return self.connections.push(kind, index, now + time, network);
                 }
                 AppAction::Write { bytes, close } => {
+                    if let Some(guest) = self.guests.get_mut(index) {
+                        guest.ends[role as usize].write(now, bytes, close);
+                        if close {
+                            return;
+                        }
+                        continue;
+                    }
                     let network = &mut self.network;
                     self.connections
                         .write(index, role, (bytes, close), now, network);
@@ -722,20 +750,28 @@ impl<Q: EventQueue> World<Q> {
     fn abort(&mut self, index: u32) {
         if let Some(connection) = self.connections.get_mut(index) {
             connection.aborted = true;
+        } else if let Some(guest) = self.guests.get_mut(index) {
+            guest.aborted = true;
         }
         self.report(index);
     }
 
     /// Reports to the source, once, that a connection is over.
     fn report(&mut self, index: u32) {
-        let Some(connection) = self.connections.get_mut(index) else {
+        let (app, again, class) = if let Some(connection) = self.connections.get_mut(index) {
+            let again = connection.retransmissions();
+            (&mut connection.app, again, connection.class)
+        } else if let Some(guest) = self.guests.get_mut(index) {
+            let again = guest.retransmissions();
+            (&mut guest.app, again, guest.class)
+        } else {
             return;
         };
-        if std::mem::replace(&mut connection.app.reported, true) {
+        if std::mem::replace(&mut app.reported, true) {
             return;
         }
-        connection.app.delayed_by = connection.retransmissions().into();
-        let (token, class) = (connection.app.token, usize::from(connection.class));
+        app.delayed_by = again.into();
+        let (token, class) = (app.token, usize::from(class));
         let source = &mut self.classes[class].source;
         source.on_finished(self.now, token, &mut self.actions);
         // A source of an open loop never has an answer.
@@ -746,14 +782,21 @@ impl<Q: EventQueue> World<Q> {
 
     #[inline(always)]
     fn application(&mut self, index: u32) -> &mut Application {
-        let connection = self.connections.get_mut(index);
-        let connection = connection.expect("an application lives as long as its connection");
-        &mut connection.app
+        match self.connections.get_mut(index) {
+            Some(connection) => &mut connection.app,
+            None => {
+                let guest = self.guests.get_mut(index);
+                &mut guest
+                    .expect("an application lives as long as its connection")
+                    .app
+            }
+        }
     }
 
     fn class_of(&self, index: u32) -> usize {
-        let connection = self.connections.get(index);
-        connection.map_or(0, |connection| usize::from(connection.class))
+        let connection = self.connections.get(index).map(|it| it.class);
+        let class = connection.or_else(|| self.guests.get(index).map(|it| it.class));
+        class.map_or(0, usize::from)
     }
 
     /// [`end`](Self::end), with the hash of what reached the ports.

@@ -297,6 +297,7 @@ impl Viewer {
             flipped: self.pair.flipped,
             script: Script::Open(vec![exchange]),
             limits: None,
+            begins_with_tls: false,
         }));
     }
 }

@@ -81,6 +81,7 @@ impl BulkSource {
                 flipped: pair.flipped,
                 script: Script::single(1, response),
                 limits: None,
+                begins_with_tls: false,
             };
             (Time::from_secs_f64(start), connect)
         };

@@ -214,6 +214,7 @@ impl ModelSource for FtpSource {
             flipped,
             script: Script::single(REQUEST, size),
             limits: None,
+            begins_with_tls: false,
         }));
         if self.params.users.is_none() {
             self.wake_later(now, token, actions);

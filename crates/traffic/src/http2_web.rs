@@ -54,7 +54,7 @@ pub struct Http2Web {
     /// Longest time; between them it is uniform.
     #[param(default = "50 ms")]
     pub parse_max: Time,
-    /// Whether a TLS 1.3 handshake follows that of TCP: one round trip more.
+    /// Whether a TLS 1.3 handshake follows that of TCP: one round trip more. QUIC has it in its own.
     #[param(default = true)]
     pub tls: bool,
     /// Median time that a user reads a page; it is log-normal with a sigma of 1.
@@ -246,6 +246,7 @@ impl ModelSource for Http2WebSource {
             flipped: pair.flipped,
             script: page(&self.params, &mut user.pages),
             limits: None,
+            begins_with_tls: self.params.tls,
         }));
     }
 
@@ -317,6 +318,10 @@ mod tests {
             Step::Close,
         ];
         assert_eq!(client, expected);
+        // QUIC has the handshake in its own.
+        let within = script.without_tls();
+        assert!(within.steps(Role::Client).eq(expected.into_iter().skip(2)));
+        assert_eq!(within.step(Role::Server, 0), Some(Step::Receive(450)));
     }
 
     #[test]

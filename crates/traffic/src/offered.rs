@@ -99,6 +99,7 @@ mod tests {
             flipped,
             script: Script::single(100, 10_000),
             limits: None,
+            begins_with_tls: false,
         };
         let burst = |party, bytes, from, until| Burst {
             party,

@@ -222,6 +222,7 @@ impl Cloud {
             flipped: self.flipped,
             script: self.script(),
             limits: None,
+            begins_with_tls: false,
         }
     }
 

@@ -154,6 +154,7 @@ impl ModelSource for PoissonSource {
                 self.response.sample(&mut self.streams.responses),
             ),
             limits: None,
+            begins_with_tls: false,
         }));
         self.next = self.next.wrapping_add(1);
         self.wait(now, actions);

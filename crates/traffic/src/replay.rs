@@ -227,6 +227,7 @@ impl<F: Feed> Replay<F> {
             flipped,
             script: Script::from(&vector.body),
             limits: self.limits(vector),
+            begins_with_tls: false,
         }
     }
 

@@ -82,6 +82,9 @@ pub enum Script {
 /// Steps of the client for each exchange: send, receive, answered, pause, ask.
 const CLIENT_STEPS: usize = 5;
 
+/// Steps of each end for the handshake of TLS: send and receive, or the other way round.
+const TLS_STEPS: usize = 2;
+
 /// Steps of the server for each exchange: receive, think, send.
 const SERVER_STEPS: usize = 3;
 
@@ -113,6 +116,16 @@ impl Script {
             Role::Client => client_step(exchanges, closer, index),
             Role::Server => server_step(exchanges, closer, index),
         }
+    }
+
+    /// The same without the handshake of TLS that it [begins with](Connect::begins_with_tls).
+    pub fn without_tls(mut self) -> Self {
+        if let Self::Programs(programs) = &mut self {
+            for steps in programs.iter_mut() {
+                steps.drain(..TLS_STEPS.min(steps.len()));
+            }
+        }
+        self
     }
 
     /// All steps of an end.
@@ -336,6 +349,9 @@ pub struct Connect {
     pub script: Script,
     /// What only few connections have.
     pub limits: Option<Box<Limits>>,
+    /// The first message of each end in the script is its part of a TLS 1.3 handshake. A transport
+    /// that has TLS in its own handshake plays the script [without it](Script::without_tls).
+    pub begins_with_tls: bool,
 }
 
 /// What a connection has of its own, where others have what their class has.

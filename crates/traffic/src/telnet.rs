@@ -144,6 +144,7 @@ impl ModelSource for TelnetSource {
             flipped: pair.flipped,
             script,
             limits: None,
+            begins_with_tls: false,
         }));
     }
 

@@ -174,6 +174,7 @@ impl User {
             flipped: self.flipped,
             script,
             limits: None,
+            begins_with_tls: false,
         }));
         true
     }

@@ -189,6 +189,7 @@ impl ModelSource for WebSessionsSource {
             flipped: pair.flipped,
             script,
             limits: None,
+            begins_with_tls: false,
         }));
     }
 

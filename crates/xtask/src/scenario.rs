@@ -5,7 +5,7 @@ use std::fmt::Write;
 use aqmlab_aqm::Discipline;
 use aqmlab_declare::schema::{Described, Parameter};
 use aqmlab_scenario::{
-    Capture, Change, FlowTrace, Hosts, Input, Link, Measure, Path, ProfileSheet, RateChange,
+    Capture, Change, FlowTrace, Hosts, Input, Link, Measure, Path, ProfileSheet, Quinn, RateChange,
     Reordering, Scenario, Topology, class_keys, profile_keys,
 };
 use aqmlab_tcp::{Clock, CongestionControlKind, DelayedAck, Profile, SlowStart};
@@ -50,7 +50,10 @@ pub(crate) fn page() -> String {
     rows::<Rtt>(&mut page, "`rtt`");
     page += "\n[Round-trip times](traffic/round-trip-times.md) says what each kind is made from.\n";
     rows::<Sizes>(&mut page, "`request` and `response`");
-    page + "\n## `tcp`\n\nThe name of a profile, or a table of keys: [the TCP stack](tcp-stack.md).\n"
+    page +=
+        "\n## `tcp`\n\nThe name of a profile, or a table of keys: [the TCP stack](tcp-stack.md).\n";
+    table::<Quinn>(&mut page, "`quinn`");
+    page + "\n[QUIC or TCP](how-to/quic.md) shows it at work.\n"
 }
 
 /// The page docs/tcp-stack.md: profiles, and every key of a stack.

@@ -1,6 +1,7 @@
 //! What sources of traffic do: connections and flows of datagrams that begin.
 
 use aqmlab_net::{Role, Time};
+use aqmlab_stacks::End;
 use aqmlab_tcp::{Events, InitialRecover};
 use aqmlab_traffic::{Action, Connect, Exchange, OpenDatagrams, Script};
 
@@ -33,6 +34,7 @@ impl<Q: EventQueue> World<Q> {
                     for index in self.connections.stop(class, self.now) {
                         self.release_if_over(index);
                     }
+                    self.stop_guests(class);
                 }
                 Action::EndConnection { token } => self.end_connection(class, token),
                 Action::Ask { token, exchange } => self.ask(class, token, exchange),
@@ -51,25 +53,32 @@ impl<Q: EventQueue> World<Q> {
         let Some(&index) = slot else {
             return;
         };
-        let connection = self.connections.get_mut(index);
-        let connection = connection.filter(|connection| {
-            usize::from(connection.class) == class
-                && connection.app.token == token
-                && !connection.aborted
-        });
-        let Some(connection) = connection else {
+        let (found, app) = if let Some(connection) = self.connections.get_mut(index) {
+            let of_class = usize::from(connection.class) == class && !connection.aborted;
+            (of_class, &mut connection.app)
+        } else if let Some(guest) = self.guests.get_mut(index) {
+            let of_class = usize::from(guest.class) == class && !guest.aborted;
+            (of_class, &mut guest.app)
+        } else {
             return;
         };
-        connection.app.player.add(exchange);
+        if !found || app.token != token {
+            return;
+        }
+        app.player.add(exchange);
         // The server waits for the request before it can come.
         for role in [Role::Server, Role::Client] {
             self.play(index, role);
-            self.schedule(index, role);
+            if self.guests.get(index).is_some() {
+                self.after_guest(index, role);
+            } else {
+                self.schedule(index, role);
+            }
         }
     }
 
     /// Remembers the slot of a connection whose script is open.
-    fn note_open_script(&mut self, class: usize, token: u32, index: u32) {
+    pub(super) fn note_open_script(&mut self, class: usize, token: u32, index: u32) {
         let slots = &mut self.classes[class].open_scripts;
         if slots.len() <= token as usize {
             slots.resize(token as usize + 1, u32::MAX);
@@ -83,6 +92,16 @@ impl<Q: EventQueue> World<Q> {
         }
         self.flows_opened += 1;
         let flow = self.flows_opened;
+        if let Some(quinn) = self.guests.next(class) {
+            let named = (self.seed, flow);
+            let end = |role| End::quinn(quinn, role, named, self.now);
+            if let [Some(client), Some(server)] = Role::BOTH.map(end) {
+                if connect.begins_with_tls {
+                    connect.script = connect.script.without_tls();
+                }
+                return self.open_guest(class, connect, [client, server]);
+            }
+        }
         let stack = self.connections.stack_mut(class);
         let limits = connect.limits.take();
         let overrides = limits.map(|limits| Box::new(stack.overrides(&limits, self.seed, flow)));

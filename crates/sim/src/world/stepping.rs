@@ -164,11 +164,14 @@ impl<Q: EventQueue> World<Q> {
 
     /// The connection of a class with this token ends at `now`, at both ends.
     pub(super) fn end_connection(&mut self, class: usize, token: u32) {
-        let mut open = self.connections.iter();
-        let found = open.find(|(_, connection)| {
-            usize::from(connection.class) == class && connection.app.token == token
-        });
-        if let Some((index, _)) = found {
+        let found = {
+            let mut open = self.connections.iter();
+            open.find(|(_, connection)| {
+                usize::from(connection.class) == class && connection.app.token == token
+            })
+        };
+        let index = found.map(|(index, _)| index);
+        if let Some(index) = index.or_else(|| self.guests.find(class, token)) {
             let (kind, now) = (Kind::Stop, self.now);
             let network = &mut self.network;
             self.connections.push(kind, index, now, network);
@@ -185,6 +188,8 @@ impl<Q: EventQueue> World<Q> {
             }
             self.report(event.conn);
             self.release_if_over(event.conn);
+        } else {
+            self.guest_stops(time, event);
         }
     }
 
@@ -201,7 +206,16 @@ impl<Q: EventQueue> World<Q> {
                 probe,
             })
         });
-        let flows = flows.collect();
+        let mut flows: Vec<FlowState> = flows.collect();
+        for (index, guest) in self.guests.iter_mut() {
+            flows.push(FlowState {
+                flow: self.network.routes(index).flow(),
+                class: guest.class.into(),
+                received: guest.app.received().0,
+                retransmitted: guest.lost.into(),
+                probe: guest.probe(Role::Server),
+            });
+        }
         Observation {
             time,
             links: self.network.observe(time),
@@ -222,6 +236,9 @@ impl<Q: EventQueue> World<Q> {
         let mut received: Vec<u64> = classes.map(|it| it.flows().measured_bytes()).collect();
         for (_, connection) in self.connections.iter() {
             received[usize::from(connection.class)] += connection.app.measured_bytes;
+        }
+        for (_, guest) in self.guests.iter() {
+            received[usize::from(guest.class)] += guest.app.measured_bytes;
         }
         for (class, bytes) in self.datagrams.received() {
             received[class] += bytes;

@@ -1,0 +1,215 @@
+//! Connections whose end points are not ours: stacks of datagrams, and the datagrams on their way.
+
+use aqmlab_net::{RandomStream, Role, Time};
+use aqmlab_scenario::{Quinn, Traffic};
+use aqmlab_stacks::{End, Stack};
+use aqmlab_tcp::{ControlMetrics, Probe, RecoveryState, Retransmissions};
+
+use crate::connection::Application;
+
+/// A connection between two such ends.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    pub(crate) ends: [End; 2],
+    /// Time of the one timer event that counts, per end, as in a connection of ours.
+    pub(crate) timer_at: [Time; 2],
+    /// Datagrams on their way.
+    pub(crate) in_network: u32,
+    pub(crate) class: u16,
+    /// What still arrives is ignored.
+    pub(crate) aborted: bool,
+    /// Aborted because its class stopped, not because the network failed it.
+    pub(crate) stopped: bool,
+    /// Its state is recorded over time.
+    pub(crate) is_traced: bool,
+    /// When one of the ends was given something last, until it had everything.
+    pub(crate) last_event: Time,
+    /// Packets that both ends declared lost.
+    pub(crate) lost: u32,
+    pub(crate) app: Application,
+}
+
+impl Guest {
+    /// Nothing can happen on it any more: the client has closed, and the server either knows or has
+    /// nothing left to do.
+    pub(crate) fn is_over(&self) -> bool {
+        let [client, server] = &self.ends;
+        let are_done = || client.is_silent() && (server.is_silent() || server.is_complete());
+        self.in_network == 0 && (self.aborted || are_done())
+    }
+
+    /// When an event is to wake this end, if none that is pending does so in time. The caller
+    /// pushes it.
+    pub(crate) fn schedule(&mut self, role: Role) -> Option<Time> {
+        let wake = self.ends[role as usize].deadline();
+        let pending = &mut self.timer_at[role as usize];
+        (wake < *pending).then(|| {
+            *pending = wake;
+            wake
+        })
+    }
+
+    /// Packets that were lost: what they carried went again in others.
+    pub(crate) fn retransmissions(&self) -> Retransmissions {
+        Retransmissions {
+            data: self.lost,
+            ..Retransmissions::default()
+        }
+    }
+
+    /// The state of an end's sender, as far as it can be seen.
+    pub(crate) fn probe(&mut self, role: Role) -> Probe {
+        let end = &mut self.ends[role as usize];
+        let timeout = end.deadline();
+        let state = end.state();
+        Probe {
+            cwnd: state.cwnd,
+            ssthresh: state.ssthresh.unwrap_or(u64::MAX),
+            in_flight: state.in_flight,
+            round_trip: Some(state.round_trip),
+            timeout,
+            recovery_state: RecoveryState::Open,
+            control: ControlMetrics::default(),
+        }
+    }
+}
+
+/// What a class says of such connections.
+#[derive(Debug)]
+struct Wanted {
+    /// Share of its connections that are some.
+    share: f64,
+    draws: RandomStream,
+    quinn: Quinn,
+}
+
+/// The connections by slot, and what is on its way between their ends.
+#[derive(Debug)]
+pub(crate) struct Guests {
+    /// By class.
+    wanted: Vec<Wanted>,
+    slots: Vec<Option<Box<Guest>>>,
+    pub(crate) payloads: Payloads,
+}
+
+impl Guests {
+    pub(crate) fn new(seed: u64, classes: &[Traffic]) -> Self {
+        let wanted = classes.iter().map(|class| Wanted {
+            share: class.transport.quinn,
+            draws: RandomStream::new(seed, &format!("transport {}", class.drawn_as()), 0),
+            quinn: class.quinn.clone(),
+        });
+        Self {
+            wanted: wanted.collect(),
+            slots: Vec::new(),
+            payloads: Payloads::default(),
+        }
+    }
+
+    /// What the next connection of a class has, if that is not TCP.
+    pub(crate) fn next(&mut self, class: usize) -> Option<&Quinn> {
+        let wanted = &mut self.wanted[class];
+        let is_guest = match wanted.share {
+            0.0 => false,
+            1.0 => true,
+            share => wanted.draws.uniform() < share,
+        };
+        is_guest.then_some(&wanted.quinn)
+    }
+
+    /// UDP payload of the datagrams of a class.
+    pub(crate) fn datagram(&self, class: usize) -> u32 {
+        self.wanted[class].quinn.datagram.0 as u32
+    }
+
+    pub(crate) fn put(&mut self, index: u32, guest: Guest) {
+        let slot = index as usize;
+        if self.slots.len() <= slot {
+            self.slots.resize_with(slot + 1, || None);
+        }
+        self.slots[slot] = Some(Box::new(guest));
+    }
+
+    pub(crate) fn get(&self, index: u32) -> Option<&Guest> {
+        self.slots.get(index as usize)?.as_deref()
+    }
+
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut Guest> {
+        self.slots.get_mut(index as usize)?.as_deref_mut()
+    }
+
+    pub(crate) fn remove(&mut self, index: u32) {
+        self.slots[index as usize] = None;
+    }
+
+    /// The connections that go on, with their slots.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Guest)> {
+        let slots = (0..).zip(&self.slots);
+        slots.filter_map(|(index, slot)| Some((index, slot.as_deref()?)))
+    }
+
+    /// The same, to look at what changes by looking.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Guest)> {
+        let slots = (0..).zip(&mut self.slots);
+        slots.filter_map(|(index, slot)| Some((index, slot.as_deref_mut()?)))
+    }
+
+    /// The connection of a class with this token.
+    pub(crate) fn find(&self, class: usize, token: u32) -> Option<u32> {
+        let mut open = self.iter();
+        let found = open.find(|(_, guest)| {
+            usize::from(guest.class) == class && guest.app.token == token && !guest.aborted
+        });
+        found.map(|(index, _)| index)
+    }
+}
+
+/// The payloads of datagrams on their way: an event has room for a number only.
+#[derive(Debug, Default)]
+pub(crate) struct Payloads {
+    kept: Vec<Vec<u8>>,
+    free: Vec<u32>,
+    /// What an end sends in one go.
+    burst: Vec<u8>,
+}
+
+impl Payloads {
+    /// Room for a burst; hand it back with [`reuse`](Self::reuse).
+    pub(crate) fn room(&mut self) -> Vec<u8> {
+        let mut room = std::mem::take(&mut self.burst);
+        room.clear();
+        room
+    }
+
+    pub(crate) fn reuse(&mut self, room: Vec<u8>) {
+        self.burst = room;
+    }
+
+    /// Keeps a payload.
+    pub(crate) fn put(&mut self, payload: &[u8]) -> u32 {
+        let ticket = self.free.pop().unwrap_or_else(|| {
+            self.kept.push(Vec::new());
+            (self.kept.len() - 1) as u32
+        });
+        let kept = &mut self.kept[ticket as usize];
+        kept.clear();
+        kept.extend_from_slice(payload);
+        ticket
+    }
+
+    /// Takes a payload out. Its ticket is free once it is [handed back](Self::give_back).
+    pub(crate) fn take(&mut self, ticket: u32) -> Vec<u8> {
+        std::mem::take(&mut self.kept[ticket as usize])
+    }
+
+    /// Keeps the room of a payload for the next one.
+    pub(crate) fn give_back(&mut self, ticket: u32, payload: Vec<u8>) {
+        self.kept[ticket as usize] = payload;
+        self.forget(ticket);
+    }
+
+    /// Forgets a payload.
+    pub(crate) fn forget(&mut self, ticket: u32) {
+        self.free.push(ticket);
+    }
+}

@@ -1,0 +1,306 @@
+//! What happens to connections whose end points are not ours.
+
+use aqmlab_net::{Role, Time};
+use aqmlab_record::Flow;
+use aqmlab_stacks::{End, HEADER, Stack};
+use aqmlab_tcp::{Events, RoundTrip, SegmentKind};
+use aqmlab_traffic::{Connect, Script};
+
+use super::World;
+use crate::connection::Application;
+use crate::event::Event;
+use crate::event_queue::EventQueue;
+use crate::guests::Guest;
+use crate::hosts::{Ends, Headers};
+
+/// UDP payload of an acknowledgement, about: for the round trip on an idle path.
+const ACK: u32 = 35;
+
+impl<Q: EventQueue> World<Q> {
+    /// Opens a connection of a class between two ends that are not ours. Their clocks are not
+    /// shifted.
+    pub(super) fn open_guest(&mut self, class: usize, connect: Connect, ends: [End; 2]) {
+        let (path, dscp) = (self.classes[class].path, self.classes[class].dscp);
+        let to = Ends {
+            client: connect.client,
+            server: connect.server,
+            flipped: connect.flipped,
+            rtt: connect.rtt,
+        };
+        let of_class = (class, path, dscp);
+        let headers = Headers::Datagram(HEADER);
+        let routes = self.hosts.routes(self.flows_opened, of_class, &to, headers);
+        let index = self.connections.take_slot(routes, &mut self.network);
+        let propagation = routes.round_trip(self.hosts.link_delay(path));
+        let datagram = self.guests.datagram(class);
+        let sizes = [datagram + HEADER, ACK + HEADER];
+        self.network.set_idle_round_trip(index, propagation, sizes);
+        if matches!(connect.script, Script::Open(_)) {
+            self.note_open_script(class, connect.token, index);
+        }
+        let is_traced = self.tracer.wants(class, self.now, &connect.script);
+        if is_traced {
+            self.tracer.follow(index);
+        }
+        let guest = Guest {
+            ends,
+            timer_at: [Time::NEVER; 2],
+            in_network: 0,
+            class: class as u16,
+            aborted: false,
+            stopped: false,
+            is_traced,
+            last_event: self.now,
+            lost: 0,
+            app: Application::new(connect, self.now),
+        };
+        self.guests.put(index, guest);
+        self.after_guest(index, Role::Client);
+    }
+
+    /// A datagram reaches the other end; nothing happens if there is no such connection.
+    pub(super) fn guest_receives(&mut self, event: &Event) -> bool {
+        if self.guests.get(event.conn).is_none() {
+            return false;
+        }
+        let role = event.sender().other();
+        self.network.count_delivered();
+        let payload = self.guests.payloads.take(event.seq);
+        if let Some(guest) = self.guests.get_mut(event.conn) {
+            guest.in_network -= 1;
+            if !guest.aborted {
+                guest.last_event = self.now;
+                guest.ends[role as usize].receive(self.now, event.ecn(), &payload);
+            }
+        }
+        self.guests.payloads.give_back(event.seq, payload);
+        self.after_guest(event.conn, role);
+        true
+    }
+
+    /// A timer of such an end may be due.
+    pub(super) fn guest_timer(&mut self, time: Time, role: Role, event: &Event) {
+        if !self.connections.is_current(event) {
+            return;
+        }
+        let Some(guest) = self.guests.get_mut(event.conn) else {
+            return;
+        };
+        let (_, now) = self.network.at_host(time, event.conn, role);
+        if guest.aborted || guest.timer_at[role as usize] != now {
+            return;
+        }
+        guest.timer_at[role as usize] = Time::NEVER;
+        self.now = now;
+        let end = &mut guest.ends[role as usize];
+        if end.deadline() <= now {
+            if !end.is_complete() {
+                guest.last_event = now;
+            }
+            end.expire(now);
+        }
+        self.after_guest(event.conn, role);
+    }
+
+    /// The pause of an application at such an end is over.
+    pub(super) fn guest_resumes(&mut self, time: Time, role: Role, event: &Event) {
+        if !self.connections.is_current(event) {
+            return;
+        }
+        let Some(guest) = self.guests.get_mut(event.conn) else {
+            return;
+        };
+        if guest.aborted {
+            return;
+        }
+        self.now = time - self.network.clock_shift(event.conn);
+        guest.last_event = self.now;
+        self.play(event.conn, role);
+        self.after_guest(event.conn, role);
+    }
+
+    /// An end has been given something: its application hears of it, its datagrams leave, its timer
+    /// is set.
+    pub(super) fn after_guest(&mut self, index: u32, role: Role) {
+        loop {
+            let Some(guest) = self.guests.get_mut(index) else {
+                return;
+            };
+            if guest.aborted {
+                break;
+            }
+            let progress = guest.ends[role as usize].progress();
+            let events = Events {
+                established: progress.established,
+                received: progress.received,
+                eof: progress.finished,
+                failed: progress.failed,
+            };
+            if !events.is_none() {
+                let measured = self.span.contains(self.now);
+                let ready = guest.app.on_events(role, events, measured);
+                self.on_app_events(index, role, events, ready);
+            }
+            if !self.transmit(index, role) && events.is_none() {
+                break;
+            }
+        }
+        self.notify_losses(Some(index));
+        self.count_guest(index, role);
+        let wake = self
+            .guests
+            .get_mut(index)
+            .and_then(|guest| guest.schedule(role));
+        if let Some(wake) = wake {
+            self.push_timer(index, role, wake);
+        }
+        self.release_if_over(index);
+    }
+
+    /// Sends what an end has to send now. True if that was anything.
+    fn transmit(&mut self, index: u32, role: Role) -> bool {
+        let mut payload = self.guests.payloads.room();
+        let mut sent = 0;
+        while let Some(guest) = self.guests.get_mut(index)
+            && !guest.aborted
+            && let Some(burst) = guest.ends[role as usize].transmit(self.now, &mut payload)
+        {
+            for datagram in payload.chunks(burst.datagram.max(1)) {
+                let ticket = self.guests.payloads.put(datagram);
+                let packet = (datagram.len() as u16, burst.ecn);
+                let event = Event::datagram(role, index, (ticket, 0), packet);
+                self.network.send(self.now, event);
+                sent += 1;
+            }
+            payload.clear();
+        }
+        self.guests.payloads.reuse(payload);
+        if let Some(guest) = self.guests.get_mut(index) {
+            guest.in_network += sent;
+        }
+        sent > 0
+    }
+
+    /// Counts what an end has measured and found lost.
+    fn count_guest(&mut self, index: u32, role: Role) {
+        let now = self.now;
+        let Some(guest) = self.guests.get_mut(index) else {
+            return;
+        };
+        let end = &mut guest.ends[role as usize];
+        let lost = end.losses();
+        guest.lost += lost;
+        if role == Role::Server
+            && let Some(time) = end.round_trip()
+        {
+            let state = end.state();
+            let sample = RoundTrip {
+                time,
+                smoothed: state.round_trip,
+                cwnd: state.cwnd,
+            };
+            self.network.on_round_trip(now, index, &sample);
+        }
+        for _ in 0..lost {
+            self.network
+                .on_retransmission(now, index, SegmentKind::Data);
+        }
+        if guest.is_traced && role == Role::Server {
+            self.trace_guest(index);
+        }
+    }
+
+    #[cold]
+    fn trace_guest(&mut self, index: u32) {
+        if !self.tracer.is_due(index, self.now) {
+            return;
+        }
+        let Some(guest) = self.guests.get_mut(index) else {
+            return;
+        };
+        let row = aqmlab_record::TraceRow {
+            flow: self.network.routes(index).flow(),
+            class: usize::from(guest.class),
+            time: self.now,
+            probe: guest.probe(Role::Server),
+        };
+        self.metrics.trace(&row);
+    }
+
+    /// A datagram was dropped or lost, if it is one of such a connection.
+    pub(super) fn guest_loses(&mut self, event: &Event, time: Time) -> bool {
+        let Some(guest) = self.guests.get_mut(event.conn) else {
+            return false;
+        };
+        guest.in_network -= 1;
+        let class = usize::from(guest.class);
+        self.guests.payloads.forget(event.seq);
+        self.segment_lost(time, class, event);
+        true
+    }
+
+    /// The hosts forget the connections of a class.
+    pub(super) fn stop_guests(&mut self, class: usize) {
+        let of_class = self.guests.iter().filter_map(|(index, guest)| {
+            (usize::from(guest.class) == class && !guest.aborted).then_some(index)
+        });
+        let open: Vec<u32> = of_class.collect();
+        for index in open {
+            self.stop_guest(index);
+            self.release_if_over(index);
+        }
+    }
+
+    /// The hosts forget a connection.
+    fn stop_guest(&mut self, index: u32) {
+        if let Some(guest) = self.guests.get_mut(index) {
+            (guest.aborted, guest.stopped) = (true, true);
+            guest.last_event = self.now;
+        }
+    }
+
+    /// The time has come for such a connection to end.
+    pub(super) fn guest_stops(&mut self, time: Time, event: &Event) {
+        let goes_on = self.guests.get(event.conn).is_some_and(|it| !it.aborted);
+        if goes_on && self.connections.is_current(event) {
+            self.now = time - self.network.clock_shift(event.conn);
+            self.stop_guest(event.conn);
+            self.report(event.conn);
+            self.release_if_over(event.conn);
+        }
+    }
+
+    /// Forgets such a connection, which is over.
+    pub(super) fn release_guest(&mut self, index: u32) {
+        let Some(guest) = self.guests.get(index) else {
+            return;
+        };
+        if guest.is_traced {
+            self.tracer.forget(index);
+        }
+        self.metrics.on_closed(&self.flow_of_guest(index, guest));
+        self.guests.remove(index);
+        self.connections.remove(index);
+    }
+
+    /// What such a connection has done so far.
+    pub(super) fn flow_of_guest(&self, index: u32, guest: &Guest) -> Flow {
+        let class = usize::from(guest.class);
+        let routes = self.network.routes(index);
+        let (response_bytes, request_bytes) = guest.app.received();
+        Flow {
+            flow: routes.flow(),
+            class,
+            start: guest.app.connected_at,
+            rtt: routes.round_trip(self.hosts.link_delay(self.classes[class].path)),
+            end: guest.last_event,
+            request_bytes,
+            response_bytes,
+            measured_bytes: guest.app.measured_bytes,
+            retransmissions: guest.retransmissions(),
+            delayed_by: guest.app.delayed_by,
+            has_fast_retransmit: guest.lost > 0,
+            failed: guest.aborted && !guest.stopped,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What a scenario says of a stack.
+
+use aqmlab_declare::check::{Problem, problem};
+use aqmlab_declare::parameters;
+use aqmlab_net::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whether this build has quinn.
+pub const HAS_QUINN: bool = cfg!(feature = "quinn");
+
+/// Largest UDP payload that quinn's search for the path's datagram size tries.
+const LARGEST_SEARCHED: Bytes = Bytes(1452);
+
+/// A congestion control of quinn's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Control {
+    /// CUBIC (RFC 8312), without HyStart.
+    #[default]
+    Cubic,
+    /// NewReno (RFC 9002, section 7).
+    NewReno,
+}
+
+/// QUIC by quinn-proto, at both ends of a connection. What is left out is quinn's own default.
+#[parameters]
+pub struct Quinn {
+    /// The congestion control of both ends. Quinn's BBR is not offered: in version 0.11.19 it paces
+    /// by the window and never forgets its largest bandwidth.
+    #[param(default)]
+    pub congestion_control: Control,
+    /// UDP payload of the largest datagrams at first; with their headers they have 28 bytes more.
+    #[param(default = "1200 bytes", least = Bytes(1200), most = Bytes(9000))]
+    pub datagram: Bytes,
+    /// Whether the ends search for larger datagrams, up to 1,452 bytes. A full queue that drops the
+    /// probes ends the search early.
+    #[param(default = true)]
+    pub mtu_discovery: bool,
+    /// Window of the congestion control at first.
+    #[param(default = "12000 bytes", least = Bytes(2400))]
+    pub initial_window: Bytes,
+    /// Whether datagrams are ECN-capable: ECT(0) on all of them, ACKs too. Quinn turns this off if
+    /// the path clears the field.
+    #[param(default = true)]
+    pub ecn: bool,
+    /// Most datagrams that leave in one moment, as segmentation offload sends them.
+    #[param(default = 10, least = 1, most = 64)]
+    pub burst: u32,
+    /// TLS messages of the server behind its hello, its certificates above all. Over some 3,400
+    /// bytes the limit of three times what the client has sent costs a round trip.
+    #[param(default = "2500 bytes", least = Bytes(300), most = Bytes(15_000))]
+    pub server_flight: Bytes,
+    /// Most bytes of the stream that an end may have received and not yet read, or have on their
+    /// way: the limit of a large bandwidth-delay product.
+    #[param(default = "1250000 bytes", least = Bytes(2400), most = Bytes(1_000_000_000))]
+    pub receive_window: Bytes,
+}
+
+impl Quinn {
+    /// Refuses what this build, or a combination, does not have. The error is the field and the
+    /// message.
+    pub fn check(&self) -> Result<(), Problem> {
+        if self.mtu_discovery && self.datagram > LARGEST_SEARCHED {
+            let found = self.datagram;
+            let message = format!(
+                "found {found}, but the search for larger datagrams ends at {LARGEST_SEARCHED}; \
+                 give mtu_discovery = false, or at most {LARGEST_SEARCHED}"
+            );
+            return problem("datagram", message);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_beyond_the_search_is_refused() {
+        let quinn = Quinn {
+            datagram: Bytes(1500),
+            ..Quinn::default()
+        };
+        assert_eq!(quinn.check().unwrap_err().0, "datagram");
+        let fixed = Quinn {
+            mtu_discovery: false,
+            ..quinn
+        };
+        assert_eq!(fixed.check(), Ok(()));
+    }
+}

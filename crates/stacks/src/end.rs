@@ -135,15 +135,15 @@ macro_rules! with {
 )]
 impl Stack for End {
     fn receive(&mut self, now: Time, ecn: Ecn, payload: &[u8]) {
-        with!(self, stack => stack.receive(now, ecn, payload))
+        with!(self, stack => stack.receive(now, ecn, payload));
     }
 
     fn expire(&mut self, now: Time) {
-        with!(self, stack => stack.expire(now))
+        with!(self, stack => stack.expire(now));
     }
 
     fn write(&mut self, now: Time, bytes: u64, close: bool) {
-        with!(self, stack => stack.write(now, bytes, close))
+        with!(self, stack => stack.write(now, bytes, close));
     }
 
     fn transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Burst> {

@@ -120,7 +120,7 @@ impl QuinnEnd {
         while let Some((_, connection)) = &mut self.connection
             && let Some(event) = connection.poll()
         {
-            self.on_event(now, event);
+            self.on_event(now, &event);
         }
         self.exchange();
     }
@@ -136,7 +136,7 @@ impl QuinnEnd {
         }
     }
 
-    fn on_event(&mut self, now: Time, event: Event) {
+    fn on_event(&mut self, now: Time, event: &Event) {
         match event {
             Event::Connected => {
                 self.progress.established = true;
@@ -152,7 +152,7 @@ impl QuinnEnd {
                     self.read(now, stream);
                 }
             }
-            Event::Stream(StreamEvent::Readable { id }) => self.read(now, id),
+            Event::Stream(StreamEvent::Readable { id }) => self.read(now, *id),
             Event::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => {
                 self.write_on();
             }

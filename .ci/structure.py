@@ -35,7 +35,7 @@ LAYERS = (
     {"declare-macros"},
     {"declare"},
     {"plugin"},
-    {"aqm", "tcp", "traffic"},
+    {"aqm", "tcp", "stacks", "traffic"},
     {"scenario", "capture"},
     {"record"},
     {"link"},

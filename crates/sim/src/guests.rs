@@ -7,6 +7,10 @@ use aqmlab_tcp::{ControlMetrics, Probe, RecoveryState, Retransmissions};
 
 use crate::connection::Application;
 
+/// Bytes of memory of a connection, about: both ends, with what they keep of what is not
+/// acknowledged.
+pub(crate) const GUEST_BYTES: f64 = 60_000.0;
+
 /// A connection between two such ends.
 #[derive(Debug)]
 pub(crate) struct Guest {
@@ -57,10 +61,11 @@ impl Guest {
         }
     }
 
-    /// The state of an end's sender, as far as it can be seen.
-    pub(crate) fn probe(&mut self, role: Role) -> Probe {
+    /// The state of an end's sender at `now`, as far as it can be seen: its time-out is how long its
+    /// next timer is off, whatever that is for.
+    pub(crate) fn probe(&mut self, role: Role, now: Time) -> Probe {
         let end = &mut self.ends[role as usize];
-        let timeout = end.deadline();
+        let timeout = end.deadline().saturating_sub(now);
         let state = end.state();
         Probe {
             cwnd: state.cwnd,

@@ -3,8 +3,9 @@
 
 mod common;
 
-use aqmlab_record::Summary;
-use common::run;
+use aqmlab_record::{Discard, RunError, Summary};
+use aqmlab_sim::Memory;
+use common::{parse, run};
 
 /// Transfers over 10 Mbit/s with a round trip of 40 ms, behind a queue, as `quinn` says.
 fn transfers(flows: u32, size: &str, discipline: &str, quinn: &str) -> String {
@@ -147,4 +148,18 @@ fn a_page_over_quic_saves_the_round_trip_of_tls() {
     assert!((0.095..0.105).contains(&(tcp - quinn)), "{tcp} {quinn}");
     let mixed = page("{ quinn = 0.5 }");
     assert!(quinn < mixed && mixed < tcp, "{mixed}");
+}
+
+#[test]
+fn more_connections_than_memory_holds_are_refused() {
+    // 60 kB each, where a connection of TCP takes less than one.
+    let text = transfers(50_000, SIZE, BDP, "burst = 10");
+    let within = |text: &str| {
+        let memory = Memory::bytes(1 << 30);
+        aqmlab_sim::run_within(memory, &parse(text), Box::new(Discard), &mut |_| false)
+    };
+    let refused = within(&text).unwrap_err();
+    assert!(matches!(&refused, RunError::TooLarge(why) if why.contains("transfers.flows")));
+    let tcp = text.replace("transport = \"quinn\"", "transport = \"tcp\"");
+    assert!(matches!(within(&tcp), Err(RunError::Stopped)));
 }

@@ -222,7 +222,7 @@ impl<Q: EventQueue> World<Q> {
             flow: self.network.routes(index).flow(),
             class: usize::from(guest.class),
             time: self.now,
-            probe: guest.probe(Role::Server),
+            probe: guest.probe(Role::Server, self.now),
         };
         self.metrics.trace(&row);
     }

@@ -213,7 +213,7 @@ impl<Q: EventQueue> World<Q> {
                 class: guest.class.into(),
                 received: guest.app.received().0,
                 retransmitted: guest.lost.into(),
-                probe: guest.probe(Role::Server),
+                probe: guest.probe(Role::Server, time),
             });
         }
         Observation {

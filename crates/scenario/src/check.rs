@@ -168,10 +168,10 @@ fn traffic(class: &Traffic, network: &Network) -> Checked {
 
 /// The transport of a class, whose model opens connections.
 fn transport(path: &str, class: &Traffic) -> Checked {
-    at(&format!("{path}.quinn"), class.quinn.check())?;
     if class.transport.is_tcp() {
         return Ok(());
     }
+    at(&format!("{path}.quinn"), class.quinn.check())?;
     let path = format!("{path}.transport");
     let model = class.model.parameters();
     if model.packets_per_s() > 0.0 {
@@ -184,7 +184,7 @@ fn transport(path: &str, class: &Traffic) -> Checked {
         let why = "but vectors have the segments and windows of TCP connections; expected tcp";
         return wrong(path, format!("found quinn, {why}"));
     }
-    at(&path, class.transport.check())
+    Ok(())
 }
 
 /// The path that a class names, or the only one.

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use aqmlab_declare::check::{Problem, problem};
 use aqmlab_declare::tagged::{self, Located};
+use aqmlab_stacks::HAS_QUINN;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
@@ -36,16 +36,7 @@ pub struct Transport {
 impl Transport {
     /// Whether all connections have TCP.
     pub fn is_tcp(&self) -> bool {
-        self.quinn == 0.0
-    }
-
-    /// Refuses shares that are none, and what this build does not have.
-    pub(crate) fn check(self) -> Result<(), Problem> {
-        if !self.is_tcp() && !aqmlab_stacks::HAS_QUINN {
-            let message = "found quinn, which this build does not have; expected tcp";
-            return problem("", message);
-        }
-        Ok(())
+        !HAS_QUINN || self.quinn == 0.0
     }
 }
 
@@ -73,6 +64,10 @@ impl<'de> Deserialize<'de> for Transport {
 fn read(value: Value) -> Result<Transport, Located> {
     let table = match value {
         Value::String(word) if word == TCP => return Ok(Transport { quinn: 0.0 }),
+        other if !HAS_QUINN => {
+            let found = format!("found {other}, which this build does not have; expected tcp");
+            return Err(Located::new(found));
+        }
         Value::String(word) if word == QUINN => return Ok(Transport { quinn: 1.0 }),
         Value::String(word) => return Err(Located::unknown_word(&word, &WORDS)),
         Value::Table(table) => table,

@@ -2,7 +2,7 @@
 
 use aqmlab_net::{RandomStream, Role, Time};
 use aqmlab_scenario::{Quinn, Traffic};
-use aqmlab_stacks::{End, Stack};
+use aqmlab_stacks::{End, HAS_QUINN, Stack};
 use aqmlab_tcp::{ControlMetrics, Probe, RecoveryState, Retransmissions};
 
 use crate::connection::Application;
@@ -113,6 +113,9 @@ impl Guests {
 
     /// What the next connection of a class has, if that is not TCP.
     pub(crate) fn next(&mut self, class: usize) -> Option<&Quinn> {
+        if !HAS_QUINN {
+            return None;
+        }
         let wanted = &mut self.wanted[class];
         let is_guest = match wanted.share {
             0.0 => false,
@@ -135,12 +138,22 @@ impl Guests {
         self.slots[slot] = Some(Box::new(guest));
     }
 
+    // A build without stacks knows that there are none, and has no code for them.
+
+    #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&Guest> {
-        self.slots.get(index as usize)?.as_deref()
+        match HAS_QUINN {
+            true => self.slots.get(index as usize)?.as_deref(),
+            false => None,
+        }
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut Guest> {
-        self.slots.get_mut(index as usize)?.as_deref_mut()
+        match HAS_QUINN {
+            true => self.slots.get_mut(index as usize)?.as_deref_mut(),
+            false => None,
+        }
     }
 
     pub(crate) fn remove(&mut self, index: u32) {
@@ -148,14 +161,16 @@ impl Guests {
     }
 
     /// The connections that go on, with their slots.
+    #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Guest)> {
-        let slots = (0..).zip(&self.slots);
+        let slots = (0..).zip(&self.slots).filter(|_| HAS_QUINN);
         slots.filter_map(|(index, slot)| Some((index, slot.as_deref()?)))
     }
 
     /// The same, to look at what changes by looking.
+    #[inline]
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Guest)> {
-        let slots = (0..).zip(&mut self.slots);
+        let slots = (0..).zip(&mut self.slots).filter(|_| HAS_QUINN);
         slots.filter_map(|(index, slot)| Some((index, slot.as_deref_mut()?)))
     }
 

@@ -110,7 +110,9 @@ fn is_fragment(packet: &[u8]) -> bool {
 /// What a discipline may ask of a whole IPv4 packet, beside what it sees of every one.
 pub(crate) fn details(packet: &[u8]) -> Details {
     let hosts = [12, 16].map(|at| u64::from(double_word(packet, at)));
-    let tcp = payload(packet).filter(|_| packet[9] == TCP && !is_fragment(packet));
+    let header = usize::from(packet[0] & 15) * 4;
+    let tcp = packet.get(header..);
+    let tcp = tcp.filter(|_| packet[9] == TCP && !is_fragment(packet));
     let ack = tcp.filter(|tcp| read_segment(tcp).is_some());
     Details {
         hosts,

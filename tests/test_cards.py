@@ -292,7 +292,7 @@ def test_the_card_is_read_back(store: Path) -> None:
         ("{}", "is not a card"),
         ("nothing", "is not a card"),
         ('{"card": 99}', "is a card of version 99"),
-        ('{"card": 1}', "is damaged"),
+        ('{"card": 2}', "is damaged"),
     ],
 )
 def test_other_files_are_no_cards(text: str, message: str) -> None:

@@ -149,6 +149,37 @@ def test_lost_goodput_takes_points_off_and_more_earns_none() -> None:
     assert score(0.95) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(("kept", "scores"), [(0.49, False), (0.51, True)])
+def test_baselines_that_give_up_the_link_are_no_yardstick(kept: float, scores: bool) -> None:
+    waits, rates = of("D"), of("G", "Mbit/s", "goodput")
+    good = {queue: [9e6] * 3 for queue in WAITS}
+    for queue in ("one", "two"):  # the median of three keeps this share
+        good[queue] = [9e6 * kept] * 3
+    frame = pl.concat([made(waits, WAITS), made(rates, good)])
+    [test] = scored_tests(
+        frame,
+        [waits, rates],
+        {"t": "delay"},
+        candidate="x",
+        droptail="dt",
+        baselines=BASELINES,
+    )
+    assert (test.score is not None) is scores
+    assert test.measures[1].lost == 0
+    if not scores:
+        assert "keeps 49 % of drop-tail's goodput" in test.why
+        assert test.measures[0].score is None
+        assert {one.why for one in test.measures} == {test.why}
+        assert test.measures[0].difference.mean < 0, "the numbers are shown"
+
+
+def test_the_reason_says_whether_the_baselines_lose() -> None:
+    turned = {**WAITS, "dt": [0.001, 0.001, 0.001]}
+    assert scored(turned).measures[0].why == "the median of the baselines does worse than drop-tail"
+    same = scored(dict.fromkeys(WAITS, WAITS["dt"])).measures[0]
+    assert same.why == "the median of the baselines does hardly better than drop-tail"
+
+
 def test_fairness_is_measured_against_the_fairest_baseline() -> None:
     shares = {
         "x": [0.9] * 3,

@@ -176,7 +176,7 @@ class Card:
     @cached_property
     def sentence(self) -> str:
         """What is clearly better and clearly worse than the median of the baselines."""
-        scored = [(test, one) for test in self.tests for one in test.measures]
+        scored = [(test, one) for test in self.tests for one in test.measures if not test.why]
         telling = [(test, one) for test, one in scored if one.measure.letter != scoring.UNSCORED]
         better = [pair for pair in telling if pair[1].better is True]
         worse = [pair for pair in telling if pair[1].better is False]
@@ -332,6 +332,7 @@ def _test_json(test: Test) -> dict[str, Any]:
         "area": test.area,
         "score": _number(test.score),
         "by_seed": list(test.by_seed),
+        "why": test.why,
         "measures": [_measure_json(one) for one in test.measures],
     }
 

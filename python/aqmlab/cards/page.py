@@ -26,6 +26,7 @@ __all__ = [
     "page",
     "shown_area",
     "shown_change",
+    "unscored",
     "worst_first",
 ]
 
@@ -62,6 +63,8 @@ def page(
     yield ""
     yield _tests(card)
     yield from _wrapped(f"Worst tests first; --list explains them. {notes(card)}")
+    for line in unscored(card):
+        yield from _wrapped(line)
     yield ""
     if card.about is not QUEUE:
         yield from _criteria(card)
@@ -102,14 +105,24 @@ def notes(card: Card) -> str:
     """What the table of tests shows."""
     star = "* = its 95 % interval leaves out zero, which one in twenty does by chance."
     if card.about is QUEUE:
-        return (
-            f"Change: from the median of the baselines, same seeds; {star} - = no score: the "
-            "baselines gain too little on drop-tail here."
-        )
+        return f"Change: from the median of the baselines, same seeds; {star} - = no score."
     return (
         f"Change: from CUBIC in the same place, same seeds; {star} Harm: what others lose beside "
         "the control, as a share of what they have alone."
     )
+
+
+def unscored(card: Card) -> list[str]:
+    """Why tests and numbers have no score, a line for each reason."""
+    found: dict[str, list[str]] = {}
+    for test in card.tests:
+        if test.why:
+            found.setdefault(test.why, []).append(test.id)
+            continue
+        for one in test.measures:
+            if one.why and one.measure.letter not in (UNSCORED, "G"):
+                found.setdefault(one.why, []).append(f"{one.measure.measure} of {test.id}")
+    return [f"No score: {', '.join(names)}: {why}." for why, names in found.items()]
 
 
 def _criteria(card: Card) -> Iterator[str | Text | TableModel]:

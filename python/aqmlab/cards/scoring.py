@@ -37,13 +37,14 @@ __all__ = [
 ]
 
 
-VERSION = 1
+VERSION = 2
 """Of the tests, the scores and their constants; cards of two versions are not compared."""
 CONSTANTS: Mapping[str, float] = {
     "goodput_lost_per_point": 0.10,
     "least_log_ratio": 0.05,
     "least_fairness": 0.02,
     "least_opinion": 0.1,
+    "least_goodput_kept": 0.5,
     "lowest_score": -1.0,
     "highest_score": 1.25,
     "grade_a": 0.9,
@@ -158,6 +159,8 @@ class Test:
     measures: Sequence[MeasureScore]
     by_seed: Sequence[float]
     """The score of each seed; empty if the test cannot tell."""
+    why: str = ""
+    """Why its baselines are no yardstick; empty if they are."""
 
     @property
     def settings(self) -> int:
@@ -306,8 +309,31 @@ def _tests(
         if present:
             shown = [entry for entry, _ in present]
             by_seed = _together([arrays for _, arrays in present])
-            found.append(Test(name, area, shown, by_seed))
+            if why := _no_yardstick(shown):
+                shown, by_seed = [_unscored(entry, why) for entry in shown], []
+            found.append(Test(name, area, shown, by_seed, why))
     return found
+
+
+def _no_yardstick(shown: Sequence[MeasureScore]) -> str:
+    """Why the baselines are no yardstick in a test: they give up the link. Empty: they are.
+
+    A queue that hardly lets anything through has short waits, which nobody should aim at.
+    """
+    for one in shown:
+        kept = one.reference / one.droptail if one.droptail else math.nan
+        if one.measure.letter == "G" and kept < CONSTANTS["least_goodput_kept"]:
+            return f"the median of the baselines keeps {kept:.0%} of drop-tail's goodput".replace(
+                "%", " %"
+            )
+    return ""
+
+
+def _unscored(entry: MeasureScore, why: str) -> MeasureScore:
+    """A measure of a test that has no score."""
+    if entry.measure.letter == UNSCORED:
+        return entry
+    return replace(entry, score=None, lost=0.0, why=why)
 
 
 def _together(arrays: Sequence[tuple[Floats | None, Floats]]) -> list[float]:
@@ -340,7 +366,8 @@ def _scored(
     # The yardstick is the median of the means, so that one lucky seed does not shorten it.
     # Half of the usual baselines are single queues: between them and the fair ones lies no queue.
     yardstick = max(means) if measure.letter == "F" else median(means)
-    gain = _gain(x - nothing, yardstick - float(nothing.mean()), measure.letter)
+    step = yardstick - float(nothing.mean())
+    gain = _gain(x - nothing, step, measure.letter)
     shown = _measured(measure, settings, x, reference, baselines, means)
     lost = _lost(x, reference, measure)
     return replace(
@@ -348,7 +375,7 @@ def _scored(
         droptail=_back(measure)(float(nothing.mean())),
         score=None if gain is None else float(gain.mean()),
         lost=float(lost.mean()),
-        why=_why(measure, gain),
+        why=_why(measure, gain, step),
     ), (gain, lost)
 
 
@@ -372,7 +399,7 @@ def _scored_control(
         shown,
         score=None if gain is None else float(gain.mean()),
         lost=float(lost.mean()),
-        why="" if gain is not None else _why(measure, None),
+        why=_why(measure, gain),
     ), (gain, lost)
 
 
@@ -452,8 +479,14 @@ def _lost(x: Floats, reference: Floats, measure: Measure) -> Floats:
     return lost
 
 
-def _why(measure: Measure, gain: Floats | None) -> str:
-    """Why a measure has no score."""
+def _why(measure: Measure, gain: Floats | None, step: float = 0.0) -> str:
+    """Why a measure has no score.
+
+    Args:
+        measure: the measure.
+        gain: its scores, if it has some.
+        step: by how much the baselines lie above drop-tail.
+    """
     if gain is not None:
         return ""
     if measure.letter == UNSCORED:
@@ -461,7 +494,8 @@ def _why(measure: Measure, gain: Floats | None) -> str:
     if measure.letter == "G":
         return "goodput only takes points off"
     who = "the best baseline" if measure.letter == "F" else "the median of the baselines"
-    return f"{who} does hardly better than drop-tail, or worse"
+    loses = (step > 0) == (measure.letter in "DT") and step != 0
+    return f"{who} does {'worse' if loses else 'hardly better'} than drop-tail"
 
 
 def _difference(mine: Floats, reference: Floats) -> Estimate:

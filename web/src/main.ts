@@ -10,7 +10,7 @@ import type { Pair } from "./protocol.js";
 import { laneNames } from "./scenario.js";
 import { saveLanes } from "./share.js";
 import { fromAddress, lane, MOST_LANES, type State, toAddress } from "./state.js";
-import type { Story } from "./stories.js";
+import { opening, type Story } from "./stories.js";
 import { StoryPanel } from "./story_panel.js";
 import { cardCharts, LETTERS, View } from "./view.js";
 
@@ -18,6 +18,8 @@ const SPEEDS = [0.1, 1, 2, 5, 10, 20, 50, 0];
 const WINDOWS = [5, 10, 30, 60, 120];
 /** The table and the story are renewed so often, in ms; with reduced motion everything is. */
 const RENEW = 250;
+/** Without an address the page begins so many simulated seconds into its first story. */
+const HEAD_START = 10;
 
 class Page {
   /** What the form shows. */
@@ -39,7 +41,7 @@ class Page {
   #sending = false;
 
   constructor(module: WebAssembly.Module) {
-    this.state = fromAddress(location.hash, KINDS);
+    this.state = location.hash === "" ? opening() : fromAddress(location.hash, KINDS);
     this.begun = structuredClone(this.state);
     this.player = new Player(module, (message) => this.complain(message));
     this.view = new View(this.player);
@@ -100,6 +102,8 @@ class Page {
     byId("share").addEventListener("click", () => void this.copy());
     byId("download").addEventListener("click", () => void this.download());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#build());
+    addEventListener("beforeprint", () => this.paper(true));
+    addEventListener("afterprint", () => this.paper(false));
     addEventListener("hashchange", () => {
       if (location.hash.slice(1) === toAddress(this.begun)) return;
       this.state = fromAddress(location.hash, KINDS);
@@ -244,6 +248,12 @@ class Page {
     }
   }
 
+  /** Draws everything as wide as a sheet and in ink, or as on the screen again. */
+  paper(on: boolean): void {
+    document.documentElement.toggleAttribute("data-print", on);
+    this.#build();
+  }
+
   /** A file for each lane, up to the moment that is shown. */
   async download(): Promise<void> {
     await saveLanes(this.begun, this.player, (told) => say(byId("told"), told));
@@ -296,10 +306,12 @@ class Page {
 async function main(): Promise<void> {
   const module = await WebAssembly.compile(Uint8Array.from(bytes, (character) => character.charCodeAt(0)));
   const page = new Page(module);
+  const isFirst = location.hash === "";
   await page.begin(
     true,
     page.state.lanes.map(({ changes }) => [...changes]),
   );
+  if (isFirst) await page.player.step(HEAD_START);
   say(byId("engine"), `Engine ${page.player.engine}.`);
   page.play(!matchMedia("(prefers-reduced-motion: reduce)").matches);
   const frame = (now: number) => {

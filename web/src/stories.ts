@@ -295,3 +295,9 @@ export const STORIES: Story[] = [
     ],
   },
 ];
+
+/** What the page shows before anybody has asked for something: the first story. */
+export function opening(): State {
+  const [first] = STORIES;
+  return first === undefined ? start() : { ...structuredClone(first.state), story: first.id };
+}

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
-import { STORIES } from "../build/headless.js";
+import { STORIES, start, toAddress } from "../build/headless.js";
 import { AQMLAB, CHROMIUM, native, PAGE } from "./tools.mjs";
 
 const skip = CHROMIUM === undefined && "THERE IS NO CHROMIUM: apt-get install chromium";
@@ -19,7 +19,7 @@ before(async () => {
 after(() => browser?.close());
 
 /** Opens the page; what it says to the console, and whatever it asks of others, is an error. */
-async function open(context, { hash = "", ...options } = {}) {
+async function open(context, { hash = `#${toAddress(start())}`, ...options } = {}) {
   const page = await browser.newPage({ viewport: { width: 1400, height: 1000 }, ...options });
   const told = [];
   page.on("console", (message) => told.push(message.text()));
@@ -224,9 +224,70 @@ test("with reduced motion nothing plays by itself", { skip }, async (context) =>
   const page = await browser.newPage({ reducedMotion: "reduce" });
   context.after(() => page.close());
   await page.goto(PAGE);
-  await page.waitForFunction(() => globalThis.playground?.player.lanes.length === 2);
+  await page.waitForFunction(() => globalThis.playground?.player.lanes.length === 3);
+  const shown = await time(page);
   await page.waitForTimeout(500);
-  assert.equal(await time(page), 0);
+  assert.equal(await time(page), shown);
+});
+
+test("the first screen is the first story under way", { skip }, async (context) => {
+  const page = await open(context, { hash: "" });
+  assert.ok((await time(page)) >= 10, "the chart is not empty");
+  const [first] = STORIES;
+  assert.equal(await page.getAttribute(`[data-story="${first.id}"]`, "aria-pressed"), "true");
+  assert.match(await page.textContent("#story"), new RegExp(first.intro.slice(0, 40)));
+  assert.equal(await page.evaluate(() => globalThis.playground.player.isPlaying), true);
+  await page.reload();
+  await page.waitForFunction(() => globalThis.playground?.player.time > 0);
+  assert.match(await page.evaluate(() => location.hash), new RegExp(`story=${first.id}`));
+});
+
+test("paper is white, as wide as a sheet, and has no buttons", { skip }, async (context) => {
+  const page = await open(context, { hash: "", colorScheme: "dark" });
+  await pause(page);
+  const ink = () => page.evaluate(() => getComputedStyle(document.body).color);
+  const light = "rgb(27, 35, 48)";
+  assert.notEqual(await ink(), light);
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  assert.equal(await ink(), light);
+  assert.ok(await page.isHidden("#play"));
+  assert.ok(await page.isHidden("#controls"));
+  const widths = await page.evaluate(() =>
+    [...document.querySelectorAll("canvas, table")].map((part) => part.getBoundingClientRect().right),
+  );
+  const [left, right] = await page.evaluate(() => {
+    const box = document.body.getBoundingClientRect();
+    return [box.left, box.right];
+  });
+  assert.ok(right - left <= 690 && Math.max(...widths) <= right + 1, `${widths} in ${left} to ${right}`);
+  await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+  assert.notEqual(await ink(), light);
+  assert.ok(await page.isVisible("#play"));
+  const sheets = await page.pdf({ format: "A4" });
+  assert.ok(sheets.length > 10_000);
+});
+
+test("the keyboard reaches everything, in the order of the page", { skip }, async (context) => {
+  const page = await open(context);
+  await pause(page);
+  const all = await page.evaluate(
+    () =>
+      [...document.querySelectorAll("button, select, input, summary, [tabindex='0']")].filter(
+        (part) => !part.disabled && part.checkVisibility(),
+      ).length,
+  );
+  await page.evaluate(() => document.body.focus());
+  const reached = new Set();
+  for (let step = 0; step < all; step += 1) {
+    await page.keyboard.press("Tab");
+    const seen = await page.evaluate(() => {
+      const part = document.activeElement;
+      part.dataset.reached ??= String(document.querySelectorAll("[data-reached]").length);
+      return part === document.body ? "" : part.dataset.reached;
+    });
+    if (seen !== "") reached.add(seen);
+  }
+  assert.equal(reached.size, all);
 });
 
 test("what is wrong is said where it was written", { skip }, async (context) => {

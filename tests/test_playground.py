@@ -1,0 +1,124 @@
+"""`aqmlab playground`: the built page, served to this machine alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from aqmlab.cli import served_page
+from aqmlab.engine.execute import execute
+from aqmlab.scenario.scenario import Scenario
+from conftest import ROOT, SMALL, Cli
+
+SHOWN = """
+[measure]
+warm_up = "0 s"
+duration = "1 s"
+[topology]
+kind = "dumbbell"
+[topology.bottleneck]
+rate = "10 Mbit/s"
+discipline = { kind = "codel", limit = "417 packets" }
+[topology.bottleneck.forward]
+delay = "0 ms"
+[topology.bottleneck.reverse]
+rate = "1000 Mbit/s"
+discipline = { kind = "droptail", limit = "10000 packets" }
+[[traffic]]
+name = "transfers-1"
+kind = "bulk"
+flows = 2
+start_within = "2 s"
+tcp = { profile = "linux", congestion_control = "cubic" }
+rtt = { kind = "constant", rtt = "40 ms" }
+"""
+"""As the page saves it."""
+SERVE = """
+import sys
+from pathlib import Path
+from aqmlab.cli import served_page
+from aqmlab.cli.app import main
+served_page.PAGE = Path(sys.argv[1])
+sys.exit(main(["playground", "--no-browser", *sys.argv[2:]]))
+"""
+"""The command, with a page of a test."""
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    """A folder with a page."""
+    folder = tmp_path / "page"
+    folder.mkdir()
+    (folder / "index.html").write_text("<title>a page</title>")
+    (folder / "playground.js").write_text("0;")
+    return folder
+
+
+@pytest.fixture
+def served(page: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command under way with a scenario, and the address that it prints."""
+    Path("shown.toml").write_text(SHOWN)
+    command = [sys.executable, "-c", SERVE, str(page), "shown.toml", "--set", "seed=7"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process, process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def test_it_serves_the_page_with_the_scenario(served: tuple[subprocess.Popen[str], str]) -> None:
+    process, address = served
+    place, _, state = address.partition("#")
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", place)
+    assert {"rate=10", "lane=codel", "seed=7", "transfers=2%2Ccubic%2C40"} <= {
+        field.partition("%3B")[0] for field in state.split("&")
+    }
+    with urlopen(place) as answer:
+        assert answer.read() == b"<title>a page</title>"
+    with urlopen(f"{place}playground.js") as answer:
+        assert answer.headers["Content-Type"] == "text/javascript"
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+
+
+def test_a_run_directory_opens_as_its_scenario(tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(SHOWN)
+    run = execute(scenario, tmp_path / "run")
+    Path("shown.toml").write_text(SHOWN)
+    assert served_page.fragment_of(run.path, []) == served_page.fragment_of(Path("shown.toml"), [])
+
+
+def test_what_it_cannot_do_is_one_line(
+    aqmlab: Cli, page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_page, "PAGE", tmp_path / "nothing")
+    absent = aqmlab("playground")
+    assert (absent.status, absent.err.count("\n")) == (2, 1)
+    assert "make playground builds it" in absent.err
+    assert "needs Node" in absent.err
+    monkeypatch.setattr(served_page, "PAGE", page)
+    (tmp_path / "small.toml").write_text(SMALL)
+    other = aqmlab("playground", "small.toml")
+    assert (other.status, other.err.count("\n")) == (2, 1)
+    assert other.err.startswith("aqmlab: small.toml: the playground cannot show it")
+    with served_page.serving(page, 0) as (server, _):
+        taken = aqmlab("playground", "--port", server.server_address[1])
+    assert (taken.status, taken.err.count("\n")) == (2, 1)
+    assert "--port: cannot listen at" in taken.err
+
+
+def test_the_package_has_the_page_that_make_builds() -> None:
+    there = ROOT / "python/aqmlab/shipped/playground"
+    assert there.is_symlink()
+    assert (there.parent / os.readlink(there)).resolve() == ROOT / "site/playground"
+    config = (ROOT / "web/vite.config.ts").read_text()
+    assert 'outDir: "../site/playground"' in config
+    assert 'path = "python/aqmlab/shipped/playground/**/*"' in (ROOT / "pyproject.toml").read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -118,7 +117,7 @@ def test_what_it_cannot_do_is_one_line(
 def test_the_package_has_the_page_that_make_builds() -> None:
     there = ROOT / "python/aqmlab/shipped/playground"
     assert there.is_symlink()
-    assert (there.parent / os.readlink(there)).resolve() == ROOT / "site/playground"
+    assert (there.parent / there.readlink()).resolve() == ROOT / "site/playground"
     config = (ROOT / "web/vite.config.ts").read_text()
     assert 'outDir: "../site/playground"' in config
     assert 'path = "python/aqmlab/shipped/playground/**/*"' in (ROOT / "pyproject.toml").read_text()

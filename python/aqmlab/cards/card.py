@@ -256,8 +256,9 @@ class Card:
                     name: content[name]
                     for name in ("name", "parameters", "given", "sha256", "engine", "tier", "only")
                 },
-                kind=content["kind"],
-                ecn=content["ecn"],
+                # 0.3.0 had cards of queues alone, whose flows had no ECN.
+                kind=content.get("kind", QUEUE.name),
+                ecn=content.get("ecn", "none"),
                 seeds=content["seeds"],
                 baselines=content["baselines"],
                 columns=content["values"],

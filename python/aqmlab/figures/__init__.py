@@ -11,6 +11,7 @@ returns can be shown in a notebook, changed, or saved with :func:`save`::
 `aqmlab plot` draws the same on the command line; see docs/figures.md.
 """
 
+from aqmlab._util.deprecated import old_names
 from aqmlab.figures.configurations import select
 from aqmlab.figures.files import Chart, save
 from aqmlab.figures.kinds.ccdf import ccdf
@@ -43,3 +44,10 @@ __all__ = [
     "throughput_delay",
     "utilization_delay",
 ]
+
+# What 0.2 called them.
+__getattr__ = old_names(
+    __name__,
+    {"queue_length": "delay", "response_ccdf": "ccdf", "response_cdf": "cdf"},
+    last="0.4",
+)

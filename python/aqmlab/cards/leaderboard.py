@@ -111,7 +111,7 @@ def table(rows: Sequence[Mapping[str, str]]) -> TableModel:
 
 
 def markdown(rows: Sequence[Mapping[str, str]]) -> str:
-    """The table of docs/leaderboard.md: grades, scores and their 95 % intervals."""
+    """The table of docs/leaderboard.md: scores and grades, without the intervals of the CSV."""
     return "\n".join(_markdown(rows)) + "\n"
 
 
@@ -120,7 +120,7 @@ def _markdown(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
     yield f"| queue | {' | '.join(names)} | gates failed |"
     yield f"| --- |{' ---: |' * len(names)} --- |"
     for row in rows:
-        cells = [_cell(row, name) for name in names]
+        cells = [_cell(row, name).partition(" (")[0] for name in names]
         link = f"[{row['kind']}](disciplines/{row['kind']}.md)"
         failed = row["gates_failed"].replace(" ", ", ") or "none"
         yield f"| {link} | {' | '.join(cells)} | {failed} |"

@@ -67,7 +67,9 @@ Sets = Annotated[
 ]
 Seed = Annotated[
     list[int] | None,
-    typer.Option("--seed", metavar="N", help="Seed of every random stream."),
+    typer.Option(
+        "--seed", metavar="N", help="Seed of every random stream; default: the scenario's."
+    ),
 ]
 Seeds = Annotated[
     str | None,
@@ -88,7 +90,8 @@ Format = Annotated[
     ),
 ]
 Jobs = Annotated[
-    int | None, typer.Option(min=1, help="Runs at a time; default: the number of processors.")
+    int | None,
+    typer.Option(min=1, help="Number of runs at a time; default: the number of processors."),
 ]
 
 
@@ -131,7 +134,8 @@ Memory = Annotated[
         "--memory",
         metavar="SIZE",
         callback=_limit,
-        help='Memory limit of all runs together, such as "4 GiB"; default: most of what is free.',
+        help='Memory limit of all runs together, such as "4 GiB"; default: nine tenths of what '
+        "is free.",
     ),
 ]
 

@@ -125,6 +125,8 @@ def _sections(
         yield f"[Common options](#common-options): {common}.\n"
     if drawn <= set(rows):
         yield "[Options of every figure](#options-of-every-figure).\n"
+    elif as_figures := ", ".join(f"`{row[0].split()[0]}`" for row in rows if row in drawn):
+        yield f"[As for figures](#options-of-every-figure): {as_figures}.\n"
 
 
 def _line(row: tuple[str, str]) -> str:

@@ -55,7 +55,7 @@ def command(
         typer.Option(
             metavar="SUITE",
             help="Run one suite by its section numbers instead of the card: rfc7928, rfc9743, "
-            "tcpeval, rfc8867, responsiveness, access or card.",
+            "tcpeval, rfc8867, responsiveness, access, card or card-controls.",
         ),
     ] = None,
     listed: Annotated[

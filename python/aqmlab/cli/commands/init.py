@@ -50,8 +50,8 @@ def command(
     users: Annotated[
         int | None,
         typer.Option(
-            help="People; workers in a data centre, long transfers in a lab, of each congestion "
-            "control for fairness."
+            help="Number of people; in a data centre of workers, in a lab of long transfers, for "
+            "fairness of transfers of each control."
         ),
     ] = None,
     controls: Annotated[

@@ -38,7 +38,7 @@ def command(
         typer.Argument(
             metavar="KIND",
             show_default=False,
-            help=f"What to list: {', '.join(kind.value for kind in _Kind)}; default: these kinds.",
+            help="What to list; default: the names of the kinds.",
         ),
     ] = None,
     as_json: Json = False,

@@ -68,9 +68,9 @@ _SOURCE = (
 
 
 def command(
-    kind: Annotated[_Kind, typer.Argument(metavar="KIND", help="discipline, control or source.")],
+    kind: Annotated[_Kind, typer.Argument(metavar="KIND", help="Kind of starting point.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, such as my-red.")],
-    language: Annotated[_Language, typer.Option(help="Language.")] = _Language.python,
+    language: Annotated[_Language, typer.Option(help="Language of the code.")] = _Language.python,
 ) -> None:
     """Write a working starting point: a queue discipline, congestion control or traffic source.
 

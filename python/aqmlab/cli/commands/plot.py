@@ -26,7 +26,7 @@ _Width = Annotated[
     Literal["column", "page", "screen"],
     typer.Option(help="3.5 inches, 7.16 inches, or 900 pixels wide."),
 ]
-_Theme = Annotated[Literal["light", "dark"], typer.Option(help="Colours.")]
+_Theme = Annotated[Literal["light", "dark"], typer.Option(help="Background and colours.")]
 _Title = Annotated[str | None, typer.Option(help="Title in place of the computed title.")]
 _NoTitle = Annotated[bool, typer.Option("--no-title", help="Draw no title and no subtitle.")]
 _XLabel = Annotated[str | None, typer.Option(help="Name of the horizontal axis.")]

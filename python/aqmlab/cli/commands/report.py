@@ -24,7 +24,11 @@ def command(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--format", metavar="html|md|pdf|png", help="Kind of starting point."),
+        typer.Option(
+            "--format",
+            metavar="html|md|pdf|png",
+            help="Format; default: by the suffix of --output.",
+        ),
     ] = None,
     brief: Annotated[
         bool,

@@ -30,7 +30,10 @@ def command(
     ],
     chosen: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TABLE_OR_FIGURE", help="Default: all."),
+        typer.Argument(
+            metavar="TABLE_OR_FIGURE",
+            help="Tables or figures to repeat, such as B.1; default: all.",
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Make short runs, whose numbers are not scored.")
@@ -49,7 +52,8 @@ def command(
     seed: Seed = None,
     seeds: Seeds = None,
     directory: Annotated[
-        Path | None, typer.Option("--out", help="Default: out/reproduce/PAPER.")
+        Path | None,
+        typer.Option("--out", help="Folder of the results; default: out/reproduce/PAPER."),
     ] = None,
     as_json: Json = False,
     jobs: Jobs = None,

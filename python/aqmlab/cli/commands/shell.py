@@ -180,20 +180,20 @@ def _summary(outcome: Outcome, link: Link, name: str) -> list[str]:
         (label, shown(directions[0]), shown(directions[1]))
         for label, shown in (
             ("rate", lambda it: f"{rate_text(it['throughput_bps'])} ({it['utilization']:.0%})"),
-            ("wait", _wait),
+            ("queueing", _queueing),
             ("lost", _lost),
             ("marked", lambda it: _count(it["marked_packets"], it["mark_rate"])),
         )
     ]
     return [
         f"{name} {end} after {run.summary['measured_s']:.1f} s: {_described(link)}",
-        *(f"  {label:<7} {down:<32} {up}".rstrip() for label, down, up in rows),
+        *(f"  {label:<8} {down:<32} {up}".rstrip() for label, down, up in rows),
         f"  {_health(run)}",
         f"  run directory: {run.path}",
     ]
 
 
-def _wait(direction: dict[str, Any]) -> str:
+def _queueing(direction: dict[str, Any]) -> str:
     """How long packets were in the queue."""
     shown = [
         f"{word} {1e3 * direction[key]:.1f}"

@@ -149,6 +149,13 @@ def compare(
         baseline: label of the runs with which the others are compared; default: those with a
             drop-tail queue, or else the first ones.
 
+    Returns:
+        A difference for each metric, class of traffic and direction of a link that both sides
+        measured. The interval covers 95 %; a single pair of runs has one from blocks of time.
+
+    Raises:
+        AqmlabError: a folder holds no run, or no run has the label of the baseline.
+
     Example:
         >>> import aqmlab
         >>> short = {"measure.warm_up": "5 s", "measure.duration": "10 s"}

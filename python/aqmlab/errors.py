@@ -22,7 +22,7 @@ __all__ = [
 class AqmlabError(Exception):
     """Anything that aqmlab reports to its user; the message is one sentence.
 
-    As it stands: the user's input is wrong. Subclasses say more.
+    AqmlabError itself means that the input is wrong. Subclasses name other causes.
     """
 
     exit_status: ClassVar[int] = 2

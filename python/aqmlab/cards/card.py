@@ -39,7 +39,9 @@ def card_rows(tier: str, kind: Kind = QUEUE) -> list[Row]:
 
 @dataclass(frozen=True)
 class Card:
-    """How a candidate does beside the baselines: what :func:`aqmlab.evaluate` returns.
+    """The report card of a queue discipline or a congestion control.
+
+    :func:`aqmlab.evaluate` returns it. It compares the candidate with baselines.
 
     Example:
         >>> import aqmlab
@@ -76,12 +78,12 @@ class Card:
 
     @property
     def about(self) -> Kind:
-        """What the card is about: its areas, gates and tests."""
+        """What is graded, a queue or a control, with its areas, gates and tests."""
         return KINDS[self.kind]
 
     @property
     def rows(self) -> list[Row]:
-        """The tests of its tier."""
+        """The tests of the card's tier, also those that were not run."""
         return card_rows(self.tier, self.about)
 
     @cached_property
@@ -130,7 +132,7 @@ class Card:
         return scoring.areas(self.tests, self.about.areas)
 
     def areas_of(self, baseline: str) -> list[Area]:
-        """The same for a baseline."""
+        """The areas of a baseline, scored as the candidate is."""
         return scoring.areas(self._tests_of(baseline), self.about.areas)
 
     @cached_property

@@ -173,14 +173,16 @@ def calibrate(
 
     Args:
         scenario: the scenario.
-        jobs: runs at a time; default: the number of processors.
+        jobs: number of runs at a time; default: the number of processors.
         progress: called with the share of the work that is done, from several threads.
-        memory: how much this process may take for it, in bytes or as text such as "4 GiB";
-            default: most of what is free.
+        memory: memory limit of this process, in bytes or as text such as "4 GiB"; default: nine
+            tenths of what is free.
 
     Returns:
-        The scenario with its populations, and how they were found. When every class has its
-        population, ``load`` has done its work and is no longer part of the scenario.
+        The scenario with its populations but without ``load``, and how each population was found.
+
+    Raises:
+        AqmlabError: a class cannot be calibrated, such as one behind a link with a trace.
 
     Example:
         >>> import aqmlab

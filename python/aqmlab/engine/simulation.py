@@ -116,8 +116,8 @@ class Simulation:
         scenario: what to run, or the path of its file. A population that is left to ``load`` is
             calibrated first.
         seed: another seed than the scenario's.
-        record: whether the run is kept: without, :meth:`finish` has no run to give, and nothing is
-            written.
+        record: whether the run is kept; without it nothing is written, and :meth:`finish` is an
+            error.
         runs_root: folder for the run directory.
 
     Raises:
@@ -170,7 +170,7 @@ class Simulation:
 
     @property
     def time(self) -> float:
-        """Up to when it has been simulated, in seconds. What happens then is still to come."""
+        """Seconds up to which the run is simulated; events at this time are still to come."""
         return self._stepper.now()
 
     @property
@@ -193,7 +193,7 @@ class Simulation:
         """Simulates up to a time of the run, and at most to its end.
 
         Args:
-            time: seconds, or a text with a unit (``"250 ms"``). It does not go back.
+            time: seconds, or a text with a unit (``"250 ms"``), from the start of the run.
         """
         until = _seconds(time)
         started = World.SIM.cpu_time()
@@ -203,7 +203,7 @@ class Simulation:
             self._before, self._now = self._now, _Totals(*self._stepper.observe(), self.time)
 
     def step(self, duration: float | str) -> None:
-        """Simulates so long, and at most to the end of the run.
+        """Simulates for a duration, and at most to the end of the run.
 
         Args:
             duration: seconds, or a text with a unit (``"10 ms"``).
@@ -298,7 +298,7 @@ class Simulation:
         return Run.open(target)
 
     def close(self) -> None:
-        """Ends the simulation; what it has recorded goes, unless it is finished."""
+        """Ends the simulation and deletes its records, unless :meth:`finish` was called."""
         kept, self._workspace, self._folder = self._workspace, None, None
         if kept is not None:
             with suppress(_DiscardedError):

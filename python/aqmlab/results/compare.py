@@ -53,7 +53,9 @@ _QUALITY = [metric for metric in QUALITY if metric.short]
 
 @dataclass(frozen=True)
 class Difference:
-    """A number of some runs minus that of the runs that they are compared with.
+    """A number of some runs minus the same number of the baseline.
+
+    Numbers are means over the seeds, in the metric's own unit; shares are fractions.
 
     Example:
         >>> import aqmlab
@@ -83,22 +85,22 @@ class Difference:
 
     @property
     def difference(self) -> float:
-        """The difference itself."""
+        """The difference, in the metric's unit; shares as fractions."""
         return self.estimate.mean
 
     @property
     def low(self) -> float:
-        """Lower end of the 95 % interval; not a number if nothing tells it."""
+        """Lower end of the 95 % interval; not a number without an interval."""
         return self.estimate.low
 
     @property
     def high(self) -> float:
-        """Upper end of the 95 % interval; not a number if nothing tells it."""
+        """Upper end of the 95 % interval; not a number without an interval."""
         return self.estimate.high
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Both ends of the interval; None if nothing tells it."""
+        """Both ends of the 95 % interval; None without an interval."""
         return None if math.isnan(self.low) else (self.low, self.high)
 
     @property

@@ -148,7 +148,7 @@ class Run:
         return replace(run, manifest=manifest)
 
     def without_tables(self) -> Run:
-        """The same run with no table read yet: what it reads goes when it goes."""
+        """A copy that has not loaded any table; its tables are freed with it."""
         return replace(self)
 
     @property
@@ -173,17 +173,17 @@ class Run:
 
     @property
     def queue_label(self) -> str:
-        """What it is called for itself: the queues of its loaded links, and whether it is live."""
+        """The label made of the queues of its loaded links, with ``live`` for a live run."""
         return label_of(self.scenario, loaded_links([self])) + self.world_mark
 
     @property
     def has_own_label(self) -> bool:
-        """Whether somebody called it something else than :attr:`queue_label`."""
+        """Whether the run has a label of its own, other than :attr:`queue_label`."""
         return self.label != self.queue_label
 
     @property
     def world_mark(self) -> str:
-        """What a label adds for a live run: that it is one, and whether it tells anything."""
+        """What the label adds for a live run: ``live``, and whether it is invalid."""
         if "live" not in self.summary:
             return ""
         return " live" if self.summary["live"]["valid"] else " live (invalid)"
@@ -257,11 +257,11 @@ class Run:
         return self.read("class_sojourn")
 
     def has(self, table: str) -> bool:
-        """Whether it has a table."""
+        """Whether the run has a table."""
         return table in self.tables if self.tables is not None else self._file(table).is_file()
 
     def read(self, table: str, columns: Sequence[str] | None = None) -> pa.Table | None:
-        """One of its tables, or some columns of it; None if it has none. Read anew every time."""
+        """A table, or some of its columns; None if the run has none. Each call reads the file."""
         if not self.has(table):
             return None
         if self.tables is not None:
@@ -278,7 +278,7 @@ class Run:
             raise self._unreadable(table, error) from None
 
     def rows(self, table: str) -> int:
-        """How many rows one of its tables has; none if it has no such table."""
+        """Number of rows of a table; 0 if the run has no such table."""
         if not self.has(table):
             return 0
         if self.tables is not None:
@@ -289,7 +289,7 @@ class Run:
             raise self._unreadable(table, error) from None
 
     def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Some columns of one of its tables, in parts; nothing if it has no such table.
+        """Yields some columns of a table in parts; nothing if the run has no such table.
 
         Tables may be larger than memory; no more than a part is held at a time.
         """

@@ -114,7 +114,7 @@ class Scenario:
     def from_toml(
         cls, text: str, overrides: Iterable[Override] = (), *, folder: Path | None = None
     ) -> Scenario:
-        """A scenario from TOML text; files that it names are sought in `folder` (default: here)."""
+        """A scenario from TOML text; files that it names are in `folder` (default: here)."""
         return cls(
             source=text, folder=folder or Path(), overrides=tuple(overrides), name="scenario"
         )
@@ -132,7 +132,7 @@ class Scenario:
         Args:
             content: what the file would say; keys whose value is None are left out.
             overrides: pairs of a field's path and its value.
-            folder: where the files are that it names; default: here.
+            folder: folder of the files that the content names; default: the current folder.
 
         Example:
             >>> import aqmlab

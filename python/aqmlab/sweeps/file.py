@@ -97,7 +97,7 @@ def label_of(variables: Mapping[str, Scalar]) -> str:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep file says.
+    """The content of a sweep file: points, seeds, baseline and what is shown.
 
     Example:
         >>> import aqmlab
@@ -192,7 +192,7 @@ class Sweep:
 
     @property
     def shows_the_usual(self) -> bool:
-        """Whether the file leaves it open what is printed."""
+        """Whether the file names no metrics of its own to print."""
         return self.show == _SHOWN
 
     @property
@@ -228,7 +228,7 @@ class Sweep:
                 yield Point(steps, variables, tuple(filled_in))
 
     def scenario_of(self, point: Point, seed: int | None = None) -> Scenario:
-        """The scenario of one run; None: the seed that the point's scenario has."""
+        """The scenario of one run; by default with the seed of the point's scenario."""
         seeds = [] if seed is None else [("seed", str(seed))]
         try:
             return Scenario.load(self.scenario, [*point.overrides, *self.overrides, *seeds])
@@ -244,7 +244,7 @@ class Sweep:
 
     @property
     def baselines(self) -> dict[str, str]:
-        """The label of what each point is compared with, by its own."""
+        """The label of each point's baseline, by the label of the point."""
         by_steps = {point.steps: point for point in self.points}
         found = {}
         for point in self.points:

@@ -79,15 +79,15 @@ def tune(
         scheduler: address of a Dask scheduler that makes the runs instead.
         out: folder of the search; default: ``runs/tunes/NAME``.
         store: folder of the store of runs; default: ``runs/store``.
-        progress: whom to tell the share that is done. Left out: a bar where it is seen.
+        progress: called with the share that is done. Left out: a bar in terminals and notebooks.
         memory: how much the runs may take together on this machine.
 
     Returns:
         What was found, which is also written into the folder.
 
     Raises:
-        AqmlabError: what is asked for makes no sense, or the folder holds something else.
-        RunError: the scenario as it is cannot be run.
+        AqmlabError: an argument is wrong, or the folder holds another search.
+        RunError: the untuned scenario cannot be run.
 
     Example:
         >>> import aqmlab

@@ -182,7 +182,7 @@ def checks(plan: Plan, trial: Trial, before: Numbers, untuned: Numbers, tuned: N
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a search came to.
+    """The result of a search: settings that were tried, the front, the choices.
 
     Numbers of goals are means over scenarios and seeds: of one scenario in the unit of
     ``summary.json``, of several the ratio to what the scenario gives without tuning.

@@ -100,10 +100,16 @@ ANSWERS = {
     "when to use ns-3": "docs/other-tools.md",
     "how to cite": "docs/faq.md#citing",
     "a thousand runs on a cluster": "docs/how-to/cluster.md",
-    "what a p95 of the wait is measured on": "docs/faq.md#results",
+    "what a p95 of the queueing delay is measured on": "docs/faq.md#results",
     "a figure of a paper again": "docs/reproduce.md",
     "a capture as traffic": "docs/how-to/capture.md",
     "a full disk": "docs/faq.md#running",
+    "QUIC instead of TCP": "docs/how-to/quic.md",
+    "a browser behind a queue": "docs/how-to/shell.md",
+    "a report card": "docs/evaluate.md",
+    "what grades of a card mean": "docs/evaluate.md#how-to-read-a-card",
+    "what a write size is": "docs/terms.md#words-of-this-project",
+    "what a run costs": "docs/benchmarks.md",
 }
 """What readers ask, and the page that answers."""
 

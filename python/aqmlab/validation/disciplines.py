@@ -64,19 +64,18 @@ def _validate_all(names: Sequence[str], out_dir: Path, jobs: int | None) -> int:
     for name in names:
         if name not in known:
             raise AqmlabError(f"there is no {_FOLDER / name}.toml; known: {', '.join(known)}")
-    sections, brief, missed, all_verdicts = [], [], [], []
+    sections, missed, all_verdicts = [], [], []
     for name in names or known:
         validation = Validation.load(_FOLDER / f"{name}.toml")
         with Progress("running") as progress:
             verdicts, results = validate(validation, out_dir / "runs", jobs, progress.update)
         draw(validation, results, _FIGURES / f"{name}.svg", out_dir / f"{name}.png")
         sections.append(_lines(validation, verdicts))
-        brief.append(_brief(validation, verdicts))
         missed += _missed(validation, verdicts)
         all_verdicts += verdicts
         out(sections[-1])
     if not names:
-        write_text(_PAGE, _page(brief, missed, all_verdicts))
+        write_text(_PAGE, _page(missed, all_verdicts))
         write_text(_RECORD, _record(sections))
     return 0 if all(expected(verdict) for verdict in all_verdicts) else 1
 
@@ -95,12 +94,6 @@ def _lines(validation: Validation, verdicts: Sequence[Verdict]) -> str:
 def _link(validation: Validation, docs: str = "") -> str:
     """A link to the page of the discipline."""
     return f"[{validation.name}]({docs}disciplines/{validation.name}.md)"
-
-
-def _brief(validation: Validation, verdicts: Sequence[Verdict]) -> str:
-    """A discipline as a row of the page."""
-    held = sum(bool(verdict.holds) for verdict in verdicts)
-    return f"| {_link(validation)} | {validation.title} | {held} of {len(verdicts)} |"
 
 
 def _missed(validation: Validation, verdicts: Sequence[Verdict]) -> list[str]:
@@ -129,8 +122,8 @@ def compared(check: Check) -> str:
     return during + spread + relative
 
 
-def _page(brief: Sequence[str], missed: Sequence[str], verdicts: Sequence[Verdict]) -> str:
-    """The page: the checks that fail first, then each discipline in a line."""
+def _page(missed: Sequence[str], verdicts: Sequence[Verdict]) -> str:
+    """The page: how many checks hold, and those that fail."""
     held = sum(bool(verdict.holds) for verdict in verdicts)
     intro = (
         f"{held} of {len(verdicts)} checks hold. A check is what a discipline's own paper "
@@ -146,8 +139,6 @@ def _page(brief: Sequence[str], missed: Sequence[str], verdicts: Sequence[Verdic
     if missed:
         head = "| discipline | check | measured | wanted | why |\n| --- | --- | --- | --- | --- |"
         parts += ["## What does not hold\n", "\n".join([head, *missed]) + "\n"]
-    head = "| discipline | promise | checks that hold |\n| --- | --- | ---: |"
-    parts += ["## Every discipline\n", "\n".join([head, *brief]) + "\n"]
     return "\n".join(parts)
 
 

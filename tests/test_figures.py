@@ -16,7 +16,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.figures import curves, kinds
 from aqmlab.figures.axes import linear, logarithmic, ticks_between
 from aqmlab.figures.configurations import chosen_links, configurations
-from aqmlab.figures.files import svg
+from aqmlab.figures.files import svg, written_width
 from aqmlab.figures.findings import Finding, finding, shown
 from aqmlab.figures.kinds.fairness import jain, windows
 from aqmlab.figures.queues import delays
@@ -789,3 +789,18 @@ def test_wrong_options_are_named(
 def test_an_unknown_kind_is_named() -> None:
     with pytest.raises(AqmlabError, match="there is no figure cdff"):
         kinds.kind("cdff")
+
+
+def test_a_comparison_knows_its_margin(runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With usual labels it is drawn once: labels alone make it wider or narrower than that."""
+    drawn: list[float] = []
+
+    def noted(spec: dict[str, Any]) -> float:
+        drawn.append(written_width(spec))
+        return drawn[-1]
+
+    monkeypatch.setattr("aqmlab.figures.theme.written_width", noted)
+    chart = figures.comparison(runs)
+    size = figures.Look().size
+    assert abs(drawn[0] - size.total) < size.text / 2
+    assert -1 < written_width(chart.to_dict()) - size.total <= 0

@@ -77,6 +77,15 @@ def test_libraries_are_imported_where_they_are_used(
     assert imported_by(call) & set(HEAVY) <= {"rich"}
 
 
+def test_an_explanation_needs_no_results_and_no_processes() -> None:
+    """Each module of ours costs a millisecond or more."""
+    code = f"{called('explain', 'red')}\nimport sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    parts = ("engine.execute", "engine.schedulers", "plugins", "results.run", "results.tables")
+    assert not loaded & {f"aqmlab.{part}" for part in parts}
+
+
 def test_every_public_name_is_there() -> None:
     code = "import aqmlab; print(*[getattr(aqmlab, name).__name__ for name in aqmlab.__all__])"
     found = subprocess.check_output([sys.executable, "-c", code], text=True)

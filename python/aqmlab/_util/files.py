@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -93,6 +91,8 @@ def _check_writable(path: Path, folder: Path) -> None:
         place = place.parent
     if not place.is_dir():
         raise AqmlabError(f"{path}: cannot be written: {place} is not a folder")
+    import tempfile
+
     try:
         # Permissions do not tell all: the file system may be one that is only read.
         with tempfile.TemporaryFile(prefix=".aqmlab-", dir=place):
@@ -179,5 +179,7 @@ def similar(path: Path) -> str:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
         return ""
+    import difflib
+
     close = difflib.get_close_matches(path.name, names, n=1)
     return f"; did you mean {path.with_name(close[0])}?" if close else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 
@@ -15,6 +14,8 @@ the direction of writing, and surrogates, which stand for bytes of file names th
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """A hint at the known word that is meant, or nothing."""
+    import difflib
+
     close = difflib.get_close_matches(word, list(known), n=1)
     return f'; did you mean "{close[0]}"?' if close else ""
 

@@ -9,12 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import plugins
 from aqmlab._util.markup import Markup
 from aqmlab.cli.completion import assigned
 from aqmlab.engine.memory import limit
 from aqmlab.errors import AqmlabError
-from aqmlab.scenario import vary
 
 __all__ = [
     "Format",
@@ -142,8 +140,12 @@ Memory = Annotated[
 
 def _load_plugins(files: list[Path] | None) -> list[Path] | None:
     """Loads the plug-ins of files, before anything that names them is read."""
+    if not files:
+        return files
+    from aqmlab import plugins  # they load what compiles
+
     seen: dict[str, Path] = {}
-    for file in files or []:
+    for file in files:
         try:
             names = plugins.load(file)
         except AqmlabError as error:
@@ -184,6 +186,8 @@ def chosen_seeds(seed: Sequence[int] | None, seeds: str | None) -> list[int] | N
         return None if one is None else [one]
     if one is not None:
         raise AqmlabError("--seed and --seeds: found both; give one of them")
+    from aqmlab.scenario import vary
+
     return vary.seeds(seeds)
 
 

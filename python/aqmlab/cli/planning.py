@@ -11,12 +11,10 @@ from aqmlab._util.filekinds import file_kind
 from aqmlab._util.files import check_output_folder
 from aqmlab._util.shipped import found as shipped
 from aqmlab.cli.options import named_as_options
-from aqmlab.engine import parallel
 from aqmlab.engine.calibrate import calibrate
 from aqmlab.engine.execute import default_path
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
-from aqmlab.results.sources import gather
 from aqmlab.scenario import vary
 from aqmlab.scenario.scenario import Override, Scenario
 
@@ -72,6 +70,8 @@ def planned_runs(
         for source in filter(_is_scenario, sources):
             raise AqmlabError(f"--where: needs finished runs; {source} is a scenario")
         return [*kept(sources, where)]
+    from aqmlab.results.sources import gather
+
     found: list[Run | Scenario] = []
     for source in sources:
         found += (
@@ -120,6 +120,8 @@ def _varied(
 
 def made(planned: Sequence[Run | Scenario], root: Path, jobs: int | None) -> list[Run]:
     """Runs unchanged; scenarios calibrated and run. The order stays."""
+    from aqmlab.engine import parallel  # processes and pipes
+
     scenarios = calibrated([entry for entry in planned if isinstance(entry, Scenario)], jobs)
     named = {default_path(entry, root).name: entry for entry in scenarios}
     if any(not (root / name).exists() for name in named):

@@ -9,11 +9,11 @@ from aqmlab._util.pool import OnProgress, run_all
 from aqmlab.engine.execute import execute
 from aqmlab.engine.schedulers import LocalProcesses
 from aqmlab.errors import AqmlabError
-from aqmlab.plugins.sources import sources_of
+from aqmlab.plugins.sources import has_files
 from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["execute_all", "has_files"]
+__all__ = ["execute_all"]
 
 
 def execute_all(
@@ -44,7 +44,7 @@ def execute_all(
 
     def work(item: tuple[str, Scenario], report: OnProgress) -> Run:
         name, scenario = item
-        if apart and has_files(scenario):
+        if apart and has_files(scenario.effective):
             return processes.make(scenario, root / name, report)
         return execute(scenario, root / name, progress=report, reuse=True)
 
@@ -55,9 +55,3 @@ def execute_all(
     with LocalProcesses(jobs) as processes:  # none is begun before it is needed
         made = run_all(work, scenarios, jobs=jobs, progress=on_progress)
     return dict(zip(names, made, strict=True))
-
-
-def has_files(scenario: Scenario) -> bool:
-    """Whether a scenario has plug-ins that another process can load."""
-    sources = sources_of(scenario.effective)
-    return bool(sources) and not any(source.file.endswith(".txt") for source in sources)

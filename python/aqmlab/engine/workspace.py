@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -55,7 +54,7 @@ def held(target: Path) -> tuple[Path, int]:
     """A new temporary sibling of a folder, and the descriptor that locks it until it is closed."""
     # Nobody may clear away a folder between its making and its locking.
     with _locked(target.parent):
-        folder = target.with_name(f".{target.name}.{secrets.token_hex(4)}{_PARTIAL}")
+        folder = target.with_name(f".{target.name}.{os.urandom(4).hex()}{_PARTIAL}")
         folder.mkdir()
         descriptor, _ = _lock_folder(folder)
     return folder, descriptor
@@ -130,7 +129,7 @@ def _left(folder: Path) -> bool:
     """Whether nothing was written into a workspace for long, by the clock of its file system."""
     newest = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
     # A new name in the folder above: what its file system takes for now.
-    probe = folder.with_name(f".{secrets.token_hex(4)}.clock")
+    probe = folder.with_name(f".{os.urandom(4).hex()}.clock")
     probe.touch()
     try:
         return probe.stat().st_mtime - newest > _LEFT_S

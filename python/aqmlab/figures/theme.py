@@ -306,16 +306,20 @@ class Figure:
         return finish(self.build, look, self.heading)
 
 
-def finish(build: Callable[[float], Chart], look: Look, heading: Heading) -> Chart:
+def finish(
+    build: Callable[[float], Chart], look: Look, heading: Heading, margin: float = 6
+) -> Chart:
     """A figure of the look's width, under its heading.
 
     Args:
         build: gives the figure when all plots beside each other may have some width together.
         look: its look.
         heading: what stands above it.
+        margin: about what axes and labels take beside the plots, in heights of text. Where it is
+            right, the figure is drawn once.
     """
     params = heading.params(look)
-    room = look.size.total - 6 * look.size.text
+    room = look.size.total - margin * look.size.text
 
     def drawn(room: float) -> Chart:
         plain = _with_axis_names(build(room), look)
@@ -323,7 +327,7 @@ def finish(build: Callable[[float], Chart], look: Look, heading: Heading) -> Cha
 
     chart = drawn(room)
     # What axes, legends and labels take is known when they have been drawn.
-    over = written_width(chart.to_dict()) - look.size.total
+    over = written_width(chart.to_dict(validate=False)) - look.size.total
     if -1 < over <= 0:
         return chart
     return drawn(room - math.ceil(over))

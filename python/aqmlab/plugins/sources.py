@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-__all__ = ["LOADED", "Source", "sources_of"]
+__all__ = ["LOADED", "Source", "has_files", "sources_of"]
 
 
 @dataclass(frozen=True)
@@ -42,3 +42,9 @@ def sources_of(effective: str) -> tuple[Source, ...]:
         return ()
     hashes = dict.fromkeys(first or second for first, second in _HASH.findall(effective))
     return tuple(LOADED[sha256][0] for sha256 in hashes if sha256 in LOADED)
+
+
+def has_files(effective: str) -> bool:
+    """Whether an effective scenario has plug-ins that another process can load."""
+    sources = sources_of(effective)
+    return bool(sources) and not any(source.file.endswith(".txt") for source in sources)

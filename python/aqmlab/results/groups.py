@@ -10,7 +10,6 @@ from typing import Any
 
 from aqmlab._util.lazy import np
 from aqmlab.errors import AqmlabError
-from aqmlab.results.blocks import block_band
 from aqmlab.results.distributions import Distribution
 from aqmlab.results.labels import distinguish
 from aqmlab.results.metrics import ALL, Metric, bounds_of, flattened, look_up, metric_key
@@ -113,6 +112,8 @@ def band(
     vague = np.mean((shares > 0) & (shares < 1), axis=0) < 0.5
     low[vague] = high[vague] = np.nan
     if recorded is not None:
+        from aqmlab.results.blocks import block_band  # only bands of figures need it
+
         low, high = block_band(recorded, grid, traffic)
     return mean, np.clip(low, 0, mean), np.clip(high, mean, 1)
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aqmlab._util.table import Bar, Cell, TableModel
-from aqmlab.results.compare import Difference, Distance
-from aqmlab.results.conclusion import key_numbers
 from aqmlab.results.formats import format_change, format_estimate, format_seeds
 from aqmlab.results.groups import Group, transfer_classes
 from aqmlab.results.links import links_of, loaded_links
@@ -32,6 +30,9 @@ from aqmlab.results.metrics import (
     look_up,
 )
 from aqmlab.results.statistics import Estimate
+
+if TYPE_CHECKING:
+    from aqmlab.results.compare import Difference, Distance
 
 __all__ = [
     "all_numbers",
@@ -295,6 +296,8 @@ def key_numbers_table(groups: Sequence[Group], changes: Sequence[Difference]) ->
 
     A star marks what clearly differs from the baseline.
     """
+    from aqmlab.results.conclusion import key_numbers  # one run has no use for it
+
     seeds = format_seeds(groups)
     bases = list(dict.fromkeys(one.baseline for one in changes))
     whose = bases[0] if len(bases) == 1 else "its baseline"

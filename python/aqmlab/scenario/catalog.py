@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -78,6 +77,8 @@ class Catalog:
         if not found:
             last = {entry.name.rpartition(".")[2] for entry in self.entries}
             names = sorted({entry.name for entry in self.entries} | last | {*SHORT_NAMES})
+            import difflib
+
             close = difflib.get_close_matches(wanted, names, n=3)
             close = close or [one for one in names if len(wanted) > 2 and wanted in one][:3]
             hint = (

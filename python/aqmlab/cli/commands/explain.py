@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from aqmlab._util.console import print_json, show
-from aqmlab.cli import tables
+from aqmlab.cli import catalog_tables as tables
 from aqmlab.cli.completion import catalog_names
 from aqmlab.cli.options import Json, Plugins
 from aqmlab.scenario.catalog import Catalog

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from aqmlab._util.console import print_json, show
-from aqmlab.cli import tables
+from aqmlab.cli import catalog_tables as tables
 from aqmlab.cli.options import Json
 from aqmlab.scenario.catalog import Catalog, scenario_files
 from aqmlab.scenario.scenario import Scenario
@@ -44,21 +44,22 @@ def command(
     as_json: Json = False,
 ) -> None:
     """List what there is."""
+    catalog = Catalog.load()
     if kind is None:
-        kinds = {each.value: _overview(_listed(each)) for each in _Kind}
+        kinds = {each.value: _overview(_listed(each, catalog)) for each in _Kind}
         if as_json:
             print_json(kinds)
         else:
             show(tables.list_table("kind", kinds))
         return
-    entries = _listed(kind)
+    entries = _listed(kind, catalog)
     if as_json:
         print_json(entries)
         return
     show(tables.list_table(kind.value, entries))
 
 
-def _listed(kind: _Kind) -> dict[str, str]:
+def _listed(kind: _Kind, catalog: Catalog) -> dict[str, str]:
     """Names and what they mean."""
     if kind is _Kind.scenarios:
         return {str(file): Scenario.load(file).title for file in scenario_files()}
@@ -66,7 +67,7 @@ def _listed(kind: _Kind) -> dict[str, str]:
         from aqmlab.papers.paper import titles
 
         return titles()
-    return Catalog.load().summaries(kind.value)
+    return catalog.summaries(kind.value)
 
 
 def _overview(entries: dict[str, str]) -> str:

@@ -30,14 +30,11 @@ from aqmlab.cli.options import (
 from aqmlab.cli.planning import calibrated, load, made
 from aqmlab.engine import privileges
 from aqmlab.engine.execute import World, default_path, execute, existing_run
-from aqmlab.engine.parallel import has_files
-from aqmlab.engine.schedulers import LocalProcesses
 from aqmlab.engine.workspace import remove_abandoned
 from aqmlab.errors import AqmlabError
-from aqmlab.results.groups import Group
+from aqmlab.plugins.sources import has_files
 from aqmlab.results.labels import distinguish
 from aqmlab.results.run import Run
-from aqmlab.results.tables import comparison
 
 __all__ = ["command"]
 
@@ -91,7 +88,9 @@ def command(
             say(f"removed {left}, which a killed run left behind")
     with Progress("running") as progress:
         task = progress.task(chosen.name)
-        if world is World.SIM and has_files(ready):  # a plug-in may end its process
+        if world is World.SIM and has_files(ready.effective):  # a plug-in may end its process
+            from aqmlab.engine.schedulers import LocalProcesses
+
             with LocalProcesses(1) as processes:
                 run = processes.make(ready, directory or default_path(ready), task)
         else:
@@ -116,6 +115,9 @@ def _show_runs(runs: Sequence[Run], *, as_json: bool, as_tsv: bool) -> None:
     if as_tsv:
         print_tsv(tables.runs_tsv(runs))
         return
+    from aqmlab.results.groups import Group
+    from aqmlab.results.tables import comparison
+
     show(*tables.apart(comparison([Group(run.label, (run,)) for run in runs])))
     out("")
     for run in runs:

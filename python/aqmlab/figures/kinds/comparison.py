@@ -52,8 +52,9 @@ def comparison(
     title = " and ".join(names) if len(names) < 3 else f"{len(names)} configurations"
     notes = [note for one in views for note in one.heading.subtitle[1:]]
 
+    side = look.width != "column" and len(times) == len(("cdf", "ccdf"))
+
     def build(room: float) -> Chart:
-        side = look.width != "column" and len(times) == len(("cdf", "ccdf"))
         # Two plots beside each other have a second axis and a gap.
         each = (room - 6 * look.size.text) / 2 if side else room
         plots = [_titled(one, each, look) for one in times]
@@ -63,7 +64,8 @@ def comparison(
         together: Chart = drawn.resolve_scale(color="shared")
         return together
 
-    return finish(build, look, Heading(title, tuple(dict.fromkeys(notes))))
+    heading = Heading(title, tuple(dict.fromkeys(notes)))
+    return finish(build, look, heading, margin=7 if side else 6)
 
 
 def _titled(one: Figure, room: float, look: Look) -> Chart:

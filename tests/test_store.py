@@ -5,15 +5,18 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import aqmlab as package
+import power
 import pytest
-from aqmlab.engine import schedulers
-from aqmlab.engine import store as store_module
-from aqmlab.engine.group import Group
+from aqmlab.engine import parallel, schedulers, taking
+from aqmlab.engine.group import Done, Group
 from aqmlab.engine.store import Store
 from aqmlab.engine.workspace import RUNS
 from aqmlab.errors import DamagedRunError, DamagedRunWarning, RunError
@@ -81,6 +84,11 @@ DAMAGES: list[tuple[Callable[[Path], None], str]] = [
     *((damage, name) for damage in (Path.unlink, flip, cut, empty) for name in FILES),
     *((other_digit, name) for name in FILES if not name.endswith(".parquet")),
 ]
+
+
+def seed_of(run: package.Run) -> int:
+    """What is wanted of a run; a process that makes runs finds it by its name."""
+    return run.seed
 
 
 def name_of(damage: Callable[[Path], None]) -> str:
@@ -237,29 +245,31 @@ def test_what_killed_processes_left_goes_with_the_next_sweep(sweep_file: Path) -
     assert not left.exists()
 
 
-def test_files_reach_the_disk_before_their_names_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_reach_the_disk_before_their_names_do(tmp_path: Path, syscalls: Path) -> None:
     """Every file of a run, then its folder, then the rename, then the folder of the name."""
-    acts: list[tuple[str, int]] = []
-    fsync, rename = os.fsync, Path.rename
-
-    def noted_fsync(descriptor: int) -> None:
-        acts.append(("fsync", os.fstat(descriptor).st_ino))
-        fsync(descriptor)
-
-    def noted_rename(self: Path, target: Path) -> Path:
-        acts.append(("rename", self.stat().st_ino))
-        return rename(self, target)
-
-    monkeypatch.setattr(os, "fsync", noted_fsync)
-    monkeypatch.setattr(Path, "rename", noted_rename)
-    run = Store(tmp_path / "store").run(Scenario.from_toml(SMALL))
-    renamed = acts.index(("rename", run.path.stat().st_ino))
-    before = {inode for act, inode in acts[:renamed] if act == "fsync"}
-    assert {path.stat().st_ino for path in run.path.iterdir()} <= before
-    assert acts[renamed - 1] == ("fsync", run.path.stat().st_ino)
-    assert acts[renamed + 1] == ("fsync", run.path.parent.stat().st_ino)
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "root").mkdir()
+    code = "from aqmlab.engine.store import Store; import aqmlab, pathlib; "
+    code += "print(Store(pathlib.Path('root')).run(aqmlab.Scenario.load('small.toml')).path)"
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": str(syscalls),
+        "AQMLAB_TEST_LOG": str(tmp_path / "log"),
+        "AQMLAB_TEST_ROOT": str(tmp_path / "root"),
+    }
+    command = [sys.executable, "-c", code]
+    said = subprocess.check_output(command, cwd=tmp_path, env=environment, text=True)
+    run = tmp_path / said.strip()
+    acts = [*power.acts((tmp_path / "log").read_bytes())]
+    [renamed] = [at for at, act in enumerate(acts) if act.kind == "R"]
+    assert acts[renamed].second == os.fsencode(run)
+    for path in run.iterdir():
+        inode = path.stat().st_ino
+        own = [act.kind for act in acts if act.inode == inode]
+        assert own[-1] == "F", f"{path.name} is written after it was synced"
+        assert any(act.inode == inode and act.kind == "F" for act in acts[:renamed])
+    assert (acts[renamed - 1].kind, acts[renamed - 1].inode) == ("F", run.stat().st_ino)
+    assert (acts[renamed + 1].kind, acts[renamed + 1].inode) == ("F", run.parent.stat().st_ino)
 
 
 def test_a_run_is_tried_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,9 +283,7 @@ def test_a_run_is_tried_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     before = schedulers._Worker.run
     monkeypatch.setattr(schedulers._Worker, "run", dies)
     with schedulers.scheduler(None, 1) as pool:
-        [outcome] = pool.run(
-            [Scenario.from_toml(SMALL)], Store(tmp_path), lambda *_: None, lambda run: run
-        )
+        [outcome] = pool.run([Scenario.from_toml(SMALL)], Store(tmp_path), lambda *_: None, seed_of)
     assert isinstance(outcome, RunError)
     assert "ended by SIGKILL" in str(outcome)
     assert str(outcome).endswith("3 times over")
@@ -307,13 +315,13 @@ def test_runs_of_a_group_are_synced_before_they_have_their_names(
 ) -> None:
     acts: list[str] = []
     path = next(Store(finished / "store").runs())
-    monkeypatch.setattr(store_module, "filesystem_synced", lambda _: acts.append("sync"))
+    monkeypatch.setattr(taking, "filesystem_synced", lambda _: acts.append("sync"))
 
     def rename(path: Path, target: Path) -> None:
         acts.append("rename")
         path.rename(target)
 
-    monkeypatch.setattr(store_module, "renamed", rename)
+    monkeypatch.setattr(taking, "renamed", rename)
     store = Store(tmp_path / "store")
     with Group(store, lambda run: run.seed) as group:
         shutil.copytree(path, group.place(path.name))
@@ -325,13 +333,72 @@ def test_runs_of_a_group_are_synced_before_they_have_their_names(
     assert not list(store.root.glob(".*"))
 
 
+def test_what_is_known_of_a_run_is_not_read_again(finished: Path, tmp_path: Path) -> None:
+    path = next(Store(finished / "store").runs())
+
+    def take(_: package.Run) -> str:
+        raise AssertionError("a run was opened")
+
+    with Group(Store(tmp_path / "store"), take) as group:
+        shutil.copytree(path, group.place(path.name))
+        group.add(path.name, Done("known"))
+    assert group.taken == {path.name: "known"}
+
+
+def test_runs_of_seeds_get_their_names_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acts: list[str] = []
+    monkeypatch.setattr(taking, "filesystem_synced", lambda _: acts.append("sync"))
+    scenario = Scenario.from_toml(SMALL, [("measure.duration", "1 s")])
+    made = package.run(scenario, seeds="1..3", out_dir=tmp_path, jobs=1, progress=False)
+    assert len(acts) <= 4  # two for each group; all three fit into one, if the machine is not slow
+    assert made == [package.Run.open(run.path) for run in made]
+    assert {run.path for run in made} == {*tmp_path.iterdir()}
+    acts.clear()
+    assert package.run(scenario, seeds="1..3", out_dir=tmp_path, progress=False) == made
+    assert not acts
+    assert {run.path for run in made} == {*tmp_path.iterdir()}
+
+
+def test_a_run_of_seeds_that_fails_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its own place, not by the one where it waits for its name."""
+
+    def fails(_: Scenario, place: Path, __: object) -> None:
+        raise RunError(f"{place}: cannot be written: No space left on device")
+
+    monkeypatch.setattr(parallel, "make", fails)
+    with pytest.raises(RunError) as caught:
+        package.run(Scenario.from_toml(SMALL), seeds="1..2", out_dir=tmp_path, progress=False)
+    assert re.fullmatch(
+        rf"{tmp_path}/scenario-[0-9a-f]{{8}}-s1: cannot be written: No space left on device",
+        str(caught.value),
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_whole_runs_of_seeds_of_a_killed_process_are_taken_in(
+    tmp_path: Path, finished: Path
+) -> None:
+    whole, damaged = list(Store(finished / "store").runs())[:2]
+    left = tmp_path / ".1234.abcd.partial" / RUNS
+    shutil.copytree(whole, left / "a-s1")
+    shutil.copytree(damaged, left / "a-s2")
+    flip(left / "a-s2" / "queue.parquet")
+    taking.Folder(tmp_path).tidy()
+    assert {path.name for path in tmp_path.iterdir()} == {"a-s1"}
+    assert package.Run.open(tmp_path / "a-s1").seed == package.Run.open(whole).seed
+
+
 def test_a_disk_that_cannot_be_synced_names_no_run(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(store_module, "filesystem_synced", fails)
+    monkeypatch.setattr(taking, "filesystem_synced", fails)
     path = next(Store(finished / "store").runs())
     store = Store(tmp_path / "store")
     with Group(store, lambda run: run) as group:
@@ -352,6 +419,13 @@ def test_what_a_cluster_sends_is_checked(tmp_path: Path, finished: Path) -> None
         spoilt = {**files, name: files[name][:-1] + b"?"}
         with pytest.raises(package.AqmlabError):
             Store(tmp_path / name).put(path.name, spoilt)
+        with Group(Store(tmp_path / name), lambda run: run.seed) as group:
+            group.put(path.name, spoilt)
+        assert isinstance(group.taken[path.name], package.AqmlabError)
         assert Store(tmp_path / name).find(path.name) is None
+    with Group(Store(tmp_path / "group"), lambda run: run.seed) as group:
+        group.put(path.name, files)
+    run = Store(tmp_path / "group").opened(group._store.path(path.name), everything=True)
+    assert group.taken == {path.name: run.seed}
     with pytest.raises(DamagedRunError, match="another run arrived"):
         store.put("0" * len(path.name), files)

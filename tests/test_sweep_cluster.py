@@ -12,6 +12,7 @@ import aqmlab as package
 import pytest
 from aqmlab import _native, plugins
 from aqmlab.engine import schedulers
+from aqmlab.engine.group import Group
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, NoWorkerWarning
 from aqmlab.scenario.scenario import Scenario
@@ -165,8 +166,9 @@ class Lost:
         raise RuntimeError("all those workers\ndied")
 
 
-def test_a_run_that_the_cluster_loses_is_a_failure() -> None:
-    outcome = schedulers.collected(Lost(), "key", Store(Path("store")))
+def test_a_run_that_the_cluster_loses_is_a_failure(tmp_path: Path) -> None:
+    with Group(Store(tmp_path), lambda run: run) as group:
+        outcome = schedulers.collected(Lost(), "key", group)
     assert isinstance(outcome, AqmlabError)
     assert str(outcome) == "the cluster lost it: all those workers died"
     assert outcome.exit_status == 1

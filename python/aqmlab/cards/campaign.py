@@ -131,13 +131,17 @@ def make(
 
     errors: dict[str, AqmlabError] = {}
     if lacking:
-        made = pool.run([job.scenario for job in lacking], store, on_progress, lambda _: None)
+        made = pool.run([job.scenario for job in lacking], store, on_progress, _nothing)
         errors = {
             job.scenario.key: outcome
             for job, outcome in zip(lacking, made, strict=True)
             if isinstance(outcome, AqmlabError)
         }
     return [Made(job, _outcome(job, errors, store, take, known or {})) for job in jobs]
+
+
+def _nothing(_: Run) -> None:
+    """Runs are opened when all of them are there."""
 
 
 def _outcome(

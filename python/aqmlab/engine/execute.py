@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -108,20 +107,19 @@ def execute(
     if os.path.lexists(target):
         return _reusable_run(target, key, reuse=reuse)
     try:
-        _make(scenario, target, load, world, progress)
+        return _make(scenario, target, load, world, progress)
     except AqmlabError:
         if reuse and os.path.lexists(target):  # another process has made it meanwhile
             return _reusable_run(target, key, reuse=reuse)
         raise
-    return Run.open(target)
 
 
-def make(scenario: Scenario, target: Path, progress: Callable[[float], None] | None) -> None:
+def make(scenario: Scenario, target: Path, progress: Callable[[float], None] | None) -> Run:
     """Runs a scenario into a directory that its caller syncs with others; see :mod:`group`."""
     load = scenario.offered_load
     if scenario.uncalibrated:
         scenario, _ = calibrate(scenario)
-    _make(scenario, target, load, World.SIM, progress, durable=False)
+    return _make(scenario, target, load, World.SIM, progress, durable=False)
 
 
 def _make(
@@ -132,18 +130,19 @@ def _make(
     progress: Callable[[float], None] | None,
     *,
     durable: bool = True,
-) -> None:
+) -> Run:
     """Runs a scenario that has all its users, and writes its directory."""
     with _terminable(world), workspace(target, durable=durable) as folder:
         started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), world.cpu_time()
         try:
-            summary = json.loads(world.run(scenario.effective, os.fspath(folder), progress))
+            summary = world.run(scenario.effective, os.fspath(folder), progress)
         except RunError as error:
             raise _placed(error, target) from None
-        write_run(
+        return write_run(
             folder,
             scenario,
             summary,
+            target=target,
             key=world.key(scenario),
             load=load,
             started=started,

@@ -5,42 +5,67 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 from aqmlab import _native
 from aqmlab.plugins.declarations import declared_by
-from aqmlab.plugins.sources import sources_of
+from aqmlab.plugins.sources import Source, sources_of
 from aqmlab.results.manifest import MANIFEST, seal
+from aqmlab.results.run import Run
 from aqmlab.scenario.scenario import Scenario
 
-__all__ = ["write_run"]
+__all__ = ["described", "write_run"]
 
 
 def write_run(
     folder: Path,
     scenario: Scenario,
-    summary: Mapping[str, object],
+    summary: str,
+    *,
+    target: Path,
+    key: str,
+    load: float | None,
+    started: datetime,
+    wall_s: float,
+    cpu_s: float,
+) -> Run:
+    """Writes the scenario, the summary and what made them; then the manifest.
+
+    Args:
+        folder: where the run's tables are.
+        scenario: what was run.
+        summary: what the engine summed up, as JSON.
+        target: the run directory that the folder becomes.
+        key: what tells the run from others.
+        load: the load that its populations were calibrated to, if they were.
+        started: when it began.
+        wall_s: how long it took, in seconds.
+        cpu_s: CPU time that it took, in seconds.
+
+    Returns:
+        The run. None of its files is read for it.
+    """
+    metadata = described(scenario, key=key, load=load, started=started, wall_s=wall_s, cpu_s=cpu_s)
+    written = {file: source.content for file, source in _plugins(scenario).items()}
+    written["scenario.toml"] = scenario.effective.encode()
+    for name, content in (("summary.json", json.loads(summary)), ("metadata.json", metadata)):
+        written[name] = f"{json.dumps(content, indent=2, ensure_ascii=False)}\n".encode()
+    manifest = seal(folder, key, written).at(target)
+    return Run.just_made(scenario.data, summary, metadata, manifest=manifest)
+
+
+def described(
+    scenario: Scenario,
     *,
     key: str,
     load: float | None,
     started: datetime,
     wall_s: float,
     cpu_s: float,
-) -> None:
-    """Writes the scenario, the summary and what made them; then the manifest.
-
-    Args:
-        folder: where the run's tables are.
-        scenario: what was run.
-        summary: what the engine summed up.
-        key: what tells the run from others.
-        load: the load that its populations were calibrated to, if they were.
-        started: when it began.
-        wall_s: how long it took, in seconds.
-        cpu_s: CPU time that it took, in seconds.
-    """
+) -> dict[str, object]:
+    """What ``metadata.json`` holds; for the arguments see :func:`write_run`."""
     metadata: dict[str, object] = {
         "key": key,
         "results_version": _native.results_version(),
@@ -52,25 +77,30 @@ def write_run(
         },
         "seed": scenario.seed,
         "load": load,
-        "machine": {"system": platform.platform(), "cpus": os.cpu_count()},
+        "machine": {"system": _system(), "cpus": os.cpu_count()},
         "started": started.isoformat(timespec="seconds"),
         "wall_s": round(wall_s, 3),
         "cpu_s": round(cpu_s, 3),
     }
-    sources = sources_of(scenario.effective)
-    if sources:
-        files = {f"plugin-{source.file}": source for source in sources}
-        if len(files) < len(sources):
-            files = {f"plugin-{source.sha256[:8]}-{source.file}": source for source in sources}
-        for file, source in files.items():
-            (folder / file).write_bytes(source.content)
+    if files := _plugins(scenario):
         metadata["plugins"] = [
             {"file": file, **entry}
             for file, source in files.items()
             for entry in declared_by(source.sha256)
         ]
-    (folder / "scenario.toml").write_text(scenario.effective, encoding="utf-8")
-    for name, content in (("summary.json", summary), ("metadata.json", metadata)):
-        text = json.dumps(content, indent=2, ensure_ascii=False)
-        (folder / name).write_text(text + "\n", encoding="utf-8")
-    seal(folder, key)
+    return metadata
+
+
+def _plugins(scenario: Scenario) -> dict[str, Source]:
+    """The sources of a scenario's plug-ins, by the names of their copies."""
+    sources = sources_of(scenario.effective)
+    files = {f"plugin-{source.file}": source for source in sources}
+    if len(files) < len(sources):
+        files = {f"plugin-{source.sha256[:8]}-{source.file}": source for source in sources}
+    return files
+
+
+@lru_cache(maxsize=1)
+def _system() -> str:
+    """The operating system of this machine."""
+    return platform.platform()

@@ -9,17 +9,20 @@ the next one takes the whole runs out of it. A power failure loses at most the r
 
 from __future__ import annotations
 
-import secrets
+import os
+import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aqmlab._util.files import made_folder
+from aqmlab.engine.taking import Folder, written
 from aqmlab.engine.workspace import RUNS, held, remove_folder
 from aqmlab.errors import AqmlabError
 from aqmlab.results.run import Run
@@ -27,7 +30,7 @@ from aqmlab.results.run import Run
 if TYPE_CHECKING:
     from aqmlab.engine.store import Store
 
-__all__ = ["Group"]
+__all__ = ["Done", "Group"]
 
 _MOST = 32
 """Runs that get their names together."""
@@ -36,25 +39,34 @@ _WAIT_S = 0.5
 Taken = TypeVar("Taken")
 
 
+@dataclass(frozen=True)
+class Done:
+    """The end of a run that went well."""
+
+    taken: Any
+    """What was wanted of the run."""
+
+
 class Group(AbstractContextManager["Group[Taken]"], Generic[Taken]):
-    """Finished runs on their way into a store.
+    """Finished runs on their way into a store or another folder of runs.
 
     Args:
         store: where they go.
-        take: what is wanted of each; called from one thread.
+        take: what is wanted of each.
     """
 
-    def __init__(self, store: Store, take: Callable[[Run], Taken]) -> None:
+    def __init__(self, store: Store | Folder, take: Callable[[Run], Taken]) -> None:
         self._store = store
         self._take = take
         self._ready: SimpleQueue[str | None] = SimpleQueue()
+        self._known: dict[str, Taken | AqmlabError] = {}
         self.taken: dict[str, Taken | AqmlabError] = {}
         """What was taken of each run, by its key, or why it could not be named."""
         self._failure: BaseException | None = None
 
     def __enter__(self) -> Group[Taken]:
         made_folder(self._store.root)
-        self._held, self._descriptor = held(self._store.root / secrets.token_hex(4))
+        self._held, self._descriptor = held(self._store.root / os.urandom(4).hex())
         self._folder = self._held / RUNS  # who makes a run locks the folder above it for a moment
         self._folder.mkdir()
         self._thread = threading.Thread(target=self._work)
@@ -65,8 +77,30 @@ class Group(AbstractContextManager["Group[Taken]"], Generic[Taken]):
         """Where the run of a key is made."""
         return self._folder / key
 
-    def add(self, key: str) -> None:
-        """The run of a key is finished: it is in its place, or has its name already."""
+    def add(self, key: str, done: Done | None = None) -> None:
+        """The run of a key is finished: it is in its place, or has its name already.
+
+        Args:
+            key: the run's.
+            done: has what is wanted of it, where that is known.
+        """
+        if done is not None:
+            self._known[key] = done.taken
+        self._ready.put(key)
+
+    def put(self, key: str, files: Mapping[str, bytes]) -> None:
+        """Takes in the files of a run that was made elsewhere; errors are kept in its place."""
+        place = self.place(key)
+        try:
+            if not self._store.path(key).is_dir():
+                place.mkdir()
+                self._known[key] = self._take(written(place, key, files))
+        except OSError as error:
+            self._known[key] = AqmlabError(f"{place}: cannot be written: {error.strerror}")
+        except AqmlabError as error:
+            self._known[key] = error
+        if isinstance(self._known.get(key), AqmlabError):
+            shutil.rmtree(place, ignore_errors=True)  # nobody may give it a name
         self._ready.put(key)
 
     def _work(self) -> None:
@@ -99,6 +133,8 @@ class Group(AbstractContextManager["Group[Taken]"], Generic[Taken]):
 
     def _taken(self, key: str) -> Taken | AqmlabError:
         """What is wanted of a run."""
+        if key in self._known:
+            return self._known.pop(key)
         try:
             return self._take(Run.open(self._store.path(key)))
         except AqmlabError as error:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
+from aqmlab._util.files import check_output_folder
 from aqmlab._util.pool import OnProgress, run_all
-from aqmlab.engine.execute import execute
+from aqmlab.engine.execute import execute, make
+from aqmlab.engine.group import Done, Group
 from aqmlab.engine.schedulers import LocalProcesses
+from aqmlab.engine.taking import Folder
 from aqmlab.errors import AqmlabError
 from aqmlab.plugins.sources import has_files
 from aqmlab.results.run import Run
@@ -42,16 +47,40 @@ def execute_all(
         twice = next(name for name in names if names.count(name) > 1)
         raise AqmlabError(f"two of the runs are called {twice}; names must be unique")
 
-    def work(item: tuple[str, Scenario], report: OnProgress) -> Run:
+    def work(item: tuple[str, Scenario], report: OnProgress) -> str | Run:
         name, scenario = item
-        if apart and has_files(scenario.effective):
-            return processes.make(scenario, root / name, report)
-        return execute(scenario, root / name, progress=report, reuse=True)
+        target = root / name
+        if group is None or os.path.lexists(target):
+            return execute(scenario, target, progress=report, reuse=True)
+        place = group.place(name)
+        try:
+            if apart and has_files(scenario.effective):
+                run = processes.make(scenario, place, report, durable=False)
+            else:
+                run = make(scenario, place, report)
+        except AqmlabError as error:  # people know the place by its name
+            raise type(error)(str(error).replace(str(place), str(target))) from None
+        group.add(name, Done(run.at(target)))
+        return name
 
     def on_progress(index: int, done: float) -> None:
         if progress is not None:
             progress(names[index], done)
 
-    with LocalProcesses(jobs) as processes:  # none is begun before it is needed
+    folder = Folder(root)
+    folder.tidy()
+    group = None
+    with ExitStack() as stack:
+        processes = stack.enter_context(LocalProcesses(jobs))  # none is begun before it is needed
+        if any(not os.path.lexists(root / name) for name in names):
+            check_output_folder(root)
+            group = stack.enter_context(Group(folder, _itself))
         made = run_all(work, scenarios, jobs=jobs, progress=on_progress)
-    return dict(zip(names, made, strict=True))
+    known = {} if group is None else group.taken
+    found = (known[one] if isinstance(one, str) else one for one in made)
+    return dict(zip(names, found, strict=True))
+
+
+def _itself(run: Run) -> Run:
+    """All of a run is wanted."""
+    return run

@@ -30,7 +30,7 @@ from aqmlab import _native
 from aqmlab._util.pool import OnProgress, available_cpus, run_all
 from aqmlab.engine import memory
 from aqmlab.engine.execute import execute, make
-from aqmlab.engine.group import Group
+from aqmlab.engine.group import Done, Group
 from aqmlab.engine.store import Store
 from aqmlab.errors import AqmlabError, NoWorkerWarning, RunError
 from aqmlab.plugins.sources import sources_of
@@ -89,7 +89,8 @@ class Scheduler(Protocol):
             scenarios: what is run.
             store: where the runs go.
             progress: called with the share of each scenario that is done.
-            take: what is wanted of a run; from several threads.
+            take: what is wanted of a run, a function of a module: it may be called in the process
+                that made the run, before the run has its name.
 
         Returns:
             What was taken of each, in their order; where one failed, its error.
@@ -104,12 +105,20 @@ class _Directory:
     durable: bool
     """Whether it waits for the disk; a :class:`Group` does so for some together."""
 
-    def run(self, scenario: Scenario, progress: OnProgress) -> None:
+    def run(self, scenario: Scenario, progress: OnProgress) -> Run:
         """Finds the run of a scenario there, or makes it."""
         if self.durable:
-            execute(scenario, self.path, progress=progress, reuse=True)
-        else:
-            make(scenario, self.path, progress)
+            return execute(scenario, self.path, progress=progress, reuse=True)
+        return make(scenario, self.path, progress)
+
+
+def _nothing(_: Run) -> None:
+    """Nothing is wanted of a run."""
+
+
+def _itself(run: Run) -> Run:
+    """All of a run is wanted."""
+    return run
 
 
 class _WorkerDiedError(RunError):
@@ -131,7 +140,13 @@ class _Worker:
             start_new_session=True,
         )
 
-    def run(self, scenario: Scenario, place: _Directory | None, report: OnProgress) -> None:
+    def run(
+        self,
+        scenario: Scenario,
+        place: _Directory | None,
+        report: OnProgress,
+        take: Callable[[Run], Any] = _nothing,
+    ) -> Done:
         """Has a run made and put into its place; errors of the run are raised here.
 
         Without a place it is only begun, and the one report is how many seconds it takes.
@@ -140,7 +155,7 @@ class _Worker:
         assert tasks is not None
         assert answers is not None
         try:
-            send(tasks, (scenario, place))
+            send(tasks, (scenario, place, take))
             while isinstance(answer := pickle.load(answers), float):
                 report(answer)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
@@ -150,8 +165,9 @@ class _Worker:
                 f"the process of this run {ended}, {_ATTEMPTS} times over"
                 + (f"; its plug-in may have ended it: {files}" if files else "")
             ) from None
-        if answer is not None:
+        if not isinstance(answer, Done):
             raise answer
+        return answer
 
     @property
     def alive(self) -> bool:
@@ -199,10 +215,15 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
             seconds.append(answers[0] if answers else time.perf_counter() - began)
         return seconds
 
-    def make(self, scenario: Scenario, path: Path, report: OnProgress) -> Run:
-        """Has a run made in a directory of its own."""
-        self._made(scenario, _Directory(path, durable=True), report)
-        return Run.open(path)
+    def make(
+        self, scenario: Scenario, path: Path, report: OnProgress, *, durable: bool = True
+    ) -> Run:
+        """Has a run made in a directory, or finds it there.
+
+        Unless it is durable, the caller waits for the disk.
+        """
+        done = self._made(scenario, _Directory(path, durable=durable), report, _itself)
+        return Run.open(path) if done is None else done.taken
 
     def run(
         self,
@@ -215,35 +236,50 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
 
         def work(scenario: Scenario, report: OnProgress) -> str:
             key = scenario.key
+            done = None
             if store.find(key) is None:
-                self._made(scenario, _Directory(group.place(key), durable=False), report)
-            group.add(key)
+                place = _Directory(group.place(key), durable=False)
+                done = self._made(scenario, place, report, take)
+            group.add(key, done)
             return key
 
         with Group(store, take) as group:
             made = run_all(work, scenarios, jobs=self.jobs, progress=progress)
         return [group.taken[key] if isinstance(key, str) else key for key in made]
 
-    def _made(self, scenario: Scenario, place: _Directory, report: OnProgress) -> None:
-        """Has a run made, as often as its process disappears."""
-        for attempt in range(1, _ATTEMPTS + 1):
+    def _made(
+        self,
+        scenario: Scenario,
+        place: _Directory,
+        report: OnProgress,
+        take: Callable[[Run], Any] = _nothing,
+    ) -> Done | None:
+        """Has a run made, as often as its process disappears; nothing if its answer is lost."""
+        attempt = 1
+        while True:
             try:
-                self._make(scenario, place, report)
-                break
+                return self._make(scenario, place, report, take)
             except _WorkerDiedError:
                 if place.path.is_dir():
-                    break  # it died between the end of the run and its answer
+                    return None  # it died between the end of the run and its answer
                 if attempt == _ATTEMPTS:
                     raise
+            attempt += 1
 
-    def _make(self, scenario: Scenario, place: _Directory | None, report: OnProgress) -> None:
+    def _make(
+        self,
+        scenario: Scenario,
+        place: _Directory | None,
+        report: OnProgress,
+        take: Callable[[Run], Any] = _nothing,
+    ) -> Done:
         """Lets an idle process, or a new one, make a run."""
         try:
             worker = self._idle.get_nowait()
         except Empty:
             worker = _Worker(self._bounds)
         try:
-            worker.run(_portable(scenario), place, report)
+            done = worker.run(_portable(scenario), place, report, take)
         except AqmlabError:
             if worker.alive:
                 self._idle.put(worker)
@@ -254,6 +290,7 @@ class LocalProcesses(AbstractContextManager["LocalProcesses"]):
             worker.stop()
             raise
         self._idle.put(worker)
+        return done
 
     def __exit__(
         self,
@@ -354,7 +391,7 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
         """See :class:`Scheduler`."""
         from distributed import as_completed
 
-        outcomes: dict[int, _Taken | AqmlabError] = {}
+        made: dict[int, str | AqmlabError] = {}
         futures = {
             self._client.submit(
                 carried, _portable(scenario), _native.engine(), pure=False, retries=_ATTEMPTS - 1
@@ -362,17 +399,17 @@ class DaskCluster(AbstractContextManager["DaskCluster"]):
             for index, scenario in enumerate(scenarios)
         }
         try:
-            with _Watch(self._client):
+            with _Watch(self._client), Group(store, take) as group:
                 for future in as_completed(futures, loop=self._client.loop):
                     index = futures[future]
-                    outcome = collected(future, scenarios[index].key, store)
-                    outcomes[index] = take(outcome) if isinstance(outcome, Run) else outcome
+                    made[index] = collected(future, scenarios[index].key, group)
                     progress(index, 1.0)
                     future.release()
         except BaseException:
             self._client.cancel(list(futures))
             raise
-        return [outcomes[index] for index in range(len(scenarios))]
+        found = (made[index] for index in range(len(scenarios)))
+        return [group.taken[key] if isinstance(key, str) else key for key in found]
 
     def __exit__(
         self,
@@ -429,16 +466,19 @@ def carried(scenario: Scenario, engine: str) -> Mapping[str, bytes] | AqmlabErro
         )
     with tempfile.TemporaryDirectory(prefix="aqmlab-") as folder:
         try:
-            run = execute(scenario, Path(folder) / "run")
+            run = make(scenario, Path(folder) / "run", None)
         except AqmlabError as error:
             return error
         return {file.name: file.read_bytes() for file in sorted(run.path.iterdir())}
 
 
-def collected(future: Any, key: str, store: Store) -> Run | AqmlabError:  # noqa: ANN401 - untyped
-    """A cluster's answer, put into the store."""
+def collected(future: Any, key: str, group: Group[Any]) -> str | AqmlabError:  # noqa: ANN401 - untyped
+    """The key of a run that a cluster's answer has brought into a group, or why it has not."""
     try:
         answer = future.result()
     except Exception as error:  # noqa: BLE001 - whatever a cluster's worker may raise
         return RunError(f"the cluster lost it: {' '.join(str(error).split())}")
-    return answer if isinstance(answer, AqmlabError) else store.put(key, answer)
+    if isinstance(answer, AqmlabError):
+        return answer
+    group.put(key, answer)
+    return key

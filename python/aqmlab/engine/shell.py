@@ -175,7 +175,7 @@ def run_program(
             return signals.next()
 
         try:
-            text, measured_s, status = _native.run_shell(
+            summary, measured_s, status = _native.run_shell(
                 scenario.effective,
                 os.fspath(folder),
                 (os.fsencode(path), [os.fsencode(word) for word in arguments], environment),
@@ -184,20 +184,20 @@ def run_program(
             )
         except RunError as error:
             raise ShellError(str(error)) from None
-        summary = json.loads(text)
         duration = f"{round(measured_s * 1e9)} ns"
         measured = scenario.with_overrides({"measure.duration": duration})
-        write_run(
+        run = write_run(
             folder,
             measured,
             summary,
+            target=target,
             key=f"{measured.key}-live",
             load=None,
             started=started,
             wall_s=time.perf_counter() - wall,
             cpu_s=time.process_time() - cpu,
         )
-    return Outcome(Run.open(target), status)
+    return Outcome(run, status)
 
 
 def _environment(target: Path) -> list[bytes]:

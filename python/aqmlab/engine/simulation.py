@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import time
@@ -278,15 +277,16 @@ class Simulation:
             raise AqmlabError(f"{target}: already exists; choose another place")
         try:
             started = World.SIM.cpu_time()
-            summary = json.loads(self._stepper.finish())
+            summary = self._stepper.finish()
             self._cpu += World.SIM.cpu_time() - started
             with workspace(target) as folder:
                 for path in self._folder.iterdir():
                     path.rename(folder / path.name)
-                write_run(
+                return write_run(
                     folder,
                     scenario,
                     summary,
+                    target=target,
                     key=scenario.key,
                     load=self._load,
                     started=self._started,
@@ -295,7 +295,6 @@ class Simulation:
                 )
         finally:
             self.close()
-        return Run.open(target)
 
     def close(self) -> None:
         """Ends the simulation and deletes its records, unless :meth:`finish` was called."""

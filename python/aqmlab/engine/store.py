@@ -8,7 +8,6 @@ set aside and made again.
 
 from __future__ import annotations
 
-import os
 import shutil
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqmlab._util.files import filesystem_synced, renamed
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.pool import OnProgress
 from aqmlab.engine.execute import execute
+from aqmlab.engine.taking import taken_in, written
 from aqmlab.engine.workspace import RUNS, remove_abandoned, workspace
 from aqmlab.errors import AqmlabError, DamagedRunError, DamagedRunWarning, LaterRunError
 from aqmlab.results.run import Run
@@ -101,14 +100,7 @@ class Store:
         path = self.path(key)
         if not path.is_dir():
             with workspace(path) as folder:
-                for name, content in files.items():
-                    (folder / name).write_bytes(content)
-                run = Run.open(folder)
-                if run.metadata.get("key") != key or run.manifest is None:
-                    raise DamagedRunError(
-                        f"{path}: another run arrived than the one that was asked for"
-                    )
-                run.manifest.check_everything()
+                written(folder, key, files)
         return Run.open(path)
 
     def runs(self) -> Iterator[Path]:
@@ -139,22 +131,7 @@ class Store:
         Raises:
             OSError: the file system cannot be synced.
         """
-        filesystem_synced(folder)
-        failed = {key: error for key in keys if (error := self._name(folder / key)) is not None}
-        filesystem_synced(folder)
-        return failed
-
-    def _name(self, whole: Path) -> AqmlabError | None:
-        """Gives a run its name; why it cannot have it."""
-        target = self.path(whole.name)
-        try:
-            target.parent.mkdir(exist_ok=True)
-            if whole.is_dir() and not os.path.lexists(target):
-                renamed(whole, target)
-        except OSError as error:
-            if not target.is_dir():  # else another process was faster
-                return AqmlabError(f"{target}: cannot be made: {error.strerror}")
-        return None
+        return taken_in(folder, keys, self.path)
 
     def _take_in(self, folder: Path) -> None:
         """Takes in the whole runs of a folder of a killed process; nothing else counts."""

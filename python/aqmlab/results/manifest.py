@@ -12,7 +12,7 @@ import hashlib
 import json
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,10 @@ class Manifest:
             raise DamagedRunError(f"{folder}: is damaged: {MANIFEST} is missing") from None
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise DamagedRunError(f"{folder}: is damaged: {MANIFEST} cannot be read") from None
+
+    def at(self, folder: Path) -> Manifest:
+        """The same of a folder that gets another name."""
+        return replace(self, folder=folder)
 
     def check(self, metadata: Mapping[str, Any]) -> dict[str, bytes]:
         """Raises an error if a file is missing or has another length, or a small one other bytes.
@@ -154,15 +158,22 @@ def _length(path: Path) -> int:
     return found.st_size
 
 
-def seal(folder: Path, key: str) -> None:
-    """Writes the manifest of a folder whose other files are complete."""
-    entries = {
-        path.name: {"bytes": path.stat().st_size, "sha256": _hash_of(path)}
-        for path in sorted(folder.iterdir())
-        if path.name != MANIFEST
+def seal(folder: Path, key: str, files: Mapping[str, bytes] | None = None) -> Manifest:
+    """Writes some files into a folder whose others are complete, then the manifest of all."""
+    entries = {}
+    for name, content in (files or {}).items():
+        (folder / name).write_bytes(content)
+        entries[name] = _Entry(len(content), hashlib.sha256(content).hexdigest())
+    for path in folder.iterdir():
+        if path.name not in entries and path.name != MANIFEST:
+            entries[path.name] = _Entry(path.stat().st_size, _hash_of(path))
+    ordered = dict(sorted(entries.items()))
+    stated = {
+        name: {"bytes": entry.length, "sha256": entry.sha256} for name, entry in ordered.items()
     }
-    text = json.dumps({"key": key, "files": entries}, indent=2)
+    text = json.dumps({"key": key, "files": stated}, indent=2)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    return Manifest(folder, key, ordered)
 
 
 @lru_cache(maxsize=4096)

@@ -111,6 +111,29 @@ class Run:
         return found if label is None else replace(found, label=label)
 
     @classmethod
+    def just_made(
+        cls,
+        scenario: Mapping[str, Any],
+        summary: str,
+        metadata: Mapping[str, Any],
+        *,
+        manifest: Manifest | None = None,
+        tables: Mapping[str, pa.Table] | None = None,
+    ) -> Run:
+        """A run that this process has made; nothing is read.
+
+        Args:
+            scenario: the effective scenario.
+            summary: the text of ``summary.json``.
+            metadata: what ``metadata.json`` holds.
+            manifest: what the files of its directory are; without one it is in memory.
+            tables: its tables by name, if it is in memory.
+        """
+        path = Path("in memory") if manifest is None else manifest.folder
+        run = cls._called_by_queue(path, _loads(summary), scenario, metadata, tables)
+        return replace(run, manifest=manifest)
+
+    @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
         """Opens a run directory.
 
@@ -146,6 +169,11 @@ class Run:
             note(plugins)
         run = cls._called_by_queue(folder, summary, scenario, metadata)
         return replace(run, manifest=manifest)
+
+    def at(self, path: Path) -> Run:
+        """The same run where its directory gets another name."""
+        manifest = None if self.manifest is None else self.manifest.at(path)
+        return replace(self, path=path, manifest=manifest)
 
     def without_tables(self) -> Run:
         """A copy that has not loaded any table; its tables are freed with it."""
@@ -357,12 +385,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return {intern(key): value for key, value in pairs}
 
 
+def _loads(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """What a text of JSON says."""
+    return json.loads(text, object_pairs_hook=_object)
+
+
 def read_json(
     folder: Path, name: str, checked: Mapping[str, bytes] | None = None
 ) -> dict[str, Any]:
     """One of the JSON files of a run directory; `checked` holds what has been read of it."""
     try:
-        content = json.loads(_text(folder / name, checked or {}), object_pairs_hook=_object)
+        content = _loads(_text(folder / name, checked or {}))
     except (AqmlabError, ValueError, RecursionError):
         raise AqmlabError(f"{folder}: is not a run directory: no readable {name}") from None
     if not isinstance(content, dict):

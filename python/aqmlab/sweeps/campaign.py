@@ -231,8 +231,10 @@ class _Campaign:
                 return f"{self.points[index].label}, seed {seed}"
 
             total = _TotalProgress(len(missing), self.progress, label)
-            made = pool.run(missing, self.store, total.on_progress, self._numbers)
-            outcomes |= zip((key for key in distinct if key not in outcomes), made, strict=True)
+            made = pool.run(missing, self.store, total.on_progress, _signed)
+            lacking = [key for key in distinct if key not in outcomes]
+            for key, answer in zip(lacking, made, strict=True):
+                outcomes[key] = answer if isinstance(answer, AqmlabError) else self._noted(*answer)
         return [
             Row(index, self.points[index], seed, key, outcomes[key])
             for (index, seed), key in zip(wanted, keys, strict=True)
@@ -245,13 +247,10 @@ class _Campaign:
             return known
         signed = signature(self.store.path(key))
         run = self.store.find(key)
-        return None if run is None else self._numbers(run, signed)
+        return None if run is None else self._noted(key, signed, Numbers.of(run))
 
-    def _numbers(self, run: Run, signed: str | None = None) -> Numbers:
-        """The numbers of a run that was opened just now."""
-        key = str(run.metadata["key"])
-        signed = signed or signature(run.path)
-        numbers = Numbers.of(run)
+    def _noted(self, key: str, signed: str | None, numbers: Numbers) -> Numbers:
+        """The numbers of a run that was opened or made just now."""
         self.known.note(key, signed, numbers)
         return numbers
 
@@ -271,6 +270,11 @@ class _Campaign:
             )
             found += [(index, max(used) + number) for number in range(1, more + 1)]
         return found
+
+
+def _signed(run: Run) -> tuple[str, str | None, Numbers]:
+    """What a sweep wants of a run: key, signature of its files, numbers."""
+    return str(run.metadata["key"]), signature(run.path), Numbers.of(run)
 
 
 class _Missing(Sequence[Scenario]):

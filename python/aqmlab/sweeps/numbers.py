@@ -30,6 +30,10 @@ class Layout:
         """Where each number is."""
         return {name: place for place, name in enumerate(self.names)}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Runs that other processes made share it, too."""
+        return layout_of, (self.names, self.whole)
+
 
 @lru_cache(maxsize=256)
 def layout_of(names: tuple[str, ...], whole: bytes) -> Layout:

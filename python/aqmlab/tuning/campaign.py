@@ -240,8 +240,9 @@ class _Search:
             begin, end = span
             self.told(begin + (end - begin) * sum(shares) / len(shares))
 
-        made = self.pool.run(missing, self.store, on_progress, lambda run: run) if missing else []
-        outcomes |= zip((one.key for one in missing), made, strict=True)
+        made = self.pool.run(missing, self.store, on_progress, _nothing) if missing else []
+        for one, error in zip(missing, made, strict=True):
+            outcomes[one.key] = error or Run.open(self.store.path(one.key))
         return [[outcomes[one.key] for one in row] for row in planned]
 
     def _ready(self, values: Mapping[str, Scalar] | None, index: int) -> Scenario:
@@ -290,6 +291,10 @@ class _Search:
             trial.number: checks(self.plan, trial, found.untuned, numbers[0], own)
             for trial, own in zip(chosen, numbers[1:], strict=True)
         }
+
+
+def _nothing(_: Run) -> None:
+    """Runs are opened when all of them are there."""
 
 
 def _succeeded(outcome: _Outcome) -> Run:

@@ -202,6 +202,11 @@ validate: build  ## what each discipline's paper promises: docs/validation.md; A
 baselines: build  ## the baselines of report cards, which ship with the package; ARGS="--tier quick"
 	$(BIN)/python -m aqmlab.cards.renew $(ARGS)
 
+.PHONY: worst
+worst: build $(STAMPS)/requirements-dev  ## the worst scenarios of well-known queues: scenarios/worst; ARGS="pie"
+	$(BIN)/python -m aqmlab.cards.renew_worst $(ARGS)
+	AQMLAB_REWRITE=1 $(BIN)/python -m pytest tests/test_worst.py -q -k page
+
 .PHONY: leaderboard
 leaderboard: build $(STAMPS)/requirements-dev  ## the cards of every queue side by side: docs/leaderboard.md
 	$(BIN)/aqmlab evaluate --all --out out/cards $(ARGS)

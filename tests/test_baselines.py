@@ -11,7 +11,7 @@ import pytest
 from aqmlab.cards import baselines
 from aqmlab.cards.campaign import jobs_of
 from aqmlab.cards.candidates import named
-from aqmlab.cards.evaluation import tier_cells
+from aqmlab.cards.roles import tier_cells
 from aqmlab.cards.suites import measures
 from conftest import ROOT
 

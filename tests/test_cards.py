@@ -7,12 +7,13 @@ import re
 from pathlib import Path
 
 import aqmlab as package
+import jsonschema
 import pypdf
 import pytest
 from aqmlab.cards.criteria import criteria
 from aqmlab.cards.page import page
 from aqmlab.errors import AqmlabError
-from conftest import Cli
+from conftest import ROOT, Cli
 
 THRESHOLD = '''
 from aqmlab.plugins import ADMIT, SIGNAL, Discipline, Packets, chance
@@ -284,6 +285,22 @@ def test_the_card_is_read_back(store: Path) -> None:
     assert set(again.frame().columns) == {"test", "cell", "queue", "seed", "measure", "value"}
     with pytest.raises(AqmlabError, match="which is no area"):
         again.grade("speed")
+
+
+def test_cards_follow_their_schema(store: Path) -> None:
+    schema = json.loads((ROOT / "docs/card.schema.json").read_text())
+    check = jsonschema.Draft202012Validator(schema)
+    check.check_schema(schema)
+    queue = card_of("fq-codel", store, "a-base", "a-udp-only")
+    control = package.evaluate(control="reno", only=["c-self"], seeds="1..2", store=store)
+    one_seed = card_of("droptail", store, "a-base", seeds="1")
+    for card in (queue, control, one_seed):
+        content = json.loads(json.dumps(card.to_json(), allow_nan=False))
+        check.validate(content)
+        for key in content:
+            assert list(check.iter_errors({**content, key: None})), f"{key}: null is refused"
+        del content["engine"]
+        assert list(check.iter_errors(content)), "no key may be missing"
 
 
 @pytest.mark.parametrize(

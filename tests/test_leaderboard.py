@@ -14,8 +14,8 @@ import pytest
 from aqmlab import _native
 from aqmlab.cards import leaderboard
 from aqmlab.cards.candidates import candidate
-from aqmlab.cards.evaluation import tier_cells
 from aqmlab.cards.generator import scenario_of
+from aqmlab.cards.roles import tier_cells
 from conftest import ROOT, Cli
 
 PAGE = ROOT / "docs/leaderboard.md"

@@ -12,24 +12,13 @@ from aqmlab import _native
 from aqmlab._util.bars import OnProgress, bar
 from aqmlab._util.words import counted
 from aqmlab.cards.baselines import shipped
-from aqmlab.cards.campaign import Job, Made, Role, estimated_seconds, jobs_in, make, missing
-from aqmlab.cards.candidates import (
-    CUBIC,
-    DROPTAIL,
-    ECN,
-    Candidate,
-    Control,
-    candidate,
-    control,
-    named,
-    with_ecn,
-)
-from aqmlab.cards.card import TIERS, Card, card_rows
-from aqmlab.cards.generator import Cell, cells, scenario_of
-from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
+from aqmlab.cards.campaign import Job, Made, estimated_seconds, jobs_in, make, missing
+from aqmlab.cards.candidates import CUBIC, DROPTAIL, Candidate, Control
+from aqmlab.cards.card import TIERS, Card
+from aqmlab.cards.generator import Cell
+from aqmlab.cards.kinds import CONTROL, Kind
 from aqmlab.cards.measures import gate_values, values
-from aqmlab.cards.scoring import SOLO
-from aqmlab.cards.suites import chosen, measures
+from aqmlab.cards.roles import BASELINES, CONTROLS, control_roles, queue_roles, tier_cells
 from aqmlab.engine import schedulers
 from aqmlab.engine.memory import limited
 from aqmlab.engine.store import STORE_ROOT, Store
@@ -37,20 +26,9 @@ from aqmlab.errors import AqmlabError, RunError
 from aqmlab.results.run import Run
 from aqmlab.scenario.vary import seeds as parsed_seeds
 
-__all__ = [
-    "BASELINES",
-    "CONTROLS",
-    "SEEDS",
-    "evaluate",
-    "numbers_of_baselines",
-    "tier_cells",
-]
+__all__ = ["SEEDS", "evaluate", "numbers_of_baselines"]
 
 
-BASELINES = ("fq-codel", "pie", "dualpi2", "cake")
-"""Deployed queues, whose median scores 1."""
-CONTROLS = ("bbr3",)
-"""Deployed controls, which are shown beside CUBIC."""
 SEEDS: Mapping[str, Sequence[int]] = {
     "quick": range(1, 4),
     "standard": range(1, 11),
@@ -119,9 +97,9 @@ def evaluate(
     if baselines is not None and not baselines:
         raise AqmlabError("baselines: found none; expected one or more")
     kind, under_test, roles, others = (
-        _control_roles(control, ecn, baselines or CONTROLS)
+        control_roles(control, ecn, baselines or CONTROLS)
         if control is not None
-        else _queue_roles(queue or DROPTAIL, baselines or BASELINES)
+        else queue_roles(queue or DROPTAIL, baselines or BASELINES)
     )
     numbers = _numbers(seeds, tier)
     planned = jobs_in(tier_cells(tier, only, kind), roles, numbers)
@@ -151,8 +129,8 @@ def numbers_of_baselines(
     """
     planned = []
     for kind, _, roles, _ in (
-        _queue_roles(DROPTAIL, BASELINES),
-        _control_roles(CUBIC, "none", CONTROLS),
+        queue_roles(DROPTAIL, BASELINES),
+        control_roles(CUBIC, "none", CONTROLS),
     ):
         found = jobs_in(tier_cells(tier, (), kind), roles, SEEDS[tier])
         planned += [job for job in found if job.queue != "candidate"]
@@ -168,80 +146,6 @@ def _succeeded(made: Made[dict[str, float]]) -> dict[str, float]:
     if isinstance(made.outcome, AqmlabError):
         raise made.outcome
     return made.outcome
-
-
-def tier_cells(tier: str, only: Sequence[str] = (), kind: Kind = QUEUE) -> list[Cell]:
-    """The cells of a tier's tests."""
-    return [cell for row in chosen(card_rows(tier, kind), only) for cell in cells(row)]
-
-
-_Roles = Callable[[Cell], Sequence[Role]]
-
-
-def _queue_roles(
-    queue: str | Candidate, baselines: Sequence[str]
-) -> tuple[Kind, Candidate | Control, _Roles, list[str]]:
-    """What the runs of a queue's card are made with, and the names of the baselines."""
-    under_test = queue if isinstance(queue, Candidate) else candidate(queue)
-    others = {name: named(name) for name in baselines}
-    # The candidate may be a baseline: what it is called here never decides anything.
-    roles = [Role("candidate", under_test), Role(DROPTAIL, named(DROPTAIL))]
-    roles += [Role(name, one) for name, one in others.items() if name != DROPTAIL]
-    return QUEUE, under_test, lambda _: roles, [*others]
-
-
-def _control_roles(
-    text: str | Control, ecn: str, baselines: Sequence[str]
-) -> tuple[Kind, Candidate | Control, _Roles, list[str]]:
-    """What the runs of a control's card are made with, and the names of the baselines."""
-    if ecn not in ECN:
-        raise AqmlabError(f'--ecn: found "{ecn[:40]}"; expected one of {", ".join(ECN)}')
-    queue = named(DROPTAIL)
-    under_test = with_ecn(text if isinstance(text, Control) else control(text), ecn)
-    _check_ecn(under_test, ecn, queue)
-    # Where queues mark, the yardstick of L4S is Prague.
-    anchor = with_ecn(control("prague") if ecn == "l4s" else CUBIC, ecn)
-    roles = [Role("candidate", queue, under_test), Role(CUBIC.name, queue, CUBIC, anchor)]
-    others = [name for name in dict.fromkeys(baselines) if name != CUBIC.name]
-    marked = "none" if ecn == "none" else "classic"
-    for name in others:
-        one = control(name)
-        if _refused(one, queue):
-            roles.append(Role(name, queue, with_ecn(one, "l4s")))
-        else:
-            roles.append(Role(name, queue, one, with_ecn(one, marked)))
-    harmed = {one.test for one in measures() if one.letter == "H"}
-    solo = Role(SOLO, queue, None)
-    return (
-        CONTROL,
-        under_test,
-        lambda cell: [*roles, solo] if cell.row.id in harmed else roles,
-        [CUBIC.name, *others],
-    )
-
-
-def _refused(under_test: Control, queue: Candidate) -> str:
-    """Why a control cannot run; empty if it can."""
-    [first, *_] = tier_cells("quick", (), CONTROL)
-    try:
-        scenario_of(first, queue, under_test)
-    except AqmlabError as error:
-        return str(error)
-    return ""
-
-
-def _check_ecn(under_test: Control, ecn: str, queue: Candidate) -> None:
-    """An error if a control cannot run with this ECN."""
-    why = _refused(under_test, queue)
-    if not why:
-        return
-    ways = [way for way in ECN if way != ecn and not _refused(with_ecn(under_test, way), queue)]
-    if not ways:
-        raise AqmlabError(f"{under_test.name}: {why}")
-    raise AqmlabError(
-        f"--control: {under_test.name} cannot run with --ecn {ecn}; expected --ecn {ways[-1]} "
-        "with it"
-    )
 
 
 def _numbers(seeds: str | Iterable[int] | None, tier: str) -> list[int]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONSTANTS",
+    "LOGS",
     "SOLO",
     "UNSCORED",
     "VERSION",
@@ -32,8 +33,10 @@ __all__ = [
     "grade",
     "matters",
     "overall",
+    "points",
     "scored_controls",
     "scored_tests",
+    "step",
 ]
 
 
@@ -391,7 +394,7 @@ def _scored_control(
     gain: Floats | None = None
     if measure.letter in _STEPS:
         sign = -1 if measure.letter in "DTH" else 1
-        gain = _clipped(1 + sign * (x - reference) / _step(measure))
+        gain = _clipped(1 + sign * (x - reference) / step(measure))
     means = [float(one.mean()) for one in others]
     shown = _measured(measure, settings, x, reference, baselines, means)
     lost = _lost(x, reference, measure)
@@ -403,11 +406,27 @@ def _scored_control(
     ), (gain, lost)
 
 
-def _step(measure: Measure) -> float:
+def step(measure: Measure) -> float:
     """By how much a control that scores 0 is worse than CUBIC."""
     if measure.letter == "D" and measure.unit == "%":
         return math.log(CONSTANTS["control_loss_factor"])
     return _STEPS[measure.letter]
+
+
+def points(measure: Measure, mine: float, theirs: float) -> float:
+    """By how many steps of a control's card one value is worse than another.
+
+    One step is twice the time, half the rate, five times the loss, an opinion score less by one, or
+    Jain's index less by a quarter.
+
+    Args:
+        measure: with a letter that has a step.
+        mine: the value that is judged.
+        theirs: the value that it is compared with.
+    """
+    one, other = _scaled(np.array([mine, theirs]), measure)
+    sign = 1 if measure.letter in "DTH" else -1
+    return float(sign * (one - other) / step(measure))
 
 
 def _averaged(

@@ -22,17 +22,17 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from aqmlab._util.fields import Scalar
 from aqmlab.errors import AqmlabError
-from aqmlab.tuning.plan import Plan
+from aqmlab.tuning.goals import Goal
 from aqmlab.tuning.space import Variable
 
 if TYPE_CHECKING:
     import optuna
 
-__all__ = ["FAILED", "MEASURED", "REFUSED", "Study", "Trial", "needed"]
+__all__ = ["FAILED", "MEASURED", "REFUSED", "Searched", "Study", "Trial", "needed"]
 
 
 FILE = "study.db"
@@ -46,6 +46,30 @@ _FEWEST = 10
 """With fewer settings their importance says nothing."""
 _RANDOM_FIRST = 10
 """Settings that are drawn before the estimator has something to go by."""
+
+
+class Searched(Protocol):
+    """What a search asks of its plan."""
+
+    @property
+    def variables(self) -> Sequence[Variable]:
+        """What varies."""
+
+    @property
+    def goals(self) -> Sequence[Goal]:
+        """What is to be small or large."""
+
+    @property
+    def trials(self) -> int:
+        """How many settings are tried."""
+
+    @property
+    def batch(self) -> int:
+        """Settings that are proposed before any of them is known."""
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What tells one search from another, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +100,7 @@ def needed() -> Any:  # noqa: ANN401 - a module
 class Study(AbstractContextManager["Study"]):
     """A search on its way."""
 
-    def __init__(self, folder: Path, plan: Plan) -> None:
+    def __init__(self, folder: Path, plan: Searched) -> None:
         """Opens the search of a folder, or begins it there.
 
         Raises:
@@ -116,7 +140,7 @@ class Study(AbstractContextManager["Study"]):
         """Raises an error if the folder holds a search for something else."""
         known = self._study.user_attrs.get("plan")
         if known is None:
-            self._study.set_user_attr("plan", self._plan.identity)
+            self._study.set_user_attr("plan", dict(self._plan.identity))
         elif (other := _differing(known, self._plan.identity)) is not None:
             raise AqmlabError(
                 f"{folder}: holds a search with another {other} ({_briefly(known.get(other))} "

@@ -14,12 +14,15 @@ from aqmlab._util.console import Progress, out, print_json, say, show
 from aqmlab._util.files import check_output_folder, write_text
 from aqmlab._util.places import RUNS_ROOT
 from aqmlab._util.words import counted
-from aqmlab.cards import candidates, leaderboard, overview, suites
+from aqmlab.cards import candidates, leaderboard, overview, suites, worst_search
 from aqmlab.cards.card import TIERS, Card, card_rows
-from aqmlab.cards.evaluation import BASELINES, evaluate
+from aqmlab.cards.evaluation import evaluate
 from aqmlab.cards.kinds import CONTROL, QUEUE, Kind
 from aqmlab.cards.regression import Comparison
-from aqmlab.cli import evaluate_tables
+from aqmlab.cards.roles import BASELINES
+from aqmlab.cards.worst import FILE
+from aqmlab.cards.worst_search import TRIALS
+from aqmlab.cli import evaluate_tables, worst_tables
 from aqmlab.cli.options import Jobs, Json, Memory, Seeds
 from aqmlab.engine.store import STORE_ROOT
 from aqmlab.errors import AqmlabError, RunError
@@ -98,6 +101,21 @@ def command(
             show_default=False,
         ),
     ] = None,
+    worst: Annotated[
+        bool,
+        typer.Option(
+            "--worst",
+            help="Search for the scenario in which the candidate does worst beside the others.",
+        ),
+    ] = False,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help=f"Scenarios that --worst tries; default: {TRIALS}.",
+            show_default=False,
+        ),
+    ] = None,
     seeds: Seeds = None,
     write: Annotated[
         Path | None,
@@ -108,7 +126,9 @@ def command(
     directory: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="Folder of the card; default: runs/cards/QUEUE.", show_default=False
+            "--out",
+            help="Folder of the card; default: runs/cards/QUEUE, with --worst runs/worst/QUEUE.",
+            show_default=False,
         ),
     ] = None,
     against: Annotated[
@@ -156,6 +176,7 @@ def command(
         "--against", against, {"--update": update, "--junit": junit, "--markdown": markdown}
     )
     _check_pairs("--control", control, {"--ecn": ecn != "none"})
+    _check_pairs("--worst", worst or None, {"--trials": trials})
     _check_tier(tier)
     if listed:
         _list(suite, tier, words, CONTROL if control else QUEUE, as_json=as_json)
@@ -165,7 +186,7 @@ def command(
     how: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "store": store, "say": say}
     if everything:
         others = {"QUEUE": queue, "--control": control, "--suite": suite, "--write": write}
-        _refuse_beside_all({**others, "--against": against})
+        _refuse_beside("--all", {**others, "--against": against, "--worst": worst or None})
         baselines = _split(baseline) or BASELINES
         _all(
             directory,
@@ -191,6 +212,19 @@ def command(
         raise AqmlabError(
             f"--control: found it with the queue {queue[:40]}; a card is about one of the two"
         )
+    if worst:
+        _refuse_beside("--worst", {"--against": against, "--only": only, "--seeds": seeds})
+        _worst(
+            directory,
+            queue=queue,
+            control=control,
+            ecn=ecn,
+            baselines=_split(baseline) or None,
+            trials=trials,
+            how=how,
+            as_json=as_json,
+        )
+        return
     reference = _reference(against, update=update)
     if numbers is None and against is not None:
         numbers = [*(_ENOUGH if reference is None else reference.seeds)]
@@ -262,11 +296,44 @@ def _all(
         out(line)
 
 
-def _refuse_beside_all(given: Mapping[str, object]) -> None:
-    """An error if something was given that has no meaning with --all."""
+def _worst(
+    directory: Path | None,
+    *,
+    queue: str | None,
+    control: str | None,
+    ecn: str,
+    baselines: Sequence[str] | None,
+    trials: int | None,
+    how: Mapping[str, Any],
+    as_json: bool,
+) -> None:
+    """Searches for the worst scenario; a search that was interrupted goes on."""
+    name = candidates.control(control).name if control else candidates.candidate(queue or "").name
+    folder = directory or RUNS_ROOT / "worst" / evaluate_tables.folder_name(name)
+    with Progress("evaluate") as progress:
+        found = worst_search.worst(
+            queue,
+            control=control,
+            ecn=ecn,
+            baselines=baselines,
+            trials=TRIALS if trials is None else trials,
+            out=folder,
+            progress=progress.task(name),
+            **{key: value for key, value in how.items() if key != "say"},
+        )
+    if as_json:
+        print_json(worst_tables.found_json(found))
+        return
+    show(*worst_tables.page(found))
+    out("")
+    out(f"written: {folder / FILE}")
+
+
+def _refuse_beside(option: str, given: Mapping[str, object]) -> None:
+    """An error if something was given that has no meaning with an option."""
     for name, value in given.items():
         if value is not None:
-            raise AqmlabError(f"--all: found it with {name}; expected one of them")
+            raise AqmlabError(f"{option}: found it with {name}; expected one of them")
 
 
 def _reference(against: Path | None, *, update: bool) -> Card | None:

@@ -273,7 +273,7 @@ def test_a_tail_keeps_its_slowest(runs: list[Run]) -> None:
     assert drawn[0]["y"] == pytest.approx(100)
 
 
-def test_a_class_and_the_wait_in_a_queue(runs: list[Run]) -> None:
+def test_a_class_and_the_queueing_delay(runs: list[Run]) -> None:
     pages = figures.cdf(runs, traffic="pages")
     assert "class pages" in subtitle(pages)
     delay = figures.cdf(runs, of="delay")
@@ -297,7 +297,7 @@ def test_a_class_and_the_wait_in_a_queue(runs: list[Run]) -> None:
 @pytest.mark.parametrize(
     ("draw", "words"),
     [
-        (partial(figures.cdf, of="delay"), 'add "sojourn" to measure.record'),
+        (partial(figures.cdf, of="delay"), "no run has sojourn times at these links"),
         (figures.delay, 'add "queue" to measure.record'),
         (figures.flows, "set measure.flow_trace"),
         (figures.fairness, "set measure.flow_trace"),
@@ -333,7 +333,7 @@ def test_the_delay_is_what_is_queued_over_the_rate(runs: list[Run]) -> None:
     assert "curves: an estimate, queued bytes / rate" in subtitle(chart).lower()
     # The title says what is drawn, the subtitle what the packets met.
     assert shown(float(found.mean())) in title(chart)
-    assert f"packets waited {shown(1e3 * side['sojourn_mean_s'])} ms" in subtitle(chart)
+    assert f"over the packets: {shown(1e3 * side['sojourn_mean_s'])} ms" in subtitle(chart)
 
 
 def test_a_rate_that_changes_is_the_one_of_the_moment(runs: list[Run]) -> None:
@@ -724,7 +724,7 @@ def test_too_many_curves_are_refused(tmp_path: Path) -> None:
 def test_a_comparison_draws_what_there_is(tmp_path: Path) -> None:
     only = made_run(tmp_path / "only", queue=np.full(100, 5))
     text = figures.save(figures.comparison([only]), tmp_path / "f.svg").read_text()
-    assert "queue delay" in text
+    assert "queueing delay" in text
     assert "esponse time" not in text
 
 

@@ -110,7 +110,7 @@ def observed(found: Sequence[Observed]) -> Iterator[str | Text | TableModel]:
         ]
         table.add_row(name, label, queue, *cells, *([_format(mean["rpm"], 1)] if rpm else []))
     yield table
-    yield "wait: time in the queue under test, of several queues the longest"
+    yield "wait: queueing delay in the queue under test, of several queues the longest"
     yield "Mbit/s: goodput of all classes; Jain: among a class's endless transfers, the lowest"
 
 

@@ -1,4 +1,4 @@
-"""Distributions of times: of responses, of connections, of the wait in a queue."""
+"""Distributions of times: of responses, of connections, of packets in a queue."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Points: TypeAlias = Sequence[tuple[float, float]]
 _WORDS: Mapping[Of, tuple[str, str]] = {
     "response": ("response time", "responses"),
     "flow": ("duration of connections", "connections"),
-    "delay": ("queue delay", "packets"),
+    "delay": ("queueing delay", "packets"),
 }
 """What the times are called, and whose they are."""
 _SPREAD = 12.0
@@ -133,7 +133,7 @@ def view(
     ]
     which = "that end within a time" if tail == "cdf" else "that take that long or longer"
     if selection.of == "delay":
-        which = "that wait at most a time" if tail == "cdf" else "that wait that long or longer"
+        which = "queued at most a time" if tail == "cdf" else "queued that long or longer"
     heading = Heading(
         finding(in_unit, words + place, unit),
         (
@@ -199,7 +199,7 @@ def _panels(found: Sequence[Configuration], selection: Selection) -> list[_Panel
         panels = [panel for panel in panels if panel.curves]
         if not panels:
             raise AqmlabError(
-                'no run recorded sojourn times: add "sojourn" to measure.record and run again'
+                "no run has sojourn times at these links: name others with --link and --direction"
             )
         return panels
     drawn = _curves(found, selection, None)

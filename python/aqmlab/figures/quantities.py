@@ -88,7 +88,7 @@ def quantity(name: str, found: Sequence[Configuration], link: str | None = None)
 
 
 def usual(metric: str | None, found: Sequence[Configuration], link: str | None = None) -> Quantity:
-    """A metric; by default the median response time, without responses the mean queue delay."""
+    """A metric; by default the median response time, without responses the mean queueing delay."""
     if metric is not None:
         return quantity(metric, found, link)
     times = quantity("p50", found, link)
@@ -129,7 +129,7 @@ def of_link(key: str, at: LinkDirection) -> Quantity:
     label, unit, scale = _declared("links", key)
     if key.startswith("sojourn_"):
         rank = key.removeprefix("sojourn_").removesuffix("_s")
-        label = "mean queue delay" if rank == "mean" else f"{rank} of the queue delay"
+        label = "mean queueing delay" if rank == "mean" else f"{rank} of the queueing delay"
         unit, scale = "ms", 1e3
     full = f"links.{at[0]}.{at[1]}.{key}"
     return Quantity(full, _lower(label), f"at {at!s}", unit, scale)

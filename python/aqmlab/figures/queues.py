@@ -1,4 +1,4 @@
-"""Queues over time: how long a packet that arrives has to wait, estimated from samples."""
+"""Queueing delay over time, estimated from samples of the queue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["MOST_PANELS", "delays", "view"]
 MOST_PANELS = 8
 """Most plots above each other."""
 Samples: TypeAlias = tuple[np.ndarray, np.ndarray]
-"""Times in seconds, and estimated queue delays in ms."""
+"""Times in seconds, and estimated queueing delays in ms."""
 _EXACT = "sojourn_mean_s"
 _FEW = 4
 """Of so many configurations the subtitle has the exact means."""
@@ -38,7 +38,7 @@ def view(
     link: str | None = None,
     direction: str | None = None,
 ) -> Figure:
-    """The queue delay of the loaded directions over time."""
+    """The queueing delay of the loaded directions over time."""
     places = chosen_links(found, link, direction)
     names = [entry.label for entry in found]
     panels: list[Panel] = []
@@ -51,7 +51,7 @@ def view(
             said = said or [Finding(label, _means(one)) for label, one in by_seed.items()]
             drawn.append(at)
             title = str(at) if len(places) > 1 else ""
-            panels += grouped(title, "Queue delay (ms)", series)
+            panels += grouped(title, "Queueing delay (ms)", series)
     if not panels:
         raise AqmlabError(
             'no run recorded queue samples: add "queue" to measure.record and run again'
@@ -63,7 +63,7 @@ def view(
     where = ", ".join(map(str, drawn))
     who = f", {found[0].label}" if len(found) == 1 else ""
     heading = Heading(
-        finding(said, f"mean queue delay at {drawn[0]}", "ms"),
+        finding(said, f"mean queueing delay at {drawn[0]}", "ms"),
         (
             f"{where}{who}; {seeds_in_words(found)}{left_out}",
             "title and curves: an estimate, queued bytes / rate" + _of_packets(found, drawn[0]),
@@ -83,7 +83,7 @@ def _means(by_seed: Mapping[int, Samples]) -> Values:
 
 
 def _of_packets(found: Sequence[Configuration], at: LinkDirection) -> str:
-    """The exact mean wait of the packets, in words.
+    """The exact mean of the packets' sojourn times, in words.
 
     It differs from the mean of the curve: busy times have more packets, and a scheduler lets
     packets of short queues go first.
@@ -93,9 +93,9 @@ def _of_packets(found: Sequence[Configuration], at: LinkDirection) -> str:
     if not means or len(means) > _FEW:
         return ""
     if len(found) == 1:
-        return f"; packets waited {shown(next(iter(means.values())))} ms in the mean"
+        return f"; mean over the packets: {shown(next(iter(means.values())))} ms"
     parts = ", ".join(f"{label} {shown(mean)}" for label, mean in means.items())
-    return f"; mean wait of packets (ms): {parts}"
+    return f"; mean over the packets (ms): {parts}"
 
 
 def _by_seed(entry: Configuration, at: LinkDirection) -> dict[int, Samples]:
@@ -105,7 +105,7 @@ def _by_seed(entry: Configuration, at: LinkDirection) -> dict[int, Samples]:
 
 
 def delays(run: Run, at: LinkDirection) -> tuple[np.ndarray, np.ndarray] | None:
-    """Times in seconds, and estimated queue delays in ms; None if the run recorded no samples.
+    """Times in seconds, and estimated queueing delays in ms; None if the run recorded no samples.
 
     The estimate is what is queued over the rate at which the link sends IP bytes (throughput over
     utilization, in which framing is counted; with a changing rate the rate of the moment). For a

@@ -65,7 +65,7 @@ class AqmEnv(Environment):
         high: largest value of the action.
         unit: unit of the parameter, such as ``ms``; none for plain numbers.
         observations: names out of :data:`OBSERVATIONS`, in their order.
-        delay_target: queue delay that is free of charge, in seconds.
+        delay_target: queueing delay that costs nothing, in seconds.
         reward: the reward of an interval from the state of the link at its end; default:
             utilization less the delay beyond `delay_target`, in units of it.
 

@@ -19,15 +19,16 @@ def ccdf(
     direction: str | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """Tail of response times, durations of connections, or delays in a queue.
+    """Tail of times: responses, durations, queueing.
 
-    The share that took a time or longer, on logarithmic axes, down to single values at the end of
-    the tail. Bands are those of ``cdf``; parts below a tenth of their curve are left out.
+    The share that took a time or longer, of responses, connections or packets in a queue, on
+    logarithmic axes, down to single values at the end of the tail. Bands are those of ``cdf``;
+    parts below a tenth of their curve are left out.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        of: Whose times: response, flow (connections), or delay (packets in a queue, which takes
-            "sojourn" in measure.record).
+        of: Whose times: response, flow (durations of connections), or delay (queueing delays of
+            packets).
         traffic: Class of traffic; default: all together.
         link: Link; default: the loaded links.
         direction: Direction of the link; default: the loaded directions.

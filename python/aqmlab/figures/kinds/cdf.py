@@ -20,17 +20,18 @@ def cdf(
     limit_s: float | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """Distribution of response times, durations of connections, or delays in a queue.
+    """Distribution of times: responses, durations, queueing.
 
-    The share that took at most a time: exact where rows were recorded, else to the width of the
-    bins that every run keeps. Bands are 95 % intervals of the mean over the seeds. For one run that
-    recorded its responses they come from blocks of its measured time. The time axis ends where the
-    slowest curve reaches 95 %; it is logarithmic where the curves are of unlike size.
+    The share that took at most a time, of responses, connections or packets in a queue: exact where
+    rows were recorded, else to the width of the bins that every run keeps. Bands are 95 % intervals
+    of the mean over the seeds. For one run that recorded its responses they come from blocks of its
+    measured time. The time axis ends at a round number above the time within which 90 % of the
+    slowest curve lie. It is logarithmic where the curves are of unlike size.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
-        of: Whose times: response, flow (connections), or delay (packets in a queue, which takes
-            "sojourn" in measure.record).
+        of: Whose times: response, flow (durations of connections), or delay (queueing delays of
+            packets).
         traffic: Class of traffic; default: all together.
         link: Link; default: the loaded links.
         direction: Direction of the link; default: the loaded directions.

@@ -28,10 +28,10 @@ def classes(
     metric: str | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """A metric by class of traffic, a bar for each configuration.
+    """A metric by class of traffic, in bars.
 
-    Bars are means over the seeds, with their 95 % intervals. Where means differ by more than a
-    factor of ten, the figure has dots on a logarithmic axis instead.
+    Each configuration has a bar. Bars are means over the seeds, with their 95 % intervals. Where
+    means differ by more than a factor of ten, the figure has dots on a logarithmic axis instead.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.

@@ -20,9 +20,10 @@ def comparison(
     limit_s: float | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """Distribution and tail of the response times above the queue delay over time.
+    """Response times above the queueing delay over time.
 
-    What `aqmlab compare` draws: as much of it as the runs recorded.
+    Distribution and tail of the response times, and the queueing delay below: what `aqmlab compare`
+    draws, as far as the runs recorded it.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.

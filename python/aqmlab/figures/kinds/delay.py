@@ -1,4 +1,4 @@
-"""Queue delay over time."""
+"""Queueing delay over time."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ def delay(
     direction: str | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """Queue delay over time, of every loaded direction of a link.
+    """Queueing delay over time.
 
-    The delay is an estimate: the bytes in the queue over the rate of the link, from the samples of
-    queue.parquet. For one run the line is the mean of short intervals, and the band reaches from
-    their smallest to their largest sample. For several seeds line and band are the mean and its 95
-    % interval. The title states the mean of the curve, the subtitle the exact mean wait of all
-    packets. They differ where some flows go first. Curves of very different
-    height get plots of their own on one axis, which is logarithmic beyond a factor of ten.
+    Each loaded direction of a link has a plot. The delay is an estimate: the bytes in the queue
+    over the rate of the link, from the samples of queue.parquet. For one run the line is the mean
+    of short intervals, and the band reaches from their smallest to their largest sample. For
+    several seeds line and band are the mean and its 95 % interval. The title states the mean of the
+    curve, the subtitle the exact mean over all packets. They differ where some flows go first.
+    Curves of very different height get plots of their own on one axis, which is logarithmic beyond
+    a factor of ten.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.

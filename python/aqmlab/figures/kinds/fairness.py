@@ -28,12 +28,12 @@ def fairness(
     window_s: float = 1.0,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """Jain's index of the connections' rates over time, in windows.
+    """Jain's index of the connections' rates over time.
 
-    1: all get the same; 1/n: one of n gets all. The data are in flow_trace.parquet. The rate of a
-    connection in a window is an estimate: mean bytes in flight over the round-trip time, and 0
-    without acknowledgements. Connections that end within a window do not count, nor do windows with
-    fewer than two connections.
+    The index is 1 where all get the same, and 1/n where one of n gets all. The data are in
+    flow_trace.parquet. The rate of a connection in a window is an estimate: mean bytes in flight
+    over the round-trip time, and 0 without acknowledgements. Connections that end within a window
+    do not count, nor do windows with fewer than two connections.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.

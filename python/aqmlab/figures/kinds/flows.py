@@ -32,7 +32,7 @@ def flows(
     flow: int | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """Congestion window, round-trip time and rate of connections over time.
+    """Window, round-trip time and rate of connections.
 
     The data are in flow_trace.parquet (measure.flow_trace), for the smallest seed, after the
     warm-up. The figure shows the connections that last longest: up to four for one configuration,

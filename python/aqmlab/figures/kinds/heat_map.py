@@ -32,7 +32,7 @@ def heat_map(
     link: str | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """A metric over two parameters, as a map of colours with its numbers.
+    """A metric over two parameters, as colours and numbers.
 
     A field is the mean over the seeds. Parameters are the variables of a sweep, or the fields in
     which the scenarios of the runs differ. The two parameters of the map must distinguish all runs.
@@ -40,9 +40,9 @@ def heat_map(
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
         metric: Metric such as p95, delay, loss, or a key of summary.json; default: the median
-            response time, or the mean queue delay without responses.
-        x: The parameter across; default: the one with the most numeric values.
-        y: The parameter upwards; default: of the others the one with the most numeric values.
+            response time, or the mean queueing delay without responses.
+        x: Parameter across; default: the one with the most numeric values.
+        y: Parameter upwards; default: of the others the one with the most numeric values.
         link: Link, for metrics of links; default: the busiest link.
         look: Width and theme.
     """

@@ -67,21 +67,21 @@ def parameter(
     link: str | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """A metric against a swept parameter, a curve for each value of a second parameter.
+    """A metric against a swept parameter.
 
-    Dots are means over the seeds, bars their 95 % intervals. Parameters are the variables of a
-    sweep, or the fields in which the scenarios of the runs differ. Parameters that change together,
-    as in a zip or a table, count once. A curve joins runs that differ only in the horizontal axis.
-    One further parameter gets a plot for each of its values; for more of them the command says what
-    to filter. Axes are logarithmic where parameters span more than a factor of twenty, or means
-    more than a factor of ten.
+    A second parameter has a curve for each of its values. Dots are means over the seeds, bars their
+    95 % intervals. Parameters are the variables of a sweep, or the fields in which the scenarios of
+    the runs differ. Parameters that change together, as in a zip or a table, count once. A curve
+    joins runs that differ only in the horizontal axis. One further parameter gets a plot for each
+    of its values; for more of them the command says what to filter. Axes are logarithmic where
+    parameters span more than a factor of twenty, or means more than a factor of ten.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
         metric: Metric such as p95, delay, loss, or a key of summary.json; default: the median
-            response time, or the mean queue delay without responses; with --series class of each
+            response time, or the mean queueing delay without responses; with --series class of each
             class, by default goodput.
-        x: The parameter; default: the one with the most numeric values.
+        x: Parameter; default: the one with the most numeric values.
         series: Another parameter, with a curve for each of its values, or "class" for a curve for
             each class of traffic; default: all others, if they make eight curves at most.
         facet: A parameter with a plot for each of its values; all plots have the same axes.

@@ -22,16 +22,16 @@ def throughput_delay(
     link: str | None = None,
     look: Look = Look(),  # noqa: B008 - it never changes
 ) -> Chart:
-    """Throughput against delay, with 1-sigma ellipses over the seeds.
+    """Throughput against delay, with 1-sigma ellipses.
 
-    As Winstein and Balakrishnan draw it (SIGCOMM 2013): a dot for the mean, the ellipse of one
-    standard deviation around it, and delay from right to left, so that up and to the right is
-    better. An ellipse needs at least three seeds.
+    As Winstein and Balakrishnan draw it (SIGCOMM 2013), over the seeds: a dot for the mean, the
+    ellipse of one standard deviation around it, and delay from right to left, so that up and to the
+    right is better. An ellipse needs at least three seeds.
 
     Args:
         runs: Runs, run directories, folders of them, or folders of sweeps.
         delay: Metric to be small, such as p95 or links.bottleneck.reverse.sojourn_p99_s;
-            default: the mean queue delay at the busiest direction.
+            default: the mean queueing delay at the busiest direction.
         throughput: Metric to be large, such as goodput; default: throughput there.
         link: Link; default: the busiest link.
         look: Width and theme.
